@@ -1,0 +1,49 @@
+# How foliot's own targets are compiled. Nothing here reaches those who link the library, but the
+# include path and the language level.
+
+# Installed programs and shared libraries look for each other from where they lie, so that the prefix
+# may be moved.
+if(FOLIOT_INSTALL AND BUILD_SHARED_LIBS AND NOT DEFINED CMAKE_INSTALL_RPATH)
+  file(RELATIVE_PATH libraries_from_programs ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/${libraries_from_programs}")
+endif()
+
+function(foliot_compile_options target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wcast-qual
+    -Wnon-virtual-dtor -Woverloaded-virtual -Wdouble-promotion -Wformat=2 -Wundef
+    $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta -Wextra-semi -Wunreachable-code>
+    $<$<CXX_COMPILER_ID:GNU>:-Wlogical-op -Wduplicated-cond -Wduplicated-branches>
+    $<$<BOOL:${FOLIOT_WERROR}>:-Werror>)
+  foreach(sanitizer IN LISTS FOLIOT_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${sanitizer} -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${sanitizer})
+    if(sanitizer STREQUAL "undefined")
+      target_compile_options(${target} PRIVATE -fno-sanitize-recover=all)
+    endif()
+  endforeach()
+  target_compile_features(${target} PRIVATE cxx_std_23)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+# Finishes the library of one layer: its alias, include path, options and exported name.
+function(foliot_layer name)
+  set(target foliot_${name})
+  add_library(foliot::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "INTERFACE_LIBRARY")
+    set(scope INTERFACE)
+  else()
+    set(scope PUBLIC)
+    foliot_compile_options(${target})
+    # While the major version is 0, every minor one has an interface of its own.
+    set_target_properties(${target} PROPERTIES
+      VERSION ${PROJECT_VERSION}
+      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  endif()
+  target_compile_features(${target} ${scope} cxx_std_23)
+  target_include_directories(${target} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endfunction()

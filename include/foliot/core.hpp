@@ -1,0 +1,9 @@
+// Instants, durations, clocks, the timer node: the vocabulary. No threads, no dependencies.
+#pragma once
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/duration.hpp>
+#include <foliot/core/expiry.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/core/timer_node.hpp>
+#include <foliot/core/virtual_clock.hpp>

@@ -1,0 +1,29 @@
+// Clocks: where a timer's `now` comes from.
+#pragma once
+
+#include <foliot/core/instant.hpp>
+
+namespace foliot::inline core {
+
+/// Something that shows the time. It never goes back. `now` may be called from any thread.
+class clock {
+ public:
+  [[nodiscard]] virtual instant now() const noexcept = 0;
+
+ protected:
+  clock() noexcept = default;
+  clock(const clock&) = default;
+  clock& operator=(const clock&) = default;
+  ~clock() = default;
+};
+
+/// The system's CLOCK_MONOTONIC: it counts from boot, stands still in suspend, and no change of the
+/// wall clock moves it. A reading costs some 20 ns.
+class monotonic_clock final : public clock {
+ public:
+  [[nodiscard]] instant now() const noexcept override;
+  /// The one there is.
+  [[nodiscard]] static const monotonic_clock& instance() noexcept;
+};
+
+}  // namespace foliot::inline core

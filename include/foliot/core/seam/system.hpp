@@ -1,0 +1,33 @@
+// The system-call seam: the only door to the kernel's clocks and waits.
+//
+// Real side: src/core/seam/system.cpp. Simulated side: tests/simulation, where time is virtual, a
+// wait may be interrupted or woken for nothing, and a wake-up may be dropped to prove the checker.
+#pragma once
+
+#include <cstdint>
+
+#include <foliot/core/instant.hpp>
+#include <foliot/core/seam/sync.hpp>
+
+namespace foliot::inline core::seam {
+
+/// CLOCK_MONOTONIC: nanoseconds since boot, without the time spent in suspend.
+[[nodiscard]] instant monotonic_now() noexcept;
+
+enum class wait_status {
+  woken,        ///< somebody woke the word, or the kernel did for no reason
+  changed,      ///< the word did not hold the expected value: nothing was waited for
+  timed_out,    ///< the deadline has come by the monotonic clock
+  interrupted,  ///< a signal came: look at the word and wait again
+};
+
+/// Sleeps while `word` holds `expected`, at most until `deadline` of the monotonic clock (never: no
+/// limit). May return early with any status but `timed_out`; the caller looks at the word in a loop.
+[[nodiscard]] wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected,
+                                     instant deadline) noexcept;
+
+/// Wakes at most `count` threads that sleep on `word`. The word may be gone by then: a wake-up of an
+/// address on which nobody sleeps does nothing.
+void futex_wake(seam::atomic<std::uint32_t>& word, int count) noexcept;
+
+}  // namespace foliot::inline core::seam

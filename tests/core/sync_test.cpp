@@ -1,0 +1,112 @@
+// The locks from real threads; their protocols under every schedule are in tests/simulation.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/sync/condition.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/core/sync/note.hpp>
+
+namespace foliot {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Mutex, ExcludesAndPublishes) {
+  mutex guard(lock_rank::engine);
+  std::uint64_t counter = 0;  // plain on purpose: a race shows as a wrong sum, and to TSan
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20'000; ++i) {
+        const lock held(guard);
+        ++counter;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(counter, 80'000u);
+}
+
+TEST(Mutex, ALockMayBeLeftAndEnteredAgain) {
+  mutex guard(lock_rank::engine);
+  lock held(guard);
+  held.leave();
+  {
+    const lock again(guard);
+  }
+  held.enter();
+}
+
+#ifndef NDEBUG
+TEST(MutexDeathTest, LocksOutOfOrderAreReported) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  mutex high(lock_rank::engine);
+  mutex low(lock_rank::timeline);
+  EXPECT_DEATH(
+      {
+        const lock first(high);
+        const lock second(low);
+      },
+      "locks must be taken in the order of lock_rank");
+}
+#endif
+
+TEST(Condition, WakesAllWhoWait) {
+  mutex guard(lock_rank::engine);
+  condition changed;
+  bool ready = false;
+  std::atomic<int> woken = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      const lock held(guard);
+      while (!ready) changed.wait(guard);
+      ++woken;
+    });
+  }
+  {
+    const lock held(guard);
+    ready = true;
+    changed.notify_all();
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(woken, 3);
+}
+
+TEST(Note, AWakeUpSticks) {
+  note n;
+  n.wake();
+  n.wake();
+  EXPECT_TRUE(n.sleep_until(instant::never()));
+  EXPECT_TRUE(n.sleep_until(instant::earliest())) << "woken counts, though the deadline has passed too";
+  n.clear();
+  EXPECT_FALSE(n.sleep_until(instant::earliest()));
+}
+
+TEST(Note, SleepsAtLeastUntilItsDeadline) {
+  note n;
+  const instant deadline = monotonic_clock::instance().now() + 2ms;
+  EXPECT_FALSE(n.sleep_until(deadline));
+  EXPECT_GE(monotonic_clock::instance().now(), deadline);
+}
+
+TEST(Note, WakesASleeperAndPublishes) {
+  for (int i = 0; i < 200; ++i) {
+    note n;
+    int payload = 0;
+    std::thread waker([&] {
+      payload = i;
+      n.wake();
+    });
+    EXPECT_TRUE(n.sleep_until(instant::never()));
+    EXPECT_EQ(payload, i);
+    waker.join();
+  }
+}
+
+}  // namespace
+}  // namespace foliot
