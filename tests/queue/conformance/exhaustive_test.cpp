@@ -1,0 +1,81 @@
+// The conformance suite, exhaustively: every sequence of up to seven operations on three timers.
+//
+// Sequences that differ only in which timer is called which are the same: a timer is used for the
+// first time only after those before it. What a shorter sequence shows is checked there, so each run
+// is checked once, at its end. Sanitizer builds go to five.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "all_queues.hpp"
+#include "twin.hpp"
+
+namespace foliot::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+
+#if defined(FOLIOT_SANITIZED)
+constexpr std::size_t longest = 5;
+#else
+constexpr std::size_t longest = 7;
+#endif
+constexpr std::size_t timers = 3;
+
+/// The operations on one timer, and those on the clock.
+constexpr std::array on_timer{step{step::kind::reset, 0, 1ms}, step{step::kind::reset, 0, 2ms},
+                              step{step::kind::stop, 0}};
+constexpr std::array on_clock{step{step::kind::expire, 0, 1ms}, step{step::kind::expire, 0, 2ms, 1}};
+
+template <class Queue>
+class Exhaustive : public ::testing::Test {
+ protected:
+  /// Runs `steps_` and everything that continues it; false at the first failure.
+  bool explore(std::size_t used) {
+    if (!steps_.empty() && !agrees()) return false;
+    if (steps_.size() == longest) return true;
+    for (std::size_t timer = 0; timer < std::min(used + 1, timers); ++timer) {
+      for (step each : on_timer) {
+        each.timer = timer;
+        if (!explore_with(each, std::max(used, timer + 1))) return false;
+      }
+    }
+    return std::ranges::all_of(on_clock, [&](const step& each) { return explore_with(each, used); });
+  }
+
+  std::size_t runs_ = 0;
+
+ private:
+  bool explore_with(const step& next, std::size_t used) {
+    steps_.push_back(next);
+    const bool fine = explore(used);
+    steps_.pop_back();
+    return fine;
+  }
+
+  bool agrees() {
+    ++runs_;
+    twin<Queue> queue(timers);
+    const script s{{}, steps_, {}};
+    const auto failure = queue.run(s, false);
+    if (failure) ADD_FAILURE() << *failure << "\nafter " << s;
+    return !failure;
+  }
+
+  std::vector<step> steps_;
+};
+
+TYPED_TEST_SUITE(Exhaustive, all_queues, queue_name);
+
+TYPED_TEST(Exhaustive, EverySequenceOfSevenOnThreeTimers) {
+  EXPECT_TRUE(this->explore(0));
+  EXPECT_GT(this->runs_, 10'000u);
+  this->RecordProperty("sequences", std::to_string(this->runs_));
+}
+
+}  // namespace
+}  // namespace foliot::conformance
