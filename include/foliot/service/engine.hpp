@@ -1,0 +1,124 @@
+// Engines: a queue plus who drives it. This header is for those who write one; users hold a
+// `timer_service`, a `timer` and a `ticker`, and choose an engine by its name.
+//
+// A timer's life, as every engine keeps it:
+//
+//     make ──► idle ──reset──► pending ──due──► running ──► idle       (a ticker: ──► pending)
+//               ▲                 │ ▲ reset          │
+//               └──────stop───────┘ └────────────────┘ reset from its callback
+//
+// and, from any of these, `close` (stop_and_wait) ends it: not pending, not running, its closure
+// destroyed, and no reset brings it back.
+//
+// Thread safety: every member from any thread, and from inside callbacks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/expiry.hpp>
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/service/firing.hpp>
+
+namespace foliot::inline service {
+
+/// What became of the latest start of a timer when it was stopped.
+enum class stop_result : std::uint8_t {
+  stopped,  ///< it was pending; it will not fire
+  running,  ///< its callback is running now
+  idle,     ///< it had fired or been stopped before, or was never started
+};
+
+/// What became of the latest start of a timer when it was reset. In every case but `closed` the timer
+/// is pending again.
+enum class reset_result : std::uint8_t {
+  superseded,  ///< it was pending; only the new deadline counts
+  running,     ///< its callback is running now; it will run again, after that
+  idle,        ///< it had fired or been stopped before, or was never started
+  closed,      ///< stop_and_wait or the end of its service came first: nothing was started
+};
+
+/// What a service has done since it began.
+struct service_counters {
+  std::uint64_t started = 0;     ///< resets and starts of timers that were not pending
+  std::uint64_t superseded = 0;  ///< resets of timers that were
+  std::uint64_t stopped = 0;     ///< stops that found the timer pending
+  std::uint64_t fired = 0;       ///< callbacks run, those of tickers included
+  std::uint64_t skipped = 0;     ///< beats of tickers that were dropped
+  std::uint64_t wake_ups = 0;    ///< times that the service's thread was woken before its time
+  std::size_t pending = 0;       ///< now
+  std::size_t peak_pending = 0;  ///< the most there ever were
+
+  friend bool operator==(const service_counters&, const service_counters&) = default;
+};
+
+class engine;
+
+/// One timer as engines see it. Made and destroyed by its engine, which adds the queue's node.
+class timer_record {
+ public:
+  timer_record(const timer_record&) = delete;
+  timer_record& operator=(const timer_record&) = delete;
+
+  /// The engine that made it, alive as long as any of its records.
+  [[nodiscard]] engine& owner() const noexcept { return *owner_; }
+
+ protected:
+  timer_record(std::shared_ptr<engine> owner, timer_callback callback, duration period) noexcept
+      : owner_(std::move(owner)), callback_(std::move(callback)), period_(period) {}
+  ~timer_record() = default;
+
+  // All but owner_ are the engine's, under its lock.
+  std::shared_ptr<engine> owner_;
+  timer_callback callback_;
+  /// Zero for a one-shot timer.
+  duration period_;
+  std::uint64_t skipped_ = 0;
+  /// The thread that uses the closure with the engine's lock released, running or destroying it; null
+  /// if none does.
+  const void* user_ = nullptr;
+  /// It will never be pending again.
+  bool closed_ = false;
+  /// No handle holds it: whoever is done with it last destroys it.
+  bool orphaned_ = false;
+};
+
+class engine : public timeline {
+ public:
+  /// A new timer, idle. A positive period makes it a ticker. Throws std::bad_alloc.
+  [[nodiscard]] virtual timer_record* make(timer_callback callback, duration period) = 0;
+
+  /// Arms the timer for `deadline`, wherever it was. Throws std::bad_alloc, or std::system_error when
+  /// the service's thread cannot be started; the timer is then as it was.
+  virtual reset_result reset(timer_record& timer, instant deadline) = 0;
+  /// The same for a ticker, with a new period.
+  virtual reset_result reset(timer_record& timer, instant deadline, duration period) = 0;
+  virtual stop_result stop(timer_record& timer) noexcept = 0;
+  /// Stops it for good, waits until nobody uses its closure, and destroys that. From inside its own
+  /// callback it does not wait; the closure is then destroyed when the callback returns.
+  virtual stop_result stop_and_wait(timer_record& timer) noexcept = 0;
+  /// stop_and_wait, and destroys the record.
+  virtual void destroy(timer_record* timer) noexcept = 0;
+  /// Lets go of the record: it is destroyed after it has fired, or at once if it is not pending. A
+  /// ticker goes on until the service ends.
+  virtual void detach(timer_record* timer) noexcept = 0;
+
+  [[nodiscard]] virtual bool pending(const timer_record& timer) const noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t skipped(const timer_record& timer) const noexcept = 0;
+
+  /// Ends the engine: waits for the callback that is running, unless it is the caller, drops what is
+  /// pending and refuses every further reset. Returns how many timers it dropped.
+  virtual std::size_t shut_down() noexcept = 0;
+
+  /// Makes room for `count` pending timers, so that up to there no start allocates.
+  virtual void reserve(std::size_t count) = 0;
+  [[nodiscard]] virtual service_counters counters() const noexcept = 0;
+  [[nodiscard]] virtual const clock& time() const noexcept = 0;
+  /// Whether the caller is inside a callback of this engine, or on the engine's own thread.
+  [[nodiscard]] virtual bool in_callback() const noexcept = 0;
+};
+
+}  // namespace foliot::inline service

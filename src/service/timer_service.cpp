@@ -1,0 +1,76 @@
+#include <foliot/service/timer_service.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+#include <foliot/queue/quad_heap.hpp>
+
+#include "global_engine.hpp"
+
+namespace foliot::inline service {
+
+namespace {
+
+void report_to_standard_error(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "foliot: a timer's callback threw: %s\n", error.what());
+  } catch (...) {
+    std::fprintf(stderr, "foliot: a timer's callback threw something that is no std::exception\n");
+  }
+}
+
+template <class Engine>
+std::shared_ptr<engine> make_engine(const clock& time, bool by_hand, service_options options) {
+  return std::make_shared<Engine>(time, by_hand, options.turn, std::move(options.on_exception));
+}
+
+/// The engines, by name. A new one is a line here, and its page in docs/engines.
+struct engine_kind {
+  std::string_view name;
+  std::shared_ptr<engine> (*make)(const clock& time, bool by_hand, service_options options);
+};
+constexpr std::array kinds{
+    engine_kind{"global-heap", make_engine<global_engine<quad_heap>>},
+};
+
+constexpr auto names = [] {
+  std::array<std::string_view, kinds.size()> result;
+  std::ranges::transform(kinds, result.begin(), &engine_kind::name);
+  return result;
+}();
+
+std::shared_ptr<engine> choose(const clock& time, bool by_hand, service_options options) {
+  if (options.turn == 0) {
+    throw std::invalid_argument("foliot: a service's turn must fire at least 1 timer, not 0");
+  }
+  const auto kind = std::ranges::find(kinds, options.engine, &engine_kind::name);
+  if (kind == kinds.end()) {
+    std::string message = "foliot: there is no engine '" + options.engine + "'; there is:";
+    for (const std::string_view name : names) (message += ' ') += name;
+    throw std::invalid_argument(message);
+  }
+  if (!options.on_exception) options.on_exception = report_to_standard_error;
+  return kind->make(time, by_hand, std::move(options));
+}
+
+}  // namespace
+
+timer_service::timer_service(service_options options)
+    : engine_(choose(monotonic_clock::instance(), false, std::move(options))) {}
+
+timer_service::timer_service(virtual_clock& clock, service_options options)
+    : engine_(choose(clock, true, std::move(options))) {
+  clock.join(engine_);
+}
+
+timer_service::~timer_service() { shut_down(); }
+
+std::span<const std::string_view> timer_service::engines() noexcept { return names; }
+
+}  // namespace foliot::inline service

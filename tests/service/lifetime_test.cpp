@@ -1,0 +1,239 @@
+// When callbacks' captures die, and when the handles' memory comes back: contract 4 and 5.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "fixture.hpp"
+#include "support/allocations.hpp"
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Lifetime : public virtual_suite {
+ protected:
+  /// A capture whose death is seen.
+  std::shared_ptr<int> capture = std::make_shared<int>(0);
+  [[nodiscard]] bool captured() const { return capture.use_count() > 1; }
+  auto keep() {
+    return [held = capture] { ++*held; };
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, Lifetime, every_engine(), engine_as_name);
+
+TEST_P(Lifetime, StopKeepsTheCallbackForTheNextReset) {
+  timer t(timers, 1ms, keep());
+  t.stop();
+  EXPECT_TRUE(captured());
+  t.reset(1ms);
+  clock.advance(1ms);
+  EXPECT_EQ(*capture, 1);
+}
+
+TEST_P(Lifetime, StopAndWaitDestroysWhatWasCaptured) {
+  timer idle(timers, keep());
+  EXPECT_EQ(idle.stop_and_wait(), stop_result::idle);
+  EXPECT_FALSE(captured());
+  timer pending(timers, 1ms, keep());
+  EXPECT_EQ(pending.stop_and_wait(), stop_result::stopped);
+  EXPECT_FALSE(captured());
+  EXPECT_EQ(pending.stop_and_wait(), stop_result::idle);
+  clock.advance(1s);
+  EXPECT_EQ(*capture, 0);
+}
+
+TEST_P(Lifetime, NoResetBringsBackWhatStopAndWaitEnded) {
+  timer t(timers, 1ms, keep());
+  t.stop_and_wait();
+  EXPECT_EQ(t.reset(1ms), reset_result::closed);
+  EXPECT_FALSE(t.pending());
+  t = timer(timers, 1ms, keep());
+  clock.advance(1ms);
+  EXPECT_EQ(*capture, 1);
+}
+
+TEST_P(Lifetime, DestroyingAHandleDestroysWhatWasCaptured) {
+  for (const duration delay : {duration(1ms), duration::forever()}) {
+    {
+      const timer t(timers, delay, keep());
+    }
+    EXPECT_FALSE(captured());
+  }
+  {
+    const ticker t(timers, 1ms, keep());
+  }
+  EXPECT_FALSE(captured());
+  clock.advance(1s);
+  EXPECT_EQ(*capture, 0);
+}
+
+TEST_P(Lifetime, StopAndWaitFromInsideReturnsAtOnce) {
+  std::optional<timer> t;
+  bool alive_after = false;
+  t.emplace(timers, 1ms, [&, held = capture] {
+    EXPECT_EQ(t->stop_and_wait(), stop_result::running);
+    EXPECT_EQ(t->reset(1ms), reset_result::closed);
+    alive_after = held.use_count() > 1;  // the captures live as long as the callback runs
+  });
+  clock.advance(1ms);
+  EXPECT_TRUE(alive_after);
+  EXPECT_FALSE(captured()) << "and no longer";
+}
+
+TEST_P(Lifetime, AHandleMayBeDestroyedFromInside) {
+  std::optional<timer> t;
+  t.emplace(timers, 1ms, [&, held = capture] {
+    t.reset();
+    EXPECT_TRUE(captured());
+    ++*held;
+  });
+  clock.advance(1ms);
+  EXPECT_EQ(*capture, 1);
+  EXPECT_FALSE(captured());
+}
+
+TEST_P(Lifetime, AHandleMayBeReplacedFromInside) {
+  timer t;
+  t = timer(timers, 1ms, [&, held = capture] { t = timer(timers, 1ms, [&] { ++*capture; }); });
+  clock.advance(1ms);
+  EXPECT_FALSE(captured());
+  clock.advance(1ms);
+  EXPECT_EQ(*capture, 1);
+}
+
+TEST_P(Lifetime, ATickerMayBeDestroyedFromInside) {
+  std::optional<ticker> t;
+  t.emplace(timers, 1ms, [&, held = capture] {
+    if (++*held == 3) t.reset();
+  });
+  clock.advance(1s);
+  EXPECT_EQ(*capture, 3);
+  EXPECT_FALSE(captured());
+}
+
+/// The usual cycle in servers: a session owns its timer, and the callback owns the session.
+TEST_P(Lifetime, ACallbackMayOwnTheObjectThatOwnsItsTimer) {
+  struct session {
+    timer idle;
+    std::shared_ptr<int> capture;
+  };
+  for (const bool from_inside : {true, false}) {
+    auto owned = std::make_shared<session>();
+    owned->capture = capture;
+    owned->idle = timer(timers, 1ms, [self = owned, from_inside] {
+      if (from_inside) self->idle.stop_and_wait();
+    });
+    timer* idle = &owned->idle;
+    const std::weak_ptr<session> watch = owned;
+    owned.reset();
+    EXPECT_FALSE(watch.expired());
+    clock.advance(1ms);
+    if (!from_inside) idle->stop_and_wait();  // destroys the closure, with it the session, with it the timer
+    EXPECT_TRUE(watch.expired());
+    EXPECT_FALSE(captured());
+  }
+}
+
+TEST_P(Lifetime, ADetachedTimerFreesItselfWhenItHasFired) {
+  timer(timers, 1ms, keep()).detach();
+  EXPECT_TRUE(captured());
+  clock.advance(1ms);
+  EXPECT_EQ(*capture, 1);
+  EXPECT_FALSE(captured());
+}
+
+TEST_P(Lifetime, AnIdleTimerThatIsDetachedGoesAtOnce) {
+  timer(timers, keep()).detach();
+  EXPECT_FALSE(captured());
+}
+
+TEST_P(Lifetime, ATimerMayDetachItselfFromInside) {
+  std::optional<timer> t;
+  t.emplace(timers, 1ms, [&, held = capture] {
+    t->detach();
+    ++*held;
+  });
+  clock.advance(1ms);
+  EXPECT_EQ(*capture, 1);
+  EXPECT_FALSE(captured());
+}
+
+TEST_P(Lifetime, HandlesMayOutliveTheirService) {
+  std::optional<timer_service> short_lived(std::in_place, clock, options());
+  timer pending(*short_lived, 1ms, keep());
+  timer idle(*short_lived, keep());
+  ticker beat(*short_lived, 1ms, keep());
+  timer(*short_lived, 1ms, keep()).detach();
+  short_lived.reset();
+  clock.advance(1s);
+  EXPECT_EQ(*capture, 0);
+  EXPECT_FALSE(pending.pending());
+  EXPECT_EQ(pending.stop(), stop_result::idle);
+  EXPECT_EQ(pending.reset(1ms), reset_result::closed);
+  EXPECT_EQ(idle.reset(1ms), reset_result::closed);
+  EXPECT_EQ(beat.reset(1ms), reset_result::closed);
+  idle = timer();
+  EXPECT_FALSE(captured()) << "what was dropped is destroyed, with or without a handle";
+}
+
+TEST_P(Lifetime, AServiceMayBeDestroyedFromInsideACallback) {
+  std::optional<timer_service> short_lived(std::in_place, clock, options());
+  int later = 0;
+  timer second(*short_lived, 2ms, [&] { ++later; });
+  timer first(*short_lived, 1ms, [&, held = capture] {
+    short_lived.reset();
+    ++*held;
+  });
+  clock.advance(1s);
+  EXPECT_EQ(*capture, 1);
+  EXPECT_EQ(later, 0);
+}
+
+TEST_P(Lifetime, AnotherTimerMayBeDestroyedByACallbackWhileItIsDue) {
+  std::vector<timer> victims;
+  timer first(timers, 1ms, [&] { victims.clear(); });
+  for (int i = 0; i < 10; ++i) victims.emplace_back(timers, 1ms, keep());
+  clock.advance(1ms);
+  EXPECT_EQ(*capture, 0);
+  EXPECT_FALSE(captured());
+}
+
+TEST_P(Lifetime, MemoryComesBack) {
+  const auto churn = [&](int pairs) {
+    for (int i = 0; i < pairs; ++i) {
+      timer t(timers, 1h, [] {});
+      t.stop();
+    }
+  };
+  churn(10);
+  const std::size_t before = live_bytes();
+#if defined(FOLIOT_SANITIZED)
+  churn(100'000);
+#else
+  churn(10'000'000);
+#endif
+  EXPECT_EQ(live_bytes(), before) << "ten million start and stop pairs leave the process where it began";
+}
+
+TEST_P(Lifetime, StartStopAndResetDoNotAllocateOnceThereIsRoom) {
+  timers.reserve(100);
+  std::vector<timer> many;
+  for (int i = 0; i < 100; ++i) many.emplace_back(timers, [] {});
+  const allocation_count allocations;
+  for (int round = 0; round < 10; ++round) {
+    for (timer& t : many) t.start(1ms);
+    for (timer& t : many) t.reset(2ms);
+    for (timer& t : many) t.stop();
+    for (timer& t : many) t.start(1ms);
+    clock.advance(1ms);
+  }
+  EXPECT_EQ(allocations.so_far(), 0u);
+}
+
+}  // namespace
+}  // namespace foliot::test

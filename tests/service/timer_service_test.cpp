@@ -1,0 +1,118 @@
+#include <foliot/service/timer_service.hpp>
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "fixture.hpp"
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Service : public virtual_suite {};
+
+INSTANTIATE_TEST_SUITE_P(, Service, every_engine(), engine_as_name);
+
+TEST(ServiceOptions, AnEngineThatDoesNotExistIsRefusedWithTheListOfThoseThatDo) {
+  try {
+    const timer_service timers(with_engine("sundial"));
+    FAIL() << "a sundial was accepted";
+  } catch (const std::invalid_argument& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("there is no engine 'sundial'"), std::string::npos) << said;
+    for (const std::string_view name : timer_service::engines()) EXPECT_NE(said.find(name), std::string::npos) << said;
+  }
+}
+
+TEST(ServiceOptions, ATurnOfZeroIsRefused) {
+  service_options options;
+  options.turn = 0;
+  EXPECT_THROW(timer_service{std::move(options)}, std::invalid_argument);
+}
+
+TEST_P(Service, ShowsItsClock) {
+  clock.advance(5s);
+  EXPECT_EQ(timers.now(), clock.now());
+}
+
+TEST_P(Service, CountsWhatItDoes) {
+  std::vector<timer> many;
+  for (int i = 0; i < 10; ++i) many.emplace_back(timers, 1ms * (i + 1), [] {});
+  many[0].reset(1s);
+  many[1].stop();
+  many[1].stop();
+  many[2].stop_and_wait();
+  many[3] = timer();
+  clock.advance(7ms);
+  const service_counters now = timers.counters();
+  EXPECT_EQ(now.started, 10u);
+  EXPECT_EQ(now.superseded, 1u);
+  EXPECT_EQ(now.stopped, 3u);
+  EXPECT_EQ(now.fired, 3u);
+  EXPECT_EQ(now.skipped, 0u);
+  EXPECT_EQ(now.wake_ups, 0u);
+  EXPECT_EQ(now.pending, 4u);
+  EXPECT_EQ(now.peak_pending, 10u);
+  EXPECT_EQ(now.started, now.stopped + now.fired + now.pending) << "each start has one outcome";
+}
+
+TEST_P(Service, ATurnOnAVirtualClockIsBounded) {
+  std::vector<timer> many;
+  int fired = 0;
+  for (int i = 0; i < 10; ++i) many.emplace_back(timers, 1ms, [&] { ++fired; });
+  EXPECT_EQ(clock.advance(1s, 3), (expiry{3, true}));
+  EXPECT_EQ(fired, 3);
+  EXPECT_EQ(clock.advance(1s, 7), (expiry{7, false}));
+  EXPECT_EQ(clock.advance(1s), expiry{});
+}
+
+TEST_P(Service, ShutDownDropsWhatIsPendingAndSaysHowMuch) {
+  int fired = 0;
+  std::vector<timer> many;
+  for (int i = 0; i < 10; ++i) many.emplace_back(timers, 1ms * (i + 1), [&] { ++fired; });
+  clock.advance(4ms);
+  EXPECT_EQ(timers.shut_down(), 6u);
+  EXPECT_EQ(timers.shut_down(), 0u);
+  clock.advance(1s);
+  EXPECT_EQ(fired, 4);
+  EXPECT_EQ(many[0].reset(1ms), reset_result::closed);
+  EXPECT_EQ(timers.counters().pending, 0u);
+}
+
+TEST_P(Service, ShutDownFromInsideACallbackDoesNotWaitForItself) {
+  int later = 0;
+  timer second(timers, 2ms, [&] { ++later; });
+  timer first(timers, 1ms, [&] { EXPECT_EQ(timers.shut_down(), 1u); });
+  clock.advance(1s);
+  EXPECT_EQ(later, 0);
+}
+
+TEST_P(Service, ServicesOnOneClockFireInOneOrder) {
+  timer_service other(clock, options());
+  std::vector<int> order;
+  timer c(other, 3ms, [&] { order.push_back(3); });
+  timer b(other, 2ms, [&] { order.push_back(2); });
+  timer b2(timers, 2ms, [&] { order.push_back(1); });  // same instant, but its service joined first
+  timer a(timers, 1ms, [&] { order.push_back(0); });
+  clock.advance(10ms);
+  EXPECT_EQ(order, (std::vector{0, 1, 2, 3}));
+}
+
+TEST_P(Service, WhatACallbackStartsOnAnotherServiceOfTheClockIsRunOnTheWay) {
+  timer_service other(clock, options());
+  std::vector<int> order;
+  timer inner(other, [&] { order.push_back(2); });
+  timer outer(timers, 1ms, [&] {
+    order.push_back(1);
+    inner.start(1ms);
+  });
+  timer last(timers, 3ms, [&] { order.push_back(3); });
+  clock.advance(10ms);
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace foliot::test

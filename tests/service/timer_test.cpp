@@ -1,0 +1,264 @@
+#include <foliot/service/timer.hpp>
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "fixture.hpp"
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Timer : public virtual_suite {
+ protected:
+  int fired = 0;
+  std::function<void()> also{};  // what the callback does besides counting
+
+  auto count() {
+    return [this] {
+      ++fired;
+      if (also) also();
+    };
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, Timer, every_engine(), engine_as_name);
+
+TEST_P(Timer, FiresOnceAtItsDeadline) {
+  timer t(timers, 10ms, count());
+  EXPECT_TRUE(t.pending());
+  clock.advance(10ms - 1ns);
+  EXPECT_EQ(fired, 0) << "never early";
+  clock.advance(1ns);
+  EXPECT_EQ(fired, 1);
+  EXPECT_FALSE(t.pending());
+  clock.advance(1h);
+  EXPECT_EQ(fired, 1);
+}
+
+TEST_P(Timer, TellsItsCallbackWhatItServes) {
+  std::optional<firing> seen;
+  const instant deadline = timers.now() + 10ms;
+  timer t(timers, deadline, [&](const firing& f) { seen = f; });
+  clock.advance(25ms);
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->deadline, deadline);
+  EXPECT_EQ(seen->now, deadline) << "virtual time stops at each deadline";
+  EXPECT_EQ(seen->lateness(), duration::zero());
+  EXPECT_EQ(seen->skipped, 0u);
+}
+
+TEST_P(Timer, MayBeStartedLater) {
+  timer t(timers, count());
+  EXPECT_FALSE(t.pending());
+  clock.advance(1h);
+  EXPECT_EQ(t.start(5ms), reset_result::idle);
+  clock.advance(5ms);
+  EXPECT_EQ(fired, 1);
+  EXPECT_EQ(t.start_at(timers.now() + 5ms), reset_result::idle);
+  clock.advance(5ms);
+  EXPECT_EQ(fired, 2);
+}
+
+TEST_P(Timer, ZeroAndNegativeMeanNow) {
+  timer zero(timers, 0ns, count());
+  timer negative(timers, -1h, count());
+  timer past(timers, instant::earliest(), count());
+  EXPECT_EQ(fired, 0) << "callbacks run in the service, not in the start";
+  clock.advance(0ns);
+  EXPECT_EQ(fired, 3);
+}
+
+TEST_P(Timer, PastTheEndOfTimeMeansNever) {
+  timer t(timers, duration::forever(), count());
+  timer s(timers, std::chrono::hours::max(), count());
+  EXPECT_EQ(clock.next_deadline(), instant::never());
+  clock.advance(duration::forever());
+  EXPECT_EQ(fired, 0);
+  EXPECT_TRUE(t.pending());
+  EXPECT_EQ(t.stop(), stop_result::stopped);
+}
+
+TEST_P(Timer, EqualDeadlinesFireInStartOrder) {
+  std::vector<int> order;
+  timer a(timers, 5ms, [&] { order.push_back(1); });
+  timer b(timers, 5ms, [&] { order.push_back(2); });
+  timer c(timers, 5ms, [&] { order.push_back(3); });
+  a.reset(5ms);
+  clock.advance(5ms);
+  EXPECT_EQ(order, (std::vector{2, 3, 1}));
+}
+
+TEST_P(Timer, StopSaysWhatBecameOfTheStart) {
+  timer t(timers, count());
+  EXPECT_EQ(t.stop(), stop_result::idle) << "never started";
+  t.start(1ms);
+  EXPECT_EQ(t.stop(), stop_result::stopped);
+  EXPECT_EQ(t.stop(), stop_result::idle) << "stopped before";
+  clock.advance(1s);
+  EXPECT_EQ(fired, 0);
+  t.start(1ms);
+  also = [&] { EXPECT_EQ(t.stop(), stop_result::running); };
+  clock.advance(1ms);
+  EXPECT_EQ(fired, 1);
+  EXPECT_EQ(t.stop(), stop_result::idle) << "fired";
+}
+
+TEST_P(Timer, ResetSaysWhatBecameOfTheStart) {
+  timer t(timers, count());
+  EXPECT_EQ(t.reset(1ms), reset_result::idle) << "never started";
+  EXPECT_EQ(t.reset(5ms), reset_result::superseded);
+  clock.advance(4ms);
+  EXPECT_EQ(fired, 0);
+  also = [&] { EXPECT_EQ(t.reset(1ms), reset_result::running); };
+  clock.advance(1ms);
+  EXPECT_EQ(fired, 1);
+  also = nullptr;
+  clock.advance(1ms);
+  EXPECT_EQ(fired, 2);
+  EXPECT_EQ(t.reset(1ms), reset_result::idle) << "fired";
+  t.stop();
+  EXPECT_EQ(t.reset(1ms), reset_result::idle) << "stopped";
+  EXPECT_EQ(t.reset(2ms), reset_result::superseded);
+  EXPECT_EQ(t.reset_at(timers.now()), reset_result::superseded) << "earlier";
+  clock.advance(0ns);
+  EXPECT_EQ(fired, 3);
+}
+
+TEST_P(Timer, AHeartbeatThatIsResetInTimeNeverFires) {
+  timer idle(timers, 30s, count());
+  for (int beat = 0; beat < 1000; ++beat) {
+    clock.advance(29s);
+    EXPECT_EQ(idle.reset(30s), reset_result::superseded);
+  }
+  EXPECT_EQ(fired, 0);
+  clock.advance(30s);
+  EXPECT_EQ(fired, 1);
+}
+
+TEST_P(Timer, RearmsItselfAtZeroThreeDeep) {
+  timer t(timers, count());
+  also = [&] {
+    if (fired < 4) t.reset(0ns);
+  };
+  t.start(1ms);
+  clock.advance(1ms);
+  EXPECT_EQ(fired, 4);
+}
+
+TEST_P(Timer, StartsOthersAtZeroThreeDeep) {
+  std::vector<int> order;
+  timer third(timers, [&] { order.push_back(3); });
+  timer second(timers, [&] { order.push_back(2), third.start(0ns); });
+  timer first(timers, 1ms, [&] { order.push_back(1), second.start(0ns); });
+  clock.advance(1ms);
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+}
+
+TEST_P(Timer, ARearmedTimerThatIsStoppedWhileItsCallbackRunsIsStopped) {
+  timer t(timers, count());
+  also = [&] {
+    t.reset(1ms);
+    EXPECT_EQ(t.stop(), stop_result::stopped) << "the answer speaks of the latest start";
+  };
+  t.start(0ns);
+  clock.advance(1s);
+  EXPECT_EQ(fired, 1);
+}
+
+TEST_P(Timer, ACallbackMayStopAndResetOthersThatAreDueToo) {
+  timer victim(timers, count());
+  timer moved(timers, count());
+  timer first(timers, 1ms, [&] {
+    EXPECT_EQ(victim.stop(), stop_result::stopped);
+    EXPECT_EQ(moved.reset(5ms), reset_result::superseded);
+  });
+  victim.start(1ms);
+  moved.start(1ms);
+  clock.advance(5ms);
+  EXPECT_EQ(fired, 0);
+  clock.advance(1ms);
+  EXPECT_EQ(fired, 1);
+}
+
+TEST_P(Timer, AfterFuncIsATimerToo) {
+  timer t = after_func(timers, 5ms, count());
+  clock.advance(5ms);
+  EXPECT_EQ(fired, 1);
+  after_func(timers, 5ms, count()).detach();
+  clock.advance(5ms);
+  EXPECT_EQ(fired, 2);
+  static_cast<void>(after_func(timers, 5ms, count()));  // dropped: stopped
+  clock.advance(5ms);
+  EXPECT_EQ(fired, 2);
+}
+
+TEST_P(Timer, AnEmptyHandleSaysSo) {
+  timer empty;
+  EXPECT_EQ(empty.stop(), stop_result::idle);
+  EXPECT_EQ(empty.stop_and_wait(), stop_result::idle);
+  EXPECT_FALSE(empty.pending());
+  empty.detach();
+  EXPECT_THROW(empty.reset(1s), std::logic_error);
+  EXPECT_THROW(empty.start_at(instant{}), std::logic_error);
+  timer t(timers, 1s, count());
+  const timer other = std::move(t);
+  EXPECT_THROW(t.reset(1s), std::logic_error);  // NOLINT(bugprone-use-after-move): that is the point
+  EXPECT_TRUE(other.pending());
+}
+
+TEST_P(Timer, ANullCallbackIsRefused) {
+  void (*null)() = nullptr;
+  EXPECT_THROW(timer(timers, 1s, null), std::invalid_argument);
+  EXPECT_THROW(timer(timers, 1s, std::function<void(const firing&)>()), std::invalid_argument);
+  EXPECT_EQ(timers.counters().started, 0u);
+}
+
+TEST_P(Timer, MovesWithItsTimer) {
+  std::vector<timer> many;
+  for (int i = 0; i < 100; ++i) many.emplace_back(timers, 1ms, count());
+  many.erase(many.begin(), many.begin() + 50);
+  many.front() = timer(timers, 1ms, count());  // what it held is stopped
+  clock.advance(1ms);
+  EXPECT_EQ(fired, 50);
+}
+
+TEST_P(Timer, WhatACallbackThrowsGoesToTheHandler) {
+  std::vector<std::string> reported;
+  service_options chosen = options();
+  chosen.on_exception = [&](std::exception_ptr failure) {
+    try {
+      std::rethrow_exception(std::move(failure));
+    } catch (const std::exception& error) {
+      reported.emplace_back(error.what());
+      if (reported.size() == 2) throw;  // a handler that fails is survived too
+    }
+  };
+  timer_service careful(clock, std::move(chosen));
+  timer first(careful, 1ms, [] { throw std::runtime_error("one"); });
+  timer second(careful, 1ms, [] { throw std::runtime_error("two"); });
+  timer third(careful, 1ms, count());
+  clock.advance(1ms);
+  EXPECT_EQ(reported, (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(fired, 1) << "the service goes on";
+  EXPECT_EQ(first.reset(1ms), reset_result::idle);
+}
+
+TEST_P(Timer, ByDefaultWhatACallbackThrowsIsReported) {
+  timer first(timers, 1ms, [] { throw std::runtime_error("lost the connection"); });
+  timer second(timers, 2ms, [] { throw 42; });
+  ::testing::internal::CaptureStderr();
+  clock.advance(2ms);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "foliot: a timer's callback threw: lost the connection\n"
+            "foliot: a timer's callback threw something that is no std::exception\n");
+}
+
+}  // namespace
+}  // namespace foliot::test

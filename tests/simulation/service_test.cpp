@@ -1,0 +1,303 @@
+// Every engine's protocol under seeded schedules, on the monotonic clock with its own thread: the lost
+// wake-up hazards, and the contract as oracle: never early, exactly one outcome, stopped never fires,
+// nobody is forgotten.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <foliot/core/sync/note.hpp>
+#include <foliot/service.hpp>
+
+#include "foliot_simulation/world.hpp"
+#include "support/engines.hpp"
+
+namespace foliot::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t worlds = 1500;
+
+class Engine : public test::engine_suite {};
+
+INSTANTIATE_TEST_SUITE_P(, Engine, test::every_engine(), test::engine_as_name);
+
+constexpr faults quiet{};
+constexpr faults interrupted{.interrupts = true};
+constexpr faults rough{.interrupts = true, .early_timeouts = true, .drift = duration::nanoseconds(2'000'000)};
+
+/// Where time only moves when all are blocked, a timer that fires later than this was overslept.
+constexpr duration overslept = duration::nanoseconds(10'000);
+
+/// H1: the thread has computed how long it sleeps, and an earlier timer arrives. Two threads start
+/// timers in falling order, each of which must be heard.
+TEST_P(Engine, AnEarlierTimerIsHeardWhereverTheThreadIs) {
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds, with, [&] {
+      timer_service timers(options());
+      std::vector<timer> many;
+      many.reserve(6);
+      int fired = 0;
+      const auto arm = [&](int first) {
+        for (int i = 0; i < 3; ++i) {
+          many.emplace_back(timers, 10ms - 2ms * i - 1ms * first, [&](const firing& f) {
+            ++fired;
+            require(f.lateness() >= duration::zero(), "early");
+            require(f.lateness() < overslept, "overslept: a wake-up was lost");
+          });
+        }
+      };
+      seam::thread other("other", [&] { arm(1); });
+      other.join();
+      arm(0);
+      pass_time(20ms);
+      require(fired == 6, "all have fired");
+    });
+  }
+}
+
+/// The same with starts from several threads at once, on timers of their own, moving both ways.
+TEST_P(Engine, ResetsFromManyThreadsAreAllHeard) {
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds, with, [&] {
+      timer_service timers(options());
+      struct beat {
+        timer t;
+        instant deadline = instant::never();
+        int fired = 0;
+      };
+      std::array<beat, 3> beats;
+      for (beat& b : beats) {
+        b.t = timer(timers, [&b](const firing& f) {
+          ++b.fired;
+          require(f.deadline == b.deadline, "the deadline is the latest one");
+          require(f.now >= b.deadline, "early");
+          require(f.lateness() < overslept, "overslept: a wake-up was lost");
+        });
+      }
+      std::vector<seam::thread> threads;
+      for (beat& b : beats) {
+        threads.emplace_back("resets", [&timers, &b] {
+          for (int i = 0; i < 4; ++i) {
+            b.deadline = timers.now() + 1ms * static_cast<std::int64_t>(1 + choose(20));
+            b.t.reset_at(b.deadline);
+            if (choose(2) == 0) pass_time(duration::nanoseconds(static_cast<std::int64_t>(choose(500'000))));
+          }
+        });
+      }
+      for (seam::thread& each : threads) each.join();
+      pass_time(50ms);
+      for (const beat& b : beats) require(b.fired >= 1 && !b.t.pending(), "it has fired");
+    });
+  }
+}
+
+/// Starts, stops and resets by two threads on shared timers, in worlds where waits are interrupted, time
+/// jumps and deadlines pass early: each start has exactly one outcome.
+TEST_P(Engine, EachStartHasExactlyOneOutcome) {
+  for (const faults& with : {quiet, rough}) {
+    explore(worlds, with, [&] {
+      timer_service timers(options());
+      std::uint64_t fired = 0;
+      std::uint64_t started = 0;
+      std::uint64_t taken_back = 0;
+      std::array<timer, 2> shared;
+      for (timer& t : shared) {
+        t = timer(timers, [&](const firing& f) {
+          ++fired;
+          require(f.now >= f.deadline, "early");
+        });
+      }
+      const auto play = [&] {
+        for (int i = 0; i < 5; ++i) {
+          timer& t = shared[choose(2)];
+          if (choose(3) == 0) {
+            taken_back += t.stop() == stop_result::stopped;
+          } else {
+            ++started;
+            taken_back +=
+                t.reset(duration::nanoseconds(static_cast<std::int64_t>(choose(3'000)))) == reset_result::superseded;
+          }
+        }
+      };
+      seam::thread other("other", play);
+      play();
+      other.join();
+      pass_time(1s);
+      require(started == fired + taken_back, "a start has no outcome, or two");
+      require(timers.counters().pending == 0, "nothing is left");
+    });
+  }
+}
+
+/// Contract 4: whoever wins, after stop_and_wait nothing runs and the captures are gone.
+TEST_P(Engine, StopAndWaitAgainstFire) {
+  for (const faults& with : {quiet, rough}) {
+    explore(worlds, with, [&] {
+      timer_service timers(options());
+      const auto captured = std::make_shared<int>(0);
+      bool running = false;
+      timer t(timers, duration::nanoseconds(static_cast<std::int64_t>(choose(200))), [&running, captured] {
+        running = true;
+        point();
+        ++*captured;
+        running = false;
+      });
+      if (choose(2) == 0) pass_time(duration::nanoseconds(static_cast<std::int64_t>(choose(200))));
+      const auto end = [&] {
+        const stop_result answer = t.stop_and_wait();
+        require(!running, "the callback runs");
+        require(captured.use_count() == 1, "what it captured is alive");
+        return answer;
+      };
+      stop_result theirs{};
+      seam::thread other("other", [&] { theirs = end(); });
+      const stop_result mine = end();
+      other.join();
+      const bool stopped = mine == stop_result::stopped || theirs == stop_result::stopped;
+      require(*captured == (stopped ? 0 : 1), "the answers agree with what happened");
+      require(mine != stop_result::stopped || theirs != stop_result::stopped, "one start was stopped twice");
+    });
+  }
+}
+
+TEST_P(Engine, DestroyAgainstFireAndShutDown) {
+  for (const faults& with : {quiet, rough}) {
+    explore(worlds, with, [&] {
+      auto timers = std::make_unique<timer_service>(options());
+      auto captured = std::make_shared<int>(0);
+      const std::weak_ptr<int> watch = captured;
+      std::optional<timer> t(std::in_place, *timers, duration::nanoseconds(static_cast<std::int64_t>(choose(100))),
+                             [captured] { point(); });
+      timer(*timers, duration::nanoseconds(static_cast<std::int64_t>(choose(100))), [captured] { point(); }).detach();
+      captured.reset();
+      seam::thread destroyer("destroyer", [&] { t.reset(); });
+      timers.reset();
+      destroyer.join();
+      require(watch.expired(), "a closure was leaked");
+    });
+  }
+}
+
+TEST_P(Engine, ShutDownFromInsideACallback) {
+  explore(worlds, quiet, [&] {
+    auto timers = std::make_unique<timer_service>(options());
+    note done;
+    timer t(*timers, 1us, [&] {
+      timers.reset();
+      done.wake();
+    });
+    done.sleep_until(instant::never());
+    require(t.reset(1us) == reset_result::closed, "the service is closed");
+    t = timer();
+    pass_time(1s);  // the thread, let go of, comes to its end
+  });
+}
+
+TEST_P(Engine, SleepersAllWakeAndNeverEarly) {
+  for (const faults& with : {quiet, rough}) {
+    explore(worlds, with, [&] {
+      timer_service timers(options());
+      std::vector<seam::thread> sleepers;
+      for (int i = 0; i < 3; ++i) {
+        sleepers.emplace_back("sleeper", [&] {
+          const instant until = timers.now() + duration::nanoseconds(static_cast<std::int64_t>(choose(5'000)));
+          require(sleep_until(timers, until), "slept the whole time");
+          require(timers.now() >= until, "early");
+        });
+      }
+      for (seam::thread& each : sleepers) each.join();
+    });
+  }
+}
+
+TEST_P(Engine, TickersKeepTheirGridUnderAnySchedule) {
+  for (const faults& with : {quiet, rough}) {
+    explore(worlds, with, [&] {
+      timer_service timers(options());
+      const instant start = timers.now();
+      instant last = start;
+      std::uint64_t beats = 0;
+      ticker beat(timers, 1ms, [&](const firing& tick) {
+        require(tick.now >= tick.deadline, "early");
+        require((tick.deadline - last).count() % 1'000'000 == 0 || beats == 0, "off the grid");
+        last = tick.deadline;
+        beats += 1 + tick.skipped;
+      });
+      pass_time(20ms);
+      settle();  // the thread has caught up, and sleeps
+      require(beats >= 20, "a beat is missing");
+      beat.stop_and_wait();
+    });
+  }
+}
+
+/// Who wakes the thread: only a start or reset that becomes the earliest, and only if the thread would
+/// look too late by itself.
+TEST_P(Engine, OnlyWhatBecomesTheEarliestWakesTheThread) {
+  explore(200, quiet, [&] {
+    timer_service timers(options());
+    std::vector<timer> keep;
+    keep.reserve(10);
+    const auto wakes = [&](auto&& action) {
+      settle();  // the thread sleeps now
+      const std::uint64_t before = timers.counters().wake_ups;
+      action();
+      return timers.counters().wake_ups - before;
+    };
+    const auto start = [&](duration delay) { return wakes([&] { keep.emplace_back(timers, delay, [] {}); }); };
+    start(3h);  // makes the thread
+    require(start(1h) == 1, "earlier than all: woken");
+    require(start(2h) == 0, "later than the earliest: not");
+    require(start(duration::forever()) == 0, "never: not");
+    require(wakes([&] { keep[1].reset(90min); }) == 0, "later than it was: not");
+    require(wakes([&] { keep[1].reset(45min); }) == 1, "earlier than all: woken");
+    require(wakes([&] { keep[1].stop(); }) == 0, "a stop: never");
+    require(start(50min) == 0, "the thread looks at 45 min anyway: not");
+    require(wakes([&] { keep.clear(); }) == 0, "destruction: never");
+    pass_time(1h);  // it has looked, found nothing, and sleeps for good
+    require(start(duration::forever()) == 0, "never: not, even when nothing else is pending");
+    require(start(1h) == 1, "the first one pending: woken");
+  });
+}
+
+TEST_P(Engine, IdleMeansNoWaits) {
+  explore(200, quiet, [&] {
+    timer_service timers(options());
+    timer once(timers, 1us, [] {});
+    timer far(timers, 1h, [] {});
+    pass_time(1ms);
+    settle();
+    const instant before = seam::monotonic_now();
+    pass_time(30min);
+    // Each look at the clock costs time here: had the thread run in between, more would have passed.
+    require(seam::monotonic_now() - before < 30min + 100ns, "somebody ran while nothing was due");
+  });
+}
+
+TEST_P(Engine, AThreadThatCannotBeMadeIsReportedAndNothingIsArmed) {
+  explore(50, faults{.refuse_thread = 1}, [&] {
+    timer_service timers(options());
+    int fired = 0;
+    timer t(timers, [&] { ++fired; });
+    bool refused = false;
+    try {
+      t.start(1ms);
+    } catch (const std::system_error&) {
+      refused = true;
+    }
+    require(refused, "the caller is told");
+    require(!t.pending() && timers.counters() == service_counters{}, "nothing is half armed");
+    t.start(1ms);  // the system has threads again
+    pass_time(2ms);
+    require(fired == 1, "the next start works");
+  });
+}
+
+}  // namespace
+}  // namespace foliot::simulation

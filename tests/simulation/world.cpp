@@ -1,0 +1,355 @@
+#include "foliot_simulation/world.hpp"
+
+#include <gtest/gtest.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include <foliot/core/contract.hpp>
+#include <foliot/core/seam/random.hpp>
+#include <foliot/core/seam/system.hpp>
+
+#include "fiber_sanitizer.hpp"
+
+namespace foliot::simulation {
+namespace {
+
+constexpr std::size_t stack_size = 256 * 1024;
+
+/// One simulated thread.
+struct fiber {
+  std::string name;
+  std::function<void()> body;
+  std::unique_ptr<char[]> stack = std::make_unique_for_overwrite<char[]>(stack_size);
+  ucontext_t context{};
+  fiber_sanitizer sanitizer{};
+  seam::thread_state state{};
+
+  enum class status { ready, asleep, joining, settling, done } now = status::ready;
+  const void* word = nullptr;           // asleep: on which futex word
+  instant deadline = instant::never();  // asleep: until when at most
+  seam::wait_status woken_by{};         // why it woke
+  std::size_t joins = 0;                // joining: whom
+};
+
+class world {
+ public:
+  world(std::uint64_t seed, const faults& with) : random_(seed), faults_(with), eagerness_(2 + random_.below(30)) {}
+
+  std::optional<std::string> run(const std::function<void()>& main) {
+    current_ = this_world_;
+    this_world_ = this;
+    spawn("main", main);
+    fibers_[0]->sanitizer.enter_from_outside(outside_, fibers_[0]->stack.get(), stack_size,
+                                             [&] { swapcontext(&back_, &fibers_[0]->context); });
+    this_world_ = current_;
+    if (failure_) abandon();
+    return failure_;
+  }
+
+  std::size_t spawn(const char* name, std::function<void()> body) {
+    if (++threads_made_ == faults_.refuse_thread + 1 && faults_.refuse_thread != 0) {
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again), "simulated");
+    }
+    auto& made = *fibers_.emplace_back(std::make_unique<fiber>());
+    made.name = name;
+    made.body = std::move(body);
+    getcontext(&made.context);
+    made.context.uc_stack.ss_sp = made.stack.get();
+    made.context.uc_stack.ss_size = stack_size;
+    made.context.uc_link = nullptr;
+    makecontext(&made.context, &world::begin, 0);
+    return fibers_.size() - 1;
+  }
+
+  void point() {
+    if (random_.below(eagerness_) != 0) return;
+    if (faults_.drift > duration::zero()) {
+      time_ += duration::nanoseconds(
+          static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(faults_.drift.count()))));
+      expire_sleepers();
+    }
+    switch_to_any();
+  }
+
+  seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline) {
+    if (word.load() != expected) return seam::wait_status::changed;
+    // From the comparison to the sleep nobody else runs: that is what a futex guarantees.
+    if (deadline <= time_) return seam::wait_status::timed_out;
+    if (faults_.interrupts && random_.below(8) == 0) {
+      return random_.below(2) == 0 ? seam::wait_status::interrupted : seam::wait_status::woken;
+    }
+    if (faults_.early_timeouts && !deadline.is_never() && random_.below(8) == 0) return seam::wait_status::timed_out;
+    fiber& self = me();
+    self.word = &word;
+    self.deadline = deadline;
+    block(fiber::status::asleep);
+    return self.woken_by;
+  }
+
+  void wake(const void* word, int count) {
+    std::vector<fiber*> sleepers;
+    for (const auto& each : fibers_) {
+      if (each->now == fiber::status::asleep && each->word == word) sleepers.push_back(each.get());
+    }
+    if (sleepers.empty()) return;
+    if (++wakes_ == faults_.drop_wake) return;
+    for (; count > 0 && !sleepers.empty(); --count) {
+      const auto chosen = sleepers.begin() + static_cast<std::ptrdiff_t>(random_.below(sleepers.size()));
+      make_ready(**chosen, seam::wait_status::woken);
+      sleepers.erase(chosen);
+    }
+  }
+
+  void join(std::size_t thread) {
+    if (fibers_[thread]->now == fiber::status::done) return;
+    me().joins = thread;
+    block(fiber::status::joining);
+  }
+
+  void settle() { block(fiber::status::settling); }
+
+  instant look_at_clock() {
+    point();
+    time_ += duration::nanoseconds(static_cast<std::int64_t>(random_.below(3)));
+    expire_sleepers();
+    return time_;
+  }
+
+  [[noreturn]] void fail(std::string what) {
+    if (!failure_) failure_ = std::move(what);
+    leave();
+  }
+
+  fiber& me() { return *fibers_[running_]; }
+  std::uint64_t choose(std::uint64_t bound) { return random_.below(bound); }
+
+  static world* current() { return this_world_; }
+
+ private:
+  static void begin() {
+    world& w = *this_world_;
+    w.me().sanitizer.arrived();
+    try {
+      w.me().body();
+    } catch (const std::exception& error) {
+      w.fail(w.me().name + " ended with an exception: " + error.what());
+    }
+    w.me().body = nullptr;
+    w.me().now = fiber::status::done;
+    for (const auto& each : w.fibers_) {
+      if (each->now == fiber::status::joining && each->joins == w.running_) each->now = fiber::status::ready;
+    }
+    w.switch_to_any();
+    std::abort();  // nobody switches to a fiber that is done
+  }
+
+  void block(fiber::status how) {
+    me().now = how;
+    switch_to_any();
+  }
+
+  void make_ready(fiber& f, seam::wait_status why) {
+    f.now = fiber::status::ready;
+    f.word = nullptr;
+    f.woken_by = why;
+  }
+
+  void expire_sleepers() {
+    for (const auto& each : fibers_) {
+      if (each->now == fiber::status::asleep && each->deadline <= time_)
+        make_ready(*each, seam::wait_status::timed_out);
+    }
+  }
+
+  [[nodiscard]] std::vector<std::size_t> those(fiber::status status) const {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < fibers_.size(); ++i) {
+      if (fibers_[i]->now == status) found.push_back(i);
+    }
+    return found;
+  }
+
+  /// Goes on with any thread that can. Holds nothing that needs to be destroyed: a thread that is done
+  /// does not come back from here.
+  void switch_to_any() {
+    const std::optional<std::size_t> next = choose_next();
+    if (!next) leave();
+    switch_to(*next);
+  }
+
+  std::optional<std::size_t> choose_next() {
+    std::vector<std::size_t> ready = those(fiber::status::ready);
+    if (ready.empty()) {
+      for (const std::size_t i : those(fiber::status::settling)) fibers_[i]->now = fiber::status::ready;
+      ready = those(fiber::status::ready);
+    }
+    if (ready.empty()) {
+      jump();
+      ready = those(fiber::status::ready);
+    }
+    if (!ready.empty()) return ready[random_.below(ready.size())];
+    if (those(fiber::status::done).size() != fibers_.size()) failure_ = describe_deadlock();
+    return std::nullopt;
+  }
+
+  /// All are blocked: time moves on to the first deadline.
+  void jump() {
+    instant first = instant::never();
+    for (const auto& each : fibers_) {
+      if (each->now == fiber::status::asleep) first = std::min(first, each->deadline);
+    }
+    if (first.is_never()) return;
+    time_ = std::max(time_, first);
+    expire_sleepers();
+  }
+
+  void switch_to(std::size_t next) {
+    if (next == running_) return;
+    fiber& from = me();
+    running_ = next;
+    fiber& to = me();
+    from.sanitizer.departing(to.stack.get(), stack_size, from.now == fiber::status::done);
+    swapcontext(&from.context, &to.context);
+    from.sanitizer.arrived();
+  }
+
+  [[noreturn]] void leave() {
+    outside_.departing_to_outside(me().now == fiber::status::done);
+    setcontext(&back_);
+    std::abort();
+  }
+
+  std::string describe_deadlock() const {
+    std::string text = "deadlock:";
+    for (const auto& each : fibers_) {
+      if (each->now == fiber::status::asleep) text += " " + each->name + " waits for a wake-up;";
+      if (each->now == fiber::status::joining)
+        text += " " + each->name + " waits for the end of " + fibers_[each->joins]->name + ";";
+    }
+    return text;
+  }
+
+  /// The stacks of a world that failed hold objects in the middle of their lives: they stay as they are.
+  void abandon() {
+    for (auto& each : fibers_) {
+      ignore_leak(each.get());
+      static_cast<void>(each.release());
+    }
+    fibers_.clear();
+  }
+
+  static inline world* this_world_ = nullptr;
+
+  random_stream random_;
+  faults faults_;
+  std::uint64_t eagerness_;  // one point in so many switches; differs from seed to seed
+  world* current_ = nullptr;
+  instant time_ = instant::from_nanoseconds(1'000'000'000);
+  std::vector<std::unique_ptr<fiber>> fibers_;
+  std::size_t running_ = 0;
+  ucontext_t back_{};
+  fiber_sanitizer outside_;
+  std::optional<std::string> failure_;
+  std::uint64_t wakes_ = 0;
+  std::uint64_t threads_made_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::string> run(std::uint64_t seed, const faults& with, const std::function<void()>& main) {
+  world w(seed, with);
+  return w.run(main);
+}
+
+void explore(std::uint64_t count, const faults& with, const std::function<void()>& main) {
+  std::uint64_t first = 0;
+#if !defined(FOLIOT_SANITIZED)
+  count *= 10;  // they are quick
+#endif
+  if (const char* more = std::getenv("FOLIOT_SIMULATION_WORLDS")) count = std::strtoull(more, nullptr, 10);
+  if (const char* only = std::getenv("FOLIOT_SIMULATION_SEED")) {
+    first = std::strtoull(only, nullptr, 10);
+    count = 1;
+  }
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const auto failure = run(seed, with, main);
+    if (failure || ::testing::Test::HasFailure()) {
+      ADD_FAILURE() << failure.value_or("see above") << "\nin the world of seed " << seed
+                    << "; to repeat it alone: FOLIOT_SIMULATION_SEED=" << seed;
+      return;
+    }
+  }
+}
+
+std::optional<std::uint64_t> first_failure(std::uint64_t count, const faults& with, const std::function<void()>& main) {
+  const leaks_ignored for_what_is_abandoned;
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    if (run(seed, with, main)) return seed + 1;
+  }
+  return std::nullopt;
+}
+
+void require(bool condition, const std::string& what) {
+  if (!condition) world::current()->fail(what);
+}
+std::uint64_t choose(std::uint64_t bound) { return world::current()->choose(bound); }
+void settle() { world::current()->settle(); }
+void pass_time(duration length) {
+  const seam::atomic<std::uint32_t> nobody_wakes{0};
+  const instant until = world::current()->look_at_clock() + length;
+  while (world::current()->look_at_clock() < until) world::current()->sleep_on(nobody_wakes, 0, until);
+}
+
+void point() {
+  if (world* w = world::current()) w->point();
+}
+bool fails_weakly() { return world::current() != nullptr && choose(8) == 0; }
+std::size_t spawn(const char* name, std::function<void()> body) {
+  return world::current()->spawn(name, std::move(body));
+}
+void join(std::size_t thread) { world::current()->join(thread); }
+
+}  // namespace foliot::simulation
+
+// The simulated sides of the seams.
+namespace foliot::inline core {
+
+namespace seam {
+
+thread_state& this_thread() noexcept {
+  static thread_state outside;
+  simulation::world* w = simulation::world::current();
+  return w == nullptr ? outside : w->me().state;
+}
+
+instant monotonic_now() noexcept { return simulation::world::current()->look_at_clock(); }
+
+wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline) noexcept {
+  return simulation::world::current()->sleep_on(word, expected, deadline);
+}
+
+void futex_wake(seam::atomic<std::uint32_t>& word, int count) noexcept {
+  simulation::point();
+  simulation::world::current()->wake(&word, count);
+}
+
+}  // namespace seam
+
+}  // namespace foliot::inline core
+
+namespace foliot::detail {
+
+void contract_broken(const char* condition, const char* sentence, const char* file, int line) noexcept {
+  std::fprintf(stderr, "%s:%d: foliot: %s (%s)\n", file, line, sentence, condition);
+  if (simulation::world* w = simulation::world::current()) w->fail(std::string("a contract is broken: ") + sentence);
+  std::abort();
+}
+
+}  // namespace foliot::detail

@@ -1,0 +1,41 @@
+// Suites that run once for each engine there is.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <foliot/service/timer_service.hpp>
+
+namespace foliot::test {
+
+/// The options of a service with this engine.
+inline service_options with_engine(std::string name) {
+  service_options options;
+  options.engine = std::move(name);
+  return options;
+}
+
+/// A suite whose parameter is the engine's name.
+class engine_suite : public ::testing::TestWithParam<std::string> {
+ protected:
+  [[nodiscard]] static service_options options() { return with_engine(GetParam()); }
+};
+
+inline auto every_engine() {
+  const auto names = timer_service::engines();
+  return ::testing::ValuesIn(std::vector<std::string>(names.begin(), names.end()));
+}
+
+/// global-heap as the name of a test.
+inline std::string engine_as_name(const ::testing::TestParamInfo<std::string>& chosen) {
+  std::string name = chosen.param;
+  for (char& c : name) {
+    if (c == '-') c = '_';
+  }
+  return name;
+}
+
+}  // namespace foliot::test
