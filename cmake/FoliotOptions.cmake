@@ -15,6 +15,10 @@ function(foliot_compile_options target)
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta -Wextra-semi -Wunreachable-code>
     $<$<CXX_COMPILER_ID:GNU>:-Wlogical-op -Wduplicated-cond -Wduplicated-branches>
     $<$<BOOL:${FOLIOT_WERROR}>:-Werror>)
+  if(FOLIOT_SANITIZE)
+    # What sanitizers add hides initialisations from this warning of g++: <regex> sets it off.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  endif()
   foreach(sanitizer IN LISTS FOLIOT_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${sanitizer} -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${sanitizer})

@@ -1,0 +1,48 @@
+# What `cmake --install` puts where: the headers, the libraries, and what lets CMake
+# (find_package(foliot)) and pkg-config (foliot.pc) find them. Nothing installed knows its prefix, so
+# the tree may be moved. The program installs itself (programs/foliot).
+include(CMakePackageConfigHelpers)
+
+set(foliot_layers core queue service)
+list(TRANSFORM foliot_layers PREPEND foliot_ OUTPUT_VARIABLE foliot_targets)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
+install(TARGETS ${foliot_targets} EXPORT foliotTargets)
+
+set(foliot_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/foliot)
+install(EXPORT foliotTargets NAMESPACE foliot:: DESTINATION ${foliot_cmake_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/foliotConfig.cmake.in foliotConfig.cmake
+  INSTALL_DESTINATION ${foliot_cmake_dir}
+  NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+# While the major version is 0, a new minor version may break what was written for the one before.
+write_basic_package_version_file(foliotConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${CMAKE_CURRENT_BINARY_DIR}/foliotConfig.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/foliotConfigVersion.cmake
+  DESTINATION ${foliot_cmake_dir})
+
+# pkg-config knows where foliot.pc lies, and so where the prefix is. Directories outside the prefix
+# stay what they are.
+foreach(directory IN ITEMS INCLUDEDIR LIBDIR)
+  string(TOLOWER foliot_pc_${directory} variable)
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${directory}}")
+    set(${variable} "${CMAKE_INSTALL_${directory}}")
+  else()
+    set(${variable} "\${prefix}/${CMAKE_INSTALL_${directory}}")
+  endif()
+endforeach()
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(foliot_pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  set(foliot_pc_prefix "\${pcfiledir}/${up}")
+  string(REGEX REPLACE "/$" "" foliot_pc_prefix "${foliot_pc_prefix}")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/foliot.pc.in foliot.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/foliot.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+foreach(document IN ITEMS LICENSE README.md)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${document})
+    install(FILES ${PROJECT_SOURCE_DIR}/${document} TYPE DOC)
+  endif()
+endforeach()

@@ -1,0 +1,2 @@
+// expect: anything
+int run() { return 0; }

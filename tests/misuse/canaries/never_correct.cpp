@@ -1,0 +1,2 @@
+// expect: nowhere
+int run() { return nowhere; }

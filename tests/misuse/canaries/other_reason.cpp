@@ -1,0 +1,4 @@
+// expect: a null callback
+#ifndef CORRECT
+int run() { return nowhere; }
+#endif

@@ -1,0 +1,136 @@
+# Takes foliot the way a user would and runs the consumer with it. Run by ctest (CMakeLists.txt says
+# with which variables); everything it makes is in SCRATCH.
+cmake_minimum_required(VERSION 3.25)
+
+set(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer)
+set(prefix ${SCRATCH}/prefix)
+set(warnings "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror")
+unset(ENV{DESTDIR})
+
+# Prints the evidence as it is, then ends.
+function(fail sentence evidence)
+  message(NOTICE "${evidence}")
+  message(FATAL_ERROR "${sentence}; see above")
+endfunction()
+
+# run(what COMMAND...): sets `output` to that of a command, which must succeed.
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGN " " command)
+    fail("${what} failed (${status})" "${command}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+# expect(what expected): `expected` is a part of `output`.
+function(expect what expected)
+  string(FIND "${output}" "${expected}" place)
+  if(place EQUAL -1)
+    fail("${what} does not say '${expected}'" "${output}")
+  endif()
+endfunction()
+
+# The command that configures the consumer in SCRATCH/WAY.
+function(configure_consumer result)
+  set(${result} ${CMAKE_COMMAND} -S ${consumer} -B ${SCRATCH}/${WAY} -G "${GENERATOR}"
+    -D CMAKE_MAKE_PROGRAM=${MAKE_PROGRAM} -D CMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}"
+    "-DCONSUMER_WARNINGS=${warnings}" -D FOLIOT_SOURCE=${SOURCE} ${ARGN} PARENT_SCOPE)
+endfunction()
+
+function(build_and_run_consumer)
+  file(REMOVE_RECURSE ${SCRATCH}/${WAY})
+  configure_consumer(configure -D WAY=${WAY} ${ARGN})
+  run("configuring the consumer" ${configure})
+  run("building the consumer" ${CMAKE_COMMAND} --build ${SCRATCH}/${WAY} --parallel 2)
+  run("the consumer" ${SCRATCH}/${WAY}/consumer)
+  expect("the consumer" "foliot ${VERSION} works")
+endfunction()
+
+# Whoever asks for this must get an answer that contains `expected`.
+function(expect_refusal version components expected)
+  configure_consumer(configure -D WAY=find_package -D CMAKE_PREFIX_PATH=${prefix}
+    -D WANTED_VERSION=${version} "-DWANTED_COMPONENTS=${components}")
+  execute_process(COMMAND ${configure} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(status EQUAL 0)
+    fail("foliot ${version} with ${components} must be refused" "${output}")
+  endif()
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")  # CMake breaks long lines
+  expect("the refusal of ${version} with ${components}" "${expected}")
+endfunction()
+
+# ---------------------------------------------------------------- one function a test
+
+# Installs this very build. The prefix is moved afterwards: nothing may depend on where it was.
+function(check_install)
+  file(REMOVE_RECURSE ${prefix} ${prefix}-at-first)
+  run("the installation (is everything built?)" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix}-at-first)
+  file(RENAME ${prefix}-at-first ${prefix})
+  file(GLOB_RECURSE wanted RELATIVE ${SOURCE}/include ${SOURCE}/include/*.hpp)
+  file(GLOB_RECURSE installed RELATIVE ${prefix}/include ${prefix}/include/*)
+  if(NOT installed STREQUAL wanted)
+    fail("not all headers are installed, or others" "installed: ${installed}\nwanted: ${wanted}")
+  endif()
+  if(EXISTS ${prefix}/bin/foliot)
+    run("the installed program" ${prefix}/bin/foliot --version)
+    expect("the installed program" ${VERSION})
+  endif()
+endfunction()
+
+function(check_find_package)
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" minor_version ${VERSION})
+  build_and_run_consumer(-D CMAKE_BUILD_TYPE=Debug -D CMAKE_PREFIX_PATH=${prefix}
+    -D WANTED_VERSION=${minor_version} "-DWANTED_COMPONENTS=queue service")
+  file(STRINGS ${SCRATCH}/find_package/CMakeCache.txt output REGEX "^foliot_DIR")
+  expect("the consumer's cache" ${prefix}/)  # this foliot, and not one that the machine has
+endfunction()
+
+# Without CMake: what pkg-config says, and a compiler.
+function(check_pkg_config)
+  file(GLOB_RECURSE description ${prefix}/*foliot.pc)
+  cmake_path(GET description PARENT_PATH directory)
+  set(ENV{PKG_CONFIG_PATH} ${directory})
+  run("pkg-config" ${PKG_CONFIG} --modversion foliot)
+  expect("pkg-config" ${VERSION})
+  run("pkg-config" ${PKG_CONFIG} --static --cflags --libs foliot)
+  separate_arguments(options UNIX_COMMAND "${warnings} ${output} ${CXX_FLAGS}")
+  run("compiling with pkg-config's options" ${CXX} -std=c++23 ${consumer}/main.cpp ${consumer}/elsewhere.cpp
+    ${options} -o ${SCRATCH}/consumer)
+  set(ENV{LD_LIBRARY_PATH} ${directory}/..)  # where the libraries are shared
+  run("the consumer" ${SCRATCH}/consumer)
+  expect("the consumer" "foliot ${VERSION} works")
+endfunction()
+
+# What is not there is refused, in words that help.
+function(check_refusals)
+  set(WAY refused)
+  file(REMOVE_RECURSE ${SCRATCH}/${WAY})
+  string(REPLACE "." ";" version ${VERSION})
+  list(GET version 0 major)
+  list(GET version 1 minor)
+  math(EXPR next_minor "${minor} + 1")
+  math(EXPR next_major "${major} + 1")
+  foreach(wrong IN ITEMS ${major}.${next_minor} ${next_major}.0 ${VERSION}.1)
+    expect_refusal(${wrong} service "compatible with requested version \"${wrong}\"")
+  endforeach()
+  expect_refusal(${VERSION} "service escapement"
+    "foliot ${VERSION} has no component 'escapement'; it has: core, queue, service.")
+endfunction()
+
+# Inside the consumer's own build: foliot is built once more, and installs nothing.
+function(check_add_subdirectory)
+  build_and_run_consumer(-D CMAKE_BUILD_TYPE=Debug)
+  file(REMOVE_RECURSE ${SCRATCH}/nothing)
+  run("installing the consumer" ${CMAKE_COMMAND} --install ${SCRATCH}/${WAY} --prefix ${SCRATCH}/nothing)
+  file(GLOB_RECURSE installed ${SCRATCH}/nothing/*)
+  if(installed)
+    fail("foliot installs itself with a project that only uses it" "${installed}")
+  endif()
+endfunction()
+
+# The same, fetched, and with shared libraries.
+function(check_fetch_content)
+  build_and_run_consumer(-D CMAKE_BUILD_TYPE=Release -D BUILD_SHARED_LIBS=ON)
+endfunction()
+
+cmake_language(CALL check_${WAY})

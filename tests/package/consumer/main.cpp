@@ -1,0 +1,71 @@
+// A program of somebody who uses foliot: a timer in virtual time, one in real time, a queue by itself.
+#include <foliot/queue.hpp>
+#include <foliot/service.hpp>
+#include <foliot/version.hpp>
+
+#include <chrono>
+#include <cstdio>
+
+#include "elsewhere.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+int failures = 0;
+
+void expect(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "consumer: not so: %s\n", what);
+  ++failures;
+}
+
+void virtual_time() {
+  foliot::virtual_clock clock;
+  foliot::timer_service timers{clock};
+  int fired = 0;
+  const foliot::timer lease{timers, 24h, [&fired] { ++fired; }};
+  foliot::timer dropped{timers, 1h, [&fired] { fired += 100; }};
+  expect(dropped.stop() == foliot::stop_result::stopped, "a pending timer is stopped");
+  clock.advance(24h - 1ns);
+  expect(fired == 0, "a timer is never early");
+  clock.advance(1ns);
+  expect(fired == 1, "a timer fires when its time has come");
+}
+
+void real_time() {
+  foliot::timer_service timers;
+  int fired = 0;
+  const foliot::timer soon{timers, 1ms,
+                           [&fired](const foliot::firing& now) { fired += now.lateness() >= 0ns ? 1 : 0; }};
+  expect(foliot::sleep_for(timers, 2ms), "the sleep is slept to its end");
+  expect(fired == 1, "what was due before the end of the sleep has fired");
+}
+
+void queue_alone() {
+  struct session : foliot::timer_node {
+    int beats = 0;
+  };
+  session one;
+  session other;
+  foliot::quad_heap queue;
+  const foliot::instant start;
+  queue.start(one, start + 2s);
+  queue.start(other, start + 1s);
+  expect(queue.next_deadline() == start + 1s, "the earliest deadline is the next one");
+  const foliot::expiry turn = queue.expire(start + 1s, foliot::unlimited,
+                                           [](foliot::timer_node& node) { ++static_cast<session&>(node).beats; });
+  expect(turn.fired == 1 && other.beats == 1 && one.beats == 0, "what is due fires, and nothing else");
+  expect(queue.stop(one) && queue.size() == 0, "the queue is empty at the end");
+}
+
+}  // namespace
+
+int main() {
+  virtual_time();
+  real_time();
+  queue_alone();
+  expect(&foliot::seam::this_thread() == this_thread_elsewhere(), "a thread is the same one in every library");
+  if (failures == 0) std::printf("foliot %s works\n", FOLIOT_VERSION);
+  return failures == 0 ? 0 : 1;
+}
