@@ -1,0 +1,81 @@
+// How many log lines a second `foliot replay` handles on one core: reading, parsing, and a timer reset or
+// started for each. The log is generated once, and in the page cache when it is read.
+//
+//   build/release/bin/replay_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
+#include <benchmark/benchmark.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <foliot/core/duration.hpp>
+
+#include "replay/replay.hpp"
+#include "sample/sample.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t lines = 3'000'000;
+
+/// A folder with the generated logs, gone at the end of the run.
+class generated_logs {
+ public:
+  generated_logs() {
+    std::string name = (fs::temp_directory_path() / "foliot-bench-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    for (const char* each : {"plain.log", "packed.log.gz"}) {
+      foliot::program::sample_options options;
+      options.traffic.lines = lines;
+      options.output = path_of(each);
+      foliot::program::sample(options);
+    }
+  }
+  ~generated_logs() { fs::remove_all(folder_); }
+  [[nodiscard]] std::string path_of(const char* name) const { return (folder_ / name).string(); }
+
+ private:
+  fs::path folder_;
+};
+
+/// Sends standard output nowhere for a scope: the summary of each run is of no interest here.
+class silent_output {
+ public:
+  silent_output() : saved_(::dup(STDOUT_FILENO)) {
+    std::fflush(stdout);
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ::dup2(nowhere, STDOUT_FILENO);
+    ::close(nowhere);
+  }
+  ~silent_output() {
+    std::fflush(stdout);
+    ::dup2(saved_, STDOUT_FILENO);
+    ::close(saved_);
+  }
+
+ private:
+  int saved_;
+};
+
+void replay(benchmark::State& state, const char* log, const char* sessions) {
+  static const generated_logs logs;
+  foliot::program::replay_options options;
+  options.logs = {logs.path_of(log)};
+  options.idle = 30min;
+  options.engine = "global-heap";
+  if (*sessions != '\0') options.sessions = logs.path_of(sessions);
+  const silent_output silent;
+  for (auto _ : state) foliot::program::replay(options);
+  state.SetItemsProcessed(static_cast<std::int64_t>(lines) * state.iterations());
+}
+
+BENCHMARK_CAPTURE(replay, plain, "plain.log", "")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay, gzip, "packed.log.gz", "")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay, plain_with_sessions, "plain.log", "sessions.csv")->Unit(benchmark::kMillisecond);
+
+}  // namespace

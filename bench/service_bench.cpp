@@ -1,0 +1,150 @@
+// What a start and a stop cost through a service, uncontended, beside what they cannot cost less than:
+// a standard mutex around the same heap, by hand.
+//
+//   build/release/bin/service_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
+//
+// The argument of each line is the number of other timers pending. Each iteration starts a timer with
+// a deadline in the middle of theirs and stops it again: two lock pairs, one insertion, one removal.
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <foliot/core/seam/random.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/queue/quad_heap.hpp>
+#include <foliot/service.hpp>
+
+namespace {
+
+using namespace std::chrono_literals;
+using foliot::instant;
+
+/// Deadlines in one hour to two, the same for every contestant.
+class deadlines {
+ public:
+  explicit deadlines(instant base) : base_(base) {}
+  instant next() {
+    return base_ + 1h + foliot::duration::nanoseconds(static_cast<std::int64_t>(random_.below(3'600'000'000'000)));
+  }
+
+ private:
+  instant base_;
+  foliot::random_stream random_{42};
+};
+
+std::size_t pending_of(const benchmark::State& state) { return static_cast<std::size_t>(state.range(0)); }
+
+/// The service with its thread, which sleeps until a deadline that never becomes the question.
+class busy_service {
+ public:
+  explicit busy_service(std::size_t others) : draw_(timers_.now()) {
+    const foliot::timer first(timers_, 0ns, [] {});
+    others_.emplace_back(timers_, 30min, [] {});
+    for (std::size_t i = 0; i < others; ++i) others_.emplace_back(timers_, draw_.next(), [] {});
+  }
+  foliot::timer_service& timers() { return timers_; }
+  instant next_deadline() { return draw_.next(); }
+
+ private:
+  foliot::timer_service timers_;
+  deadlines draw_;
+  std::vector<foliot::timer> others_;
+};
+
+/// The same heap by hand, with as many others.
+struct bare_heap {
+  explicit bare_heap(std::size_t count) : others(std::make_unique<foliot::timer_node[]>(count)) {
+    for (std::size_t i = 0; i < count; ++i) queue.start(others[i], draw.next());
+  }
+  ~bare_heap() {
+    while (queue.pop_any() != nullptr) {
+    }
+  }
+  std::unique_ptr<foliot::timer_node[]> others;
+  deadlines draw{instant{}};
+  foliot::quad_heap queue;
+  foliot::timer_node node;
+};
+
+void heap_alone(benchmark::State& state) {
+  bare_heap heap(pending_of(state));
+  for (auto _ : state) {
+    heap.queue.start(heap.node, heap.draw.next());
+    benchmark::DoNotOptimize(heap.queue.stop(heap.node));
+  }
+}
+
+void standard_mutex_and_heap(benchmark::State& state) {
+  // A process with one thread gets cheaper mutexes from the C library than any server ever sees.
+  busy_service bystander(0);
+  bare_heap heap(pending_of(state));
+  std::mutex mutex;
+  for (auto _ : state) {
+    const instant deadline = heap.draw.next();
+    {
+      const std::lock_guard held(mutex);
+      heap.queue.start(heap.node, deadline);
+    }
+    const std::lock_guard held(mutex);
+    benchmark::DoNotOptimize(heap.queue.stop(heap.node));
+  }
+}
+
+void service(benchmark::State& state) {
+  busy_service busy(pending_of(state));
+  foliot::timer t(busy.timers(), [] {});
+  for (auto _ : state) {
+    t.start_at(busy.next_deadline());
+    benchmark::DoNotOptimize(t.stop());
+  }
+}
+
+/// With a duration instead of a deadline: one more look at the clock.
+void service_with_clock(benchmark::State& state) {
+  busy_service busy(pending_of(state));
+  foliot::timer t(busy.timers(), [] {});
+  const instant base = busy.timers().now();
+  for (auto _ : state) {
+    t.start(busy.next_deadline() - base);
+    benchmark::DoNotOptimize(t.stop());
+  }
+}
+
+/// A handle's whole life: made, started, destroyed.
+void service_with_a_new_timer(benchmark::State& state) {
+  busy_service busy(pending_of(state));
+  for (auto _ : state) {
+    foliot::timer t(busy.timers(), busy.next_deadline(), [] {});
+    benchmark::DoNotOptimize(&t);
+  }
+}
+
+BENCHMARK(heap_alone)->Arg(0)->Arg(1000)->Arg(100'000);
+BENCHMARK(standard_mutex_and_heap)->Arg(0)->Arg(1000)->Arg(100'000);
+BENCHMARK(service)->Arg(0)->Arg(1000)->Arg(100'000);
+BENCHMARK(service_with_clock)->Arg(0)->Arg(1000)->Arg(100'000);
+BENCHMARK(service_with_a_new_timer)->Arg(0)->Arg(1000)->Arg(100'000);
+
+void standard_mutex_pair(benchmark::State& state) {
+  busy_service bystander(0);
+  std::mutex mutex;
+  for (auto _ : state) const std::lock_guard held(mutex);
+}
+BENCHMARK(standard_mutex_pair);
+
+void foliot_mutex_pair(benchmark::State& state) {
+  foliot::mutex mutex(foliot::lock_rank::engine);
+  for (auto _ : state) const foliot::lock held(mutex);
+}
+BENCHMARK(foliot_mutex_pair);
+
+void look_at_the_clock(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(foliot::monotonic_clock::instance().now());
+}
+BENCHMARK(look_at_the_clock);
+
+}  // namespace

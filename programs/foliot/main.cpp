@@ -1,0 +1,89 @@
+// The command line of `foliot`, and the way from an error to an exit code.
+#include <exception>
+#include <new>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <foliot/version.hpp>
+#include <unistd.h>
+
+#include "command.hpp"
+#include "failure.hpp"
+#include "replay/replay_command.hpp"
+#include "report.hpp"
+#include "sample/sample_command.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+/// CLI11's own words, but for those that would mislead.
+std::string explain(const CLI::ParseError& error, const CLI::App& program) {
+  const CLI::App* asked = &program;
+  std::string name = "foliot";
+  for (const CLI::App* line : program.get_subcommands()) {
+    asked = line;
+    name += " " + line->get_name();
+  }
+  const auto strays = asked->remaining();
+  // What is left over CLI11 looks at last, but it is the likeliest mistake.
+  const std::string sentence = strays.empty() ? error.what() : fmt::format("{} has no '{}'", name, strays.front());
+  return fmt::format("{}; see {} --help", sentence, name);
+}
+
+exit_code run(int argc, char** argv) {
+  command chosen;
+  CLI::App program("foliot: timers for C++ servers, at work on real input", "foliot");
+  program.set_version_flag("--version", "foliot " FOLIOT_VERSION, "Print the version and exit");
+  program.set_help_flag("-h,--help", "Print this help and exit");
+  program.get_formatter()->column_width(24);
+  program.get_formatter()->label("REQUIRED", "");
+  program.require_subcommand(0, 1);  // at most one, so that a log may be called `sample`
+  add_replay(program, chosen);
+  add_sample(program, chosen);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& wanted) {  // --help and --version
+    program.exit(wanted);
+    return exit_code::success;
+  } catch (const CLI::ParseError& error) {
+    throw failure(explain(error, program));
+  }
+  if (!chosen) throw failure("say what to do, 'foliot replay LOG' or 'foliot sample'; see foliot --help");
+  chosen();
+  return exit_code::success;
+}
+
+/// Where the caller has closed standard input, output or error, a file that is opened would take its
+/// place, and be written to in its stead. These are open, but may not be used.
+void fill_standard_descriptors() noexcept {
+  for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest number that is free is this one.
+    if (::fcntl(each, F_GETFD) < 0) ::open("/dev/null", each == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+exit_code run_and_report(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const failure& error) {
+    report(error.what());
+    return error.code();
+  } catch (const std::bad_alloc&) {
+    report("there is not enough memory");
+  } catch (const std::exception& error) {
+    report(error.what());
+  }
+  return exit_code::error;
+}
+
+}  // namespace
+
+}  // namespace foliot::program
+
+int main(int argc, char** argv) {
+  foliot::program::fill_standard_descriptors();
+  return static_cast<int>(foliot::program::run_and_report(argc, argv));
+}

@@ -1,0 +1,94 @@
+#include "output_file.hpp"
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "failure.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+constexpr std::size_t buffer_size = std::size_t{64} * 1024;
+
+/// Where a chain of symbolic links ends; `name` itself where there is none, or nothing at its end.
+std::string without_links(const std::string& name) {
+  std::error_code ignored;
+  if (!std::filesystem::is_symlink(name, ignored)) return name;
+  const std::filesystem::path target = std::filesystem::canonical(name, ignored);
+  return ignored ? name : target.string();
+}
+
+}  // namespace
+
+output_file::output_file(std::string name) : name_(std::move(name)) {
+  buffer_.reserve(buffer_size);
+  if (is_standard_output(name_)) {
+    name_ = "standard output";
+    descriptor_ = STDOUT_FILENO;
+    return;
+  }
+  if (name_.empty()) throw system_failure("write", name_, ENOENT);
+  struct stat existing{};
+  const bool exists = ::stat(name_.c_str(), &existing) == 0;
+  if (exists && S_ISDIR(existing.st_mode)) throw system_failure("write", name_, EISDIR);
+  if (exists && (!S_ISREG(existing.st_mode) || name_.starts_with("/dev/"))) {
+    descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) throw system_failure("write", name_, errno);
+    return;
+  }
+  // A rename would replace what the user may not write.
+  if (exists && ::access(name_.c_str(), W_OK) != 0) throw system_failure("write", name_, errno);
+  temporary_.emplace(without_links(name_));
+  descriptor_ = temporary_->descriptor();
+}
+
+output_file::~output_file() {
+  if (descriptor_ >= 0 && descriptor_ != STDOUT_FILENO && !temporary_) ::close(descriptor_);
+}
+
+void output_file::write(std::string_view text) {
+  if (buffer_.size() + text.size() > buffer_size) {
+    write_out(buffer_);
+    buffer_.clear();
+  }
+  if (text.size() > buffer_size) {
+    write_out(text);
+  } else {
+    buffer_ += text;
+  }
+}
+
+void output_file::finish() {
+  if (descriptor_ < 0) return;
+  write_out(buffer_);
+  buffer_.clear();
+  const int descriptor = std::exchange(descriptor_, -1);
+  if (temporary_) {
+    temporary_->close();
+  } else if (descriptor != STDOUT_FILENO && ::close(descriptor) != 0) {
+    throw system_failure("write", name_, errno);
+  }
+}
+
+void output_file::publish() {
+  finish();
+  if (temporary_) temporary_->publish();
+}
+
+void output_file::write_out(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw system_failure("write", name_, errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace foliot::program

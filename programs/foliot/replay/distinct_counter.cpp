@@ -1,0 +1,71 @@
+#include "distinct_counter.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace foliot::program {
+
+namespace {
+
+constexpr std::size_t first_table = 1024;
+constexpr int index_bits = 14;
+constexpr std::size_t register_count = std::size_t{1} << index_bits;
+
+/// Puts a hash that is not 0 into a table that has room. Whether it is new.
+bool insert(std::vector<std::uint64_t>& table, std::uint64_t hash) noexcept {
+  const std::size_t mask = table.size() - 1;
+  std::size_t place = hash & mask;
+  while (table[place] != 0 && table[place] != hash) place = (place + 1) & mask;
+  const bool fresh = table[place] == 0;
+  table[place] = hash;
+  return fresh;
+}
+
+}  // namespace
+
+distinct_counter::distinct_counter(std::size_t limit) : limit_(limit), table_(first_table) {}
+
+void distinct_counter::add(std::uint64_t hash) {
+  if (!exact()) return note(hash);
+  if (size_ + 1 > table_.size() / 2) grow();
+  if (!insert(table_, std::max<std::uint64_t>(hash, 1))) return;
+  ++size_;
+  if (size_ > limit_) begin_to_estimate();
+}
+
+std::uint64_t distinct_counter::count() const noexcept { return exact() ? size_ : estimate(); }
+
+void distinct_counter::grow() {
+  std::vector<std::uint64_t> larger(table_.size() * 2);
+  for (const std::uint64_t hash : table_) {
+    if (hash != 0) insert(larger, hash);
+  }
+  table_.swap(larger);
+}
+
+void distinct_counter::begin_to_estimate() {
+  registers_.resize(register_count);
+  for (const std::uint64_t hash : table_) {
+    if (hash != 0) note(hash);
+  }
+  table_ = {};
+}
+
+void distinct_counter::note(std::uint64_t hash) noexcept {
+  const int zeros = std::min(std::countr_zero(hash), 64 - index_bits);
+  std::uint8_t& longest = registers_[hash >> (64 - index_bits)];
+  longest = std::max(longest, static_cast<std::uint8_t>(zeros + 1));
+}
+
+std::uint64_t distinct_counter::estimate() const noexcept {
+  // The paper's formula. Its correction for small counts is not needed above the limit, and its
+  // correction for large ones is for hashes of 32 bits.
+  constexpr double count = register_count;
+  constexpr double bias = 0.7213 / (1 + 1.079 / count);
+  double sum = 0;
+  for (const std::uint8_t longest : registers_) sum += std::ldexp(1.0, -longest);
+  return static_cast<std::uint64_t>(std::llround(bias * count * count / sum));
+}
+
+}  // namespace foliot::program

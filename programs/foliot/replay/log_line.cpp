@@ -1,0 +1,131 @@
+#include "log_line.hpp"
+
+#include <cstring>
+#include <optional>
+
+namespace foliot::program {
+
+namespace {
+
+constexpr std::size_t none = std::string_view::npos;
+
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+std::string_view without_trailing_space(std::string_view line) noexcept {
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t')) line.remove_suffix(1);
+  return line;
+}
+
+/// The end of ` status size` that begins at `at`, or none.
+std::size_t status_and_size_end(std::string_view line, std::size_t at) noexcept {
+  const auto take = [&](char wanted) {
+    const bool there = at < line.size() && line[at] == wanted;
+    if (there) ++at;
+    return there;
+  };
+  const auto take_digits = [&] {
+    const std::size_t begin = at;
+    while (at < line.size() && is_digit(line[at])) ++at;
+    return at - begin;
+  };
+  if (!take(' ')) return none;
+  if (!take('-') && take_digits() != 3) return none;
+  if (!take(' ')) return none;
+  if (!take('-') && take_digits() == 0) return none;
+  return at == line.size() || line[at] == ' ' ? at : none;
+}
+
+/// Whether two quoted fields end the line, the first of which has its text from `at` on.
+bool quoted_fields_end(std::string_view line, std::size_t at) noexcept {
+  const std::size_t between = line.find("\" \"", at);
+  if (between == none) return false;
+  const std::size_t agent = between + 3;
+  return (agent < line.size() && line.back() == '"') || line.find("\" ", agent) != none;
+}
+
+/// What is wrong with the line behind its time, if anything. `request` is where the request's text
+/// begins. It is taken to end at the first quote that makes sense of the rest.
+std::optional<malformed> check_rest(std::string_view line, std::size_t request) noexcept {
+  malformed reason = malformed::no_status;
+  // Where the quoted fields have no end, they have none further on: looked for once, so that the
+  // whole stays linear in the length of the line, whatever that holds.
+  bool may_be_combined = true;
+  for (std::size_t quote = line.find('"', request); quote != none; quote = line.find('"', quote + 1)) {
+    const std::size_t end = status_and_size_end(line, quote + 1);
+    if (end == none) continue;
+    if (end == line.size()) return std::nullopt;
+    reason = malformed::no_combined_end;
+    if (!may_be_combined || line.compare(end, 2, " \"") != 0) continue;
+    may_be_combined = quoted_fields_end(line, end + 2);
+    if (may_be_combined) return std::nullopt;
+  }
+  return reason;
+}
+
+}  // namespace
+
+std::string_view to_text(malformed reason) noexcept {
+  switch (reason) {
+    case malformed::empty: return "it is empty";
+    case malformed::too_long: return "longer than 65536 bytes";
+    case malformed::no_client: return "it begins with a space instead of a client";
+    case malformed::control_character: return "a control character in the client";
+    case malformed::no_ident: return "nothing follows the client";
+    case malformed::no_user: return "no user between the second field and the time";
+    case malformed::no_time: return "no time in brackets, as [02/Mar/2026:13:45:07 +0100]";
+    case malformed::impossible_time: return "a time that does not exist, or not as [02/Mar/2026:13:45:07 +0100]";
+    case malformed::no_request: return "no request in quotes after the time";
+    case malformed::no_status: return "no status and size after the request in quotes";
+    case malformed::no_combined_end: return "what follows the size is not a referer and a user agent in quotes";
+  }
+  return "not in the format";
+}
+
+std::expected<log_request, malformed> log_parser::parse(std::string_view line) noexcept {
+  line = without_trailing_space(line);
+  if (line.empty()) return std::unexpected(malformed::empty);
+  std::size_t client_end = 0;
+  while (client_end < line.size() && static_cast<unsigned char>(line[client_end]) > ' ') ++client_end;
+  if (client_end == line.size()) return std::unexpected(malformed::no_ident);
+  if (line[client_end] != ' ') return std::unexpected(malformed::control_character);
+  if (client_end == 0) return std::unexpected(malformed::no_client);
+
+  const std::size_t ident_end = line.find(' ', client_end + 1);
+  if (ident_end == none || ident_end == client_end + 1) return std::unexpected(malformed::no_ident);
+
+  const auto found = find_time(line, ident_end + 1);
+  if (!found) return std::unexpected(found.error());
+  if (line.compare(found->end, 2, " \"") != 0) return std::unexpected(malformed::no_request);
+  if (const auto reason = check_rest(line, found->end + 2)) return std::unexpected(*reason);
+  return log_request{line.substr(0, client_end), found->time};
+}
+
+std::expected<log_parser::found_time, malformed> log_parser::find_time(std::string_view line,
+                                                                       std::size_t user) noexcept {
+  const std::string_view rest = line.substr(user);
+  malformed reason = rest.starts_with('[') || rest.starts_with(" [") ? malformed::no_user : malformed::no_time;
+  // The user has at least one character. It may hold " [" itself, so every one is looked at.
+  for (std::size_t space = line.find(" [", user + 1); space != none; space = line.find(" [", space + 1)) {
+    const std::size_t text = space + 2;
+    const std::size_t bracket = text + log_time_length;
+    instant time;
+    if (bracket < line.size() && line[bracket] == ']' && read_time(line.substr(text, log_time_length), time)) {
+      return found_time{time, bracket + 1};
+    }
+    reason = malformed::impossible_time;
+  }
+  return std::unexpected(reason);
+}
+
+bool log_parser::read_time(std::string_view text, instant& time) noexcept {
+  if (std::memcmp(text.data(), last_text_, log_time_length) != 0) {
+    const auto read = parse_log_time(text);
+    if (!read) return false;
+    std::memcpy(last_text_, text.data(), log_time_length);
+    last_time_ = *read;
+  }
+  time = last_time_;
+  return true;
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,145 @@
+#include "replay.hpp"
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <foliot/core/clock.hpp>
+
+#include "../failure.hpp"
+#include "../output_file.hpp"
+#include "../report.hpp"
+#include "grouped.hpp"
+#include "input_file.hpp"
+#include "line_reader.hpp"
+#include "log_line.hpp"
+#include "peak_memory.hpp"
+#include "progress.hpp"
+#include "session_csv.hpp"
+#include "session_tracker.hpp"
+#include "summary.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+constexpr std::uint64_t lines_between_progress = 4096;
+constexpr std::uint64_t malformed_lines_shown = 3;
+
+/// One run, from the options to the summary.
+class run {
+ public:
+  explicit run(const replay_options& options)
+      : options_(options),
+        progress_(monotonic_clock::instance(), bytes_to_read(options), standard_error_if_terminal()) {
+    if (options_.sessions) {
+      sessions_file_.emplace(*options_.sessions);
+      sessions_.emplace(*sessions_file_);
+    }
+    if (options_.json) json_file_.emplace(*options_.json);
+  }
+
+  void read_logs() {
+    for (const std::string& log : options_.logs) read(log);
+    tracker_.finish();
+    if (sessions_) sessions_->finish();
+    progress_.wipe();
+    if (malformed_ > malformed_lines_shown) {
+      const std::uint64_t more = malformed_ - malformed_lines_shown;
+      report(fmt::format("{} more malformed {} skipped", grouped(more), more == 1 ? "line" : "lines"));
+    }
+  }
+
+  void publish() {
+    const replay_summary summary = summarise();
+    if (json_file_) json_file_->write(summary_json(summary));
+    // The files are complete before the summary says so, and take their names last of all.
+    if (sessions_file_) sessions_file_->finish();
+    if (json_file_) json_file_->finish();
+    print(summary_text(summary));
+    if (sessions_file_) sessions_file_->publish();
+    if (json_file_) json_file_->publish();
+  }
+
+ private:
+  void read(const std::string& log) {
+    input_file file(log);
+    line_reader lines(file);
+    for (std::uint64_t number = 1; const auto line = lines.next(); ++number) {
+      ++lines_;
+      if (lines_ % lines_between_progress == 0) progress_.update(bytes_before_ + file.bytes_read(), lines_);
+      const auto request = line->too_long ? std::unexpected(malformed::too_long) : parser_.parse(line->text);
+      if (request) {
+        tracker_.request(request->client, request->time);
+      } else {
+        skip(log, number, request.error());
+      }
+    }
+    bytes_before_ += file.bytes_read();
+  }
+
+  void skip(const std::string& log, std::uint64_t number, malformed reason) {
+    ++malformed_;
+    if (malformed_ > malformed_lines_shown) return;
+    const std::string what =
+        fmt::format("{}:{}: malformed line ({})", log == "-" ? "standard input" : log, number, to_text(reason));
+    if (options_.strict) throw failure(what + "; --strict allows none", exit_code::bad_input);
+    progress_.wipe();
+    report(what + ", skipped");
+  }
+
+  replay_summary summarise() const {
+    replay_summary summary;
+    summary.logs = options_.logs;
+    summary.idle = options_.idle;
+    summary.engine = options_.engine;
+    summary.lines = lines_;
+    summary.malformed = malformed_;
+    summary.out_of_order = tracker_.out_of_order();
+    summary.clients = tracker_.clients().count();
+    summary.clients_exact = tracker_.clients().exact();
+    summary.sessions = tracker_.sessions();
+    summary.timers = tracker_.timers();
+    summary.wall = monotonic_clock::instance().now() - start_;
+    summary.peak_memory_bytes = peak_memory_bytes();
+    return summary;
+  }
+
+  void print(const std::string& text) const {
+    if (options_.standard_output_taken()) {
+      static_cast<void>(std::fputs(text.c_str(), stderr));
+    } else {
+      output_file out("-");
+      out.write(text);
+      out.finish();
+    }
+  }
+
+  const replay_options& options_;
+  const instant start_ = monotonic_clock::instance().now();
+  progress progress_;
+  std::optional<output_file> sessions_file_;
+  std::optional<output_file> json_file_;
+  std::optional<session_csv> sessions_;
+  session_tracker tracker_{options_.engine, options_.idle, [this](ended_session&& session) {
+                             if (sessions_) sessions_->add(std::move(session));
+                           }};
+  log_parser parser_;
+  std::uint64_t lines_ = 0;
+  std::uint64_t malformed_ = 0;
+  std::uint64_t bytes_before_ = 0;  // in the logs before this one
+};
+
+}  // namespace
+
+void replay(const replay_options& options) {
+  check(options);
+  run all(options);
+  all.read_logs();
+  all.publish();
+}
+
+}  // namespace foliot::program

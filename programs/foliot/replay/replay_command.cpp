@@ -1,0 +1,74 @@
+#include "replay_command.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <foliot/service/timer_service.hpp>
+
+#include "../duration_text.hpp"
+#include "../failure.hpp"
+#include "replay.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+struct arguments {
+  replay_options options{.engine = service_options{}.engine};
+  std::string idle = "30m";
+  std::string sessions;
+  std::string json;
+};
+
+std::string engine_names() {
+  std::string names;
+  for (const std::string_view name : timer_service::engines()) {
+    if (!names.empty()) names += ", ";
+    names += name;
+  }
+  return names;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& program, command& chosen) {
+  const auto all = std::make_shared<arguments>();
+  CLI::App* line =
+      program.add_subcommand("replay", "Find the sessions in access logs, with one idle timer for each client");
+  line->add_option("LOG", all->options.logs,
+                   "Logs in Common or Combined Log Format, plain or gzip, in this order;\n- is standard input")
+      ->type_name("")
+      ->required();
+  line->add_option("--idle", all->idle,
+                   "A session ends when its client has asked for nothing for this long,\nsuch as 90s, 30m or 1h30m")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  line->add_option("--engine", all->options.engine, "What keeps the timers: " + engine_names())
+      ->type_name("NAME")
+      ->capture_default_str();
+  const CLI::Option* sessions =
+      line->add_option("--sessions", all->sessions,
+                       "Write the sessions to FILE, as comma-separated values;\n- is standard output")
+          ->type_name("FILE");
+  const CLI::Option* json =
+      line->add_option("--json", all->json, "Write the summary to FILE, as JSON; - is standard output")
+          ->type_name("FILE");
+  line->add_flag("--strict", all->options.strict, "End at the first malformed line, with exit code 1");
+  line->footer(
+      "Time is the log's: a line earlier than one before it counts as now, and is\n"
+      "counted as out of order. Malformed lines are skipped, and counted.\n\n"
+      "Exit codes: 0 done, 1 a malformed line with --strict, 2 any other error.");
+  line->callback([all, sessions, json, &chosen] {
+    chosen = [all, sessions, json] {
+      const auto idle = parse_duration(all->idle);
+      if (!idle) throw failure("--idle: " + idle.error());
+      all->options.idle = *idle;
+      if (sessions->count() > 0) all->options.sessions = all->sessions;
+      if (json->count() > 0) all->options.json = all->json;
+      replay(all->options);
+    };
+  });
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,94 @@
+#include "summary.hpp"
+
+#include <cmath>
+#include <iterator>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <foliot/version.hpp>
+#include <nlohmann/json.hpp>
+
+#include "../duration_text.hpp"
+#include "grouped.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+double per_second(double count, double seconds) noexcept { return seconds > 0 ? count / seconds : 0; }
+
+std::uint64_t rounded(double rate) noexcept { return static_cast<std::uint64_t>(std::llround(rate)); }
+
+std::string names(const std::vector<std::string>& logs) {
+  constexpr std::size_t most_names = 3;
+  if (logs.size() > most_names) return fmt::format("{} logs", grouped(logs.size()));
+  std::string text;
+  for (const std::string& log : logs) {
+    if (!text.empty()) text += ", ";
+    text += log == "-" ? "standard input" : log;
+  }
+  return text;
+}
+
+}  // namespace
+
+double replay_summary::wall_seconds() const noexcept { return static_cast<double>(wall.count()) / 1e9; }
+
+double replay_summary::timer_operations_per_second() const noexcept {
+  return per_second(static_cast<double>(timers.started + timers.superseded + timers.fired), wall_seconds());
+}
+
+double replay_summary::lines_per_second() const noexcept {
+  return per_second(static_cast<double>(lines), wall_seconds());
+}
+
+std::string summary_text(const replay_summary& summary) {
+  std::string text = fmt::format("foliot replay of {}, idle {}, engine {}\n", names(summary.logs),
+                                 duration_text(summary.idle), summary.engine);
+  const auto row = [&text](std::string_view name, std::string_view value, std::string_view unit = {}) {
+    fmt::format_to(std::back_inserter(text), "{:<18}{:>15}{}{}\n", name, value, unit.empty() ? "" : " ", unit);
+  };
+  row("lines", grouped(summary.lines));
+  row("malformed", grouped(summary.malformed));
+  row("out of order", grouped(summary.out_of_order));
+  row("clients", (summary.clients_exact ? "" : "about ") + grouped(summary.clients));
+  row("sessions", grouped(summary.sessions));
+  row("timers started", grouped(summary.timers.started));
+  row("timers reset", grouped(summary.timers.superseded));
+  row("timers fired", grouped(summary.timers.fired));
+  row("peak pending", grouped(summary.timers.peak_pending));
+  row("wall time", fmt::format("{:.3f}", summary.wall_seconds()), "s");
+  row("timer operations", grouped(rounded(summary.timer_operations_per_second())), "a second");
+  row("lines read", grouped(rounded(summary.lines_per_second())), "a second");
+  row("peak memory", fmt::format("{:.1f}", static_cast<double>(summary.peak_memory_bytes) / (1024 * 1024)), "MiB");
+  return text;
+}
+
+std::string summary_json(const replay_summary& summary) {
+  const nlohmann::ordered_json timers = {
+      {"started", summary.timers.started},
+      {"reset", summary.timers.superseded},
+      {"fired", summary.timers.fired},
+      {"peak_pending", summary.timers.peak_pending},
+  };
+  const nlohmann::ordered_json all = {
+      {"version", FOLIOT_VERSION},
+      {"logs", summary.logs},
+      {"idle_seconds", static_cast<double>(summary.idle.count()) / 1e9},
+      {"engine", summary.engine},
+      {"lines", summary.lines},
+      {"malformed", summary.malformed},
+      {"out_of_order", summary.out_of_order},
+      {"clients", summary.clients},
+      {"clients_exact", summary.clients_exact},
+      {"sessions", summary.sessions},
+      {"timers", timers},
+      {"wall_seconds", summary.wall_seconds()},
+      {"timer_operations_per_second", rounded(summary.timer_operations_per_second())},
+      {"lines_per_second", rounded(summary.lines_per_second())},
+      {"peak_memory_bytes", summary.peak_memory_bytes},
+  };
+  return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,43 @@
+// What a replay has found, for people and for programs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/service/engine.hpp>
+
+namespace foliot::program {
+
+struct replay_summary {
+  std::vector<std::string> logs;
+  duration idle;
+  std::string engine;
+
+  std::uint64_t lines = 0;      ///< all that were read, malformed ones included
+  std::uint64_t malformed = 0;  ///< of these
+  std::uint64_t out_of_order = 0;
+  std::uint64_t clients = 0;
+  bool clients_exact = true;
+  std::uint64_t sessions = 0;
+
+  service_counters timers;
+  duration wall;
+  std::size_t peak_memory_bytes = 0;
+
+  [[nodiscard]] double wall_seconds() const noexcept;
+  /// Starts, resets and firings; 0 for a run too short to tell.
+  [[nodiscard]] double timer_operations_per_second() const noexcept;
+  [[nodiscard]] double lines_per_second() const noexcept;
+};
+
+/// Some twenty aligned lines. docs/replay.md shows them.
+[[nodiscard]] std::string summary_text(const replay_summary& summary);
+
+/// One object, indented; docs/replay.md tells its keys. Names of files that are not UTF-8 have their
+/// wrong bytes replaced.
+[[nodiscard]] std::string summary_json(const replay_summary& summary);
+
+}  // namespace foliot::program

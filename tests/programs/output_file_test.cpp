@@ -1,0 +1,173 @@
+#include "output_file.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "failure.hpp"
+#include "temporary_directory.hpp"
+
+namespace foliot::program {
+namespace {
+
+using names = std::set<std::string>;
+
+std::string failure_of(const auto& action) {
+  try {
+    action();
+  } catch (const failure& error) {
+    EXPECT_EQ(error.code(), exit_code::error);
+    return error.what();
+  }
+  return "nothing failed";
+}
+
+TEST(OutputFile, AppearsWhenItIsPublished) {
+  const temporary_directory here;
+  {
+    output_file out(here / "a.csv");
+    out.write("one\n");
+    out.write("two\n");
+    EXPECT_FALSE(std::filesystem::exists(here / "a.csv"));
+    out.finish();
+    EXPECT_FALSE(std::filesystem::exists(here / "a.csv"));
+    out.publish();
+    EXPECT_EQ(contents(here / "a.csv"), "one\ntwo\n");
+  }
+  EXPECT_EQ(here.names(), names{"a.csv"});
+  EXPECT_EQ(contents(here / "a.csv"), "one\ntwo\n");
+}
+
+TEST(OutputFile, UnpublishedLeavesNothingAndTheOldFileAsItWas) {
+  const temporary_directory here;
+  put_contents(here / "a.csv", "old");
+  {
+    output_file out(here / "a.csv");
+    out.write(std::string(200'000, 'x'));
+    EXPECT_EQ(here.names().size(), 2U);
+  }
+  EXPECT_EQ(here.names(), names{"a.csv"});
+  EXPECT_EQ(contents(here / "a.csv"), "old");
+}
+
+TEST(OutputFile, ReplacesAnOldFileAndKeepsItsPermissions) {
+  const temporary_directory here;
+  put_contents(here / "a.csv", "old");
+  std::filesystem::permissions(here / "a.csv", std::filesystem::perms(0640));
+  output_file out(here / "a.csv");
+  out.write("new");
+  out.publish();
+  EXPECT_EQ(contents(here / "a.csv"), "new");
+  EXPECT_EQ(std::filesystem::status(here / "a.csv").permissions(), std::filesystem::perms(0640));
+}
+
+TEST(OutputFile, WritesMoreThanItsBufferInOrder) {
+  const temporary_directory here;
+  std::string all;
+  output_file out(here / "a");
+  for (int i = 0; i < 300; ++i) {
+    const std::string piece(static_cast<std::size_t>(i * i), static_cast<char>('a' + i % 26));
+    all += piece;
+    out.write(piece);
+  }
+  out.publish();
+  EXPECT_EQ(contents(here / "a"), all);
+}
+
+TEST(OutputFile, FollowsASymbolicLink) {
+  const temporary_directory here;
+  put_contents(here / "real", "old");
+  std::filesystem::create_symlink("real", here / "link");
+  output_file out(here / "link");
+  out.write("new");
+  out.publish();
+  EXPECT_TRUE(std::filesystem::is_symlink(here / "link"));
+  EXPECT_EQ(contents(here / "real"), "new");
+}
+
+TEST(OutputFile, SaysWhatCannotBeWritten) {
+  const temporary_directory here;
+  EXPECT_EQ(failure_of([&] { output_file out(here / "no/such"); }),
+            fmt::format("cannot write '{}': No such file or directory", here / "no/such"));
+  std::filesystem::create_directory(here / "directory");
+  EXPECT_EQ(failure_of([&] { output_file out(here / "directory"); }),
+            fmt::format("cannot write '{}': Is a directory", here / "directory"));
+  EXPECT_EQ(here.names(), names{"directory"});
+}
+
+TEST(OutputFile, AFullDiskIsAFailure) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
+  EXPECT_EQ(failure_of([] {
+              output_file out("/dev/full");
+              out.write("a");
+              out.finish();
+            }),
+            "cannot write '/dev/full': No space left on device");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
+TEST(OutputFile, WritesToAPipeAsItIs) {
+  const temporary_directory here;
+  const std::string pipe = here / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  {
+    output_file out(pipe);
+    out.write("through");
+    out.publish();
+  }
+  char text[16];
+  EXPECT_EQ(::read(reader, text, sizeof text), 7);
+  ::close(reader);
+  EXPECT_EQ(here.names(), names{"pipe"});
+}
+
+/// What a child process leaves in `here` when `signal_number` ends it while two files are being written.
+int died_of(const temporary_directory& here, int signal_number) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    output_file one(here / "one");
+    output_file two(here / "two");
+    one.write(std::string(100'000, 'x'));
+    ::raise(signal_number);
+    ::_exit(99);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
+}
+
+TEST(OutputFile, ASignalThatEndsTheProcessLeavesNothing) {
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    const temporary_directory here;
+    EXPECT_EQ(died_of(here, signal_number), signal_number);
+    EXPECT_EQ(here.names(), names{});
+  }
+}
+
+TEST(OutputFile, ASignalThatIsIgnoredStaysIgnored) {
+  const temporary_directory here;
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGHUP, SIG_IGN);
+    output_file out(here / "a");
+    ::raise(SIGHUP);
+    out.write("still here");
+    out.publish();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(contents(here / "a"), "still here");
+}
+
+}  // namespace
+}  // namespace foliot::program

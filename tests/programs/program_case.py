@@ -1,0 +1,48 @@
+"""Running the program `foliot` in a test: the one that the environment variable FOLIOT names."""
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+FOLIOT = os.environ.get("FOLIOT", "foliot")
+
+
+class ProgramCase(unittest.TestCase):
+    """Each test runs in a directory of its own."""
+    maxDiff = 2000
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.here = Path(folder.name)
+
+    def put(self, name, data):
+        (self.here / name).write_bytes(data)
+        return name
+
+    def names(self):
+        return sorted(path.name for path in self.here.iterdir())
+
+    def start(self, *arguments, **options):
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        return subprocess.Popen([FOLIOT, *map(str, arguments)], cwd=self.here, **options)
+
+    def run_foliot(self, *arguments, given=None, **options):
+        if given is not None:
+            options["stdin"] = subprocess.PIPE
+        with self.start(*arguments, **options) as process:
+            out, err = process.communicate(given)
+        return process.returncode, (out or b"").decode(), (err or b"").decode()
+
+    def expect_done(self, *arguments, **options):
+        code, out, err = self.run_foliot(*arguments, **options)
+        self.assertEqual((code, err), (0, ""))
+        return out
+
+    def expect_error(self, sentence, *arguments, code=2, **options):
+        """One line on standard error that contains the sentence, and nothing else."""
+        result, out, err = self.run_foliot(*arguments, **options)
+        self.assertRegex(err, r"\Afoliot: [^\n]+\n\Z")
+        self.assertIn(sentence, err)
+        self.assertEqual((result, out), (code, ""))

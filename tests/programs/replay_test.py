@@ -1,0 +1,420 @@
+#!/usr/bin/env python3
+"""The program `foliot` as its users meet it: arguments in, files, text and exit codes out.
+
+usage: replay_test.py [CLASS[.test]...]     with FOLIOT=path of the program in the environment
+
+FOLIOT_DATA_DIR names the folder of real logs, FOLIOT_SANITIZED=1 says that the program has sanitizers. A
+class that needs what is not there is skipped: exit code 77.
+"""
+import csv
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True  # the two below lie beside this file, in the source tree
+from idle_sessions import SECOND, sessions_of
+from program_case import FOLIOT, ProgramCase
+
+REAL_LOG = Path(os.environ.get("FOLIOT_DATA_DIR", ".")) / "nasa-1995-08-01.log.gz"
+SANITIZED = os.environ.get("FOLIOT_SANITIZED") == "1"
+
+GOOD = b'h%d - - [01/Aug/1995:02:00:%02d -0400] "GET / HTTP/1.0" 200 1713\n'
+LOG = b"".join(GOOD % (i % 7, i) for i in range(60))
+BAD = b"this is no log\n"
+
+
+class CommandLine(ProgramCase):
+    def test_version(self):
+        self.assertRegex(self.expect_done("--version"), r"\Afoliot \d+\.\d+\.\d+\n\Z")
+
+    def test_help(self):
+        self.assertIn("replay", self.expect_done("--help"))
+        text = self.expect_done("replay", "--help")
+        for option in ("LOG", "--idle", "--engine", "--sessions", "--json", "--strict", "30m", "global-heap"):
+            self.assertIn(option, text)
+        self.assertIn("--seed", self.expect_done("sample", "--help"))
+
+    def test_wrong_arguments(self):
+        self.expect_error("'foliot replay LOG' or 'foliot sample'")
+        self.expect_error("foliot has no 'rewind'; see foliot --help", "rewind")
+        self.expect_error("LOG is required", "replay")
+        self.expect_error("foliot replay has no '--idel'; see foliot replay --help", "replay", "--idel", "5m", "-")
+        self.expect_error("'-x'", "replay", "-x")
+        self.expect_error("--idle", "replay", "-", "--idle")
+        self.expect_error("--idle", "replay", "--idle", "1m", "--idle", "2m", "-")
+        self.expect_error("standard input can be read only once", "replay", "-", "-")
+
+    def test_bad_durations(self):
+        for text, sentence in (("30", "without a unit: write numbers with d, h, m, s, ms, us or ns"),
+                               ("soon", "is no duration"), ("", "is no duration"), ("-5m", "must be positive"),
+                               ("0s", "must be positive"), ("5x", "unit that does not exist"),
+                               ("99999999999d", "is too long"), ("100000d", "may be at most 21900d")):
+            self.expect_error(sentence, "replay", "--idle", text, "-")
+
+    def test_unknown_engine(self):
+        self.expect_error("there is no engine 'sundial'; there is: global-heap", "replay", "--engine", "sundial", "-")
+
+    def test_names_that_begin_with_a_dash(self):
+        self.put("-x", LOG)
+        self.assertIn("lines", self.expect_done("replay", "--", "-x"))
+
+    def test_names_that_are_commands(self):
+        self.put("sample", LOG)
+        self.put("replay", LOG)
+        self.assertRegex(self.expect_done("replay", "sample", "replay"), r"\nlines +120\n")
+
+
+class BadInput(ProgramCase):
+    def replay(self, *arguments, **options):
+        return self.run_foliot("replay", "--sessions", "out.csv", "--json", "out.json", *arguments, **options)
+
+    def expect_failure(self, sentence, *arguments, code=2, **options):
+        """The error, and no file written, nor an older one touched."""
+        for older in (None, b"older"):
+            if older:
+                self.put("out.csv", older)
+                self.put("out.json", older)
+            before = self.names()
+            self.expect_error(sentence, "replay", "--sessions", "out.csv", "--json", "out.json", *arguments,
+                              code=code, **options)
+            self.assertEqual(self.names(), before)
+            if older:
+                self.assertEqual((self.here / "out.csv").read_bytes(), older)
+                self.assertEqual((self.here / "out.json").read_bytes(), older)
+                (self.here / "out.csv").unlink()
+                (self.here / "out.json").unlink()
+
+    def test_missing_file(self):
+        self.put("good", LOG)
+        self.expect_failure("cannot read 'none.log': No such file or directory", "none.log")
+        self.expect_failure("cannot read 'none.log': No such file or directory", "good", "none.log")
+        self.expect_failure("cannot read '': No such file or directory", "")
+
+    def test_directory(self):
+        (self.here / "folder").mkdir()
+        self.expect_failure("cannot read 'folder': Is a directory", "folder")
+
+    def test_file_that_may_not_be_read(self):
+        self.put("secret", LOG)
+        (self.here / "secret").chmod(0)
+        self.here.chmod(0o777)
+        options = {}
+        if os.geteuid() == 0:  # who may read all; somebody else may not even see the build
+            shutil.copy(FOLIOT, self.here / "foliot")
+            options = {"executable": self.here / "foliot", "user": 65534}
+        self.expect_failure("cannot read 'secret': Permission denied", "secret", **options)
+
+    def test_truncated_gzip(self):
+        whole = gzip.compress(LOG)
+        for size in (2, 10, len(whole) // 2, len(whole) - 1):
+            self.put("cut.gz", whole[:size])
+            self.expect_failure("'cut.gz' ends in the middle of its gzip data", "cut.gz")
+        self.expect_failure("'standard input' ends in the middle of its gzip data", "-", given=whole[:-1])
+
+    def test_damaged_gzip(self):
+        whole = gzip.compress(LOG)
+        self.put("damaged.gz", whole[:-6] + b"\x00" + whole[-5:])
+        self.expect_failure("'damaged.gz' is damaged gzip data", "damaged.gz")
+        self.put("damaged.gz", whole + LOG)
+        self.expect_failure("'damaged.gz' has something behind its gzip data", "damaged.gz")
+
+    def test_malformed_lines_are_reported_and_skipped(self):
+        self.put("a.log", b"\n" + BAD + LOG + BAD)
+        self.put("b.log", LOG[:50] + b"\n" + LOG + b"x" * 100_000 + b"\n")
+        code, out, err = self.replay("a.log", "b.log")
+        self.assertEqual(code, 0)
+        self.assertEqual(err.splitlines(), [
+            "foliot: a.log:1: malformed line (it is empty), skipped",
+            "foliot: a.log:2: malformed line (no time in brackets, as [02/Mar/2026:13:45:07 +0100]), skipped",
+            "foliot: a.log:63: malformed line (no time in brackets, as [02/Mar/2026:13:45:07 +0100]), skipped",
+            "foliot: 2 more malformed lines skipped"])
+        self.assertRegex(out, r"\nlines +125\nmalformed +5\n")
+        summary = json.loads((self.here / "out.json").read_text())
+        self.assertEqual((summary["lines"], summary["malformed"], summary["clients"]), (125, 5, 7))
+
+    def test_one_more_malformed_line(self):
+        self.assertIn("foliot: 1 more malformed line skipped\n", self.replay("-", given=BAD * 4)[2])
+
+    def test_a_line_that_is_too_long(self):
+        err = self.replay("-", given=b"x" * 65_537 + b"\n" + LOG)[2]
+        self.assertEqual(err, "foliot: standard input:1: malformed line (longer than 65536 bytes), skipped\n")
+
+    def test_strict_ends_at_the_first_malformed_line(self):
+        self.put("a.log", LOG)
+        self.put("b.log", LOG + BAD + LOG)
+        self.expect_failure("b.log:61: malformed line (no time in brackets", "--strict", "a.log", "b.log", code=1)
+        self.assertEqual(self.replay("--strict", "a.log")[0], 0)
+
+    def test_rubbish_does_not_crash(self):
+        rubbish = bytes((i * i * 7 + i // 3) % 256 for i in range(300_000))
+        code, _, err = self.replay("-", given=rubbish)
+        self.assertEqual(code, 0)
+        self.assertEqual(len(err.splitlines()), 4)
+
+    def test_nothing_is_no_error(self):
+        self.put("empty", b"")
+        self.put("empty.gz", gzip.compress(b""))
+        for log in ("empty", "empty.gz"):
+            code, out, err = self.replay(log)
+            self.assertEqual((code, err), (0, ""))
+            self.assertRegex(out, r"\nlines +0\n")
+            self.assertEqual((self.here / "out.csv").read_text(), "client,start,last_request,requests,expired\n")
+
+
+class OutputFiles(ProgramCase):
+    def test_summary_for_people(self):
+        self.put("a.log", LOG)
+        out = self.expect_done("replay", "--idle", "1h30m", "a.log")
+        self.assertTrue(out.startswith("foliot replay of a.log, idle 1h30m, engine global-heap\n"), out)
+        for row in ("lines +60", "malformed +0", "out of order +0", "clients +7", "sessions +7", "timers started +7",
+                    "timers reset +53", "timers fired +7", "peak pending +7", r"wall time +\d+\.\d{3} s",
+                    r"timer operations +[\d,]+ a second"):
+            self.assertRegex(out, rf"(?m)^{row}$")
+
+    def test_summary_for_programs(self):
+        self.put("a.log", LOG)
+        self.expect_done("replay", "--idle", "2.5s", "--json", "out.json", "a.log")
+        summary = json.loads((self.here / "out.json").read_text())
+        self.assertEqual(list(summary), [
+            "version", "logs", "idle_seconds", "engine", "lines", "malformed", "out_of_order", "clients",
+            "clients_exact", "sessions", "timers", "wall_seconds", "timer_operations_per_second",
+            "lines_per_second", "peak_memory_bytes"])
+        self.assertEqual(summary["logs"], ["a.log"])
+        self.assertEqual(summary["idle_seconds"], 2.5)
+        self.assertEqual(summary["sessions"], 60)
+        self.assertIs(summary["clients_exact"], True)
+        self.assertEqual(summary["timers"], {"started": 60, "reset": 0, "fired": 60, "peak_pending": 3})
+        self.assertGreater(summary["peak_memory_bytes"], 100_000)
+
+    def test_standard_output(self):
+        self.put("a.log", LOG)
+        code, out, err = self.run_foliot("replay", "--sessions", "-", "a.log")
+        self.assertEqual((code, len(out.splitlines())), (0, 8))
+        self.assertIn("foliot replay of a.log", err)
+        code, out, err = self.run_foliot("replay", "--json", "/dev/stdout", "a.log")
+        self.assertEqual((code, json.loads(out)["lines"]), (0, 60))
+        self.assertEqual(self.names(), ["a.log"])
+
+    def test_names_that_clash(self):
+        self.put("a.log", LOG)
+        self.expect_error("go to the same place", "replay", "--sessions", "-", "--json", "/dev/stdout", "a.log")
+        self.expect_error("go to the same place", "replay", "--sessions", "x", "--json", "./x", "a.log")
+        self.expect_error("'./a.log' is a log to be read", "replay", "--sessions", "./a.log", "a.log")
+        self.expect_error("'a.log' is a log to be read", "replay", "--json", "a.log", "a.log")
+        self.assertEqual((self.here / "a.log").read_bytes(), LOG)
+
+    def test_what_cannot_be_written(self):
+        self.put("a.log", LOG)
+        for option in ("--sessions", "--json"):
+            self.expect_error("cannot write 'no/such': No such file", "replay", option, "no/such", "a.log")
+            self.expect_error("cannot write '.': Is a directory", "replay", option, ".", "a.log")
+            self.expect_error("cannot write '': No such file", "replay", option, "", "a.log")
+            self.expect_error("cannot write '/dev/full': No space left", "replay", option, "/dev/full", "a.log")
+        self.assertEqual(self.names(), ["a.log"])
+
+    def test_a_failure_of_one_file_keeps_back_the_other(self):
+        self.put("a.log", LOG)
+        self.expect_error("No space left", "replay", "--sessions", "out.csv", "--json", "/dev/full", "a.log")
+        with open("/dev/full", "wb") as full:
+            code, _, err = self.run_foliot("replay", "--sessions", "out.csv", "a.log", stdout=full)
+        self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': No space left on device\n"))
+        self.assertEqual(self.names(), ["a.log"])
+
+    def test_closed_standard_output_is_not_taken_for_a_file(self):
+        self.put("a.log", LOG)
+        code, _, err = self.run_foliot("replay", "--sessions", "out.csv", "a.log", preexec_fn=lambda: os.close(1))
+        self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': Bad file descriptor\n"))
+        self.assertEqual(self.names(), ["a.log"])
+        code, out, _ = self.run_foliot("replay", "--sessions", "out.csv", "-", given=BAD + LOG,
+                                       preexec_fn=lambda: os.close(2))
+        self.assertEqual(code, 0)
+        self.assertEqual(len((self.here / "out.csv").read_text().splitlines()), 8)
+        self.assertEqual((self.here / "a.log").read_bytes(), LOG)
+
+    def test_a_signal_leaves_nothing(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.start("replay", "--sessions", "out.csv", "--json", "out.json", "-",
+                            stdin=subprocess.PIPE) as process:
+                # More than a pipe holds: when this is written, some of it has been read, and the files
+                # are open.
+                process.stdin.write(LOG * 500)
+                self.assertEqual(len(self.names()), 2)
+                process.send_signal(number)
+                process.communicate()
+            self.assertEqual(process.returncode, -number)
+            self.assertEqual(self.names(), [])
+
+    def test_a_signal_that_is_ignored_stays_ignored(self):
+        with self.start("replay", "--sessions", "out.csv", "-", stdin=subprocess.PIPE,
+                        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as process:
+            process.stdin.write(LOG * 500)
+            process.send_signal(signal.SIGHUP)
+            process.communicate()
+        self.assertEqual((process.returncode, self.names()), (0, ["out.csv"]))
+
+    def test_csv_that_has_to_be_quoted(self):
+        self.put("a.log", b'a,"b" - - [01/Aug/1995:02:00:00 -0400] "GET /" 200 5\n')
+        self.expect_done("replay", "--sessions", "out.csv", "a.log")
+        self.assertEqual((self.here / "out.csv").read_text().splitlines()[1],
+                         '"a,""b""",1995-08-01T06:00:00Z,1995-08-01T06:00:00Z,1,1995-08-01T06:30:00Z')
+
+
+class Comparing(ProgramCase):
+    IDLE_TIMES = {"1s": 1, "1m": 60, "30m": 1800, "90m": 5400, "1.5h": 5400, "10d": 864000, "1500ms": 1.5}
+
+    def rows(self, name):
+        with open(self.here / name, newline="", encoding="latin-1") as file:
+            return list(csv.reader(file))
+
+    def compare(self, name, data):
+        """Whole files, for several idle times."""
+        lines = data.splitlines()
+        for text, seconds in self.IDLE_TIMES.items():
+            self.expect_done("replay", "--idle", text, "--sessions", "out.csv", name)
+            expected = sessions_of(lines, int(seconds * SECOND))
+            self.assertTrue(self.rows("out.csv") == expected, f"the sessions differ with --idle {text}")
+
+
+class RealLog(Comparing):
+    @classmethod
+    def setUpClass(cls):
+        if not REAL_LOG.exists():
+            raise unittest.SkipTest(f"there is no {REAL_LOG}")
+
+    def test_counts(self):
+        self.expect_done("replay", "--json", "out.json", REAL_LOG)
+        summary = json.loads((self.here / "out.json").read_text())
+        self.assertEqual([summary[key] for key in ("lines", "malformed", "out_of_order", "clients", "sessions")],
+                         [30_969, 0, 0, 2_365, 2_989])
+        self.assertEqual(summary["timers"]["started"], 2_989)
+        self.assertEqual(summary["timers"]["fired"], 2_989)
+        self.assertEqual(summary["timers"]["reset"], 30_969 - 2_989)
+
+    def test_sessions(self):
+        self.compare(REAL_LOG, gzip.decompress(REAL_LOG.read_bytes()))
+
+
+class Sessions(Comparing):
+    def sample(self, *arguments):
+        self.expect_done("sample", "--lines", 60_000, "--clients", 3_000, "--late", 20, *arguments, "-o", "sample.log")
+        return (self.here / "sample.log").read_bytes()
+
+    def test_of_a_sample_with_lines_out_of_order(self):
+        data = self.sample()
+        self.expect_done("replay", "--json", "out.json", "sample.log")
+        self.assertGreater(json.loads((self.here / "out.json").read_text())["out_of_order"], 100)
+        self.compare("sample.log", data)
+
+    def test_of_a_log_with_everything_in_it(self):
+        lines = self.sample("--seed", 2).splitlines(keepends=True)
+        for i in range(0, len(lines), 97):
+            lines[i] = (BAD, b"\r\n", lines[i][:-10] + b"\n", lines[i].replace(b" +0000]", b" -0330]"),
+                        lines[i].replace(b"\n", b"\r\n"), b"\0" * 50 + b"\n")[i % 6]
+        data = b"".join(lines)
+        self.put("mixed.log", data)
+        self.run_foliot("replay", "--sessions", "out.csv", "mixed.log")
+        # Not splitlines, which knows more ends of lines than the program.
+        self.assertTrue(self.rows("out.csv") == sessions_of(data.split(b"\n"), 1800 * SECOND))
+
+    def test_are_the_same_however_the_log_comes(self):
+        data = self.sample()
+        lines = data.splitlines(keepends=True)
+        self.put("a.gz", gzip.compress(data, 1))
+        self.put("members.gz", b"".join(gzip.compress(b"".join(lines[i:i + 9999]), 1) for i in range(0, 60_000, 9999)))
+        parts = [self.put(f"part{i}", b"".join(lines[i:i + 7001])) for i in range(0, 60_000, 7001)]
+        parts[2] = self.put("part.gz", gzip.compress((self.here / parts[2]).read_bytes(), 1))
+        self.put("no_newline", data[:-1])
+        results = []
+        for logs, given in ((["sample.log"], None), (["a.gz"], None), (["members.gz"], None), (["-"], data),
+                            (["-"], gzip.compress(data, 1)), (parts, None), (["no_newline"], None),
+                            ([*parts[:1], "-", *parts[2:]], b"".join(lines[7001:14002]))):
+            self.expect_done("replay", "--sessions", "out.csv", *logs, given=given)
+            results.append((self.here / "out.csv").read_bytes())
+        for result in results[1:]:
+            self.assertTrue(result == results[0])
+
+    def test_leave_nothing_else_behind(self):
+        self.sample()
+        self.expect_done("replay", "--sessions", "out.csv", "--json", "out.json", "sample.log")
+        self.assertEqual(self.names(), ["out.csv", "out.json", "sample.log"])
+
+
+class Memory(ProgramCase):
+    @classmethod
+    def setUpClass(cls):
+        if SANITIZED:
+            raise unittest.SkipTest("a sanitizer's own memory grows")
+
+    def test_does_not_grow_with_the_log(self):
+        peaks = []
+        for lines in (100_000, 1_000_000):
+            self.expect_done("sample", "--lines", lines, "--clients", 2_000, "-o", "sample.log.gz")
+            self.expect_done("replay", "--json", "out.json", "sample.log.gz")
+            summary = json.loads((self.here / "out.json").read_text())
+            self.assertEqual(summary["lines"], lines)
+            peaks.append(summary["peak_memory_bytes"])
+        self.assertLess(peaks[1], peaks[0] * 1.1 + 2 * 1024 * 1024)
+
+
+class Sample(ProgramCase):
+    def test_same_seed_same_bytes(self):
+        make = ("sample", "--lines", "5000", "--clients", "500", "--seed")
+        first = self.expect_done(*make, "7")
+        self.assertEqual(first.count("\n"), 5000)
+        self.assertTrue(first == self.expect_done(*make, "7"))
+        self.assertFalse(first == self.expect_done(*make, "8"))
+        self.expect_done(*make, "7", "-o", "a.log.gz")
+        self.assertTrue(gzip.decompress((self.here / "a.log.gz").read_bytes()).decode() == first)
+        self.assertEqual(self.names(), ["a.log.gz"])
+
+    def test_is_what_its_documentation_says(self):
+        page = Path(__file__).parents[2] / "docs" / "sample.md"
+        promised = re.search(r"\b[0-9a-f]{64}\b", page.read_text())[0]
+        self.assertEqual(hashlib.sha256(self.expect_done("sample").encode()).hexdigest(), promised)
+
+    def test_numbers_are_decimal(self):
+        self.assertEqual(self.expect_done("sample", "--lines", "010").count("\n"), 10)
+
+    def test_begins_on_its_day(self):
+        out = self.expect_done("sample", "--lines", "100", "--start", "2024-02-29")
+        self.assertIn("[29/Feb/2024:", out.splitlines()[0])
+
+    def test_replays_without_a_malformed_line(self):
+        given = self.expect_done("sample", "--lines", "5000", "--clients", "500").encode()
+        self.assertRegex(self.expect_done("replay", "--strict", "-", given=given), r"\nlines +5,000\n")
+
+    def test_wrong_arguments(self):
+        for arguments, sentence in ((("--lines", "0"), "--lines"), (("--lines", "-5"), "--lines"),
+                                    (("--lines", "many"), "--lines"), (("--clients", "0"), "--clients"),
+                                    (("--clients", "10000001"), "--clients"), (("--late", "1001"), "--late"),
+                                    (("--seed", "x"), "--seed"),
+                                    (("--seed", "-1"), "'-1' is no whole number from 0 to 18446744073709551615"),
+                                    (("--seed", str(2 ** 64)), "--seed"), (("--lines", "1e3"), "--lines"), (("--start", "2023-02-29"), "--start"),
+                                    (("--start", "1969-12-31"), "--start"), (("extra",), "'extra'"),
+                                    (("--lines", "1001", "--clients", "1"), "at most 1000"),
+                                    (("-o", "no/such"), "cannot write 'no/such': No such file"),
+                                    (("-o", "/dev/full"), "cannot write '/dev/full': No space left")):
+            self.expect_error(sentence, "sample", *arguments)
+        self.assertEqual(self.names(), [])
+
+
+def main():
+    program = unittest.main(argv=["replay_test.py", "-v", *sys.argv[1:]], exit=False)
+    result = program.result
+    if result.skipped and result.testsRun == 0 and result.wasSuccessful():
+        # As GoogleTest says it, for those who read logs of both.
+        print("\n".join(f"replay_test.py: Skipped\n{reason}" for _, reason in result.skipped), file=sys.stderr)
+        sys.exit(77)
+    sys.exit(0 if result.wasSuccessful() else 1)
+
+
+if __name__ == "__main__":
+    main()
