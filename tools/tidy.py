@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Style is a test: reports where the tree breaks foliot's rules, and what to write instead.
+
+usage: tools/tidy.py [--root DIR] [--report]
+
+Prints `path:line: rule: message` for each breach. Exit status: 0 without any, 1 with some, 2 for
+wrong arguments. A line that has to break a rule says so, with a reason, in a comment at its end:
+`tidy: allow(rule) reason`. The rules are the list RULES near the end.
+"""
+import argparse
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+sys.dont_write_bytecode = True  # the two below lie beside this file, in the source tree
+from tidy_coroutines import await_breaches
+from tidy_source import File, blank, functions, read_files
+
+Finding = tuple[int, str]  # a line and a message
+
+# ---------------------------------------------------------------- checks that take more than a pattern
+
+LAYERS = {"core": ["core"], "queue": ["core", "queue"], "service": ["core", "queue", "service"],
+          "runtime": ["core", "queue", "runtime"], "adapters": ["core", "queue", "adapters"]}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
+SEAM = r"(?:include/foliot|src)/core/seam/"
+STANDARD_HEADER = r"[a-z_0-9]+"
+SYSTEM_HEADER = r"(?:(?:linux|sys|asm|net|netinet|arpa|sanitizer|foliot_simulation)/)?\w+(?:\.h|\.hpp)?"
+PROGRAM_LIBRARY = r"CLI/|fmt/|nlohmann/|zlib\.h$"
+TEST_LIBRARY = r"(?:gtest|gmock|rapidcheck|benchmark)/|rapidcheck\.h$"
+
+
+def layer_of(path: str) -> str | None:
+    match = re.match(r"(?:include/foliot|src)/(\w+)(?:/|\.[hc]pp$)", path)
+    return match[1] if match and match[1] in LAYERS else None
+
+
+def included_path(file: File, quote: str, name: str) -> str | None:
+    """Where in the tree an include points to; None for a header from outside."""
+    if name.startswith("foliot/") or name == "foliot.hpp":
+        return "include/" + name
+    if quote == "<":
+        return None
+    beside = os.path.normpath(os.path.join(os.path.dirname(file.path), name))
+    if (file.root / beside).exists():
+        return beside
+    return "src/" + name if name.split("/")[0] in LAYERS else None
+
+
+def include_breach(file: File, quote: str, name: str) -> str | None:
+    if re.match(PROGRAM_LIBRARY, name) and not re.match("(?:programs|tests|bench)/", file.path):
+        return f"<{name}> belongs to programs/, tests/ and bench/: take it out of the library"
+    if re.match(TEST_LIBRARY, name) and not re.match("(?:tests|bench)/", file.path):
+        return f"<{name}> belongs to tests/ and bench/"
+    layer = layer_of(file.path)
+    if layer is None:
+        return None
+    target = included_path(file, quote, name)
+    if target == "include/foliot/version.hpp":
+        return None  # numbers for all
+    if target is not None and layer_of(target) not in LAYERS[layer]:
+        return f"{layer} may include only {', '.join(LAYERS[layer])}, and {name} is not there"
+    allowed = SYSTEM_HEADER if re.match(SEAM, file.path) else STANDARD_HEADER
+    if target is None and layer == "core" and not re.fullmatch(allowed, name):
+        return f"core knows only the standard library: what needs <{name}> goes behind <foliot/core/seam/...>"
+    return None
+
+
+def check_includes(file: File) -> Iterable[Finding]:
+    for match in INCLUDE.finditer(file.uncommented):
+        in_a_string = "include" not in file.code[match.start():match.end()]
+        message = None if in_a_string else include_breach(file, match[1], match[2])
+        if message:
+            yield file.line_at(match.start(2)), message
+
+
+def check_file_head(file: File) -> Iterable[Finding]:
+    lines = [(number, line.strip()) for number, line in enumerate(file.lines, 1) if line.strip()]
+    if not lines or not lines[0][1].startswith("//"):
+        yield 1, "begin with a comment that is the header's contract: purpose, threads, invariants"
+    number, first = next(((n, line) for n, line in lines if not line.startswith("//")), (1, ""))
+    if first != "#pragma once":
+        yield number, "#pragma once comes first after the opening comment"
+
+
+TODO_WORDS = "|".join(["TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK"])
+
+
+def check_todo(file: File) -> Iterable[Finding]:
+    for match in re.finditer(rf"\b({TODO_WORDS})\b(\((?:[^\s()]+\s+){{2,}}[^()]+\):)?", file.text):
+        if not match[2]:
+            yield file.line_at(match.start()), f"give a reason: {match[1]}(three words or more): what to do"
+
+
+def check_whitespace(file: File) -> Iterable[Finding]:
+    for number, line in enumerate(file.lines, 1):
+        if "\t" in line:
+            yield number, "a tab: use spaces, or \\t in a string"
+        if line != line.rstrip():
+            yield number, "white space at the end of the line: remove it"
+
+
+def check_links(file: File) -> Iterable[Finding]:
+    prose = re.sub(r"^ *(```|~~~).*?^ *\1|`[^`\n]*`", lambda code: blank(code[0]), file.text, flags=re.M | re.S)
+    for match in re.finditer(r"\]\(\s*(<[^>\n]*>|[^)\s]*)[^)\n]*\)|^ {0,3}\[[^\]\n]+\]:\s*(\S+)", prose, re.M):
+        link = (match[1] or match[2] or "").strip("<>")
+        path = unquote(link.split("#")[0])
+        if not path or re.match(r"[a-zA-Z][\w+.-]*:|//", link):
+            continue
+        base = file.root if path.startswith("/") else (file.root / file.path).parent
+        target = Path(os.path.normpath(base / path.lstrip("/")))
+        if not target.exists() or not target.is_relative_to(file.root):
+            yield file.line_at(match.start()), f"no file {path}: correct the link or remove it"
+
+
+def check_coroutines(file: File) -> Iterable[Finding]:
+    for position, message in await_breaches(file.code) if "co_await" in file.code else ():
+        yield file.line_at(position), message
+
+
+# ---------------------------------------------------------------- the rules
+
+@dataclass
+class Rule:
+    name: str
+    check: Callable[[File], Iterable[Finding]]
+    kinds: str = "cpp"    # separated by spaces; empty for every text file
+    where: str = ""       # the beginning of the paths it applies to, a regular expression
+    unless: str = "(?!)"  # the beginning of those it does not
+
+    def applies(self, file: File) -> bool:
+        return ((not self.kinds or file.kind in self.kinds.split())
+                and bool(re.match(self.where, file.path)) and not re.match(self.unless, file.path))
+
+
+def ban(name: str, pattern: str, message: str, **scope: str) -> Rule:
+    """No C++ code that matches the pattern."""
+    return Rule(name, lambda file: ((file.line_at(match.start()), message)
+                                    for match in re.finditer(pattern, file.code)), **scope)
+
+
+def call(names: str) -> str:
+    """A pattern for calls of system functions, which leaves members and other namespaces alone."""
+    return rf"(?<![\w.>:])(?:(?:std)?::)?(?:{names})\s*\("
+
+
+MACHINE_PATH = r"(?<![\w.~}])(?:/wo" r"rk/|/fa" r"rm/|/tmp/bash" r"_jobs|/ho" r"me/[a-z]\w*)"
+SEAMS = SEAM + "|tests/simulation/"
+# Tests and benchmarks press on the library from real threads; examples are users' code.
+PRODUCT = {"unless": SEAMS + "|tests/|bench/|examples/"}
+EVERYWHERE = {"unless": SEAMS}
+MOST_LINES, LONG_FILE, LONG_FUNCTION = 450, 300, 80
+
+RULES = [
+    Rule("includes", check_includes),
+    ban("seam-atomic", r"\bstd::atomic\w*|\b__(?:atomic|sync)_\w+",
+        "use foliot::seam::atomic (<foliot/core/seam/sync.hpp>)", **PRODUCT),
+    ban("seam-mutex", r"\bstd::(?:(?:recursive_|shared_)?(?:timed_)?mutex|(?:lock_guard|unique_lock|scoped_lock"
+        r"|shared_lock|call_once|once_flag)\b)|\bpthread_mutex_\w+",
+        "use foliot::mutex and foliot::lock (<foliot/core/sync/mutex.hpp>)", **PRODUCT),
+    ban("seam-note", r"\bstd::(?:condition_variable\w*|counting_semaphore|binary_semaphore|latch|barrier)\b"
+        r"|\bpthread_cond_\w+", "use foliot::note or foliot::condition (<foliot/core/sync/...>)", **PRODUCT),
+    ban("seam-thread", r"\bstd::(?:j?thread|async)\b|\bthis_thread::(?!sleep_)|\bpthread_create\b",
+        "use foliot::seam::thread (<foliot/core/seam/sync.hpp>)", **PRODUCT),
+    ban("seam-sleep", r"\bthis_thread::sleep_\w+|" + call("usleep|(?:clock_)?nanosleep")
+        + r"|(?<![\w.>:])::sleep\s*\(|(?<![\w.>:])sleep\s*\(\s*\d+\s*\)",
+        "nothing sleeps: wait on a foliot::note, and in a test move the virtual clock", **EVERYWHERE),
+    ban("seam-clock", r"\b(?:steady|high_resolution)_clock\b|" + call("clock_gettime"),
+        "use foliot::monotonic_clock (<foliot/core/clock.hpp>)", **PRODUCT),
+    ban("seam-clock", r"\bsystem_clock\b|" + call("gettimeofday") + "|"
+        + call("time") + r"\s*(?:nullptr|NULL|0|&\w+)\s*\)",
+        "use a clock of <foliot/core/clock.hpp>, and in a test the virtual one", **EVERYWHERE),
+    ban("seam-system", r"\bSYS_futex\b|\bFUTEX_\w+|" + call(
+        r"syscall|futex\w*|epoll_(?:create1?|ctl|p?wait2?)|timerfd_\w+|eventfd\w*|io_uring_\w+"),
+        "system calls go behind <foliot/core/seam/...>", **PRODUCT),
+    ban("seam-random", r"\bstd::random_device\b|" + call("s?rand|getrandom|getentropy")
+        + r"|\bmt19937(?:_64)?\b[^;]*(?:\btime\s*\(|\bnow\s*\()",
+        "use foliot::random_stream (<foliot/core/seam/random.hpp>), with a seed that can be told", **EVERYWHERE),
+    Rule("length", lambda file: [(1, f"{file.length} lines: two ideas in one file, so make it two")]
+         if file.length > MOST_LINES else []),
+    Rule("file-head", check_file_head, where=r"(?:include|src|programs)/.*\.hpp$"),
+    Rule("todo", check_todo, kinds="cpp py sh cmake"),
+    ban("disabled-test", r"\bDISABLED_\w*", "repair the test, or remove it"),
+    Rule("machine-path", lambda file: [
+        (file.line_at(match.start()), f"{match[0]} is a path of one machine: use one inside the tree, or a variable")
+        for match in re.finditer(MACHINE_PATH, file.text)], kinds=""),
+    Rule("coroutine", check_coroutines),
+    ban("using-namespace", r"\busing\s+namespace\b", "name what you use: this is a header", where=r".*\.h(?:pp)?$"),
+    ban("assert", r"(?<!\w)assert\s*\(", "use FOLIOT_ASSERT (<foliot/core/contract.hpp>)",
+        unless=r"include/foliot/core/contract\.hpp$"),
+    ban("console", r"\bstd::(?:cout|cerr|clog)\b", "the library does not print: report through a handler",
+        unless="programs/|examples/|tests/|bench/"),
+    ban("null", r"\bNULL\b", "use nullptr"),
+    Rule("whitespace", check_whitespace, kinds="cpp py sh"),
+    Rule("final-newline", lambda file: [(len(file.lines), "end the last line with a newline")]
+         if file.lines[-1] else [], kinds="cpp py sh cmake md"),
+    Rule("link", check_links, kinds="md"),
+]
+
+
+COMMENT = {"cpp": "//", "py": "#", "sh": "#", "cmake": "#"}
+
+
+def allowances(file: File) -> dict[int, tuple[str, str]]:
+    """For each line that asks for one: the rule and the reason."""
+    if file.kind not in COMMENT:
+        return {}
+    pattern = re.compile(COMMENT[file.kind] + r"\s*tidy: allow\(([\w-]+)\)\s*(.*)")
+    found = ((number, pattern.search(line)) for number, line in enumerate(file.lines, 1))
+    return {number: (match[1], match[2]) for number, match in found if match}
+
+
+def check_file(file: File) -> list[tuple[int, str, str]]:
+    findings = {(line, rule.name, message) for rule in RULES if rule.applies(file)
+                for line, message in rule.check(file)}
+    for number, (rule, reason) in allowances(file).items():
+        excused = {finding for finding in findings if finding[:2] == (number, rule)}
+        if not reason:
+            findings.add((number, "allow", f"say why: tidy: allow({rule}) reason"))
+        elif not excused:
+            findings.add((number, "allow", f"nothing here breaks a rule {rule}: remove the comment"))
+        else:
+            findings -= excused
+    return sorted(findings)
+
+
+# ---------------------------------------------------------------- the report
+
+def print_report(files: list[File]) -> None:
+    cpp = [file for file in files if file.kind == "cpp"]
+    lengths = [(file.length, file.path) for file in cpp]
+    spans = [span for file in cpp for span in functions(file)]
+    for title, limit, items in (("files", LONG_FILE, lengths), ("functions", LONG_FUNCTION, spans)):
+        items.sort(reverse=True)
+        print(f"the longest {title} (past {limit} lines: {sum(length > limit for length, _ in items)})")
+        for rank, (length, what) in enumerate(items):
+            if rank < 5 or length > limit:
+                print(f"{length:6} {what}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Reports where the tree breaks foliot's style.")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--report", action="store_true", help="also print the longest files and functions")
+    options = parser.parse_args()
+    if not options.root.is_dir():
+        parser.error(f"{options.root} is not a directory")
+    files = read_files(options.root.resolve())
+    breaches = 0
+    for file in files:
+        for line, rule, message in check_file(file):
+            print(f"{file.path}:{line}: {rule}: {message}")
+            breaches += 1
+    if options.report:
+        print_report(files)
+    print(f"tidy: {len(files)} files, {breaches} breaches", file=sys.stderr)
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

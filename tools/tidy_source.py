@@ -1,0 +1,96 @@
+"""The files that tidy.py reads: which they are, their code without comments and strings, and how
+long their functions are."""
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+KINDS = {".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".py": "py", ".sh": "sh", ".md": "md", ".cmake": "cmake"}
+
+# What C++ text is cut into. The first group is a comment, the second a string; what else matches
+# only keeps a quote in it (1'000) from being taken for the beginning of one.
+CPP_TOKEN = re.compile(
+    r"""(//(?:\\\n|[^\n])*|/\*.*?\*/)"""
+    r"""|((?<!\w)(?:u8|[uUL])?R"([^()\\\s]*)\(.*?\)\3"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+    r"""|(?<!\w)\d(?:'?[\w.])*|\w+""", re.S)
+
+
+def blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+class File:
+    def __init__(self, root: Path, path: str, text: str):
+        self.root, self.path, self.text = root, path, text
+        self.lines = text.split("\n")
+
+    @property
+    def length(self) -> int:
+        return len(self.text.splitlines())
+
+    @cached_property
+    def kind(self) -> str:
+        if self.path.endswith("CMakeLists.txt"):
+            return "cmake"
+        shebang = re.match(r"#!.*\b(?:(python)|(?:ba)?sh\b)", self.lines[0])
+        return KINDS.get(Path(self.path).suffix) or (shebang and ("py" if shebang[1] else "sh")) or "text"
+
+    @cached_property
+    def uncommented(self) -> str:
+        """The text of a C++ file with comments blanked; lines and columns stay."""
+        return CPP_TOKEN.sub(lambda token: blank(token[0]) if token[1] else token[0], self.text)
+
+    @cached_property
+    def code(self) -> str:
+        """The same with strings blanked too, but for their quotes."""
+        return CPP_TOKEN.sub(lambda token: token[2][0] + blank(token[2][1:-1]) + token[2][-1]
+                             if token[2] else token[0], self.uncommented)
+
+    def line_at(self, position: int) -> int:
+        return self.text.count("\n", 0, position) + 1
+
+
+def list_files(root: Path) -> list[str]:
+    """What git tracks or would; every file, where there is no git."""
+    try:
+        listing = subprocess.run(["git", "-C", root, "ls-files", "-coz", "--exclude-standard"],
+                                 capture_output=True, text=True, check=True).stdout
+        return sorted(set(listing.split("\0")) - {""})
+    except (OSError, subprocess.CalledProcessError):
+        found = []
+        for folder, folders, names in os.walk(root):
+            folders[:] = [name for name in folders if name not in (".git", "build")]
+            found += [os.path.relpath(os.path.join(folder, name), root) for name in names]
+        return sorted(found)
+
+
+def read_files(root: Path) -> list[File]:
+    files = []
+    for path in list_files(root):
+        if (root / path).is_file():
+            data = (root / path).read_bytes()
+            try:
+                files.append(File(root, path, data.decode()))
+            except UnicodeDecodeError:
+                pass  # not text
+    return files
+
+
+def functions(file: File) -> Iterable[tuple[int, str]]:
+    """The length of each function, and where it is; told by its braces, so roughly."""
+    depth, start = 0, None  # start: where the function that is open began, and at which depth
+    for brace in re.finditer("[{}]", file.code):
+        if brace[0] == "}":
+            depth -= 1
+            if start and start[1] == depth:
+                first, last = file.line_at(start[0]), file.line_at(brace.start())
+                yield last - first + 1, f"{file.path}:{first}: {start[2]}"
+                start = None
+            continue
+        head = re.split("[;{}]", file.code[max(0, brace.start() - 400):brace.start()])[-1]
+        name = re.search(r"([\w:~]+)\s*\(.*\)\s*(?:const|noexcept|override|final|&|:\s.*|->.*|\s)*$", head, re.S)
+        if name and not start:
+            start = (brace.start() - len(head.lstrip()), depth, name[1])
+        depth += 1
