@@ -9,26 +9,52 @@ virtual_clock::virtual_clock(instant start) noexcept : now_(std::min(start, inst
 
 instant virtual_clock::now() const noexcept { return instant::from_nanoseconds(now_.load(seam::acquire)); }
 
+/// While one lives, the calling thread is the one that advances.
+class virtual_clock::turn_to_advance {
+ public:
+  explicit turn_to_advance(virtual_clock& clock) : clock_(clock) {
+    const void* self = &seam::this_thread();
+    const lock held(clock_.lock_);
+    if (clock_.advancer_ == self) {
+      throw std::logic_error("foliot: a callback must not advance the virtual clock that runs it");
+    }
+    while (clock_.advancer_ != nullptr) clock_.turn_.wait(clock_.lock_);
+    clock_.advancer_ = self;
+  }
+  ~turn_to_advance() {
+    clock_.found_.clear();  // before the turn ends: the last of an engine may go here
+    const lock held(clock_.lock_);
+    clock_.advancer_ = nullptr;
+    clock_.turn_.notify_all();
+  }
+  turn_to_advance(const turn_to_advance&) = delete;
+  turn_to_advance& operator=(const turn_to_advance&) = delete;
+
+ private:
+  virtual_clock& clock_;
+};
+
+bool virtual_clock::moved_by_caller() const noexcept {
+  const lock held(lock_);
+  return advancer_ == &seam::this_thread();
+}
+
 expiry virtual_clock::advance(duration length, budget limit) {
-  return advance_to(deadline_after(now(), length), limit);
+  const turn_to_advance mine(*this);
+  return run_to(deadline_after(now(), length), limit);
 }
 
 expiry virtual_clock::advance_to(instant target, budget limit) {
-  const void* self = &seam::this_thread();
-  if (advancer_.load(seam::relaxed) == self) {
-    throw std::logic_error("foliot: a callback must not advance the virtual clock that runs it");
-  }
-  const lock one_at_a_time(advancing_);
-  advancer_.store(self, seam::relaxed);
-  struct on_leave {
-    seam::atomic<const void*>& advancer;
-    ~on_leave() { advancer.store(nullptr, seam::relaxed); }
-  } const leave{advancer_};
+  const turn_to_advance mine(*this);
+  return run_to(target, limit);
+}
 
+expiry virtual_clock::run_to(instant target, budget limit) {
   expiry turn;
   for (;;) {
+    find_followers(found_);
     instant deadline;
-    const std::shared_ptr<timeline> next = earliest_follower(deadline);
+    const std::shared_ptr<timeline> next = earliest_of(found_, deadline);
     if (next == nullptr || !is_due(deadline, std::max(target, now()))) break;
     if (turn.fired == limit) {
       turn.more = true;
@@ -52,31 +78,38 @@ void virtual_clock::raise_to(instant target) noexcept {
 }
 
 instant virtual_clock::next_deadline() {
+  followers all;
+  find_followers(all);
   instant deadline;
-  static_cast<void>(earliest_follower(deadline));
+  static_cast<void>(earliest_of(all, deadline));
   return deadline;
 }
 
 void virtual_clock::join(std::weak_ptr<timeline> follower) {
-  const lock held(list_);
+  const lock held(lock_);
   std::erase_if(followers_, [](const auto& each) { return each.expired(); });
   followers_.push_back(std::move(follower));
 }
 
-std::shared_ptr<timeline> virtual_clock::earliest_follower(instant& deadline) {
-  const lock held(list_);
-  std::shared_ptr<timeline> earliest;
-  deadline = instant::never();
+void virtual_clock::find_followers(followers& found) {
+  found.clear();  // not under the lock: an engine that ends here runs destructors of its user
+  const lock held(lock_);
   for (const auto& each : followers_) {
-    std::shared_ptr<timeline> follower = each.lock();
-    if (follower == nullptr) continue;
-    const instant its = follower->next_deadline();
+    if (std::shared_ptr<timeline> follower = each.lock()) found.push_back(std::move(follower));
+  }
+}
+
+std::shared_ptr<timeline> virtual_clock::earliest_of(const followers& all, instant& deadline) {
+  deadline = instant::never();
+  const std::shared_ptr<timeline>* earliest = nullptr;
+  for (const auto& each : all) {
+    const instant its = each->next_deadline();
     if (its < deadline) {
       deadline = its;
-      earliest = std::move(follower);
+      earliest = &each;
     }
   }
-  return earliest;
+  return earliest == nullptr ? nullptr : *earliest;
 }
 
 }  // namespace foliot::inline core

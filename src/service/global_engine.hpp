@@ -50,11 +50,16 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
   }
 
   reset_result reset(timer_record& timer, instant deadline) override {
-    return rearm(as_record(timer), deadline, nullptr);
+    return rearm(as_record(timer), [deadline] { return deadline; });
   }
 
-  reset_result reset(timer_record& timer, instant deadline, duration period) override {
-    return rearm(as_record(timer), deadline, &period);
+  reset_result reset(timer_record& timer, duration delay) override {
+    return rearm(as_record(timer), [this, delay] { return deadline_after(time_.now(), delay); });
+  }
+
+  reset_result restart(timer_record& timer, duration period) override {
+    record& r = as_record(timer);
+    return rearm(r, [this, period] { return time_.now() + period; }, [&r, period] { r.period_ = period; });
   }
 
   stop_result stop(timer_record& timer) noexcept override {
@@ -102,24 +107,23 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
   }
 
   std::size_t shut_down() noexcept override {
+    const std::shared_ptr<engine> keep = this->shared_from_this();  // a closure may own the service
     lock held(lock_);
     phase_ = phase::ended;
-    seam::thread thread = std::move(thread_);
-    const bool asleep = std::exchange(state_, thread_state::awake) != thread_state::awake;
+    if (std::exchange(state_, thread_state::awake) != thread_state::awake) note_.wake();
     const std::size_t dropped = drop_pending();
-    const bool waits_for_itself = is_own_thread();
-    while (runner_ != nullptr && !waits_for_itself) done_.wait(lock_);
+    // From inside a callback there is nothing to wait for: the thread ends when it comes back from there,
+    // and a later call from elsewhere, or the end of the engine, sees to it.
+    if (is_own_thread()) return dropped;
+    while (runner_ != nullptr) done_.wait(lock_);
+    seam::thread thread = std::move(thread_);
     held.leave();
-
-    if (asleep) note_.wake();
-    if (thread.joinable()) {
-      if (waits_for_itself) {
-        thread.detach();  // it ends, and lets go of this engine, when it comes back from the user's code
-      } else {
-        thread.join();
-      }
-    }
+    if (thread.joinable()) thread.join();
     return dropped;
+  }
+
+  ~global_engine() override {
+    if (thread_.joinable()) thread_.detach();  // it has ended, or this is its last act
   }
 
   void reserve(std::size_t count) override {
@@ -132,13 +136,14 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
     service_counters now = counters_;
     now.pending = queue_.size();
     // Each start ends once: what did not fire and is not there any more was stopped.
-    now.stopped = now.started + beats_ - now.fired - now.pending - dropped_;
+    now.stopped = now.started + beats_ - now.fired - now.pending - now.dropped;
     return now;
   }
 
   const clock& time() const noexcept override { return time_; }
 
-  bool in_callback() const noexcept override {
+  bool runs_on_caller() const noexcept override {
+    if (time_.moved_by_caller()) return true;
     const lock held(lock_);
     return is_own_thread();
   }
@@ -165,6 +170,7 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
     using timer_record::orphaned_;
     using timer_record::owner_;
     using timer_record::period_;
+    using timer_record::running_;
     using timer_record::skipped_;
     using timer_record::user_;
   };
@@ -189,14 +195,18 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
     return runner_ == self() || timer_thread_ == self();
   }
 
-  reset_result rearm(record& r, instant deadline, const duration* period) {
+  /// Arms the record for what `deadline_of` says, which is asked only if the record may be armed; `then`
+  /// runs under the lock when it has been.
+  template <class DeadlineOf, class Then = void (*)()>
+  reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {}) {
     lock held(lock_);
     if (phase_ != phase::running || r.closed_) [[unlikely]] {
       if (phase_ == phase::ended || r.closed_) return reset_result::closed;
       start_thread();
     }
+    const instant deadline = deadline_of();
     const bool superseded = queue_.reset(r, deadline);
-    if (period != nullptr) r.period_ = *period;
+    then();
     const bool wake = must_wake_for(deadline);
     reset_result result = reset_result::superseded;
     if (superseded) {
@@ -204,7 +214,7 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
     } else {
       ++counters_.started;
       if (queue_.size() > counters_.peak_pending) counters_.peak_pending = queue_.size();
-      result = r.user_ != nullptr ? reset_result::running : reset_result::idle;
+      result = r.running_ ? reset_result::running : reset_result::idle;
     }
     held.leave();
     // Outside the lock, which the woken thread takes first thing. The note remembers.
@@ -226,7 +236,7 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
 
   stop_result take_back(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     if (queue_.stop(r)) return stop_result::stopped;
-    return r.user_ != nullptr ? stop_result::running : stop_result::idle;
+    return r.running_ ? stop_result::running : stop_result::idle;
   }
 
   /// Waits until nobody uses the closure. False if that is the caller itself, from inside the callback
@@ -263,7 +273,7 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
     while (typename Queue::node_type* node = queue_.pop_any()) {
       record& r = static_cast<record&>(*node);
       ++dropped;
-      ++dropped_;
+      ++counters_.dropped;
       r.closed_ = true;
       if (r.user_ == nullptr) retire(r);  // else its user settles it
     }
@@ -283,6 +293,7 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
     if (r.period_ > duration::zero()) failure = arm_next_beat(r, now);
     ++counters_.fired;
     r.user_ = runner_ = self();
+    r.running_ = true;
     lock_.unlock();
     try {
       r.callback_(now);
@@ -291,8 +302,10 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
     }
     if (failure != nullptr) report(std::move(failure));
     lock_.lock();
-    runner_ = nullptr;
+    r.running_ = false;
     settle(r);
+    runner_ = nullptr;  // last: what the callback captured may have been destroyed just now
+    done_.notify_all();
   }
 
   /// The next beat of the grid that lies ahead; those between are skipped. A ticker that cannot be
@@ -319,12 +332,7 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
     while (phase_ != phase::ended) {
       const expiry turn = run_turn(time_.now(), turn_);
       if (phase_ == phase::ended) break;
-      if (turn.more) {
-        held.leave();  // a turn is over: whoever waits for the lock gets it
-        held.enter();
-        continue;
-      }
-      // Time has passed while callbacks ran: look again before going to sleep.
+      // Time has passed while callbacks ran: look again, rather than sleep until what is due already.
       if (turn.fired > 0) continue;
       sleep_until_ = queue_.next_deadline();
       state_ = sleep_until_.is_never() ? thread_state::rescheduling : thread_state::sleeping;
@@ -348,8 +356,7 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
   /// All but `pending` and `stopped`, which follow from the rest: a start and a stop write as little as
   /// they can.
   service_counters counters_ FOLIOT_GUARDED_BY(lock_);
-  std::uint64_t beats_ FOLIOT_GUARDED_BY(lock_) = 0;    // starts that tickers made for their next beat
-  std::uint64_t dropped_ FOLIOT_GUARDED_BY(lock_) = 0;  // by shut_down
+  std::uint64_t beats_ FOLIOT_GUARDED_BY(lock_) = 0;  // starts that tickers made for their next beat
   phase phase_ FOLIOT_GUARDED_BY(lock_);
   /// Who is inside a callback, or null.
   const void* runner_ FOLIOT_GUARDED_BY(lock_) = nullptr;

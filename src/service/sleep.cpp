@@ -33,10 +33,11 @@ bool sleep_for(timer_service& service, duration length) {
 
 bool sleep_until(timer_service& service, instant deadline) {
   if (deadline <= service.now()) return true;
-  if (service.engine_->in_callback()) {
+  if (service.engine_->runs_on_caller()) {
     throw std::logic_error(
-        "foliot: a callback must not sleep on the service that runs it: the sleep could not end; start a timer "
-        "instead");
+        "foliot: a callback must not sleep on the service, or the virtual clock, that runs it: the sleep could not "
+        "end; "
+        "start a timer instead");
   }
   note woken;
   bool slept = false;

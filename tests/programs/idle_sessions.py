@@ -20,14 +20,16 @@ def iso(time):
     return text + (f".{fraction}" if fraction else "") + "Z"
 
 
-def sessions_of(lines, idle):
-    """The rows of the CSV, computed without timers: a session ends where a gap is long enough."""
+def requests_of(lines):
+    """The client and the time of each line that is in the format."""
+    matches = (LINE.fullmatch(line) for line in lines)
+    return [(match[1], log_time(match[2])) for match in matches if match]
+
+
+def sessions_of(requests, idle):
+    """The rows of the CSV: a session ends where its client asks for nothing for long enough."""
     now, live, ended = None, {}, []
-    for line in lines:
-        match = LINE.fullmatch(line)
-        if not match:
-            continue
-        client, time = match[1], log_time(match[2])
+    for client, time in requests:
         now = time if now is None else max(now, time)
         if client in live and live[client][1] + idle <= now:
             ended.append((client, *live.pop(client)))

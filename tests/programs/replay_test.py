@@ -20,7 +20,7 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # the two below lie beside this file, in the source tree
-from idle_sessions import SECOND, sessions_of
+from idle_sessions import SECOND, requests_of, sessions_of
 from program_case import FOLIOT, ProgramCase
 
 REAL_LOG = Path(os.environ.get("FOLIOT_DATA_DIR", ".")) / "nasa-1995-08-01.log.gz"
@@ -276,10 +276,10 @@ class Comparing(ProgramCase):
 
     def compare(self, name, data):
         """Whole files, for several idle times."""
-        lines = data.splitlines()
+        requests = requests_of(data.splitlines())
         for text, seconds in self.IDLE_TIMES.items():
             self.expect_done("replay", "--idle", text, "--sessions", "out.csv", name)
-            expected = sessions_of(lines, int(seconds * SECOND))
+            expected = sessions_of(requests, int(seconds * SECOND))
             self.assertTrue(self.rows("out.csv") == expected, f"the sessions differ with --idle {text}")
 
 
@@ -322,7 +322,7 @@ class Sessions(Comparing):
         self.put("mixed.log", data)
         self.run_foliot("replay", "--sessions", "out.csv", "mixed.log")
         # Not splitlines, which knows more ends of lines than the program.
-        self.assertTrue(self.rows("out.csv") == sessions_of(data.split(b"\n"), 1800 * SECOND))
+        self.assertTrue(self.rows("out.csv") == sessions_of(requests_of(data.split(b"\n")), 1800 * SECOND))
 
     def test_are_the_same_however_the_log_comes(self):
         data = self.sample()

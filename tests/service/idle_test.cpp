@@ -44,8 +44,13 @@ std::string status_of(const fs::path& task, const std::string& field) {
 /// How often the kernel has put the thread to sleep.
 std::uint64_t sleeps_of(const fs::path& task) { return std::stoull(status_of(task, "voluntary_ctxt_switches")); }
 
+/// The kernel shows a thread as sleeping shortly before it counts that: two looks must agree.
 void wait_until_asleep(const fs::path& task) {
-  while (!status_of(task, "State").starts_with("S")) std::this_thread::yield();
+  for (;;) {
+    const std::uint64_t before = sleeps_of(task);
+    std::this_thread::sleep_for(10ms);  // tidy: allow(seam-sleep) lets the kernel finish what it has begun
+    if (status_of(task, "State").starts_with("S") && sleeps_of(task) == before) return;
+  }
 }
 
 class Idle : public threaded_suite {

@@ -203,6 +203,45 @@ TEST_P(Lifetime, AnotherTimerMayBeDestroyedByACallbackWhileItIsDue) {
   EXPECT_FALSE(captured());
 }
 
+TEST_P(Lifetime, HandlesMayOutliveTheClockToo) {
+  timer t;
+  ticker beat;
+  {
+    virtual_clock short_lived;
+    timer_service on_it(short_lived, options());
+    t = timer(on_it, 1ms, keep());
+    beat = ticker(on_it, 1ms, keep());
+  }
+  EXPECT_EQ(t.reset(1ms), reset_result::closed) << "without a look at a clock that is gone";
+  EXPECT_EQ(beat.reset(1ms), reset_result::closed);
+}
+
+TEST_P(Lifetime, AServiceMayBeOwnedByAClosureThatItDrops) {
+  auto owned = std::make_unique<timer_service>(clock, options());
+  timer_service& service = *owned;
+  timer(service, 1h, [owned = std::move(owned), held = capture] {}).detach();
+  EXPECT_EQ(service.shut_down(), 1u);
+  EXPECT_FALSE(captured());
+}
+
+TEST_P(Lifetime, TheEndOfTheServiceFromADestructorOfACapture) {
+  struct ends_the_service {
+    std::optional<timer_service>* service;
+    explicit ends_the_service(std::optional<timer_service>& which) : service(&which) {}
+    ends_the_service(ends_the_service&& other) noexcept : service(std::exchange(other.service, nullptr)) {}
+    ~ends_the_service() {
+      if (service != nullptr) service->reset();
+    }
+  };
+  std::optional<timer_service> short_lived(std::in_place, clock, options());
+  int later = 0;
+  timer second(*short_lived, 2ms, [&] { ++later; });
+  timer(*short_lived, 1ms, [last = ends_the_service(short_lived)] {}).detach();
+  clock.advance(1s);
+  EXPECT_FALSE(short_lived);
+  EXPECT_EQ(later, 0);
+}
+
 TEST_P(Lifetime, MemoryComesBack) {
   const auto churn = [&](int pairs) {
     for (int i = 0; i < pairs; ++i) {
@@ -224,6 +263,7 @@ TEST_P(Lifetime, StartStopAndResetDoNotAllocateOnceThereIsRoom) {
   timers.reserve(100);
   std::vector<timer> many;
   for (int i = 0; i < 100; ++i) many.emplace_back(timers, [] {});
+  clock.advance(0ns);  // a clock remembers how many follow it
   const allocation_count allocations;
   for (int round = 0; round < 10; ++round) {
     for (timer& t : many) t.start(1ms);

@@ -149,7 +149,7 @@ TEST_P(Races, StopAndWaitWaitsForTheCallback) {
   EXPECT_EQ(t.stop(), stop_result::running);
   EXPECT_FALSE(ended) << "stop does not wait";
   std::thread releases([&] { go_on.count_down(); });
-  EXPECT_EQ(t.stop_and_wait(), stop_result::running);
+  t.stop_and_wait();
   EXPECT_TRUE(ended) << "stop_and_wait does";
   releases.join();
 }

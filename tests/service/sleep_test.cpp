@@ -88,6 +88,17 @@ TEST_P(Sleep, InsideACallbackItIsRefused) {
   EXPECT_TRUE(refused);
 }
 
+TEST_P(Sleep, InsideACallbackOfTheSameClockItIsRefusedToo) {
+  timer_service other(clock, options());
+  bool refused = false;
+  timer t(timers, 1ms, [&] {
+    EXPECT_THROW(sleep_for(other, 1s), std::logic_error);
+    refused = true;
+  });
+  clock.advance(1ms);
+  EXPECT_TRUE(refused);
+}
+
 TEST_P(Sleep, OnTheMonotonicClockIsNeverEarly) {
   timer_service real(options());
   for (const duration length : {duration(1ns), duration(50us), duration(2ms)}) {

@@ -76,6 +76,8 @@ TEST_P(Service, ShutDownDropsWhatIsPendingAndSaysHowMuch) {
   clock.advance(4ms);
   EXPECT_EQ(timers.shut_down(), 6u);
   EXPECT_EQ(timers.shut_down(), 0u);
+  EXPECT_EQ(timers.counters().dropped, 6u);
+  EXPECT_EQ(timers.counters().stopped, 0u);
   clock.advance(1s);
   EXPECT_EQ(fired, 4);
   EXPECT_EQ(many[0].reset(1ms), reset_result::closed);
@@ -99,6 +101,16 @@ TEST_P(Service, ServicesOnOneClockFireInOneOrder) {
   timer a(timers, 1ms, [&] { order.push_back(0); });
   clock.advance(10ms);
   EXPECT_EQ(order, (std::vector{0, 1, 2, 3}));
+}
+
+TEST_P(Service, ACallbackMayAdvanceAnotherClock) {
+  virtual_clock inner;
+  timer_service on_it(inner, options());
+  int fired = 0;
+  timer t(on_it, 1ms, [&] { ++fired; });
+  timer outer(timers, 1ms, [&] { inner.advance(1ms); });
+  clock.advance(1ms);
+  EXPECT_EQ(fired, 1);
 }
 
 TEST_P(Service, WhatACallbackStartsOnAnotherServiceOfTheClockIsRunOnTheWay) {

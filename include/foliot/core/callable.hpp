@@ -22,24 +22,32 @@
 
 #include <foliot/core/contract.hpp>
 
+namespace foliot::inline core {
+template <class Signature, std::size_t Capacity = 3 * sizeof(void*)>
+class callable;
+}  // namespace foliot::inline core
+
 namespace foliot::detail {
-/// Throws std::invalid_argument for a null function pointer, an empty std::function and their like.
+template <class Target>
+inline constexpr bool is_callable = false;
+template <class Signature, std::size_t Capacity>
+inline constexpr bool is_callable<callable<Signature, Capacity>> = true;
+
+/// Throws std::invalid_argument for a null function pointer, an empty std::function or callable and
+/// their like.
 template <class Target>
 constexpr void refuse_null(const Target& target) {
-  if constexpr (std::is_pointer_v<Target> || std::is_member_pointer_v<Target> || !std::is_function_v<Target>) {
-    if constexpr (requires { target == nullptr; }) {
-      if (target == nullptr) {
-        throw std::invalid_argument("foliot: a callback must not be null: pass a function or a closure");
-      }
-    }
+  bool null = false;
+  if constexpr (is_callable<Target>) {
+    null = !target;
+  } else if constexpr (!std::is_function_v<Target> && requires { target == nullptr; }) {
+    null = target == nullptr;
   }
+  if (null) throw std::invalid_argument("foliot: a callback must not be null: pass a function or a closure");
 }
 }  // namespace foliot::detail
 
 namespace foliot::inline core {
-
-template <class Signature, std::size_t Capacity = 3 * sizeof(void*)>
-class callable;
 
 template <class Result, class... Arguments, std::size_t Capacity>
 class callable<Result(Arguments...), Capacity> {

@@ -9,6 +9,8 @@ namespace foliot::inline core {
 class clock {
  public:
   [[nodiscard]] virtual instant now() const noexcept = 0;
+  /// Whether the caller is the thread that moves this clock on, and so must not wait for it.
+  [[nodiscard]] virtual bool moved_by_caller() const noexcept { return false; }
 
  protected:
   clock() noexcept = default;

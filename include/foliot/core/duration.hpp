@@ -1,8 +1,8 @@
 // A length of time in whole nanoseconds, saturating.
 //
 // Any std::chrono duration converts to it, rounded up, never down, so that a timer made from it is
-// never early. Arithmetic stops at the ends instead of overflowing; the upper end is `forever()`,
-// which nothing shortens: forever plus or minus anything finite is forever.
+// never early (one in floating point: to the precision of long double). Arithmetic stops at the ends
+// instead of overflowing; the upper end is `forever()`: plus or minus anything finite it is for ever.
 //
 //   foliot::duration idle = std::chrono::minutes{30};
 //   foliot::duration beat = idle / 2;

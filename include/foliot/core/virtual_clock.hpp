@@ -12,8 +12,10 @@
 // Called from a callback it is a callback that takes its time.
 //
 // Thread safety: every member from any thread; one thread advances at a time, others wait for it.
-// Callbacks run on the thread that advances. A callback must not advance the clock that runs it: that
-// throws std::logic_error. Time only moves on: advancing to an instant in the past changes nothing.
+// Callbacks run on the thread that advances, and no lock is held meanwhile. A callback must not advance
+// the clock that runs it: that throws std::logic_error. Time only moves on: advancing to an instant in
+// the past changes nothing.
+// Lifetime: a clock outlives the services on it.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +27,7 @@
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/condition.hpp>
 #include <foliot/core/sync/mutex.hpp>
 
 namespace foliot::inline core {
@@ -45,14 +48,18 @@ class virtual_clock final : public clock {
   explicit virtual_clock(instant start = instant{}) noexcept;
 
   [[nodiscard]] instant now() const noexcept override;
+  [[nodiscard]] bool moved_by_caller() const noexcept override;
 
   /// Moves time on by `length` (zero: fires what is due now; negative counts as zero), see advance_to.
+  /// Where others advance too, their lengths add up. With a `limit`, prefer advance_to: called again,
+  /// this one begins another length.
   expiry advance(duration length, budget limit = unlimited);
 
   /// Moves time on to `target`, stopping at each deadline on the way to fire what is due there. Where
   /// several services follow the clock and are due at the same instant, the one that joined first
   /// goes first. When `limit` timers have fired and more is due on the way, time stays where it is:
-  /// call again. `target` never means as far as time goes. O(1) beside the timers that fire.
+  /// call again. `target` never means as far as time goes. O(followers) for each instant at which
+  /// something is due.
   expiry advance_to(instant target, budget limit = unlimited);
 
   /// Moves time on by `length` and fires nothing, as a machine that was suspended, or a callback that
@@ -67,18 +74,25 @@ class virtual_clock final : public clock {
   void join(std::weak_ptr<timeline> follower);
 
  private:
-  void raise_to(instant target) noexcept;
-  [[nodiscard]] std::shared_ptr<timeline> earliest_follower(instant& deadline) FOLIOT_EXCLUDES(list_);
+  class turn_to_advance;
 
-  mutex advancing_{lock_rank::virtual_time};
-  mutex list_{lock_rank::timeline};
-  std::vector<std::weak_ptr<timeline>> followers_ FOLIOT_GUARDED_BY(list_);
+  expiry run_to(instant target, budget limit);
+  void raise_to(instant target) noexcept;
+  using followers = std::vector<std::shared_ptr<timeline>>;
+  /// Replaces `found` by those that are alive. What it held is destroyed, and must be, without a lock.
+  void find_followers(followers& found);
+  static std::shared_ptr<timeline> earliest_of(const followers& all, instant& deadline);
+
+  mutable mutex lock_{lock_rank::timeline};
+  std::vector<std::weak_ptr<timeline>> followers_ FOLIOT_GUARDED_BY(lock_);
+  /// The thread that advances, or null; the others wait for `turn_`.
+  const void* advancer_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  condition turn_ FOLIOT_GUARDED_BY(lock_);
+  /// Only the thread that advances touches it: kept, so that an advance allocates nothing.
+  followers found_;
   // Raised by whoever advances or stalls. Release and acquire, so that who reads the new time also sees
   // what was done at earlier times.
   seam::atomic<std::int64_t> now_;
-  // Who is advancing, or null. Read by every advance to recognise itself: a thread can only find its
-  // own address here if it wrote it, so relaxed is enough.
-  seam::atomic<const void*> advancer_{nullptr};
 };
 
 }  // namespace foliot::inline core

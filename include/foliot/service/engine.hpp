@@ -47,7 +47,8 @@ struct service_counters {
   std::uint64_t superseded = 0;  ///< resets of timers that were
   std::uint64_t stopped = 0;     ///< stops that found the timer pending
   std::uint64_t fired = 0;       ///< callbacks run, those of tickers included
-  std::uint64_t skipped = 0;     ///< beats of tickers that were dropped
+  std::uint64_t skipped = 0;     ///< beats of tickers that came too late, and were left out
+  std::uint64_t dropped = 0;     ///< pending when the service ended
   std::uint64_t wake_ups = 0;    ///< times that the service's thread was woken before its time
   std::size_t pending = 0;       ///< now
   std::size_t peak_pending = 0;  ///< the most there ever were
@@ -77,6 +78,8 @@ class timer_record {
   /// Zero for a one-shot timer.
   duration period_;
   std::uint64_t skipped_ = 0;
+  /// Its callback is running.
+  bool running_ = false;
   /// The thread that uses the closure with the engine's lock released, running or destroying it; null
   /// if none does.
   const void* user_ = nullptr;
@@ -94,16 +97,18 @@ class engine : public timeline {
   /// Arms the timer for `deadline`, wherever it was. Throws std::bad_alloc, or std::system_error when
   /// the service's thread cannot be started; the timer is then as it was.
   virtual reset_result reset(timer_record& timer, instant deadline) = 0;
-  /// The same for a ticker, with a new period.
-  virtual reset_result reset(timer_record& timer, instant deadline, duration period) = 0;
+  /// The same for `delay` from now. A record that has ended does not ask the clock, which may be gone.
+  virtual reset_result reset(timer_record& timer, duration delay) = 0;
+  /// A ticker begins a new grid: its next beat is one `period` from now. Precondition: it is positive.
+  virtual reset_result restart(timer_record& timer, duration period) = 0;
   virtual stop_result stop(timer_record& timer) noexcept = 0;
   /// Stops it for good, waits until nobody uses its closure, and destroys that. From inside its own
   /// callback it does not wait; the closure is then destroyed when the callback returns.
   virtual stop_result stop_and_wait(timer_record& timer) noexcept = 0;
   /// stop_and_wait, and destroys the record.
   virtual void destroy(timer_record* timer) noexcept = 0;
-  /// Lets go of the record: it is destroyed after it has fired, or at once if it is not pending. A
-  /// ticker goes on until the service ends.
+  /// Lets go of the record of a one-shot timer: it is destroyed after it has fired, or at once if it is
+  /// not pending.
   virtual void detach(timer_record* timer) noexcept = 0;
 
   [[nodiscard]] virtual bool pending(const timer_record& timer) const noexcept = 0;
@@ -117,8 +122,9 @@ class engine : public timeline {
   virtual void reserve(std::size_t count) = 0;
   [[nodiscard]] virtual service_counters counters() const noexcept = 0;
   [[nodiscard]] virtual const clock& time() const noexcept = 0;
-  /// Whether the caller is inside a callback of this engine, or on the engine's own thread.
-  [[nodiscard]] virtual bool in_callback() const noexcept = 0;
+  /// Whether the caller is on the thread that runs this engine's timers, in a callback for example, and
+  /// so must not wait for one of them.
+  [[nodiscard]] virtual bool runs_on_caller() const noexcept = 0;
 };
 
 }  // namespace foliot::inline service

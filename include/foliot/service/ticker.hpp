@@ -37,10 +37,7 @@ class ticker : public timer_handle {
   /// Begins a new grid: the next beat is `period` from now, whether the ticker was stopped or not.
   /// Throws std::invalid_argument for a period that is not positive (it then ticks on as before),
   /// std::logic_error on an empty handle, std::bad_alloc.
-  reset_result reset(duration period) {
-    const instant first = owner().time().now() + checked(period);
-    return owner().reset(record(), first, period);
-  }
+  reset_result reset(duration period) { return owner().restart(record(), checked(period)); }
 
   /// How many beats it has skipped in its life.
   [[nodiscard]] std::uint64_t skipped() const noexcept {

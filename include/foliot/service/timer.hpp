@@ -48,7 +48,7 @@ class timer : public timer_handle {
   /// Arms the timer to fire `delay` from now, whether it is idle, pending or running, and says which.
   /// O(log n) in the timers pending. Throws std::logic_error on an empty handle, std::bad_alloc, and
   /// std::system_error when the service's thread cannot be started: the timer is then as it was.
-  reset_result reset(duration delay) { return reset_at(deadline_after(owner().time().now(), delay)); }
+  reset_result reset(duration delay) { return owner().reset(record(), delay); }
   /// The same for a point in time: one that has passed means now.
   reset_result reset_at(instant deadline) { return owner().reset(record(), deadline); }
 

@@ -14,17 +14,6 @@ namespace foliot::inline service {
 
 class timer_handle {
  public:
-  timer_handle(timer_handle&& other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
-  timer_handle& operator=(timer_handle&& other) noexcept {
-    // The old record goes last: its destruction may run what looks at this handle.
-    const timer_handle old(std::exchange(record_, std::exchange(other.record_, nullptr)));
-    return *this;
-  }
-  /// stop_and_wait(), and the memory comes back.
-  ~timer_handle() {
-    if (record_ != nullptr) record_->owner().destroy(record_);
-  }
-
   /// Takes the start back, if it is pending, and says what became of it. Does not wait; a later reset
   /// arms the timer again. The answer speaks of the latest start: one that was made while the callback
   /// of an earlier one runs is `stopped`. O(log n) in the timers pending.
@@ -41,8 +30,19 @@ class timer_handle {
   [[nodiscard]] bool pending() const noexcept { return record_ != nullptr && record_->owner().pending(*record_); }
 
  protected:
+  // Protected, so that a timer is only ever moved to a timer, and a ticker to a ticker.
   timer_handle() noexcept = default;
   explicit timer_handle(timer_record* record) noexcept : record_(record) {}
+  timer_handle(timer_handle&& other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
+  timer_handle& operator=(timer_handle&& other) noexcept {
+    // The old record goes last: its destruction may run what looks at this handle.
+    const timer_handle old(std::exchange(record_, std::exchange(other.record_, nullptr)));
+    return *this;
+  }
+  /// stop_and_wait(), and the memory comes back.
+  ~timer_handle() {
+    if (record_ != nullptr) record_->owner().destroy(record_);
+  }
 
   /// Throws std::logic_error if the handle is empty.
   [[nodiscard]] timer_record& record() const {

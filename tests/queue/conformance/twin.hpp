@@ -127,7 +127,12 @@ class twin {
   void reset(std::size_t i, instant deadline) {
     one_timer& t = timers_[i];
     if (!t.model.pending()) {
-      queue_.start(t.mine, deadline);
+      // A timer that is not pending may be started or reset: by turns.
+      if (++idle_starts_ % 2 == 0) {
+        queue_.start(t.mine, deadline);
+      } else if (queue_.reset(t.mine, deadline)) {
+        fail("reset of timer ", i, " says that it was pending");
+      }
       reference_.start(t.model, deadline);
     } else if (!queue_.reset(t.mine, deadline)) {
       fail("reset of timer ", i, " says that it was not pending");
@@ -210,6 +215,7 @@ class twin {
   reference_queue reference_;
   instant now_;
   bool expiring_ = false;
+  std::size_t idle_starts_ = 0;
   std::vector<std::size_t> fired_;
   std::optional<std::string> failure_;
 };

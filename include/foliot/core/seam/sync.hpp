@@ -60,7 +60,8 @@ inline void spin_pause() noexcept {
 inline constexpr int spins_before_sleep = 64;
 
 namespace detail {
-/// While one lives, the calling thread takes no signals; what it starts inherits that.
+/// While one lives, the calling thread takes no signals but its own faults and a profiler's; what it
+/// starts inherits that.
 class signals_blocked {
  public:
   signals_blocked() noexcept;
@@ -74,7 +75,8 @@ class signals_blocked {
 void name_this_thread(const char* name) noexcept;
 }  // namespace detail
 
-/// A thread of the operating system. It takes no signals (they go to the program's own threads) and
+/// A thread of the operating system. It takes no signals but its own faults (the others go to the
+/// program's own threads), and
 /// shows `name` (at most 15 characters) to debuggers and in /proc.
 class thread {
  public:

@@ -19,9 +19,8 @@ namespace foliot::inline core {
 
 /// The lock order, lowest first: whoever holds one may take any below it in this list.
 enum class lock_rank : std::uint8_t {
-  virtual_time,  ///< virtual_clock: one advance at a time
-  timeline,      ///< virtual_clock: the list of who follows the clock
-  engine,        ///< an engine's queue and its timers' states
+  timeline,  ///< virtual_clock: who follows the clock, and who advances it
+  engine,    ///< an engine's queue and its timers' states
 };
 
 class FOLIOT_CAPABILITY("mutex") mutex {
