@@ -15,7 +15,8 @@ inline constexpr budget unlimited = std::numeric_limits<budget>::max();
 /// What a turn did.
 struct expiry {
   std::size_t fired = 0;
-  /// Whether something was still due when the budget ran out: call again, nothing was lost.
+  /// Whether the turn ended before its work did: something is still due, or may be. Call again; nothing
+  /// was lost. Never so with an unlimited budget.
   bool more = false;
 
   friend constexpr bool operator==(const expiry&, const expiry&) = default;

@@ -26,6 +26,9 @@
 //                           one included, and may destroy it; what it starts and is due at `now` fires
 //                           in this same call, in its place. If the sink throws, that timer has fired,
 //                           and the queue is as if the call had ended there. Not reentrant.
+//                           `more` in the answer: call again. A queue with `turns_may_pause` moves timers
+//                           about, and ends a turn whose budget is not `unlimited` when it has moved many;
+//                           others only when the budget is spent and something is still due.
 //   pop_any()               Takes out any pending node without firing it; null when there is none.
 //   reserve(count)          Makes room for `count` pending timers: up to there no start allocates.
 //   size(), check()         How many are pending; a walk over all invariants, O(n), for tests.

@@ -4,13 +4,27 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
+#include <foliot/queue/foliot_queue.hpp>
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/reference_queue.hpp>
 
 namespace foliot::conformance {
 
-using all_queues = ::testing::Types<reference_queue, quad_heap>;
+/// foliot's queue with everything small: a few timers fill slots, chunks, windows and turns.
+struct small_tuning {
+  static constexpr std::string_view name = "foliot-small";
+  static constexpr int base_shift = 6;
+  static constexpr int widest_window = 9;
+  static constexpr std::size_t window_size = 4;
+  static constexpr std::size_t moves_a_turn = 3;
+  static constexpr std::size_t chunk_entries = 2;
+  static constexpr std::size_t chunks_in_block = 3;
+};
+using small_foliot_queue = basic_foliot_queue<small_tuning>;
+
+using all_queues = ::testing::Types<reference_queue, quad_heap, foliot_queue, small_foliot_queue>;
 
 /// Names the cases of a typed suite after their queues.
 struct queue_name {

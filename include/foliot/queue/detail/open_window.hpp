@@ -1,0 +1,190 @@
+// The front of foliot's wheel: the timers that fire next, in exact order.
+//
+// Two parts, and what fires first is the earlier of their firsts:
+//   run   An array in firing order, read from its front. A slot that opens is sorted into it; a timer that
+//         is added and fires after all of it is appended.
+//   heap  A 4-ary heap for all others that are added.
+// A stop in the run leaves a gap there, which the front skips; when there are more gaps than timers, the
+// run is closed up.
+//
+// Complexity: add O(1) at the end of the run, O(log n) else; remove the same; pop O(1) from the run. n is
+// what is in the window, not what is pending. Thread safety: none.
+//
+// Invariants (check):
+//   1. The run is in firing order; its first and its last entry are no gaps.
+//   2. A node in the run knows its index.   3. The heap's own.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <foliot/core/contract.hpp>
+#include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/deadline_heap.hpp>
+#include <foliot/queue/detail/place.hpp>
+#include <foliot/queue/detail/window_sort.hpp>
+
+namespace foliot::detail {
+
+class open_window {
+  using access = timer_node_access;
+  using entry = deadline_entry;
+
+ public:
+  static constexpr std::size_t run_region = place::last_region - 2;
+  static constexpr std::size_t heap_region = place::last_region - 1;
+  [[nodiscard]] static bool holds(std::size_t its_place) noexcept {
+    return place::region(its_place) == run_region || place::region(its_place) == heap_region;
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return first_ == run_.size() && heap_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return run_.size() - first_ - gaps_ + heap_.size(); }
+
+  /// The deadline of what fires first; never, when that is nothing.
+  [[nodiscard]] instant first_deadline() const noexcept {
+    const instant run = first_ == run_.size() ? instant::never() : run_[first_].deadline;
+    if (heap_.empty()) [[likely]]
+      return run;
+    return std::min(run, heap_.top().deadline);
+  }
+
+  /// Makes room for `count` more. Throws std::bad_alloc, with nothing changed.
+  void make_room(std::size_t count = 1) {
+    if (run_.size() + count > run_.capacity()) [[unlikely]]
+      make_room_in_run(count);
+    heap_.make_room(count);
+  }
+
+  /// Adds a node, whose deadline and sequence are set, for which there is room.
+  void add(timer_node& node) noexcept {
+    const entry added{node.deadline(), &node};
+    if (first_ == run_.size() || !fires_before(added, run_.back())) {
+      access::place(node) = place::at(run_region, run_.size());
+      run_.push_back(added);
+    } else {
+      heap_.append(node, added.deadline);
+      heap_.settle_last();
+    }
+  }
+
+  /// Adds all of these, whose deadlines lie in the 2^width ns from `start`.
+  void load(std::span<const entry> entries, instant start, int width) noexcept {
+    if (first_ != run_.size()) {
+      for (const entry& each : entries) add(*each.node);
+      return;
+    }
+    run_.resize(entries.size());  // within what make_room has made
+    sort_into(run_, entries, start, width);
+    for (std::size_t i = 0; i < run_.size(); ++i) access::place(*run_[i].node) = place::at(run_region, i);
+  }
+
+  void remove(timer_node& node) noexcept {
+    if (place::region(access::place(node)) == heap_region) return heap_.remove(node);
+    const std::size_t index = place::position(access::place(node));
+    access::place(node) = access::nowhere;
+    if (index == first_) return step();
+    run_[index].node = nullptr;
+    ++gaps_;
+    while (run_.back().node == nullptr) {  // it ends at first_, which is no gap
+      run_.pop_back();
+      --gaps_;
+    }
+    if (gaps_ > size() + smallest_run) [[unlikely]]
+      close_up();
+  }
+
+  /// Takes out what fires first, of a window that is not empty.
+  [[nodiscard]] timer_node& pop() noexcept {
+    if (first_ == run_.size() || (!heap_.empty() && fires_before(heap_.top(), run_[first_]))) {
+      timer_node& node = *heap_.top().node;
+      heap_.remove(node);
+      return node;
+    }
+    timer_node& node = *run_[first_].node;
+    if (first_ + ahead < run_.size()) __builtin_prefetch(run_[first_ + ahead].node, 1);
+    access::place(node) = access::nowhere;
+    step();
+    return node;
+  }
+
+  /// Takes out any, of a window that is not empty.
+  [[nodiscard]] timer_node& pop_any() noexcept { return pop(); }
+
+  void reserve(std::size_t count) {
+    run_.reserve(count);
+    heap_.reserve(count);
+    floor_ = std::max(floor_, count);
+  }
+
+  [[nodiscard]] check_result check() const {
+    const entry* previous = nullptr;
+    std::size_t gaps = 0;
+    for (std::size_t i = first_; i < run_.size(); ++i) {
+      const auto broken = [i](const char* what) {
+        return std::unexpected("open_window: entry " + std::to_string(i) + " of the run " + what);
+      };
+      const entry& each = run_[i];
+      if (each.node == nullptr) {
+        ++gaps;
+        if (i == first_ || i + 1 == run_.size()) return broken("is a gap at an end");
+        continue;
+      }
+      if (access::place(*each.node) != place::at(run_region, i)) return broken("is not where its node says");
+      if (each.node->deadline() != each.deadline) return broken("has another deadline than its node");
+      if (previous != nullptr && fires_before(each, *previous)) return broken("fires before the one ahead of it");
+      previous = &each;
+    }
+    if (gaps != gaps_) return std::unexpected("open_window: the gaps are not as many as counted");
+    return heap_.check("open_window");
+  }
+
+ private:
+  static constexpr std::size_t ahead = 8;  // how far pop prefetches
+  static constexpr std::size_t smallest_run = 64;
+  /// A run that was longer is given back when it is empty.
+  static constexpr std::size_t largest_idle_run = 4096;
+
+  /// Leaves the run's first entry, and the gaps after it, behind.
+  void step() noexcept {
+    ++first_;
+    while (first_ != run_.size() && run_[first_].node == nullptr) {
+      ++first_;
+      --gaps_;
+    }
+    if (first_ != run_.size()) return;
+    run_.clear();
+    first_ = 0;
+    if (run_.capacity() > std::max(floor_, largest_idle_run)) [[unlikely]]
+      std::vector<entry>().swap(run_);
+  }
+
+  [[gnu::noinline]] void make_room_in_run(std::size_t count) {
+    if (first_ + gaps_ > run_.size() / 2) close_up();  // else what has fired would stay for ever
+    const std::size_t needed = run_.size() + count;
+    if (needed > run_.capacity()) run_.reserve(std::max({needed, 2 * run_.capacity(), smallest_run}));
+  }
+
+  [[gnu::noinline]] void close_up() noexcept {
+    std::size_t to = 0;
+    for (std::size_t i = first_; i < run_.size(); ++i) {
+      if (run_[i].node == nullptr) continue;
+      run_[to] = run_[i];
+      access::place(*run_[to].node) = place::at(run_region, to);
+      ++to;
+    }
+    run_.resize(to);
+    first_ = 0;
+    gaps_ = 0;
+  }
+
+  std::vector<entry> run_;
+  std::size_t first_ = 0;  // what is before it has fired
+  std::size_t gaps_ = 0;   // between first_ and the end
+  std::size_t floor_ = 0;  // what reserve() asked for
+  deadline_heap<heap_region> heap_;
+};
+
+}  // namespace foliot::detail

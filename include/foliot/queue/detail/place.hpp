@@ -1,0 +1,24 @@
+// Where a node is in a queue of several parts, in the one word that the node has for it: the region in
+// the upper 16 bits, the position there (an index, or an address) in the lower 48.
+//
+// `timer_node_access::nowhere`, all ones, reads as the last region, which is never given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace foliot::detail::place {
+
+static_assert(sizeof(std::size_t) == 8, "foliot: a place is a 64-bit word");
+
+inline constexpr int position_bits = 48;
+inline constexpr std::size_t position_mask = (std::size_t{1} << position_bits) - 1;
+inline constexpr std::size_t last_region = 0xffff;
+
+constexpr std::size_t at(std::size_t region, std::size_t position) noexcept {
+  return region << position_bits | position;
+}
+constexpr std::size_t region(std::size_t place) noexcept { return place >> position_bits; }
+constexpr std::size_t position(std::size_t place) noexcept { return place & position_mask; }
+
+}  // namespace foliot::detail::place

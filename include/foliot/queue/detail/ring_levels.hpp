@@ -1,0 +1,176 @@
+// The geometry of foliot's wheel: rings of 64 slots, each level 8 times coarser than the one below, and
+// which slots have something in them.
+//
+//   level 0:  64 slots of 2^BaseShift ns      a deadline goes to the finest level whose ring reaches it
+//   level 1:  64 slots of 8 times that        from `base`, the instant that the wheel stands at
+//   level 2:  64 slots of 64 times that …
+//
+// Rings overlap: level n reaches 8 times as far as level n-1, not 64 times. A slot therefore holds at most
+// an eighth of what is pending for like timeouts; one shared slot for each power of 64 would, just
+// before a boundary, hold all of them.
+//
+// Precondition of everything: an occupied slot does not begin before `base`.
+// Source: the geometry of Linux's timer wheel since 4.8 (kernel/time/timer.c), there with rounding up.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <foliot/core/instant.hpp>
+
+namespace foliot::detail {
+
+template <int BaseShift>
+class ring_levels {
+ public:
+  static constexpr int slot_bits = 6;
+  static constexpr int level_bits = 3;
+  static constexpr std::size_t ring = std::size_t{1} << slot_bits;
+  /// Enough to reach from the beginning of time to its end.
+  static constexpr std::size_t levels = (64 - slot_bits - BaseShift + level_bits - 1) / level_bits + 1;
+  static constexpr std::size_t slots = levels * ring;
+  static_assert(BaseShift >= slot_bits, "level_of's estimate needs slots of 64 ns at least");
+
+  /// The logarithm of a level's slot in nanoseconds.
+  static constexpr int shift(std::size_t level) noexcept { return BaseShift + level_bits * static_cast<int>(level); }
+  static constexpr std::size_t level(std::size_t slot) noexcept { return slot >> slot_bits; }
+
+  /// The slot for a deadline that is not before `base`.
+  [[nodiscard]] static std::size_t slot_for(instant deadline, instant base) noexcept {
+    const std::uint64_t ahead = bits(deadline) - bits(base);
+    // The ring reaches from base's slot to the 63rd after it. An offset is at most one slot more than
+    // `ahead` in slots, so that a level serves while ahead < 63 slots. `reach` is ahead/32, and a
+    // thirty-second of it more: with reach < 2 slots, ahead is below 62.5.
+    const std::uint64_t reach = (ahead >> 5) + (ahead >> 10) + 1;
+    const choice chosen = choices[static_cast<std::size_t>(std::countl_zero(reach))];
+    return chosen.first_slot + index(deadline, chosen.shift);
+  }
+
+  /// Where an occupied slot begins.
+  [[nodiscard]] static instant start_of(std::size_t slot, instant base) noexcept {
+    const std::size_t ahead = (slot - index(base, shift(level(slot)))) % ring;
+    return start_ahead(level(slot), base, static_cast<int>(ahead));
+  }
+
+  /// Where the stretch of 2^width ns that `t` lies in begins, and ends; never, where that is beyond time.
+  [[nodiscard]] static instant floor(instant t, int width) noexcept {
+    return instant::from_nanoseconds(t.nanoseconds() >> width << width);
+  }
+  [[nodiscard]] static instant end_of_stretch(instant t, int width) noexcept {
+    return floor(t, width) + duration::nanoseconds(std::int64_t{1} << width);
+  }
+
+  void occupy(std::size_t slot) noexcept {
+    occupied_[level(slot)] |= std::uint64_t{1} << slot % ring;
+    nonempty_ |= std::uint32_t{1} << level(slot);
+  }
+  void clear(std::size_t slot) noexcept {
+    occupied_[level(slot)] &= ~(std::uint64_t{1} << slot % ring);
+    if (occupied_[level(slot)] == 0) nonempty_ &= ~(std::uint32_t{1} << level(slot));
+  }
+  /// Whether some slot of this level is occupied.
+  [[nodiscard]] bool any(std::size_t level) const noexcept { return occupied_[level] != 0; }
+  [[nodiscard]] bool is_occupied(std::size_t slot) const noexcept {
+    return (occupied_[level(slot)] >> slot % ring & 1) != 0;
+  }
+
+  template <class Visit>
+  void for_each_occupied(Visit visit) const {
+    for (std::size_t slot = 0; slot < slots; ++slot) {
+      if (!any(level(slot))) {
+        slot += ring - 1;
+      } else if (is_occupied(slot)) {
+        visit(slot);
+      }
+    }
+  }
+
+  struct first_slot {
+    instant start = instant::never();
+    std::size_t slot = slots;
+  };
+  /// The occupied slot that begins first; of several that do, the coarsest.
+  [[nodiscard]] first_slot first(instant base) const noexcept {
+    first_slot found;
+    for_each_level([&](std::size_t each) {
+      const first_slot its = first_of(each, base);
+      if (its.start <= found.start) found = its;
+    });
+    return found;
+  }
+  /// The occupied slot of one level, which has one, that begins first.
+  [[nodiscard]] first_slot first_of(std::size_t level, instant base) const noexcept {
+    const std::size_t at_base = index(base, shift(level));
+    const int ahead = std::countr_zero(from(level, at_base));
+    return {start_ahead(level, base, ahead), level * ring + (at_base + static_cast<std::size_t>(ahead)) % ring};
+  }
+  /// Where the one after that begins; never, if there is none.
+  [[nodiscard]] instant second_start_of(std::size_t level, instant base) const noexcept {
+    const std::uint64_t its = from(level, index(base, shift(level)));
+    const std::uint64_t others = its & (its - 1);
+    return others == 0 ? instant::never() : start_ahead(level, base, std::countr_zero(others));
+  }
+
+  template <class Visit>
+  void for_each_level(Visit visit) const noexcept(noexcept(visit(std::size_t{}))) {
+    for (std::uint32_t left = nonempty_; left != 0; left &= left - 1) {
+      visit(static_cast<std::size_t>(std::countr_zero(left)));
+    }
+  }
+
+  /// Visits the occupied slots that begin in [base, base + 2^width), of the levels whose slots are not
+  /// wider than that; `base` is where a slot of that width begins, or inside it.
+  template <class Visit>
+  void for_each_slot_within(instant base, int width, Visit visit) const {
+    const std::int64_t end = (base.nanoseconds() >> width) + 1;  // in units of the width: it cannot overflow
+    for_each_level([&](std::size_t each) {
+      const int its = shift(each);
+      if (its > width) return;
+      const std::size_t at_base = index(base, its);
+      const auto count = static_cast<std::uint64_t>((end << (width - its)) - (base.nanoseconds() >> its));
+      std::uint64_t left = from(each, at_base);
+      if (count < ring) left &= (std::uint64_t{1} << count) - 1;
+      for (; left != 0; left &= left - 1) {
+        visit(each * ring + (at_base + static_cast<std::size_t>(std::countr_zero(left))) % ring);
+      }
+    });
+  }
+
+ private:
+  static std::uint64_t bits(instant t) noexcept { return static_cast<std::uint64_t>(t.nanoseconds()); }
+  static std::size_t index(instant t, int shift) noexcept {
+    return static_cast<std::size_t>(t.nanoseconds() >> shift) % ring;
+  }
+  /// Where the slot begins that is so many ahead of the one that `base` is in.
+  static instant start_ahead(std::size_t level, instant base, int ahead) noexcept {
+    return instant::from_nanoseconds(((base.nanoseconds() >> shift(level)) + ahead) << shift(level));
+  }
+  /// The occupied slots of a level, the lowest bit for the one that `at_base` is.
+  [[nodiscard]] std::uint64_t from(std::size_t level, std::size_t at_base) const noexcept {
+    return std::rotr(occupied_[level], static_cast<int>(at_base));
+  }
+
+  struct choice {
+    std::uint16_t first_slot;
+    std::uint8_t shift;
+  };
+  /// The level for each number of leading zeros that `reach` may have.
+  static constexpr std::array<choice, 64> choices = [] {
+    std::array<choice, 64> all{};
+    for (int zeros = 0; zeros < 64; ++zeros) {
+      const int width = 64 - zeros;  // reach < 2^width, which is two slots where the shift is width - 1
+      std::size_t chosen = 0;
+      while (chosen + 1 < levels && shift(chosen) < width - 1) ++chosen;
+      all[static_cast<std::size_t>(zeros)] = {static_cast<std::uint16_t>(chosen * ring),
+                                              static_cast<std::uint8_t>(shift(chosen))};
+    }
+    return all;
+  }();
+
+  std::array<std::uint64_t, levels> occupied_{};
+  std::uint32_t nonempty_ = 0;  // a bit for each level with an occupied slot
+};
+
+}  // namespace foliot::detail

@@ -1,0 +1,164 @@
+// What foliot's own queue does with memory: how much it takes, when it gives it back, and what happens
+// when there is none.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+#include <foliot/core/seam/random.hpp>
+
+#include "foliot_queue_fixture.hpp"
+#include "support/allocations.hpp"
+
+namespace foliot {
+namespace {
+
+using namespace std::chrono_literals;
+using test::million;
+using test::morning;
+using test::trouble;
+
+class FoliotQueueMemory : public test::foliot_queue_fixture {};
+
+TEST_F(FoliotQueueMemory, TenMillionStartsAndStopsLeaveMemoryWhereItWas) {
+  make(1000);
+  queue.reserve(1000);
+  random_stream random(1);
+  const auto pair = [&](std::size_t i) {
+    queue.start(timers[i % 1000],
+                morning + 1h + duration::nanoseconds(static_cast<std::int64_t>(random.below(1'000'000'000'000))));
+    queue.stop(timers[(i * 7) % 1000]);
+    queue.stop(timers[i % 1000]);
+  };
+  for (std::size_t i = 0; i < 10'000; ++i) pair(i);
+  const test::allocation_count allocations;
+  const std::size_t before = test::live_bytes();
+  for (std::size_t i = 0; i < 10 * million; ++i) pair(i);
+  EXPECT_EQ(test::live_bytes(), before);
+  EXPECT_EQ(allocations.so_far(), 0u);
+}
+
+TEST_F(FoliotQueueMemory, MemoryComesBackAfterAPeak) {
+  make(million);
+  const std::size_t before = test::live_bytes();
+  random_stream random(2);
+  const auto start_all = [&] {
+    for (std::size_t i = 0; i < million; ++i) {
+      queue.start(timers[i],
+                  morning + 1s + duration::nanoseconds(static_cast<std::int64_t>(random.below(3'600'000'000'000))));
+    }
+  };
+  constexpr std::size_t kept = 512 * 1024;  // at most one chunk a slot, and a block
+  start_all();
+  EXPECT_LT(test::live_bytes() - before, million * 10);
+  for (std::size_t i = 0; i < million; ++i) queue.stop(timers[i]);
+  EXPECT_LT(test::live_bytes() - before, kept);
+  start_all();
+  expire(morning + 2h);
+  std::vector<std::size_t>().swap(fired);
+  EXPECT_LT(test::live_bytes() - before, kept);
+}
+
+TEST_F(FoliotQueueMemory, WhatStopsLeaveBehindIsBounded) {
+  make(million);
+  const std::size_t nothing = test::live_bytes();
+  for (std::size_t i = 0; i < million; ++i) {
+    queue.start(timers[i], morning + 1h + duration::nanoseconds(static_cast<std::int64_t>(i)));
+  }
+  const std::size_t full = test::live_bytes() - nothing;
+  // All but each 64th: every chunk keeps a node or none, unless somebody packs them.
+  for (std::size_t i = 0; i < million; ++i) {
+    if (i % 64 != 0) queue.stop(timers[i]);
+    if (i % (million / 4) == 0) expect_sound();
+  }
+  expect_sound();
+  EXPECT_LT(test::live_bytes() - nothing, full / 8);
+  expire(morning + 2h);
+  EXPECT_EQ(fired.size(), (million + 63) / 64);
+  EXPECT_TRUE(fired_in_order());
+}
+
+TEST_F(FoliotQueueMemory, StartsWithinWhatIsReservedDoNotAllocate) {
+  constexpr std::size_t count = 20'000;
+  make(count);
+  queue.reserve(count);
+  random_stream random(3);
+  const test::allocation_count allocations;
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < count; ++i) {
+      queue.start(timers[i], morning + duration::nanoseconds(static_cast<std::int64_t>(random.below(1'000'000'000))));
+    }
+    for (std::size_t i = 0; i < count; ++i) queue.reset(timers[i], morning + 1ms);
+    for (std::size_t i = 0; i < count; ++i) queue.stop(timers[i]);
+  }
+  EXPECT_EQ(allocations.so_far(), 0u);
+}
+
+TEST_F(FoliotQueueMemory, AFailedAllocationIsReportedAndLosesNothing) {
+  constexpr std::size_t count = 5000;
+  for (std::size_t succeeding = 0;; ++succeeding) {
+    foliot_queue tight(morning);
+    make(count);
+    random_stream random(6);
+    std::size_t pending = 0;
+    std::size_t seen = 0;
+    bool failed = false;
+    const auto attempt = [&](auto&& act) {
+      try {
+        act();
+        return true;
+      } catch (const std::bad_alloc&) {
+        return false;
+      }
+    };
+    {
+      const test::failing_allocations fail(succeeding);
+      for (std::size_t i = 0; i < count; ++i) {
+        const instant deadline =
+            morning + duration::nanoseconds(static_cast<std::int64_t>(random.below(1'000'000'000)));
+        if (attempt([&] { tight.start(timers[i], deadline); })) ++pending;
+        EXPECT_EQ(timers[i].pending(), tight.size() == pending && timers[i].pending());
+        if (i % 3 == 0 && timers[i].pending()) {
+          const instant old = timers[i].deadline();
+          const bool reset = attempt([&] { tight.reset(timers[i], morning + 1us); });
+          EXPECT_EQ(timers[i].deadline(), reset ? morning + 1us : old);
+        }
+      }
+      EXPECT_EQ(tight.size(), pending);
+      for (int ms = 0; ms <= 1000; ms += 20) {
+        attempt([&] { tight.expire(morning + ms * 1ms, 50, [&](timer_node&) { ++seen; }); });
+        EXPECT_EQ(tight.size() + seen, pending);
+      }
+      failed = fail.failed();
+    }
+    EXPECT_EQ(trouble(tight), "");
+    instant last = instant::earliest();
+    while (tight
+               .expire(morning + 2s, 100,
+                       [&](timer_node& due) {
+                         ++seen;
+                         EXPECT_GE(due.deadline(), last);
+                         last = due.deadline();
+                       })
+               .more) {
+    }
+    EXPECT_EQ(seen, pending);
+    if (!failed) break;
+    if (succeeding > 12) succeeding += succeeding / 3;
+  }
+}
+
+TEST_F(FoliotQueueMemory, ATimerThatArmsItselfForNowForEverNeedsNoMoreMemory) {
+  make(1);
+  queue.start(timers[0], morning);
+  const auto again = [&](timer_node& due) { queue.start(due, morning); };
+  queue.expire(morning, 1000, again);
+  const std::size_t before = test::live_bytes();
+  for (int i = 0; i < 100; ++i) queue.expire(morning, 1000, again);
+  EXPECT_EQ(test::live_bytes(), before);
+}
+
+}  // namespace
+}  // namespace foliot

@@ -1,0 +1,270 @@
+// What is particular to foliot's own queue; what every queue does is in conformance/, what it does with
+// memory in foliot_queue_memory_test.cpp.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <foliot/core/seam/random.hpp>
+
+#include "foliot_queue_fixture.hpp"
+#include "support/allocations.hpp"
+
+namespace foliot {
+namespace {
+
+using namespace std::chrono_literals;
+using test::million;
+using test::morning;
+using test::numbered;
+using test::trouble;
+
+class FoliotQueue : public test::foliot_queue_fixture {};
+
+TEST_F(FoliotQueue, ANodeIsSmall) { EXPECT_LE(sizeof(foliot_queue::node_type), 24u); }
+
+// Every level's slots, on each side of their edges: a timer fires at its nanosecond, wherever it was filed.
+TEST_F(FoliotQueue, FiresToTheNanosecondAtEveryBoundaryOfEveryLevel) {
+  make(1);
+  instant now = morning;
+  expire(now);
+  for (int shift = 6; shift <= 60; shift += 3) {
+    for (const std::int64_t slots : {1, 7, 8, 9, 31, 61, 62, 63, 64, 65}) {
+      for (const std::int64_t beside : {-1, 0, 1}) {
+        if (shift == 60 && slots > 1) continue;
+        const instant edge = instant::from_nanoseconds((now.nanoseconds() >> shift << shift)) +
+                             duration::nanoseconds(slots) * (std::int64_t{1} << shift);
+        const instant deadline = edge + duration::nanoseconds(beside);
+        if (deadline <= now || deadline - now > duration(24h) * 365 * 40) continue;
+        queue.start(timers[0], deadline);
+        EXPECT_EQ(queue.next_deadline(), deadline);
+        expire(deadline - 1ns);
+        expect_sound();
+        ASSERT_TRUE(fired.empty()) << "early, shift " << shift << ", slots " << slots << ", beside " << beside;
+        expire(deadline);
+        ASSERT_EQ(fired.size(), 1u) << "late, shift " << shift << ", slots " << slots << ", beside " << beside;
+        fired.clear();
+        if (shift < 36) now = deadline;  // else time would run out
+        if (shift >= 36) {
+          while (queue.pop_any() != nullptr) {
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(FoliotQueue, CatchesUpInExactOrderAfterAStall) {
+  for (const duration stall : {duration(1s), duration(10s), duration(1h), duration(24h) * 30}) {
+    foliot_queue stalled(morning);
+    constexpr std::size_t count = 20'000;
+    make(count);
+    random_stream random(static_cast<std::uint64_t>(stall.count()));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto ahead = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(stall.count())));
+      stalled.start(timers[i], morning + duration::nanoseconds(ahead));
+    }
+    fired.clear();
+    for (expiry turn{0, true}; turn.more;) {
+      turn = stalled.expire(morning + stall, 100,
+                            [&](timer_node& due) { fired.push_back(static_cast<numbered&>(due).number); });
+    }
+    EXPECT_EQ(fired.size(), count);
+    EXPECT_TRUE(fired_in_order());
+    EXPECT_EQ(trouble(stalled), "");
+  }
+}
+
+TEST_F(FoliotQueue, AMillionAtOneInstantFireInStartOrderAHundredATurn) {
+  make(million + 1000);
+  const instant then = morning + 10s;
+  for (std::size_t i = 0; i < million; ++i) queue.start(timers[i], then);
+  expire(then - 1ns);
+  EXPECT_TRUE(fired.empty());
+  // Others are started between the turns: due at the same instant, they come last; before it, first.
+  std::size_t late = million;
+  std::size_t turns = 0;
+  for (expiry turn{0, true}; turn.more; ++turns) {
+    turn = queue.expire(then, 100, [&](timer_node& due) { fired.push_back(static_cast<numbered&>(due).number); });
+    if (turns % 100 == 0 && late < million + 1000) {
+      queue.start(timers[late++], then);
+      if (turns % 5000 == 0) expect_sound();
+    }
+  }
+  ASSERT_EQ(fired.size(), late);
+  EXPECT_TRUE(std::ranges::is_sorted(fired));  // numbers are the order of starts
+  EXPECT_GE(turns, million / 100);
+}
+
+TEST_F(FoliotQueue, AStartThatIsDueEarlierGoesBeforeTheRestOfAHugeSlot) {
+  make(10'001);
+  const instant then = morning + 10s;
+  for (std::size_t i = 0; i < 10'000; ++i) queue.start(timers[i], then);
+  while (fired.size() < 500) {
+    queue.expire(then, 100, [&](timer_node& due) { fired.push_back(static_cast<numbered&>(due).number); });
+  }
+  queue.start(timers[10'000], then - 1ns);
+  fired.clear();
+  queue.expire(then, 100, [&](timer_node& due) { fired.push_back(static_cast<numbered&>(due).number); });
+  ASSERT_FALSE(fired.empty());
+  EXPECT_EQ(fired.front(), 10'000u);
+}
+
+TEST_F(FoliotQueue, AMillionInOneSlotFireInExactOrder) {
+  make(million);
+  const instant then = morning + 10s;
+  random_stream random(4);
+  for (std::size_t i = 0; i < million; ++i) {
+    queue.start(timers[i], then + duration::nanoseconds(static_cast<std::int64_t>(random.below(1 << 18))));
+  }
+  expire(then - 1ns, 100);
+  EXPECT_TRUE(fired.empty());
+  expire(then + 1s, 100);
+  EXPECT_EQ(fired.size(), million);
+  EXPECT_TRUE(fired_in_order());
+  expect_sound();
+}
+
+TEST_F(FoliotQueue, ABoundedTurnMovesABoundedNumber) {
+  make(million);
+  random_stream random(5);
+  for (std::size_t i = 0; i < million; ++i) {
+    queue.start(timers[i], morning + 10s + duration::nanoseconds(static_cast<std::int64_t>(random.below(1 << 18))));
+  }
+  // With nothing due yet and everything to be moved, a turn ends all the same.
+  std::size_t pauses = 0;
+  while (queue.expire(morning + 10s - 1ns, 100, [](timer_node&) {}).more) ++pauses;
+  while (queue.expire(morning + 10s, 100, [](timer_node&) {}).more) ++pauses;
+  EXPECT_GT(pauses, million / 4000);
+}
+
+TEST_F(FoliotQueue, ALaterResetLeavesTheEntryWhereItIs) {
+  make(1);
+  queue.start(timers[0], morning + 10s);
+  const std::size_t place = timer_node_access::place(timers[0]);
+  const test::allocation_count allocations;
+  for (int i = 0; i < 1000; ++i) queue.reset(timers[0], morning + 10s + i * 1s);
+  EXPECT_EQ(timer_node_access::place(timers[0]), place);
+  EXPECT_EQ(allocations.so_far(), 0u);
+  EXPECT_EQ(queue.next_deadline(), morning + 1009s);
+}
+
+TEST_F(FoliotQueue, TheNextDeadlineOfFewIsExactAndFollowsStopsAndResets) {
+  make(10);
+  for (std::size_t i = 0; i < 10; ++i) queue.start(timers[i], morning + (static_cast<int>(i) + 1) * 1h);
+  EXPECT_EQ(queue.next_deadline(), morning + 1h);
+  queue.stop(timers[0]);
+  EXPECT_EQ(queue.next_deadline(), morning + 2h);
+  queue.reset(timers[1], morning + 150min);
+  EXPECT_EQ(queue.next_deadline(), morning + 150min);
+  queue.reset(timers[1], morning + 90min);
+  EXPECT_EQ(queue.next_deadline(), morning + 90min);
+  queue.stop(timers[1]);
+  EXPECT_EQ(queue.next_deadline(), morning + 3h);
+}
+
+TEST_F(FoliotQueue, TheNextDeadlineOfManyIsWithinASlotOfTheTrueOne) {
+  make(10'000);
+  for (std::size_t i = 0; i < 10'000; ++i) {
+    queue.start(timers[i], morning + 1h + duration::nanoseconds(static_cast<std::int64_t>(i)));
+  }
+  EXPECT_LE(queue.next_deadline(), morning + 1h);
+  EXPECT_GT(queue.next_deadline(), morning + 1h - 68720ms);  // a slot at this distance is 2^36 ns
+}
+
+TEST_F(FoliotQueue, WhoSleepsUntilTheNextDeadlineWakesFewTimesForNothing) {
+  make(1000);
+  random_stream random(9);
+  for (std::size_t i = 0; i < 1000; ++i) {
+    queue.start(timers[i], morning + duration::nanoseconds(static_cast<std::int64_t>(random.below(3'600'000'000'000))));
+  }
+  std::size_t wake_ups = 0;
+  std::size_t for_nothing = 0;
+  for (instant next = queue.next_deadline(); !next.is_never(); next = queue.next_deadline()) {
+    ++wake_ups;
+    if (queue.expire(next, unlimited, [](timer_node&) {}).fired == 0) ++for_nothing;
+  }
+  EXPECT_GE(wake_ups, 1000u);
+  // At most one for each slot that opens with more than a few in it.
+  EXPECT_LT(for_nothing, 300u);
+}
+
+TEST_F(FoliotQueue, ALoneTimerThatIsPushedBackWakesNobody) {
+  make(1);
+  instant now = morning;
+  queue.start(timers[0], now + 30s);
+  for (int beat = 0; beat < 1000; ++beat) {
+    now += 1s;
+    queue.reset(timers[0], now + 30s);
+    ASSERT_EQ(queue.next_deadline(), now + 30s);
+  }
+}
+
+// The n-th allocation fails, for every n: whoever asked is told, and no timer is lost or half armed.
+TEST_F(FoliotQueue, StopsAndResetsManyAtOnce) {
+  constexpr std::size_t count = 1000;
+  make(count);
+  std::vector<timer_node*> all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = &timers[i];
+  EXPECT_EQ(queue.reset(all, morning + 5s), 0u);
+  EXPECT_EQ(queue.size(), count);
+  EXPECT_EQ(queue.reset(all, morning + 3s), count);
+  for (std::size_t i = 0; i < count; i += 2) queue.prefetch(timers[i]);
+  EXPECT_EQ(queue.stop(std::span(all).first(300)), 300u);
+  EXPECT_EQ(queue.stop(std::span(all).first(400)), 100u);
+  expect_sound();
+  expire(morning + 3s);
+  EXPECT_EQ(fired.size(), 600u);
+  EXPECT_TRUE(std::ranges::is_sorted(fired));  // they were reset in this order
+}
+
+TEST_F(FoliotQueue, SlackIsHowLateATimerMayBeAndNeverEarly) {
+  make(100);
+  random_stream random(8);
+  for (std::size_t i = 0; i < 100; ++i) {
+    const instant asked = morning + duration::nanoseconds(static_cast<std::int64_t>(random.below(1'000'000'000)));
+    queue.start(timers[i], asked, 100ms);
+    EXPECT_GE(timers[i].deadline(), asked);
+    EXPECT_LE(timers[i].deadline(), asked + 100ms);
+  }
+  std::size_t wake_ups = 0;
+  while (queue.size() > 0) {
+    ++wake_ups;
+    expire(queue.next_deadline());
+  }
+  EXPECT_LE(wake_ups, 25u);  // a hundred timers, some eleven stretches of 100 ms
+}
+
+TEST_F(FoliotQueue, CheckNamesTheFirstBrokenInvariant) {
+  make(3);
+  queue.start(timers[0], morning + 1h);
+  queue.start(timers[1], morning + 1h);
+  expect_sound();
+  const std::size_t place = timer_node_access::place(timers[0]);
+  timer_node_access::place(timers[0]) = timer_node_access::place(timers[1]);
+  EXPECT_NE(trouble(queue).find("has a node whose place is elsewhere"), std::string::npos);
+  timer_node_access::place(timers[0]) = place;
+  timer_node_access::deadline(timers[0]) = morning + 1s;
+  EXPECT_EQ(trouble(queue), "wheel: a deadline is before the bound");
+  timer_node_access::deadline(timers[0]) = morning + 1h;
+  queue.stop(timers[0]);
+  EXPECT_EQ(queue.next_deadline(), morning + 1h);
+  expect_sound();
+  timer_node_access::deadline(timers[1]) = morning + 1s;
+  EXPECT_NE(trouble(queue), "");
+  timer_node_access::deadline(timers[1]) = morning + 1h;
+
+  expire(morning + 59min + 59s);
+  queue.start(timers[2], morning + 59min + 59s);
+  timer_node_access::deadline(timers[2]) = morning + 2h;
+  EXPECT_EQ(trouble(queue), "open_window: entry 0 of the run has another deadline than its node");
+  timer_node_access::deadline(timers[2]) = morning + 59min + 59s;
+  expect_sound();
+}
+
+}  // namespace
+}  // namespace foliot
