@@ -5,12 +5,13 @@
 
 #include <string>
 
+#include <foliot/queue/goim_heap.hpp>
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/reference_queue.hpp>
 
 namespace foliot::conformance {
 
-using all_queues = ::testing::Types<reference_queue, quad_heap>;
+using all_queues = ::testing::Types<reference_queue, quad_heap, goim_heap>;
 
 /// Names the cases of a typed suite after their queues.
 struct queue_name {
