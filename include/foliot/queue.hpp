@@ -1,6 +1,8 @@
 // Single-threaded timer queues, all models of one concept.
 #pragma once
 
+#include <foliot/queue/erlang_timer.hpp>
+#include <foliot/queue/erlang_wheel.hpp>
 #include <foliot/queue/goim_heap.hpp>
 #include <foliot/queue/node_pool.hpp>
 #include <foliot/queue/quad_heap.hpp>
