@@ -6,5 +6,6 @@
 #include <foliot/queue/goim_heap.hpp>
 #include <foliot/queue/node_pool.hpp>
 #include <foliot/queue/quad_heap.hpp>
+#include <foliot/queue/quad_heap_lazy.hpp>
 #include <foliot/queue/reference_queue.hpp>
 #include <foliot/queue/timer_queue.hpp>
