@@ -4,6 +4,8 @@
 #include <foliot/queue/erlang_timer.hpp>
 #include <foliot/queue/erlang_wheel.hpp>
 #include <foliot/queue/goim_heap.hpp>
+#include <foliot/queue/hashed_wheel.hpp>
+#include <foliot/queue/hierarchical_wheel.hpp>
 #include <foliot/queue/node_pool.hpp>
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>

@@ -7,6 +7,8 @@
 
 #include <foliot/queue/erlang_wheel.hpp>
 #include <foliot/queue/goim_heap.hpp>
+#include <foliot/queue/hashed_wheel.hpp>
+#include <foliot/queue/hierarchical_wheel.hpp>
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>
 #include <foliot/queue/reference_queue.hpp>
@@ -16,12 +18,13 @@ namespace foliot::conformance {
 /// Eight slots: every deadline but the nearest is turns away.
 using small_erlang_wheel = basic_erlang_wheel<8>;
 
-using all_queues =
-    ::testing::Types<reference_queue, quad_heap, quad_heap_lazy, goim_heap, erlang_wheel, small_erlang_wheel>;
+using all_queues = ::testing::Types<reference_queue, quad_heap, quad_heap_lazy, goim_heap, hashed_wheel,
+                                    hierarchical_wheel, linux_wheel, erlang_wheel, small_erlang_wheel>;
 
 /// For the exhaustive suite, which makes half a million queues: a queue that is large when empty is here in
 /// its small form alone.
-using all_light_queues = ::testing::Types<reference_queue, quad_heap, quad_heap_lazy, goim_heap, small_erlang_wheel>;
+using all_light_queues = ::testing::Types<reference_queue, quad_heap, quad_heap_lazy, goim_heap, hashed_wheel,
+                                          hierarchical_wheel, linux_wheel, small_erlang_wheel>;
 
 /// Names the cases of a typed suite after their queues.
 struct queue_name {
