@@ -1,7 +1,14 @@
 // Single-threaded timer queues, all models of one concept.
 #pragma once
 
+#include <foliot/queue/erlang_timer.hpp>
+#include <foliot/queue/erlang_wheel.hpp>
 #include <foliot/queue/foliot_queue.hpp>
+#include <foliot/queue/goim_heap.hpp>
+#include <foliot/queue/hashed_wheel.hpp>
+#include <foliot/queue/hierarchical_wheel.hpp>
+#include <foliot/queue/node_pool.hpp>
 #include <foliot/queue/quad_heap.hpp>
+#include <foliot/queue/quad_heap_lazy.hpp>
 #include <foliot/queue/reference_queue.hpp>
 #include <foliot/queue/timer_queue.hpp>

@@ -205,6 +205,7 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
       start_thread();
     }
     const instant deadline = deadline_of();
+    if constexpr (requires { queue_.forward(deadline); }) queue_.forward(time_.now());
     const bool superseded = queue_.reset(r, deadline);
     then();
     const bool wake = must_wake_for(deadline);

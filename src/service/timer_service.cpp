@@ -7,7 +7,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include <foliot/queue/erlang_wheel.hpp>
+#include <foliot/queue/goim_heap.hpp>
+#include <foliot/queue/hashed_wheel.hpp>
+#include <foliot/queue/hierarchical_wheel.hpp>
 #include <foliot/queue/quad_heap.hpp>
+#include <foliot/queue/quad_heap_lazy.hpp>
 
 #include "global_engine.hpp"
 
@@ -35,8 +40,19 @@ struct engine_kind {
   std::string_view name;
   std::shared_ptr<engine> (*make)(const clock& time, bool by_hand, service_options options);
 };
+
+/// One lock and one thread around a queue, called as the queue is.
+template <timer_queue Queue>
+constexpr engine_kind by_name_of{Queue::name, make_engine<global_engine<Queue>>};
+
 constexpr std::array kinds{
     engine_kind{"global-heap", make_engine<global_engine<quad_heap>>},
+    by_name_of<quad_heap_lazy>,
+    by_name_of<goim_heap>,
+    by_name_of<hashed_wheel>,
+    by_name_of<hierarchical_wheel>,
+    by_name_of<linux_wheel>,
+    by_name_of<erlang_wheel>,
 };
 
 constexpr auto names = [] {

@@ -73,7 +73,7 @@ TEST_P(Faults, AResetThatFindsNoMemoryLeavesTheTimerAsItWas) {
       }
     }
   }
-  EXPECT_GT(refused, 0u);
+  EXPECT_EQ(refused > 0, GetParam() != hashed_wheel::name) << "of all queues that one allocates nothing";
   clock.advance(2ms);
   EXPECT_EQ(fired, static_cast<int>(5000 - refused));
 }

@@ -56,7 +56,7 @@ class Races : public threaded_suite {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, Races, every_engine(), engine_as_name);
+INSTANTIATE_TEST_SUITE_P(, Races, every_exact_engine(), engine_as_name);
 
 TEST_P(Races, StopAgainstFire) {
   for (int i = 0; i < rounds; ++i) {

@@ -23,7 +23,7 @@ class Sleep : public virtual_suite {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, Sleep, every_engine(), engine_as_name);
+INSTANTIATE_TEST_SUITE_P(, Sleep, every_exact_engine(), engine_as_name);
 
 TEST_P(Sleep, ZeroNegativeAndPastReturnAtOnce) {
   EXPECT_TRUE(sleep_for(timers, 0ns));

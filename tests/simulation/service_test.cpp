@@ -1,4 +1,4 @@
-// Every engine's protocol under seeded schedules, on the monotonic clock with its own thread: the lost
+// The protocol of every exact engine under seeded schedules, on the monotonic clock with its own thread: the lost
 // wake-up hazards, and the contract as oracle: never early, exactly one outcome, stopped never fires,
 // nobody is forgotten.
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ constexpr std::uint64_t worlds = 1500;
 
 class Engine : public test::engine_suite {};
 
-INSTANTIATE_TEST_SUITE_P(, Engine, test::every_engine(), test::engine_as_name);
+INSTANTIATE_TEST_SUITE_P(, Engine, test::every_exact_engine(), test::engine_as_name);
 
 constexpr faults quiet{};
 constexpr faults interrupted{.interrupts = true};

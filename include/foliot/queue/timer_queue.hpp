@@ -34,7 +34,13 @@
 //   size(), check()         How many are pending; a walk over all invariants, O(n), for tests.
 //
 // A timer never fires before its deadline, in any queue. One that fires late, because its queue counts
-// in ticks, is late by at most `precision`.
+// in ticks, is late by at most `precision`. A queue whose ticks are coarser the further away a deadline is
+// has beside that:
+//
+//   lateness_of(timeout)    How late a timer may be that is `timeout` away from the time the queue knows:
+//                           that of the last expire that left nothing due, or of a later forward.
+//   forward(now)            Tells it the time without firing anything. Whether it goes by that from now
+//                           on: not while something is due. Who has a clock calls it before a start.
 #pragma once
 
 #include <concepts>

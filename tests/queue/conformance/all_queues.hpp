@@ -1,4 +1,4 @@
-// The queues that the conformance suite runs over. A new queue is a line here, and nothing else.
+// The queues that the conformance suite runs over. A new queue is a word here, and nothing else.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,8 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include <foliot/queue/erlang_wheel.hpp>
 #include <foliot/queue/foliot_queue.hpp>
+#include <foliot/queue/goim_heap.hpp>
+#include <foliot/queue/hashed_wheel.hpp>
+#include <foliot/queue/hierarchical_wheel.hpp>
 #include <foliot/queue/quad_heap.hpp>
+#include <foliot/queue/quad_heap_lazy.hpp>
 #include <foliot/queue/reference_queue.hpp>
 
 namespace foliot::conformance {
@@ -24,7 +29,17 @@ struct small_tuning {
 };
 using small_foliot_queue = basic_foliot_queue<small_tuning>;
 
-using all_queues = ::testing::Types<reference_queue, quad_heap, foliot_queue, small_foliot_queue>;
+/// Eight slots: every deadline but the nearest is turns away.
+using small_erlang_wheel = basic_erlang_wheel<8>;
+
+using all_queues =
+    ::testing::Types<reference_queue, foliot_queue, small_foliot_queue, quad_heap, quad_heap_lazy, goim_heap,
+                     hashed_wheel, hierarchical_wheel, linux_wheel, erlang_wheel, small_erlang_wheel>;
+
+/// For the exhaustive suite, which makes half a million queues: a queue that is large when empty is here in
+/// its small form alone.
+using all_light_queues = ::testing::Types<reference_queue, small_foliot_queue, quad_heap, quad_heap_lazy, goim_heap,
+                                          hashed_wheel, hierarchical_wheel, linux_wheel, small_erlang_wheel>;
 
 /// Names the cases of a typed suite after their queues.
 struct queue_name {

@@ -99,6 +99,23 @@ class flawed_queue {
   instant stale_ = instant::never();
 };
 
+/// The reference queue, late by `Milliseconds`, where it says that it is late by 1 ms, and by 8 ms only
+/// with long timeouts.
+template <std::int64_t Milliseconds>
+class late_queue : public flawed_queue<flaw::none> {
+ public:
+  static constexpr duration precision = std::chrono::milliseconds(1);
+  static constexpr duration late = std::chrono::milliseconds(Milliseconds);
+  static constexpr duration lateness_of(duration timeout) noexcept {
+    return std::chrono::milliseconds(timeout < duration(std::chrono::milliseconds(10)) ? 1 : 8);
+  }
+  instant next_deadline() const noexcept { return flawed_queue::next_deadline() + late; }
+  template <class Sink>
+  expiry expire(instant now, budget limit, Sink&& sink) {
+    return flawed_queue::expire(now - late, limit, sink);
+  }
+};
+
 /// What the random suite says of `Queue` within a few hundred scripts, decided by one seed.
 template <class Queue>
 std::optional<std::string> verdict() {
@@ -130,6 +147,8 @@ TEST(Canary, IgnoresTheBudget) { EXPECT_NE(found<flaw::ignores_the_budget>(), ""
 TEST(Canary, OvershootsTheBudgetByOne) { EXPECT_NE(found<flaw::overshoots_the_budget_by_one>(), ""); }
 TEST(Canary, ForgetsThatMoreIsDue) { EXPECT_NE(found<flaw::forgets_that_more_is_due>(), ""); }
 TEST(Canary, HandsOutNodesStillPending) { EXPECT_NE(found<flaw::hands_out_nodes_still_pending>(), ""); }
+TEST(Canary, IsAsLateAsItSays) { EXPECT_EQ(verdict<late_queue<1>>().value_or(""), ""); }
+TEST(Canary, IsLaterThanItSaysWithShortTimeouts) { EXPECT_NE(verdict<late_queue<8>>().value_or(""), ""); }
 TEST(Canary, Miscounts) { EXPECT_NE(found<flaw::miscounts>(), ""); }
 
 }  // namespace

@@ -69,7 +69,7 @@ class Exhaustive : public ::testing::Test {
   std::vector<step> steps_;
 };
 
-TYPED_TEST_SUITE(Exhaustive, all_queues, queue_name);
+TYPED_TEST_SUITE(Exhaustive, all_light_queues, queue_name);
 
 TYPED_TEST(Exhaustive, EverySequenceOfSevenOnThreeTimers) {
   EXPECT_TRUE(this->explore(0));

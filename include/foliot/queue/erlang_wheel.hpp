@@ -1,0 +1,421 @@
+// Erlang's timer wheel (OTP 18): 65,536 slots of 1 ms, each a circular list.
+//
+// Complexity: start, stop and reset O(1). expire: O(1) a timer, and O(1) a slot on the way to the next
+// timer; a timer that is whole turns (65.5 s) away is looked at once a turn. A jump of more than a turn
+// is caught up by one pass over all slots and a sort of what is due. next_deadline: O(1) when the next
+// timeout is known, else a search of at most one turn. Memory: 512 KiB for the slots, from the first
+// start until the queue is destroyed; nothing else beside the node (48 bytes). Pick it for very many
+// timers that rarely live longer than a turn, where a millisecond is exact enough.
+//
+// Thread safety: none, one owner.
+//
+// A timer's position (`timeout_pos`) is its deadline in ticks of 1 ms, rounded up. The wheel stands at
+// `pos_`: everything up to there has been taken out of the slots. A timer lives in one of three places,
+// which its node remembers:
+//
+//   slots_[timeout_pos mod 65,536]   what is ahead of pos_, by whole turns too
+//   the ring of sentinel_            what is being fired: the slot of pos_, moved here as a whole, then
+//                                    what a long jump has found overdue, by position
+//   at_once_                         what was due already when it was started, by position;
+//                                    at_once_unsorted_ holds what came out of order, until it is needed
+//
+// So a callback may start into the slot that is being fired, and stop what is being fired: every list
+// is circular, and unlinking is the same everywhere. A turn that ends by its budget keeps the ring.
+//
+// Invariants (check):
+//   1. A timer in a slot is ahead of pos_, in the slot of its position, and not before next_timeout_.
+//   2. Ahead in the ring are timers of the slot of pos_; then overdue ones, in order, not behind pos_.
+//   3. A timer in at_once_ or at_once_unsorted_ is not ahead of pos_; at_once_ is in order.
+//   4. nto_ timers are in these places, every list is linked both ways, every node knows its place.
+//
+// Source: erts/emulator/beam/time.c and erl_time.h of OTP 18; docs/engines/erlang-wheel.md maps it.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <foliot/core/timer_node.hpp>
+#include <foliot/queue/erlang_timer.hpp>
+#include <foliot/queue/timer_queue.hpp>
+
+namespace foliot::inline queue {
+
+/// `Slots` is a power of two: 65,536 in `erlang_wheel`, fewer where memory is small, or in tests.
+template <std::size_t Slots>
+class basic_erlang_wheel {
+  static_assert(std::has_single_bit(Slots), "foliot: a wheel has a power of two of slots");
+
+ public:
+  using node_type = erlang_timer;
+  static constexpr std::string_view name = Slots == 65'536 ? "erlang-wheel" : "erlang-wheel-small";
+  static constexpr duration precision = std::chrono::milliseconds(1);
+  static constexpr bool ties_in_start_order = false;  // not across turns, see put_back
+  static constexpr bool next_deadline_exact = false;
+  /// How many timeouts the original fires before it yields (ERTS_TWHEEL_BUMP_YIELD_LIMIT): a good budget.
+  static constexpr budget yield_limit = 100;
+
+  basic_erlang_wheel() noexcept = default;
+  basic_erlang_wheel(const basic_erlang_wheel&) = delete;
+  basic_erlang_wheel& operator=(const basic_erlang_wheel&) = delete;
+  ~basic_erlang_wheel() { FOLIOT_ASSERT(nto_ == 0, "a queue must be empty when it is destroyed"); }
+
+  /// Allocates the slots if there are none yet, and never again.
+  void start(node_type& node, instant deadline) {
+    FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
+    reserve(1);
+    set_timer(node, deadline);
+  }
+
+  bool stop(node_type& node) noexcept {
+    if (!node.pending()) return false;
+    remove_timer(node);
+    return true;
+  }
+
+  /// As stop; and if it stopped the timer, the node's on_cancel is called, last: it may destroy the node.
+  bool cancel(node_type& node) {
+    if (!stop(node)) return false;
+    if (node.on_cancel != nullptr) node.on_cancel(node);
+    return true;
+  }
+
+  bool reset(node_type& node, instant deadline) {
+    const bool was_pending = node.pending();
+    if (was_pending) {
+      remove_timer(node);
+      set_timer(node, deadline);
+    } else {
+      start(node, deadline);
+    }
+    return was_pending;
+  }
+
+  /// Looks for the next timeout if it is not known; a stop since then does not make it later.
+  [[nodiscard]] instant next_deadline() noexcept {
+    if (nto_ == 0) return instant::never();
+    settle_at_once();
+    if (!at_once_.empty()) return instant_of(timeout_pos(at_once_.front()));
+    if (!sentinel_.empty()) return instant_of(pos_);
+    if (!true_next_timeout_) find_next_timeout(never_pos);
+    return instant_of(next_timeout_);
+  }
+
+  /// A `now` before that of an earlier call counts as that one.
+  template <class Sink>
+  expiry expire(instant now, budget limit, Sink&& sink) {
+    expiry turn;
+    const tick bump_to = std::max({round_down(now), pos_, collected_to_});
+    while (node_type* due = next_due(bump_to)) {
+      if (turn.fired == limit) {
+        turn.more = true;
+        return turn;
+      }
+      remove_timer(*due);
+      ++turn.fired;
+      sink(*due);
+    }
+    if (!true_next_timeout_) find_next_timeout(bump_to + search_ahead);
+    return turn;
+  }
+
+  [[nodiscard]] node_type* pop_any() noexcept {
+    if (nto_ == 0) return nullptr;
+    node_type* any = nullptr;
+    for (const detail::erlang_list* list : {&sentinel_, &at_once_, &at_once_unsorted_}) {
+      if (!list->empty()) any = &list->back();
+    }
+    while (any == nullptr) {
+      any = slots_[pop_slot_];
+      if (any == nullptr) pop_slot_ = (pop_slot_ + 1) % Slots;
+    }
+    remove_timer(*any);
+    return any;
+  }
+
+  /// Any count above zero: the slots are all there is to allocate.
+  void reserve(std::size_t count) {
+    if (slots_ == nullptr && count > 0) slots_ = std::make_unique<node_type*[]>(Slots);
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return nto_; }
+
+  [[nodiscard]] check_result check() const;
+
+ private:
+  using access = timer_node_access;
+  using ring = detail::erlang_ring;
+  /// A position: milliseconds since the clock's origin.
+  using tick = std::int64_t;
+
+  static constexpr tick ns_a_tick = 1'000'000;
+  static constexpr tick turn_length = static_cast<tick>(Slots);
+  /// How far ahead an expire that is done looks for the next timeout: two seconds.
+  static constexpr tick search_ahead = 2'000;
+  /// The last tick of time is not whole: the clock's last instant stands for its end.
+  static constexpr tick end_pos = instant::latest().nanoseconds() / ns_a_tick + 1;
+  static constexpr tick never_pos = end_pos + 1;
+  static constexpr tick before_all = instant::earliest().nanoseconds() / ns_a_tick - 2;
+
+  /// Places other than a slot.
+  static constexpr std::size_t at_once = Slots;
+  static constexpr std::size_t overdue = Slots + 1;
+
+  static constexpr tick round_up(instant t) noexcept {
+    if (t.is_never()) return never_pos;
+    return t.nanoseconds() / ns_a_tick + (t.nanoseconds() % ns_a_tick > 0 ? 1 : 0);
+  }
+  static constexpr tick round_down(instant t) noexcept {
+    if (t >= instant::latest()) return end_pos;
+    return t.nanoseconds() / ns_a_tick - (t.nanoseconds() % ns_a_tick < 0 ? 1 : 0);
+  }
+  static constexpr instant instant_of(tick pos) noexcept {
+    if (pos > end_pos) return instant::never();
+    if (pos == end_pos) return instant::latest();
+    return instant::from_nanoseconds(detail::saturating_multiply(pos, ns_a_tick));
+  }
+  static tick timeout_pos(const node_type& node) noexcept { return round_up(node.deadline()); }
+  static std::size_t slot_of(tick pos) noexcept { return static_cast<std::size_t>(pos) % Slots; }
+  static bool in_a_slot(node_type& node) noexcept { return access::place(node) < Slots; }
+
+  // Timers.
+
+  void set_timer(node_type& node, instant deadline) noexcept {
+    access::deadline(node) = deadline;
+    const tick pos = timeout_pos(node);
+    if (nto_++ == 0) know_next_timeout(never_pos);
+    if (pos <= pos_) {
+      const bool in_order = at_once_.empty() || timeout_pos(at_once_.back()) <= pos;
+      (in_order ? at_once_ : at_once_unsorted_).push_back(node);
+      access::place(node) = at_once;
+    } else {
+      insert_timer_into_slot(slot_of(pos), node);
+      if (pos < next_timeout_) know_next_timeout(pos);
+    }
+  }
+
+  void insert_timer_into_slot(std::size_t slot, node_type& node) noexcept {
+    access::place(node) = slot;
+    if (slots_[slot] == nullptr) {
+      ring::make_alone(node);
+      slots_[slot] = &node;
+    } else {
+      ring::link_before(*slots_[slot], node);
+    }
+  }
+
+  void remove_timer(node_type& node) noexcept {
+    const std::size_t slot = access::place(node);
+    if (ring::alone(node)) {
+      slots_[slot] = nullptr;  // only in a slot: the other lists have a head
+    } else {
+      if (slot < Slots && slots_[slot] == &node) slots_[slot] = ring::next(node);
+      ring::unlink(node);
+    }
+    access::place(node) = access::nowhere;
+    --nto_;
+  }
+
+  /// Moves what came out of order to its place among the rest. From the front, where it belongs: it is
+  /// older than what was started last.
+  void settle_at_once() noexcept {
+    if (at_once_unsorted_.empty()) [[likely]]
+      return;
+    at_once_unsorted_.sort(timeout_pos);
+    node_type* after = &at_once_.front();
+    while (!at_once_unsorted_.empty()) {
+      node_type& node = at_once_unsorted_.front();
+      const tick pos = timeout_pos(node);
+      if (at_once_.empty() || timeout_pos(at_once_.back()) <= pos) after = &at_once_.head();
+      while (after != &at_once_.head() && timeout_pos(*after) <= pos) after = ring::next(*after);
+      ring::unlink(node);
+      ring::link_before(*after, node);
+    }
+  }
+
+  // Time.
+
+  /// The earliest timer that is due at `bump_to`, still in its list; null when there is none, and the
+  /// wheel stands at `bump_to` then.
+  node_type* next_due(tick bump_to) noexcept {
+    while (nto_ > 0) {
+      node_type* firing = next_firing();
+      settle_at_once();
+      node_type* waiting = at_once_.empty() ? nullptr : &at_once_.front();
+      // On a tie the ring goes first: it was started before.
+      if (waiting && (!firing || timeout_pos(*waiting) < timeout_pos(*firing))) return waiting;
+      if (firing && timeout_pos(*firing) <= pos_) return firing;
+      if (pos_ == bump_to) return nullptr;
+      advance(firing ? timeout_pos(*firing) : bump_to, bump_to);
+    }
+    pos_ = bump_to;
+    know_next_timeout(never_pos);
+    return nullptr;
+  }
+
+  /// The head of the ring, once those of its slot that stay for a later turn are put back.
+  node_type* next_firing() noexcept {
+    while (!sentinel_.empty()) {
+      node_type& head = sentinel_.front();
+      if (!in_a_slot(head) || timeout_pos(head) <= pos_) return &head;
+      put_back(head);
+    }
+    return nullptr;
+  }
+
+  /// To the tail of its slot, behind what callbacks have started there meanwhile.
+  void put_back(node_type& node) noexcept {
+    ring::unlink(node);
+    insert_timer_into_slot(access::place(node), node);
+  }
+
+  /// Moves the wheel on to the next slot that has a due timer, or to `limit`, which is at most
+  /// `bump_to`. Slots where no timeout can be are not walked.
+  void advance(tick limit, tick bump_to) noexcept {
+    if (bump_to - std::max({pos_, collected_to_, next_timeout_ - 1}) >= turn_length) return collect_overdue(bump_to);
+    if (!true_next_timeout_ && next_timeout_ <= limit) find_next_timeout(limit + 1);
+    if (next_timeout_ > limit) {
+      pos_ = limit;
+      return;
+    }
+    pos_ = next_timeout_;
+    if (node_type* head = std::exchange(slots_[slot_of(pos_)], nullptr)) ring::splice_after(sentinel_.head(), *head);
+    next_timeout_ = pos_ + 1;
+    true_next_timeout_ = false;
+  }
+
+  /// Looks for the earliest timer in the slots, but not beyond `horizon`, and at most one turn. The
+  /// answer is true if it is a timer's, else a bound: none is earlier.
+  void find_next_timeout(tick horizon) noexcept {
+    tick least = std::min(horizon, never_pos);
+    bool is_true = least == never_pos;
+    const tick end = next_timeout_ + turn_length;
+    for (tick pos = next_timeout_; pos < std::min(least, end); ++pos) {
+      node_type* const head = slots_[slot_of(pos)];
+      node_type* each = head;
+      while (each != nullptr) {
+        if (timeout_pos(*each) < least) {
+          least = timeout_pos(*each);
+          is_true = true;
+          if (least == pos) break;
+        }
+        each = ring::next(*each) == head ? nullptr : ring::next(*each);
+      }
+    }
+    next_timeout_ = std::max(next_timeout_, least);
+    true_next_timeout_ = is_true;
+  }
+
+  void know_next_timeout(tick pos) noexcept {
+    next_timeout_ = pos;
+    true_next_timeout_ = true;
+  }
+
+  /// After a jump of more than a turn: one pass over the slots moves what is due at `bump_to` to the ring,
+  /// in order, and finds the next timeout of the rest.
+  void collect_overdue(tick bump_to) noexcept {
+    tick least = never_pos;
+    for (tick pos = pos_ + 1; pos <= pos_ + turn_length; ++pos) {
+      node_type* const head = std::exchange(slots_[slot_of(pos)], nullptr);
+      node_type* next = head;
+      while (next != nullptr) {
+        node_type& node = *std::exchange(next, ring::next(*next) == head ? nullptr : ring::next(*next));
+        if (timeout_pos(node) <= bump_to) {
+          access::place(node) = overdue;
+          sentinel_.push_back(node);
+        } else {
+          insert_timer_into_slot(slot_of(pos), node);
+          least = std::min(least, timeout_pos(node));
+        }
+      }
+    }
+    sentinel_.sort(timeout_pos);
+    know_next_timeout(least);
+    collected_to_ = bump_to;
+  }
+
+  std::unique_ptr<node_type*[]> slots_;  // w
+  std::size_t nto_ = 0;
+  std::size_t pop_slot_ = 0;  // where pop_any has found something last
+  tick pos_ = before_all;
+  tick collected_to_ = before_all;  // bump_to of the last long jump
+  tick next_timeout_ = never_pos;   // no timer in a slot is earlier
+  bool true_next_timeout_ = true;   // one in a slot was at next_timeout_ when that was set, or there was none
+  detail::erlang_list sentinel_;
+  detail::erlang_list at_once_;
+  detail::erlang_list at_once_unsorted_;
+};
+
+template <std::size_t Slots>
+check_result basic_erlang_wheel<Slots>::check() const {
+  std::size_t count = 0;
+  std::string broken;
+  const auto expect = [&](bool holds, const char* what, const node_type& node) {
+    if (holds || !broken.empty()) return;
+    broken = "erlang_wheel: the timer at " + std::to_string(timeout_pos(node)) + " " + what;
+  };
+  // Walks from `first` up to `end`; gives up when it has seen more than there are.
+  const auto walk = [&](node_type* first, const node_type* end, auto&& look) {
+    node_type* each = first;
+    do {
+      expect(ring::linked_both_ways(*each), "is not linked both ways", *each);
+      look(*each);
+      each = ring::next(*each);
+    } while (each != end && ++count <= nto_ && broken.empty());
+  };
+  const auto walk_list = [&](const detail::erlang_list& list, auto&& look) {
+    if (list.empty()) return;
+    walk(&list.front(), &list.head(), look);
+    ++count;
+  };
+
+  for (std::size_t slot = 0; slots_ != nullptr && slot < Slots && broken.empty(); ++slot) {
+    if (slots_[slot] == nullptr) continue;
+    walk(slots_[slot], slots_[slot], [&](node_type& node) {
+      expect(access::place(node) == slot, "is not in the slot that its node says", node);
+      expect(slot_of(timeout_pos(node)) == slot, "is in the slot of another position", node);
+      expect(timeout_pos(node) > pos_, "is in a slot that the wheel has passed", node);
+      expect(timeout_pos(node) >= next_timeout_, "is earlier than the next timeout", node);
+    });
+    ++count;
+  }
+  tick last = before_all;
+  walk_list(sentinel_, [&](node_type& node) {
+    expect(timeout_pos(node) >= pos_, "is in the ring, and the wheel has passed it", node);
+    if (in_a_slot(node)) {
+      expect(access::place(node) == slot_of(pos_), "is in the ring of another slot", node);
+      expect(last == before_all, "is behind overdue ones in the ring", node);
+    } else {
+      expect(access::place(node) == overdue, "is in the ring, and its node says elsewhere", node);
+      expect(timeout_pos(node) >= last, "is out of order in the ring", node);
+      expect(timeout_pos(node) <= collected_to_, "is in the ring, and not due", node);
+      last = timeout_pos(node);
+    }
+  });
+  const auto look_at_once = [&](node_type& node) {
+    expect(access::place(node) == at_once, "is at once, and its node says elsewhere", node);
+    expect(timeout_pos(node) <= pos_, "is at once, and not due", node);
+  };
+  last = before_all;
+  walk_list(at_once_, [&](node_type& node) {
+    look_at_once(node);
+    expect(timeout_pos(node) >= std::exchange(last, timeout_pos(node)), "is out of order at once", node);
+  });
+  walk_list(at_once_unsorted_, look_at_once);
+
+  if (!broken.empty()) return std::unexpected(broken);
+  if (count != nto_) return std::unexpected("erlang_wheel: holds more or fewer timers than it counts");
+  return {};
+}
+
+using erlang_wheel = basic_erlang_wheel<65'536>;
+
+static_assert(timer_queue<erlang_wheel>);
+
+}  // namespace foliot::inline queue

@@ -1,0 +1,196 @@
+// goim's timer: a binary min-heap of pointers, the index in the node. Exact order, plain, small.
+//
+// Complexity: start, stop and reset O(log2 n); next_deadline O(1); expire O(log2 n) a timer. Memory: 8
+// bytes a timer in the array, beside the node. Pick it for a few thousand timers, or to compare: a step
+// of a sift reads two nodes wherever they lie, so that with many timers it is slower than `quad_heap`.
+//
+// Thread safety: none, one owner.
+//
+// Nodes are the user's. Who wants them from a free list, as goim has them, takes them from a `node_pool`.
+// A second stop finds nothing to stop, whatever stands at the node's old index by now: a node that is
+// not pending knows no index.
+//
+// Invariants (check):
+//   1. No node has an earlier deadline than its parent. Node i has its children at 2i+1 and 2i+2.
+//   2. A node knows its own index.
+//
+// Source: goim, pkg/time/timer.go (Timer, TimerData), whose functions keep their names here.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/timer_node.hpp>
+#include <foliot/queue/timer_queue.hpp>
+
+namespace foliot::inline queue {
+
+class goim_heap {
+ public:
+  using node_type = timer_node;
+  static constexpr std::string_view name = "goim-heap";
+  static constexpr duration precision = duration::zero();
+  static constexpr bool ties_in_start_order = false;  // `less` looks at the deadline alone
+  static constexpr bool next_deadline_exact = true;
+
+  goim_heap() noexcept = default;
+  goim_heap(const goim_heap&) = delete;
+  goim_heap& operator=(const goim_heap&) = delete;
+  ~goim_heap() { FOLIOT_ASSERT(timers_.empty(), "a queue must be empty when it is destroyed"); }
+
+  /// goim's Add, without the node: that is the caller's.
+  void start(node_type& node, instant deadline) {
+    FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
+    timers_.push_back(&node);
+    add(node, deadline);
+  }
+
+  /// goim's Del. Of a timer that has fired or been stopped it is no more than the answer `false`.
+  bool stop(node_type& node) noexcept {
+    if (!node.pending()) return false;
+    del(node);
+    shrink();
+    return true;
+  }
+
+  /// goim's Set: del and add. Of a timer that has fired or been stopped it is a start.
+  bool reset(node_type& node, instant deadline) {
+    if (!node.pending()) {
+      start(node, deadline);
+      return false;
+    }
+    del(node);
+    timers_.push_back(&node);  // into the place that del has left
+    add(node, deadline);
+    return true;
+  }
+
+  [[nodiscard]] instant next_deadline() const noexcept {
+    return timers_.empty() ? instant::never() : timers_.front()->deadline();
+  }
+
+  template <class Sink>
+  expiry expire(instant now, budget limit, Sink&& sink) {
+    expiry turn;
+    while (!timers_.empty() && is_due(timers_.front()->deadline(), now)) {
+      if (turn.fired == limit) {
+        turn.more = true;
+        break;
+      }
+      node_type& node = *timers_.front();
+      stop(node);
+      ++turn.fired;
+      sink(node);
+    }
+    return turn;
+  }
+
+  [[nodiscard]] node_type* pop_any() noexcept {
+    if (timers_.empty()) return nullptr;
+    node_type* node = timers_.back();
+    stop(*node);
+    return node;
+  }
+
+  void reserve(std::size_t count) {
+    timers_.reserve(count);
+    floor_ = count;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return timers_.size(); }
+
+  [[nodiscard]] check_result check() const {
+    for (std::size_t i = 0; i < timers_.size(); ++i) {
+      const auto broken = [i](const char* what) {
+        return std::unexpected("goim_heap: timer " + std::to_string(i) + " " + what);
+      };
+      if (access::place(*timers_[i]) != i) return broken("is not where its node says");
+      if (i > 0 && less(i, parent(i))) return broken("comes before its parent");
+    }
+    return {};
+  }
+
+ private:
+  using access = timer_node_access;
+
+  /// Below this capacity the array is not worth giving back.
+  static constexpr std::size_t smallest_shrink = 1024;
+
+  static constexpr std::size_t parent(std::size_t index) noexcept { return (index - 1) / 2; }
+
+  [[nodiscard]] bool less(std::size_t a, std::size_t b) const noexcept {
+    return timers_[a]->deadline() < timers_[b]->deadline();
+  }
+
+  /// Finds the place of `node`, which is the last of the array.
+  void add(node_type& node, instant deadline) noexcept {
+    access::deadline(node) = deadline;
+    access::place(node) = timers_.size() - 1;
+    up(timers_.size() - 1);
+  }
+
+  void del(node_type& node) noexcept {
+    const std::size_t index = access::place(node);
+    const std::size_t last = timers_.size() - 1;
+    if (index != last) {
+      swap(index, last);
+      // What was the last may belong below the hole or above it: one of the two does nothing.
+      down(index, last);
+      up(index);
+    }
+    access::place(node) = access::nowhere;
+    timers_.pop_back();
+  }
+
+  void up(std::size_t index) noexcept {
+    while (index > 0 && less(index, parent(index))) {
+      swap(index, parent(index));
+      index = parent(index);
+    }
+  }
+
+  void down(std::size_t index, std::size_t end) noexcept {
+    for (;;) {
+      std::size_t child = 2 * index + 1;
+      if (child >= end) break;
+      if (child + 1 < end && !less(child, child + 1)) ++child;
+      if (!less(child, index)) break;
+      swap(index, child);
+      index = child;
+    }
+  }
+
+  void swap(std::size_t a, std::size_t b) noexcept {
+    std::swap(timers_[a], timers_[b]);
+    access::place(*timers_[a]) = a;
+    access::place(*timers_[b]) = b;
+  }
+
+  /// Gives memory back after a peak, as every queue here does: the array is never more than four times
+  /// what is pending, or what was reserved. Where there is no memory to move to, it just stays.
+  void shrink() noexcept {
+    const std::size_t capacity = timers_.capacity();
+    if (timers_.size() > capacity / 4 || capacity <= std::max(smallest_shrink, floor_)) [[likely]]
+      return;
+    try {
+      std::vector<node_type*> smaller;
+      smaller.reserve(std::max(capacity / 2, floor_));
+      smaller.assign(timers_.begin(), timers_.end());
+      timers_.swap(smaller);
+    } catch (const std::bad_alloc&) {
+      // Nothing depends on it.
+    }
+  }
+
+  std::vector<node_type*> timers_;
+  std::size_t floor_ = 0;  // what reserve() asked for
+};
+
+static_assert(timer_queue<goim_heap>);
+
+}  // namespace foliot::inline queue

@@ -1,0 +1,255 @@
+// The simple timer wheel: one ring of slots, a slot a tick, and timers of every round in it.
+//
+// Complexity: start, stop and reset O(1); expire O(1) a timer, plus n/512 a tick, since the timers of
+// later rounds are passed over; after a stall of more than a turn, once O(n), and O(log n) a timer that
+// is due. next_deadline O(1), and a search of at most a turn, or 1024 timers, once its bound has passed.
+// Memory: 8 KiB, beside the nodes; nothing is ever allocated. Pick it where timeouts are short, about
+// half a second and less, or timers few; with long timeouts most of a turn is passing over timers.
+//
+// Thread safety: none, one owner.
+//
+// Layout. A tick is 1 ms, and the wheel has 512 slots, so that a turn is half a second. The timer of
+// tick t hangs in slot t mod 512; its round is t / 512. It is not counted down: a timer is due when its
+// round is the hand's. The hand is the last tick that was reached. Its slot is taken off the wheel as a
+// whole, to `open_`, and worked off from its front, so that a call may end, and a sink may do anything,
+// between any two timers. A timer that the hand has passed already, since it was started late or the
+// clock leapt over more than a turn, is in a small heap, `overdue_`.
+//
+// Invariants (check):
+//   1. A timer in a slot has a tick after the hand, and that slot is its own.
+//   2. A timer in `open_` has the hand's slot, and a tick not before the hand.
+//   3. A timer in `overdue_` has a tick not after the hand, or never fires.
+//   4. next_tick is not after any timer's tick.
+//
+// Source: G. Varghese, T. Lauck, "Hashed and hierarchical timing wheels" (1987), scheme 6.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/ticks.hpp>
+#include <foliot/queue/detail/wheel_node.hpp>
+#include <foliot/queue/timer_queue.hpp>
+
+namespace foliot::inline queue {
+
+class hashed_wheel {
+ public:
+  using node_type = wheel_node;
+  static constexpr std::string_view name = "hashed-wheel";
+  static constexpr duration precision = duration::nanoseconds(detail::tick_length);
+  static constexpr bool ties_in_start_order = false;  // a slot's later rounds are hung in again
+  static constexpr bool next_deadline_exact = false;
+
+  static constexpr std::size_t slot_count = 512;
+
+  hashed_wheel() noexcept = default;
+  hashed_wheel(const hashed_wheel&) = delete;
+  hashed_wheel& operator=(const hashed_wheel&) = delete;
+  ~hashed_wheel() { FOLIOT_ASSERT(size_ == 0, "a queue must be empty when it is destroyed"); }
+
+  void start(node_type& node, instant deadline) noexcept {
+    FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
+    access::deadline(node) = deadline;
+    const tick due = detail::tick_of(deadline);
+    next_tick_ = size_ == 0 ? due : std::min(next_tick_, due);
+    ++size_;
+    hang(node, due);
+  }
+
+  bool stop(node_type& node) noexcept {
+    if (!node.pending()) return false;
+    take_out(node);
+    return true;
+  }
+
+  bool reset(node_type& node, instant deadline) noexcept {
+    const bool was_pending = stop(node);
+    start(node, deadline);
+    return was_pending;
+  }
+
+  /// The end of the earliest tick that a timer may have. A stop leaves it as it is, too early then.
+  [[nodiscard]] instant next_deadline() noexcept {
+    if (size_ == 0) return instant::never();
+    if (const node_type* first = overdue_.top(); first != nullptr && due_tick(*first) <= hand_) {
+      return detail::instant_of(due_tick(*first));
+    }
+    if (!open_.empty()) return detail::instant_of(hand_);
+    if (next_tick_ <= hand_) next_tick_ = find_next_tick();
+    return detail::instant_of(next_tick_);
+  }
+
+  template <class Sink>
+  expiry expire(instant now, budget limit, Sink&& sink) {
+    expiry turn;
+    const tick reached = detail::tick_reached(now);
+    while (node_type* const due = next_due(reached)) {
+      if (turn.fired == limit) {
+        turn.more = true;
+        break;
+      }
+      take_out(*due);
+      ++turn.fired;
+      sink(*due);
+    }
+    return turn;
+  }
+
+  /// O(slots).
+  [[nodiscard]] node_type* pop_any() noexcept {
+    node_type* found = overdue_.top();
+    if (found == nullptr && !open_.empty()) found = &open_.front();
+    for (auto slot = slots_.begin(); found == nullptr && slot != slots_.end(); ++slot) {
+      if (!slot->empty()) found = &slot->front();
+    }
+    if (found != nullptr) take_out(*found);
+    return found;
+  }
+
+  /// Nothing to do: the wheel allocates nothing.
+  void reserve(std::size_t /*count*/) noexcept {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  [[nodiscard]] check_result check() const {
+    std::size_t found = 0;
+    const auto holds = [&](node_type& node, bool right_place) {
+      ++found;
+      return right_place && next_tick_ <= due_tick(node);
+    };
+    for (std::size_t i = 0; i < slot_count; ++i) {
+      const auto in_its_slot = [&](node_type& node) {
+        const tick due = due_tick(node);
+        return holds(node, due > hand_ && slot_of(due) == i && access::place(node) == in_ring);
+      };
+      if (!slots_[i].sound()) return std::unexpected("hashed_wheel: slot " + std::to_string(i) + " is torn");
+      if (!slots_[i].for_each(in_its_slot)) {
+        return std::unexpected("hashed_wheel: slot " + std::to_string(i) + " has a timer of another place");
+      }
+    }
+    const bool opened = open_.sound() && open_.for_each([&](node_type& node) {
+      const tick due = due_tick(node);
+      return holds(node, due >= hand_ && slot_of(due) == slot_of(hand_) && access::place(node) == in_ring);
+    });
+    if (!opened) return std::unexpected("hashed_wheel: the open slot has a timer of another place");
+    const bool overdue = overdue_.sound() && overdue_.for_each([&](node_type& node) {
+      const tick due = due_tick(node);
+      return holds(node, (due <= hand_ || due == detail::never_tick) && access::place(node) == in_heap);
+    });
+    if (!overdue) return std::unexpected("hashed_wheel: a timer counts as overdue and is not");
+    if (found != size_) return std::unexpected("hashed_wheel: holds more timers, or fewer, than it says");
+    return {};
+  }
+
+ private:
+  using access = timer_node_access;
+  using tick = detail::tick;
+  // What a node's place says.
+  static constexpr std::size_t in_ring = 0;
+  static constexpr std::size_t in_heap = 1;
+  /// How many timers a search for the next tick looks at before it settles for a bound.
+  static constexpr std::size_t search_limit = 1024;
+
+  static constexpr std::size_t slot_of(tick t) noexcept { return static_cast<std::size_t>(t % slot_count); }
+  static constexpr tick round_of(tick t) noexcept { return t / slot_count; }
+  static tick due_tick(const node_type& node) noexcept { return detail::tick_of(node.deadline()); }
+
+  /// How often the hand still passes over a timer of its slot before that is due.
+  [[nodiscard]] tick rounds_left(const node_type& node) const noexcept {
+    return round_of(due_tick(node)) - round_of(hand_);
+  }
+
+  void hang(node_type& node, tick due) noexcept {
+    if (due < hand_ || due == detail::never_tick) return hang_overdue(node);
+    (due == hand_ ? open_ : slots_[slot_of(due)]).push_back(node);
+    access::place(node) = in_ring;
+  }
+
+  void hang_overdue(node_type& node) noexcept {
+    overdue_.push(node);
+    access::place(node) = in_heap;
+  }
+
+  void unhang(node_type& node) noexcept {
+    if (access::place(node) == in_heap) {
+      overdue_.erase(node);
+    } else {
+      detail::ring::unlink(node);
+    }
+  }
+
+  void take_out(node_type& node) noexcept {
+    unhang(node);
+    access::place(node) = access::nowhere;
+    --size_;
+  }
+
+  /// The timer that fires next, by tick `reached`; null when none is due. Moves the hand, tick by tick.
+  node_type* next_due(tick reached) noexcept {
+    if (node_type* const first = overdue_.top(); first != nullptr && due_tick(*first) <= hand_) {
+      return due_tick(*first) <= reached ? first : nullptr;
+    }
+    for (;;) {
+      while (!open_.empty()) {
+        node_type& first = open_.front();
+        if (rounds_left(first) == 0) return hand_ <= reached ? &first : nullptr;
+        detail::ring::unlink(first);
+        slots_[slot_of(hand_)].push_back(first);
+      }
+      if (hand_ >= reached) return nullptr;
+      if (reached - hand_ > slot_count) return gather_overdue(reached);
+      ++hand_;
+      open_.take_all(slots_[slot_of(hand_)]);
+    }
+  }
+
+  /// The clock has leapt by more than a turn, so that a slot may hold several ticks that are due. Looks
+  /// into each slot once, instead of once a turn, and lets the heap sort them. Precondition: no timer is
+  /// open or overdue.
+  [[gnu::noinline]] node_type* gather_overdue(tick reached) noexcept {
+    hand_ = reached;
+    for (detail::ring& slot : slots_) {
+      slot.for_each([&](node_type& node) {
+        if (due_tick(node) <= reached) {
+          detail::ring::unlink(node);
+          hang_overdue(node);
+        }
+        return true;
+      });
+    }
+    node_type* const first = overdue_.top();
+    return first != nullptr && due_tick(*first) <= reached ? first : nullptr;
+  }
+
+  /// The first tick of a timer, or, when that takes too long to find, one that none comes before.
+  /// Precondition: no timer is open or overdue.
+  [[gnu::noinline]] [[nodiscard]] tick find_next_tick() const noexcept {
+    tick earliest = detail::never_tick;
+    std::size_t looked_at = 0;
+    for (tick here = hand_ + 1; here <= hand_ + slot_count; ++here) {
+      const bool none_here = slots_[slot_of(here)].for_each([&](const node_type& node) {
+        const tick due = due_tick(node);
+        earliest = std::min(earliest, due);
+        return due != here && ++looked_at < search_limit;
+      });
+      if (!none_here) return here;  // those of the slots before it come a turn later
+    }
+    return earliest;
+  }
+
+  std::array<detail::ring, slot_count> slots_;
+  detail::ring open_;  // what is left of the hand's slot
+  detail::pairing_heap overdue_;
+  tick hand_ = 0;  // before all deadlines, until the first expire
+  tick next_tick_ = detail::never_tick;
+  std::size_t size_ = 0;
+};
+
+static_assert(timer_queue<hashed_wheel>);
+
+}  // namespace foliot::inline queue

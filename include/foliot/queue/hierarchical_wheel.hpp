@@ -1,0 +1,398 @@
+// Timer wheels in levels, each coarser than the one below, in two geometries: Kafka's, which files a
+// timer again and again until its tick is exact, and that of Linux since 4.8, which files it once and
+// fires it late, by an eighth of its timeout at most.
+//
+// Complexity: start, stop and reset O(levels); expire O(1) a timer and, where the policy cascades,
+// O(levels) moves of a timer in its whole life; next_deadline O(levels). Levels are 11 at most, and made
+// when a deadline needs them, at their start: some 300 bytes each for Kafka's, 1 KiB for Linux's.
+// Nothing else is allocated. Pick hierarchical_wheel for millions of timers at any distance, linux_wheel
+// where most are stopped long before they fire and an eighth does not matter.
+//
+// Thread safety: none, one owner.
+//
+// Layout. A tick is 1 ms. Level n has slots, called buckets, of factor^n ticks each. A bucket has an
+// expiry: the tick at which the hand comes to it. The hand goes from occupied bucket to occupied bucket,
+// found by a bit map a level, and never over empty ones. A bucket that it reaches is taken off as a
+// whole, to `open_`, and worked off from its front: a timer that is due fires, any other is filed again,
+// on a lower level. Timers that no bucket can hold are in a heap, `outside_`: those the hand has passed
+// already, those too far away for all levels, and all of them until the first expire or
+// forward says where the hand is.
+//
+//                     slots   factor   levels   a bucket's expiry     timers of level n are away
+//   cascading           20      20       11     its first tick        under 20 buckets of the level
+//   rounding_up         64       8        9     after its last tick   under 63 buckets of the level
+//
+// Invariants (check):
+//   1. A bucket's bit is set if and only if it holds a timer.
+//   2. A timer in a bucket is in the right one, and that one's expiry is after the hand.
+//   3. A timer in `open_` has a bucket whose expiry is the hand, or was started at the hand's own tick.
+//   4. A node's place names its bucket, or says which of `outside_` and `open_` it was put into.
+//
+// Source: G. Varghese, T. Lauck, "Hashed and hierarchical timing wheels" (1987), scheme 7; Kafka's
+// TimingWheel; Linux, kernel/time/timer.c since 4.8.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/ticks.hpp>
+#include <foliot/queue/detail/wheel_node.hpp>
+#include <foliot/queue/timer_queue.hpp>
+
+namespace foliot::inline queue {
+
+/// Kafka's geometry: a timer is on the lowest level whose current turn it falls into, and moves down.
+struct cascading {
+  static constexpr std::string_view name = "hierarchical-wheel";
+  static constexpr std::uint64_t slots = 20;
+  static constexpr std::uint64_t factor = 20;
+  static constexpr std::size_t levels = 11;  // 20^11 ms are more than all time
+
+  static constexpr bool fits(detail::tick due, detail::tick hand, std::uint64_t width) noexcept {
+    return due / width - hand / width < slots;
+  }
+  static constexpr std::uint64_t bucket_of(detail::tick due, std::uint64_t width) noexcept { return due / width; }
+  static constexpr duration lateness_of(duration /*timeout*/) noexcept {
+    return duration::nanoseconds(detail::tick_length);
+  }
+};
+
+/// The geometry of Linux: eight times coarser a level, the level chosen by the distance alone.
+struct rounding_up {
+  static constexpr std::string_view name = "linux-wheel";
+  static constexpr std::uint64_t slots = 64;
+  static constexpr std::uint64_t factor = 8;
+  static constexpr std::size_t levels = 9;  // 12 days
+
+  static constexpr bool fits(detail::tick due, detail::tick hand, std::uint64_t width) noexcept {
+    return due - hand < (slots - 1) * width;
+  }
+  static constexpr std::uint64_t bucket_of(detail::tick due, std::uint64_t width) noexcept {
+    return (due + width - 1) / width;
+  }
+  /// The width of a bucket of the level for `timeout`: at most 8/63 of it, and at least a tick.
+  static constexpr duration lateness_of(duration timeout) noexcept {
+    const std::int64_t whole = std::max(timeout, duration::zero()).count() / detail::tick_length;
+    const auto ticks = static_cast<detail::tick>(whole) + 2;  // both ends may lie inside a tick
+    std::uint64_t width = 1;
+    for (std::size_t n = 1; n < levels && !fits(ticks, 0, width); ++n) width *= factor;
+    return duration::nanoseconds(static_cast<std::int64_t>(width) * detail::tick_length);
+  }
+};
+
+template <class Policy>
+class basic_hierarchical_wheel {
+ public:
+  using node_type = wheel_node;
+  static constexpr std::string_view name = Policy::name;
+  static constexpr duration precision = duration::nanoseconds(detail::tick_length);
+  static constexpr bool ties_in_start_order = false;  // who is filed again stands behind who came later
+  static constexpr bool next_deadline_exact = false;
+
+  /// How late a timer may be that is `timeout` away from the hand: see timer_queue.
+  static constexpr duration lateness_of(duration timeout) noexcept { return Policy::lateness_of(timeout); }
+
+  basic_hierarchical_wheel() noexcept = default;
+  basic_hierarchical_wheel(const basic_hierarchical_wheel&) = delete;
+  basic_hierarchical_wheel& operator=(const basic_hierarchical_wheel&) = delete;
+  ~basic_hierarchical_wheel() { FOLIOT_ASSERT(size_ == 0, "a queue must be empty when it is destroyed"); }
+
+  void start(node_type& node, instant deadline) {
+    FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
+    const std::size_t n = level_for(detail::tick_of(deadline));
+    if (!make_level(n)) throw std::bad_alloc();
+    insert(node, deadline, n);
+  }
+
+  bool stop(node_type& node) noexcept {
+    if (!node.pending()) return false;
+    take_out(node);
+    return true;
+  }
+
+  bool reset(node_type& node, instant deadline) {
+    const std::size_t n = level_for(detail::tick_of(deadline));
+    if (!make_level(n)) throw std::bad_alloc();
+    const bool was_pending = stop(node);
+    insert(node, deadline, n);
+    return was_pending;
+  }
+
+  /// When the hand comes to the next bucket: with cascading a lower bound, with rounding up when the
+  /// first timer fires.
+  [[nodiscard]] instant next_deadline() const noexcept {
+    if (!open_.empty()) return detail::instant_of(std::min(hand_, outside_tick()));
+    return detail::instant_of(std::min(next_expiry(), outside_tick()));
+  }
+
+  /// Tells the wheel the time before a start, so that it does not take the timer for further away than
+  /// it is. False, and nothing changes, while something is due.
+  bool forward(instant now) noexcept {
+    const detail::tick reached = detail::tick_reached(now);
+    if (!knows_the_time_) learn_the_time(reached);
+    if (hand_ >= reached) return true;
+    if (!open_.empty() || std::min(next_expiry(), outside_tick()) <= reached) return false;
+    hand_ = reached;
+    return true;
+  }
+
+  template <class Sink>
+  expiry expire(instant now, budget limit, Sink&& sink) {
+    expiry turn;
+    const detail::tick reached = detail::tick_reached(now);
+    if (!knows_the_time_) learn_the_time(reached);
+    while (node_type* const due = next_due(reached)) {
+      if (turn.fired == limit) {
+        turn.more = true;
+        break;
+      }
+      take_out(*due);
+      ++turn.fired;
+      sink(*due);
+    }
+    return turn;
+  }
+
+  [[nodiscard]] node_type* pop_any() noexcept {
+    node_type* found = outside_.top();
+    if (found == nullptr && !open_.empty()) found = &open_.front();
+    for (std::size_t n = 0; found == nullptr && n < made_; ++n) {
+      level& its = *levels_[n];
+      if (its.occupied != 0) found = &its.buckets[static_cast<std::size_t>(std::countr_zero(its.occupied))].front();
+    }
+    if (found != nullptr) take_out(*found);
+    return found;
+  }
+
+  /// Makes all levels, so that no start allocates, however many there are.
+  void reserve(std::size_t /*count*/) {
+    if (!make_level(Policy::levels - 1)) throw std::bad_alloc();
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  [[nodiscard]] check_result check() const {
+    std::size_t found = 0;
+    for (std::size_t n = 0; n < made_; ++n) {
+      for (std::size_t i = 0; i < Policy::slots; ++i) {
+        const detail::ring& bucket = levels_[n]->buckets[i];
+        const auto broken = [&](const char* what) {
+          return std::unexpected(std::string(name) + ": bucket " + std::to_string(i) + " of level " +
+                                 std::to_string(n) + " " + what);
+        };
+        if (!bucket.sound()) return broken("is torn");
+        if (bucket.empty() == ((levels_[n]->occupied >> i & 1) != 0)) return broken("has a bit that is wrong");
+        const bool right = bucket.for_each([&](node_type& node) {
+          ++found;
+          const std::uint64_t number = Policy::bucket_of(due_tick(node), width_of[n]);
+          const std::uint64_t away = number - hand_ / width_of[n];
+          return number % Policy::slots == i && away >= 1 && away <= Policy::slots && expiry_of(number, n) > hand_ &&
+                 access::place(node) == place_of(n, i);
+        });
+        if (!right) return broken("holds a timer of another");
+      }
+    }
+    const bool opened = open_.sound() && open_.for_each([&](node_type& node) {
+      ++found;
+      if (access::place(node) == open_place) return due_tick(node) == hand_;
+      const std::size_t n = level_in(access::place(node));
+      return n < made_ && expiry_of(Policy::bucket_of(due_tick(node), width_of[n]), n) == hand_;
+    });
+    if (!opened) return std::unexpected(std::string(name) + ": the open bucket holds a timer of another");
+    const bool outside = outside_.sound() && outside_.for_each([&](node_type& node) {
+      ++found;
+      return access::place(node) == outside_place;
+    });
+    if (!outside) return std::unexpected(std::string(name) + ": a timer outside is somewhere else");
+    if (found != size_) return std::unexpected(std::string(name) + ": holds more timers, or fewer, than it says");
+    return {};
+  }
+
+ private:
+  using access = timer_node_access;
+  using tick = detail::tick;
+
+  struct level {
+    std::uint64_t occupied = 0;  // bit i: buckets[i] holds a timer
+    std::array<detail::ring, Policy::slots> buckets;
+  };
+
+  /// How many ticks a bucket of each level has.
+  static constexpr auto width_of = [] {
+    std::array<std::uint64_t, Policy::levels> result{1};
+    for (std::size_t n = 1; n < Policy::levels; ++n) result[n] = result[n - 1] * Policy::factor;
+    return result;
+  }();
+
+  // What a node's place says: its bucket, also while that is open, or one of these.
+  static constexpr std::size_t outside_place = Policy::levels * Policy::slots;
+  static constexpr std::size_t open_place = outside_place + 1;
+  static constexpr std::size_t place_of(std::size_t n, std::size_t slot) noexcept { return n * Policy::slots + slot; }
+  static constexpr std::size_t level_in(std::size_t place) noexcept { return place / Policy::slots; }
+  static constexpr std::size_t slot_in(std::size_t place) noexcept { return place % Policy::slots; }
+
+  static tick due_tick(const node_type& node) noexcept { return detail::tick_of(node.deadline()); }
+
+  /// The level for a timer at `due`; `levels` where no level can hold it.
+  [[nodiscard]] std::size_t level_for(tick due) const noexcept {
+    if (!knows_the_time_ || due <= hand_) return Policy::levels;
+    std::size_t n = 0;
+    while (n < Policy::levels && !Policy::fits(due, hand_, width_of[n])) ++n;
+    return n;
+  }
+
+  /// When the hand comes to this bucket. A rounded expiry may lie after the end of time: then, at the end.
+  static constexpr tick expiry_of(std::uint64_t number, std::size_t n) noexcept {
+    return std::min(number * width_of[n], detail::last_tick);
+  }
+
+  /// Whether level `n` exists now, and all below it.
+  [[nodiscard]] bool make_level(std::size_t n) noexcept {
+    while (made_ <= n && n < Policy::levels) {
+      levels_[made_].reset(new (std::nothrow) level);
+      if (levels_[made_] == nullptr) return false;
+      ++made_;
+    }
+    return true;
+  }
+
+  void insert(node_type& node, instant deadline, std::size_t n) noexcept {
+    access::deadline(node) = deadline;
+    file(node, n);
+    ++size_;
+  }
+
+  /// Puts the node where its deadline belongs on level `n`, or, where there is no such level, outside.
+  /// One for the hand's own tick goes behind what is open, so that it does not get in front of others
+  /// that are due, again and again.
+  void file(node_type& node, std::size_t n) noexcept {
+    if (knows_the_time_ && due_tick(node) == hand_) {
+      open_.push_back(node);
+      access::place(node) = open_place;
+      return;
+    }
+    if (n >= made_) {
+      outside_.push(node);
+      access::place(node) = outside_place;
+      return;
+    }
+    const auto slot = static_cast<std::size_t>(Policy::bucket_of(due_tick(node), width_of[n]) % Policy::slots);
+    levels_[n]->buckets[slot].push_back(node);
+    levels_[n]->occupied |= std::uint64_t{1} << slot;
+    access::place(node) = place_of(n, slot);
+  }
+
+  void unfile(node_type& node) noexcept {
+    const std::size_t place = access::place(node);
+    if (place == outside_place) return outside_.erase(node);
+    detail::ring::unlink(node);
+    if (place == open_place) return;
+    level& its = *levels_[level_in(place)];
+    if (its.buckets[slot_in(place)].empty()) its.occupied &= ~(std::uint64_t{1} << slot_in(place));
+  }
+
+  void take_out(node_type& node) noexcept {
+    unfile(node);
+    access::place(node) = access::nowhere;
+    --size_;
+  }
+
+  /// The first expire, or forward: the hand is set, and what was started before is filed. Where there is no memory
+  /// for a level its timers stay outside, which is slower, and not wrong.
+  void learn_the_time(tick reached) noexcept {
+    knows_the_time_ = true;
+    hand_ = reached;
+    outside_.drain([this](node_type& node) {
+      const std::size_t n = level_for(due_tick(node));
+      static_cast<void>(make_level(n));
+      file(node, n);
+    });
+  }
+
+  [[nodiscard]] tick outside_tick() const noexcept {
+    return outside_.top() == nullptr ? detail::never_tick : due_tick(*outside_.top());
+  }
+
+  /// The timer that fires next, by tick `reached`; null when none is due. Moves the hand.
+  node_type* next_due(tick reached) noexcept {
+    for (;;) {
+      node_type* due = reopen();
+      if (outside_tick() <= hand_) due = outside_.top();
+      if (due != nullptr) return hand_ <= reached || due_tick(*due) <= reached ? due : nullptr;
+      const tick next = std::min(next_expiry(), outside_tick());
+      if (next > reached) {
+        hand_ = std::max(hand_, reached);
+        return nullptr;
+      }
+      open_buckets(next);
+      hand_ = next;
+    }
+  }
+
+  /// The first timer in what is open that is due; those before it cascade.
+  node_type* reopen() noexcept {
+    while (!open_.empty()) {
+      node_type& first = open_.front();
+      if (due_tick(first) <= hand_) return &first;
+      detail::ring::unlink(first);
+      file(first, level_for(due_tick(first)));
+    }
+    return nullptr;
+  }
+
+  /// Takes every bucket that expires at `next`, where the hand is about to go, off its level.
+  void open_buckets(tick next) noexcept {
+    for (std::size_t n = 0; n < made_; ++n) {
+      level& its = *levels_[n];
+      if (first_expiry(n) != next) continue;
+      const auto slot = static_cast<std::size_t>(first_bucket(n) % Policy::slots);
+      open_.take_all(its.buckets[slot]);
+      its.occupied &= ~(std::uint64_t{1} << slot);
+    }
+  }
+
+  /// The number of the first occupied bucket of a level. Precondition: there is one.
+  [[nodiscard]] std::uint64_t first_bucket(std::size_t n) const noexcept {
+    constexpr std::uint64_t all = Policy::slots == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << Policy::slots) - 1;
+    const std::uint64_t after_hand = hand_ / width_of[n] + 1;  // buckets are at most a turn ahead
+    const std::uint64_t occupied = levels_[n]->occupied;
+    const std::uint64_t turned_by = after_hand % Policy::slots;
+    const std::uint64_t turned =
+        turned_by == 0 ? occupied : (occupied >> turned_by | occupied << (Policy::slots - turned_by)) & all;
+    return after_hand + static_cast<std::uint64_t>(std::countr_zero(turned));
+  }
+
+  [[nodiscard]] tick first_expiry(std::size_t n) const noexcept {
+    return levels_[n]->occupied == 0 ? detail::never_tick : expiry_of(first_bucket(n), n);
+  }
+
+  [[nodiscard]] tick next_expiry() const noexcept {
+    tick result = detail::never_tick;
+    for (std::size_t n = 0; n < made_; ++n) result = std::min(result, first_expiry(n));
+    return result;
+  }
+
+  std::array<std::unique_ptr<level>, Policy::levels> levels_;
+  std::size_t made_ = 0;  // how many of the levels exist
+  detail::ring open_;     // what is left of the buckets that the hand has come to
+  detail::pairing_heap outside_;
+  tick hand_ = 0;
+  bool knows_the_time_ = false;  // from the first expire on: only then does the hand mean anything
+  std::size_t size_ = 0;
+};
+
+using hierarchical_wheel = basic_hierarchical_wheel<cascading>;
+using linux_wheel = basic_hierarchical_wheel<rounding_up>;
+
+static_assert(timer_queue<hierarchical_wheel>);
+static_assert(timer_queue<linux_wheel>);
+
+}  // namespace foliot::inline queue

@@ -1,0 +1,136 @@
+// The free list of nodes.
+#include <foliot/queue/node_pool.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <new>
+#include <set>
+#include <vector>
+
+#include "support/allocations.hpp"
+
+namespace foliot {
+namespace {
+
+struct session_timer : timer_node {
+  int session = 0;
+};
+
+using pool_type = node_pool<session_timer>;
+
+TEST(NodePool, GrowsByBlocks) {
+  pool_type pool(4);
+  EXPECT_EQ(pool.capacity(), 0u);
+  std::set<session_timer*> out;
+  for (std::size_t i = 1; i <= 9; ++i) {
+    out.insert(&pool.get());
+    EXPECT_EQ(out.size(), i);
+    EXPECT_EQ(pool.in_use(), i);
+    EXPECT_EQ(pool.capacity(), (i + 3) / 4 * 4);
+    EXPECT_TRUE(pool.check());
+  }
+}
+
+TEST(NodePool, ABlockOfNothingIsABlockOfOne) {
+  pool_type pool(0);
+  EXPECT_NE(&pool.get(), &pool.get());
+  EXPECT_EQ(pool.capacity(), 2u);
+}
+
+TEST(NodePool, UsesTheLastOneAgainFirst) {
+  pool_type pool(4);
+  session_timer& first = pool.get();
+  session_timer& second = pool.get();
+  first.session = 7;
+  EXPECT_TRUE(pool.put(first));
+  EXPECT_TRUE(pool.put(second));
+  EXPECT_EQ(&pool.get(), &second);
+  EXPECT_EQ(&pool.get(), &first);
+  EXPECT_EQ(first.session, 7);  // as it was left
+}
+
+TEST(NodePool, ASecondPutChangesNothing) {
+  pool_type pool(4);
+  session_timer& node = pool.get();
+  EXPECT_TRUE(pool.put(node));
+  EXPECT_FALSE(pool.put(node));
+  EXPECT_EQ(pool.in_use(), 0u);
+  EXPECT_TRUE(pool.check());
+  EXPECT_NE(&pool.get(), &pool.get());  // nobody gets a node that somebody has
+}
+
+TEST(NodePool, ATicketNamesOneUse) {
+  pool_type pool(1);
+  EXPECT_EQ(pool.find({}), nullptr);
+  session_timer& node = pool.get();
+  const auto first = pool.ticket_of(node);
+  EXPECT_EQ(first, pool.ticket_of(node));
+  EXPECT_EQ(pool.find(first), &node);
+  pool.put(node);
+  EXPECT_EQ(pool.find(first), nullptr);
+  EXPECT_EQ(&pool.get(), &node);
+  EXPECT_EQ(pool.find(first), nullptr);
+  EXPECT_NE(first, pool.ticket_of(node));
+  EXPECT_EQ(pool.find(pool.ticket_of(node)), &node);
+}
+
+TEST(NodePool, AFailedAllocationIsReportedAndChangesNothing) {
+  // A block, and the list of blocks: each of the two may fail.
+  for (std::size_t succeeding = 0; succeeding < 2; ++succeeding) {
+    pool_type pool(2);
+    static_cast<void>(pool.get());
+    static_cast<void>(pool.get());
+    const std::size_t before = test::live_bytes();
+    {
+      const test::failing_allocations fail(succeeding);
+      EXPECT_THROW(static_cast<void>(pool.get()), std::bad_alloc);
+    }
+    EXPECT_EQ(test::live_bytes(), before);
+    EXPECT_EQ(pool.capacity(), 2u);
+    EXPECT_EQ(pool.in_use(), 2u);
+    EXPECT_TRUE(pool.check());
+    static_cast<void>(pool.get());
+    EXPECT_EQ(pool.in_use(), 3u);
+  }
+}
+
+TEST(NodePool, OnlyNewBlocksAllocate) {
+  pool_type pool(1000);
+  std::vector<session_timer*> out(1000);
+  for (auto& node : out) node = &pool.get();
+  const test::allocation_count allocations;
+  for (int round = 0; round < 3; ++round) {
+    for (auto* node : out) pool.put(*node);
+    for (auto& node : out) node = &pool.get();
+  }
+  EXPECT_EQ(allocations.so_far(), 0u);
+  EXPECT_EQ(pool.capacity(), 1000u);
+}
+
+TEST(NodePool, KeepsItsMemoryUntilItsEnd) {
+  const std::size_t before = test::live_bytes();
+  {
+    pool_type pool(100);
+    std::vector<session_timer*> out;
+    out.reserve(1000);
+    for (int i = 0; i < 1000; ++i) out.push_back(&pool.get());
+    const std::size_t peak = test::live_bytes();
+    for (auto* node : out) pool.put(*node);
+    EXPECT_EQ(test::live_bytes(), peak);
+  }
+  EXPECT_EQ(test::live_bytes(), before);
+}
+
+TEST(NodePool, CheckNamesTheFirstBrokenInvariant) {
+  pool_type pool(4);
+  session_timer& node = pool.get();
+  pool.put(node);
+  timer_node_access::place(node) = 0;
+  EXPECT_EQ(pool.check().error(), "node_pool: a node on the free list is pending");
+  timer_node_access::place(node) = timer_node_access::nowhere;
+  EXPECT_TRUE(pool.check());
+}
+
+}  // namespace
+}  // namespace foliot
