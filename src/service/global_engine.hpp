@@ -1,4 +1,4 @@
-// One queue, one lock, one timer thread. With the 4-ary heap as its queue this is `global-heap`: the
+// Any queue, one lock, one timer thread. With the 4-ary heap as its queue this is `global-heap`: the
 // timers of Go up to 1.9. The page docs/engines/global-heap.md tells the story and maps the names.
 //
 // Life of the thread (Go: timerproc). It is made by the first start. It runs what is due, each
@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <foliot/core/seam/sync.hpp>
@@ -187,6 +188,9 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
     rescheduling,  // nothing is pending: on the note, for as long as it takes
   };
 
+  /// How long the thread waits before it tries again what it had no memory for.
+  static constexpr duration wait_for_memory = duration::nanoseconds(1'000'000);
+
   static record& as_record(timer_record& timer) noexcept { return static_cast<record&>(timer); }
   static const void* self() noexcept { return &seam::this_thread(); }
 
@@ -331,11 +335,20 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
     lock held(lock_);
     timer_thread_ = self();
     while (phase_ != phase::ended) {
-      const expiry turn = run_turn(time_.now(), turn_);
-      if (phase_ == phase::ended) break;
-      // Time has passed while callbacks ran: look again, rather than sleep until what is due already.
-      if (turn.fired > 0) continue;
-      sleep_until_ = queue_.next_deadline();
+      try {
+        const expiry turn = run_turn(time_.now(), turn_);
+        if (phase_ == phase::ended) break;
+        // Time has passed while callbacks ran: look again, rather than sleep until what is due already.
+        if (turn.fired > 0 || turn.more) continue;
+        sleep_until_ = queue_.next_deadline();
+      } catch (const std::bad_alloc&) {
+        // The queue could not move timers about; nothing is lost. What is due waits for memory.
+        lock_.unlock();
+        report(std::current_exception());
+        lock_.lock();
+        if (phase_ == phase::ended) break;
+        sleep_until_ = time_.now() + wait_for_memory;
+      }
       state_ = sleep_until_.is_never() ? thread_state::rescheduling : thread_state::sleeping;
       note_.clear();
       const instant until = sleep_until_;

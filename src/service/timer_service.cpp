@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <foliot/queue/erlang_wheel.hpp>
+#include <foliot/queue/foliot_queue.hpp>
 #include <foliot/queue/goim_heap.hpp>
 #include <foliot/queue/hashed_wheel.hpp>
 #include <foliot/queue/hierarchical_wheel.hpp>
@@ -46,6 +47,7 @@ template <timer_queue Queue>
 constexpr engine_kind by_name_of{Queue::name, make_engine<global_engine<Queue>>};
 
 constexpr std::array kinds{
+    by_name_of<foliot_queue>,
     engine_kind{"global-heap", make_engine<global_engine<quad_heap>>},
     by_name_of<quad_heap_lazy>,
     by_name_of<goim_heap>,

@@ -38,7 +38,7 @@ class CommandLine(ProgramCase):
     def test_help(self):
         self.assertIn("replay", self.expect_done("--help"))
         text = self.expect_done("replay", "--help")
-        for option in ("LOG", "--idle", "--engine", "--sessions", "--json", "--strict", "30m", "global-heap"):
+        for option in ("LOG", "--idle", "--engine", "--sessions", "--json", "--strict", "30m", "foliot"):
             self.assertIn(option, text)
         self.assertIn("--seed", self.expect_done("sample", "--help"))
 
@@ -60,7 +60,7 @@ class CommandLine(ProgramCase):
             self.expect_error(sentence, "replay", "--idle", text, "-")
 
     def test_unknown_engine(self):
-        self.expect_error("there is no engine 'sundial'; there is: global-heap", "replay", "--engine", "sundial", "-")
+        self.expect_error("there is no engine 'sundial'; there is: foliot global-heap", "replay", "--engine", "sundial", "-")
 
     def test_names_that_begin_with_a_dash(self):
         self.put("-x", LOG)
@@ -173,7 +173,7 @@ class OutputFiles(ProgramCase):
     def test_summary_for_people(self):
         self.put("a.log", LOG)
         out = self.expect_done("replay", "--idle", "1h30m", "a.log")
-        self.assertTrue(out.startswith("foliot replay of a.log, idle 1h30m, engine global-heap\n"), out)
+        self.assertTrue(out.startswith("foliot replay of a.log, idle 1h30m, engine foliot\n"), out)
         for row in ("lines +60", "malformed +0", "out of order +0", "clients +7", "sessions +7", "timers started +7",
                     "timers reset +53", "timers fired +7", "peak pending +7", r"wall time +\d+\.\d{3} s",
                     r"timer operations +[\d,]+ a second"):

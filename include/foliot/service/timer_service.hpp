@@ -26,7 +26,7 @@ namespace foliot::inline service {
 
 struct service_options {
   /// One of timer_service::engines().
-  std::string engine = "global-heap";
+  std::string engine = "foliot";
   /// Gets what callbacks throw, on the thread that ran them; the service goes on. By default it is
   /// reported to standard error.
   exception_handler on_exception{};

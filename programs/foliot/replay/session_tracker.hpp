@@ -4,7 +4,7 @@
 // resets the timer to now + idle, and when the timer fires the session ends. Time is virtual: the
 // clock shows what the log says.
 //
-//   session_tracker tracker("global-heap", 30min, [](ended_session&& session) { … });
+//   session_tracker tracker("foliot", 30min, [](ended_session&& session) { … });
 //   tracker.request("192.0.2.7", t);
 //   tracker.finish();
 //
