@@ -341,6 +341,17 @@ class Sessions(Comparing):
         for result in results[1:]:
             self.assertTrue(result == results[0])
 
+    def test_are_the_same_with_every_engine_that_keeps_time(self):
+        self.sample()
+        self.expect_done("replay", "--sessions", "out.csv", "sample.log")
+        expected = self.rows("out.csv")
+        for engine in ("quad-heap-lazy", "goim-heap", "hashed-wheel", "hierarchical-wheel", "erlang-wheel"):
+            self.expect_done("replay", "--engine", engine, "--sessions", "out.csv", "sample.log")
+            self.assertEqual(sorted(self.rows("out.csv")), sorted(expected), engine)
+        # Late by half a minute, it lets those begin again in time who come back just too late.
+        self.expect_done("replay", "--engine", "linux-wheel", "--sessions", "out.csv", "sample.log")
+        self.assertLess(len(self.rows("out.csv")), len(expected))
+
     def test_leave_nothing_else_behind(self):
         self.sample()
         self.expect_done("replay", "--sessions", "out.csv", "--json", "out.json", "sample.log")

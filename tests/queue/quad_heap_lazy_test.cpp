@@ -109,6 +109,10 @@ TEST(QuadHeapLazy, ABoundLeftBehindIsForgottenWithTheLastTimer) {
   EXPECT_EQ(queue.next_deadline(), instant::never());
   queue.start(node, at(200));
   EXPECT_EQ(queue.next_deadline(), at(200));
+  queue.reset(node, at(5));
+  EXPECT_EQ(fired_by(queue, at(5)), (times{5}));  // the same when it fires
+  queue.start(node, at(200));
+  EXPECT_EQ(queue.next_deadline(), at(200));
   queue.stop(node);
 }
 
