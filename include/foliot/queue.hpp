@@ -12,3 +12,4 @@
 #include <foliot/queue/quad_heap_lazy.hpp>
 #include <foliot/queue/reference_queue.hpp>
 #include <foliot/queue/timer_queue.hpp>
+#include <foliot/queue/timer_slab.hpp>

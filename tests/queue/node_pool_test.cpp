@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <set>
 #include <vector>
@@ -105,7 +106,7 @@ TEST(NodePool, OnlyNewBlocksAllocate) {
     for (auto& node : out) node = &pool.get();
   }
   EXPECT_EQ(allocations.so_far(), 0u);
-  EXPECT_EQ(pool.capacity(), 1000u);
+  EXPECT_EQ(pool.capacity(), 1024u);
 }
 
 TEST(NodePool, KeepsItsMemoryUntilItsEnd) {
@@ -130,6 +131,22 @@ TEST(NodePool, CheckNamesTheFirstBrokenInvariant) {
   EXPECT_EQ(pool.check().error(), "node_pool: a node on the free list is pending");
   timer_node_access::place(node) = timer_node_access::nowhere;
   EXPECT_TRUE(pool.check());
+}
+
+TEST(NodePool, ANodeWhoseUsesAreAllCountedIsRetired) {
+  using pool = node_pool<timer_node, std::uint8_t>;
+  pool nodes(1);
+  std::vector<pool::ticket> stale;
+  for (int use = 0; use < 1000; ++use) {
+    timer_node& node = nodes.get();
+    const pool::ticket ticket = nodes.ticket_of(node);
+    for (const pool::ticket& each : stale) ASSERT_EQ(nodes.find(each), nullptr) << "use " << use;
+    ASSERT_EQ(nodes.find(ticket), &node);
+    nodes.put(node);
+    stale.push_back(ticket);
+    ASSERT_TRUE(nodes.check());
+  }
+  EXPECT_EQ(nodes.capacity(), 8u);  // 128 uses of each node
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ TEST_P(Timer, PastTheEndOfTimeMeansNever) {
 }
 
 TEST_P(Timer, EqualDeadlinesFireInStartOrder) {
-  if (GetParam() != "global-heap") GTEST_SKIP() << "its queue does not promise that";
+  if (GetParam() != "foliot" && GetParam() != "global-heap") GTEST_SKIP() << "its queue does not promise that";
   std::vector<int> order;
   timer a(timers, 5ms, [&] { order.push_back(1); });
   timer b(timers, 5ms, [&] { order.push_back(2); });

@@ -181,10 +181,12 @@ class basic_foliot_queue {
     return &some;
   }
 
-  /// For `count` timers as they usually lie, and for the case that all of them are due at once.
+  /// For `count` timers as they usually lie, and for the case that all of them are due at once: up to
+  /// there neither a start nor an expire allocates.
   void reserve(std::size_t count) {
     wheel_.reserve(count);
-    window_.reserve(count);
+    window_.reserve(count + Tuning::window_size);
+    moving_.reserve(Tuning::window_size);
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return window_.size() + wheel_.size(); }

@@ -12,7 +12,8 @@
 //   }
 //
 // Complexity: get, put, find O(1); a get that finds no free node makes a block of them, O(block).
-// Memory: 16 bytes a node beside the node; it stays with the pool until the pool is destroyed.
+// Memory: 16 bytes a node beside the node; it stays with the pool until the pool is destroyed. At most
+// 2^32 nodes.
 // A node is constructed once, with its block, and not again: who gets one finds its fields as the last
 // user has left them.
 //
@@ -23,16 +24,20 @@
 // of a node, from get to put, and nothing afterwards.
 //
 // Invariants (check):
-//   1. A node is on the free list exactly while its use number is even.
+//   1. A node is on the free list while its use number is even; but for those that were used 2^31 times,
+//      and are not used again.
 //   2. No node on the free list is pending.
 //
 // Source: goim, pkg/time/timer.go: `Timer.free`, get, put, grow.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include <foliot/core/contract.hpp>
@@ -40,32 +45,41 @@
 
 namespace foliot::inline queue {
 
-template <class Node>
-  requires std::derived_from<Node, timer_node> && std::default_initializable<Node>
+/// `Use` counts a node's uses: smaller for tests, which want to see the end of it.
+template <class Node, std::unsigned_integral Use = std::uint32_t>
+  requires std::derived_from<Node, timer_node> && std::default_initializable<Node> && (sizeof(Use) <= 4)
 class node_pool {
   struct cell : Node {
     cell* next = nullptr;
-    std::uint64_t use = 0;  // odd while the node is out
+    std::uint32_t index = 0;
+    Use use = 0;  // odd while the node is out
   };
 
  public:
-  /// Names one use of a node. A default one names none.
+  /// Names one use of a node, in 64 bits. A default one names none.
   class ticket {
    public:
     ticket() noexcept = default;
     friend bool operator==(const ticket&, const ticket&) = default;
 
+    /// As one word, for who keeps it where only a number fits, and back.
+    [[nodiscard]] std::uint64_t bits() const noexcept { return std::uint64_t{index_} << 32 | use_; }
+    [[nodiscard]] static ticket from_bits(std::uint64_t bits) noexcept {
+      return {static_cast<std::uint32_t>(bits >> 32), static_cast<Use>(bits)};
+    }
+
    private:
     friend class node_pool;
-    ticket(cell* node, std::uint64_t use) noexcept : node_(node), use_(use) {}
-    cell* node_ = nullptr;
-    std::uint64_t use_ = 0;
+    ticket(std::uint32_t index, Use use) noexcept : index_(index), use_(use) {}
+    std::uint32_t index_ = 0;
+    Use use_ = 0;  // odd, where it names one
   };
 
   static constexpr std::size_t usual_block = 1024;
 
-  /// A pool that grows by `block` nodes at a time; zero counts as one. It allocates nothing yet.
-  explicit node_pool(std::size_t block = usual_block) noexcept : block_(block == 0 ? 1 : block) {}
+  /// A pool that grows by `block` nodes at a time, rounded up to a power of two. It allocates nothing yet.
+  explicit node_pool(std::size_t block = usual_block) noexcept
+      : block_bits_(std::min(most_block_bits, static_cast<int>(std::bit_width(std::max<std::size_t>(block, 1) - 1)))) {}
   node_pool(const node_pool&) = delete;
   node_pool& operator=(const node_pool&) = delete;
   /// All nodes end with the pool, those that are out as well: none may be pending.
@@ -91,6 +105,10 @@ class node_pool {
     FOLIOT_ASSERT(!node.pending(), "a node must be stopped before it is put back");
     ++back.use;
     --in_use_;
+    if (back.use == 0) [[unlikely]] {
+      ++retired_;  // its uses are all counted: once more, and an old ticket would name a stranger
+      return true;
+    }
     back.next = free_;
     free_ = &back;
     return true;
@@ -100,43 +118,59 @@ class node_pool {
   [[nodiscard]] ticket ticket_of(Node& node) const noexcept {
     cell& out = static_cast<cell&>(node);
     FOLIOT_ASSERT(is_out(out.use), "only a node that is out has a ticket");
-    return {&out, out.use};
+    return {out.index, out.use};
   }
 
   /// The node, as long as it has not been put back since its ticket was made; null afterwards.
-  [[nodiscard]] Node* find(const ticket& name) const noexcept {
-    return name.node_ != nullptr && name.node_->use == name.use_ ? name.node_ : nullptr;
+  [[nodiscard]] Node* find(ticket name) const noexcept {
+    if (!is_out(name.use_) || name.index_ >= capacity()) return nullptr;
+    cell& named = blocks_[name.index_ >> block_bits_][name.index_ & (block() - 1)];
+    return named.use == name.use_ ? &named : nullptr;
+  }
+
+  /// Makes room for `count` nodes. Throws as get does.
+  void reserve(std::size_t count) {
+    while (capacity() < count) grow();
   }
 
   /// How many nodes are out, and how many there are.
   [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
-  [[nodiscard]] std::size_t capacity() const noexcept { return blocks_.size() * block_; }
+  [[nodiscard]] std::size_t capacity() const noexcept { return blocks_.size() << block_bits_; }
 
   [[nodiscard]] check_result check() const {
     std::size_t free = 0;
     for (const cell* each = free_; each != nullptr; each = each->next) {
-      if (++free > capacity() - in_use_) return std::unexpected("node_pool: the free list has too many nodes");
+      if (++free > capacity() - in_use_ - retired_)
+        return std::unexpected("node_pool: the free list has too many nodes");
       if (is_out(each->use)) return std::unexpected("node_pool: a node on the free list is out");
       if (each->pending()) return std::unexpected("node_pool: a node on the free list is pending");
     }
-    if (free != capacity() - in_use_) return std::unexpected("node_pool: the free list has too few nodes");
+    if (free != capacity() - in_use_ - retired_) return std::unexpected("node_pool: the free list has too few nodes");
     return {};
   }
 
  private:
-  static constexpr bool is_out(std::uint64_t use) noexcept { return use % 2 == 1; }
+  static constexpr int most_block_bits = 20;
+  static constexpr std::uint64_t most_nodes = std::uint64_t{1} << 32;
+
+  static constexpr bool is_out(Use use) noexcept { return use % 2 == 1; }
+  [[nodiscard]] std::size_t block() const noexcept { return std::size_t{1} << block_bits_; }
 
   void grow() {
-    blocks_.push_back(std::make_unique<cell[]>(block_));
-    const std::unique_ptr<cell[]>& block = blocks_.back();
-    for (std::size_t i = block_; i > 0; --i) {
-      block[i - 1].next = free_;
-      free_ = &block[i - 1];
+    const std::size_t first = capacity();
+    if (first + block() > most_nodes) throw std::bad_alloc();
+    blocks_.push_back(std::make_unique<cell[]>(block()));
+    const std::unique_ptr<cell[]>& added = blocks_.back();
+    for (std::size_t i = block(); i > 0; --i) {
+      added[i - 1].index = static_cast<std::uint32_t>(first + i - 1);
+      added[i - 1].next = free_;
+      free_ = &added[i - 1];
     }
   }
 
-  std::size_t block_;
+  int block_bits_;
   std::size_t in_use_ = 0;
+  std::size_t retired_ = 0;
   cell* free_ = nullptr;
   std::vector<std::unique_ptr<cell[]>> blocks_;
 };
