@@ -2,9 +2,9 @@
 // each repetition, in an order that is shuffled each time, so that what happens to the machine meanwhile
 // happens to all of them.
 //
-// A measurement makes its timers anew, warms up until each timer has been touched about once, or for as
-// long as it will then be measured, and lasts some 0.1 s: less where there is much to measure, more
-// where there is little.
+// A measurement makes its timers anew, warms up until each timer has been touched about once (in W2 three
+// times), or for 0.3 s, and lasts some 0.1 s: less where there is much to measure, more where there is
+// little.
 //
 // Throws failure if a contestant does not do what the workload asks of it: such figures would be wrong.
 // Thread safety: none, one thread, which is pinned to a core meanwhile.

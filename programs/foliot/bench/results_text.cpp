@@ -82,12 +82,12 @@ void calls_table(const results& all, workload what, writer out) {
                  grouped(sizes.front()));
   for (const std::string_view call : {"start", "stop", "reset", "expire"}) {
     const bool drains = what == workload::worst_one_slot && call == "expire";
-    fmt::format_to(out, "{:<{}}{:>10}{:>10}{:>12}{:>14}{}\n", call == "expire" ? "expire, 100" : call, name_width,
+    fmt::format_to(out, "{:<{}}{:>14}{:>14}{:>14}{:>14}{}\n", call == "expire" ? "expire, 100" : call, name_width,
                    "p50", "p99", "p99.9", "worst", drains ? "     per timer" : "");
     for (const participant& each : all.contestants) {
       const record* found = all.find(what, each.name, sizes.front(), call);
       if (found == nullptr) continue;
-      fmt::format_to(out, "  {:<{}}{:>10}{:>10}{:>12}{:>14}", each.name, name_width - 2, figure(found->calls->p50),
+      fmt::format_to(out, "  {:<{}}{:>14}{:>14}{:>14}{:>14}", each.name, name_width - 2, figure(found->calls->p50),
                      figure(found->calls->p99), figure(found->calls->p999), figure(found->calls->max));
       if (found->per_fired) fmt::format_to(out, "{:>14}", figure(*found->per_fired));
       fmt::format_to(out, "\n");
