@@ -1,5 +1,6 @@
 #include "bench.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,14 +43,27 @@ void publish(std::optional<output_file>& file, std::string_view text) {
   file->publish();
 }
 
+/// A line on a terminal that says how far the run has come, and is wiped off in the end.
+class progress_line {
+ public:
+  progress_line() = default;
+  ~progress_line() { write_(clear); }
+  progress_line(const progress_line&) = delete;
+  progress_line& operator=(const progress_line&) = delete;
+
+  void operator()(const std::string& what, std::uint64_t done, std::uint64_t all) {
+    write_(fmt::format("{}{:3d}%  {}", clear, 100 * done / all, what));
+  }
+
+ private:
+  static constexpr std::string_view clear = "\r\033[K";
+  progress::writer write_ = standard_error_if_terminal();
+};
+
 results measure_with_progress(const bench_options& options, const roster& who) {
-  auto write = standard_error_if_terminal();
-  const auto clear = "\r\033[K";
-  const results all = measure(options, who, [&](const std::string& what, std::uint64_t done, std::uint64_t of) {
-    write(fmt::format("{}{:3d}%  {}", clear, 100 * done / of, what));
-  });
-  write(clear);
-  return all;
+  progress_line line;
+  return measure(options, who,
+                 [&line](const std::string& what, std::uint64_t done, std::uint64_t all) { line(what, done, all); });
 }
 
 }  // namespace
