@@ -9,6 +9,7 @@
 #include <foliot/version.hpp>
 #include <unistd.h>
 
+#include "bench/bench_command.hpp"
 #include "command.hpp"
 #include "failure.hpp"
 #include "replay/replay_command.hpp"
@@ -43,6 +44,7 @@ exit_code run(int argc, char** argv) {
   program.require_subcommand(0, 1);  // at most one, so that a log may be called `sample`
   add_replay(program, chosen);
   add_sample(program, chosen);
+  add_bench(program, chosen);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
@@ -51,7 +53,8 @@ exit_code run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw failure(explain(error, program));
   }
-  if (!chosen) throw failure("say what to do, 'foliot replay LOG' or 'foliot sample'; see foliot --help");
+  if (!chosen)
+    throw failure("say what to do, 'foliot replay LOG', 'foliot sample' or 'foliot bench'; see foliot --help");
   chosen();
   return exit_code::success;
 }

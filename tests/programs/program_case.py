@@ -1,6 +1,7 @@
 """Running the program `foliot` in a test: the one that the environment variable FOLIOT names."""
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -46,3 +47,14 @@ class ProgramCase(unittest.TestCase):
         self.assertRegex(err, r"\Afoliot: [^\n]+\n\Z")
         self.assertIn(sentence, err)
         self.assertEqual((result, out), (code, ""))
+
+
+def main():
+    """Runs the classes that the command line names; exit code 77 if all of them are skipped."""
+    name = Path(sys.argv[0]).name
+    result = unittest.main(argv=[name, "-v", *sys.argv[1:]], exit=False).result
+    if result.skipped and result.testsRun == 0 and result.wasSuccessful():
+        # As GoogleTest says it, for those who read logs of both.
+        print("\n".join(f"{name}: Skipped\n{reason}" for _, reason in result.skipped), file=sys.stderr)
+        sys.exit(77)
+    sys.exit(0 if result.wasSuccessful() else 1)

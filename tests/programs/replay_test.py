@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # the two below lie beside this file, in the source tree
 from idle_sessions import SECOND, requests_of, sessions_of
-from program_case import FOLIOT, ProgramCase
+from program_case import FOLIOT, ProgramCase, main
 
 REAL_LOG = Path(os.environ.get("FOLIOT_DATA_DIR", ".")) / "nasa-1995-08-01.log.gz"
 SANITIZED = os.environ.get("FOLIOT_SANITIZED") == "1"
@@ -43,7 +43,7 @@ class CommandLine(ProgramCase):
         self.assertIn("--seed", self.expect_done("sample", "--help"))
 
     def test_wrong_arguments(self):
-        self.expect_error("'foliot replay LOG' or 'foliot sample'")
+        self.expect_error("'foliot replay LOG', 'foliot sample' or 'foliot bench'")
         self.expect_error("foliot has no 'rewind'; see foliot --help", "rewind")
         self.expect_error("LOG is required", "replay")
         self.expect_error("foliot replay has no '--idel'; see foliot replay --help", "replay", "--idel", "5m", "-")
@@ -415,16 +415,6 @@ class Sample(ProgramCase):
                                     (("-o", "/dev/full"), "cannot write '/dev/full': No space left")):
             self.expect_error(sentence, "sample", *arguments)
         self.assertEqual(self.names(), [])
-
-
-def main():
-    program = unittest.main(argv=["replay_test.py", "-v", *sys.argv[1:]], exit=False)
-    result = program.result
-    if result.skipped and result.testsRun == 0 and result.wasSuccessful():
-        # As GoogleTest says it, for those who read logs of both.
-        print("\n".join(f"replay_test.py: Skipped\n{reason}" for _, reason in result.skipped), file=sys.stderr)
-        sys.exit(77)
-    sys.exit(0 if result.wasSuccessful() else 1)
 
 
 if __name__ == "__main__":

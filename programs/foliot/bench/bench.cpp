@@ -1,0 +1,90 @@
+#include "bench.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "../failure.hpp"
+#include "../output_file.hpp"
+#include "../replay/progress.hpp"
+#include "../report.hpp"
+#include "measure.hpp"
+#include "report/report_page.hpp"
+#include "results_json.hpp"
+#include "results_text.hpp"
+#include "roster.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+constexpr std::string_view standard_output = "-";
+
+void check(const bench_options& options) {
+  if (options.json && options.report && *options.json == *options.report) {
+    throw failure("--json and --report go to the same place: name two");
+  }
+  if (options.report && !report_available()) {
+    throw failure("--report: Chart.js was not installed when this program was built (Debian: libjs-chart.js)");
+  }
+}
+
+/// Opened before the long work, so that a name that cannot be written to is told at once.
+void open(std::optional<output_file>& file, const std::optional<std::string>& name) {
+  if (name) file.emplace(*name);
+}
+
+void publish(std::optional<output_file>& file, std::string_view text) {
+  if (!file) return;
+  file->write(text);
+  file->publish();
+}
+
+/// A line on a terminal that says how far the run has come, and is wiped off in the end.
+class progress_line {
+ public:
+  progress_line() = default;
+  ~progress_line() { write_(clear); }
+  progress_line(const progress_line&) = delete;
+  progress_line& operator=(const progress_line&) = delete;
+
+  void operator()(const std::string& what, std::uint64_t done, std::uint64_t all) {
+    write_(fmt::format("{}{:3d}%  {}", clear, 100 * done / all, what));
+  }
+
+ private:
+  static constexpr std::string_view clear = "\r\033[K";
+  progress::writer write_ = standard_error_if_terminal();
+};
+
+results measure_with_progress(const bench_options& options, const roster& who) {
+  progress_line line;
+  return measure(options, who,
+                 [&line](const std::string& what, std::uint64_t done, std::uint64_t all) { line(what, done, all); });
+}
+
+}  // namespace
+
+void run_bench(const bench_options& options) {
+  check(options);
+  const roster who = select(everybody(), options.contestants);
+  std::optional<output_file> json;
+  std::optional<output_file> page;
+  open(json, options.json);
+  open(page, options.report);
+  if (const auto warning = build_warning()) report(*warning);
+  const results all = measure_with_progress(options, who);
+  publish(json, json ? results_json(all) : "");
+  publish(page, page ? report_page(all) : "");
+  const bool taken = (options.json && output_file::is_standard_output(*options.json)) ||
+                     (options.report && output_file::is_standard_output(*options.report));
+  if (taken) return;
+  output_file text{std::string(standard_output)};
+  text.write(results_text(all));
+  text.publish();
+}
+
+}  // namespace foliot::program::bench

@@ -1,0 +1,84 @@
+#include "bench_command.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "../failure.hpp"
+#include "bench.hpp"
+#include "roster.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+struct arguments {
+  std::vector<std::string> only;
+  std::vector<std::string> contestants;
+  std::vector<std::string> timers;
+  int repetitions = bench::bench_options{}.repetitions;
+  std::string json;
+  std::string report;
+  bool quick = false;
+};
+
+std::string contestant_names() {
+  const bench::roster all = bench::everybody();
+  std::string names;
+  for (const bench::contestant& each : all.contestants) {
+    // Two lines of help are shorter than one that wraps.
+    const std::size_t line = names.size() - std::min(names.size(), names.rfind('\n') + 1);
+    if (!names.empty()) names += line > 56 ? ",\n" : ", ";
+    names += each.name;
+  }
+  return names;
+}
+
+bench::bench_options read(const arguments& all, const CLI::App& line) {
+  const auto given = [&line](const char* name) { return line.count(name) > 0; };
+  bench::bench_options options;
+  if (given("--only")) options.only = bench::parse_workloads(all.only);
+  if (given("--n")) options.timers = bench::parse_timers(all.timers);
+  if (all.repetitions < 1 || all.repetitions > bench::most_repetitions) {
+    throw failure(
+        fmt::format("--repetitions: {} is out of range: name 1 to {}", all.repetitions, bench::most_repetitions));
+  }
+  options.repetitions = all.repetitions;
+  options.contestants = all.contestants;
+  if (given("--json")) options.json = all.json;
+  if (given("--report")) options.report = all.report;
+  if (all.quick) bench::make_quick(options, given("--n"), given("--repetitions"));
+  return options;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, command& chosen) {
+  const auto all = std::make_shared<arguments>();
+  CLI::App* line = program.add_subcommand("bench", "Measure the timer queues, beside other libraries' timers");
+  line->add_option("--only", all->only, "Only these workloads: " + bench::workload_names())
+      ->type_name("NAMES")
+      ->delimiter(',');
+  line->add_option("--contestants", all->contestants, "Only these: " + contestant_names())
+      ->type_name("NAMES")
+      ->delimiter(',');
+  line->add_option("--n", all->timers, "With so many pending timers, up to 1e8; default 1e3,1e4,1e5,1e6")
+      ->type_name("NUMBERS")
+      ->delimiter(',');
+  line->add_option("--repetitions", all->repetitions, "How often each figure is measured; the median is shown")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  line->add_flag("--quick", all->quick, "Few timers for a short time, to see that it works:\nthe figures mean little");
+  line->add_option("--json", all->json, "Write the figures to FILE, as JSON; - is standard output")->type_name("FILE");
+  line->add_option("--report", all->report, "Write a page with charts to FILE, as HTML; - is standard output")
+      ->type_name("FILE");
+  line->footer(
+      "Everything is measured in one run, in shuffled order: compare its lines with\n"
+      "each other, and no two runs. It takes some minutes; --only, --contestants and\n"
+      "--n make it shorter. docs/bench.md says what the workloads are.");
+  line->callback([all, line, &chosen] { chosen = [all, line] { bench::run_bench(read(*all, *line)); }; });
+}
+
+}  // namespace foliot::program

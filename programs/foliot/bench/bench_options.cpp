@@ -1,0 +1,53 @@
+#include "bench_options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "../failure.hpp"
+
+namespace foliot::program::bench {
+
+bool bench_options::wants(workload what) const noexcept { return std::ranges::find(only, what) != only.end(); }
+
+std::vector<workload> parse_workloads(const std::vector<std::string>& names) {
+  std::vector<workload> wanted;
+  for (const std::string& each : names) {
+    const auto what = find_workload(each);
+    if (!what) throw failure(fmt::format("--only: there is no workload '{}'; there are {}", each, workload_names()));
+    wanted.push_back(*what);
+  }
+  std::ranges::sort(wanted);
+  const auto [begin, end] = std::ranges::unique(wanted);
+  wanted.erase(begin, end);
+  return wanted;
+}
+
+std::vector<std::size_t> parse_timers(const std::vector<std::string>& numbers) {
+  std::vector<std::size_t> timers;
+  for (const std::string& each : numbers) {
+    double number = 0;
+    const auto [rest, error] = std::from_chars(each.data(), each.data() + each.size(), number);
+    const bool whole = error == std::errc() && rest == each.data() + each.size() && std::floor(number) == number;
+    if (!whole || number < 1 || number > static_cast<double>(most_timers)) {
+      throw failure(fmt::format("--n: '{}' is no number of timers: name whole numbers from 1 to {}, such as 1000,1e6",
+                                each, most_timers));
+    }
+    timers.push_back(static_cast<std::size_t>(number));
+  }
+  std::ranges::sort(timers);
+  const auto [begin, end] = std::ranges::unique(timers);
+  timers.erase(begin, end);
+  return timers;
+}
+
+void make_quick(bench_options& options, bool timers_given, bool repetitions_given) {
+  options.quick = true;
+  if (!timers_given) options.timers = {100, 1'000};
+  if (!repetitions_given) options.repetitions = 2;
+}
+
+}  // namespace foliot::program::bench

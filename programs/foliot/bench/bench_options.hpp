@@ -1,0 +1,38 @@
+// What `foliot bench` is asked to do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workload.hpp"
+
+namespace foliot::program::bench {
+
+inline constexpr std::size_t most_timers = 100'000'000;
+inline constexpr int most_repetitions = 1000;
+
+struct bench_options {
+  std::vector<workload> only{all_workloads.begin(), all_workloads.end()};
+  std::vector<std::string> contestants{};  ///< by name; all if empty
+  std::vector<std::size_t> timers{1'000, 10'000, 100'000, 1'000'000};
+  int repetitions = 5;
+  std::uint64_t seed = 1;
+  bool quick = false;
+  std::optional<std::string> json{};    ///< where the figures for programs go; "-" is standard output
+  std::optional<std::string> report{};  ///< where the page goes, likewise
+
+  [[nodiscard]] bool wants(workload what) const noexcept;
+};
+
+/// The workloads of these names, in the order in which they are measured. Throws failure.
+[[nodiscard]] std::vector<workload> parse_workloads(const std::vector<std::string>& names);
+/// Numbers of timers, 1000 or 1e6, sorted and each once. Throws failure.
+[[nodiscard]] std::vector<std::size_t> parse_timers(const std::vector<std::string>& numbers);
+
+/// What --quick means: few timers, two short repetitions, where the user has not said otherwise.
+void make_quick(bench_options& options, bool timers_given, bool repetitions_given);
+
+}  // namespace foliot::program::bench

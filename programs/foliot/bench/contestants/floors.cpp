@@ -1,0 +1,81 @@
+// What no queue can be quicker than: the harness, and the timer object itself.
+//
+//   floor-store  one store into the timer, for each start, stop and reset.
+//   floor-load   reads the timer first and branches on what it says: the least that a stop which tells
+//                whether there was anything to stop can do.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "../bout_of.hpp"
+#include "contestants.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+struct alignas(64) floor_timer {
+  std::int64_t deadline = 0;
+  std::uint64_t payload = 0;
+  std::uint64_t pending = 0;
+};
+
+class floor_timers {
+ public:
+  using timer = floor_timer;
+  static constexpr time_kind time = time_kind::no_time;
+
+  explicit floor_timers(std::size_t count) : timers_(std::make_unique<timer[]>(count)) {}
+
+  timer& operator[](std::size_t index) noexcept { return timers_[index]; }
+
+  void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
+  template <class Sink>
+  void refresh(std::int64_t /*now*/, Sink&& /*sink*/) {}
+  template <class Sink>
+  expiry expire(std::int64_t /*now*/, budget /*limit*/, Sink&& /*sink*/) {
+    return {};
+  }
+
+ private:
+  std::unique_ptr<timer[]> timers_;
+};
+
+class store_timers : public floor_timers {
+ public:
+  using floor_timers::floor_timers;
+  void start(timer& each, std::int64_t now, std::int64_t delay) { each.deadline = now + delay; }
+  bool stop(timer& each) {
+    each.deadline = 0;
+    return true;
+  }
+  void reset(timer& each, std::int64_t now, std::int64_t delay) { each.deadline = now + delay; }
+};
+
+class load_timers : public floor_timers {
+ public:
+  using floor_timers::floor_timers;
+  void start(timer& each, std::int64_t now, std::int64_t delay) {
+    if (each.pending != 0) return;
+    each.pending = 1;
+    each.deadline = now + delay;
+  }
+  bool stop(timer& each) {
+    if (each.pending == 0) return false;
+    each.pending = 0;
+    return true;
+  }
+  void reset(timer& each, std::int64_t now, std::int64_t delay) {
+    if (each.pending == 0) each.pending = 1;
+    each.deadline = now + delay;
+  }
+};
+
+}  // namespace
+
+void add_floors(std::vector<contestant>& to) {
+  to.push_back(make_contestant<store_timers>("floor-store", {}, "one store a call; nothing fires"));
+  to.push_back(make_contestant<load_timers>("floor-load", {}, "reads the timer, then stores; nothing fires"));
+}
+
+}  // namespace foliot::program::bench

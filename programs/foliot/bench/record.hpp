@@ -1,0 +1,65 @@
+// The figures: one record for each workload, contestant and number of timers, and for single calls one
+// for each kind of call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "machine.hpp"
+#include "statistics.hpp"
+#include "workload.hpp"
+
+namespace foliot::program::bench {
+
+/// Nanoseconds for each operation. Over the repetitions: their median, smallest and largest.
+struct record {
+  workload what = workload::w1;
+  std::string call{};  ///< where single calls are timed: start, stop, reset or expire
+  std::string contestant{};
+  std::size_t timers = 0;
+  spread cost{};                       ///< of single calls: of their medians
+  std::optional<percentiles> calls{};  ///< of single calls: the median repetition's
+  std::optional<double> worst{};       ///< of single calls: the longest in any repetition
+  std::optional<double> per_fired{};   ///< of expire: all calls together, for each timer that fired
+  std::optional<double> bytes_per_timer{};
+};
+
+/// What is said about a contestant beside its figures.
+struct participant {
+  std::string name{};
+  std::string version{};
+  std::string time{};  ///< virtual, real or none
+  std::string remark{};
+};
+
+struct results {
+  machine_facts machine{};
+  std::vector<participant> contestants{};
+  std::vector<std::string> left_out{};
+  std::string reference{};  ///< whom the ratios are to; may be empty
+  int repetitions = 0;
+  std::vector<record> records{};
+
+  /// The record, or null. `call` is empty but for single calls.
+  [[nodiscard]] const record* find(workload what, std::string_view contestant, std::size_t timers,
+                                   std::string_view call = {}) const noexcept {
+    for (const record& each : records) {
+      if (each.what == what && each.contestant == contestant && each.timers == timers && each.call == call)
+        return &each;
+    }
+    return nullptr;
+  }
+
+  /// The cost as a multiple of the reference's, if that was measured too.
+  [[nodiscard]] std::optional<double> ratio(const record& of) const noexcept {
+    const record* base = find(of.what, reference, of.timers, of.call);
+    if (base == nullptr || base->cost.median <= 0) return std::nullopt;
+    return of.cost.median / base->cost.median;
+  }
+};
+
+}  // namespace foliot::program::bench

@@ -1,0 +1,254 @@
+// Draws the page from the figures that lie in it. Nothing is loaded, and nothing leaves the page.
+"use strict";
+
+const figures = JSON.parse(document.getElementById("figures").textContent);
+const charts = [];
+const hidden = new Set();
+
+// ---------------------------------------------------------------- contestants and their colours
+
+const names = figures.contestants.map((each) => each.name);
+
+// Hues by the golden angle, so that neighbours differ. The queue that the others are compared with is in
+// the colour of the text, and the floors are dashed.
+function colour(name) {
+  if (name === figures.reference) return style("--ink");
+  const hue = (205 + 137.508 * names.indexOf(name)) % 360;
+  return `hsl(${hue}, 65%, ${dark() ? 62 : 42}%)`;
+}
+
+function isFloor(name) { return figures.contestants.find((each) => each.name === name).time === "none"; }
+function dark() { return matchMedia("(prefers-color-scheme: dark)").matches; }
+function style(variable) { return getComputedStyle(document.documentElement).getPropertyValue(variable).trim(); }
+
+// ---------------------------------------------------------------- text
+
+const SUFFIXES = [[1e6, "M"], [1e3, "k"]];
+
+function count(number) {
+  for (const [unit, suffix] of SUFFIXES) if (number >= unit) return `${number / unit}${suffix}`;
+  return String(number);
+}
+
+function nanoseconds(number) {
+  if (number >= 1e6) return `${Number((number / 1e6).toPrecision(3))} ms`;
+  if (number >= 1e3) return `${Number((number / 1e3).toPrecision(3))} µs`;
+  return `${Number(number.toPrecision(3))} ns`;
+}
+
+function element(tag, text, parent, className) {
+  const made = document.createElement(tag);
+  if (text) made.textContent = text;
+  if (className) made.className = className;
+  if (parent) parent.append(made);
+  return made;
+}
+
+// ---------------------------------------------------------------- charts
+
+function line(name, points) {
+  return {
+    label: name, data: points, hidden: hidden.has(name), spanGaps: true, fill: false, tension: 0,
+    borderWidth: name === figures.reference ? 3.5 : 1.75, borderDash: isFloor(name) ? [5, 4] : [],
+    pointRadius: name === figures.reference ? 4 : 2.5, pointHitRadius: 10,
+  };
+}
+
+// Powers of ten get a word; where few of them are in sight, so do 2 and 5. What lies between is a line.
+function words(print) {
+  return function (value) {
+    const leading = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
+    return leading === 1 || (this.max / this.min < 50 && (leading === 2 || leading === 5)) ? print(value) : "";
+  };
+}
+
+function logarithmic(title, print) {
+  return { type: "logarithmic", title: { display: true, text: title }, ticks: { callback: words(print), maxRotation: 0 } };
+}
+
+function paint(chart) {
+  for (const axis of Object.values(chart.options.scales)) {
+    axis.grid = { color: style("--line") };
+    axis.ticks.color = style("--quiet");
+    axis.title.color = style("--quiet");
+  }
+  for (const each of chart.data.datasets) {
+    each.borderColor = each.backgroundColor = colour(each.label);
+    each.hidden = hidden.has(each.label);
+  }
+  chart.update("none");
+}
+
+function panel(parent, title, remark) {
+  const made = element("div", "", parent, "panel");
+  element("h3", title, made);
+  if (remark) element("p", remark, made, "quiet");
+  return made;
+}
+
+function draw(into, config) {
+  const canvas = element("canvas", "", element("div", "", into, "canvas"));
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", into.querySelector("h3").textContent + "; the figures are in the table below");
+  config.options = Object.assign({
+    animation: false, responsive: true, maintainAspectRatio: false,
+    interaction: { mode: "nearest", intersect: false },
+  }, config.options);
+  config.options.plugins = {
+    legend: { display: false },
+    tooltip: { callbacks: { label: (item) => `${item.dataset.label}: ${config.print(item.parsed.y)}` } },
+  };
+  const { print, ...rest } = config;
+  const chart = new Chart(canvas, rest);
+  charts.push(chart);
+  paint(chart);
+}
+
+// ---------------------------------------------------------------- tables
+
+function table(into, heads, rows) {
+  const details = element("details", "", into);
+  element("summary", "The figures", details);
+  const made = element("table", "", element("div", "", details, "scroll"));
+  const head = element("tr", "", element("thead", "", made));
+  for (const each of heads) element("th", each, head);
+  const body = element("tbody", "", made);
+  for (const row of rows) {
+    const tr = element("tr", "", body);
+    for (const each of row) element("td", each, tr);
+  }
+}
+
+// ---------------------------------------------------------------- the parts of the page
+
+function recordsOf(workload, call) {
+  return figures.records.filter((each) => each.workload === workload && each.call === call);
+}
+
+function costCharts(parent) {
+  for (const workload of figures.workloads) {
+    const records = recordsOf(workload.name, undefined);
+    if (records.length === 0) continue;
+    const sizes = [...new Set(records.map((each) => each.n))].sort((a, b) => a - b);
+    const into = panel(parent, `${workload.name}: ${workload.title}`, `ns for each ${workload.operation}`);
+    const of = (name) => records.filter((each) => each.contestant === name).sort((a, b) => a.n - b.n);
+    const taking = names.filter((name) => of(name).length > 0);
+    draw(into, {
+      type: "line",
+      data: { datasets: taking.map((name) => line(name, of(name).map((each) => ({ x: each.n, y: each.median })))) },
+      options: { scales: {
+        x: { ...logarithmic("pending timers", count), min: sizes[0], max: sizes[sizes.length - 1] },
+        y: logarithmic("ns", nanoseconds),
+      } },
+      print: nanoseconds,
+    });
+    const cell = (each) => each ? `${each.median} (${each.min} to ${each.max})` + (each.ratio ? ` ${each.ratio}x` : "") : "";
+    table(into, ["ns, median (range), ratio", ...sizes.map((size) => size.toLocaleString("en"))],
+      taking.map((name) => [name, ...sizes.map((size) => cell(of(name).find((each) => each.n === size)))]));
+  }
+}
+
+const SHARES = [["p50", "p50"], ["p99", "p99"], ["p99.9", "p999"], ["worst", "max"]];
+
+function latencyCharts(parent) {
+  for (const workload of figures.workloads) {
+    for (const call of ["start", "stop", "reset", "expire"]) {
+      const records = recordsOf(workload.name, call);
+      if (records.length === 0) continue;
+      const asked = call === "expire" ? "expire, with a budget of 100" : call;
+      const into = panel(parent, `${workload.name}: ${asked}`, `${records[0].n.toLocaleString("en")} timers pending`);
+      draw(into, {
+        type: "line",
+        data: {
+          labels: SHARES.map(([label]) => label),
+          // A logarithm has no zero.
+          datasets: records.map((each) => line(each.contestant, SHARES.map(([, key]) => Math.max(each[key], 1)))),
+        },
+        options: { scales: {
+          x: { type: "category", title: { display: true, text: "share of the calls" }, ticks: {} },
+          y: logarithmic("ns", nanoseconds),
+        } },
+        print: nanoseconds,
+      });
+      const drained = records.some((each) => each.per_fired !== undefined);
+      table(into, ["ns a call", ...SHARES.map(([label]) => label), ...(drained ? ["for each fired timer"] : [])],
+        records.map((each) => [each.contestant, ...SHARES.map(([, key]) => String(each[key])),
+          ...(drained ? [String(each.per_fired)] : [])]));
+    }
+  }
+}
+
+function memoryChart(parent) {
+  const largest = Math.max(...figures.records.map((each) => each.n));
+  const weighed = names.map((name) => figures.records.find(
+    (each) => each.contestant === name && each.n === largest && each.bytes_per_timer !== undefined)).filter(Boolean);
+  if (weighed.length === 0) return;
+  const into = panel(parent, "Memory", `resident bytes for each of ${largest.toLocaleString("en")} timers`);
+  draw(into, {
+    type: "bar",
+    // A dataset each, one above the other, so that each has its own colour and can be hidden.
+    data: { labels: weighed.map((each) => each.contestant), datasets: weighed.map((each) => ({
+      label: each.contestant, data: weighed.map((other) => (other === each ? each.bytes_per_timer : null)) })) },
+    options: { scales: {
+      x: { stacked: true, title: { display: false }, ticks: { autoSkip: false, maxRotation: 90 } },
+      y: { stacked: true, beginAtZero: true, title: { display: true, text: "bytes" }, ticks: {} },
+    } },
+    print: (bytes) => `${bytes} bytes`,
+  });
+  table(into, ["bytes a timer", largest.toLocaleString("en")],
+    weighed.map((each) => [each.contestant, String(each.bytes_per_timer)]));
+}
+
+function chooser(parent) {
+  const box = element("fieldset", "", parent);
+  element("legend", "Show", box, "quiet");
+  for (const name of names) {
+    const label = element("label", "", box);
+    const check = element("input", "", label);
+    check.type = "checkbox";
+    check.checked = true;
+    const swatch = element("span", "", label, "swatch");
+    swatch.dataset.contestant = name;
+    label.append(name);
+    check.addEventListener("change", () => {
+      if (check.checked) hidden.delete(name); else hidden.add(name);
+      charts.forEach(paint);
+    });
+  }
+}
+
+function paintSwatches() {
+  for (const each of document.querySelectorAll(".swatch")) {
+    each.style.borderColor = colour(each.dataset.contestant);
+    each.style.borderTopStyle = isFloor(each.dataset.contestant) ? "dashed" : "solid";
+  }
+}
+
+function list(parent, pairs) {
+  const made = element("dl", "", parent);
+  for (const [term, text] of pairs) {
+    element("dt", term, made);
+    element("dd", text, made);
+  }
+}
+
+function section(title, remark) {
+  const into = document.getElementById("content");
+  element("h2", title, into);
+  if (remark) element("p", remark, into, "quiet");
+  return element("div", "", into, "charts");
+}
+
+const content = document.getElementById("content");
+chooser(content);
+costCharts(section("Cost against the number of timers", "Medians; both axes logarithmic, lower is better."));
+latencyCharts(section("Single calls", "Each figure holds a reading of the clock, some 22 ns. Lower is better."));
+memoryChart(section("Memory"));
+element("h2", "The machine", content);
+list(content, Object.entries(figures.machine));
+element("h2", "The contestants", content);
+const left = figures.left_out.map((name) => [name, "left out: not installed when the program was built"]);
+list(content, figures.contestants.map((each) => [each.name, [each.version, `${each.time} time`, each.remark]
+  .filter(Boolean).join("; ")]).concat(left));
+paintSwatches();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { charts.forEach(paint); paintSwatches(); });

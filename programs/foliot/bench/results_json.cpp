@@ -1,0 +1,66 @@
+#include "results_json.hpp"
+
+#include <cmath>
+
+#include <foliot/version.hpp>
+#include <nlohmann/json.hpp>
+
+namespace foliot::program::bench {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// To a hundredth: what is beyond is noise.
+double rounded(double figure) { return std::round(figure * 100) / 100; }
+
+json record_json(const results& all, const record& each) {
+  json made = {{"workload", name(each.what)}};
+  if (!each.call.empty()) made["call"] = each.call;
+  made["contestant"] = each.contestant;
+  made["n"] = each.timers;
+  made["threads"] = 1;
+  made["unit"] = "ns";
+  made["median"] = rounded(each.cost.median);
+  if (each.calls) {
+    made["min"] = rounded(each.cost.min);
+    made["p50"] = rounded(each.calls->p50);
+    made["p99"] = rounded(each.calls->p99);
+    made["p999"] = rounded(each.calls->p999);
+    made["max"] = rounded(each.calls->max);
+    made["worst"] = rounded(each.worst.value_or(each.calls->max));
+    if (each.per_fired) made["per_fired"] = rounded(*each.per_fired);
+  } else {
+    made["min"] = rounded(each.cost.min);
+    made["max"] = rounded(each.cost.max);
+  }
+  if (const auto ratio = all.ratio(each)) made["ratio"] = rounded(*ratio);
+  if (each.bytes_per_timer) made["bytes_per_timer"] = rounded(*each.bytes_per_timer);
+  return made;
+}
+
+json about(const workload what) {
+  return {{"name", name(what)}, {"title", title(what)}, {"operation", operation_of(what)}};
+}
+
+}  // namespace
+
+std::string results_json(const results& all) {
+  json machine = json::object();
+  for (const auto& [name, value] : all.machine) machine[name] = value;
+  json contestants = json::array();
+  for (const participant& each : all.contestants) {
+    contestants.push_back(
+        {{"name", each.name}, {"version", each.version}, {"time", each.time}, {"remark", each.remark}});
+  }
+  json workloads = json::array();
+  for (const workload what : all_workloads) workloads.push_back(about(what));
+  json records = json::array();
+  for (const record& each : all.records) records.push_back(record_json(all, each));
+  const json made = {{"version", FOLIOT_VERSION},      {"machine", machine},         {"reference", all.reference},
+                     {"repetitions", all.repetitions}, {"contestants", contestants}, {"left_out", all.left_out},
+                     {"workloads", workloads},         {"records", records}};
+  return made.dump(1, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace foliot::program::bench

@@ -1,0 +1,154 @@
+#include "results_text.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "../replay/grouped.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+using writer = std::back_insert_iterator<std::string>;
+
+/// Three figures that count: 3.21, 32.1, 321, 3,210.
+std::string figure(double number) {
+  if (number < 10) return fmt::format("{:.2f}", number);
+  if (number < 100) return fmt::format("{:.1f}", number);
+  return grouped(static_cast<std::uint64_t>(number + 0.5));
+}
+
+std::string spread_text(const spread& cost) {
+  const double half = cost.median > 0 ? 50 * (cost.max - cost.min) / cost.median : 0;
+  return fmt::format("±{:.0f}%", half);
+}
+
+std::string ratio_text(std::optional<double> ratio) { return ratio ? fmt::format("{:.2f}x", *ratio) : ""; }
+
+/// Padded on the left to this many characters; fmt counts ± as one too, but not every locale does.
+std::string right(std::string_view text, std::size_t width) {
+  const auto characters =
+      static_cast<std::size_t>(std::ranges::count_if(text, [](char byte) { return (byte & 0xc0) != 0x80; }));
+  return std::string(width > characters ? width - characters : 0, ' ') + std::string(text);
+}
+
+constexpr std::size_t name_width = 16;
+constexpr std::size_t cost_width = 9;
+constexpr std::size_t spread_width = 6;
+constexpr std::size_t ratio_width = 8;
+constexpr std::size_t cell_width = cost_width + spread_width + ratio_width;
+
+std::vector<std::size_t> sizes_in(const results& all, workload what) {
+  std::vector<std::size_t> sizes;
+  for (const record& each : all.records) {
+    if (each.what == what && std::ranges::find(sizes, each.timers) == sizes.end()) sizes.push_back(each.timers);
+  }
+  return sizes;
+}
+
+void throughput_table(const results& all, workload what, writer out) {
+  const std::vector<std::size_t> sizes = sizes_in(all, what);
+  if (sizes.empty()) return;
+  fmt::format_to(out, "\n{}: {}; ns for each {}\n{:<{}}", name(what), title(what), operation_of(what), "timers",
+                 name_width);
+  // The size stands over the cost, the rest of its cell is the spread and the ratio.
+  for (const std::size_t size : sizes) {
+    fmt::format_to(out, "{:>{}}{:<{}}", grouped(size), cost_width, "", cell_width - cost_width);
+  }
+  fmt::format_to(out, "\n");
+  for (const participant& each : all.contestants) {
+    std::string line;
+    for (const std::size_t size : sizes) {
+      const record* found = all.find(what, each.name, size);
+      if (found == nullptr) continue;
+      line += right(figure(found->cost.median), cost_width) + right(spread_text(found->cost), spread_width) +
+              right(ratio_text(all.ratio(*found)), ratio_width);
+    }
+    if (!line.empty()) fmt::format_to(out, "{:<{}}{}\n", each.name, name_width, line);
+  }
+}
+
+void calls_table(const results& all, workload what, writer out) {
+  const std::vector<std::size_t> sizes = sizes_in(all, what);
+  if (sizes.empty()) return;
+  fmt::format_to(out, "\n{}: {}; {} timers, ns with a reading of the clock\n", name(what), title(what),
+                 grouped(sizes.front()));
+  for (const std::string_view call : {"start", "stop", "reset", "expire"}) {
+    const bool drains = what == workload::worst_one_slot && call == "expire";
+    fmt::format_to(out, "{:<{}}{:>14}{:>14}{:>14}{:>14}{}\n", call == "expire" ? "expire, 100" : call, name_width,
+                   "p50", "p99", "p99.9", "worst", drains ? "     per timer" : "");
+    for (const participant& each : all.contestants) {
+      const record* found = all.find(what, each.name, sizes.front(), call);
+      if (found == nullptr) continue;
+      fmt::format_to(out, "  {:<{}}{:>14}{:>14}{:>14}{:>14}", each.name, name_width - 2, figure(found->calls->p50),
+                     figure(found->calls->p99), figure(found->calls->p999), figure(found->calls->max));
+      if (found->per_fired) fmt::format_to(out, "{:>14}", figure(*found->per_fired));
+      fmt::format_to(out, "\n");
+    }
+  }
+}
+
+void memory_table(const results& all, writer out) {
+  std::vector<std::size_t> sizes;
+  for (const record& each : all.records) {
+    if (std::ranges::find(sizes, each.timers) == sizes.end()) sizes.push_back(each.timers);
+  }
+  fmt::format_to(out,
+                 "\nmemory: resident bytes for each timer, the timer itself and 8 bytes of the user's included\n{:<{}}",
+                 "timers", name_width);
+  for (const std::size_t size : sizes) fmt::format_to(out, "{:>12}", grouped(size));
+  fmt::format_to(out, "\n");
+  for (const participant& each : all.contestants) {
+    fmt::format_to(out, "{:<{}}", each.name, name_width);
+    for (const std::size_t size : sizes) {
+      const auto found = std::ranges::find_if(all.records, [&](const record& made) {
+        return made.contestant == each.name && made.timers == size && made.bytes_per_timer;
+      });
+      fmt::format_to(out, "{:>12}", found == all.records.end() ? "" : fmt::format("{:.1f}", *found->bytes_per_timer));
+    }
+    fmt::format_to(out, "\n");
+  }
+}
+
+void notes(const results& all, writer out) {
+  fmt::format_to(out, "\n");
+  for (const participant& each : all.contestants) {
+    if (each.version.empty() && each.remark.empty()) continue;
+    const std::string_view between = each.version.empty() || each.remark.empty() ? "" : "; ";
+    fmt::format_to(out, "{}: {}{}{}\n", each.name, each.version, between, each.remark);
+  }
+  if (!all.left_out.empty()) {
+    fmt::format_to(out, "left out, because not installed when this program was built: {}\n",
+                   fmt::join(all.left_out, ", "));
+  }
+}
+
+}  // namespace
+
+std::string results_text(const results& all) {
+  std::string text = "foliot bench\n";
+  const writer out = std::back_inserter(text);
+  for (const auto& [name, value] : all.machine) fmt::format_to(out, "{:<{}}{}\n", name, name_width, value);
+  fmt::format_to(out, "\nmedians of {} repetitions, ± half their range", all.repetitions);
+  if (!all.reference.empty()) fmt::format_to(out, ", and the ratio to {}", all.reference);
+  fmt::format_to(out, "\n");
+  for (const workload what : all_workloads) {
+    if (times_calls(what)) {
+      calls_table(all, what, out);
+    } else {
+      throughput_table(all, what, out);
+    }
+  }
+  if (!all.records.empty()) memory_table(all, out);
+  notes(all, out);
+  return text;
+}
+
+}  // namespace foliot::program::bench

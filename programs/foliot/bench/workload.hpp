@@ -1,0 +1,48 @@
+// What is measured: the workloads by name. What each of them does is in throughput.hpp and
+// latency.hpp; docs/bench.md tells users.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace foliot::program::bench {
+
+enum class workload {
+  w1,              ///< start one, stop a random one
+  w1p,             ///< the same, and the caller prefetches the victim
+  w2,              ///< heartbeats: reset a random one
+  w2p,             ///< the same, and the caller prefetches the victim
+  w3,              ///< fire all
+  w4,              ///< 90 % reset, 9 % start and stop, 1 % fire
+  worst_uniform,   ///< each call by itself, timeouts uniform
+  worst_one_slot,  ///< each call by itself, all due within 262,144 ns
+};
+
+inline constexpr std::array all_workloads = {workload::w1,
+                                             workload::w1p,
+                                             workload::w2,
+                                             workload::w2p,
+                                             workload::w3,
+                                             workload::w4,
+                                             workload::worst_uniform,
+                                             workload::worst_one_slot};
+
+/// As it is written on the command line and in JSON: W1, worst-uniform.
+[[nodiscard]] std::string_view name(workload what) noexcept;
+/// For people: "start one, stop a random one".
+[[nodiscard]] std::string_view title(workload what) noexcept;
+/// What one of them is: "start and stop", "fired timer".
+[[nodiscard]] std::string_view operation_of(workload what) noexcept;
+/// Whether single calls are timed, rather than many together.
+[[nodiscard]] bool times_calls(workload what) noexcept;
+/// Whether timers must fire in it, so that the floors cannot take part.
+[[nodiscard]] bool needs_fires(workload what) noexcept;
+
+/// The workload of this name, in capitals or not.
+[[nodiscard]] std::optional<workload> find_workload(std::string_view name);
+/// All names, for a sentence: "W1, W1P, …".
+[[nodiscard]] std::string workload_names();
+
+}  // namespace foliot::program::bench

@@ -1,0 +1,65 @@
+#include "bench/bench_options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "bench/roster.hpp"
+#include "failure.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+TEST(BenchOptions, WorkloadsAreInTheOrderOfMeasuringAndOnce) {
+  EXPECT_THAT(parse_workloads({"w4", "W2P", "worst-uniform", "W4"}),
+              ElementsAre(workload::w2p, workload::w4, workload::worst_uniform));
+}
+
+TEST(BenchOptions, AWorkloadThatThereIsNotIsAnswered) {
+  EXPECT_THAT([] { (void)parse_workloads({"W9"}); },
+              ThrowsMessage<failure>(HasSubstr("no workload 'W9'; there are W1, W1P, W2, W2P, W3, W4, worst-uniform")));
+  EXPECT_THAT([] { (void)parse_workloads({""}); }, ThrowsMessage<failure>(HasSubstr("no workload ''")));
+}
+
+TEST(BenchOptions, NumbersOfTimersAreSortedAndOnce) {
+  EXPECT_THAT(parse_timers({"1e6", "1000", "1e3", "25"}), ElementsAre(25u, 1000u, 1'000'000u));
+}
+
+TEST(BenchOptions, WhatIsNoNumberOfTimersIsAnswered) {
+  for (const char* each : {"", "0", "-5", "1.5", "many", "1000x", "1e9", "nan", "inf", " 5"}) {
+    EXPECT_THAT([each] { (void)parse_timers({each}); }, ThrowsMessage<failure>(HasSubstr("from 1 to 100000000")))
+        << each;
+  }
+}
+
+TEST(BenchOptions, ContestantsAreInTheOrderAskedFor) {
+  const roster chosen = select(everybody(), {"multimap", "quad-heap", "multimap"});
+  ASSERT_EQ(chosen.contestants.size(), 2u);
+  EXPECT_EQ(chosen.contestants[0].name, "multimap");
+  EXPECT_EQ(reference_of(chosen.contestants), "quad-heap");
+}
+
+TEST(BenchOptions, AContestantThatThereIsNotIsAnswered) {
+  EXPECT_THAT([] { (void)select(everybody(), {"sundial"}); },
+              ThrowsMessage<failure>(HasSubstr("no 'sundial'; there are ")));
+}
+
+TEST(BenchOptions, AContestantThatWasNotInstalledIsNamed) {
+  roster without;
+  without.left_out = {"libuv"};
+  EXPECT_THAT([&] { (void)select(without, {"libuv"}); }, ThrowsMessage<failure>(HasSubstr("libuv was not installed")));
+}
+
+TEST(BenchOptions, PeersAreNeverTheReference) {
+  EXPECT_EQ(reference_of(select(everybody(), {"multimap"}).contestants), "");
+}
+
+}  // namespace
+
+}  // namespace foliot::program::bench

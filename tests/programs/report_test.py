@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""The page that `foliot bench --report` writes, opened in a real browser.
+
+usage: report_test.py [CLASS[.test]...]     with FOLIOT=path of the program in the environment
+
+Skipped, exit code 77, where there is no chromium, or where the program was built without Chart.js.
+"""
+import json
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True  # the one below lies beside this file, in the source tree
+from program_case import FOLIOT, ProgramCase, main
+
+BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+ARGUMENTS = ["--quick", "--only", "W1,W3,worst-uniform,worst-one-slot",
+             "--contestants", "quad-heap,floor-load,multimap", "--n", "10,100"]
+CHARTS = 2 + 8 + 1  # workloads, calls, memory
+
+# Goes before everything else in the page, so that no error escapes it.
+LISTEN = """<script>
+const errors = [];
+addEventListener("error", (event) => errors.push(event.message || "not loaded: " + event.target.src), true);
+addEventListener("unhandledrejection", (event) => errors.push(String(event.reason)));
+console.error = (...words) => errors.push(words.join(" "));
+</script>"""
+
+# Goes after everything else: tells what became of the page, in an element of its own.
+PROBE = """<script>
+function painted(canvas) {
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const colours = new Set();
+  for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3] > 0) colours.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
+  return colours.size;
+}
+addEventListener("load", () => {
+  for (const each of document.querySelectorAll("details")) each.open = true;
+  PROBE_FIRST
+  const told = document.createElement("pre");
+  told.id = "probe";
+  told.textContent = JSON.stringify({
+    errors, colours: [...document.querySelectorAll("canvas")].map(painted),
+    tables: document.querySelectorAll("table").length, boxes: document.querySelectorAll("input").length,
+    right: Math.max(...[...document.querySelectorAll("body *:not(.scroll *)")].map((each) => each.getBoundingClientRect().right)),
+    paper: getComputedStyle(document.body).backgroundColor,
+  });
+  document.body.append(told);
+});
+</script>"""
+
+
+class Report(ProgramCase):
+    @classmethod
+    def setUpClass(cls):
+        if BROWSER is None:
+            raise unittest.SkipTest("there is no chromium to open the page in")
+        trial = subprocess.run([FOLIOT, "bench", "--quick", "--only", "W1", "--contestants", "floor-store", "--report", "-"],
+                               capture_output=True, text=True)
+        if "Chart.js was not installed" in trial.stderr:
+            raise unittest.SkipTest("the program was built without Chart.js")
+
+    def page(self):
+        code, _, err = self.run_foliot("bench", *ARGUMENTS, "--report", "report.html")
+        self.assertEqual(code, 0, err)
+        return (self.here / "report.html").read_text()
+
+    def browse(self, page, *flags, first=""):
+        """What the probe tells of the page."""
+        self.put("probed.html", page.replace("<head>", "<head>" + LISTEN, 1)
+                 .replace("</body>", PROBE.replace("PROBE_FIRST", first) + "</body>", 1).encode())
+        command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                   f"--user-data-dir={self.here / 'profile'}", "--virtual-time-budget=5000", *flags, "--dump-dom",
+                   (self.here / "probed.html").as_uri()]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.S)
+        self.assertIsNotNone(found, done.stderr[-2000:] + done.stdout[-500:])
+        return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+
+    def check_drawn(self, told):
+        self.assertEqual(told["errors"], [])
+        self.assertEqual(len(told["colours"]), CHARTS)
+        for colours in told["colours"]:
+            self.assertGreater(colours, 3)  # the grid, the text, and lines
+        self.assertEqual(told["tables"], CHARTS)
+        self.assertEqual(told["boxes"], 3)
+
+    def test_charts_are_drawn(self):
+        page = self.page()
+        self.check_drawn(self.browse(page, "--window-size=1280,900"))
+
+    def test_fits_a_phone(self):
+        # No window of a headless chromium is that narrow; the page looks at its own width only.
+        told = self.browse(self.page().replace("</head>", "<style>html { width: 360px; }</style></head>", 1))
+        self.check_drawn(told)
+        self.assertLessEqual(told["right"], 360)
+
+    def test_dark(self):
+        page = self.page()
+        light = self.browse(page)
+        dark = self.browse(page, "--blink-settings=preferredColorScheme=0")
+        self.check_drawn(dark)
+        self.assertNotEqual(light["paper"], dark["paper"])
+        self.assertLess(sum(map(int, re.findall(r"\d+", dark["paper"]))), 3 * 64)
+
+    def test_hiding_everybody_leaves_fewer_colours(self):
+        page = self.page()
+        shown = self.browse(page)
+        hidden = self.browse(page, first='document.querySelectorAll("input").forEach((each) => each.click());')
+        self.assertEqual(hidden["errors"], [])
+        for before, after in zip(shown["colours"], hidden["colours"]):
+            self.assertLess(after, before)
+
+    def test_a_broken_page_is_found(self):
+        told = self.browse(self.page().replace("costCharts(section", "noCharts(section"))
+        self.assertNotEqual(told["errors"], [])
+
+    def test_needs_nothing_beside_it(self):
+        page = self.page()
+        self.assertNotRegex(page, r"<script[^>]+src|<link|@import|url\(")
+        self.assertIn("Released under the MIT License", page)
+        self.assertIn("Permission is hereby granted", page)
+
+
+if __name__ == "__main__":
+    main()
