@@ -18,7 +18,7 @@ from program_case import FOLIOT, ProgramCase, main
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 ARGUMENTS = ["--quick", "--only", "W1,W3,worst-uniform,worst-one-slot",
-             "--contestants", "quad-heap,floor-load,multimap", "--n", "10,100"]
+             "--contestants", "quad-heap,floor-load,multimap", "--n", "10,1000"]
 CHARTS = 2 + 8 + 1  # workloads, calls, memory
 
 # Goes before everything else in the page, so that no error escapes it.
@@ -37,6 +37,19 @@ function painted(canvas) {
   for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3] > 0) colours.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
   return colours.size;
 }
+function hasColour(canvas, wanted) {
+  if (!canvas) return false;
+  const one = document.createElement("canvas").getContext("2d");
+  one.fillStyle = wanted;
+  one.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = one.getImageData(0, 0, 1, 1).data;
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  for (let i = 0; i < pixels.length; i += 4) {
+    const away = Math.abs(pixels[i] - red) + Math.abs(pixels[i + 1] - green) + Math.abs(pixels[i + 2] - blue);
+    if (pixels[i + 3] === 255 && away < 8) return true;
+  }
+  return false;
+}
 addEventListener("load", () => {
   for (const each of document.querySelectorAll("details")) each.open = true;
   PROBE_FIRST
@@ -44,6 +57,7 @@ addEventListener("load", () => {
   told.id = "probe";
   told.textContent = JSON.stringify({
     errors, colours: [...document.querySelectorAll("canvas")].map(painted),
+    bars: names.filter((name) => hasColour([...document.querySelectorAll("canvas")].pop(), colour(name))).length,
     tables: document.querySelectorAll("table").length, boxes: document.querySelectorAll("input").length,
     right: Math.max(...[...document.querySelectorAll("body *:not(.scroll *)")].map((each) => each.getBoundingClientRect().right)),
     paper: getComputedStyle(document.body).backgroundColor,
@@ -85,6 +99,7 @@ class Report(ProgramCase):
         self.assertEqual(len(told["colours"]), CHARTS)
         for colours in told["colours"]:
             self.assertGreater(colours, 3)  # the grid, the text, and lines
+        self.assertEqual(told["bars"], 3)  # each in its own colour
         self.assertEqual(told["tables"], CHARTS)
         self.assertEqual(told["boxes"], 3)
 

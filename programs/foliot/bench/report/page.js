@@ -73,7 +73,6 @@ function paint(chart) {
     axis.title.color = style("--quiet");
   }
   for (const each of chart.data.datasets) {
-    each.borderColor = each.backgroundColor = colour(each.label);
     each.hidden = hidden.has(each.label);
   }
   chart.update("none");
@@ -98,6 +97,10 @@ function draw(into, config) {
     legend: { display: false },
     tooltip: { callbacks: { label: (item) => `${item.dataset.label}: ${config.print(item.parsed.y)}` } },
   };
+  for (const each of config.data.datasets) {
+    // Functions, for Chart.js keeps what it has once resolved for bars.
+    each.borderColor = each.backgroundColor = (context) => colour(context.dataset.label);
+  }
   const { print, ...rest } = config;
   const chart = new Chart(canvas, rest);
   charts.push(chart);
