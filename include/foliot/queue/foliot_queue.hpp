@@ -18,8 +18,8 @@
 // in O(1). A reset to a later deadline only writes the node: its entry stays, and follows when its slot
 // opens. next_deadline is kept, and found again by a few bit scans: exact where up to eight timers share
 // the slot that decides, else when that slot begins. Memory: 24 bytes of node, 8.5 to 17 of entry, 40 KiB.
-// Turns are bounded: expire moves some hundreds of timers, or four for each that it may fire, and says
-// `more` (with all that a window takes: some two thousand at the most).
+// Turns are bounded: expire moves 512 timers, or four for each that it may fire, at most twice that, and
+// then says `more`.
 //
 // Pick it always, unless there are a handful of timers and no 40 KiB.
 // Thread safety: none, one owner.
@@ -149,7 +149,9 @@ class basic_foliot_queue {
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
-    std::size_t moves_left = limit > unlimited / 8 ? unlimited : std::max(Tuning::moves_a_turn, 4 * limit);
+    const bool bounded = limit < unlimited / 8;
+    const std::size_t moves = bounded ? std::max(Tuning::moves_a_turn, 4 * limit) : unlimited;
+    std::size_t moves_left = moves;
     for (;;) {
       const instant first = window_.first_deadline();
       if (first < wheel_.next_slot()) {
@@ -164,7 +166,7 @@ class basic_foliot_queue {
       } else if (moves_left == 0) {
         return {turn.fired, true};
       } else {
-        moves_left -= std::min(moves_left, open_next_slot());
+        moves_left -= std::min(moves_left, open_next_slot(std::min(moves, Tuning::window_size)));
       }
     }
     wheel_.forget_bound_before(now);
@@ -229,7 +231,7 @@ class basic_foliot_queue {
 
   void move(node_type& node, instant deadline);
   void stand_at(instant now) noexcept;
-  [[nodiscard]] std::size_t open_next_slot();
+  [[nodiscard]] std::size_t open_next_slot(std::size_t most);
   template <class Do>
   static void for_each_prefetched(std::span<node_type* const> nodes, Do&& act);
 
@@ -266,11 +268,11 @@ void basic_foliot_queue<Tuning>::stand_at(instant now) noexcept {
 }
 
 /// Opens the next slot: with all others of the widest stretch from there that fits a window; or it alone,
-/// and then what is in it, or a part of that, goes to finer slots. Returns how many timers have been
-/// moved, and one. Throws std::bad_alloc, with nothing lost.
+/// and then what is in it, or a part of that, goes to finer slots. Moves what `most` entries can hold, or a
+/// chunk; returns how many timers that were, and one. Throws std::bad_alloc, with nothing lost.
 template <class Tuning>
-[[gnu::noinline]] std::size_t basic_foliot_queue<Tuning>::open_next_slot() {
-  constexpr std::size_t most_chunks = std::max<std::size_t>(1, Tuning::window_size / Tuning::chunk_entries);
+[[gnu::noinline]] std::size_t basic_foliot_queue<Tuning>::open_next_slot(std::size_t most) {
+  const std::size_t most_chunks = std::max<std::size_t>(1, most / Tuning::chunk_entries);
   const auto next = wheel_.go_to_next_slot();
   if (next.chunks == 0) return 1;
   window_end_ = std::max(window_end_, wheel_.base());
