@@ -222,6 +222,35 @@ TEST_F(FoliotQueue, StopsAndResetsManyAtOnce) {
   EXPECT_TRUE(std::ranges::is_sorted(fired));  // they were reset in this order
 }
 
+// The last stop drops the slots, all of them: one that stayed, unknown to the queue, would hide what is
+// started there.
+TEST_F(FoliotQueue, WhatIsStartedAfterAllHasBeenStoppedFires) {
+  constexpr std::size_t crowd = 40;  // two chunks in one slot
+  make(crowd + 1);
+  numbered& lone = timers[crowd];
+  instant now = morning;
+  for (int shift = 12; shift <= 51; shift += 3) {
+    for (std::int64_t slots = 9; slots <= 61; slots += 4) {
+      expire(now);
+      fired.clear();
+      for (std::size_t i = 0; i < crowd; ++i) {
+        queue.start(timers[i], now + duration::nanoseconds(std::int64_t{61} << (shift - 3)));
+      }
+      const instant deadline = now + duration::nanoseconds(slots << shift);
+      queue.start(lone, deadline);
+      for (std::size_t i = 0; i <= crowd; ++i) queue.stop(timers[i]);
+      expect_sound();
+      queue.start(lone, deadline);
+      EXPECT_LE(queue.next_deadline(), deadline);
+      expire(deadline);
+      EXPECT_EQ(fired.size(), 1u) << slots << " slots of 2^" << shift << " ns ahead";
+      queue.stop(lone);
+      now += 1s;
+      now = std::max(now, deadline);
+    }
+  }
+}
+
 TEST_F(FoliotQueue, SlackIsHowLateATimerMayBeAndNeverEarly) {
   make(100);
   random_stream random(8);

@@ -132,7 +132,7 @@ TYPED_TEST(RingLevels, FindsTheFirstOfTheOccupiedSlots) {
     std::size_t counted = 0;
     rings.for_each_occupied([&](std::size_t) { ++counted; });
     EXPECT_EQ(counted, occupied.size());
-    for (const slot_at& each : occupied) rings.clear(each.slot);
+    rings.for_each_occupied([&](std::size_t slot) { rings.clear(slot); });  // a visitor may do this
     EXPECT_TRUE(rings.first(base).start.is_never());
   }
 }

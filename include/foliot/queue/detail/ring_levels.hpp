@@ -76,15 +76,14 @@ class ring_levels {
     return (occupied_[level(slot)] >> slot % ring & 1) != 0;
   }
 
+  /// Visits the occupied slots; `visit(slot)` may clear the one it gets.
   template <class Visit>
   void for_each_occupied(Visit visit) const {
-    for (std::size_t slot = 0; slot < slots; ++slot) {
-      if (!any(level(slot))) {
-        slot += ring - 1;
-      } else if (is_occupied(slot)) {
-        visit(slot);
+    for_each_level([&](std::size_t each) {
+      for (std::uint64_t left = occupied_[each]; left != 0; left &= left - 1) {
+        visit(each * ring + static_cast<std::size_t>(std::countr_zero(left)));
       }
-    }
+    });
   }
 
   struct first_slot {
