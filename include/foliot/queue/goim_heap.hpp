@@ -17,15 +17,14 @@
 // Source: goim, pkg/time/timer.go (Timer, TimerData), whose functions keep their names here.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/shrink.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
 namespace foliot::inline queue {
@@ -54,7 +53,7 @@ class goim_heap {
   bool stop(node_type& node) noexcept {
     if (!node.pending()) return false;
     del(node);
-    shrink();
+    detail::shrink(timers_, floor_);
     return true;
   }
 
@@ -118,9 +117,6 @@ class goim_heap {
  private:
   using access = timer_node_access;
 
-  /// Below this capacity the array is not worth giving back.
-  static constexpr std::size_t smallest_shrink = 1024;
-
   static constexpr std::size_t parent(std::size_t index) noexcept { return (index - 1) / 2; }
 
   [[nodiscard]] bool less(std::size_t a, std::size_t b) const noexcept {
@@ -169,22 +165,6 @@ class goim_heap {
     std::swap(timers_[a], timers_[b]);
     access::place(*timers_[a]) = a;
     access::place(*timers_[b]) = b;
-  }
-
-  /// Gives memory back after a peak, as every queue here does: the array is never more than four times
-  /// what is pending, or what was reserved. Where there is no memory to move to, it just stays.
-  void shrink() noexcept {
-    const std::size_t capacity = timers_.capacity();
-    if (timers_.size() > capacity / 4 || capacity <= std::max(smallest_shrink, floor_)) [[likely]]
-      return;
-    try {
-      std::vector<node_type*> smaller;
-      smaller.reserve(std::max(capacity / 2, floor_));
-      smaller.assign(timers_.begin(), timers_.end());
-      timers_.swap(smaller);
-    } catch (const std::bad_alloc&) {
-      // Nothing depends on it.
-    }
   }
 
   std::vector<node_type*> timers_;

@@ -28,12 +28,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/shrink.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
 namespace foliot::inline queue {
@@ -164,8 +164,6 @@ class quad_heap_lazy {
   };
 
   static constexpr std::size_t arity = 4;
-  /// Below this capacity the array is not worth giving back.
-  static constexpr std::size_t smallest_shrink = 1024;
 
   static constexpr std::size_t parent(std::size_t index) noexcept { return (index - 1) / arity; }
 
@@ -222,7 +220,7 @@ class quad_heap_lazy {
   void take_out(std::size_t index) noexcept {
     remove(index);
     bound_zombies();
-    shrink();
+    detail::shrink(heap_, floor_);
   }
 
   /// Zombies at the tail cost nothing to drop. A timer that is started and soon stopped is mostly there.
@@ -270,7 +268,7 @@ class quad_heap_lazy {
     if (!too_many_zombies()) [[likely]]
       return;
     adjust();
-    shrink();
+    detail::shrink(heap_, floor_);
   }
 
   /// One pass over all: every key is made the true deadline, every zombie is dropped, and the heap is
@@ -290,26 +288,6 @@ class quad_heap_lazy {
 
   void init_heap() noexcept {
     for (std::size_t i = heap_.size(); i-- > 0;) sift_down(i, heap_[i]);
-  }
-
-  /// Gives memory back after a peak: the array is never more than four times what it holds, or what
-  /// was reserved. Amortised O(1), and where there is no memory to move to, it just stays.
-  void shrink() noexcept {
-    const std::size_t capacity = heap_.capacity();
-    if (heap_.size() > capacity / 4 || capacity <= std::max(smallest_shrink, floor_)) [[likely]]
-      return;
-    move_to_smaller_array(capacity / 2);
-  }
-
-  [[gnu::noinline]] void move_to_smaller_array(std::size_t capacity) noexcept {
-    try {
-      std::vector<entry> smaller;
-      smaller.reserve(std::max(capacity, floor_));
-      smaller.assign(heap_.begin(), heap_.end());
-      heap_.swap(smaller);
-    } catch (const std::bad_alloc&) {
-      // Nothing depends on it.
-    }
   }
 
   std::vector<entry> heap_;

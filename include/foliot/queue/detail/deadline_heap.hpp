@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +26,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/place.hpp>
+#include <foliot/queue/detail/shrink.hpp>
 
 namespace foliot::detail {
 
@@ -72,7 +72,7 @@ class deadline_heap {
         sift_down(index, last);
       }
     }
-    shrink();
+    shrink(entries_, floor_);
   }
 
   /// Puts a node right whose deadline or sequence has changed; `later`: it does not fire before it did.
@@ -114,8 +114,6 @@ class deadline_heap {
   using access = timer_node_access;
 
   static constexpr std::size_t arity = 4;
-  /// Below this capacity the array is not worth giving back.
-  static constexpr std::size_t smallest_shrink = 1024;
 
   static constexpr std::size_t parent(std::size_t index) noexcept { return (index - 1) / arity; }
 
@@ -148,26 +146,6 @@ class deadline_heap {
       index = least;
     }
     put(index, moved);
-  }
-
-  /// Gives memory back after a peak: the array is never more than four times what is pending, or what
-  /// was reserved. Amortised O(1), and where there is no memory to move to, it just stays.
-  void shrink() noexcept {
-    const std::size_t capacity = entries_.capacity();
-    if (entries_.size() > capacity / 4 || capacity <= std::max(smallest_shrink, floor_)) [[likely]]
-      return;
-    move_to_smaller_array(capacity / 2);
-  }
-
-  [[gnu::noinline]] void move_to_smaller_array(std::size_t capacity) noexcept {
-    try {
-      std::vector<entry> smaller;
-      smaller.reserve(std::max(capacity, floor_));
-      smaller.assign(entries_.begin(), entries_.end());
-      entries_.swap(smaller);
-    } catch (const std::bad_alloc&) {
-      // Nothing depends on it.
-    }
   }
 
   std::vector<entry> entries_;
