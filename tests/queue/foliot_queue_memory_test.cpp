@@ -2,6 +2,7 @@
 // when there is none.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -78,6 +79,23 @@ TEST_F(FoliotQueueMemory, WhatStopsLeaveBehindIsBounded) {
   expire(morning + 2h);
   EXPECT_EQ(fired.size(), (million + 63) / 64);
   EXPECT_TRUE(fired_in_order());
+}
+
+// A reset to an earlier slot leaves a hole behind as a stop does. None of the slots opens meanwhile.
+TEST_F(FoliotQueueMemory, WhatResetsLeaveBehindIsBounded) {
+  constexpr std::size_t count = 10'000;
+  make(count);
+  const std::size_t nothing = test::live_bytes();
+  std::size_t full = 0;
+  for (int slot = 60; slot >= 10; --slot) {
+    for (std::size_t i = 0; i < count; ++i) queue.reset(timers[i], morning + 1min * slot);
+    if (full == 0) full = test::live_bytes() - nothing;
+    EXPECT_LE(test::live_bytes() - nothing, 3 * full);
+    expect_sound();
+  }
+  expire(morning + 1h);
+  EXPECT_EQ(fired.size(), count);
+  EXPECT_TRUE(std::ranges::is_sorted(fired));
 }
 
 TEST_F(FoliotQueueMemory, StartsWithinWhatIsReservedDoNotAllocate) {

@@ -249,14 +249,17 @@ template <class Tuning>
     window_.make_room();
     detach(node);
     arm(node, deadline);
-    return window_.add(node);
+    window_.add(node);
+  } else {
+    const std::size_t slot = wheel_.slot_for(deadline);
+    word* hole = wheel_.hole_in(slot);
+    if (hole == nullptr) hole = wheel_.new_hole_in(slot);
+    detach(node);  // from another slot: a reset within one has left the entry where it is
+    arm(node, deadline);
+    wheel_.put(node, slot, hole);
   }
-  const std::size_t slot = wheel_.slot_for(deadline);
-  word* hole = wheel_.hole_in(slot);
-  if (hole == nullptr) hole = wheel_.new_hole_in(slot);
-  detach(node);  // from another slot: a reset within one has left the entry where it is
-  arm(node, deadline);
-  wheel_.put(node, slot, hole);
+  if (wheel_.sparse()) [[unlikely]]
+    wheel_.tidy();
 }
 
 /// Brings the wheel to `now`, before which no slot begins, so that what is started from here on is filed

@@ -9,7 +9,7 @@
 //
 // Complexity: fill and vacate O(1). Memory: 8.5 bytes a node where slots are full. Holes that stops have
 // left are used again by the slot; when more than half of all entries are holes (not counting one chunk
-// a slot), each stop packs two chunks, until they are not. Thread safety: none.
+// a slot), each stop, and each reset that moves, packs two chunks, until they are not. Thread safety: none.
 //
 // Invariants (check):
 //   1. A node in a slot has its place there, and nowhere else.
@@ -179,7 +179,9 @@ class slot_table {
     if (occupied != occupied_) return std::unexpected("slot_table: fewer slots have a chunk than were counted");
     if (nodes != size_) return std::unexpected("slot_table: its size is not the number of nodes");
     const std::size_t spare = pool_.taken() * Entries;
-    if (spare > 2 * size_ + (occupied_ + 2) * Entries + spare / 4) {
+    // Packing walks over the slots: a round takes so many stops, and each of them leaves a hole.
+    constexpr std::size_t stops_a_round = Slots / slots_a_pack + 1;
+    if (spare > 2 * (size_ + stops_a_round) + (occupied_ + 2) * Entries + spare / 4) {
       return std::unexpected("slot_table: too many holes");
     }
     return {};
