@@ -61,7 +61,7 @@ class Exhaustive : public ::testing::Test {
     ++runs_;
     twin<Queue> queue(timers);
     const script s{{}, steps_, {}};
-    const auto failure = queue.run(s, false);
+    const auto failure = queue.run(s, rigour::answers);
     if (failure) ADD_FAILURE() << *failure << "\nafter " << s;
     return !failure;
   }
