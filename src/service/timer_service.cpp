@@ -47,14 +47,10 @@ template <timer_queue Queue>
 constexpr engine_kind by_name_of{Queue::name, make_engine<global_engine<Queue>>};
 
 constexpr std::array kinds{
-    by_name_of<foliot_queue>,
-    engine_kind{"global-heap", make_engine<global_engine<quad_heap>>},
-    by_name_of<quad_heap_lazy>,
-    by_name_of<goim_heap>,
-    by_name_of<hashed_wheel>,
-    by_name_of<hierarchical_wheel>,
-    by_name_of<linux_wheel>,
-    by_name_of<erlang_wheel>,
+    by_name_of<foliot_queue>,   engine_kind{"global-heap", make_engine<global_engine<quad_heap>>},
+    by_name_of<quad_heap_lazy>, by_name_of<goim_heap>,
+    by_name_of<hashed_wheel>,   by_name_of<hierarchical_wheel>,
+    by_name_of<linux_wheel>,    by_name_of<erlang_wheel>,
 };
 
 constexpr auto names = [] {
