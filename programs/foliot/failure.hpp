@@ -15,7 +15,7 @@ namespace foliot::program {
 
 enum class exit_code : int {
   success = 0,
-  bad_input = 1,  ///< the input was read, and broke a rule that the user asked to be strict about
+  bad_input = 1,  ///< the input was read, and broke a rule that was to be kept, or engines differ over it
   error = 2,      ///< anything else: a wrong argument, a file that cannot be read or written
 };
 

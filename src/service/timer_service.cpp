@@ -36,21 +36,35 @@ std::shared_ptr<engine> make_engine(const clock& time, bool by_hand, service_opt
   return std::make_shared<Engine>(time, by_hand, options.turn, std::move(options.on_exception));
 }
 
+template <timer_queue Queue>
+constexpr duration lateness_of([[maybe_unused]] duration timeout) noexcept {
+  if constexpr (requires { Queue::lateness_of(timeout); }) {
+    return Queue::lateness_of(timeout);
+  } else {
+    return Queue::precision;
+  }
+}
+
 /// The engines, by name. A new one is a line here, and its page in docs/engines.
 struct engine_kind {
   std::string_view name;
   std::shared_ptr<engine> (*make)(const clock& time, bool by_hand, service_options options);
+  duration (*lateness)(duration timeout) noexcept;
 };
 
-/// One lock and one thread around a queue, called as the queue is.
+/// One lock and one thread around a queue.
 template <timer_queue Queue>
-constexpr engine_kind by_name_of{Queue::name, make_engine<global_engine<Queue>>};
+constexpr engine_kind around(std::string_view name) noexcept {
+  return {name, make_engine<global_engine<Queue>>, lateness_of<Queue>};
+}
+
+/// The same, called as the queue is.
+template <timer_queue Queue>
+constexpr engine_kind by_name_of = around<Queue>(Queue::name);
 
 constexpr std::array kinds{
-    by_name_of<foliot_queue>,   engine_kind{"global-heap", make_engine<global_engine<quad_heap>>},
-    by_name_of<quad_heap_lazy>, by_name_of<goim_heap>,
-    by_name_of<hashed_wheel>,   by_name_of<hierarchical_wheel>,
-    by_name_of<linux_wheel>,    by_name_of<erlang_wheel>,
+    by_name_of<foliot_queue>, around<quad_heap>("global-heap"), by_name_of<quad_heap_lazy>, by_name_of<goim_heap>,
+    by_name_of<hashed_wheel>, by_name_of<hierarchical_wheel>,   by_name_of<linux_wheel>,    by_name_of<erlang_wheel>,
 };
 
 constexpr auto names = [] {
@@ -59,18 +73,23 @@ constexpr auto names = [] {
   return result;
 }();
 
+const engine_kind& kind_of(std::string_view engine) {
+  const auto kind = std::ranges::find(kinds, engine, &engine_kind::name);
+  if (kind == kinds.end()) {
+    std::string message = "foliot: there is no engine '" + std::string(engine) + "'; there is:";
+    for (const std::string_view name : names) (message += ' ') += name;
+    throw std::invalid_argument(message);
+  }
+  return *kind;
+}
+
 std::shared_ptr<engine> choose(const clock& time, bool by_hand, service_options options) {
   if (options.turn == 0) {
     throw std::invalid_argument("foliot: a service's turn must fire at least 1 timer, not 0");
   }
-  const auto kind = std::ranges::find(kinds, options.engine, &engine_kind::name);
-  if (kind == kinds.end()) {
-    std::string message = "foliot: there is no engine '" + options.engine + "'; there is:";
-    for (const std::string_view name : names) (message += ' ') += name;
-    throw std::invalid_argument(message);
-  }
+  const engine_kind& kind = kind_of(options.engine);
   if (!options.on_exception) options.on_exception = report_to_standard_error;
-  return kind->make(time, by_hand, std::move(options));
+  return kind.make(time, by_hand, std::move(options));
 }
 
 }  // namespace
@@ -86,5 +105,9 @@ timer_service::timer_service(virtual_clock& clock, service_options options)
 timer_service::~timer_service() { shut_down(); }
 
 std::span<const std::string_view> timer_service::engines() noexcept { return names; }
+
+duration timer_service::lateness(std::string_view engine, duration timeout) {
+  return kind_of(engine).lateness(timeout);
+}
 
 }  // namespace foliot::inline service

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 class Engines : public virtual_suite {
  protected:
-  [[nodiscard]] static duration promised(duration timeout) { return promised_lateness(GetParam(), timeout); }
+  [[nodiscard]] static duration promised(duration timeout) { return timer_service::lateness(GetParam(), timeout); }
 };
 
 INSTANTIATE_TEST_SUITE_P(, Engines, every_engine(), engine_as_name);

@@ -6,6 +6,8 @@
 #include <new>
 #include <optional>
 
+#include <foliot/queue/hashed_wheel.hpp>
+
 #include "fixture.hpp"
 #include "support/allocations.hpp"
 

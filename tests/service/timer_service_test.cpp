@@ -27,6 +27,21 @@ TEST(ServiceOptions, AnEngineThatDoesNotExistIsRefusedWithTheListOfThoseThatDo) 
   }
 }
 
+TEST(ServiceLateness, IsWhatTheEngineGivesUp) {
+  for (const char* exact : {"foliot", "global-heap", "quad-heap-lazy", "goim-heap"}) {
+    EXPECT_EQ(timer_service::lateness(exact, 30min), duration::zero()) << exact;
+  }
+  for (const char* ticking : {"hashed-wheel", "hierarchical-wheel", "erlang-wheel"}) {
+    EXPECT_EQ(timer_service::lateness(ticking, 30min), duration(1ms)) << ticking;
+  }
+  EXPECT_EQ(timer_service::lateness("linux-wheel", 1ms), duration(1ms));
+  EXPECT_EQ(timer_service::lateness("linux-wheel", 30min), duration(32'768ms));
+}
+
+TEST(ServiceLateness, IsNotKnownOfAnEngineThatDoesNotExist) {
+  EXPECT_THROW(static_cast<void>(timer_service::lateness("sundial", 1s)), std::invalid_argument);
+}
+
 TEST(ServiceOptions, ATurnOfZeroIsRefused) {
   service_options options;
   options.turn = 0;

@@ -139,7 +139,7 @@ TEST_P(Timer, AHeartbeatThatIsResetInTimeNeverFires) {
     EXPECT_EQ(idle.reset(30s), reset_result::superseded);
   }
   EXPECT_EQ(fired, 0);
-  clock.advance(duration(30s) + promised_lateness(GetParam(), 30s));
+  clock.advance(duration(30s) + timer_service::lateness(GetParam(), 30s));
   EXPECT_EQ(fired, 1);
 }
 

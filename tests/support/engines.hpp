@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <foliot/queue.hpp>
 #include <foliot/service/timer_service.hpp>
 
 namespace foliot::test {
@@ -31,21 +30,12 @@ inline auto every_engine() {
   return ::testing::ValuesIn(std::vector<std::string>(names.begin(), names.end()));
 }
 
-/// How late the engine's queue may be with a timer that was started for `timeout`.
-inline duration promised_lateness(std::string_view engine, duration timeout) {
-  if (engine == linux_wheel::name) return linux_wheel::lateness_of(timeout);
-  for (const auto ticking : {hashed_wheel::name, hierarchical_wheel::name, erlang_wheel::name}) {
-    if (engine == ticking) return hashed_wheel::precision;
-  }
-  return duration::zero();
-}
-
 /// Those that are exact to the nanosecond: for suites that measure the protocol by what fires when, or wait
 /// in real time.
 inline auto every_exact_engine() {
   std::vector<std::string> exact;
   for (const std::string_view name : timer_service::engines()) {
-    if (promised_lateness(name, duration::zero()) == duration::zero()) exact.emplace_back(name);
+    if (timer_service::lateness(name, duration::zero()) == duration::zero()) exact.emplace_back(name);
   }
   return ::testing::ValuesIn(exact);
 }

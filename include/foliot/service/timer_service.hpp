@@ -62,6 +62,11 @@ class timer_service {
   /// The names of the engines that there are.
   [[nodiscard]] static std::span<const std::string_view> engines() noexcept;
 
+  /// How late an engine may be, by its design, with a timer that is started for `timeout`: zero if it is
+  /// exact, else the length of its tick at that distance. A busy machine adds to it, virtual time does
+  /// not. Throws std::invalid_argument for an engine that does not exist.
+  [[nodiscard]] static duration lateness(std::string_view engine, duration timeout);
+
  private:
   friend class timer;
   friend class ticker;

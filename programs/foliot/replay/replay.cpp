@@ -12,6 +12,7 @@
 #include "../failure.hpp"
 #include "../output_file.hpp"
 #include "../report.hpp"
+#include "comparison.hpp"
 #include "grouped.hpp"
 #include "input_file.hpp"
 #include "line_reader.hpp"
@@ -40,11 +41,20 @@ class run {
       sessions_.emplace(*sessions_file_);
     }
     if (options_.json) json_file_.emplace(*options_.json);
+    auto keep = [this](ended_session&& session) {
+      if (sessions_) sessions_->add(std::move(session));
+    };
+    if (options_.engine == all_engines) {
+      comparison_.emplace(engines_to_compare(options_.idle), options_.idle, keep);
+    } else {
+      tracker_.emplace(options_.engine, options_.idle, keep);
+    }
   }
 
   void read_logs() {
     for (const std::string& log : options_.logs) read(log);
-    tracker_.finish();
+    if (tracker_) tracker_->finish();
+    if (comparison_) comparison_->finish();
     if (sessions_) sessions_->finish();
     progress_.wipe();
     if (malformed_ > malformed_lines_shown) {
@@ -62,6 +72,9 @@ class run {
     print(summary_text(summary));
     if (sessions_file_) sessions_file_->publish();
     if (json_file_) json_file_->publish();
+    for (const engine_result& each : summary.engines) {
+      if (!each.agrees()) throw failure(each.disagreement, exit_code::bad_input);
+    }
   }
 
  private:
@@ -73,12 +86,20 @@ class run {
       if (lines_ % lines_between_progress == 0) progress_.update(bytes_before_ + file.bytes_read(), lines_);
       const auto request = line->too_long ? std::unexpected(malformed::too_long) : parser_.parse(line->text);
       if (request) {
-        tracker_.request(request->client, request->time);
+        handle(*request);
       } else {
         skip(log, number, request.error());
       }
     }
     bytes_before_ += file.bytes_read();
+  }
+
+  void handle(const log_request& request) {
+    if (tracker_) {
+      tracker_->request(request.client, request.time);
+    } else {
+      comparison_->request(request.client, request.time);
+    }
   }
 
   void skip(const std::string& log, std::uint64_t number, malformed reason) {
@@ -92,19 +113,21 @@ class run {
   }
 
   replay_summary summarise() const {
+    const session_tracker& tracker = tracker_ ? *tracker_ : comparison_->reference();
     replay_summary summary;
     summary.logs = options_.logs;
     summary.idle = options_.idle;
     summary.engine = options_.engine;
     summary.lines = lines_;
     summary.malformed = malformed_;
-    summary.out_of_order = tracker_.out_of_order();
-    summary.clients = tracker_.clients().count();
-    summary.clients_exact = tracker_.clients().exact();
-    summary.sessions = tracker_.sessions();
-    summary.timers = tracker_.timers();
+    summary.out_of_order = tracker.out_of_order();
+    summary.clients = tracker.clients().count();
+    summary.clients_exact = tracker.clients().exact();
+    summary.sessions = tracker.sessions();
+    summary.timers = tracker.timers();
     summary.wall = monotonic_clock::instance().now() - start_;
     summary.peak_memory_bytes = peak_memory_bytes();
+    if (comparison_) summary.engines = comparison_->results();
     return summary;
   }
 
@@ -124,9 +147,8 @@ class run {
   std::optional<output_file> sessions_file_;
   std::optional<output_file> json_file_;
   std::optional<session_csv> sessions_;
-  session_tracker tracker_{options_.engine, options_.idle, [this](ended_session&& session) {
-                             if (sessions_) sessions_->add(std::move(session));
-                           }};
+  std::optional<session_tracker> tracker_;  // this, or
+  std::optional<comparison> comparison_;    // this with all_engines
   log_parser parser_;
   std::uint64_t lines_ = 0;
   std::uint64_t malformed_ = 0;

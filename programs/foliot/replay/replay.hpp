@@ -6,7 +6,8 @@
 namespace foliot::program {
 
 /// Reads the logs, writes the files and prints the summary to standard output, or to standard error if
-/// a file goes to standard output. Throws failure; then no file is written.
+/// a file goes to standard output. Throws failure; then no file is written, but where engines disagree:
+/// then all has been written, and says so.
 void replay(const replay_options& options);
 
 }  // namespace foliot::program

@@ -2,8 +2,9 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <foliot/service/timer_service.hpp>
 
 #include "../duration_text.hpp"
@@ -21,15 +22,6 @@ struct arguments {
   std::string json;
 };
 
-std::string engine_names() {
-  std::string names;
-  for (const std::string_view name : timer_service::engines()) {
-    if (!names.empty()) names += ", ";
-    names += name;
-  }
-  return names;
-}
-
 }  // namespace
 
 void add_replay(CLI::App& program, command& chosen) {
@@ -44,7 +36,10 @@ void add_replay(CLI::App& program, command& chosen) {
                    "A session ends when its client has asked for nothing for this long,\nsuch as 90s, 30m or 1h30m")
       ->type_name("DURATION")
       ->capture_default_str();
-  line->add_option("--engine", all->options.engine, "What keeps the timers: " + engine_names())
+  line->add_option("--engine", all->options.engine,
+                   fmt::format("What keeps the timers: {};\n{} runs each of them, checks that they agree, and "
+                               "compares what they cost",
+                               fmt::join(timer_service::engines(), ", "), all_engines))
       ->type_name("NAME")
       ->capture_default_str();
   const CLI::Option* sessions =
@@ -58,7 +53,8 @@ void add_replay(CLI::App& program, command& chosen) {
   line->footer(
       "Time is the log's: a line earlier than one before it counts as now, and is\n"
       "counted as out of order. Malformed lines are skipped, and counted.\n\n"
-      "Exit codes: 0 done, 1 a malformed line with --strict, 2 any other error.");
+      "Exit codes: 0 done, 1 a malformed line with --strict, or engines that\n"
+      "disagree, 2 any other error.");
   line->callback([all, sessions, json, &chosen] {
     chosen = [all, sessions, json] {
       const auto idle = parse_duration(all->idle);

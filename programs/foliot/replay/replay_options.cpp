@@ -5,6 +5,8 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <foliot/service/timer_service.hpp>
 
 #include "../duration_text.hpp"
 #include "../failure.hpp"
@@ -36,6 +38,11 @@ void check(const replay_options& options) {
   if (options.idle > longest_idle) {
     throw failure(fmt::format("--idle {} is too long: it may be at most {}", duration_text(options.idle),
                               duration_text(longest_idle)));
+  }
+  const auto engines = timer_service::engines();
+  if (options.engine != all_engines && std::ranges::find(engines, options.engine) == engines.end()) {
+    throw failure(fmt::format("there is no engine '{}'; there is: {}, and {} for each of them", options.engine,
+                              fmt::join(engines, " "), all_engines));
   }
   if (std::ranges::count(options.logs, "-") > 1) {
     throw failure("standard input can be read only once: name '-' once");

@@ -5,16 +5,20 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <foliot/core/duration.hpp>
 
 namespace foliot::program {
 
+/// The name that stands for every engine there is.
+inline constexpr std::string_view all_engines = "all";
+
 struct replay_options {
-  std::vector<std::string> logs{};  ///< read in this order; "-" is standard input, at most once
-  duration idle{};                  ///< positive
-  std::string engine{};
+  std::vector<std::string> logs{};        ///< read in this order; "-" is standard input, at most once
+  duration idle{};                        ///< positive
+  std::string engine{};                   ///< or all_engines
   std::optional<std::string> sessions{};  ///< where the CSV goes; "-" is standard output
   std::optional<std::string> json{};      ///< where the summary for programs goes, likewise
   bool strict = false;                    ///< a malformed line ends the run
@@ -26,7 +30,8 @@ struct replay_options {
 /// Longer ones could not be added to every time that a log may show.
 inline constexpr duration longest_idle = std::chrono::days(21900);
 
-/// Throws failure for options that contradict each other, or name logs that plainly cannot be read.
+/// Throws failure for options that contradict each other, name an engine that does not exist, or logs
+/// that plainly cannot be read.
 void check(const replay_options& options);
 
 /// How many bytes there are to read; 0 where that cannot be told, for a pipe. Throws failure as check.

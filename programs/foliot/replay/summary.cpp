@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../duration_text.hpp"
+#include "comparison_table.hpp"
 #include "grouped.hpp"
 
 namespace foliot::program {
@@ -30,11 +31,36 @@ std::string names(const std::vector<std::string>& logs) {
   return text;
 }
 
+nlohmann::ordered_json timers_json(const service_counters& timers) {
+  return {
+      {"started", timers.started},
+      {"reset", timers.superseded},
+      {"fired", timers.fired},
+      {"peak_pending", timers.peak_pending},
+  };
+}
+
+nlohmann::ordered_json engine_json(const engine_result& result) {
+  nlohmann::ordered_json all = {
+      {"engine", result.engine},
+      {"sessions", result.sessions},
+      {"timers", timers_json(result.timers)},
+      {"processor_seconds", static_cast<double>(result.spent.count()) / 1e9},
+      {"nanoseconds_per_timer_operation", result.nanoseconds_an_operation()},
+      {"timer_operations_per_second", rounded(result.operations_per_second())},
+      {"lateness_allowed_seconds", static_cast<double>(result.lateness.count()) / 1e9},
+      {"agrees", result.agrees()},
+  };
+  if (!result.agrees()) all["disagreement"] = result.disagreement;
+  return all;
+}
+
 }  // namespace
 
 double replay_summary::wall_seconds() const noexcept { return static_cast<double>(wall.count()) / 1e9; }
 
 double replay_summary::timer_operations_per_second() const noexcept {
+  if (!engines.empty()) return engines.front().operations_per_second();
   return per_second(static_cast<double>(timers.started + timers.superseded + timers.fired), wall_seconds());
 }
 
@@ -52,26 +78,26 @@ std::string summary_text(const replay_summary& summary) {
   row("malformed", grouped(summary.malformed));
   row("out of order", grouped(summary.out_of_order));
   row("clients", (summary.clients_exact ? "" : "about ") + grouped(summary.clients));
-  row("sessions", grouped(summary.sessions));
-  row("timers started", grouped(summary.timers.started));
-  row("timers reset", grouped(summary.timers.superseded));
-  row("timers fired", grouped(summary.timers.fired));
-  row("peak pending", grouped(summary.timers.peak_pending));
+  const bool one_engine = summary.engines.empty();  // else the table has these
+  if (one_engine) {
+    row("sessions", grouped(summary.sessions));
+    row("timers started", grouped(summary.timers.started));
+    row("timers reset", grouped(summary.timers.superseded));
+    row("timers fired", grouped(summary.timers.fired));
+    row("peak pending", grouped(summary.timers.peak_pending));
+  }
   row("wall time", fmt::format("{:.3f}", summary.wall_seconds()), "s");
-  row("timer operations", grouped(rounded(summary.timer_operations_per_second())), "a second");
-  row("lines read", grouped(rounded(summary.lines_per_second())), "a second");
+  if (one_engine) {
+    row("timer operations", grouped(rounded(summary.timer_operations_per_second())), "a second");
+    row("lines read", grouped(rounded(summary.lines_per_second())), "a second");
+  }
   row("peak memory", fmt::format("{:.1f}", static_cast<double>(summary.peak_memory_bytes) / (1024 * 1024)), "MiB");
+  if (!one_engine) text += '\n' + comparison_table(summary.engines);
   return text;
 }
 
 std::string summary_json(const replay_summary& summary) {
-  const nlohmann::ordered_json timers = {
-      {"started", summary.timers.started},
-      {"reset", summary.timers.superseded},
-      {"fired", summary.timers.fired},
-      {"peak_pending", summary.timers.peak_pending},
-  };
-  const nlohmann::ordered_json all = {
+  nlohmann::ordered_json all = {
       {"version", FOLIOT_VERSION},
       {"logs", summary.logs},
       {"idle_seconds", static_cast<double>(summary.idle.count()) / 1e9},
@@ -82,12 +108,13 @@ std::string summary_json(const replay_summary& summary) {
       {"clients", summary.clients},
       {"clients_exact", summary.clients_exact},
       {"sessions", summary.sessions},
-      {"timers", timers},
+      {"timers", timers_json(summary.timers)},
       {"wall_seconds", summary.wall_seconds()},
       {"timer_operations_per_second", rounded(summary.timer_operations_per_second())},
       {"lines_per_second", rounded(summary.lines_per_second())},
       {"peak_memory_bytes", summary.peak_memory_bytes},
   };
+  for (const engine_result& each : summary.engines) all["engines"].push_back(engine_json(each));
   return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 

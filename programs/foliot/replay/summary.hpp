@@ -9,12 +9,14 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/service/engine.hpp>
 
+#include "engine_result.hpp"
+
 namespace foliot::program {
 
 struct replay_summary {
   std::vector<std::string> logs;
   duration idle;
-  std::string engine;
+  std::string engine;  ///< or all_engines
 
   std::uint64_t lines = 0;      ///< all that were read, malformed ones included
   std::uint64_t malformed = 0;  ///< of these
@@ -27,13 +29,16 @@ struct replay_summary {
   duration wall;
   std::size_t peak_memory_bytes = 0;
 
+  /// With all_engines, what came of each, the reference first: sessions and timers are its. Else empty.
+  std::vector<engine_result> engines;
+
   [[nodiscard]] double wall_seconds() const noexcept;
-  /// Starts, resets and firings; 0 for a run too short to tell.
+  /// Starts, resets and firings; 0 for a run too short to tell. Of several engines, the reference's.
   [[nodiscard]] double timer_operations_per_second() const noexcept;
   [[nodiscard]] double lines_per_second() const noexcept;
 };
 
-/// Some twenty aligned lines. docs/replay.md shows them.
+/// Some twenty aligned lines, with a table of the engines if there are several. docs/replay.md shows them.
 [[nodiscard]] std::string summary_text(const replay_summary& summary);
 
 /// One object, indented; docs/replay.md tells its keys. Names of files that are not UTF-8 have their

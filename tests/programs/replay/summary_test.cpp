@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "replay/comparison_table.hpp"
+
 namespace foliot::program {
 namespace {
 
@@ -51,6 +53,42 @@ TEST(Summary, SaysWhenClientsAreAnEstimate) {
   summary.clients_exact = false;
   EXPECT_NE(summary_text(summary).find("clients               about 2,365\n"), std::string::npos);
   EXPECT_NE(summary_json(summary).find("\"clients_exact\": false"), std::string::npos);
+}
+
+replay_summary example_of_two_engines() {
+  replay_summary summary = example();
+  summary.engine = "all";
+  summary.engines.resize(2);
+  summary.engines[0] = {"foliot", 0s, 2'989, summary.timers, 2ms, ""};
+  summary.engines[1] = {"linux-wheel", 1500ms, 2'980, summary.timers, 4ms, "it is \"late\""};
+  return summary;
+}
+
+TEST(Summary, HasATableInTheSteadOfWhatOneEngineDid) {
+  const replay_summary summary = example_of_two_engines();
+  const std::string text = summary_text(summary);
+  EXPECT_TRUE(
+      text.ends_with("clients                     2,365\n"
+                     "wall time                   0.250 s\n"
+                     "peak memory                   4.2 MiB\n\n" +
+                     comparison_table(summary.engines)))
+      << text;
+}
+
+TEST(Summary, HasEveryEngineForPrograms) {
+  const std::string json = summary_json(example_of_two_engines());
+  EXPECT_NE(json.find("\"timer_operations_per_second\": 16979000,\n  \"lines_per"), std::string::npos) << json;
+  EXPECT_NE(json.find("      \"engine\": \"linux-wheel\",\n"
+                      "      \"sessions\": 2980,\n"),
+            std::string::npos)
+      << json;
+  EXPECT_NE(json.find("      \"processor_seconds\": 0.004,\n"), std::string::npos) << json;
+  EXPECT_NE(json.find("      \"lateness_allowed_seconds\": 1.5,\n"
+                      "      \"agrees\": false,\n"
+                      "      \"disagreement\": \"it is \\\"late\\\"\"\n"),
+            std::string::npos)
+      << json;
+  EXPECT_EQ(summary_json(example()).find("engines"), std::string::npos);
 }
 
 TEST(Summary, NamesFewLogsAndCountsMany) {
