@@ -116,6 +116,16 @@ TEST(AgreementCanary, LosesASession) {
   EXPECT_TRUE(difference(0s, reference, {}).starts_with("a has not ended")) << "it was due first";
 }
 
+TEST(AgreementCanary, IsNotWaitedForToTheEndOfTheLog) {
+  agreement check(4s);
+  for (const ended_session& each : {session("a", 0, 5, 3), session("a", 30, 30, 1), session("a", 60, 60, 1)}) {
+    EXPECT_FALSE(check.broken());
+    check.expect(each);
+    check.end_stretch();
+  }
+  EXPECT_TRUE(check.broken()) << "it ended neither of the first two in the stretches that they ended in";
+}
+
 TEST(AgreementCanary, LosesTheFirstOfTwoSessions) {
   EXPECT_EQ(difference(0s, {session("a", 0, 5, 3), session("a", 30, 30, 1)}, {session("a", 30, 30, 1)}),
             "a has not ended the session that began at 1970-01-01T00:00:00Z by 1970-01-01T00:00:15Z");
