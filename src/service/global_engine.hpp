@@ -339,7 +339,13 @@ class global_engine final : public engine, public std::enable_shared_from_this<g
         const expiry turn = run_turn(time_.now(), turn_);
         if (phase_ == phase::ended) break;
         // Time has passed while callbacks ran: look again, rather than sleep until what is due already.
-        if (turn.fired > 0 || turn.more) continue;
+        if (turn.fired > 0) continue;
+        if (turn.more) {
+          // The queue has paused, and the lock was held all the time: let others have it.
+          lock_.unlock();
+          lock_.lock();
+          continue;
+        }
         sleep_until_ = queue_.next_deadline();
       } catch (const std::bad_alloc&) {
         // The queue could not move timers about; nothing is lost. What is due waits for memory.

@@ -178,5 +178,69 @@ TEST_F(FoliotQueueMemory, ATimerThatArmsItselfForNowForEverNeedsNoMoreMemory) {
   EXPECT_EQ(test::live_bytes(), before);
 }
 
+// The run of the window has grown long, and the last timer in it moves within the window.
+TEST_F(FoliotQueueMemory, AResetWithoutMemoryKeepsTheOldDeadline) {
+  constexpr std::size_t count = 5000;
+  make(count);
+  expire(morning);
+  queue.start(timers[0], morning + 10ms);
+  expire(morning + 9ms);  // its slot opens, and the window with it
+  for (std::size_t i = 1; i < count; ++i) {
+    queue.start(timers[i], morning + 10ms + duration::nanoseconds(static_cast<std::int64_t>(i)));
+  }
+  for (std::size_t i = 0; i + 1 < count; ++i) queue.stop(timers[i]);
+  timer_node& last = timers[count - 1];
+  const instant old = last.deadline();
+  bool reset = true;
+  {
+    const test::failing_allocations fail;
+    try {
+      queue.reset(last, old - 1us);
+    } catch (const std::bad_alloc&) {
+      reset = false;
+    }
+  }
+  EXPECT_TRUE(last.pending());
+  EXPECT_EQ(last.deadline(), reset ? old - 1us : old);
+  expect_sound();
+}
+
+// Full slots fire and go; what is left of others, sparse by comparison now, is packed on the way.
+TEST_F(FoliotQueueMemory, WhatIsLeftAfterMostHaveFiredIsBounded) {
+  constexpr std::size_t half = million / 10;
+  make(2 * half);
+  const std::size_t nothing = test::live_bytes();
+  for (std::size_t i = 0; i < half; ++i) queue.start(timers[i], morning + 1s);
+  for (std::size_t i = half; i < 2 * half; ++i) queue.start(timers[i], morning + 10h);
+  for (std::size_t i = half; i < 2 * half; ++i) {
+    if (i % 1000 != 0) queue.stop(timers[i]);
+  }
+  static_cast<void>(queue.expire(morning + 2s, unlimited, [](timer_node&) {}));
+  expect_sound();
+  EXPECT_LT(test::live_bytes() - nothing, 400'000u);
+}
+
+TEST_F(FoliotQueueMemory, StopsAtTheEndOfTimePackToo) {
+  constexpr std::size_t count = 20'000;
+  make(count);
+  expire(instant::latest() - 1h);
+  for (std::size_t i = 0; i < count; ++i) queue.start(timers[i], instant::never());
+  expire(instant::latest());
+  EXPECT_TRUE(fired.empty());
+  for (std::size_t i = 10; i < count; ++i) queue.stop(timers[i]);
+  expect_sound();
+}
+
+TEST_F(FoliotQueueMemory, StartsElsewhereWithinWhatIsReservedDoNotAllocate) {
+  constexpr std::size_t count = 200'000;
+  make(count);
+  queue.reserve(count);
+  const test::allocation_count allocations;
+  for (std::size_t i = 0; i < count; ++i) queue.start(timers[i], morning + 1h);
+  for (std::size_t i = 0; i < 90'000; ++i) queue.stop(timers[i]);
+  for (std::size_t i = 0; i < 90'000; ++i) queue.start(timers[i], morning + 2h);
+  EXPECT_EQ(allocations.so_far(), 0u);
+}
+
 }  // namespace
 }  // namespace foliot

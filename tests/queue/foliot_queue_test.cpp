@@ -142,6 +142,30 @@ TEST_F(FoliotQueue, ABoundedTurnMovesABoundedNumber) {
   EXPECT_GT(pauses, million / 4000);
 }
 
+TEST_F(FoliotQueue, WhatStopsHaveLeftCountsAsMovedToo) {
+  constexpr std::size_t count = 100'000;
+  make(count + count * 6 / 5);
+  for (std::size_t i = 0; i < count; ++i) queue.start(timers[i], morning + 1h);
+  for (std::size_t i = count; i < count + count * 6 / 5; ++i) queue.start(timers[i], morning + 20h);
+  for (std::size_t i = 0; i < count; ++i) queue.stop(timers[i]);
+  std::size_t pauses = 0;
+  while (queue.expire(morning + 2h, 100, [](timer_node&) {}).more) ++pauses;
+  EXPECT_GT(pauses, 20u);  // over three thousand chunks without a timer
+}
+
+TEST_F(FoliotQueue, NoClockShowsNever) {
+  make(1);
+  expire(instant::never());
+  expect_sound();
+  queue.start(timers[0], instant::never());
+  expire(instant::never());
+  EXPECT_TRUE(fired.empty());
+  queue.stop(timers[0]);
+  queue.start(timers[0], morning);
+  EXPECT_EQ(queue.expire(instant::never(), 1, [](timer_node&) {}), (expiry{1, false}));
+  expect_sound();
+}
+
 TEST_F(FoliotQueue, ALaterResetLeavesTheEntryWhereItIs) {
   make(1);
   queue.start(timers[0], morning + 10s);

@@ -14,10 +14,10 @@
 // that holds more is first split over finer ones, down to 64 ns.
 //
 // Complexity: start, stop and reset O(1), but O(log w) for the w timers that are started inside the open
-// window (at most 17 ms ahead); a timer is moved about once for each 64-fold of its timeout, and fired
+// window (at most 17 ms ahead), amortised; a timer is moved about once for each 64-fold of its timeout, and fired
 // in O(1). A reset to a later deadline only writes the node: its entry stays, and follows when its slot
-// opens. next_deadline is kept, and found again by a few bit scans: exact where up to eight timers share
-// the slot that decides, else when that slot begins. Memory: 24 bytes of node, 8.5 to 17 of entry, 40 KiB.
+// opens. next_deadline is kept, and found again by a few bit scans: exact where few timers are in the slot
+// that decides, else when that slot begins. Memory: 24 bytes of node, 8.5 to 17 of entry, and 40 KiB.
 // Turns are bounded: expire moves 512 timers, or four for each that it may fire, at most twice that, and
 // then says `more`.
 //
@@ -100,6 +100,7 @@ class basic_foliot_queue {
     }
     if (!node.pending()) return false;
     detach(node);
+    tidy();
     return true;
   }
   /// Stops all of these; returns how many were pending. Quicker than one by one where there are many
@@ -149,6 +150,7 @@ class basic_foliot_queue {
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
+    now = std::min(now, instant::latest());  // no clock shows more
     const bool bounded = limit < unlimited / 8;
     const std::size_t moves = bounded ? std::max(Tuning::moves_a_turn, 4 * limit) : unlimited;
     std::size_t moves_left = moves;
@@ -170,8 +172,7 @@ class basic_foliot_queue {
       }
     }
     wheel_.forget_bound_before(now);
-    if (wheel_.sparse()) [[unlikely]]
-      wheel_.tidy();
+    tidy();
     return turn;
   }
 
@@ -229,6 +230,13 @@ class basic_foliot_queue {
     }
   }
 
+  /// Gives memory back that is not needed any more.
+  void tidy() noexcept {
+    if (wheel_.sparse()) [[unlikely]]
+      wheel_.tidy();
+    window_.tidy();
+  }
+
   void move(node_type& node, instant deadline);
   void stand_at(instant now) noexcept;
   [[nodiscard]] std::size_t open_next_slot(std::size_t most);
@@ -258,8 +266,7 @@ template <class Tuning>
     arm(node, deadline);
     wheel_.put(node, slot, hole);
   }
-  if (wheel_.sparse()) [[unlikely]]
-    wheel_.tidy();
+  tidy();
 }
 
 /// Brings the wheel to `now`, before which no slot begins, so that what is started from here on is filed
@@ -272,7 +279,7 @@ void basic_foliot_queue<Tuning>::stand_at(instant now) noexcept {
 
 /// Opens the next slot: with all others of the widest stretch from there that fits a window; or it alone,
 /// and then what is in it, or a part of that, goes to finer slots. Moves what `most` entries can hold, or a
-/// chunk; returns how many timers that were, and one. Throws std::bad_alloc, with nothing lost.
+/// chunk; returns how many timers that were, or somewhat more. Throws std::bad_alloc, with nothing lost.
 template <class Tuning>
 [[gnu::noinline]] std::size_t basic_foliot_queue<Tuning>::open_next_slot(std::size_t most) {
   const std::size_t most_chunks = std::max<std::size_t>(1, most / Tuning::chunk_entries);
@@ -301,7 +308,8 @@ template <class Tuning>
     if (width == Tuning::base_shift) window_end_ = rings::end_of_stretch(wheel_.base(), width);
     wheel_.gather(next.slot, chunks, moving_);
   }
-  const std::size_t moved = moving_.size();
+  // Entries that stops have left cost their share too.
+  const std::size_t moved = std::max(moving_.size(), chunks * Tuning::chunk_entries / 4);
   // By where the deadline is now: to the window, or to a slot. Where there is no memory for the latter the
   // window takes it, at some cost and none to the order.
   std::size_t kept = 0;
@@ -312,6 +320,8 @@ template <class Tuning>
   }
   window_.load(std::span(moving_).first(kept), wheel_.base(), width);
   wheel_.look_for_next_slot();
+  // Full chunks that go make what is left sparser: for each of them, a step.
+  for (; chunks > 0 && wheel_.sparse(); --chunks) wheel_.tidy();
   return moved + 1;
 }
 

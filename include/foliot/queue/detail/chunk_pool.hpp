@@ -6,6 +6,7 @@
 // Complexity: O(1). Thread safety: none. No chunk ever moves.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -70,7 +71,7 @@ class chunk_pool {
   /// Keeps memory for `count` chunks, from now on. Throws std::bad_alloc.
   void reserve(std::size_t count) {
     while (chunks_ < count) add_block();
-    floor_ = count;
+    floor_ = std::max(floor_, count);
   }
 
   /// How many chunks are out.

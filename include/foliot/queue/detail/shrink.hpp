@@ -1,5 +1,6 @@
-// Gives an array's memory back after a peak: it is never more than four times what it holds, or what the
-// owner keeps in reserve. Amortised O(1), and where there is no memory to move to, it just stays.
+// Gives an array's memory back after a peak: as things are taken out, it becomes no more than four times
+// what it holds, a thousand entries, or what the owner keeps in reserve. Amortised O(1), and where there
+// is no memory to move to, it just stays.
 #pragma once
 
 #include <algorithm>

@@ -14,7 +14,8 @@
 // Invariants (check):
 //   1. A node in a slot has its place there, and nowhere else.
 //   2. What hangs in a slot's list of holes is a hole in one of its chunks, once.
-//   3. Entries are at most twice the nodes, and one chunk a slot, and what packing has yet to reach.
+//   3. Entries are at most twice the nodes, one chunk a slot, and what packing has yet to reach: a third
+//      more, and what a round over the slots leaves behind.
 #pragma once
 
 #include <algorithm>
@@ -138,7 +139,8 @@ class slot_table {
     drop_first_chunk(slot);
   }
 
-  void reserve(std::size_t count) { pool_.reserve(count / Entries + 1 + Slots); }
+  /// For `count` nodes, and as many holes as there may be beside them.
+  void reserve(std::size_t count) { pool_.reserve(2 * count / Entries + 1 + Slots); }
 
   /// Walks all slots; `visit(slot, node)` is called for each node, and returns what is wrong with it.
   template <class Visit>

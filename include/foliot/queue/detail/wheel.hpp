@@ -4,8 +4,8 @@
 // (foliot_queue.hpp); the wheel says which slot that is, gives up its timers, and knows the earliest
 // deadline of all.
 //
-// Complexity: put, take O(1); earliest() as long as nothing took the earliest away, else a few bit scans
-// and at most eight nodes a level. Thread safety: none.
+// Complexity: put, take O(1); earliest() too, as long as nothing took the earliest away, else a few bit
+// scans and, at each level, a look at two chunks at most. Thread safety: none.
 //
 // Invariants (check), beside those of the parts:
 //   1. No slot holds a deadline before its own beginning, and none begins before `base_`.
@@ -32,7 +32,8 @@ template <class Tuning>
 class wheel {
  public:
   using rings = ring_levels<Tuning::base_shift>;
-  /// One slot more, beside the rings, for deadlines that never come.
+  /// One slot more, beside the rings, for deadlines that never come: where refile puts them, when a slot
+  /// opens that they were first filed in.
   static constexpr std::size_t never_slot = rings::slots;
   using slot_table = detail::slot_table<never_slot + 1, Tuning::chunk_entries, Tuning::chunks_in_block>;
   using word = typename slot_table::word;
