@@ -41,7 +41,8 @@ std::size_t pending_of(const benchmark::State& state) { return static_cast<std::
 /// The service with its thread, which sleeps until a deadline that never becomes the question.
 class busy_service {
  public:
-  explicit busy_service(std::size_t others) : draw_(timers_.now()) {
+  explicit busy_service(std::size_t others, const char* engine = "global-heap")
+      : timers_(foliot::service_options{.engine = engine}), draw_(timers_.now()) {
     const foliot::timer first(timers_, 0ns, [] {});
     others_.emplace_back(timers_, 30min, [] {});
     for (std::size_t i = 0; i < others; ++i) others_.emplace_back(timers_, draw_.next(), [] {});
@@ -103,6 +104,16 @@ void service(benchmark::State& state) {
   }
 }
 
+/// The same with foliot's own queue.
+void service_with_foliots_queue(benchmark::State& state) {
+  busy_service busy(pending_of(state), "foliot");
+  foliot::timer t(busy.timers(), [] {});
+  for (auto _ : state) {
+    t.start_at(busy.next_deadline());
+    benchmark::DoNotOptimize(t.stop());
+  }
+}
+
 /// With a duration instead of a deadline: one more look at the clock.
 void service_with_clock(benchmark::State& state) {
   busy_service busy(pending_of(state));
@@ -126,6 +137,7 @@ void service_with_a_new_timer(benchmark::State& state) {
 BENCHMARK(heap_alone)->Arg(0)->Arg(1000)->Arg(100'000);
 BENCHMARK(standard_mutex_and_heap)->Arg(0)->Arg(1000)->Arg(100'000);
 BENCHMARK(service)->Arg(0)->Arg(1000)->Arg(100'000);
+BENCHMARK(service_with_foliots_queue)->Arg(0)->Arg(1000)->Arg(100'000);
 BENCHMARK(service_with_clock)->Arg(0)->Arg(1000)->Arg(100'000);
 BENCHMARK(service_with_a_new_timer)->Arg(0)->Arg(1000)->Arg(100'000);
 
