@@ -184,24 +184,25 @@ TEST_F(FoliotQueueMemory, AResetWithoutMemoryKeepsTheOldDeadline) {
   make(count);
   expire(morning);
   queue.start(timers[0], morning + 10ms);
-  expire(morning + 9ms);  // its slot opens, and the window with it
+  expire(morning + 10ms - 1ns);  // its slot opens, and the window with it
   for (std::size_t i = 1; i < count; ++i) {
     queue.start(timers[i], morning + 10ms + duration::nanoseconds(static_cast<std::int64_t>(i)));
   }
   for (std::size_t i = 0; i + 1 < count; ++i) queue.stop(timers[i]);
   timer_node& last = timers[count - 1];
+  ASSERT_TRUE(detail::open_window::holds(timer_node_access::place(last)));
   const instant old = last.deadline();
   bool reset = true;
   {
     const test::failing_allocations fail;
     try {
-      queue.reset(last, old - 1us);
+      queue.reset(last, old - 1ns);
     } catch (const std::bad_alloc&) {
       reset = false;
     }
   }
   EXPECT_TRUE(last.pending());
-  EXPECT_EQ(last.deadline(), reset ? old - 1us : old);
+  EXPECT_EQ(last.deadline(), reset ? old - 1ns : old);
   expect_sound();
 }
 

@@ -6,13 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
 #include <foliot/queue/node_pool.hpp>
-
-#include "support/allocations.hpp"
 
 namespace foliot {
 namespace {
@@ -155,54 +152,6 @@ TEST(GoimHeap, CheckNamesTheFirstBrokenInvariant) {
   timer_node_access::deadline(all[5]) = deadline;
   EXPECT_TRUE(queue.check());
   empty(queue);
-}
-
-TEST(GoimHeap, StartsWithinWhatIsReservedDoNotAllocate) {
-  goim_heap queue;
-  queue.reserve(2000);
-  const nodes all = std::make_unique<timer_node[]>(2000);
-  const test::allocation_count allocations;
-  for (std::size_t round = 0; round < 3; ++round) {
-    for (std::size_t i = 0; i < 2000; ++i) queue.start(all[i], instant::from_nanoseconds(static_cast<std::int64_t>(i)));
-    for (std::size_t i = 0; i < 2000; ++i)
-      queue.reset(all[i], instant::from_nanoseconds(static_cast<std::int64_t>(i ^ 77)));
-    for (std::size_t i = 0; i < 2000; ++i) queue.stop(all[i]);
-  }
-  EXPECT_EQ(allocations.so_far(), 0u);
-}
-
-TEST(GoimHeap, AFailedAllocationIsReportedAndLosesNothing) {
-  goim_heap queue;
-  const nodes all = start_many(queue, 1024);  // the array is full now
-  timer_node late;
-  {
-    const test::failing_allocations fail;
-    EXPECT_THROW(queue.start(late, instant{}), std::bad_alloc);
-    EXPECT_THROW(queue.reset(late, instant{}), std::bad_alloc);
-    EXPECT_TRUE(queue.reset(all[0], instant{} + 1h));  // of a pending one it needs no memory
-  }
-  EXPECT_FALSE(late.pending());
-  EXPECT_EQ(queue.size(), 1024u);
-  EXPECT_TRUE(queue.check());
-  empty(queue);
-}
-
-TEST(GoimHeap, GivesMemoryBackAfterAPeak) {
-  goim_heap queue;
-  const std::size_t before = test::live_bytes();
-  {
-    const nodes all = start_many(queue, 1'000'000);
-    empty(queue);
-  }
-  EXPECT_LE(test::live_bytes() - before, 64u * 1024);  // a small array stays
-}
-
-TEST(GoimHeap, StaysWholeWhenTheArrayCannotBeMadeSmaller) {
-  goim_heap queue;
-  const nodes all = start_many(queue, 10'000);
-  const test::failing_allocations fail;
-  for (std::size_t i = 0; i < 10'000; ++i) EXPECT_TRUE(queue.stop(all[i]));
-  EXPECT_EQ(queue.size(), 0u);
 }
 
 TEST(GoimHeap, AMillionAtOneInstantFireOnceEachWithABudget) {

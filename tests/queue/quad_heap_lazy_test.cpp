@@ -199,48 +199,6 @@ TEST(QuadHeapLazy, CheckNamesTheFirstBrokenInvariant) {
   }
 }
 
-TEST(QuadHeapLazy, StartsWithinWhatIsReservedDoNotAllocate) {
-  quad_heap_lazy queue;
-  queue.reserve(1000);
-  const nodes all = std::make_unique<lazy_heap_node[]>(1000);
-  random_stream random(2);
-  const test::allocation_count allocations;
-  for (std::size_t round = 0; round < 20'000; ++round) {
-    lazy_heap_node& node = all[random.below(1000)];
-    if (random.below(10) < 3) {
-      queue.stop(node);
-    } else {
-      queue.reset(node, at(static_cast<std::int64_t>(random.below(100'000))));
-    }
-  }
-  EXPECT_EQ(allocations.so_far(), 0u);
-  while (queue.pop_any() != nullptr) {
-  }
-}
-
-TEST(QuadHeapLazy, AFailedAllocationIsReportedAndLosesNothing) {
-  quad_heap_lazy queue;
-  const nodes all = start_many(queue, 1024);  // the array is full now, or the next ones fill it
-  lazy_heap_node late[2048];
-  std::size_t refused = 0;
-  {
-    const test::failing_allocations fail;
-    for (lazy_heap_node& node : late) {
-      try {
-        queue.start(node, instant{});
-      } catch (const std::bad_alloc&) {
-        ++refused;
-        EXPECT_FALSE(node.pending());
-      }
-    }
-  }
-  EXPECT_GT(refused, 0u);
-  EXPECT_EQ(queue.size(), 1024 + 2048 - refused);
-  EXPECT_TRUE(queue.check());
-  while (queue.pop_any() != nullptr) {
-  }
-}
-
 TEST(QuadHeapLazy, MillionsOfStartsAndStopsLeaveNothing) {
   quad_heap_lazy queue;
   const nodes live = start_many(queue, 100);
@@ -254,24 +212,6 @@ TEST(QuadHeapLazy, MillionsOfStartsAndStopsLeaveNothing) {
   EXPECT_TRUE(queue.check());
   while (queue.pop_any() != nullptr) {
   }
-}
-
-TEST(QuadHeapLazy, GivesMemoryBackAfterAPeak) {
-  quad_heap_lazy queue;
-  const std::size_t before = test::live_bytes();
-  {
-    const nodes all = start_many(queue, 1'000'000);
-    for (std::size_t i = 0; i < 1'000'000; ++i) queue.stop(all[i]);
-  }
-  EXPECT_LE(test::live_bytes() - before, 64u * 1024);  // a small array stays
-}
-
-TEST(QuadHeapLazy, StaysWholeWhenTheArrayCannotBeMadeSmaller) {
-  quad_heap_lazy queue;
-  const nodes all = start_many(queue, 10'000);
-  const test::failing_allocations fail;
-  for (std::size_t i = 0; i < 10'000; ++i) EXPECT_TRUE(queue.stop(all[i]));
-  EXPECT_EQ(queue.size(), 0u);
 }
 
 }  // namespace
