@@ -33,7 +33,7 @@ bool sleep_for(timer_service& service, duration length) {
 
 bool sleep_until(timer_service& service, instant deadline) {
   if (deadline <= service.now()) return true;
-  if (service.engine_->runs_on_caller()) {
+  if (service.runs_on_caller()) {
     throw std::logic_error(
         "foliot: a callback must not sleep on the service, or the virtual clock, that runs it: the sleep could not "
         "end; "

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <foliot/core/seam/system.hpp>
+#include <foliot/core/sync/note.hpp>
 #include <foliot/queue/erlang_wheel.hpp>
 #include <foliot/queue/foliot_queue.hpp>
 #include <foliot/queue/goim_heap.hpp>
@@ -15,7 +17,7 @@
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>
 
-#include "global_engine.hpp"
+#include "shard.hpp"
 
 namespace foliot::inline service {
 
@@ -31,11 +33,6 @@ void report_to_standard_error(const std::exception_ptr& failure) {
   }
 }
 
-template <class Engine>
-std::shared_ptr<engine> make_engine(const clock& time, bool by_hand, service_options options) {
-  return std::make_shared<Engine>(time, by_hand, options.turn, std::move(options.on_exception));
-}
-
 template <timer_queue Queue>
 constexpr duration lateness_of([[maybe_unused]] duration timeout) noexcept {
   if constexpr (requires { Queue::lateness_of(timeout); }) {
@@ -45,26 +42,56 @@ constexpr duration lateness_of([[maybe_unused]] duration timeout) noexcept {
   }
 }
 
-/// The engines, by name. A new one is a line here, and its page in docs/engines.
+/// The engines, by name. A new one is a line in `kinds`, and its page in docs/engines.
 struct engine_kind {
   std::string_view name;
-  std::shared_ptr<engine> (*make)(const clock& time, bool by_hand, service_options options);
+  std::shared_ptr<engine> (*make_shard)(const shard_options& options, std::size_t index);
   duration (*lateness)(duration timeout) noexcept;
+  /// How many shards it has unless it is told otherwise; 0 is one a processor.
+  std::size_t shards = 1;
 };
+
+template <class Design>
+constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1) noexcept {
+  return {name,
+          [](const shard_options& options, std::size_t index) -> std::shared_ptr<engine> {
+            return std::make_shared<shard<Design>>(options, index);
+          },
+          lateness_of<typename Design::queue>, shards};
+}
 
 /// One lock and one thread around a queue.
 template <timer_queue Queue>
-constexpr engine_kind around(std::string_view name) noexcept {
-  return {name, make_engine<global_engine<Queue>>, lateness_of<Queue>};
-}
+struct plain_design {
+  using queue = Queue;
+  using wait = note;
+  using word = detail::no_word;
+};
 
 /// The same, called as the queue is.
 template <timer_queue Queue>
-constexpr engine_kind by_name_of = around<Queue>(Queue::name);
+constexpr engine_kind by_name_of = made_of<plain_design<Queue>>(Queue::name);
+
+/// foliot's own.
+struct foliot_design {
+  using queue = foliot_queue;
+  using wait = note;
+  using word = detail::timer_word;
+};
+
+constexpr std::size_t shards_by_processors = 0;
+constexpr std::size_t most_shards = 1024;
 
 constexpr std::array kinds{
-    by_name_of<foliot_queue>, around<quad_heap>("global-heap"), by_name_of<quad_heap_lazy>, by_name_of<goim_heap>,
-    by_name_of<hashed_wheel>, by_name_of<hierarchical_wheel>,   by_name_of<linux_wheel>,    by_name_of<erlang_wheel>,
+    made_of<foliot_design>("foliot", shards_by_processors),
+    made_of<plain_design<quad_heap>>("global-heap"),
+    made_of<plain_design<quad_heap>>("bucket-heaps", 64),
+    by_name_of<quad_heap_lazy>,
+    by_name_of<goim_heap>,
+    by_name_of<hashed_wheel>,
+    by_name_of<hierarchical_wheel>,
+    by_name_of<linux_wheel>,
+    by_name_of<erlang_wheel>,
 };
 
 constexpr auto names = [] {
@@ -83,26 +110,84 @@ const engine_kind& kind_of(std::string_view engine) {
   return *kind;
 }
 
-std::shared_ptr<engine> choose(const clock& time, bool by_hand, service_options options) {
+std::size_t shards_of(const engine_kind& kind, std::size_t wanted, bool by_hand) {
+  const bool any_number = kind.shards != 1;
+  const std::size_t most = by_hand || !any_number ? 1 : most_shards;
+  if (wanted > most) {
+    throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) + "' can have " +
+                                (most == 1 ? "one shard" : "at most " + std::to_string(most) + " shards") +
+                                (by_hand && any_number ? " on virtual time" : "") + ", not " + std::to_string(wanted));
+  }
+  if (wanted != 0) return wanted;
+  if (by_hand) return 1;
+  return kind.shards == shards_by_processors ? std::min(seam::processors(), most_shards) : kind.shards;
+}
+
+std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const clock& time, bool by_hand,
+                                                                        service_options options) {
   if (options.turn == 0) {
     throw std::invalid_argument("foliot: a service's turn must fire at least 1 timer, not 0");
   }
   const engine_kind& kind = kind_of(options.engine);
   if (!options.on_exception) options.on_exception = report_to_standard_error;
-  return kind.make(time, by_hand, std::move(options));
+  const shard_options common{time, by_hand, options.turn,
+                             std::make_shared<exception_handler>(std::move(options.on_exception))};
+  const auto shards = std::make_shared<std::vector<std::shared_ptr<engine>>>();
+  shards->resize(shards_of(kind, options.shards, by_hand));
+  for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = kind.make_shard(common, i);
+  return shards;
 }
 
 }  // namespace
 
 timer_service::timer_service(service_options options)
-    : engine_(choose(monotonic_clock::instance(), false, std::move(options))) {}
+    : shards_(make_shards(monotonic_clock::instance(), false, std::move(options))) {}
 
 timer_service::timer_service(virtual_clock& clock, service_options options)
-    : engine_(choose(clock, true, std::move(options))) {
-  clock.join(engine_);
+    : shards_(make_shards(clock, true, std::move(options))) {
+  clock.join(shards_->front());
 }
 
 timer_service::~timer_service() { shut_down(); }
+
+std::size_t timer_service::shut_down() noexcept {
+  const auto shards = shards_;  // a closure that is dropped may own the service
+  const bool inside = runs_on_caller();
+  std::size_t dropped = 0;
+  for (const auto& each : *shards) dropped += each->end();
+  // From inside a callback nothing is waited for: the threads end when they come back from there, and a
+  // later call from elsewhere sees to it.
+  if (inside) return dropped;
+  for (const auto& each : *shards) each->wait_for_end();
+  return dropped;
+}
+
+void timer_service::reserve(std::size_t count) {
+  for (const auto& each : *shards_) each->reserve(count);  // all of them may be of one thread
+}
+
+service_counters timer_service::counters() const noexcept {
+  service_counters sum;
+  for (const auto& each : *shards_) sum += each->counters();
+  return sum;
+}
+
+bool timer_service::runs_on_caller() const noexcept {
+  return std::ranges::any_of(*shards_, [](const auto& each) { return each->runs_on_caller(); });
+}
+
+service_counters& service_counters::operator+=(const service_counters& other) noexcept {
+  started += other.started;
+  superseded += other.superseded;
+  stopped += other.stopped;
+  fired += other.fired;
+  skipped += other.skipped;
+  dropped += other.dropped;
+  wake_ups += other.wake_ups;
+  pending += other.pending;
+  peak_pending += other.peak_pending;
+  return *this;
+}
 
 std::span<const std::string_view> timer_service::engines() noexcept { return names; }
 

@@ -128,6 +128,7 @@ class world {
   }
 
   fiber& me() { return *fibers_[running_]; }
+  [[nodiscard]] std::size_t my_index() const { return running_; }
   std::uint64_t choose(std::uint64_t bound) { return random_.below(bound); }
 
   static world* current() { return this_world_; }
@@ -328,6 +329,18 @@ thread_state& this_thread() noexcept {
   simulation::world* w = simulation::world::current();
   return w == nullptr ? outside : w->me().state;
 }
+
+std::size_t this_thread_number() noexcept {
+  simulation::world* w = simulation::world::current();
+  return w == nullptr ? shared_thread_number : std::min(w->my_index(), shared_thread_number);
+}
+
+std::size_t this_thread_home() noexcept {
+  const std::size_t home = this_thread().home;  // a service's thread has been given one
+  return home != 0 ? home - 1 : simulation::world::current()->my_index();
+}
+
+std::size_t processors() noexcept { return 2; }
 
 instant monotonic_now() noexcept { return simulation::world::current()->look_at_clock(); }
 

@@ -66,6 +66,22 @@ TEST(World, FindsADeadlockAndSaysWhoWaits) {
   EXPECT_EQ(failure.value_or(""), "deadlock: main waits for the end of waiter; waiter waits for a wake-up;");
 }
 
+TEST(World, AnAdditionIsOneStep) {
+  explore(500, {}, [] {
+    seam::atomic<int> sum{0};
+    const auto add = [&] {
+      for (int i = 0; i < 3; ++i) {
+        sum.fetch_add(2);
+        sum.fetch_sub(1);
+      }
+    };
+    seam::thread other("other", add);
+    add();
+    other.join();
+    require(sum.load() == 6, "a part of the sum was lost");
+  });
+}
+
 TEST(World, TimeJumpsWhenAllAreBlocked) {
   EXPECT_EQ(run(1, {},
                 [] {

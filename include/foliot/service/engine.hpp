@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
 #include <foliot/core/clock.hpp>
@@ -49,11 +48,12 @@ struct service_counters {
   std::uint64_t fired = 0;       ///< callbacks run, those of tickers included
   std::uint64_t skipped = 0;     ///< beats of tickers that came too late, and were left out
   std::uint64_t dropped = 0;     ///< pending when the service ended
-  std::uint64_t wake_ups = 0;    ///< times that the service's thread was woken before its time
+  std::uint64_t wake_ups = 0;    ///< times that a thread of the service was woken before its time
   std::size_t pending = 0;       ///< now
-  std::size_t peak_pending = 0;  ///< the most there ever were
+  std::size_t peak_pending = 0;  ///< the most there ever were; of several shards, the sum of their peaks
 
   friend bool operator==(const service_counters&, const service_counters&) = default;
+  service_counters& operator+=(const service_counters& other) noexcept;
 };
 
 class engine;
@@ -65,24 +65,18 @@ class timer_record {
   timer_record& operator=(const timer_record&) = delete;
 
   /// The engine that made it, alive as long as any of its records.
-  [[nodiscard]] engine& owner() const noexcept { return *owner_; }
+  [[nodiscard]] engine& owner() const noexcept { return owner_; }
 
  protected:
-  timer_record(std::shared_ptr<engine> owner, timer_callback callback, duration period) noexcept
-      : owner_(std::move(owner)), callback_(std::move(callback)), period_(period) {}
+  timer_record(engine& owner, bool ticks) noexcept : owner_(owner), ticks_(ticks) {}
   ~timer_record() = default;
 
-  // All but owner_ are the engine's, under its lock.
-  std::shared_ptr<engine> owner_;
-  timer_callback callback_;
-  /// Zero for a one-shot timer.
-  duration period_;
-  std::uint64_t skipped_ = 0;
+  // All but owner_ and ticks_ are the engine's, under its lock.
+  engine& owner_;
+  /// A ticker's.
+  const bool ticks_;
   /// Its callback is running.
   bool running_ = false;
-  /// The thread that uses the closure with the engine's lock released, running or destroying it; null
-  /// if none does.
-  const void* user_ = nullptr;
   /// It will never be pending again.
   bool closed_ = false;
   /// No handle holds it: whoever is done with it last destroys it.
@@ -114,9 +108,12 @@ class engine : public timeline {
   [[nodiscard]] virtual bool pending(const timer_record& timer) const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t skipped(const timer_record& timer) const noexcept = 0;
 
-  /// Ends the engine: waits for the callback that is running, unless it is the caller, drops what is
-  /// pending and refuses every further reset. Returns how many timers it dropped.
-  virtual std::size_t shut_down() noexcept = 0;
+  /// Ends the engine, and does not wait: drops what is pending and refuses every further reset. Returns how
+  /// many timers it dropped.
+  virtual std::size_t end() noexcept = 0;
+  /// After end(): waits for the callback that is running, and for the thread. Not from inside a callback of
+  /// this engine, or of another that may wait for it.
+  virtual void wait_for_end() noexcept = 0;
 
   /// Makes room for `count` pending timers, so that up to there no start allocates.
   virtual void reserve(std::size_t count) = 0;

@@ -30,7 +30,7 @@ class ticker : public timer_handle {
   /// std::system_error when the service's thread cannot be started.
   template <timer_function Function>
   ticker(timer_service& service, duration period, Function&& function)
-      : ticker(service.engine_->make(detail::to_callback(std::forward<Function>(function)), checked(period))) {
+      : ticker(service.home().make(detail::to_callback(std::forward<Function>(function)), checked(period))) {
     reset(period);
   }
 

@@ -5,7 +5,7 @@
 //   idle.stop();              // the callback stays for the next reset
 //
 // Thread safety: start, stop, reset, stop_and_wait and pending from any thread, also at once, and from
-// inside callbacks. Callbacks of one service never overlap. Lifetime: see timer_handle.
+// inside callbacks. Callbacks of one shard of a service never overlap. Lifetime: see timer_handle.
 // Time: durations are rounded up to nanoseconds; zero or less means now; past the end of time, never.
 #pragma once
 
@@ -29,7 +29,7 @@ class timer : public timer_handle {
   /// std::invalid_argument if it is null, std::bad_alloc.
   template <timer_function Function>
   timer(timer_service& service, Function&& function)
-      : timer_handle(service.engine_->make(detail::to_callback(std::forward<Function>(function)), duration::zero())) {}
+      : timer_handle(service.home().make(detail::to_callback(std::forward<Function>(function)), duration::zero())) {}
 
   /// A timer that fires `delay` from now. Throws as the one above and `reset` do; then there is none.
   template <timer_function Function>
@@ -45,9 +45,10 @@ class timer : public timer_handle {
     reset_at(deadline);
   }
 
-  /// Arms the timer to fire `delay` from now, whether it is idle, pending or running, and says which.
-  /// O(log n) in the timers pending. Throws std::logic_error on an empty handle, std::bad_alloc, and
-  /// std::system_error when the service's thread cannot be started: the timer is then as it was.
+  /// Arms the timer to fire `delay` from now, whether it is idle, pending or running, and says which. Takes
+  /// no lock where it puts off a timer that is pending. The queue's cost; O(1) in `foliot`. Throws std::logic_error on
+  /// an empty handle, std::bad_alloc, and std::system_error when the service's thread cannot be started: the timer is
+  /// then as it was.
   reset_result reset(duration delay) { return owner().reset(record(), delay); }
   /// The same for a point in time: one that has passed means now.
   reset_result reset_at(instant deadline) { return owner().reset(record(), deadline); }

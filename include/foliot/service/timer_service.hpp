@@ -3,8 +3,10 @@
 //   foliot::timer_service timers;
 //   foliot::timer idle{timers, 30s, [] { … }};
 //
-// By default it has one thread of its own, started by the first timer, on which the callbacks run, one
-// after the other. Built on a virtual clock it has no thread: advancing the clock runs the callbacks.
+// It has as many shards as the program has processors, or as it is told to have. A shard is a queue with a
+// thread of its own, started by the shard's first timer, on which its callbacks run, one after the other. A
+// thread's timers go to one shard, the next thread's to the next; those of a callback stay where it runs.
+// Built on a virtual clock a service has one shard and no thread: advancing the clock runs the callbacks.
 //
 // Thread safety: every member from any thread, and from inside callbacks.
 // Lifetime: destroying it shuts it down; the handles that it leaves behind stay valid, idle and closed.
@@ -15,10 +17,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/engine.hpp>
 
@@ -27,8 +31,11 @@ namespace foliot::inline service {
 struct service_options {
   /// One of timer_service::engines().
   std::string engine = "foliot";
-  /// Gets what callbacks throw, on the thread that ran them; the service goes on. By default it is
-  /// reported to standard error.
+  /// How many shards, from 1 to 1024; 0 is what the engine has by itself: one a processor for `foliot`, 64 for
+  /// `bucket-heaps`, and one for the others, which is all that they can have. On virtual time there is one.
+  std::size_t shards = 0;
+  /// Gets what callbacks throw, on the thread that ran them, and so from several at once where there are
+  /// several shards; the service goes on. By default it is reported to standard error.
   exception_handler on_exception{};
   /// How many timers the service's thread fires before it looks at the clock and at the rest of the
   /// world again. At least 1.
@@ -38,7 +45,7 @@ struct service_options {
 class timer_service {
  public:
   /// On the monotonic clock. Throws std::invalid_argument for an engine that does not exist (the
-  /// message lists those that do) and for a turn of zero.
+  /// message lists those that do), for a number of shards that it cannot have, and for a turn of zero.
   explicit timer_service(service_options options = {});
   /// On a virtual clock, without a thread.
   explicit timer_service(virtual_clock& clock, service_options options = {});
@@ -48,16 +55,18 @@ class timer_service {
   timer_service& operator=(const timer_service&) = delete;
 
   /// The service's clock.
-  [[nodiscard]] instant now() const noexcept { return engine_->time().now(); }
+  [[nodiscard]] instant now() const noexcept { return shards_->front()->time().now(); }
 
   /// Ends the service: waits for the callback that is running, unless it is the caller, and drops what
   /// is pending: its callbacks will not run. Returns how many timers that were; 0 when called again.
-  std::size_t shut_down() noexcept { return engine_->shut_down(); }
+  std::size_t shut_down() noexcept;
 
   /// Makes room for `count` pending timers: up to there no start allocates. Throws std::bad_alloc.
-  void reserve(std::size_t count) { engine_->reserve(count); }
+  void reserve(std::size_t count);
 
-  [[nodiscard]] service_counters counters() const noexcept { return engine_->counters(); }
+  [[nodiscard]] service_counters counters() const noexcept;
+
+  [[nodiscard]] std::size_t shards() const noexcept { return shards_->size(); }
 
   /// The names of the engines that there are.
   [[nodiscard]] static std::span<const std::string_view> engines() noexcept;
@@ -72,7 +81,16 @@ class timer_service {
   friend class ticker;
   friend bool sleep_until(timer_service& service, instant deadline);
 
-  std::shared_ptr<engine> engine_;
+  /// The shard that the calling thread's timers go to.
+  [[nodiscard]] engine& home() const noexcept {
+    const auto& all = *shards_;
+    return all.size() == 1 ? *all.front() : *all[seam::this_thread_home() % all.size()];
+  }
+  /// Whether the caller is in a callback of this service, and so must not wait for one.
+  [[nodiscard]] bool runs_on_caller() const noexcept;
+
+  /// Never empty. Shared by a call that may end the service while it goes over them.
+  std::shared_ptr<const std::vector<std::shared_ptr<engine>>> shards_;
 };
 
 }  // namespace foliot::inline service

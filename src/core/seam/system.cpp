@@ -2,14 +2,18 @@
 #include <foliot/core/seam/system.hpp>
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <thread>
 
 namespace foliot::inline core::seam {
 
@@ -31,6 +35,13 @@ instant monotonic_now() noexcept {
   return instant::from_nanoseconds(now.tv_sec * nanoseconds_per_second + now.tv_nsec);
 }
 
+std::size_t processors() noexcept {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return static_cast<std::size_t>(CPU_COUNT(&allowed));
+  return std::max(1U, std::thread::hardware_concurrency());  // more processors than a cpu_set_t knows
+}
+
 wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline) noexcept {
   const timespec until = to_timespec(deadline);
   // The BITSET variant is the one that takes an absolute time of the monotonic clock: the time that
@@ -47,6 +58,23 @@ wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected
 
 void futex_wake(seam::atomic<std::uint32_t>& word, int count) noexcept {
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+
+namespace detail {
+
+namespace {
+bool membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
+}  // namespace
+
+// Registered before anybody can rely on it; a child of fork inherits that.
+bool heavy_barrier_reaches_all = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+
+}  // namespace detail
+
+// It asks the system whatever the flag says: a light one that relies on it may have seen the flag already.
+void heavy_barrier() noexcept {
+  detail::full_barrier();
+  detail::membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
 namespace detail {

@@ -2,6 +2,8 @@
 
 namespace foliot::inline core {
 
+constinit std::array<seam::atomic<std::uint32_t>, 64> mutex::sleepers_{};
+
 void mutex::lock_slowly() noexcept {
   for (int spin = 0; spin < seam::spins_before_sleep; ++spin) {
     seam::spin_pause();
@@ -12,12 +14,17 @@ void mutex::lock_slowly() noexcept {
       return;
     }
   }
-  // From here on the word says `contended` whenever this thread gets it: it cannot know whether it was
-  // the last sleeper, and one wake-up too many is better than one too few.
-  // acquire: pairs with the release in unlock().
-  while (word_.exchange(contended, seam::acquire) != free) {
-    static_cast<void>(seam::futex_wait(word_, contended, instant::never()));
+  seam::atomic<std::uint32_t>& sleeping = sleepers();
+  // relaxed: the barrier orders it before the looks at the word.
+  sleeping.fetch_add(1, seam::relaxed);
+  seam::heavy_barrier();
+  // acquire: pairs with the release in unlock(). The futex compares once more, so that an unlock between the
+  // exchange and the sleep ends it at once.
+  while (word_.exchange(held, seam::acquire) != free) {
+    static_cast<void>(seam::futex_wait(word_, held, instant::never()));
   }
+  // relaxed: a count that is too high for a while costs a wake-up for nothing.
+  sleeping.fetch_sub(1, seam::relaxed);
 }
 
 }  // namespace foliot::inline core

@@ -34,8 +34,14 @@ class atomic {
   Value load(order = seq_cst) const noexcept { return here(); }
   void store(Value value, order = seq_cst) noexcept { here() = value; }
   Value exchange(Value value, order = seq_cst) noexcept { return std::exchange(here(), value); }
-  Value fetch_add(Value value, order = seq_cst) noexcept { return std::exchange(here(), value_ + value); }
-  Value fetch_sub(Value value, order = seq_cst) noexcept { return std::exchange(here(), value_ - value); }
+  Value fetch_add(Value value, order = seq_cst) noexcept {
+    Value& now = here();  // before the sum: another thread may go on in it
+    return std::exchange(now, now + value);
+  }
+  Value fetch_sub(Value value, order = seq_cst) noexcept {
+    Value& now = here();  // before the sum: another thread may go on in it
+    return std::exchange(now, now - value);
+  }
   bool compare_exchange_strong(Value& expected, Value wanted, order = seq_cst, order = seq_cst) noexcept {
     if (here() != expected) {
       expected = value_;
@@ -61,7 +67,12 @@ class atomic {
 };
 
 thread_state& this_thread() noexcept;
+/// The world's own numbers, so that a seed decides them.
+std::size_t this_thread_number() noexcept;
+std::size_t this_thread_home() noexcept;
 inline void spin_pause() noexcept { simulation::point(); }
+inline void light_barrier() noexcept { simulation::point(); }
+inline void heavy_barrier() noexcept { simulation::point(); }
 inline constexpr int spins_before_sleep = 1;
 
 class thread {

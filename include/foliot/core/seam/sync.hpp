@@ -8,6 +8,7 @@
 // What a thread has for itself, `this_thread()`, is here too: its address tells threads apart.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace foliot::inline core::seam {
@@ -16,7 +17,15 @@ namespace foliot::inline core::seam {
 struct thread_state {
   /// One bit for each lock rank that the thread holds; see <foliot/core/sync/mutex.hpp>.
   std::uint32_t held_ranks = 0;
+  /// This thread's number among those alive, plus one; 0 as long as nobody has asked.
+  std::uint32_t number = 0;
+  /// Which shard of a service its timers go to, plus one, counted round; 0 as long as nobody has asked.
+  std::size_t home = 0;
 };
+
+/// How many numbers there are for threads: one each, and the last for all those that find none left.
+inline constexpr std::size_t thread_numbers = 64;
+inline constexpr std::size_t shared_thread_number = thread_numbers - 1;
 
 }  // namespace foliot::inline core::seam
 
@@ -29,6 +38,12 @@ struct thread_state {
 #include <atomic>
 #include <thread>
 #include <utility>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define FOLIOT_THREAD_SANITIZER
+#endif
+#endif
 
 namespace foliot::inline core::seam {
 
@@ -47,6 +62,23 @@ inline thread_state& this_thread() noexcept {
   return state;
 }
 
+namespace detail {
+std::size_t take_thread_number() noexcept;
+std::size_t take_thread_home() noexcept;
+}  // namespace detail
+
+/// A number that no other thread alive has, or shared_thread_number.
+inline std::size_t this_thread_number() noexcept {
+  const std::uint32_t number = this_thread().number;
+  return number != 0 ? number - 1 : detail::take_thread_number();
+}
+
+/// A number of this thread's that goes round: threads one after the other get one after the other.
+inline std::size_t this_thread_home() noexcept {
+  const std::size_t home = this_thread().home;
+  return home != 0 ? home - 1 : detail::take_thread_home();
+}
+
 /// A hint to the processor that the caller is spinning.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -55,6 +87,33 @@ inline void spin_pause() noexcept {
   asm volatile("yield");
 #endif
 }
+
+// Two barriers, one cheap and one dear, that together do what two full ones do: where one thread stores x,
+// passes the light one and loads y, and another stores y, passes the heavy one and loads x, at least one of
+// them sees the other's store. The heavy one interrupts all threads of the process (membarrier); where the
+// system has none, both are full ones.
+namespace detail {
+extern bool heavy_barrier_reaches_all;  // before that is known: no
+
+inline void full_barrier() noexcept {
+#if defined(__SANITIZE_THREAD__) || defined(FOLIOT_THREAD_SANITIZER)
+  // ThreadSanitizer does not know fences. What each barrier orders is published by operations as well.
+  static std::atomic<int> anything{0};
+  anything.fetch_add(0, seq_cst);
+#else
+  std::atomic_thread_fence(seq_cst);
+#endif
+}
+}  // namespace detail
+
+inline void light_barrier() noexcept {
+  if (detail::heavy_barrier_reaches_all) [[likely]] {
+    std::atomic_signal_fence(seq_cst);
+  } else {
+    detail::full_barrier();
+  }
+}
+void heavy_barrier() noexcept;
 
 /// How often a lock looks again before it sleeps: some 2 us, less than a sleep and a wake-up cost.
 inline constexpr int spins_before_sleep = 64;

@@ -4,6 +4,7 @@
 // wait may be interrupted or woken for nothing, and a wake-up may be dropped to prove the checker.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <foliot/core/instant.hpp>
@@ -13,6 +14,9 @@ namespace foliot::inline core::seam {
 
 /// CLOCK_MONOTONIC: nanoseconds since boot, without the time spent in suspend.
 [[nodiscard]] instant monotonic_now() noexcept;
+
+/// How many processors this program may run on. At least 1.
+[[nodiscard]] std::size_t processors() noexcept;
 
 enum class wait_status {
   woken,        ///< somebody woke the word, or the kernel did for no reason

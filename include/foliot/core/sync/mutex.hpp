@@ -1,13 +1,23 @@
 // The lock of foliot: a futex word, typed for the compiler's ownership check and ranked against
 // deadlock.
 //
-// Uncontended, a pair costs one compare-and-swap and one exchange. A waiter spins briefly, then
-// sleeps. Not recursive, not fair. The three states are Drepper's ("Futexes Are Tricky", mutex 2).
+// Uncontended, a pair costs one atomic instruction: the unlock is a plain store. It then has to know
+// whether anybody sleeps, and the store must not be overtaken by that look. The price of that order is paid
+// by those who are about to sleep: they announce themselves, force a barrier onto every thread of the
+// process (membarrier), and look at the lock once more. So an unlock either comes before the barrier, and is
+// seen by that last look, or it sees the announcement. (Dice, Huang, Yang, "Asymmetric Dekker
+// Synchronization"; the standard's proposal for it is P1202.) A waiter spins briefly first. Not recursive,
+// not fair.
+//
+// An unlock touches the lock no more after its store, since whoever comes next may destroy it: the count of
+// sleepers is in a table for all locks, by their address. Two that share an entry wake each other's sleepers
+// for nothing now and then.
 //
 // Rank: a thread may only lock a mutex whose rank is higher than every one that it holds (the table
 // is `lock_rank`); debug and sanitizer builds assert it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include <foliot/core/annotations.hpp>
@@ -38,8 +48,12 @@ class FOLIOT_CAPABILITY("mutex") mutex {
 
   void unlock() noexcept FOLIOT_RELEASE() {
     forget_rank();
+    const seam::atomic<std::uint32_t>& sleeping = sleepers();  // found before the lock may be gone
     // release: pairs with the acquire of the next lock(), which thereby sees all that was done here.
-    if (word_.exchange(free, seam::release) == contended) seam::futex_wake(word_, 1);
+    word_.store(free, seam::release);
+    seam::light_barrier();  // pairs with the heavy one in lock_slowly()
+    if (sleeping.load(seam::relaxed) != 0) [[unlikely]]
+      seam::futex_wake(word_, 1);  // of an address where nobody sleeps, or nothing is, it does nothing
   }
 
   /// Tells the compiler's check, where it cannot follow (a closure), that the caller holds the lock.
@@ -50,9 +64,14 @@ class FOLIOT_CAPABILITY("mutex") mutex {
  private:
   static constexpr std::uint32_t free = 0;
   static constexpr std::uint32_t held = 1;
-  static constexpr std::uint32_t contended = 2;  // held, and somebody may be asleep on the word
 
   void lock_slowly() noexcept;
+
+  /// How many threads sleep on this lock, or on another one of the same entry, or are about to.
+  [[nodiscard]] seam::atomic<std::uint32_t>& sleepers() const noexcept {
+    constexpr std::uintptr_t line = 64;
+    return sleepers_[reinterpret_cast<std::uintptr_t>(this) / line % sleepers_.size()];
+  }
 
   [[nodiscard]] std::uint32_t bit() const noexcept { return std::uint32_t{1} << static_cast<unsigned>(rank_); }
 
@@ -67,6 +86,8 @@ class FOLIOT_CAPABILITY("mutex") mutex {
   }
   void forget_rank() noexcept { seam::this_thread().held_ranks &= ~bit(); }
 #endif
+
+  static std::array<seam::atomic<std::uint32_t>, 64> sleepers_;
 
   // Written by every lock and unlock; publishes whatever the mutex protects.
   seam::atomic<std::uint32_t> word_{free};

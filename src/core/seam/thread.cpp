@@ -1,0 +1,53 @@
+#include <bit>
+
+#include <foliot/core/seam/sync.hpp>
+
+namespace foliot::inline core::seam::detail {
+
+namespace {
+
+/// One bit for each number that is taken.
+atomic<std::uint64_t> taken_numbers{0};
+constexpr std::uint64_t all_numbers = (std::uint64_t{1} << shared_thread_number) - 1;
+
+/// Gives the thread's number back when the thread ends. What runs on that thread still later shares one.
+struct number_lease {
+  std::uint64_t bit = 0;
+  number_lease() noexcept = default;
+  number_lease(const number_lease&) = delete;
+  number_lease& operator=(const number_lease&) = delete;
+  ~number_lease() {
+    this_thread().number = shared_thread_number + 1;
+    // release: pairs with the acquire of whoever takes the number next, and goes on where this thread left.
+    taken_numbers.fetch_and(~bit, release);
+  }
+};
+
+}  // namespace
+
+std::size_t take_thread_number() noexcept {
+  std::uint64_t taken = taken_numbers.load(relaxed);
+  std::uint64_t bit = 0;
+  do {
+    bit = ~taken & all_numbers;
+    bit &= ~bit + 1;  // the lowest that is free
+    // acquire: pairs with the release in ~number_lease.
+  } while (bit != 0 && !taken_numbers.compare_exchange_weak(taken, taken | bit, acquire, relaxed));
+  std::size_t number = shared_thread_number;
+  if (bit != 0) {
+    thread_local number_lease lease;
+    lease.bit = bit;
+    number = static_cast<std::size_t>(std::countr_zero(bit));
+  }
+  this_thread().number = static_cast<std::uint32_t>(number) + 1;
+  return number;
+}
+
+std::size_t take_thread_home() noexcept {
+  static atomic<std::size_t> next{0};
+  const std::size_t home = next.fetch_add(1, relaxed);  // publishes nothing
+  this_thread().home = home + 1;
+  return home;
+}
+
+}  // namespace foliot::inline core::seam::detail

@@ -1,0 +1,53 @@
+// What a shard keeps of one timer: the part that every engine has, the queue's node, and the word by
+// which it is put off, if the engine has that.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/queue/timer_queue.hpp>
+#include <foliot/service/engine.hpp>
+
+#include "timer_word.hpp"
+
+namespace foliot::detail {
+
+/// In engines where every reset takes the lock.
+struct no_word {
+  static void arm(instant) noexcept {}
+  static void disarm() noexcept {}
+  static bool armed() noexcept { return false; }
+};
+
+/// In this order: what a start, a stop and a reset touch comes first, in 48 bytes.
+template <timer_queue Queue, class Word>
+struct shard_record : timer_record, Word, Queue::node_type {
+  shard_record(engine& owner, timer_callback callback, bool ticks) noexcept
+      : timer_record(owner, ticks), callback_(std::move(callback)) {}
+  using timer_record::closed_;
+  using timer_record::orphaned_;
+  using timer_record::running_;
+  using timer_record::ticks_;
+
+  Word& word() noexcept { return *this; }
+  const Word& word() const noexcept { return *this; }
+
+  /// The thread that uses the closure with the shard's lock released, running or destroying it; null if
+  /// none does. Under the lock.
+  const void* user_ = nullptr;
+  timer_callback callback_;
+};
+
+/// A ticker's, which is one with ticks_.
+template <timer_queue Queue, class Word>
+struct ticking_record final : shard_record<Queue, Word> {
+  ticking_record(engine& owner, timer_callback callback, duration period) noexcept
+      : shard_record<Queue, Word>(owner, std::move(callback), true), period_(period) {}
+
+  // The engine's, under its lock.
+  duration period_;
+  std::uint64_t skipped_ = 0;
+};
+
+}  // namespace foliot::detail

@@ -1,0 +1,155 @@
+// What a shard's thread does, or whoever runs a shard by hand: the second half of shard.hpp.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "shard.hpp"
+
+namespace foliot::inline service {
+
+template <class Design>
+void shard<Design>::timerproc() {
+  std::shared_ptr<engine> last;
+  seam::this_thread().home = index_ + 1;  // what callbacks start stays here
+  lock held(lock_);
+  timer_thread_ = self();
+  while (phase_ != phase::ended) {
+    instant until;
+    if (!fire_what_is_due(until)) continue;
+    sleeper_.prepare(until);
+    held.leave();
+    sleeper_.sleep(until);
+    held.enter();
+    sleeper_.wake_up();
+  }
+  timer_thread_ = nullptr;
+  --holders_;
+  last = farewell();
+}
+
+/// A turn of the thread. True: nothing is left to do until then.
+template <class Design>
+bool shard<Design>::fire_what_is_due(instant& until) noexcept {
+  try {
+    const expiry turn = run_turn(options_.time.now(), options_.turn);
+    // Time has passed while callbacks ran: look again, rather than sleep until what is due already.
+    if (phase_ == phase::ended || turn.fired > 0) return false;
+    if (turn.more) {
+      // The queue has paused, and the lock was held all the time: let others have it.
+      lock_.unlock();
+      lock_.lock();
+      return false;
+    }
+    until = queue_.next_deadline();
+  } catch (const std::bad_alloc&) {
+    // The queue could not move timers about; nothing is lost. What is due waits for memory.
+    lock_.unlock();
+    report(std::current_exception());
+    lock_.lock();
+    until = options_.time.now() + wait_for_memory;
+  }
+  return phase_ != phase::ended;
+}
+
+/// Throws std::bad_alloc: what has fired has fired, and nothing is lost.
+template <class Design>
+expiry shard<Design>::run_turn(instant now, budget limit) {
+  if constexpr (puts_off) {
+    if (homeless_ != nullptr) [[unlikely]]
+      file_again(*homeless_, homeless_->word().armed_for());
+  }
+  return queue_.expire(now, limit, [this](node_type& node) {
+    lock_.assert_held();
+    record& r = static_cast<record&>(node);
+    if constexpr (puts_off) {
+      if (const auto later = r.word().claim(r.deadline())) return file_again(r, *later);
+    }
+    fire(r);
+  });
+}
+
+/// A timer that was put off, and left the queue by its old deadline. Where there is no memory to take it
+/// in again it waits outside, and the turn ends.
+template <class Design>
+void shard<Design>::file_again(record& r, instant deadline) {
+  homeless_ = &r;
+  queue_.start(r, deadline);
+  homeless_ = nullptr;
+}
+
+template <class Design>
+void shard<Design>::fire(record& r) noexcept {
+  firing now{r.deadline(), options_.time.now()};
+  std::exception_ptr failure;
+  if (r.ticks_) failure = arm_next_beat(as_ticking(r), now);
+  ++counters_.fired;
+  r.user_ = runner_ = self();
+  r.running_ = true;
+  lock_.unlock();
+  try {
+    r.callback_(now);
+  } catch (...) {
+    report(std::current_exception());
+  }
+  if (failure != nullptr) report(std::move(failure));
+  lock_.lock();
+  r.running_ = false;
+  settle(r);
+  runner_ = nullptr;  // last: what the callback captured may have been destroyed just now
+  done_.notify_all();
+}
+
+/// The next beat of the grid that lies ahead; those between are skipped. A ticker that cannot be
+/// armed again, for lack of memory, is idle from now on: the failure is the answer.
+template <class Design>
+std::exception_ptr shard<Design>::arm_next_beat(ticking_record& r, firing& now) noexcept {
+  const std::int64_t beats_passed = now.lateness() / r.period_;
+  now.skipped = static_cast<std::uint64_t>(beats_passed);
+  r.skipped_ += now.skipped;
+  counters_.skipped += now.skipped;
+  try {
+    queue_.start(r, now.deadline + r.period_ * beats_passed + r.period_);
+    ++beats_;
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+template <class Design>
+std::size_t shard<Design>::drop_pending() noexcept {
+  std::size_t dropped = 0;
+  for (;;) {
+    node_type* node = homeless_ != nullptr ? std::exchange(homeless_, nullptr) : queue_.pop_any();
+    if (node == nullptr) break;
+    record& r = static_cast<record&>(*node);
+    r.word().disarm();
+    ++dropped;
+    ++counters_.dropped;
+    r.closed_ = true;
+    if (r.user_ == nullptr) retire(r);  // else its user settles it
+  }
+  return dropped;
+}
+
+// Out of line: it is called once, and would weigh on every start.
+template <class Design>
+[[gnu::noinline]] void shard<Design>::start_thread() {
+  thread_ = seam::thread("foliot-timer", [this] { timerproc(); });
+  hold();
+  phase_ = phase::running;
+}
+
+template <class Design>
+void shard<Design>::report(std::exception_ptr failure) noexcept {
+  try {
+    (*options_.on_exception)(std::move(failure));
+  } catch (...) {
+    // A handler that fails has nobody to report to, and the service goes on.
+  }
+}
+
+}  // namespace foliot::inline service

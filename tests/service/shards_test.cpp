@@ -1,0 +1,277 @@
+// What is particular to a service of several shards, and to resets that take no lock.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <latch>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <foliot/core/seam/system.hpp>
+
+#include "fixture.hpp"
+#include "support/allocations.hpp"
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+service_options of(std::string engine, std::size_t shards) {
+  service_options options = with_engine(std::move(engine));
+  options.shards = shards;
+  return options;
+}
+
+TEST(Shards, AreAsManyAsTheEngineHasByItself) {
+  EXPECT_EQ(timer_service().shards(), seam::processors());
+  EXPECT_EQ(timer_service(with_engine("bucket-heaps")).shards(), 64u);
+  EXPECT_EQ(timer_service(with_engine("global-heap")).shards(), 1u);
+  virtual_clock clock;
+  EXPECT_EQ(timer_service(clock).shards(), 1u);
+}
+
+TEST(Shards, AreAsManyAsAskedFor) {
+  EXPECT_EQ(timer_service(of("foliot", 7)).shards(), 7u);
+  EXPECT_EQ(timer_service(of("global-heap", 1)).shards(), 1u);
+}
+
+TEST(Shards, ANumberThatCannotBeIsRefusedWithAReason) {
+  const auto refused = [](auto make) -> std::string {
+    try {
+      make();
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refused([] { timer_service service(of("foliot", 1025)); }),
+            "foliot: the engine 'foliot' can have at most 1024 shards, not 1025");
+  EXPECT_EQ(refused([] { timer_service service(of("global-heap", 2)); }),
+            "foliot: the engine 'global-heap' can have one shard, not 2");
+  virtual_clock clock;
+  EXPECT_EQ(refused([&] { timer_service service(clock, of("foliot", 2)); }),
+            "foliot: the engine 'foliot' can have one shard on virtual time, not 2");
+}
+
+/// Each thread's callbacks run on the thread of its shard; those of four threads on four, round about.
+TEST(Shards, ThreadsGoToOneShardEach) {
+  timer_service timers(of("foliot", 4));
+  std::array<std::thread::id, 8> ran_on;
+  for (std::size_t i = 0; i < ran_on.size(); ++i) {
+    std::thread([&] {
+      std::latch done(3);
+      std::array<std::thread::id, 3> ids;
+      std::vector<timer> some;
+      for (auto& id : ids) {
+        some.emplace_back(timers, 1us, [&] {
+          id = std::this_thread::get_id();
+          done.count_down();
+        });
+      }
+      done.wait();
+      EXPECT_EQ(ids[0], ids[1]);
+      EXPECT_EQ(ids[0], ids[2]);
+      ran_on[i] = ids[0];
+    }).join();
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(ran_on[i], ran_on[i + 4]) << "round about";
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(ran_on[i], ran_on[j]);
+  }
+}
+
+TEST(Shards, WhatACallbackStartsStaysOnItsShard) {
+  timer_service timers(of("foliot", 3));
+  std::latch done(1);
+  std::optional<timer> second;
+  timer first(timers, 0ns, [&] {
+    second.emplace(timers, 0ns, [&, here = std::this_thread::get_id()] {
+      EXPECT_EQ(std::this_thread::get_id(), here);
+      done.count_down();
+    });
+  });
+  done.wait();
+}
+
+/// Two callbacks of two shards end the service at once: neither waits for the other.
+TEST(Shards, ShutDownFromCallbacksOfTwoShards) {
+  for (int i = 0; i < 20; ++i) {
+    timer_service timers(of("foliot", 2));
+    std::latch both(2);
+    std::latch done(2);
+    std::array<timer, 2> enders;
+    for (timer& each : enders) {
+      std::thread([&] {
+        each = timer(timers, 0ns, [&] {
+          both.arrive_and_wait();
+          timers.shut_down();
+          done.count_down();
+        });
+      }).join();
+    }
+    done.wait();
+  }
+}
+
+TEST(Shards, CountersAreSums) {
+  timer_service timers(of("foliot", 3));
+  std::vector<timer> many;
+  for (int i = 0; i < 6; ++i) {
+    std::thread([&] {
+      many.emplace_back(timers, 1h, [] {});
+      many.back().reset(2h);
+      many.back().reset(90min);
+    }).join();
+  }
+  many[0].stop();
+  const service_counters now = timers.counters();
+  EXPECT_EQ(now.started, 6u);
+  EXPECT_EQ(now.superseded, 12u);
+  EXPECT_EQ(now.stopped, 1u);
+  EXPECT_EQ(now.pending, 5u);
+  EXPECT_EQ(timers.shut_down(), 5u);
+}
+
+/// More threads than there are numbers for threads, all alive: every put-off is counted.
+TEST(PutOffs, AreCountedExactly) {
+  constexpr std::size_t threads = 80;
+  constexpr std::uint64_t each = 200;
+  timer_service timers(of("foliot", 2));
+  timer shared(timers, 1h, [] {});
+  std::latch all(threads);
+  std::vector<std::thread> pushing;
+  for (std::size_t i = 0; i < threads; ++i) {
+    pushing.emplace_back([&] {
+      all.arrive_and_wait();
+      for (std::uint64_t n = 0; n < each; ++n) EXPECT_EQ(shared.reset(2h), reset_result::superseded);
+    });
+  }
+  for (std::thread& thread : pushing) thread.join();
+  EXPECT_EQ(timers.counters().superseded, threads * each);
+  EXPECT_EQ(timers.counters().started, 1u);
+}
+
+// What is put off in these is put off by a callback, which the shard's own thread runs: however slow the
+// machine, nothing fires meanwhile.
+
+TEST(PutOffs, AreHeardWhenTheOldDeadlineComes) {
+  timer_service timers(of("foliot", 1));
+  std::latch done(1);
+  instant deadline;
+  timer t(timers, [&](const firing& f) {
+    EXPECT_EQ(f.deadline, deadline);
+    EXPECT_GE(f.now, deadline);
+    done.count_down();
+  });
+  timer starter(timers, 0ns, [&] {
+    deadline = timers.now() + 10ms;
+    t.start(2ms);
+    EXPECT_EQ(t.reset_at(deadline), reset_result::superseded);
+  });
+  done.wait();
+  EXPECT_EQ(timers.counters().fired, 2u);
+}
+
+/// A timer that was put off comes out of the queue at its old deadline. Where there is no memory then to
+/// take it in again it waits, pending, and goes on when there is. (Another one, of the same slot, gets the
+/// memory that both have left behind.)
+class WithoutMemory : public ::testing::Test {
+ protected:
+  void end_of_memory() {
+    const instant old = timers.now() + 1ms;
+    first.start_at(old);
+    t.start_at(old);
+    EXPECT_EQ(first.reset(5h), reset_result::superseded);
+    EXPECT_EQ(t.reset(10min), reset_result::superseded);
+    no_memory.emplace();
+    const auto take_what_is_left = [&] {
+      for (std::size_t i = 0; i < others.size(); ++i) others[i].start(24h * (i + 1) * (i + 1));  // a slot each
+    };
+    EXPECT_THROW(take_what_is_left(), std::bad_alloc);
+  }
+  service_options options() {
+    service_options one = of("foliot", 1);
+    one.on_exception = [this](const std::exception_ptr& failure) {
+      EXPECT_THROW(std::rethrow_exception(failure), std::bad_alloc);
+      if (memory_is_back) no_memory.reset();
+      if (!reported.try_wait()) reported.count_down();
+    };
+    return one;
+  }
+  void SetUp() override {
+    for (int i = 0; i < 200; ++i) others.emplace_back(timers, [] {});
+    breaker.start(0ns);
+    reported.wait();
+    EXPECT_TRUE(t.pending());
+  }
+
+  std::optional<failing_allocations> no_memory;  // of the shard's thread, which makes and ends it
+  std::atomic<bool> memory_is_back = false;
+  std::latch reported{1};
+  std::latch fired{1};
+  timer_service timers{options()};
+  std::vector<timer> others;
+  timer first{timers, [] {}};
+  timer t{timers, [this] { fired.count_down(); }};
+  timer breaker{timers, [this] { end_of_memory(); }};
+};
+
+TEST_F(WithoutMemory, APutOffTimerIsNotLost) {
+  memory_is_back = true;
+  EXPECT_EQ(t.reset(0ns), reset_result::superseded);
+  fired.wait();
+  EXPECT_EQ(t.stop(), stop_result::idle);
+}
+
+TEST_F(WithoutMemory, APutOffTimerMayBePutOffAgain) {
+  EXPECT_EQ(t.reset(20min), reset_result::superseded);
+  memory_is_back = true;
+  EXPECT_TRUE(t.pending());
+  EXPECT_EQ(t.stop(), stop_result::stopped);
+}
+
+TEST_F(WithoutMemory, APutOffTimerIsStopped) {
+  EXPECT_EQ(t.stop(), stop_result::stopped);
+  EXPECT_EQ(t.stop(), stop_result::idle);
+  EXPECT_FALSE(t.pending());
+}
+
+TEST_F(WithoutMemory, APutOffTimerIsEnded) {
+  EXPECT_EQ(t.stop_and_wait(), stop_result::stopped);
+  EXPECT_FALSE(t.pending());
+}
+
+TEST_F(WithoutMemory, APutOffTimerIsDroppedWithTheService) {
+  const std::size_t pending = timers.counters().pending;
+  EXPECT_EQ(timers.shut_down(), pending);
+  EXPECT_FALSE(t.pending());
+}
+
+TEST_F(WithoutMemory, APutOffTimerIsCounted) {
+  const service_counters counters = timers.counters();
+  EXPECT_EQ(counters.started, counters.stopped + counters.fired + counters.pending);
+  t = timer();
+  EXPECT_EQ(timers.counters().pending, counters.pending - 1);
+}
+
+/// What one pending timer takes, everything counted: a closure of 16 bytes too.
+TEST(Memory, OfAPendingTimerIsAtMost128Bytes) {
+  constexpr std::size_t count = 100'000;
+  timer_service timers(of("foliot", 1));
+  std::vector<timer> many;
+  many.reserve(count);
+  const std::size_t before = live_bytes();
+  for (std::size_t i = 0; i < count; ++i) {
+    many.emplace_back(timers, 1ms * (3'600'000 + i * 36),
+                      [a = &timers, b = i] { static_cast<void>(a == nullptr || b == 0); });
+  }
+  constexpr std::size_t allocators_own = 8;  // what malloc keeps beside each block
+  EXPECT_LE((live_bytes() - before) / count + allocators_own + sizeof(timer), 128u);
+}
+
+}  // namespace
+}  // namespace foliot::test

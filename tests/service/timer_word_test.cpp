@@ -1,0 +1,94 @@
+#include "timer_word.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+namespace foliot::test {
+namespace {
+
+using detail::timer_word;
+using namespace std::chrono_literals;
+
+constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanoseconds(nanoseconds); }
+
+TEST(TimerWord, IsOpenUntilItIsArmed) {
+  timer_word word;
+  EXPECT_FALSE(word.armed());
+  EXPECT_FALSE(word.put_off(at(1)));
+  EXPECT_FALSE(word.claim(at(1))) << "what is open is due";
+}
+
+TEST(TimerWord, IsPutOffToLaterDeadlinesAlone) {
+  timer_word word;
+  word.arm(at(100));
+  EXPECT_TRUE(word.armed());
+  EXPECT_FALSE(word.put_off(at(99)));
+  EXPECT_TRUE(word.put_off(at(100)));
+  EXPECT_TRUE(word.put_off(at(150)));
+  EXPECT_FALSE(word.put_off(at(120))) << "earlier than it is now";
+  EXPECT_EQ(word.armed_for(), at(150));
+}
+
+TEST(TimerWord, AClaimTakesItOrSaysHowFarItWasPutOff) {
+  timer_word word;
+  word.arm(at(100));
+  EXPECT_TRUE(word.put_off(at(150)));
+  EXPECT_EQ(word.claim(at(100)), at(150));
+  EXPECT_TRUE(word.armed()) << "it is still pending";
+  EXPECT_EQ(word.claim(at(150)), std::nullopt);
+  EXPECT_FALSE(word.armed());
+  EXPECT_FALSE(word.put_off(at(200))) << "it has fired";
+}
+
+TEST(TimerWord, ADisarmedOneAsksTheLock) {
+  timer_word word;
+  word.arm(at(100));
+  word.disarm();
+  EXPECT_FALSE(word.put_off(at(200)));
+}
+
+TEST(TimerWord, HoldsEveryDeadlineFromTheOriginToTheEndOfTime) {
+  for (const instant deadline : {at(0), at(1), instant::latest() - 1ns, instant::latest()}) {
+    timer_word word;
+    word.arm(deadline);
+    EXPECT_TRUE(word.armed());
+    EXPECT_EQ(word.armed_for(), deadline);
+    EXPECT_TRUE(word.put_off(instant::latest()));
+    EXPECT_EQ(word.armed_for(), instant::latest());
+    EXPECT_FALSE(word.put_off(instant::never())) << "never is for the lock";
+  }
+  for (const instant deadline : {at(-1), instant::earliest(), instant::never()}) {
+    timer_word word;
+    word.arm(deadline);
+    EXPECT_FALSE(word.armed()) << "these go by the lock";
+  }
+}
+
+/// Of a put-off and a claim that meet, one comes first, and both know which.
+TEST(TimerWord, AClaimAgainstPutOffs) {
+  for (int round = 0; round < 2000; ++round) {
+    timer_word word;
+    word.arm(at(100));
+    std::array<int, 2> data{};  // for ThreadSanitizer: a callback sees what came before its put-off
+    std::atomic<int> done = 0;
+    std::thread other([&] {
+      data[0] = 1;
+      if (word.put_off(at(200))) data[1] = 1;
+      ++done;
+    });
+    instant filed = at(100);
+    while (const auto later = word.claim(filed)) filed = *later;
+    const bool saw = filed == at(200);
+    if (saw) {
+      EXPECT_EQ(data[0], 1);
+    }
+    other.join();
+    EXPECT_EQ(data[1] == 1, saw);
+  }
+}
+
+}  // namespace
+}  // namespace foliot::test
