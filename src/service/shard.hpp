@@ -35,6 +35,8 @@
 #include <utility>
 
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/core/seam/system.hpp>
+#include <foliot/core/slack.hpp>
 #include <foliot/core/sync/condition.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue/timer_queue.hpp>
@@ -52,6 +54,8 @@ struct shard_options {
   /// No thread: `time` is virtual, and somebody calls run_due.
   bool by_hand;
   budget turn;
+  /// Spins the last stretch.
+  bool precise;
   /// Called by whoever runs callbacks; by several threads at once, where there are several shards.
   std::shared_ptr<exception_handler> on_exception;
 };
@@ -83,13 +87,11 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
     return rearm(r, [deadline] { return deadline; });
   }
 
-  reset_result reset(timer_record& timer, duration delay) override {
+  reset_result reset(timer_record& timer, duration delay, duration slack) override {
     record& r = as_record(timer);
-    if (r.word().armed()) {
-      const instant deadline = deadline_after(options_.time.now(), delay);
-      if (put_off(r, deadline)) return reset_result::superseded;
-    }
-    return rearm(r, [this, delay] { return deadline_after(options_.time.now(), delay); });
+    const auto deadline = [this, delay, slack] { return coalesced(deadline_after(options_.time.now(), delay), slack); };
+    if (r.word().armed() && put_off(r, deadline())) return reset_result::superseded;
+    return rearm(r, deadline);
   }
 
   reset_result restart(timer_record& timer, duration period) override {
@@ -144,6 +146,18 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   std::uint64_t skipped(const timer_record& timer) const noexcept override {
     const lock held(lock_);
     return static_cast<const ticking_record&>(timer).skipped_;
+  }
+
+  void begin_to_drain() noexcept override {
+    const lock held(lock_);
+    if (phase_ != phase::ended) phase_ = phase::draining;
+  }
+
+  void wait_until_drained(instant until) noexcept override {
+    const lock held(lock_);
+    while (phase_ == phase::draining && (has_pending() || runner_ != nullptr) && options_.time.now() < until) {
+      done_.wait_until(lock_, until);
+    }
   }
 
   std::size_t end() noexcept override {
@@ -206,6 +220,7 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   enum class phase : std::uint8_t {
     unstarted,  // nobody runs timers yet: the first start makes the thread
     running,    // the thread does, or whoever advances the virtual clock
+    draining,   // the same, but nothing new is started
     ended,      // shut down
   };
 
@@ -219,6 +234,10 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   /// Whether the caller is who runs this engine's timers, in a callback or in the destructor of a closure.
   [[nodiscard]] bool is_own_thread() const noexcept FOLIOT_REQUIRES(lock_) {
     return runner_ == self() || timer_thread_ == self();
+  }
+
+  [[nodiscard]] bool has_pending() const noexcept FOLIOT_REQUIRES(lock_) {
+    return queue_.size() > 0 || homeless_ != nullptr;
   }
 
   /// Whether it will fire.
@@ -259,8 +278,9 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {}) {
     lock held(lock_);
     if (phase_ != phase::running || r.closed_) [[unlikely]] {
-      if (phase_ == phase::ended || r.closed_) return reset_result::closed;
-      start_thread();
+      const bool no_more = phase_ == phase::ended || (phase_ == phase::draining && !is_pending(r));
+      if (no_more || r.closed_) return reset_result::closed;
+      if (phase_ == phase::unstarted) start_thread();
     }
     const instant deadline = deadline_of();
     if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
@@ -297,6 +317,8 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
       stopped = true;
     }
     r.word().disarm();
+    if (phase_ == phase::draining) [[unlikely]]
+      done_.notify_all();
     if (stopped) return stop_result::stopped;
     return r.running_ ? stop_result::running : stop_result::idle;
   }

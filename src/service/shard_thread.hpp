@@ -14,6 +14,7 @@ template <class Design>
 void shard<Design>::timerproc() {
   std::shared_ptr<engine> last;
   seam::this_thread().home = index_ + 1;  // what callbacks start stays here
+  seam::set_timer_slack(duration::nanoseconds(1));
   lock held(lock_);
   timer_thread_ = self();
   while (phase_ != phase::ended) {
@@ -21,7 +22,7 @@ void shard<Design>::timerproc() {
     if (!fire_what_is_due(until)) continue;
     sleeper_.prepare(until);
     held.leave();
-    sleeper_.sleep(until);
+    options_.precise ? sleeper_.sleep_precisely(until) : sleeper_.sleep(until);
     held.enter();
     sleeper_.wake_up();
   }
@@ -110,6 +111,7 @@ std::exception_ptr shard<Design>::arm_next_beat(ticking_record& r, firing& now) 
   now.skipped = static_cast<std::uint64_t>(beats_passed);
   r.skipped_ += now.skipped;
   counters_.skipped += now.skipped;
+  if (phase_ == phase::draining) return nullptr;  // this was the last
   try {
     queue_.start(r, now.deadline + r.period_ * beats_passed + r.period_);
     ++beats_;

@@ -8,7 +8,7 @@
 //   awake ──► sleeping(until) ──► awake        `awake` also: as good as woken, nobody else needs to
 //   awake ──► rescheduling ─────► awake        nothing is pending: for as long as it takes
 //
-// Wait: clear(), wake() and sleep_until(instant), as a note has them.
+// Wait: clear(), wake(), woken() and sleep_until(instant), as a note has them.
 // Thread safety: the shard's lock guards everything but wake() and sleep(), which are called without it; only
 // the shard's thread sleeps.
 #pragma once
@@ -17,6 +17,10 @@
 #include <utility>
 
 #include <foliot/core/instant.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/seam/system.hpp>
+
+#include "spin_stretch.hpp"
 
 namespace foliot::detail {
 
@@ -31,6 +35,16 @@ class sleeper {
   }
   /// Without the lock. Returns when the time has come by the monotonic clock, or when it was woken.
   void sleep(instant until) noexcept { wait_.sleep_until(until); }
+  /// The same, at some cost closer to the time: the last stretch is spent looking at the clock.
+  void sleep_precisely(instant until) noexcept {
+    if (until.is_never()) return sleep(until);
+    const instant early = until - stretch_.length();
+    if (seam::monotonic_now() < early) {
+      if (wait_.sleep_until(early)) return;
+      stretch_.slept_late(seam::monotonic_now() - early);
+    }
+    while (!wait_.woken() && seam::monotonic_now() < until) seam::spin_pause();
+  }
   /// The thread has the lock again.
   void wake_up() noexcept { state_ = state::awake; }
 
@@ -52,6 +66,7 @@ class sleeper {
   state state_ = state::awake;
   instant until_;
   Wait wait_;
+  spin_stretch stretch_;  // the thread's
 };
 
 }  // namespace foliot::detail

@@ -130,7 +130,7 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
   }
   const engine_kind& kind = kind_of(options.engine);
   if (!options.on_exception) options.on_exception = report_to_standard_error;
-  const shard_options common{time, by_hand, options.turn,
+  const shard_options common{time, by_hand, options.turn, options.precise,
                              std::make_shared<exception_handler>(std::move(options.on_exception))};
   const auto shards = std::make_shared<std::vector<std::shared_ptr<engine>>>();
   shards->resize(shards_of(kind, options.shards, by_hand));
@@ -144,7 +144,7 @@ timer_service::timer_service(service_options options)
     : shards_(make_shards(monotonic_clock::instance(), false, std::move(options))) {}
 
 timer_service::timer_service(virtual_clock& clock, service_options options)
-    : shards_(make_shards(clock, true, std::move(options))) {
+    : shards_(make_shards(clock, true, std::move(options))), by_hand_(true) {
   clock.join(shards_->front());
 }
 
@@ -160,6 +160,19 @@ std::size_t timer_service::shut_down() noexcept {
   if (inside) return dropped;
   for (const auto& each : *shards) each->wait_for_end();
   return dropped;
+}
+
+std::size_t timer_service::drain(duration at_most) {
+  if (runs_on_caller()) {
+    throw std::logic_error("foliot: a callback must not drain the service that runs it: the wait could not end");
+  }
+  if (by_hand_) {
+    throw std::logic_error("foliot: a service on virtual time does not drain: advance its clock, then shut it down");
+  }
+  const instant until = deadline_after(now(), at_most);
+  for (const auto& each : *shards_) each->begin_to_drain();
+  for (const auto& each : *shards_) each->wait_until_drained(until);
+  return shut_down();
 }
 
 void timer_service::reserve(std::size_t count) {

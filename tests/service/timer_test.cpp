@@ -147,6 +147,31 @@ TEST_P(Timer, AHeartbeatThatIsResetInTimeNeverFires) {
   EXPECT_EQ(fired, 1);
 }
 
+TEST_P(Timer, SlackLetsTimersShareAnInstant) {
+  std::vector<instant> due;
+  std::vector<timer> many;
+  for (int i = 0; i < 10; ++i) {
+    many.emplace_back(timers, [&](const firing& f) { due.push_back(f.deadline); });
+    many.back().start(1s + 10ms * i, 500ms);
+  }
+  const instant start = timers.now();
+  clock.advance(3s);
+  ASSERT_EQ(due.size(), 10u);
+  EXPECT_EQ(due.front(), due.back()) << "one wake-up for all";
+  EXPECT_GE(due.front(), start + 1090ms) << "never early";
+  EXPECT_LE(due.front(), start + 1500ms) << "and within the slack of the first";
+}
+
+TEST_P(Timer, NoSlackOrANegativeOneIsExact) {
+  for (const duration slack : {duration(0ns), duration(-1s)}) {
+    const instant deadline = timers.now() + 1s + 1ns;
+    timer t(timers, [&](const firing& f) { EXPECT_EQ(f.deadline, deadline); });
+    t.reset(1s + 1ns, slack);
+    clock.advance(2s);
+    EXPECT_FALSE(t.pending());
+  }
+}
+
 TEST_P(Timer, RearmsItselfAtZeroThreeDeep) {
   timer t(timers, count());
   also = [&] {

@@ -279,6 +279,27 @@ TEST_P(Engine, TickersKeepTheirGridUnderAnySchedule) {
   }
 }
 
+/// A thread that spins the last stretch hears an earlier start there too, and fires no earlier than others.
+TEST_P(Engine, APreciseThreadIsNeverEarlyAndHearsWhatBecomesTheEarliest) {
+  for (const faults& with : {faults{.drift = 5us}, rough}) {
+    explore(20, with, [&] {
+      service_options precise = options();
+      precise.precise = true;
+      timer_service timers(std::move(precise));
+      int fired = 0;
+      const auto count = [&](const firing& f) {
+        ++fired;
+        require(f.now >= f.deadline, "early");
+      };
+      timer far(timers, 300us, count);
+      pass_time(duration::nanoseconds(static_cast<std::int64_t>(choose(300'000))));
+      timer near(timers, duration::nanoseconds(static_cast<std::int64_t>(choose(20'000))), count);
+      pass_time(10ms);
+      require(fired == 2, "a timer was overslept");
+    });
+  }
+}
+
 /// Who wakes the thread: only a start or reset that becomes the earliest, and only if the thread would
 /// look too late by itself.
 TEST_P(Engine, OnlyWhatBecomesTheEarliestWakesTheThread) {

@@ -342,6 +342,8 @@ std::size_t this_thread_home() noexcept {
 
 std::size_t processors() noexcept { return 2; }
 
+void set_timer_slack(duration) noexcept {}
+
 instant monotonic_now() noexcept { return simulation::world::current()->look_at_clock(); }
 
 wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline) noexcept {

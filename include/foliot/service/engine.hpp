@@ -91,8 +91,9 @@ class engine : public timeline {
   /// Arms the timer for `deadline`, wherever it was. Throws std::bad_alloc, or std::system_error when
   /// the service's thread cannot be started; the timer is then as it was.
   virtual reset_result reset(timer_record& timer, instant deadline) = 0;
-  /// The same for `delay` from now. A record that has ended does not ask the clock, which may be gone.
-  virtual reset_result reset(timer_record& timer, duration delay) = 0;
+  /// The same for `delay` from now, or somewhat later, within the slack. A record that has ended does not ask
+  /// the clock, which may be gone.
+  virtual reset_result reset(timer_record& timer, duration delay, duration slack) = 0;
   /// A ticker begins a new grid: its next beat is one `period` from now. Precondition: it is positive.
   virtual reset_result restart(timer_record& timer, duration period) = 0;
   virtual stop_result stop(timer_record& timer) noexcept = 0;
@@ -107,6 +108,13 @@ class engine : public timeline {
 
   [[nodiscard]] virtual bool pending(const timer_record& timer) const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t skipped(const timer_record& timer) const noexcept = 0;
+
+  /// From now on nothing new is started: a reset of a timer that is not pending is refused, a ticker's pending beat
+  /// is its last. What is pending fires, and may be stopped or reset.
+  virtual void begin_to_drain() noexcept = 0;
+  /// After that: waits until nothing is pending and no callback runs, at most until then. Not from inside a
+  /// callback, and not on a clock that is moved by hand.
+  virtual void wait_until_drained(instant until) noexcept = 0;
 
   /// Ends the engine, and does not wait: drops what is pending and refuses every further reset. Returns how
   /// many timers it dropped.

@@ -49,12 +49,16 @@ class timer : public timer_handle {
   /// no lock where it puts off a timer that is pending. The queue's cost; O(1) in `foliot`. Throws std::logic_error on
   /// an empty handle, std::bad_alloc, and std::system_error when the service's thread cannot be started: the timer is
   /// then as it was.
-  reset_result reset(duration delay) { return owner().reset(record(), delay); }
+  reset_result reset(duration delay) { return reset(delay, duration::zero()); }
+  /// The same, where some lateness does no harm: it fires within `slack` after that, at the roundest instant there
+  /// is, so that timers share wake-ups. `firing::deadline` is that instant. No slack, or a negative one: exact.
+  reset_result reset(duration delay, duration slack) { return owner().reset(record(), delay, slack); }
   /// The same for a point in time: one that has passed means now.
   reset_result reset_at(instant deadline) { return owner().reset(record(), deadline); }
 
   /// The same under the name that reads better the first time.
   reset_result start(duration delay) { return reset(delay); }
+  reset_result start(duration delay, duration slack) { return reset(delay, slack); }
   reset_result start_at(instant deadline) { return reset_at(deadline); }
 
   /// Lets the timer run without a handle: it fires, unless the service ends first, and its memory comes

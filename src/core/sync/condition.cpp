@@ -4,11 +4,11 @@
 
 namespace foliot::inline core {
 
-void condition::wait(mutex& held) noexcept {
+void condition::wait_until(mutex& held, instant deadline) noexcept {
   const std::uint32_t epoch = epoch_.load(seam::relaxed);
   ++waiters_;
   held.unlock();
-  static_cast<void>(seam::futex_wait(epoch_, epoch, instant::never()));
+  static_cast<void>(seam::futex_wait(epoch_, epoch, deadline));
   held.lock();
   --waiters_;
 }

@@ -20,7 +20,9 @@ class condition {
   condition(const condition&) = delete;
   condition& operator=(const condition&) = delete;
 
-  void wait(mutex& held) noexcept FOLIOT_REQUIRES(held);
+  void wait(mutex& held) noexcept FOLIOT_REQUIRES(held) { wait_until(held, instant::never()); }
+  /// The same, at most until the monotonic clock shows `deadline`; who waits looks at the clock.
+  void wait_until(mutex& held, instant deadline) noexcept FOLIOT_REQUIRES(held);
   /// The caller holds the mutex that the waiters wait under.
   void notify_all() noexcept;
 

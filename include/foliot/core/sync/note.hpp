@@ -27,6 +27,9 @@ class note {
   /// Sleeps until woken, or until the monotonic clock shows `deadline` (never: until woken). Returns
   /// whether it was woken; false means that the deadline has come. Interruptions are slept through.
   bool sleep_until(instant deadline) noexcept;
+  /// Whether it was woken since it was cleared. The sleeper's: what the waker did before is then seen.
+  // acquire: pairs with the exchange in wake().
+  [[nodiscard]] bool woken() const noexcept { return key_.load(seam::acquire) == called; }
 
  private:
   static constexpr std::uint32_t quiet = 0;
