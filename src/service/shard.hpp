@@ -6,7 +6,7 @@
 // itself; a stop never does. On a virtual clock there is no thread: whoever advances the clock calls
 // run_due.
 //
-// A design says what a shard is made of: `queue`, any model of timer_queue; `wait`, how the thread sleeps;
+// A design says what a shard is made of: `queue`, any model of timer_queue; `wait`, how the thread sleeps (waits.hpp);
 // `word`, timer_word where a reset to a later deadline goes without the lock, else no_word. With the 4-ary
 // heap, a note and no word this is `global-heap`, the timers of Go up to 1.9: docs/engines/global-heap.md.
 //
@@ -51,6 +51,7 @@ namespace foliot::inline service {
 /// What the shards of a service have in common.
 struct shard_options {
   const clock& time;
+  seam::clock_id time_id;
   /// No thread: `time` is virtual, and somebody calls run_due.
   bool by_hand;
   budget turn;
@@ -71,7 +72,10 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
 
  public:
   explicit shard(shard_options options, std::size_t index)
-      : options_(std::move(options)), index_(index), phase_(options_.by_hand ? phase::running : phase::unstarted) {}
+      : options_(std::move(options)),
+        index_(index),
+        phase_(options_.by_hand ? phase::running : phase::unstarted),
+        sleeper_(options_.time, options_.precise) {}
 
   timer_record* make(timer_callback callback, duration period) override {
     record* made = period > duration::zero() ? new ticking_record(*this, std::move(callback), period)
@@ -155,8 +159,10 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
 
   void wait_until_drained(instant until) noexcept override {
     const lock held(lock_);
-    while (phase_ == phase::draining && (has_pending() || runner_ != nullptr) && options_.time.now() < until) {
-      done_.wait_until(lock_, until);
+    while (phase_ == phase::draining && (has_pending() || runner_ != nullptr)) {
+      const duration left = until - options_.time.now();
+      if (left <= duration::zero()) break;
+      done_.wait_until(lock_, seam::monotonic_now() + left);
     }
   }
 

@@ -22,7 +22,7 @@ void shard<Design>::timerproc() {
     if (!fire_what_is_due(until)) continue;
     sleeper_.prepare(until);
     held.leave();
-    options_.precise ? sleeper_.sleep_precisely(until) : sleeper_.sleep(until);
+    sleeper_.sleep(until);
     held.enter();
     sleeper_.wake_up();
   }
@@ -140,6 +140,7 @@ std::size_t shard<Design>::drop_pending() noexcept {
 // Out of line: it is called once, and would weigh on every start.
 template <class Design>
 [[gnu::noinline]] void shard<Design>::start_thread() {
+  sleeper_.open(options_.time_id);
   thread_ = seam::thread("foliot-timer", [this] { timerproc(); });
   hold();
   phase_ = phase::running;

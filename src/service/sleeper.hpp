@@ -8,17 +8,20 @@
 //   awake ──► sleeping(until) ──► awake        `awake` also: as good as woken, nobody else needs to
 //   awake ──► rescheduling ─────► awake        nothing is pending: for as long as it takes
 //
-// Wait: clear(), wake(), woken() and sleep_until(instant), as a note has them.
+// How it sleeps is the wait's part: waits.hpp. In precise mode the last stretch is spent looking at the clock.
+//
 // Thread safety: the shard's lock guards everything but wake() and sleep(), which are called without it; only
 // the shard's thread sleeps.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
+#include <foliot/core/clock.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/seam/alarm.hpp>
 #include <foliot/core/seam/sync.hpp>
-#include <foliot/core/seam/system.hpp>
 
 #include "spin_stretch.hpp"
 
@@ -27,46 +30,62 @@ namespace foliot::detail {
 template <class Wait>
 class sleeper {
  public:
+  sleeper(const clock& time, bool precise) noexcept : time_(time), precise_(precise) {}
+
+  /// Before there is a thread. Throws as the wait does.
+  void open(seam::clock_id clock) {
+    if (!wait_) wait_.emplace(clock);
+  }
+
   /// The thread's, before it lets go of the lock: it will sleep until then.
   void prepare(instant until) noexcept {
     until_ = until;
     state_ = until.is_never() ? state::rescheduling : state::sleeping;
-    wait_.clear();
+    sleeps_until_ = precise_ ? until - stretch_.length() : until;
+    wait_->prepare(sleeps_until_);
   }
-  /// Without the lock. Returns when the time has come by the monotonic clock, or when it was woken.
-  void sleep(instant until) noexcept { wait_.sleep_until(until); }
-  /// The same, at some cost closer to the time: the last stretch is spent looking at the clock.
-  void sleep_precisely(instant until) noexcept {
-    if (until.is_never()) return sleep(until);
-    const instant early = until - stretch_.length();
-    if (seam::monotonic_now() < early) {
-      if (wait_.sleep_until(early)) return;
-      stretch_.slept_late(seam::monotonic_now() - early);
+  /// Without the lock. Returns when the time has come, when it was woken, or when it is worth another look.
+  void sleep(instant until) noexcept {
+    if (!precise_ || until.is_never()) return wait_->sleep();
+    if (time_.now() < sleeps_until_) {
+      wait_->sleep();
+      if (wait_->woken()) return;
+      stretch_.slept_late(time_.now() - sleeps_until_);
     }
-    while (!wait_.woken() && seam::monotonic_now() < until) seam::spin_pause();
+    while (!wait_->woken() && time_.now() < until) seam::spin_pause();
   }
   /// The thread has the lock again.
   void wake_up() noexcept { state_ = state::awake; }
 
-  /// Whether the thread would sleep past `deadline`. Who is told so wakes it, once.
+  /// Whether the thread must be woken, so as not to sleep past `deadline`. Who is told so wakes it, once.
   [[nodiscard]] bool must_wake_for(instant deadline) noexcept {
     const bool too_late =
         (state_ == state::sleeping && deadline < until_) || (state_ == state::rescheduling && !deadline.is_never());
-    if (too_late) state_ = state::awake;
-    return too_late;
+    if (!too_late) return false;
+    if constexpr (Wait::can_be_moved) {
+      until_ = deadline;
+      state_ = state::sleeping;
+      wait_->move(deadline);
+      return false;
+    }
+    state_ = state::awake;
+    return true;
   }
   /// The same, whatever is pending.
   [[nodiscard]] bool must_wake() noexcept { return std::exchange(state_, state::awake) != state::awake; }
 
-  void wake() noexcept { wait_.wake(); }
+  void wake() noexcept { wait_->wake(); }
 
  private:
   enum class state : std::uint8_t { awake, sleeping, rescheduling };
 
+  const clock& time_;
+  const bool precise_;
   state state_ = state::awake;
   instant until_;
-  Wait wait_;
-  spin_stretch stretch_;  // the thread's
+  instant sleeps_until_;  // the thread's, and so is the next
+  spin_stretch stretch_;
+  std::optional<Wait> wait_;
 };
 
 }  // namespace foliot::detail

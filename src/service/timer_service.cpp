@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <foliot/core/seam/system.hpp>
-#include <foliot/core/sync/note.hpp>
 #include <foliot/queue/erlang_wheel.hpp>
 #include <foliot/queue/foliot_queue.hpp>
 #include <foliot/queue/goim_heap.hpp>
@@ -18,6 +17,7 @@
 #include <foliot/queue/quad_heap_lazy.hpp>
 
 #include "shard.hpp"
+#include "waits.hpp"
 
 namespace foliot::inline service {
 
@@ -64,18 +64,23 @@ constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1) noe
 template <timer_queue Queue>
 struct plain_design {
   using queue = Queue;
-  using wait = note;
+  using wait = detail::clock_wait;
   using word = detail::no_word;
 };
 
-/// The same, called as the queue is.
+/// The same with a bell that is set to the earliest deadline.
+struct goim_design : plain_design<goim_heap> {
+  using wait = detail::alarm_wait;
+};
+
+/// The first, called as the queue is.
 template <timer_queue Queue>
 constexpr engine_kind by_name_of = made_of<plain_design<Queue>>(Queue::name);
 
 /// foliot's own.
 struct foliot_design {
   using queue = foliot_queue;
-  using wait = note;
+  using wait = detail::clock_wait;
   using word = detail::timer_word;
 };
 
@@ -87,6 +92,7 @@ constexpr std::array kinds{
     made_of<plain_design<quad_heap>>("global-heap"),
     made_of<plain_design<quad_heap>>("bucket-heaps", 64),
     by_name_of<quad_heap_lazy>,
+    made_of<goim_design>("goim"),
     by_name_of<goim_heap>,
     by_name_of<hashed_wheel>,
     by_name_of<hierarchical_wheel>,
@@ -123,6 +129,22 @@ std::size_t shards_of(const engine_kind& kind, std::size_t wanted, bool by_hand)
   return kind.shards == shards_by_processors ? std::min(seam::processors(), most_shards) : kind.shards;
 }
 
+seam::clock_id system_clock_of(service_clock chosen) {
+  switch (chosen) {
+    case service_clock::boottime: return seam::clock_id::boottime;
+    case service_clock::wall: return seam::clock_id::wall;
+    default: return seam::clock_id::monotonic;
+  }
+}
+
+const clock& clock_of(service_clock chosen) {
+  switch (chosen) {
+    case service_clock::boottime: return boottime_clock::instance();
+    case service_clock::wall: return wall_clock::instance();
+    default: return monotonic_clock::instance();
+  }
+}
+
 std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const clock& time, bool by_hand,
                                                                         service_options options) {
   if (options.turn == 0) {
@@ -130,7 +152,11 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
   }
   const engine_kind& kind = kind_of(options.engine);
   if (!options.on_exception) options.on_exception = report_to_standard_error;
-  const shard_options common{time, by_hand, options.turn, options.precise,
+  const shard_options common{time,
+                             system_clock_of(options.clock),
+                             by_hand,
+                             options.turn,
+                             options.precise,
                              std::make_shared<exception_handler>(std::move(options.on_exception))};
   const auto shards = std::make_shared<std::vector<std::shared_ptr<engine>>>();
   shards->resize(shards_of(kind, options.shards, by_hand));
@@ -141,7 +167,7 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
 }  // namespace
 
 timer_service::timer_service(service_options options)
-    : shards_(make_shards(monotonic_clock::instance(), false, std::move(options))) {}
+    : shards_(make_shards(clock_of(options.clock), false, std::move(options))) {}
 
 timer_service::timer_service(virtual_clock& clock, service_options options)
     : shards_(make_shards(clock, true, std::move(options))), by_hand_(true) {

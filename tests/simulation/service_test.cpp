@@ -303,6 +303,7 @@ TEST_P(Engine, APreciseThreadIsNeverEarlyAndHearsWhatBecomesTheEarliest) {
 /// Who wakes the thread: only a start or reset that becomes the earliest, and only if the thread would
 /// look too late by itself.
 TEST_P(Engine, OnlyWhatBecomesTheEarliestWakesTheThread) {
+  const std::uint64_t woken = GetParam() == "goim" ? 0 : 1;  // goim sets its bell instead
   explore(200, quiet, [&] {
     timer_service timers(options());
     std::vector<timer> keep;
@@ -315,17 +316,17 @@ TEST_P(Engine, OnlyWhatBecomesTheEarliestWakesTheThread) {
     };
     const auto start = [&](duration delay) { return wakes([&] { keep.emplace_back(timers, delay, [] {}); }); };
     start(3h);  // makes the thread
-    require(start(1h) == 1, "earlier than all: woken");
+    require(start(1h) == woken, "earlier than all: woken");
     require(start(2h) == 0, "later than the earliest: not");
     require(start(duration::forever()) == 0, "never: not");
     require(wakes([&] { keep[1].reset(90min); }) == 0, "later than it was: not");
-    require(wakes([&] { keep[1].reset(45min); }) == 1, "earlier than all: woken");
+    require(wakes([&] { keep[1].reset(45min); }) == woken, "earlier than all: woken");
     require(wakes([&] { keep[1].stop(); }) == 0, "a stop: never");
     require(start(50min) == 0, "the thread looks at 45 min anyway: not");
     require(wakes([&] { keep.clear(); }) == 0, "destruction: never");
     pass_time(1h);  // it has looked, found nothing, and sleeps for good
     require(start(duration::forever()) == 0, "never: not, even when nothing else is pending");
-    require(start(1h) == 1, "the first one pending: woken");
+    require(start(1h) == woken, "the first one pending: woken");
   });
 }
 

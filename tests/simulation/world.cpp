@@ -12,10 +12,23 @@
 #include <vector>
 
 #include <foliot/core/contract.hpp>
+#include <foliot/core/seam/alarm.hpp>
 #include <foliot/core/seam/random.hpp>
 #include <foliot/core/seam/system.hpp>
 
 #include "fiber_sanitizer.hpp"
+
+namespace foliot::inline core::seam {
+
+/// What a simulated alarm is set to.
+class alarms {
+ public:
+  static instant at(const alarm& bell) noexcept { return bell.at_; }
+  static void set(alarm& bell, instant at) noexcept { bell.at_ = at; }
+  static clock_id clock_of(const alarm& bell) noexcept { return bell.clock_; }
+};
+
+}  // namespace foliot::inline core::seam
 
 namespace foliot::simulation {
 namespace {
@@ -34,6 +47,7 @@ struct fiber {
   enum class status { ready, asleep, joining, settling, done } now = status::ready;
   const void* word = nullptr;           // asleep: on which futex word
   instant deadline = instant::never();  // asleep: until when at most
+  const seam::alarm* bell = nullptr;    // or until that rings
   seam::wait_status woken_by{};         // why it woke
   std::size_t joins = 0;                // joining: whom
 };
@@ -91,6 +105,36 @@ class world {
     self.deadline = deadline;
     block(fiber::status::asleep);
     return self.woken_by;
+  }
+
+  seam::wait_status wait_for(const seam::alarm& bell) {
+    if (faults_.interrupts && random_.below(8) == 0) return seam::wait_status::interrupted;
+    if (faults_.early_timeouts && random_.below(8) == 0) return seam::wait_status::timed_out;
+    fiber& self = me();
+    self.bell = &bell;
+    self.word = nullptr;
+    self.deadline = instant::never();
+    if (wakes_at(self) > time_ || wakes_at(self).is_never()) block(fiber::status::asleep);
+    self.bell = nullptr;
+    return seam::wait_status::timed_out;
+  }
+
+  void set(seam::alarm& bell, instant at) {
+    seam::alarms::set(bell, at);
+    expire_sleepers();
+  }
+
+  /// How far the clock is ahead of the monotonic one.
+  duration& ahead(seam::clock_id clock) { return clock == seam::clock_id::wall ? wall_ahead_ : boottime_ahead_; }
+
+  instant show(seam::clock_id clock) {
+    const instant now = look_at_clock();
+    return clock == seam::clock_id::monotonic ? now : now + ahead(clock);
+  }
+
+  void move_clock(seam::clock_id clock, duration by) {
+    ahead(clock) += by;
+    expire_sleepers();
   }
 
   void wake(const void* word, int count) {
@@ -162,9 +206,17 @@ class world {
     f.woken_by = why;
   }
 
+  /// On the monotonic clock.
+  instant wakes_at(const fiber& f) {
+    if (f.bell == nullptr) return f.deadline;
+    const instant at = seam::alarms::at(*f.bell);
+    const seam::clock_id clock = seam::alarms::clock_of(*f.bell);
+    return clock == seam::clock_id::monotonic ? at : at - ahead(clock);
+  }
+
   void expire_sleepers() {
     for (const auto& each : fibers_) {
-      if (each->now == fiber::status::asleep && each->deadline <= time_)
+      if (each->now == fiber::status::asleep && wakes_at(*each) <= time_)
         make_ready(*each, seam::wait_status::timed_out);
     }
   }
@@ -204,7 +256,7 @@ class world {
   void jump() {
     instant first = instant::never();
     for (const auto& each : fibers_) {
-      if (each->now == fiber::status::asleep) first = std::min(first, each->deadline);
+      if (each->now == fiber::status::asleep) first = std::min(first, wakes_at(*each));
     }
     if (first.is_never()) return;
     time_ = std::max(time_, first);
@@ -253,6 +305,8 @@ class world {
   std::uint64_t eagerness_;  // one point in so many switches; differs from seed to seed
   world* current_ = nullptr;
   instant time_ = instant::from_nanoseconds(1'000'000'000);
+  duration boottime_ahead_{};
+  duration wall_ahead_ = duration::nanoseconds(1'700'000'000'000'000'000);
   std::vector<std::unique_ptr<fiber>> fibers_;
   std::size_t running_ = 0;
   ucontext_t back_{};
@@ -317,6 +371,12 @@ std::size_t spawn(const char* name, std::function<void()> body) {
 }
 void join(std::size_t thread) { world::current()->join(thread); }
 
+void suspend(duration length) {
+  world::current()->move_clock(seam::clock_id::boottime, length);
+  world::current()->move_clock(seam::clock_id::wall, length);
+}
+void step_wall_clock(duration by) { world::current()->move_clock(seam::clock_id::wall, by); }
+
 }  // namespace foliot::simulation
 
 // The simulated sides of the seams.
@@ -343,6 +403,19 @@ std::size_t this_thread_home() noexcept {
 std::size_t processors() noexcept { return 2; }
 
 void set_timer_slack(duration) noexcept {}
+
+instant now(clock_id clock) noexcept { return simulation::world::current()->show(clock); }
+
+alarm::alarm(clock_id clock) : clock_(clock) {}
+alarm::~alarm() = default;
+void alarm::set(instant at) noexcept {
+  simulation::point();
+  simulation::world::current()->set(*this, at);
+}
+wait_status alarm::wait() noexcept {
+  simulation::point();
+  return simulation::world::current()->wait_for(*this);
+}
 
 instant monotonic_now() noexcept { return simulation::world::current()->look_at_clock(); }
 

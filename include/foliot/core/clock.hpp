@@ -5,7 +5,7 @@
 
 namespace foliot::inline core {
 
-/// Something that shows the time. It never goes back. `now` may be called from any thread.
+/// Something that shows the time. But for the wall clock it never goes back. `now` may be called from any thread.
 class clock {
  public:
   [[nodiscard]] virtual instant now() const noexcept = 0;
@@ -26,6 +26,20 @@ class monotonic_clock final : public clock {
   [[nodiscard]] instant now() const noexcept override;
   /// The one there is.
   [[nodiscard]] static const monotonic_clock& instance() noexcept;
+};
+
+/// The system's CLOCK_BOOTTIME: the same, and it goes on in suspend.
+class boottime_clock final : public clock {
+ public:
+  [[nodiscard]] instant now() const noexcept override;
+  [[nodiscard]] static const boottime_clock& instance() noexcept;
+};
+
+/// The system's CLOCK_REALTIME: since 1970, and whoever may sets it, to any time.
+class wall_clock final : public clock {
+ public:
+  [[nodiscard]] instant now() const noexcept override;
+  [[nodiscard]] static const wall_clock& instance() noexcept;
 };
 
 }  // namespace foliot::inline core

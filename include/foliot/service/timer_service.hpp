@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,9 +29,19 @@
 
 namespace foliot::inline service {
 
+/// The system's clocks that a service may go by. A timer fires once its clock shows the deadline.
+enum class service_clock : std::uint8_t {
+  monotonic,  ///< stands still while the machine is suspended: a timer of a minute counts a minute awake
+  boottime,   ///< counts suspend: what became due meanwhile fires on waking
+  wall,       ///< since 1970; set forward, what became due fires; set back, timers wait for their time to come again
+};
+
 struct service_options {
   /// One of timer_service::engines().
   std::string engine = "foliot";
+  /// What a service that is not on a virtual clock goes by. A thread on another clock than the monotonic sleeps on a
+  /// timerfd, one a shard.
+  service_clock clock = service_clock::monotonic;
   /// How many shards, from 1 to 1024; 0 is what the engine has by itself: one a processor for `foliot`, 64 for
   /// `bucket-heaps`, and one for the others, which is all that they can have. On virtual time there is one.
   std::size_t shards = 0;
@@ -48,7 +59,7 @@ struct service_options {
 
 class timer_service {
  public:
-  /// On the monotonic clock. Throws std::invalid_argument for an engine that does not exist (the
+  /// On one of the system's clocks. Throws std::invalid_argument for an engine that does not exist (the
   /// message lists those that do), for a number of shards that it cannot have, and for a turn of zero.
   explicit timer_service(service_options options = {});
   /// On a virtual clock, without a thread.

@@ -50,6 +50,10 @@ std::uint64_t choose(std::uint64_t bound);
 void point();
 /// Runs the other threads until all of them are blocked, without letting time jump.
 void settle();
+/// The machine was suspended for this long, which the monotonic clock does not show.
+void suspend(duration length);
+/// Somebody sets the wall clock, forward or back.
+void step_wall_clock(duration by);
 /// Blocks the calling thread for this long.
 void pass_time(duration length);
 

@@ -1,0 +1,142 @@
+// Services on clocks that a suspend or a hand moves: what became due fires, once, and nothing else moves.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <foliot/service.hpp>
+
+#include "foliot_simulation/world.hpp"
+#include "support/engines.hpp"
+
+namespace foliot::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t worlds = 50;
+constexpr faults quiet{};
+constexpr faults rough{.interrupts = true, .early_timeouts = true};
+
+class Clocks : public test::engine_suite {
+ protected:
+  static service_options on(service_clock clock) {
+    service_options chosen = options();
+    chosen.clock = clock;
+    return chosen;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, Clocks, test::every_exact_engine(), test::engine_as_name);
+
+/// What fired, and when by the service's clock.
+struct record_of_firings {
+  std::vector<firing> all{};
+  auto note() {
+    return [this](const firing& f) {
+      require(f.now >= f.deadline, "early");
+      all.push_back(f);
+    };
+  }
+};
+
+TEST_P(Clocks, OnBoottimeASuspendFiresWhatBecameDueOnce) {
+  for (const faults& with : {quiet, rough}) {
+    explore(worlds, with, [&] {
+      timer_service timers(on(service_clock::boottime));
+      record_of_firings fired;
+      timer within(timers, 10min, fired.note());
+      timer beyond(timers, 2h, fired.note());
+      const instant start = timers.now();
+      pass_time(1min);
+      settle();
+      suspend(1h);
+      pass_time(1ms);
+      settle();
+      require(fired.all.size() == 1, "the one that became due, and it alone");
+      require(fired.all[0].deadline - start < 10min + 1s, "it was not moved");
+      require(beyond.pending(), "the other one waits");
+      pass_time(59min + 1s);
+      settle();
+      require(fired.all.size() == 2, "and fires at its time");
+      require(fired.all[1].lateness() < 2s, "on the clock that counts suspend");
+    });
+  }
+}
+
+TEST_P(Clocks, OnTheMonotonicClockASuspendIsNoTime) {
+  explore(worlds, quiet, [&] {
+    timer_service timers(on(service_clock::monotonic));
+    record_of_firings fired;
+    timer t(timers, 10min, fired.note());
+    suspend(1h);
+    pass_time(9min);
+    settle();
+    require(fired.all.empty(), "a minute awake is left");
+    pass_time(1min + 1s);
+    settle();
+    require(fired.all.size() == 1, "and then it fires");
+  });
+}
+
+TEST_P(Clocks, AWallClockSetForwardFiresWhatBecameDueOnce) {
+  for (const faults& with : {quiet, rough}) {
+    explore(worlds, with, [&] {
+      timer_service timers(on(service_clock::wall));
+      record_of_firings fired;
+      timer within(timers, 10min, fired.note());
+      timer beyond(timers, 2h, fired.note());
+      ticker beat(timers, 7min, fired.note());
+      pass_time(1s);
+      settle();
+      step_wall_clock(1h);
+      pass_time(1ms);
+      settle();
+      require(fired.all.size() == 2, "the timer, and one beat for all that were missed");
+      require(fired.all[0].skipped + fired.all[1].skipped == 7, "which are counted");
+      require(beyond.pending() && beat.pending(), "the others wait");
+    });
+  }
+}
+
+TEST_P(Clocks, AWallClockSetBackFiresNothingUntilTheTimeComesAgain) {
+  for (const faults& with : {quiet, rough}) {
+    explore(worlds, with, [&] {
+      timer_service timers(on(service_clock::wall));
+      record_of_firings fired;
+      timer t(timers, 10min, fired.note());
+      pass_time(9min);
+      settle();
+      step_wall_clock(-1h);
+      timer soon(timers, 5min, fired.note());  // by the clock as it is now
+      pass_time(30min);
+      settle();
+      require(fired.all.size() == 1 && !soon.pending(), "what was started after the step");
+      require(t.pending(), "the older one waits for its time");
+      pass_time(31min + 1s);
+      settle();
+      require(fired.all.size() == 2 && !t.pending(), "which comes");
+    });
+  }
+}
+
+/// A start that becomes the earliest is heard on these clocks too.
+TEST_P(Clocks, WhatBecomesTheEarliestIsHeard) {
+  for (const service_clock clock : {service_clock::boottime, service_clock::wall}) {
+    for (const faults& with : {quiet, rough}) {
+      explore(worlds, with, [&] {
+        timer_service timers(on(clock));
+        record_of_firings fired;
+        timer far(timers, 1h, fired.note());
+        if (choose(2) == 0) settle();
+        timer near(timers, duration::nanoseconds(static_cast<std::int64_t>(choose(1'000'000))), fired.note());
+        pass_time(2ms);
+        settle();
+        require(fired.all.size() == 1, "the near one has fired");
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foliot::simulation
