@@ -2,6 +2,7 @@
 #pragma once
 
 #include <foliot/service/engine.hpp>
+#include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/sleep.hpp>
 #include <foliot/service/ticker.hpp>

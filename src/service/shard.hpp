@@ -41,6 +41,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue/timer_queue.hpp>
 #include <foliot/service/engine.hpp>
+#include <foliot/service/executor.hpp>
 
 #include "shard_record.hpp"
 #include "sleeper.hpp"
@@ -57,6 +58,8 @@ struct shard_options {
   budget turn;
   /// Spins the last stretch.
   bool precise;
+  /// Where callbacks run; null: on the shard's thread.
+  std::shared_ptr<callback_executor> executor;
   /// Called by whoever runs callbacks; by several threads at once, where there are several shards.
   std::shared_ptr<exception_handler> on_exception;
 };
@@ -68,6 +71,7 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   using word = typename Design::word;
   using record = detail::shard_record<queue_type, word>;
   using ticking_record = detail::ticking_record<queue_type, word>;
+  using posting_record = detail::posting_record<queue_type, word>;
   static constexpr bool puts_off = std::same_as<word, detail::timer_word>;
 
  public:
@@ -78,8 +82,14 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
         sleeper_(options_.time, options_.precise) {}
 
   timer_record* make(timer_callback callback, duration period) override {
-    record* made = period > duration::zero() ? new ticking_record(*this, std::move(callback), period)
-                                             : new record(*this, std::move(callback), false);
+    record* made = nullptr;
+    if (options_.executor != nullptr) {
+      made = new posting_record(*this, std::move(callback), period);
+    } else if (period > duration::zero()) {
+      made = new ticking_record(*this, std::move(callback), period);
+    } else {
+      made = new record(*this, std::move(callback), false);
+    }
     const lock held(lock_);
     hold();
     return made;
@@ -140,6 +150,9 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
     last = farewell();
   }
 
+  void run_posted(timer_record& timer) noexcept override;
+  void drop_posted(timer_record& timer) noexcept override;
+
   bool pending(const timer_record& timer) const noexcept override {
     const record& r = static_cast<const record&>(timer);
     if (r.word().armed()) return true;
@@ -159,7 +172,7 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
 
   void wait_until_drained(instant until) noexcept override {
     const lock held(lock_);
-    while (phase_ == phase::draining && (has_pending() || runner_ != nullptr)) {
+    while (phase_ == phase::draining && (has_pending() || callbacks_running_ > 0)) {
       const duration left = until - options_.time.now();
       if (left <= duration::zero()) break;
       done_.wait_until(lock_, seam::monotonic_now() + left);
@@ -171,13 +184,14 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
     const lock held(lock_);
     phase_ = phase::ended;
     if (sleeper_.must_wake()) sleeper_.wake();
-    return drop_pending();
+    counters_.dropped += posted_;  // their jobs will find that the service has ended
+    return std::exchange(posted_, 0) + drop_pending();
   }
 
   void wait_for_end() noexcept override {
     const std::shared_ptr<engine> keep = this->shared_from_this();
     lock held(lock_);
-    while (runner_ != nullptr) done_.wait(lock_);
+    while (callbacks_running_ > 0) done_.wait(lock_);
     seam::thread thread = std::move(thread_);
     held.leave();
     if (thread.joinable()) thread.join();
@@ -195,7 +209,7 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   service_counters counters() const noexcept override {
     const lock held(lock_);
     service_counters now = counters_;
-    now.pending = queue_.size() + (homeless_ == nullptr ? 0 : 1);
+    now.pending = queue_.size() + (homeless_ == nullptr ? 0 : 1) + posted_;
     if constexpr (puts_off) now.superseded += put_offs_.sum();
     // Each start ends once: what did not fire and is not there any more was stopped.
     now.stopped = now.started + beats_ - now.fired - now.pending - now.dropped;
@@ -234,21 +248,31 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   static constexpr duration wait_for_memory = duration::nanoseconds(1'000'000);
 
   static record& as_record(timer_record& timer) noexcept { return static_cast<record&>(timer); }
+  static posting_record& as_posting(record& r) noexcept { return static_cast<posting_record&>(r); }
+  static const posting_record& as_posting(const record& r) noexcept { return static_cast<const posting_record&>(r); }
   static ticking_record& as_ticking(timer_record& timer) noexcept { return static_cast<ticking_record&>(timer); }
   static const void* self() noexcept { return &seam::this_thread(); }
 
   /// Whether the caller is who runs this engine's timers, in a callback or in the destructor of a closure.
   [[nodiscard]] bool is_own_thread() const noexcept FOLIOT_REQUIRES(lock_) {
-    return runner_ == self() || timer_thread_ == self();
+    for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
+      if (frame->engine == this) return true;
+    }
+    return timer_thread_ == self();
   }
 
   [[nodiscard]] bool has_pending() const noexcept FOLIOT_REQUIRES(lock_) {
-    return queue_.size() > 0 || homeless_ != nullptr;
+    return queue_.size() > 0 || homeless_ != nullptr || posted_ > 0;
   }
 
   /// Whether it will fire.
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
-    return r.pending() || homeless_ == &r;
+    return r.pending() || homeless_ == &r || (options_.executor != nullptr && as_posting(r).posted_);
+  }
+
+  /// Whether the executor, or who calls it, will look at the record again: it stays.
+  [[nodiscard]] bool is_out(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
+    return options_.executor != nullptr && (as_posting(r).job_is_out_ || as_posting(r).being_posted_);
   }
 
   void hold() FOLIOT_REQUIRES(lock_) {
@@ -259,7 +283,9 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
     return holders_ == 0 ? std::move(self_) : nullptr;
   }
   void forget(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    if (r.ticks_) {
+    if (options_.executor != nullptr) {
+      delete &as_posting(r);
+    } else if (r.ticks_) {
       delete &static_cast<ticking_record&>(r);
     } else {
       delete &r;
@@ -291,10 +317,7 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
     const instant deadline = deadline_of();
     if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
     bool superseded = queue_.reset(r, deadline);
-    if (homeless_ == &r) [[unlikely]] {
-      homeless_ = nullptr;
-      superseded = true;
-    }
+    superseded = take_back_outside(r) || superseded;
     // On virtual time all go by the queue, and equal deadlines in the order of their starts.
     if (!r.ticks_ && !options_.by_hand) r.word().arm(deadline);
     then();
@@ -316,12 +339,22 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
 
   void start_thread() FOLIOT_REQUIRES(lock_);
 
-  stop_result take_back(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    bool stopped = queue_.stop(r);
+  /// Of a timer that is pending outside the queue: without memory there, or with the executor.
+  bool take_back_outside(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     if (homeless_ == &r) [[unlikely]] {
       homeless_ = nullptr;
-      stopped = true;
+      return true;
     }
+    if (options_.executor == nullptr || !as_posting(r).posted_) return false;
+    as_posting(r).posted_ = false;
+    if (phase_ == phase::ended) return false;  // which has dropped it
+    --posted_;
+    return true;
+  }
+
+  stop_result take_back(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    bool stopped = queue_.stop(r);
+    stopped = take_back_outside(r) || stopped;
     r.word().disarm();
     if (phase_ == phase::draining) [[unlikely]]
       done_.notify_all();
@@ -355,15 +388,19 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
     }
     r.user_ = nullptr;
     done_.notify_all();
-    if (r.orphaned_ && !is_pending(r)) forget(r);
+    if (r.orphaned_ && !is_pending(r) && !is_out(r)) forget(r);
   }
 
-  // The thread's part: shard_thread.hpp.
+  // The thread's part: shard_thread.hpp, and the executor's: shard_posting.hpp.
   void timerproc();
   bool fire_what_is_due(instant& until) noexcept FOLIOT_REQUIRES(lock_);
   expiry run_turn(instant now, budget limit) FOLIOT_REQUIRES(lock_);
   void file_again(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
   void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void call(record& r, const firing& now) noexcept FOLIOT_REQUIRES(lock_);
+  void post(posting_record& r, const firing& now) noexcept FOLIOT_REQUIRES(lock_);
+  void run_all_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void come_back(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   std::exception_ptr arm_next_beat(ticking_record& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
   std::size_t drop_pending() noexcept FOLIOT_REQUIRES(lock_);
   void report(std::exception_ptr failure) noexcept;
@@ -382,8 +419,9 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   phase phase_ FOLIOT_GUARDED_BY(lock_);
   std::size_t holders_ FOLIOT_GUARDED_BY(lock_) = 0;  // records, and the thread
   std::shared_ptr<engine> self_ FOLIOT_GUARDED_BY(lock_);
-  /// Who is inside a callback, or null.
-  const void* runner_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  std::size_t callbacks_running_ FOLIOT_GUARDED_BY(lock_) = 0;
+  /// Timers that are with the executor, and whose callback has not begun.
+  std::size_t posted_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// For those who wait until a closure is not used any more, or no callback runs.
   condition done_ FOLIOT_GUARDED_BY(lock_);
 
@@ -398,4 +436,5 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
 
 }  // namespace foliot::inline service
 
+#include "shard_posting.hpp"
 #include "shard_thread.hpp"

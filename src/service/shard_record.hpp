@@ -41,13 +41,29 @@ struct shard_record : timer_record, Word, Queue::node_type {
 
 /// A ticker's, which is one with ticks_.
 template <timer_queue Queue, class Word>
-struct ticking_record final : shard_record<Queue, Word> {
+struct ticking_record : shard_record<Queue, Word> {
   ticking_record(engine& owner, timer_callback callback, duration period) noexcept
-      : shard_record<Queue, Word>(owner, std::move(callback), true), period_(period) {}
+      : shard_record<Queue, Word>(owner, std::move(callback), period > duration::zero()), period_(period) {}
 
   // The engine's, under its lock.
   duration period_;
   std::uint64_t skipped_ = 0;
+};
+
+/// Any timer's, where an executor runs the callbacks.
+template <timer_queue Queue, class Word>
+struct posting_record final : ticking_record<Queue, Word> {
+  posting_record(engine& owner, timer_callback callback, duration period) noexcept
+      : ticking_record<Queue, Word>(owner, std::move(callback), period) {}
+
+  // The engine's, under its lock.
+  firing posted_firing_{};
+  /// It was due, and its callback has not begun: it can still be taken back.
+  bool posted_ = false;
+  /// The executor has its job, and has neither run it to its end nor destroyed it.
+  bool job_is_out_ = false;
+  /// The executor is being called, and may have run or destroyed the job already.
+  bool being_posted_ = false;
 };
 
 }  // namespace foliot::detail

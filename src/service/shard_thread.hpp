@@ -86,20 +86,37 @@ void shard<Design>::fire(record& r) noexcept {
   firing now{r.deadline(), options_.time.now()};
   std::exception_ptr failure;
   if (r.ticks_) failure = arm_next_beat(as_ticking(r), now);
-  ++counters_.fired;
-  r.user_ = runner_ = self();
-  r.running_ = true;
+  if (options_.executor == nullptr) {
+    ++counters_.fired;
+    call(r, now);
+  } else {
+    post(as_posting(r), now);
+  }
+  if (failure == nullptr) return;
   lock_.unlock();
+  report(std::move(failure));
+  lock_.lock();
+}
+
+/// Calls the callback, without the lock.
+template <class Design>
+void shard<Design>::call(record& r, const firing& now) noexcept {
+  const seam::callback_frame frame{this, seam::this_thread().inside};
+  r.user_ = self();
+  r.running_ = true;
+  ++callbacks_running_;
+  lock_.unlock();
+  seam::this_thread().inside = &frame;
   try {
     r.callback_(now);
   } catch (...) {
     report(std::current_exception());
   }
-  if (failure != nullptr) report(std::move(failure));
   lock_.lock();
   r.running_ = false;
   settle(r);
-  runner_ = nullptr;  // last: what the callback captured may have been destroyed just now
+  seam::this_thread().inside = frame.outer;
+  --callbacks_running_;  // last: what the callback captured may have been destroyed just now
   done_.notify_all();
 }
 

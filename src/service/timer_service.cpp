@@ -152,12 +152,14 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
   }
   const engine_kind& kind = kind_of(options.engine);
   if (!options.on_exception) options.on_exception = report_to_standard_error;
-  const shard_options common{time,
-                             system_clock_of(options.clock),
-                             by_hand,
-                             options.turn,
-                             options.precise,
-                             std::make_shared<exception_handler>(std::move(options.on_exception))};
+  const shard_options common{
+      time,
+      system_clock_of(options.clock),
+      by_hand,
+      options.turn,
+      options.precise,
+      options.executor ? std::make_shared<callback_executor>(std::move(*options.executor)) : nullptr,
+      std::make_shared<exception_handler>(std::move(options.on_exception))};
   const auto shards = std::make_shared<std::vector<std::shared_ptr<engine>>>();
   shards->resize(shards_of(kind, options.shards, by_hand));
   for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = kind.make_shard(common, i);

@@ -106,6 +106,10 @@ class engine : public timeline {
   /// not pending.
   virtual void detach(timer_record* timer) noexcept = 0;
 
+  /// What an executor does with the job of a timer: calls it, or destroys it.
+  virtual void run_posted(timer_record& timer) noexcept = 0;
+  virtual void drop_posted(timer_record& timer) noexcept = 0;
+
   [[nodiscard]] virtual bool pending(const timer_record& timer) const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t skipped(const timer_record& timer) const noexcept = 0;
 

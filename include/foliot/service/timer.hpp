@@ -47,8 +47,8 @@ class timer : public timer_handle {
 
   /// Arms the timer to fire `delay` from now, whether it is idle, pending or running, and says which. Takes
   /// no lock where it puts off a timer that is pending. The queue's cost; O(1) in `foliot`. Throws std::logic_error on
-  /// an empty handle, std::bad_alloc, and std::system_error when the service's thread cannot be started, or has no file descriptor to sleep on: the timer is
-  /// then as it was.
+  /// an empty handle, std::bad_alloc, and std::system_error when the service's thread cannot be started, or has no file
+  /// descriptor to sleep on: the timer is then as it was.
   reset_result reset(duration delay) { return reset(delay, duration::zero()); }
   /// The same, where some lateness does no harm: it fires within `slack` after that, at the roundest instant there
   /// is, so that timers share wake-ups. `firing::deadline` is that instant. No slack, or a negative one: exact.

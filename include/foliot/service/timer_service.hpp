@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/engine.hpp>
+#include <foliot/service/executor.hpp>
 
 namespace foliot::inline service {
 
@@ -48,6 +50,8 @@ struct service_options {
   /// Gets what callbacks throw, on the thread that ran them, and so from several at once where there are
   /// several shards; the service goes on. By default it is reported to standard error.
   exception_handler on_exception{};
+  /// Runs the callbacks; by default the shards' threads do. See executor.hpp.
+  std::optional<callback_executor> executor{};
   /// Fires as close to the deadline as it can: the threads sleep until shortly before, and then look at the clock
   /// until it is time. They find out by themselves how long that takes: as a rule some 30 us for each wake-up,
   /// and never more than 250. Without it they are late by what a wake-up takes. Nothing on virtual time.

@@ -13,6 +13,12 @@
 
 namespace foliot::inline core::seam {
 
+/// A callback that a thread is in, and those that this one was called from.
+struct callback_frame {
+  const void* engine;
+  const callback_frame* outer;
+};
+
 /// What foliot keeps for each thread.
 struct thread_state {
   /// One bit for each lock rank that the thread holds; see <foliot/core/sync/mutex.hpp>.
@@ -21,6 +27,7 @@ struct thread_state {
   std::uint32_t number = 0;
   /// Which shard of a service its timers go to, plus one, counted round; 0 as long as nobody has asked.
   std::size_t home = 0;
+  const callback_frame* inside = nullptr;
 };
 
 /// How many numbers there are for threads: one each, and the last for all those that find none left.

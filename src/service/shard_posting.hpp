@@ -1,0 +1,91 @@
+// What a shard does where an executor runs its callbacks: the third part of shard.hpp.
+//
+//   due ──► posted, job out ──job begins──► running ──► idle
+//              │ stop, reset, end: taken back; the job then finds nothing to do
+//
+// A timer has one job out at most. One that is due again while its job waits or runs leaves it to that job.
+#pragma once
+
+#include <exception>
+#include <memory>
+
+#include "shard.hpp"
+
+namespace foliot::inline service {
+
+/// Gives the executor a job, unless it has one of this timer: that one will see to it. A beat that comes before
+/// the one ahead of it has been run is skipped.
+template <class Design>
+void shard<Design>::post(posting_record& r, const firing& now) noexcept {
+  if (r.ticks_ && r.job_is_out_) {
+    ++r.skipped_;
+    ++counters_.skipped;
+    --beats_;
+    return;
+  }
+  r.posted_firing_ = now;
+  r.posted_ = true;
+  ++posted_;
+  if (r.job_is_out_) return;
+  r.job_is_out_ = r.being_posted_ = true;
+  lock_.unlock();
+  bool failed = false;
+  try {
+    (*options_.executor)(posted_callback(r));
+  } catch (...) {
+    failed = true;
+    report(std::current_exception());
+  }
+  lock_.lock();
+  r.being_posted_ = false;
+  if (r.job_is_out_) return;
+  // It has been run already, or destroyed: by an executor that failed, or that does not want it.
+  if (failed) {
+    r.job_is_out_ = true;
+    return run_all_posted(r);
+  }
+  if (take_back_outside(r)) ++counters_.dropped;
+  come_back(r);
+}
+
+/// What a job does.
+template <class Design>
+void shard<Design>::run_all_posted(posting_record& r) noexcept {
+  while (r.posted_ && phase_ != phase::ended) {
+    r.posted_ = false;
+    --posted_;
+    ++counters_.fired;
+    call(r, firing(r.posted_firing_));
+  }
+  r.job_is_out_ = false;
+  come_back(r);
+}
+
+/// The job is done with; so may be the record.
+template <class Design>
+void shard<Design>::come_back(posting_record& r) noexcept {
+  done_.notify_all();
+  if (r.orphaned_ && r.user_ == nullptr && !is_pending(r) && !is_out(r)) retire(r);
+}
+
+template <class Design>
+void shard<Design>::run_posted(timer_record& timer) noexcept {
+  std::shared_ptr<engine> last;
+  const lock held(lock_);
+  run_all_posted(as_posting(as_record(timer)));
+  last = farewell();
+}
+
+template <class Design>
+void shard<Design>::drop_posted(timer_record& timer) noexcept {
+  std::shared_ptr<engine> last;
+  const lock held(lock_);
+  posting_record& r = as_posting(as_record(timer));
+  r.job_is_out_ = false;
+  if (r.being_posted_) return;  // post() sees to it
+  if (take_back_outside(r)) ++counters_.dropped;
+  come_back(r);
+  last = farewell();
+}
+
+}  // namespace foliot::inline service
