@@ -129,6 +129,30 @@ TEST_F(FoliotQueue, AMillionInOneSlotFireInExactOrder) {
   expect_sound();
 }
 
+// The first opening puts all of a wide slot into the window, the second finds it there with a crowd.
+TEST_F(FoliotQueue, FewInAWideSlotMoveOnceAndMakeWayForMany) {
+  constexpr std::size_t few = 20;
+  constexpr std::size_t many = 1000;
+  make(few + many);
+  for (std::size_t i = 0; i < few; ++i) queue.start(timers[i], morning + 1h + static_cast<int>(i) * 1s);
+  expire(morning + 1h);
+  ASSERT_EQ(fired.size(), 1u);
+  const auto in_window = [&](std::size_t i) { return detail::open_window::holds(timer_node_access::place(timers[i])); };
+  EXPECT_TRUE(in_window(9));
+  random_stream random(10);
+  for (std::size_t i = few; i < few + many; ++i) {
+    const auto ahead = static_cast<std::int64_t>(random.below(8'000'000'000));
+    queue.start(timers[i], morning + 1h + 1s + duration::nanoseconds(ahead));
+  }
+  expect_sound();
+  for (int ms = 0; ms < 1500; ms += 10) expire(morning + 1h + ms * 1ms);
+  EXPECT_FALSE(in_window(9));
+  expect_sound();
+  expire(morning + 2h);
+  EXPECT_EQ(fired.size(), few + many);
+  EXPECT_TRUE(fired_in_order());
+}
+
 TEST_F(FoliotQueue, ABoundedTurnMovesABoundedNumber) {
   make(million);
   random_stream random(5);
@@ -313,8 +337,11 @@ TEST_F(FoliotQueue, CheckNamesTheFirstBrokenInvariant) {
 
   expire(morning + 59min + 59s);
   queue.start(timers[2], morning + 59min + 59s);
-  timer_node_access::deadline(timers[2]) = morning + 2h;
+  timer_node_access::deadline(timers[1]) = morning + 2h;  // in the run: its slot has opened
   EXPECT_EQ(trouble(queue), "open_window: entry 0 of the run has another deadline than its node");
+  timer_node_access::deadline(timers[1]) = morning + 1h;
+  timer_node_access::deadline(timers[2]) = morning + 2h;
+  EXPECT_EQ(trouble(queue), "open_window: entry 0 has another deadline than its node");
   timer_node_access::deadline(timers[2]) = morning + 59min + 59s;
   expect_sound();
 }
