@@ -17,9 +17,10 @@
 // Complexity: start, stop and reset O(1), but O(log w) for the w timers that are started inside the open
 // window (at most 17 ms ahead), amortised; a timer is moved about once for each 64-fold of its timeout, and fired
 // in O(1). A reset to a later deadline only writes the node: its entry stays, and follows when its slot
-// opens. next_deadline is kept, and found again by a few bit scans: exact where few timers are in the slot
-// that decides, else when that slot begins. Memory: 24 bytes of node, 8.5 to 17 of entry, and 40 KiB.
-// Turns are bounded: expire moves 512 timers, or four for each that it may fire, at most twice that, and
+// opens. next_deadline is kept, and found again by a look at what is in the slots that decide, amortised O(1):
+// exact up to two thousand timers there, else when their slot begins; after the earliest was stopped it may be
+// what that had been, for a while, and once for who sleeps until then. Memory: 24 bytes of node, 8.5 to 17 of entry,
+// and 40 KiB. Turns are bounded: expire moves 512 timers, or four for each that it may fire, at most twice that, and
 // then says `more`.
 //
 // Pick it always, unless there are a handful of timers and no 40 KiB.
