@@ -129,6 +129,30 @@ TEST_F(FoliotQueue, AMillionInOneSlotFireInExactOrder) {
   expect_sound();
 }
 
+// The first opening puts all of a wide slot into the window, the second finds it there with a crowd.
+TEST_F(FoliotQueue, FewInAWideSlotMoveOnceAndMakeWayForMany) {
+  constexpr std::size_t few = 20;
+  constexpr std::size_t many = 1000;
+  make(few + many);
+  for (std::size_t i = 0; i < few; ++i) queue.start(timers[i], morning + 1h + static_cast<int>(i) * 1s);
+  expire(morning + 1h);
+  ASSERT_EQ(fired.size(), 1u);
+  const auto in_window = [&](std::size_t i) { return detail::open_window::holds(timer_node_access::place(timers[i])); };
+  EXPECT_TRUE(in_window(9));
+  random_stream random(10);
+  for (std::size_t i = few; i < few + many; ++i) {
+    const auto ahead = static_cast<std::int64_t>(random.below(8'000'000'000));
+    queue.start(timers[i], morning + 1h + 1s + duration::nanoseconds(ahead));
+  }
+  expect_sound();
+  for (int ms = 0; ms < 1500; ms += 10) expire(morning + 1h + ms * 1ms);
+  EXPECT_FALSE(in_window(9));
+  expect_sound();
+  expire(morning + 2h);
+  EXPECT_EQ(fired.size(), few + many);
+  EXPECT_TRUE(fired_in_order());
+}
+
 TEST_F(FoliotQueue, ABoundedTurnMovesABoundedNumber) {
   make(million);
   random_stream random(5);
@@ -191,7 +215,7 @@ TEST_F(FoliotQueue, TheNextDeadlineOfFewIsExactAndFollowsStopsAndResets) {
   EXPECT_EQ(queue.next_deadline(), morning + 3h);
 }
 
-TEST_F(FoliotQueue, TheNextDeadlineOfManyIsWithinASlotOfTheTrueOne) {
+TEST_F(FoliotQueue, TheNextDeadlineOfMoreThanALookTakesIsWithinASlotOfTheTrueOne) {
   make(10'000);
   for (std::size_t i = 0; i < 10'000; ++i) {
     queue.start(timers[i], morning + 1h + duration::nanoseconds(static_cast<std::int64_t>(i)));
@@ -200,7 +224,7 @@ TEST_F(FoliotQueue, TheNextDeadlineOfManyIsWithinASlotOfTheTrueOne) {
   EXPECT_GT(queue.next_deadline(), morning + 1h - 68720ms);  // a slot at this distance is 2^36 ns
 }
 
-TEST_F(FoliotQueue, WhoSleepsUntilTheNextDeadlineWakesFewTimesForNothing) {
+TEST_F(FoliotQueue, WhoSleepsUntilTheNextDeadlineNeverWakesForNothing) {
   make(1000);
   random_stream random(9);
   for (std::size_t i = 0; i < 1000; ++i) {
@@ -212,9 +236,73 @@ TEST_F(FoliotQueue, WhoSleepsUntilTheNextDeadlineWakesFewTimesForNothing) {
     ++wake_ups;
     if (queue.expire(next, unlimited, [](timer_node&) {}).fired == 0) ++for_nothing;
   }
-  EXPECT_GE(wake_ups, 1000u);
-  // At most one for each slot that opens with more than a few in it.
-  EXPECT_LT(for_nothing, 300u);
+  EXPECT_EQ(wake_ups, 1000u);
+  EXPECT_EQ(for_nothing, 0u);
+}
+
+TEST_F(FoliotQueue, ACrowdAtOneFarInstantWakesOnce) {
+  for (const std::size_t crowd : {9u, 100u, 2000u}) {
+    make(crowd + 1);
+    const instant now = morning + static_cast<int>(crowd) * 24h;
+    expire(now);
+    for (std::size_t i = 0; i < crowd; ++i) queue.start(timers[i], now + 10h);
+    EXPECT_EQ(queue.next_deadline(), now + 10h);
+    queue.start(timers[crowd], now + 10h - 1s);  // in the same slot
+    EXPECT_EQ(queue.next_deadline(), now + 10h - 1s);
+    queue.stop(timers[crowd]);
+    EXPECT_EQ(queue.expire(now + 10h - 1s, unlimited, [](timer_node&) {}).fired, 0u);
+    EXPECT_EQ(queue.next_deadline(), now + 10h);
+    expire(now + 10h);
+    EXPECT_EQ(queue.size(), 0u);
+  }
+}
+
+// More than one look takes: it wakes to be split, each time over slots that are an eighth as wide or less.
+TEST_F(FoliotQueue, AHugeCrowdAtOneFarInstantWakesFewTimes) {
+  make(million);
+  for (std::size_t i = 0; i < million; ++i) queue.start(timers[i], morning + 1h);
+  std::size_t for_nothing = 0;
+  for (instant next = queue.next_deadline(); next < morning + 1h; next = queue.next_deadline()) {
+    ++for_nothing;
+    expire(next);
+  }
+  EXPECT_LE(for_nothing, 6u);
+  EXPECT_EQ(queue.next_deadline(), morning + 1h);
+  expire(morning + 1h);
+}
+
+// Whoever asks often gets what was the earliest for a while; whoever sleeps until then, the true one.
+TEST_F(FoliotQueue, AfterStopsOfTheEarliestOneWakeUpIsForNothingAtMost) {
+  constexpr std::size_t count = 1000;
+  make(count);
+  for (std::size_t i = 0; i < count; ++i) queue.start(timers[i], morning + 1h + static_cast<int>(i) * 1ms);
+  EXPECT_EQ(queue.next_deadline(), morning + 1h);
+  for (std::size_t i = 0; i < count / 2; ++i) {
+    queue.stop(timers[i]);
+    EXPECT_LE(queue.next_deadline(), timers[i + 1].deadline());
+    EXPECT_GE(queue.next_deadline(), morning + 1h);
+  }
+  std::size_t for_nothing = 0;
+  while (queue.next_deadline() < timers[count / 2].deadline()) {
+    ++for_nothing;
+    expire(queue.next_deadline());
+  }
+  EXPECT_LE(for_nothing, 1u);
+  EXPECT_EQ(queue.next_deadline(), timers[count / 2].deadline());
+  for (std::size_t i = count / 2; i + 5 < count; ++i) queue.stop(timers[i]);
+  for (std::size_t asks = 0; asks < count; ++asks) static_cast<void>(queue.next_deadline());
+  EXPECT_EQ(queue.next_deadline(), timers[count - 5].deadline());
+}
+
+// Where they lie says nothing about when they are due: the slots after theirs are looked at too.
+TEST_F(FoliotQueue, TheNextDeadlineIsExactWhenAllOfASlotHasMovedOn) {
+  make(30);
+  for (std::size_t i = 0; i < 30; ++i) queue.start(timers[i], morning + (i < 20 ? 10min : 20min));
+  for (std::size_t i = 0; i < 20; ++i) queue.reset(timers[i], morning + 30min);
+  EXPECT_EQ(queue.next_deadline(), morning + 20min);
+  for (std::size_t i = 20; i < 30; ++i) queue.reset(timers[i], morning + 40min);
+  expire(morning + 20min);
+  EXPECT_EQ(queue.next_deadline(), morning + 30min);
 }
 
 TEST_F(FoliotQueue, ALoneTimerThatIsPushedBackWakesNobody) {
@@ -313,8 +401,11 @@ TEST_F(FoliotQueue, CheckNamesTheFirstBrokenInvariant) {
 
   expire(morning + 59min + 59s);
   queue.start(timers[2], morning + 59min + 59s);
-  timer_node_access::deadline(timers[2]) = morning + 2h;
+  timer_node_access::deadline(timers[1]) = morning + 2h;  // in the run: its slot has opened
   EXPECT_EQ(trouble(queue), "open_window: entry 0 of the run has another deadline than its node");
+  timer_node_access::deadline(timers[1]) = morning + 1h;
+  timer_node_access::deadline(timers[2]) = morning + 2h;
+  EXPECT_EQ(trouble(queue), "open_window: entry 0 has another deadline than its node");
   timer_node_access::deadline(timers[2]) = morning + 59min + 59s;
   expect_sound();
 }

@@ -11,14 +11,16 @@
 // A wheel of overlapping rings (detail/ring_levels.hpp) holds what is far: a slot is a bag of nodes
 // (detail/slot_table.hpp). Time opens the slots: those of the next stretch, as wide as some two thousand
 // timers allow, are sorted into the window (detail/open_window.hpp), which fires in exact order. A slot
-// that holds more is first split over finer ones, down to 64 ns.
+// that holds more is first split over finer ones, down to 64 ns; one that is wide and holds little goes to
+// the window as it is.
 //
 // Complexity: start, stop and reset O(1), but O(log w) for the w timers that are started inside the open
 // window (at most 17 ms ahead), amortised; a timer is moved about once for each 64-fold of its timeout, and fired
 // in O(1). A reset to a later deadline only writes the node: its entry stays, and follows when its slot
-// opens. next_deadline is kept, and found again by a few bit scans: exact where few timers are in the slot
-// that decides, else when that slot begins. Memory: 24 bytes of node, 8.5 to 17 of entry, and 40 KiB.
-// Turns are bounded: expire moves 512 timers, or four for each that it may fire, at most twice that, and
+// opens. next_deadline is kept, and found again by a look at what is in the slots that decide, amortised O(1):
+// exact up to two thousand timers there, else when their slot begins; after the earliest was stopped it may be
+// what that had been, for a while, and once for who sleeps until then. Memory: 24 bytes of node, 8.5 to 17 of entry,
+// and 40 KiB. Turns are bounded: expire moves 512 timers, or four for each that it may fire, at most twice that, and
 // then says `more`.
 //
 // Pick it always, unless there are a handful of timers and no 40 KiB.
@@ -54,6 +56,7 @@ struct foliot_tuning {
   static constexpr int base_shift = 6;              ///< the finest slots: 2^6 ns
   static constexpr int widest_window = 24;          ///< 2^24 ns; a whole number of levels above base_shift
   static constexpr std::size_t window_size = 2048;  ///< a slot with room for more is split
+  static constexpr std::size_t few_chunks = 6;      ///< what is not worth splitting, however wide its slot
   static constexpr std::size_t moves_a_turn = 512;  ///< with a budget: this, or four times the budget
   static constexpr std::size_t chunk_entries = 30;
   static constexpr std::size_t chunks_in_block = 16;
@@ -157,7 +160,10 @@ class basic_foliot_queue {
     for (;;) {
       const instant first = window_.first_deadline();
       if (first < wheel_.next_slot()) {
-        if (!is_due(first, now)) break;
+        if (!is_due(first, now)) {
+          if (window_end_ <= now) stand_at(now);
+          break;
+        }
         if (turn.fired == limit) return {turn.fired, true};
         node_type& node = window_.pop();
         ++turn.fired;
@@ -237,6 +243,12 @@ class basic_foliot_queue {
     window_.tidy();
   }
 
+  struct choice {
+    bool whole;  // a stretch; else a slot
+    int width;   // as a logarithm
+    std::size_t chunks;
+  };
+  [[nodiscard]] choice choose(const typename wheel::opening& next, std::size_t most) const noexcept;
   void move(node_type& node, instant deadline);
   void stand_at(instant now) noexcept;
   [[nodiscard]] std::size_t open_next_slot(std::size_t most);
@@ -277,35 +289,49 @@ void basic_foliot_queue<Tuning>::stand_at(instant now) noexcept {
   window_end_ = std::max(window_end_, rings::end_of_stretch(wheel_.base(), Tuning::base_shift));
 }
 
-/// Opens the next slot: with all others of the widest stretch from there that fits a window; or it alone,
-/// and then what is in it, or a part of that, goes to finer slots. Moves what `most` entries can hold, or a
-/// chunk; returns how many timers that were, or somewhat more. Throws std::bad_alloc, with nothing lost.
+/// The widest stretch from the next slot on that fits a window; or none, and the slot alone, or a part of it
+/// that fits. A stretch that is wider than windows are has next to nothing in it.
+template <class Tuning>
+auto basic_foliot_queue<Tuning>::choose(const typename wheel::opening& next, std::size_t most) const noexcept
+    -> choice {
+  const std::size_t few = std::min(Tuning::few_chunks, most);
+  const std::size_t room = next.width > Tuning::widest_window ? few : most;
+  int width = std::max(next.width, Tuning::widest_window);
+  std::size_t chunks = wheel_.chunks_within(width);
+  while (chunks > room) {
+    if (width == next.width) return {false, width, std::min(next.chunks, most)};
+    chunks = wheel_.chunks_within(width -= rings::level_bits);
+  }
+  if (width == Tuning::widest_window && chunks <= few / 2) {
+    const std::size_t in_wider = wheel_.chunks_within(width + rings::level_bits);
+    if (in_wider <= std::min(2 * few, most)) return {true, width + rings::level_bits, in_wider};
+  }
+  return {true, width, chunks};
+}
+
+/// Opens the next slot: with all others of the stretch around it; or it alone, and then what is in it, or a
+/// part of that, goes to finer slots. Moves what `most` entries can hold, or a chunk; returns how many timers
+/// that were, or somewhat more. Throws std::bad_alloc, with nothing lost.
 template <class Tuning>
 [[gnu::noinline]] std::size_t basic_foliot_queue<Tuning>::open_next_slot(std::size_t most) {
-  const std::size_t most_chunks = std::max<std::size_t>(1, most / Tuning::chunk_entries);
   const auto next = wheel_.go_to_next_slot();
   if (next.chunks == 0) return 1;
   window_end_ = std::max(window_end_, wheel_.base());
-  int width = Tuning::widest_window;
-  std::size_t chunks = 0;
-  for (; width >= next.width; width -= rings::level_bits) {
-    chunks = wheel_.chunks_within(width);
-    if (chunks <= most_chunks) break;
-  }
-  const bool whole = width >= next.width;
-  if (!whole) chunks = std::min(next.chunks, most_chunks);
+  auto [whole, width, chunks] = choose(next, std::max<std::size_t>(1, most / Tuning::chunk_entries));
   moving_.clear();
   moving_.reserve(chunks * Tuning::chunk_entries);
   window_.make_room(chunks * Tuning::chunk_entries);
   // From here on nothing fails.
+  instant end = window_end_;  // what fires before that goes to the window
   if (whole) {
-    window_end_ = rings::end_of_stretch(wheel_.base(), width);
+    end = rings::end_of_stretch(wheel_.base(), width);
+    // What is started does so only as far as windows go: heaps are for the few, slots for the many.
+    window_end_ = std::min(end, rings::end_of_stretch(wheel_.base(), Tuning::widest_window));
     wheel_.gather_within(width, moving_);
   } else {
-    width = next.width;
     // The finest slots cannot be split: as many as there are, they go to the window, part by part, and
     // none of them fires before all are there, since the next slot is still this one.
-    if (width == Tuning::base_shift) window_end_ = rings::end_of_stretch(wheel_.base(), width);
+    if (width == Tuning::base_shift) end = window_end_ = rings::end_of_stretch(wheel_.base(), width);
     wheel_.gather(next.slot, chunks, moving_);
   }
   // Entries that stops have left cost their share too.
@@ -315,8 +341,12 @@ template <class Tuning>
   std::size_t kept = 0;
   for (const detail::deadline_entry each : moving_) {
     const instant deadline = each.node->deadline();
-    if (deadline >= window_end_ && wheel_.refile(*each.node)) continue;
+    if (deadline >= end && wheel_.refile(*each.node)) continue;
     moving_[kept++] = {deadline, each.node};
+  }
+  // What a wide stretch has put far ahead would be in the way of a sort.
+  if (window_.run_size() > 0 && window_.run_size() < kept) {
+    window_.give_back_from(window_end_, [this](timer_node& node) { return wheel_.refile(node); });
   }
   window_.load(std::span(moving_).first(kept), wheel_.base(), width);
   wheel_.look_for_next_slot();

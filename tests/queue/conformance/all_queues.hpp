@@ -23,6 +23,7 @@ struct small_tuning {
   static constexpr int base_shift = 6;
   static constexpr int widest_window = 9;
   static constexpr std::size_t window_size = 4;
+  static constexpr std::size_t few_chunks = 2;
   static constexpr std::size_t moves_a_turn = 3;
   static constexpr std::size_t chunk_entries = 2;
   static constexpr std::size_t chunks_in_block = 3;

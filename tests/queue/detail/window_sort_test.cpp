@@ -30,13 +30,13 @@ void expect_sorted(std::size_t count, std::uint64_t spread, int width, random_st
 
 TEST(WindowSort, PutsAnyNumberInFiringOrder) {
   random_stream random(1);
-  for (std::size_t count = 0; count < 70; ++count) expect_sorted(count, 1 << 18, 18, random);
+  for (std::size_t count = 0; count < 300; ++count) expect_sorted(count, 1 << 18, 18, random);
   for (const std::size_t count : {100u, 1000u, 1024u, 1025u, 2048u, 5000u}) expect_sorted(count, 1 << 24, 24, random);
 }
 
 TEST(WindowSort, TiesAreInStartOrder) {
   random_stream random(2);
-  for (const std::size_t count : {2u, 15u, 16u, 17u, 18u, 500u, 3000u}) {
+  for (const std::size_t count : {2u, 15u, 16u, 17u, 18u, 32u, 33u, 254u, 255u, 256u, 500u, 3000u}) {
     expect_sorted(count, 1, 24, random);
     expect_sorted(count, 3, 6, random);
   }
@@ -49,7 +49,7 @@ TEST(WindowSort, DeadlinesOutsideOfTheWindowAreSortedToo) {
 
 TEST(WindowSort, ManyInANarrowPartOfTheWindow) {
   random_stream random(4);
-  expect_sorted(2000, 100, 24, random);
+  for (const std::size_t count : {20u, 200u, 2000u}) expect_sorted(count, 100, 24, random);
 }
 
 }  // namespace

@@ -44,6 +44,9 @@ class open_window {
   [[nodiscard]] bool empty() const noexcept { return first_ == run_.size() && heap_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return run_.size() - first_ - gaps_ + heap_.size(); }
 
+  /// How many places the run takes up, its gaps included.
+  [[nodiscard]] std::size_t run_size() const noexcept { return run_.size() - first_; }
+
   /// The deadline of what fires first; never, when that is nothing.
   [[nodiscard]] instant first_deadline() const noexcept {
     const instant run = first_ == run_.size() ? instant::never() : run_[first_].deadline;
@@ -109,6 +112,23 @@ class open_window {
     access::place(node) = access::nowhere;
     step();
     return node;
+  }
+
+  /// Gives away the run's last timers, those whose deadline is not before `end`, the last one first:
+  /// `take(node)` gives each another place, or says no, and then the rest stay.
+  template <class Take>
+  [[gnu::noinline]] void give_back_from(instant end, Take take) noexcept {
+    while (run_.back().deadline >= end && take(*run_.back().node)) {
+      run_.pop_back();
+      while (first_ != run_.size() && run_.back().node == nullptr) {
+        run_.pop_back();
+        --gaps_;
+      }
+      if (first_ != run_.size()) continue;
+      run_.clear();
+      first_ = 0;
+      return;
+    }
   }
 
   /// Takes out any, of a window that is not empty.

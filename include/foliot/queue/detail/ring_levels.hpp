@@ -70,8 +70,6 @@ class ring_levels {
     occupied_[level(slot)] &= ~(std::uint64_t{1} << slot % ring);
     if (occupied_[level(slot)] == 0) nonempty_ &= ~(std::uint32_t{1} << level(slot));
   }
-  /// Whether some slot of this level is occupied.
-  [[nodiscard]] bool any(std::size_t level) const noexcept { return occupied_[level] != 0; }
   [[nodiscard]] bool is_occupied(std::size_t slot) const noexcept {
     return (occupied_[level(slot)] >> slot % ring & 1) != 0;
   }
@@ -105,11 +103,16 @@ class ring_levels {
     const int ahead = std::countr_zero(from(level, at_base));
     return {start_ahead(level, base, ahead), level * ring + (at_base + static_cast<std::size_t>(ahead)) % ring};
   }
-  /// Where the one after that begins; never, if there is none.
-  [[nodiscard]] instant second_start_of(std::size_t level, instant base) const noexcept {
-    const std::uint64_t its = from(level, index(base, shift(level)));
-    const std::uint64_t others = its & (its - 1);
-    return others == 0 ? instant::never() : start_ahead(level, base, std::countr_zero(others));
+  /// Visits the occupied slots of one level, from `base` on, until `visit(start, slot)` says false; it may clear
+  /// the one it gets.
+  template <class Visit>
+  void for_each_slot_of(std::size_t level, instant base, Visit visit) const {
+    const std::size_t at_base = index(base, shift(level));
+    for (std::uint64_t left = from(level, at_base); left != 0; left &= left - 1) {
+      const int ahead = std::countr_zero(left);
+      const std::size_t slot = level * ring + (at_base + static_cast<std::size_t>(ahead)) % ring;
+      if (!visit(start_ahead(level, base, ahead), slot)) return;
+    }
   }
 
   template <class Visit>

@@ -4,8 +4,9 @@
 // (foliot_queue.hpp); the wheel says which slot that is, gives up its timers, and knows the earliest
 // deadline of all.
 //
-// Complexity: put, take O(1); earliest() too, as long as nothing took the earliest away, else a few bit
-// scans and, at each level, a look at two chunks at most. Thread safety: none.
+// Complexity: put, take O(1); earliest() too, as long as nothing took the earliest away, else it looks at
+// what is in the slots that decide, up to a window's worth, and not again before it was asked half as many
+// times: O(1) amortised. Thread safety: none.
 //
 // Invariants (check), beside those of the parts:
 //   1. No slot holds a deadline before its own beginning, and none begins before `base_`.
@@ -56,13 +57,13 @@ class wheel {
   /// Puts a node, whose deadline is set, into that hole.
   void put(timer_node& node, std::size_t slot, word* hole) noexcept {
     slots_.fill(slot, hole, node);
-    if (node.deadline() < bound_) bound_ = node.deadline();
+    if (node.deadline() < bound_) lower_bound_to(node.deadline());
   }
 
   void take(timer_node& node) noexcept {
     slots_.vacate(timer_node_access::place(node));
     timer_node_access::place(node) = timer_node_access::nowhere;
-    if (node.deadline() == bound_) bound_ = unknown;
+    if (node.deadline() == bound_) stale_ = true;
   }
 
   /// Whether a node in a ring may stay where it is when its deadline becomes this one: it may if that is
@@ -71,8 +72,8 @@ class wheel {
     const instant old = node.deadline();
     if (deadline < old && deadline < rings::start_of(place::region(timer_node_access::place(node)), base_))
       return false;
-    if (old == bound_) bound_ = unknown;
-    if (deadline < bound_) bound_ = deadline;
+    if (old == bound_) stale_ = true;
+    if (deadline < bound_) lower_bound_to(deadline);
     return true;
   }
 
@@ -91,10 +92,12 @@ class wheel {
     return true;
   }
 
-  /// The earliest deadline, or where finding it would take long, when its slot begins; never, if empty.
+  /// The earliest deadline; never, if there is none. It is earlier where too many decide, namely when their
+  /// slot begins, and for a while after the earliest was taken or moved, namely what that had been.
   [[nodiscard]] instant earliest() noexcept {
     if (size() == 0) return instant::never();
-    if (bound_ == unknown) bound_ = find_bound();
+    if (stale_) [[unlikely]]
+      look_again();
     return bound_;
   }
 
@@ -105,9 +108,9 @@ class wheel {
 
   /// Moves on to an instant that no slot begins before.
   void stand_at(instant now) noexcept { base_ = std::max(base_, rings::floor(now, Tuning::base_shift)); }
-  /// Every slot lies ahead of `now`: a bound that does not is the trace of a slot that stops have emptied.
+  /// Nothing is due by `now`: a bound that is says what was once, and nobody is to wake for that again.
   void forget_bound_before(instant now) noexcept {
-    if (bound_ <= now) bound_ = unknown;
+    if (bound_ <= now) forget_bound();
   }
 
   /// Moves on to the next slot; its width, as a logarithm, and how many chunks it has. None, and
@@ -149,7 +152,7 @@ class wheel {
   /// To be called when timers have been gathered, and filed again.
   void look_for_next_slot() noexcept {
     next_slot_ = rings_.first(base_).start;
-    bound_ = unknown;
+    forget_bound();
   }
 
   /// Whether stops have left so much behind that tidy() has something to do.
@@ -194,9 +197,9 @@ class wheel {
 
  private:
   static constexpr instant unknown = instant::earliest();  // as a bound: no deadline is before it
-  /// So few timers in the slot that decides, and the earliest deadline is exact.
-  static constexpr std::size_t few = 8;
-  static constexpr std::size_t few_chunks = 2;
+  /// How much one look at what decides may take.
+  static constexpr std::size_t chunks_a_look = std::max<std::size_t>(1, Tuning::window_size / Tuning::chunk_entries);
+  static constexpr std::size_t few = 8;  // timers, which are looked at whenever somebody asks
 
   void unless_occupied_clear(std::size_t slot) noexcept {
     if (slot != never_slot && slots_.chunks(slot) == 0) rings_.clear(slot);
@@ -206,33 +209,59 @@ class wheel {
     unless_occupied_clear(slot);
   }
 
-  [[gnu::noinline]] instant find_bound() noexcept {
+  void lower_bound_to(instant deadline) noexcept {
+    bound_ = deadline;
+    stale_ = false;
+  }
+  void forget_bound() noexcept {
+    bound_ = unknown;
+    stale_ = true;
+  }
+
+  /// Finds the bound again. What was seen is paid for by those who ask: until then they get the old one, which
+  /// is still no deadline too late. Nobody need wait for that when there is none.
+  [[gnu::noinline]] void look_again() noexcept {
+    if (bound_ != unknown && asks_to_wait_ > 0) {
+      --asks_to_wait_;
+      return;
+    }
+    std::size_t seen = 0;
+    bound_ = find_bound(seen);
+    stale_ = false;
+    asks_to_wait_ = seen > few ? seen / 2 : 0;
+  }
+
+  /// The earliest deadline of all, or where a slot begins that has too much in it.
+  instant find_bound(std::size_t& seen) noexcept {
     instant bound = instant::never();
-    rings_.for_each_level([&](std::size_t level) { bound = std::min(bound, bound_of(level, bound)); });
+    std::size_t chunks_left = chunks_a_look;
+    rings_.for_each_level([&](std::size_t level) {
+      // Resets may have moved deadlines beyond their slot, even past the next one.
+      rings_.for_each_slot_of(level, base_, [&](instant start, std::size_t slot) {
+        if (start >= bound) return false;
+        const std::size_t chunks = slots_.chunks(slot);
+        if (chunks > chunks_left) {
+          bound = start;
+          return false;
+        }
+        chunks_left -= chunks;
+        std::size_t found = 0;
+        slots_.visit(slot, [&](const timer_node& node) {
+          ++found;
+          bound = std::min(bound, node.deadline());
+          return true;
+        });
+        if (found == 0) drop_empty(slot);
+        seen += found;
+        return true;
+      });
+    });
     return bound;
   }
 
-  /// A bound of one level, where only the first slot matters; `limit` where it is not less than that.
-  instant bound_of(std::size_t level, instant limit) noexcept {
-    while (rings_.any(level)) {
-      const auto first = rings_.first_of(level, base_);
-      if (first.start >= limit) break;
-      if (slots_.chunks(first.slot) > few_chunks) return first.start;
-      std::size_t found = 0;
-      instant earliest = instant::never();
-      slots_.visit(first.slot, [&](const timer_node& node) {
-        earliest = std::min(earliest, node.deadline());
-        return ++found <= few;
-      });
-      if (found > few) return first.start;
-      // Resets may have moved deadlines beyond the slot, even past the next one.
-      if (found > 0) return std::min(earliest, rings_.second_start_of(level, base_));
-      drop_empty(first.slot);
-    }
-    return limit;
-  }
-
   instant bound_ = instant::never();  // no deadline is before it; or unknown
+  bool stale_ = false;                // there may be a better bound
+  std::size_t asks_to_wait_ = 0;      // before it is looked for
   instant base_ = instant::earliest();
   instant next_slot_ = instant::never();
   rings rings_;

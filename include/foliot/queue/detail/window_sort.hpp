@@ -1,5 +1,5 @@
 // Sorts the timers of a window into firing order: one counting pass into about as many buckets as there
-// are timers, then a small sort in each. Linear, where deadlines are spread; n log n where they are not.
+// are timers, then one insertion sort over all. Linear, where deadlines are spread; n log n where they are not.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include <foliot/queue/detail/deadline_heap.hpp>
@@ -23,24 +24,68 @@ inline void insertion_sort(std::span<deadline_entry> entries) noexcept {
   }
 }
 
+/// From here on a bucket is sorted on its own.
+inline constexpr std::size_t most_in_bucket = 16;
+
+/// Which of 2^bits buckets a deadline belongs to, in the 2^width ns from `start`; the last one, if in none.
+class deadline_buckets {
+ public:
+  deadline_buckets(instant start, int width, int bits) noexcept
+      : start_(static_cast<std::uint64_t>(start.nanoseconds())),
+        shift_(std::max(0, width - bits)),
+        last_((std::uint64_t{1} << bits) - 1) {}
+  std::size_t operator()(const deadline_entry& entry) const noexcept {
+    const std::uint64_t ahead = static_cast<std::uint64_t>(entry.deadline.nanoseconds()) - start_;
+    return static_cast<std::size_t>(std::min(ahead >> shift_, last_));
+  }
+
+ private:
+  std::uint64_t start_;
+  int shift_;
+  std::uint64_t last_;
+};
+
+/// sort_into for at most 255: the counters are bytes, and eight of them are summed up in a word. More buckets
+/// than timers cost little here, and leave little to the insertion sort, whose branches nobody can predict.
+template <int Bits>
+void sort_few_into(std::span<deadline_entry> to, std::span<const deadline_entry> from, instant start,
+                   int width) noexcept {
+  const deadline_buckets bucket_of(start, width, Bits);
+  std::array<std::uint8_t, 1 << Bits> ends{};
+  bool crowded = false;
+  for (const deadline_entry& each : from) crowded |= ++ends[bucket_of(each)] > most_in_bucket;
+  static_assert(std::endian::native == std::endian::little, "foliot: the first byte of a word is its lowest");
+  constexpr std::uint64_t each_byte = 0x0101010101010101;
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < ends.size(); i += sizeof(std::uint64_t)) {
+    std::uint64_t counts;
+    std::memcpy(&counts, &ends[i], sizeof counts);
+    const std::uint64_t sums = counts * each_byte;  // in each byte, of it and those below
+    const std::uint64_t begins = sums - counts + before * each_byte;
+    std::memcpy(&ends[i], &begins, sizeof begins);
+    before += sums >> 56;
+  }
+  for (const deadline_entry& each : from) to[ends[bucket_of(each)]++] = each;
+  if (crowded) [[unlikely]]
+    std::ranges::sort(to, fires_before);
+  insertion_sort(to);  // nothing is farther from its place than its bucket is long
+}
+
 /// Writes `from` to `to`, of the same size and apart from it, in firing order. The deadlines should lie in
 /// the 2^width ns from `start`; those that do not are sorted too.
 inline void sort_into(std::span<deadline_entry> to, std::span<const deadline_entry> from, instant start,
                       int width) noexcept {
   constexpr int most_bits = 11;
-  constexpr std::size_t few = 16;  // measured: below, the counting costs more than it saves
-  if (from.size() <= few) {
+  // Measured: below, the counting costs more than it saves.
+  if (from.size() <= 4) {
     std::ranges::copy(from, to.begin());
     return insertion_sort(to);
   }
-  const int bits = std::min({static_cast<int>(std::bit_width(from.size() - 1)), most_bits, width});
+  if (from.size() <= 32) return sort_few_into<6>(to, from, start, width);
+  if (from.size() <= 255) return sort_few_into<8>(to, from, start, width);
+  const int bits = std::min(static_cast<int>(std::bit_width(from.size() - 1)), most_bits);
   const std::size_t buckets = std::size_t{1} << bits;
-  const int shift = width - bits;
-  const auto bucket_of = [&](const deadline_entry& entry) {
-    const auto ahead =
-        static_cast<std::uint64_t>(entry.deadline.nanoseconds()) - static_cast<std::uint64_t>(start.nanoseconds());
-    return static_cast<std::size_t>(std::min<std::uint64_t>(ahead >> shift, buckets - 1));
-  };
+  const deadline_buckets bucket_of(start, width, bits);
   std::array<std::uint32_t, 1 << most_bits> ends;  // of each bucket, once the entries are in place
   std::fill_n(ends.begin(), buckets, 0);
   for (const deadline_entry& each : from) ++ends[bucket_of(each)];
@@ -53,9 +98,9 @@ inline void sort_into(std::span<deadline_entry> to, std::span<const deadline_ent
     begin += count;
   }
   for (const deadline_entry& each : from) to[ends[bucket_of(each)]++] = each;
-  if (largest > few) [[unlikely]] {
+  if (largest > most_in_bucket) [[unlikely]] {
     for (std::size_t i = 0, first = 0; i < buckets; first = ends[i++]) {
-      if (ends[i] - first > few) std::ranges::sort(to.subspan(first, ends[i] - first), fires_before);
+      if (ends[i] - first > most_in_bucket) std::ranges::sort(to.subspan(first, ends[i] - first), fires_before);
     }
   }
   insertion_sort(to);  // nothing is farther from its place than its bucket is long
