@@ -15,7 +15,8 @@ void join(std::size_t thread);
 
 namespace foliot::inline core::seam {
 
-/// Orders are accepted and not modelled: the world is sequentially consistent.
+/// Orders are accepted and not modelled: the world is sequentially consistent. Weak orders are the model's
+/// (tests/model).
 enum class order { relaxed, acquire, release, acq_rel, seq_cst };
 inline constexpr order relaxed = order::relaxed;
 inline constexpr order acquire = order::acquire;
@@ -59,6 +60,11 @@ class atomic {
   }
   mutable Value value_{};
 };
+
+inline void atomic_thread_fence(order) noexcept { simulation::point(); }
+
+template <class Value>
+using plain = Value;
 
 thread_state& this_thread() noexcept;
 inline void spin_pause() noexcept { simulation::point(); }

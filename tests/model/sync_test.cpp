@@ -1,0 +1,179 @@
+// foliot's locks, as they are shipped, in every schedule and with every value that their memory orders let
+// them read; then with each of these orders weakened alone, which must be found.
+#include <vector>
+
+#include <foliot/core/sync/condition.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/core/sync/note.hpp>
+
+#include "check.hpp"
+
+namespace foliot::model {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What threads do with a mutex.
+
+void visit(unsigned threads, unsigned visits) {
+  mutex guard(lock_rank::engine);
+  seam::plain<unsigned> count{0};
+  name(guard, "guard");
+  name(count, "count");
+  const auto come = [&] {
+    for (unsigned i = 0; i < visits; ++i) {
+      const lock held(guard);
+      ++count;
+    }
+  };
+  std::vector<seam::thread> others;
+  for (unsigned t = 1; t < threads; ++t) others.emplace_back("visitor", come);
+  come();
+  for (seam::thread& each : others) each.join();
+  require(count == threads * visits, "every visit took place");
+}
+
+TEST(Mutex, LetsInOneAtATimeAndForgetsNobody) {
+  holds({.name = "mutex, two threads", .preemptions = unlimited}, [] { visit(2, 2); });
+  holds({.name = "mutex, three threads"}, [] { visit(3, 1); });
+  holds({.name = "mutex, interrupted", .interruptions = 2}, [] { visit(2, 2); });
+}
+
+TEST(Mutex, ADroppedWakeUpIsFound) {
+  finds({.name = "mutex, drops a wake-up", .drop_wake = 1}, "deadlock", [] { visit(2, 1); });
+}
+
+// What a sleeper and a waker do with a note.
+
+void wake_one() {
+  note bell;
+  seam::plain<int> message{0};
+  name(bell, "bell");
+  name(message, "message");
+  seam::thread waker("waker", [&] {
+    message = 1;
+    bell.wake();
+    bell.wake();
+  });
+  require(bell.sleep_until(instant::never()), "woken");
+  require(message == 1, "what the waker did is seen");
+  waker.join();
+}
+
+TEST(Note, LosesNoWakeUp) {
+  holds({.name = "note", .preemptions = unlimited}, wake_one);
+  holds({.name = "note, interrupted", .preemptions = unlimited, .interruptions = 2}, wake_one);
+}
+
+/// Who wakes with a deadline near: the answer tells whether the waker's message may be read.
+void wake_near_the_deadline() {
+  note bell;
+  seam::plain<int> message{0};
+  seam::thread waker("waker", [&] {
+    message = 1;
+    bell.wake();
+  });
+  const instant deadline = seam::monotonic_now() + 1ms;
+  if (bell.sleep_until(deadline)) {
+    require(message == 1, "what the waker did is seen");
+  } else {
+    require(seam::monotonic_now() >= deadline, "the deadline has come");
+  }
+  waker.join();
+}
+
+TEST(Note, AtTheDeadlineSaysOneOrTheOther) {
+  holds({.name = "note, deadline", .preemptions = unlimited}, wake_near_the_deadline);
+}
+
+/// The way an engine uses it: cleared under the lock under which the sleeper says that it will sleep.
+void sleep_again_and_again() {
+  mutex guard(lock_rank::engine);
+  note bell;
+  seam::plain<bool> sleeping{false};
+  seam::plain<int> work{0};
+  name(guard, "guard");
+  name(bell, "bell");
+  const auto give = [&] {
+    lock held(guard);
+    ++work;
+    const bool must_wake = sleeping;
+    sleeping = false;
+    held.leave();
+    if (must_wake) bell.wake();
+  };
+  seam::thread giver("giver", [&] {
+    give();
+    give();
+  });
+  for (int done = 0; done < 2;) {
+    lock held(guard);
+    if (work > 0) {
+      --work;
+      ++done;
+      continue;
+    }
+    sleeping = true;
+    bell.clear();
+    held.leave();
+    bell.sleep_until(instant::never());
+    held.enter();
+    sleeping = false;
+  }
+  giver.join();
+}
+
+TEST(Note, IsClearedForTheNextSleep) { holds({.name = "note, again and again"}, sleep_again_and_again); }
+
+// What waiters and a notifier do with a condition.
+
+void notify(unsigned waiters) {
+  mutex guard(lock_rank::engine);
+  condition changed;
+  seam::plain<int> stage{0};
+  name(guard, "guard");
+  name(changed, "changed");
+  name(stage, "stage");
+  const auto wait = [&] {
+    const lock held(guard);
+    while (stage == 0) changed.wait(guard);
+  };
+  std::vector<seam::thread> others;
+  for (unsigned t = 0; t < waiters; ++t) others.emplace_back("waiter", wait);
+  {
+    const lock held(guard);
+    stage = 1;
+    changed.notify_all();
+  }
+  for (seam::thread& each : others) each.join();
+}
+
+TEST(Condition, LosesNoNotification) {
+  holds({.name = "condition", .preemptions = unlimited}, [] { notify(1); });
+  holds({.name = "condition, two waiters"}, [] { notify(2); });
+  finds({.name = "condition, drops a wake-up", .drop_wake = 1}, "deadlock", [] { notify(1); });
+}
+
+// Each order alone, one step weaker.
+
+void every_order_is_needed(const options& with, const std::function<void()>& body) {
+  const support::leaks_ignored for_what_is_abandoned;
+  for (const audited& each : audit(with, body)) {
+    EXPECT_TRUE(each.found.failed) << each.weakened.describe() << " was not found: " << each.found.describe();
+    std::printf("%s: %s\n", each.weakened.describe().c_str(),
+                each.found.failed ? each.found.failed->what.c_str() : "not found");
+  }
+}
+
+TEST(Orders, OfTheMutex) {
+  every_order_is_needed({.name = "orders of the mutex"}, [] { visit(3, 1); });
+}
+
+TEST(Orders, OfTheNote) {
+  every_order_is_needed({.name = "orders of the note", .preemptions = unlimited}, wake_one);
+  every_order_is_needed({.name = "orders of the note at its deadline", .preemptions = unlimited},
+                        wake_near_the_deadline);
+}
+
+}  // namespace
+}  // namespace foliot::model
