@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <set>
 #include <string>
@@ -18,7 +19,10 @@ inline result holds(const options& with, const std::function<void()>& body) {
   const result found = explore(with, body);
   if (!found.failed) std::printf("%s: %s\n", with.name.c_str(), found.describe().c_str());
   EXPECT_FALSE(found.failed) << with.name << ": " << found.describe();
-  EXPECT_TRUE(found.complete || found.failed) << with.name << ": " << found.describe();
+  // Who asks for more than the tests do by themselves may well get as far as a limit.
+  const bool as_given = std::getenv("FOLIOT_MODEL_PREEMPTIONS") == nullptr &&
+                        std::getenv("FOLIOT_MODEL_SECONDS") == nullptr && std::getenv("FOLIOT_MODEL_REPEAT") == nullptr;
+  EXPECT_TRUE(found.complete || found.failed || !as_given) << with.name << ": " << found.describe();
   return found;
 }
 

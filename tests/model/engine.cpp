@@ -60,6 +60,9 @@ model_thread& engine::make_thread(std::string name, std::function<void()> body) 
   made.now = status::ready;
   made.id = id;
   made.name = std::move(name);
+  for (thread_id other = 0; other < id; ++other) {
+    if (threads_[other]->name == made.name) made.name += " " + std::to_string(id);
+  }
   made.body = std::move(body);
   made.state = {};
   made.view.begin(id);

@@ -5,6 +5,7 @@
 #include <set>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "engine.hpp"
 
@@ -102,7 +103,18 @@ std::vector<order> below(order from, bool loads, bool stores) {
 result explore(const options& with, const std::function<void()>& body) {
   const options chosen = with_environment(with);
   if (const auto which = to_repeat(chosen)) return repeat(chosen, *which, body);
-  return search(chosen, body, nullptr);
+  result found = search(chosen, body, nullptr);
+  // The fewer switches, the easier to read: perhaps it fails with fewer than the first failure had.
+  options simpler = chosen;
+  simpler.executions = std::min<std::uint64_t>(chosen.executions, 100'000);
+  for (simpler.preemptions = 0; found.failed && simpler.preemptions < std::min(chosen.preemptions, 3u);
+       ++simpler.preemptions) {
+    if (result again = search(simpler, body, nullptr); again.failed) {
+      found.failed = std::move(again.failed);
+      break;
+    }
+  }
+  return found;
 }
 
 std::vector<audited> audit(const options& with, const std::function<void()>& body) {
@@ -120,9 +132,9 @@ std::vector<audited> audit(const options& with, const std::function<void()>& bod
   return all;
 }
 
-std::string weakening::describe() const {
-  return file.substr(file.find_last_of('/') + 1) + ":" + std::to_string(line) + " " + std::string(to_string(from)) +
-         (on_failure ? " on failure" : "") + " -> " + std::string(to_string(to));
+std::string weakening::describe(bool with_line) const {
+  return file.substr(file.find_last_of('/') + 1) + (with_line ? ":" + std::to_string(line) : "") + " " +
+         std::string(to_string(from)) + (on_failure ? " on failure" : "") + " -> " + std::string(to_string(to));
 }
 
 std::string result::describe() const {

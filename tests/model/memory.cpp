@@ -104,9 +104,11 @@ void memory::read_and_write(thread_view& by, location_id where, bits value, orde
   publish(by, made, o);
   // A release sequence goes on through read-modify-writes, whoever makes them.
   const stored& before = locations_[where].stores[newest(where) - 1];
-  if (before.publishes) {
-    made.publishes = true;
+  if (before.publishes && made.publishes) {
     made.published.join(before.published);
+  } else if (before.publishes) {
+    made.publishes = true;
+    made.published = before.published;
   }
   if (o == order::seq_cst) pass_seq_cst(where, newest(where));
 }

@@ -6,7 +6,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/sync/note.hpp>
 
-#include "check.hpp"
+#include "audited.hpp"
 
 namespace foliot::model {
 namespace {
@@ -156,23 +156,13 @@ TEST(Condition, LosesNoNotification) {
 
 // Each order alone, one step weaker.
 
-void every_order_is_needed(const options& with, const std::function<void()>& body) {
-  const support::leaks_ignored for_what_is_abandoned;
-  for (const audited& each : audit(with, body)) {
-    EXPECT_TRUE(each.found.failed) << each.weakened.describe() << " was not found: " << each.found.describe();
-    std::printf("%s: %s\n", each.weakened.describe().c_str(),
-                each.found.failed ? each.found.failed->what.c_str() : "not found");
-  }
-}
-
 TEST(Orders, OfTheMutex) {
-  every_order_is_needed({.name = "orders of the mutex"}, [] { visit(3, 1); });
+  needs_its_orders({.name = "orders of the mutex"}, [] { visit(3, 1); });
 }
 
 TEST(Orders, OfTheNote) {
-  every_order_is_needed({.name = "orders of the note", .preemptions = unlimited}, wake_one);
-  every_order_is_needed({.name = "orders of the note at its deadline", .preemptions = unlimited},
-                        wake_near_the_deadline);
+  needs_its_orders({.name = "orders of the note", .preemptions = unlimited}, wake_one);
+  needs_its_orders({.name = "orders of the note at its deadline", .preemptions = unlimited}, wake_near_the_deadline);
 }
 
 }  // namespace

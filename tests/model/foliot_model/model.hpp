@@ -43,7 +43,7 @@ struct weakening {
   order from{};
   order to{};
 
-  [[nodiscard]] std::string describe() const;
+  [[nodiscard]] std::string describe(bool with_line = true) const;
 };
 
 struct options {
