@@ -65,6 +65,8 @@ TEST(Note, LosesNoWakeUp) {
   holds({.name = "note, interrupted", .preemptions = unlimited, .interruptions = 2}, wake_one);
 }
 
+TEST(Note, ADroppedWakeUpIsFound) { finds({.name = "note, drops a wake-up", .drop_wake = 1}, "deadlock", wake_one); }
+
 /// Who wakes with a deadline near: the answer tells whether the waker's message may be read.
 void wake_near_the_deadline() {
   note bell;

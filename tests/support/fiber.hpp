@@ -8,6 +8,7 @@
 //   fiber::go(outside, inside);               // returns when somebody goes to `outside`
 #pragma once
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstddef>
@@ -32,12 +33,16 @@ class fiber {
 
  private:
   static void begin();
+  [[noreturn]] void enter();
   void depart(fiber& to, bool forever);
   void arrive();
 
   std::function<void()> body_;
   std::unique_ptr<char[]> stack_;
+  // How to come here for the first time, which takes system calls, and how ever after.
   ucontext_t context_{};
+  jmp_buf registers_{};
+  bool begun_ = true;
   // What AddressSanitizer knows of the stack. Of the outside's, only once it has been left.
   [[maybe_unused]] void* fake_stack_ = nullptr;
   const void* bottom_ = nullptr;
