@@ -164,6 +164,9 @@ TEST(Orders, OfTheMutex) {
 
 TEST(Orders, OfTheNote) {
   needs_its_orders({.name = "orders of the note", .preemptions = unlimited}, wake_one);
+  // The mutex publishes whatever the note tells of.
+  needs_its_orders({.name = "orders of the note, again and again"}, sleep_again_and_again,
+                   {"note.cpp release -> relaxed", "note.cpp acquire -> relaxed"});
   needs_its_orders({.name = "orders of the note at its deadline", .preemptions = unlimited}, wake_near_the_deadline);
 }
 
