@@ -1,5 +1,6 @@
 // foliot's locks, as they are shipped, in every schedule and with every value that their memory orders let
 // them read; then with each of these orders weakened alone, which must be found.
+#include <string>
 #include <vector>
 
 #include <foliot/core/sync/condition.hpp>
@@ -154,6 +155,61 @@ TEST(Condition, LosesNoNotification) {
   holds({.name = "condition", .preemptions = unlimited}, [] { notify(1); });
   holds({.name = "condition, two waiters"}, [] { notify(2); });
   finds({.name = "condition, drops a wake-up", .drop_wake = 1}, "deadlock", [] { notify(1); });
+}
+
+// What is pruned without a bound shows nothing new: not with waits, pauses and timeouts either.
+
+void outcomes_are_the_same(const char* what, const std::function<std::string()>& body) {
+  const auto pruned = outcomes({.name = what, .preemptions = unlimited}, body);
+  EXPECT_EQ(pruned, outcomes({.name = what, .preemptions = unlimited - 1}, body));
+  EXPECT_GT(pruned.size(), 1u);
+}
+
+TEST(Pruning, LosesNoOutcome) {
+  outcomes_are_the_same("who came when", [] {
+    mutex guard(lock_rank::engine);
+    std::string came;
+    const auto come = [&](char who) {
+      const lock held(guard);
+      came += who;
+    };
+    seam::thread one("one", [&] {
+      come('1');
+      come('1');
+    });
+    come('0');
+    one.join();
+    return came;
+  });
+  outcomes_are_the_same("which came first", [] {
+    note bell;
+    seam::atomic<int> told{0};
+    seam::thread waker("waker", [&] {
+      told.store(1, seam::relaxed);
+      bell.wake();
+    });
+    seam::thread other("other", [&] { told.store(2, seam::relaxed); });
+    const bool woken = bell.sleep_until(seam::monotonic_now() + 1ms);
+    const int seen = told.load(seam::relaxed);
+    waker.join();
+    other.join();
+    return std::to_string(woken) + std::to_string(seen);
+  });
+  outcomes_are_the_same("who spins", [] {
+    seam::atomic<int> turn{0};
+    int looked = 0;
+    seam::thread giver("giver", [&] {
+      turn.store(1, seam::relaxed);
+      turn.store(2, seam::relaxed);
+    });
+    while (looked < 3 && turn.load(seam::relaxed) == 0) {
+      ++looked;
+      seam::spin_pause();
+    }
+    const int seen = turn.load(seam::relaxed);
+    giver.join();
+    return std::to_string(looked) + std::to_string(seen);
+  });
 }
 
 // Each order alone, one step weaker.
