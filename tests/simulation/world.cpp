@@ -1,7 +1,6 @@
 #include "foliot_simulation/world.hpp"
 
 #include <gtest/gtest.h>
-#include <ucontext.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +15,8 @@
 #include <foliot/core/seam/random.hpp>
 #include <foliot/core/seam/system.hpp>
 
-#include "fiber_sanitizer.hpp"
+#include "support/fiber.hpp"
+#include "support/leaks.hpp"
 
 namespace foliot::inline core::seam {
 
@@ -33,15 +33,15 @@ class alarms {
 namespace foliot::simulation {
 namespace {
 
-constexpr std::size_t stack_size = 256 * 1024;
+using support::fiber;
 
 /// One simulated thread.
-struct fiber {
+struct thread {
+  explicit thread(void (*begin)()) : stack(begin) {}
+
   std::string name;
   std::function<void()> body;
-  std::unique_ptr<char[]> stack = std::make_unique_for_overwrite<char[]>(stack_size);
-  ucontext_t context{};
-  fiber_sanitizer sanitizer{};
+  fiber stack;
   seam::thread_state state{};
 
   enum class status { ready, asleep, joining, settling, done } now = status::ready;
@@ -60,8 +60,7 @@ class world {
     current_ = this_world_;
     this_world_ = this;
     spawn("main", main);
-    fibers_[0]->sanitizer.enter_from_outside(outside_, fibers_[0]->stack.get(), stack_size,
-                                             [&] { swapcontext(&back_, &fibers_[0]->context); });
+    fiber::go(outside_, threads_[0]->stack);
     this_world_ = current_;
     if (failure_) abandon();
     return failure_;
@@ -71,15 +70,10 @@ class world {
     if (++threads_made_ == faults_.refuse_thread + 1 && faults_.refuse_thread != 0) {
       throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again), "simulated");
     }
-    auto& made = *fibers_.emplace_back(std::make_unique<fiber>());
+    auto& made = *threads_.emplace_back(std::make_unique<thread>(&world::begin));
     made.name = name;
     made.body = std::move(body);
-    getcontext(&made.context);
-    made.context.uc_stack.ss_sp = made.stack.get();
-    made.context.uc_stack.ss_size = stack_size;
-    made.context.uc_link = nullptr;
-    makecontext(&made.context, &world::begin, 0);
-    return fibers_.size() - 1;
+    return threads_.size() - 1;
   }
 
   void point() {
@@ -100,21 +94,21 @@ class world {
       return random_.below(2) == 0 ? seam::wait_status::interrupted : seam::wait_status::woken;
     }
     if (faults_.early_timeouts && !deadline.is_never() && random_.below(8) == 0) return seam::wait_status::timed_out;
-    fiber& self = me();
+    thread& self = me();
     self.word = &word;
     self.deadline = deadline;
-    block(fiber::status::asleep);
+    block(thread::status::asleep);
     return self.woken_by;
   }
 
   seam::wait_status wait_for(const seam::alarm& bell) {
     if (faults_.interrupts && random_.below(8) == 0) return seam::wait_status::interrupted;
     if (faults_.early_timeouts && random_.below(8) == 0) return seam::wait_status::timed_out;
-    fiber& self = me();
+    thread& self = me();
     self.bell = &bell;
     self.word = nullptr;
     self.deadline = instant::never();
-    if (wakes_at(self) > time_ || wakes_at(self).is_never()) block(fiber::status::asleep);
+    if (wakes_at(self) > time_ || wakes_at(self).is_never()) block(thread::status::asleep);
     self.bell = nullptr;
     return seam::wait_status::timed_out;
   }
@@ -138,9 +132,9 @@ class world {
   }
 
   void wake(const void* word, int count) {
-    std::vector<fiber*> sleepers;
-    for (const auto& each : fibers_) {
-      if (each->now == fiber::status::asleep && each->word == word) sleepers.push_back(each.get());
+    std::vector<thread*> sleepers;
+    for (const auto& each : threads_) {
+      if (each->now == thread::status::asleep && each->word == word) sleepers.push_back(each.get());
     }
     if (sleepers.empty()) return;
     if (++wakes_ == faults_.drop_wake) return;
@@ -152,12 +146,12 @@ class world {
   }
 
   void join(std::size_t thread) {
-    if (fibers_[thread]->now == fiber::status::done) return;
+    if (threads_[thread]->now == thread::status::done) return;
     me().joins = thread;
-    block(fiber::status::joining);
+    block(thread::status::joining);
   }
 
-  void settle() { block(fiber::status::settling); }
+  void settle() { block(thread::status::settling); }
 
   instant look_at_clock() {
     point();
@@ -171,7 +165,7 @@ class world {
     leave();
   }
 
-  fiber& me() { return *fibers_[running_]; }
+  thread& me() { return *threads_[running_]; }
   [[nodiscard]] std::size_t my_index() const { return running_; }
   std::uint64_t choose(std::uint64_t bound) { return random_.below(bound); }
 
@@ -180,34 +174,33 @@ class world {
  private:
   static void begin() {
     world& w = *this_world_;
-    w.me().sanitizer.arrived();
     try {
       w.me().body();
     } catch (const std::exception& error) {
       w.fail(w.me().name + " ended with an exception: " + error.what());
     }
     w.me().body = nullptr;
-    w.me().now = fiber::status::done;
-    for (const auto& each : w.fibers_) {
-      if (each->now == fiber::status::joining && each->joins == w.running_) each->now = fiber::status::ready;
+    w.me().now = thread::status::done;
+    for (const auto& each : w.threads_) {
+      if (each->now == thread::status::joining && each->joins == w.running_) each->now = thread::status::ready;
     }
     w.switch_to_any();
     std::abort();  // nobody switches to a fiber that is done
   }
 
-  void block(fiber::status how) {
+  void block(thread::status how) {
     me().now = how;
     switch_to_any();
   }
 
-  void make_ready(fiber& f, seam::wait_status why) {
-    f.now = fiber::status::ready;
+  void make_ready(thread& f, seam::wait_status why) {
+    f.now = thread::status::ready;
     f.word = nullptr;
     f.woken_by = why;
   }
 
   /// On the monotonic clock.
-  instant wakes_at(const fiber& f) {
+  instant wakes_at(const thread& f) {
     if (f.bell == nullptr) return f.deadline;
     const instant at = seam::alarms::at(*f.bell);
     const seam::clock_id clock = seam::alarms::clock_of(*f.bell);
@@ -215,16 +208,16 @@ class world {
   }
 
   void expire_sleepers() {
-    for (const auto& each : fibers_) {
-      if (each->now == fiber::status::asleep && wakes_at(*each) <= time_)
+    for (const auto& each : threads_) {
+      if (each->now == thread::status::asleep && wakes_at(*each) <= time_)
         make_ready(*each, seam::wait_status::timed_out);
     }
   }
 
-  [[nodiscard]] std::vector<std::size_t> those(fiber::status status) const {
+  [[nodiscard]] std::vector<std::size_t> those(thread::status status) const {
     std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < fibers_.size(); ++i) {
-      if (fibers_[i]->now == status) found.push_back(i);
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      if (threads_[i]->now == status) found.push_back(i);
     }
     return found;
   }
@@ -238,25 +231,25 @@ class world {
   }
 
   std::optional<std::size_t> choose_next() {
-    std::vector<std::size_t> ready = those(fiber::status::ready);
+    std::vector<std::size_t> ready = those(thread::status::ready);
     if (ready.empty()) {
-      for (const std::size_t i : those(fiber::status::settling)) fibers_[i]->now = fiber::status::ready;
-      ready = those(fiber::status::ready);
+      for (const std::size_t i : those(thread::status::settling)) threads_[i]->now = thread::status::ready;
+      ready = those(thread::status::ready);
     }
     if (ready.empty()) {
       jump();
-      ready = those(fiber::status::ready);
+      ready = those(thread::status::ready);
     }
     if (!ready.empty()) return ready[random_.below(ready.size())];
-    if (those(fiber::status::done).size() != fibers_.size()) failure_ = describe_deadlock();
+    if (those(thread::status::done).size() != threads_.size()) failure_ = describe_deadlock();
     return std::nullopt;
   }
 
   /// All are blocked: time moves on to the first deadline.
   void jump() {
     instant first = instant::never();
-    for (const auto& each : fibers_) {
-      if (each->now == fiber::status::asleep) first = std::min(first, wakes_at(*each));
+    for (const auto& each : threads_) {
+      if (each->now == thread::status::asleep) first = std::min(first, wakes_at(*each));
     }
     if (first.is_never()) return;
     time_ = std::max(time_, first);
@@ -265,37 +258,31 @@ class world {
 
   void switch_to(std::size_t next) {
     if (next == running_) return;
-    fiber& from = me();
+    thread& from = me();
     running_ = next;
-    fiber& to = me();
-    from.sanitizer.departing(to.stack.get(), stack_size, from.now == fiber::status::done);
-    swapcontext(&from.context, &to.context);
-    from.sanitizer.arrived();
+    if (from.now == thread::status::done) fiber::leave(from.stack, me().stack);
+    fiber::go(from.stack, me().stack);
   }
 
-  [[noreturn]] void leave() {
-    outside_.departing_to_outside(me().now == fiber::status::done);
-    setcontext(&back_);
-    std::abort();
-  }
+  [[noreturn]] void leave() { fiber::leave(me().stack, outside_); }
 
   std::string describe_deadlock() const {
     std::string text = "deadlock:";
-    for (const auto& each : fibers_) {
-      if (each->now == fiber::status::asleep) text += " " + each->name + " waits for a wake-up;";
-      if (each->now == fiber::status::joining)
-        text += " " + each->name + " waits for the end of " + fibers_[each->joins]->name + ";";
+    for (const auto& each : threads_) {
+      if (each->now == thread::status::asleep) text += " " + each->name + " waits for a wake-up;";
+      if (each->now == thread::status::joining)
+        text += " " + each->name + " waits for the end of " + threads_[each->joins]->name + ";";
     }
     return text;
   }
 
   /// The stacks of a world that failed hold objects in the middle of their lives: they stay as they are.
   void abandon() {
-    for (auto& each : fibers_) {
-      ignore_leak(each.get());
+    for (auto& each : threads_) {
+      support::ignore_leak(each.get());
       static_cast<void>(each.release());
     }
-    fibers_.clear();
+    threads_.clear();
   }
 
   static inline world* this_world_ = nullptr;
@@ -307,10 +294,9 @@ class world {
   instant time_ = instant::from_nanoseconds(1'000'000'000);
   duration boottime_ahead_{};
   duration wall_ahead_ = duration::nanoseconds(1'700'000'000'000'000'000);
-  std::vector<std::unique_ptr<fiber>> fibers_;
+  std::vector<std::unique_ptr<thread>> threads_;
   std::size_t running_ = 0;
-  ucontext_t back_{};
-  fiber_sanitizer outside_;
+  fiber outside_;
   std::optional<std::string> failure_;
   std::uint64_t wakes_ = 0;
   std::uint64_t threads_made_ = 0;
@@ -344,7 +330,7 @@ void explore(std::uint64_t count, const faults& with, const std::function<void()
 }
 
 std::optional<std::uint64_t> first_failure(std::uint64_t count, const faults& with, const std::function<void()>& main) {
-  const leaks_ignored for_what_is_abandoned;
+  const support::leaks_ignored for_what_is_abandoned;
   for (std::uint64_t seed = 0; seed < count; ++seed) {
     if (run(seed, with, main)) return seed + 1;
   }

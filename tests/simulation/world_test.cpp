@@ -1,5 +1,6 @@
 // The simulated world itself: it repeats, it finds what it must find.
 #include "foliot_simulation/world.hpp"
+#include "support/leaks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +9,6 @@
 
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/seam/system.hpp>
-
-#include "fiber_sanitizer.hpp"
 
 namespace foliot::simulation {
 namespace {
@@ -57,7 +56,7 @@ TEST(World, FindsALostUpdate) {
 }
 
 TEST(World, FindsADeadlockAndSaysWhoWaits) {
-  const leaks_ignored for_what_is_abandoned;
+  const support::leaks_ignored for_what_is_abandoned;
   const auto failure = run(1, {}, [] {
     seam::atomic<std::uint32_t> word{0};
     seam::thread waiter("waiter", [&] { static_cast<void>(seam::futex_wait(word, 0, instant::never())); });

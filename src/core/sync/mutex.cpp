@@ -2,7 +2,7 @@
 
 namespace foliot::inline core {
 
-constinit std::array<seam::atomic<std::uint32_t>, 64> mutex::sleepers_{};
+std::array<seam::atomic<std::uint32_t>, seam::lock_table_size> mutex::sleepers_{};
 
 void mutex::lock_slowly() noexcept {
   for (int spin = 0; spin < seam::spins_before_sleep; ++spin) {

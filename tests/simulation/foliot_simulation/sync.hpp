@@ -15,7 +15,8 @@ void join(std::size_t thread);
 
 namespace foliot::inline core::seam {
 
-/// Orders are accepted and not modelled: the world is sequentially consistent.
+/// Orders are accepted and not modelled: the world is sequentially consistent. Weak orders are the model's
+/// (tests/model).
 enum class order { relaxed, acquire, release, acq_rel, seq_cst };
 inline constexpr order relaxed = order::relaxed;
 inline constexpr order acquire = order::acquire;
@@ -66,6 +67,11 @@ class atomic {
   mutable Value value_{};
 };
 
+inline void atomic_thread_fence(order) noexcept { simulation::point(); }
+
+template <class Value>
+using plain = Value;
+
 thread_state& this_thread() noexcept;
 /// The world's own numbers, so that a seed decides them.
 std::size_t this_thread_number() noexcept;
@@ -74,6 +80,8 @@ inline void spin_pause() noexcept { simulation::point(); }
 inline void light_barrier() noexcept { simulation::point(); }
 inline void heavy_barrier() noexcept { simulation::point(); }
 inline constexpr int spins_before_sleep = 1;
+/// One for all, so that no address decides what happens.
+inline constexpr std::size_t lock_table_size = 1;
 
 class thread {
  public:

@@ -1,7 +1,7 @@
 // A simulated machine: threads are fibers on one thread of the test, time is virtual, and a seed decides
 // every schedule, so that a run repeats exactly.
 //
-// foliot's shipped sources are compiled with FOLIOT_SIMULATED and so meet this world at the seams: each
+// foliot's shipped sources are compiled with this side of the seams and so meet this world there: each
 // operation on a seam::atomic, each futex call and each look at the clock is a point at which another
 // thread may go on. Memory is sequentially consistent here; weak orders are not explored.
 //

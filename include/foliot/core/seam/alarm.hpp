@@ -36,7 +36,7 @@ class alarm {
   wait_status wait() noexcept;
 
  private:
-#if defined(FOLIOT_SIMULATED)
+#if defined(FOLIOT_SEAM_SYNC)
   friend class alarms;
   const clock_id clock_;
   instant at_ = instant::never();

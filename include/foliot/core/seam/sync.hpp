@@ -1,9 +1,10 @@
 // The synchronisation seam: the only door to atomics and threads.
 //
-// Real side: the standard library's. Simulated side (a build with FOLIOT_SIMULATED, see
-// tests/simulation): every atomic operation is a point where a seeded scheduler may switch to another
-// simulated thread, so that the shipped source of every protocol runs under schedules that a real
-// machine would show once in a million runs, and repeats them from their seed.
+// Real side: the standard library's. A build that defines FOLIOT_SEAM_SYNC as a header's name takes
+// another side from there. tests/simulation: every atomic operation is a point where a seeded scheduler
+// may switch to another simulated thread, so that the shipped source of every protocol runs under
+// schedules that a real machine would show once in a million runs, and repeats them from their seed.
+// tests/model: a model checker goes through the schedules and the weak orders one by one.
 //
 // What a thread has for itself, `this_thread()`, is here too: its address tells threads apart.
 #pragma once
@@ -36,9 +37,9 @@ inline constexpr std::size_t shared_thread_number = thread_numbers - 1;
 
 }  // namespace foliot::inline core::seam
 
-#if defined(FOLIOT_SIMULATED)
+#if defined(FOLIOT_SEAM_SYNC)
 
-#include <foliot_simulation/sync.hpp>
+#include FOLIOT_SEAM_SYNC
 
 #else
 
@@ -62,6 +63,14 @@ inline constexpr auto acquire = std::memory_order_acquire;
 inline constexpr auto release = std::memory_order_release;
 inline constexpr auto acq_rel = std::memory_order_acq_rel;
 inline constexpr auto seq_cst = std::memory_order_seq_cst;
+
+/// A fence. Prefer orders on operations: ThreadSanitizer does not understand fences.
+inline void atomic_thread_fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
+
+/// A field that an atomic or a lock publishes: a Value, and to the model checker a place where two threads
+/// must not meet.
+template <class Value>
+using plain = Value;
 
 /// The calling thread's own state. The address is unique among the threads alive.
 inline thread_state& this_thread() noexcept {
@@ -124,6 +133,9 @@ void heavy_barrier() noexcept;
 
 /// How often a lock looks again before it sleeps: some 2 us, less than a sleep and a wake-up cost.
 inline constexpr int spins_before_sleep = 64;
+
+/// How many counters of sleeping threads all locks share.
+inline constexpr std::size_t lock_table_size = 64;
 
 namespace detail {
 /// While one lives, the calling thread takes no signals but its own faults and a profiler's; what it

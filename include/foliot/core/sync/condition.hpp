@@ -32,7 +32,7 @@ class condition {
   // everything else is published by the mutex.
   seam::atomic<std::uint32_t> epoch_{0};
   // How many threads are inside wait(). Written and read under the mutex only.
-  std::uint32_t waiters_ = 0;
+  seam::plain<std::uint32_t> waiters_ = 0;
 };
 
 }  // namespace foliot::inline core

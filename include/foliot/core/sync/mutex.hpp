@@ -87,7 +87,7 @@ class FOLIOT_CAPABILITY("mutex") mutex {
   void forget_rank() noexcept { seam::this_thread().held_ranks &= ~bit(); }
 #endif
 
-  static std::array<seam::atomic<std::uint32_t>, 64> sleepers_;
+  static std::array<seam::atomic<std::uint32_t>, seam::lock_table_size> sleepers_;
 
   // Written by every lock and unlock; publishes whatever the mutex protects.
   seam::atomic<std::uint32_t> word_{free};

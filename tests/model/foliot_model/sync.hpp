@@ -1,0 +1,259 @@
+// The model's side of the synchronisation seam; included by <foliot/core/seam/sync.hpp> only.
+//
+// Every operation goes to the running exploration (model.hpp), with the place in the source that asked for
+// it. Outside of one, an atomic is a plain variable.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+namespace foliot::inline core::seam {
+
+enum class order : std::uint8_t { relaxed, acquire, release, acq_rel, seq_cst };
+inline constexpr order relaxed = order::relaxed;
+inline constexpr order acquire = order::acquire;
+inline constexpr order release = order::release;
+inline constexpr order acq_rel = order::acq_rel;
+inline constexpr order seq_cst = order::seq_cst;
+
+}  // namespace foliot::inline core::seam
+
+namespace foliot::model {
+
+using order = seam::order;
+using site = std::source_location;
+using bits = std::uint64_t;
+
+/// One atomic object of any type: its value as bits, and what the running exploration calls it.
+class word {
+ public:
+  explicit word(bits initial) noexcept;
+  ~word();
+  word(const word&) = delete;
+  word& operator=(const word&) = delete;
+
+  bits load(order, site) const noexcept;
+  void store(bits, order, site) noexcept;
+  /// Replaces the value by what `change` makes of it and `operand`; returns the old one.
+  bits modify(bits (*change)(bits value, bits operand), bits operand, order, site) noexcept;
+  bool compare_exchange(bits& expected, bits wanted, bool weak, order success, order failure, site) noexcept;
+
+ private:
+  friend class engine;
+  bits value_;  // as it was made, and as it is outside of explorations
+  mutable std::uint64_t run_ = 0;
+  mutable std::uint32_t location_ = 0;
+};
+
+/// The same for data that is not atomic: only whether two threads meet there.
+class shared_place {
+ public:
+  shared_place() noexcept;
+  ~shared_place();
+  void read(site) const;
+  void write(site);
+
+ private:
+  friend class engine;
+  mutable std::uint64_t run_ = 0;
+  mutable std::uint32_t location_ = 0;
+};
+
+void fence(order, site) noexcept;
+void pause(site) noexcept;
+std::size_t spawn(const char* name, std::function<void()> body);
+void join(std::size_t thread, site);
+
+/// Data that is not atomic. Two threads that touch it, one of them writing, without one of them knowing of
+/// the other's touch through synchronisation, are a race, and the exploration's failure.
+template <class Value>
+class plain {
+ public:
+  plain() = default;
+  plain(Value value) : value_(std::move(value)) {}
+  plain(const plain& other) : value_(other.get(site{})) {}
+  plain& operator=(const plain& other) {
+    set(other.get(site{}), site{});
+    return *this;
+  }
+  plain& operator=(Value value) {
+    set(std::move(value), site{});
+    return *this;
+  }
+
+  Value get(site where = site::current()) const {
+    place_.read(where);
+    return value_;
+  }
+  void set(Value value, site where = site::current()) {
+    place_.write(where);
+    value_ = std::move(value);
+  }
+
+  // Where these stand in the source is not known to them, but what came before is.
+  operator Value() const { return get(site{}); }
+  Value operator->() const { return get(site{}); }
+  plain& operator++() {
+    return change([](Value& value) { ++value; });
+  }
+  plain& operator--() {
+    return change([](Value& value) { --value; });
+  }
+  template <class Other>
+  plain& operator+=(const Other& other) {
+    return change([&](Value& value) { value += other; });
+  }
+  template <class Other>
+  plain& operator-=(const Other& other) {
+    return change([&](Value& value) { value -= other; });
+  }
+
+ private:
+  template <class Change>
+  plain& change(Change how) {
+    place_.write(site{});
+    how(value_);
+    return *this;
+  }
+
+  shared_place place_;  // first, so that a name for the whole is its name
+  Value value_{};
+};
+
+template <class Value>
+bits to_bits(Value value) noexcept {
+  static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) <= sizeof(bits));
+  bits result = 0;
+  std::memcpy(&result, &value, sizeof(Value));
+  return result;
+}
+
+template <class Value>
+Value from_bits(bits from) noexcept {
+  Value result;
+  std::memcpy(&result, &from, sizeof(Value));
+  return result;
+}
+
+}  // namespace foliot::model
+
+namespace foliot::inline core::seam {
+
+template <class Value>
+using plain = model::plain<Value>;
+
+template <class Value>
+class atomic {
+  using site = model::site;
+  // What an exchange without an order for its failure has: as std::atomic.
+  static constexpr order failing(order success) noexcept {
+    return success == acq_rel ? acquire : success == release ? relaxed : success;
+  }
+
+ public:
+  atomic() noexcept : atomic(Value{}) {}
+  atomic(Value value) noexcept : word_(model::to_bits(value)) {}
+  atomic(const atomic&) = delete;
+  atomic& operator=(const atomic&) = delete;
+
+  Value load(order o = seq_cst, site where = site::current()) const noexcept {
+    return model::from_bits<Value>(word_.load(o, where));
+  }
+  void store(Value value, order o = seq_cst, site where = site::current()) noexcept {
+    word_.store(model::to_bits(value), o, where);
+  }
+  Value exchange(Value value, order o = seq_cst, site where = site::current()) noexcept {
+    return modify([](Value, Value wanted) { return wanted; }, value, o, where);
+  }
+  Value fetch_add(Value value, order o = seq_cst, site where = site::current()) noexcept {
+    return modify([](Value old, Value operand) { return static_cast<Value>(old + operand); }, value, o, where);
+  }
+  Value fetch_sub(Value value, order o = seq_cst, site where = site::current()) noexcept {
+    return modify([](Value old, Value operand) { return static_cast<Value>(old - operand); }, value, o, where);
+  }
+  Value fetch_or(Value value, order o = seq_cst, site where = site::current()) noexcept {
+    return modify([](Value old, Value operand) { return static_cast<Value>(old | operand); }, value, o, where);
+  }
+  Value fetch_and(Value value, order o = seq_cst, site where = site::current()) noexcept {
+    return modify([](Value old, Value operand) { return static_cast<Value>(old & operand); }, value, o, where);
+  }
+  Value fetch_xor(Value value, order o = seq_cst, site where = site::current()) noexcept {
+    return modify([](Value old, Value operand) { return static_cast<Value>(old ^ operand); }, value, o, where);
+  }
+  bool compare_exchange_strong(Value& expected, Value wanted, order success, order failure,
+                               site where = site::current()) noexcept {
+    return compare(expected, wanted, false, success, failure, where);
+  }
+  bool compare_exchange_strong(Value& expected, Value wanted, order both = seq_cst,
+                               site where = site::current()) noexcept {
+    return compare(expected, wanted, false, both, failing(both), where);
+  }
+  bool compare_exchange_weak(Value& expected, Value wanted, order success, order failure,
+                             site where = site::current()) noexcept {
+    return compare(expected, wanted, true, success, failure, where);
+  }
+  bool compare_exchange_weak(Value& expected, Value wanted, order both = seq_cst,
+                             site where = site::current()) noexcept {
+    return compare(expected, wanted, true, both, failing(both), where);
+  }
+
+  /// For the model's side of the futex.
+  [[nodiscard]] const model::word& known() const noexcept { return word_; }
+
+ private:
+  template <class Change>
+  Value modify(Change, Value operand, order o, site where) noexcept {
+    constexpr auto change = [](model::bits old, model::bits with) {
+      return model::to_bits(Change{}(model::from_bits<Value>(old), model::from_bits<Value>(with)));
+    };
+    return model::from_bits<Value>(word_.modify(change, model::to_bits(operand), o, where));
+  }
+  bool compare(Value& expected, Value wanted, bool weak, order success, order failure, site where) noexcept {
+    model::bits seen = model::to_bits(expected);
+    if (word_.compare_exchange(seen, model::to_bits(wanted), weak, success, failure, where)) return true;
+    expected = model::from_bits<Value>(seen);
+    return false;
+  }
+
+  model::word word_;
+};
+
+inline void atomic_thread_fence(order o, model::site where = model::site::current()) noexcept {
+  model::fence(o, where);
+}
+
+// What the two amount to together.
+inline void light_barrier(model::site where = model::site::current()) noexcept { model::fence(seq_cst, where); }
+inline void heavy_barrier(model::site where = model::site::current()) noexcept { model::fence(seq_cst, where); }
+
+thread_state& this_thread() noexcept;
+std::size_t this_thread_number() noexcept;
+std::size_t this_thread_home() noexcept;
+inline void spin_pause(model::site where = model::site::current()) noexcept { model::pause(where); }
+inline constexpr int spins_before_sleep = 1;
+/// One for all, so that no address decides what happens.
+inline constexpr std::size_t lock_table_size = 1;
+
+class thread {
+ public:
+  thread() noexcept = default;
+  template <class Body>
+  thread(const char* name, Body body) : id_(model::spawn(name, std::move(body))) {}
+  thread(thread&& other) noexcept : id_(std::exchange(other.id_, 0)) {}
+  thread& operator=(thread&& other) noexcept {
+    id_ = std::exchange(other.id_, 0);
+    return *this;
+  }
+  [[nodiscard]] bool joinable() const noexcept { return id_ != 0; }
+  void join(model::site where = model::site::current()) { model::join(std::exchange(id_, 0), where); }
+  void detach() { id_ = 0; }
+
+ private:
+  std::size_t id_ = 0;  // 0 is the exploration's first thread, which nobody owns
+};
+
+}  // namespace foliot::inline core::seam
