@@ -7,6 +7,8 @@ namespace foliot::inline core {
 
 instant monotonic_clock::now() const noexcept { return seam::monotonic_now(); }
 
+instant monotonic_clock::now_or_later() const noexcept { return seam::monotonic_now_or_later(); }
+
 const monotonic_clock& monotonic_clock::instance() noexcept {
   static constexpr monotonic_clock clock;
   return clock;

@@ -103,7 +103,10 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
 
   reset_result reset(timer_record& timer, duration delay, duration slack) override {
     record& r = as_record(timer);
-    const auto deadline = [this, delay, slack] { return coalesced(deadline_after(options_.time.now(), delay), slack); };
+    const auto deadline = [this, delay, slack] {
+      return coalesced(deadline_after(options_.precise ? options_.time.now() : options_.time.now_or_later(), delay),
+                       slack);
+    };
     if (r.word().armed() && put_off(r, deadline())) return reset_result::superseded;
     return rearm(r, deadline);
   }

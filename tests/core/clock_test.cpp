@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <foliot/core/virtual_clock.hpp>
@@ -151,6 +152,36 @@ TEST(VirtualClock, IsUsableAfterAFollowerThrew) {
   follower->on_fire = nullptr;
   clock.advance_to(at(50));
   EXPECT_EQ(clock.now(), at(50));
+}
+
+/// Deadlines are computed from it: it must not be behind, on any thread, whenever it renews what it goes by.
+TEST(MonotonicClock, NowOrLaterIsNeverBehindNow) {
+  const monotonic_clock& clock = monotonic_clock::instance();
+  const auto compare = [&] {
+    std::vector<instant> far_apart(1 << 16);  // loads that the processor waits for
+    std::size_t at = 1;
+    for (int i = 0; i < 1'000'000; ++i) {
+      at = (at * 48'271 + 11) % far_apart.size();
+      far_apart[at] = clock.now();
+      const instant later = clock.now_or_later();
+      ASSERT_GE(later, far_apart[at]);
+      ASSERT_LE(later, clock.now() + duration::nanoseconds(5'000)) << "nor far ahead";
+    }
+  };
+  std::thread other(compare);
+  compare();
+  other.join();
+}
+
+TEST(MonotonicClock, NowOrLaterIsNeverBehindAfterAPause) {
+  const monotonic_clock& clock = monotonic_clock::instance();
+  for (int i = 0; i < 200; ++i) {
+    const instant until = clock.now() + duration::nanoseconds(i * 20'000);
+    instant now = clock.now();
+    for (; now < until; now = clock.now()) {
+    }
+    ASSERT_GE(clock.now_or_later(), now);
+  }
 }
 
 }  // namespace

@@ -173,6 +173,8 @@ std::size_t this_thread_home() noexcept {
   return home != 0 ? home - 1 : model::engine::current()->me().id;
 }
 
+instant monotonic_now_or_later() noexcept { return monotonic_now(); }
+
 std::size_t processors() noexcept { return 1; }
 
 void set_timer_slack(duration) noexcept {}

@@ -386,6 +386,8 @@ std::size_t this_thread_home() noexcept {
   return home != 0 ? home - 1 : simulation::world::current()->my_index();
 }
 
+instant monotonic_now_or_later() noexcept { return monotonic_now(); }
+
 std::size_t processors() noexcept { return 2; }
 
 void set_timer_slack(duration) noexcept {}
