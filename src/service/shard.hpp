@@ -34,6 +34,7 @@
 #include <new>
 #include <utility>
 
+#include <foliot/core/seam/fork.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/seam/system.hpp>
 #include <foliot/core/slack.hpp>
@@ -43,29 +44,15 @@
 #include <foliot/service/engine.hpp>
 #include <foliot/service/executor.hpp>
 
+#include "shard_options.hpp"
 #include "shard_record.hpp"
 #include "sleeper.hpp"
 #include "thread_counts.hpp"
 
 namespace foliot::inline service {
 
-/// What the shards of a service have in common.
-struct shard_options {
-  const clock& time;
-  seam::clock_id time_id;
-  /// No thread: `time` is virtual, and somebody calls run_due.
-  bool by_hand;
-  budget turn;
-  /// Spins the last stretch.
-  bool precise;
-  /// Where callbacks run; null: on the shard's thread.
-  std::shared_ptr<callback_executor> executor;
-  /// Called by whoever runs callbacks; by several threads at once, where there are several shards.
-  std::shared_ptr<exception_handler> on_exception;
-};
-
 template <class Design>
-class shard final : public engine, public std::enable_shared_from_this<shard<Design>> {
+class shard final : public engine, private seam::fork_witness, public std::enable_shared_from_this<shard<Design>> {
   using queue_type = typename Design::queue;
   using node_type = typename queue_type::node_type;
   using word = typename Design::word;
@@ -79,7 +66,9 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
       : options_(std::move(options)),
         index_(index),
         phase_(options_.by_hand ? phase::running : phase::unstarted),
-        sleeper_(options_.time, options_.precise) {}
+        sleeper_(options_.time, options_.precise) {
+    if (!options_.by_hand) witness_forks();
+  }
 
   timer_record* make(timer_callback callback, duration period) override {
     record* made = nullptr;
@@ -201,6 +190,7 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   }
 
   ~shard() override {
+    if (!options_.by_hand) forget_forks();
     if (thread_.joinable()) thread_.detach();  // it has ended, or this is its last act
   }
 
@@ -268,8 +258,13 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
     return queue_.size() > 0 || homeless_ != nullptr || posted_ > 0;
   }
 
+  void before_fork() noexcept override { lock_.lock_for_fork(); }
+  void after_fork_in_parent() noexcept override { lock_.unlock_after_fork(); }
+  void after_fork_in_child() noexcept override FOLIOT_NO_ANALYSIS;
+
   /// Whether it will fire.
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
+    if (forked_) return false;
     return r.pending() || homeless_ == &r || (options_.executor != nullptr && as_posting(r).posted_);
   }
 
@@ -370,6 +365,12 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   bool wait_for_closure(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     while (r.user_ != nullptr) {
       if (r.user_ == self()) return false;
+      if (forked_) [[unlikely]] {
+        // Its thread is not in this process: what that was in the middle of is nobody's any more.
+        std::construct_at(&r.callback_);
+        r.user_ = nullptr;
+        break;
+      }
       done_.wait(lock_);
     }
     return true;
@@ -428,6 +429,8 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   /// For those who wait until a closure is not used any more, or no callback runs.
   condition done_ FOLIOT_GUARDED_BY(lock_);
 
+  /// This process is the child of a fork: what the shard's thread was, is not here.
+  bool forked_ FOLIOT_GUARDED_BY(lock_) = false;
   seam::thread thread_ FOLIOT_GUARDED_BY(lock_);
   /// The thread as it knows itself, while it lives.
   const void* timer_thread_ FOLIOT_GUARDED_BY(lock_) = nullptr;

@@ -154,6 +154,22 @@ std::size_t shard<Design>::drop_pending() noexcept {
   return dropped;
 }
 
+/// Of all threads the one that forked is here. Its locks are free again, and nothing waits for the others.
+template <class Design>
+void shard<Design>::after_fork_in_child() noexcept {
+  forked_ = true;
+  phase_ = phase::ended;
+  if (timer_thread_ != self()) {
+    thread_.forget();
+    if (std::exchange(timer_thread_, nullptr) != nullptr) --holders_;
+  }
+  callbacks_running_ = 0;
+  for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
+    if (frame->engine == this) ++callbacks_running_;
+  }
+  lock_.unlock_after_fork();
+}
+
 // Out of line: it is called once, and would weigh on every start.
 template <class Design>
 [[gnu::noinline]] void shard<Design>::start_thread() {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include <foliot/core/seam/alarm.hpp>
+#include <foliot/core/seam/fork.hpp>
 
 #include "engine.hpp"
 
@@ -174,6 +175,10 @@ std::size_t this_thread_home() noexcept {
 }
 
 instant monotonic_now_or_later() noexcept { return monotonic_now(); }
+
+// No process forks here.
+void fork_witness::witness_forks() noexcept {}
+void fork_witness::forget_forks() noexcept {}
 
 std::size_t processors() noexcept { return 1; }
 

@@ -12,6 +12,7 @@
 
 #include <foliot/core/contract.hpp>
 #include <foliot/core/seam/alarm.hpp>
+#include <foliot/core/seam/fork.hpp>
 #include <foliot/core/seam/random.hpp>
 #include <foliot/core/seam/system.hpp>
 
@@ -387,6 +388,10 @@ std::size_t this_thread_home() noexcept {
 }
 
 instant monotonic_now_or_later() noexcept { return monotonic_now(); }
+
+// No process forks here.
+void fork_witness::witness_forks() noexcept {}
+void fork_witness::forget_forks() noexcept {}
 
 std::size_t processors() noexcept { return 2; }
 

@@ -18,4 +18,5 @@
 #define FOLIOT_ACQUIRE(...) FOLIOT_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define FOLIOT_RELEASE(...) FOLIOT_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
 #define FOLIOT_TRY_ACQUIRE(...) FOLIOT_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
+#define FOLIOT_NO_ANALYSIS FOLIOT_THREAD_ANNOTATION(no_thread_safety_analysis)
 #define FOLIOT_ASSERT_CAPABILITY(mutex) FOLIOT_THREAD_ANNOTATION(assert_capability(mutex))

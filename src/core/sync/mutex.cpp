@@ -18,7 +18,7 @@ void mutex::lock_slowly() noexcept {
   // relaxed: the barrier orders it before the looks at the word.
   sleeping.fetch_add(1, seam::relaxed);
   seam::heavy_barrier();
-  // acquire: pairs with the release in unlock(). The futex compares once more, so that an unlock between the
+  // acquire: pairs with the release in release(). The futex compares once more, so that an unlock between the
   // exchange and the sleep ends it at once.
   while (word_.exchange(held, seam::acquire) != free) {
     static_cast<void>(seam::futex_wait(word_, held, instant::never()));

@@ -251,6 +251,7 @@ class thread {
   [[nodiscard]] bool joinable() const noexcept { return id_ != 0; }
   void join(model::site where = model::site::current()) { model::join(std::exchange(id_, 0), where); }
   void detach() { id_ = 0; }
+  void forget() noexcept { id_ = 0; }
 
  private:
   std::size_t id_ = 0;  // 0 is the exploration's first thread, which nobody owns

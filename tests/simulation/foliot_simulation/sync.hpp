@@ -96,6 +96,7 @@ class thread {
   [[nodiscard]] bool joinable() const noexcept { return id_ != 0; }
   void join() { simulation::join(std::exchange(id_, 0)); }
   void detach() { id_ = 0; }
+  void forget() noexcept { id_ = 0; }
 
  private:
   std::size_t id_ = 0;  // 0 is the world's first thread, which nobody owns

@@ -44,6 +44,7 @@ inline constexpr std::size_t shared_thread_number = thread_numbers - 1;
 #else
 
 #include <atomic>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -172,6 +173,8 @@ class thread {
   [[nodiscard]] bool joinable() const noexcept { return thread_.joinable(); }
   void join() { thread_.join(); }
   void detach() { thread_.detach(); }
+  /// In the child of a fork, where it is not: forgets it.
+  void forget() noexcept { std::construct_at(&thread_); }
 
  private:
   std::thread thread_;

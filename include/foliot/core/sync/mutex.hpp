@@ -29,6 +29,7 @@ namespace foliot::inline core {
 
 /// The lock order, lowest first: whoever holds one may take any below it in this list.
 enum class lock_rank : std::uint8_t {
+  forks,     ///< who must know of a fork; held from before it until after it
   timeline,  ///< virtual_clock: who follows the clock, and who advances it
   engine,    ///< an engine's queue and its timers' states
 };
@@ -41,20 +42,18 @@ class FOLIOT_CAPABILITY("mutex") mutex {
 
   void lock() noexcept FOLIOT_ACQUIRE() {
     note_rank();
-    std::uint32_t expected = free;
-    // acquire: pairs with the release in unlock(); relaxed on failure, lock_slowly() looks again.
-    if (!word_.compare_exchange_strong(expected, held, seam::acquire, seam::relaxed)) lock_slowly();
+    acquire();
   }
 
   void unlock() noexcept FOLIOT_RELEASE() {
     forget_rank();
-    const seam::atomic<std::uint32_t>& sleeping = sleepers();  // found before the lock may be gone
-    // release: pairs with the acquire of the next lock(), which thereby sees all that was done here.
-    word_.store(free, seam::release);
-    seam::light_barrier();  // pairs with the heavy one in lock_slowly()
-    if (sleeping.load(seam::relaxed) != 0) [[unlikely]]
-      seam::futex_wake(word_, 1);  // of an address where nobody sleeps, or nothing is, it does nothing
+    release();
   }
+
+  /// For a fork, which takes the locks of all engines at once: as lock and unlock, but for the order and for the
+  /// compiler's check.
+  void lock_for_fork() noexcept FOLIOT_NO_ANALYSIS { acquire(); }
+  void unlock_after_fork() noexcept FOLIOT_NO_ANALYSIS { release(); }
 
   /// Tells the compiler's check, where it cannot follow (a closure), that the caller holds the lock.
   void assert_held() const noexcept FOLIOT_ASSERT_CAPABILITY(this) {
@@ -64,6 +63,21 @@ class FOLIOT_CAPABILITY("mutex") mutex {
  private:
   static constexpr std::uint32_t free = 0;
   static constexpr std::uint32_t held = 1;
+
+  void acquire() noexcept {
+    std::uint32_t expected = free;
+    // acquire: pairs with the release in release(); relaxed on failure, lock_slowly() looks again.
+    if (!word_.compare_exchange_strong(expected, held, seam::acquire, seam::relaxed)) lock_slowly();
+  }
+
+  void release() noexcept {
+    const seam::atomic<std::uint32_t>& sleeping = sleepers();  // found before the lock may be gone
+    // release: pairs with the acquire of the next owner, which thereby sees all that was done here.
+    word_.store(free, seam::release);
+    seam::light_barrier();  // pairs with the heavy one in lock_slowly()
+    if (sleeping.load(seam::relaxed) != 0) [[unlikely]]
+      seam::futex_wake(word_, 1);  // of an address where nobody sleeps, or nothing is, it does nothing
+  }
 
   void lock_slowly() noexcept;
 

@@ -1,0 +1,28 @@
+// What the shards of a service have in common.
+#pragma once
+
+#include <memory>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/expiry.hpp>
+#include <foliot/core/seam/alarm.hpp>
+#include <foliot/service/executor.hpp>
+#include <foliot/service/firing.hpp>
+
+namespace foliot::inline service {
+
+struct shard_options {
+  const clock& time;
+  seam::clock_id time_id;
+  /// No thread: `time` is virtual, and somebody calls run_due.
+  bool by_hand;
+  budget turn;
+  /// Spins the last stretch.
+  bool precise;
+  /// Where callbacks run; null: on the shard's thread.
+  std::shared_ptr<callback_executor> executor;
+  /// Called by whoever runs callbacks; by several threads at once, where there are several shards.
+  std::shared_ptr<exception_handler> on_exception;
+};
+
+}  // namespace foliot::inline service
