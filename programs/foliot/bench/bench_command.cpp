@@ -18,6 +18,7 @@ struct arguments {
   std::vector<std::string> only;
   std::vector<std::string> contestants;
   std::vector<std::string> timers;
+  std::vector<std::string> threads;
   int repetitions = bench::bench_options{}.repetitions;
   std::string json;
   std::string report;
@@ -25,13 +26,12 @@ struct arguments {
 };
 
 std::string contestant_names() {
-  const bench::roster all = bench::everybody();
   std::string names;
-  for (const bench::contestant& each : all.contestants) {
+  for (const std::string& each : bench::everybody().names()) {
     // Two lines of help are shorter than one that wraps.
     const std::size_t line = names.size() - std::min(names.size(), names.rfind('\n') + 1);
     if (!names.empty()) names += line > 56 ? ",\n" : ", ";
-    names += each.name;
+    names += each;
   }
   return names;
 }
@@ -41,6 +41,7 @@ bench::bench_options read(const arguments& all, const CLI::App& line) {
   bench::bench_options options;
   if (given("--only")) options.only = bench::parse_workloads(all.only);
   if (given("--n")) options.timers = bench::parse_timers(all.timers);
+  if (given("--threads")) options.threads = bench::parse_threads(all.threads);
   if (all.repetitions < 1 || all.repetitions > bench::most_repetitions) {
     throw failure(
         fmt::format("--repetitions: {} is out of range: name 1 to {}", all.repetitions, bench::most_repetitions));
@@ -65,6 +66,9 @@ void add_bench(CLI::App& program, command& chosen) {
       ->type_name("NAMES")
       ->delimiter(',');
   line->add_option("--n", all->timers, "With so many pending timers, up to 1e8; default 1e3,1e4,1e5,1e6")
+      ->type_name("NUMBERS")
+      ->delimiter(',');
+  line->add_option("--threads", all->threads, "W5 with so many threads, 1 to 4; default 1,2")
       ->type_name("NUMBERS")
       ->delimiter(',');
   line->add_option("--repetitions", all->repetitions, "How often each figure is measured; the median is shown")

@@ -250,7 +250,8 @@ memoryChart(section("Memory"));
 element("h2", "The machine", content);
 list(content, Object.entries(figures.machine));
 element("h2", "The contestants", content);
-const left = figures.left_out.map((name) => [name, "left out: not installed when the program was built"]);
+const left = figures.absences.map((each) => [each.contestant,
+  `left out${each.workloads ? ` of ${each.workloads}` : ""}: ${each.reason}`]);
 list(content, figures.contestants.map((each) => [each.name, [each.version, `${each.time} time`, each.remark]
   .filter(Boolean).join("; ")]).concat(left));
 paintSwatches();
