@@ -54,13 +54,18 @@ function(bench_trial_of target name folder library)
 endfunction()
 
 bench_peer(foliot_program libuv uv.h uv libuv)
+bench_trial_of(foliot_program libuv sleeps "")
 # libev brings imitations of libevent's functions under their own names: libevent must come first, so
 # that its names lead to itself.
 bench_peer(foliot_program libevent event2/event.h event_core libevent_core)
 bench_trial_of(foliot_program libevent threads event_pthreads)
+bench_trial_of(foliot_program libevent sleeps "")
 bench_peer(foliot_program libev ev.h ev "")
+bench_trial_of(foliot_program libev sleeps "")
 bench_peer(foliot_program asio asio.hpp "" "")
 bench_trial_of(foliot_program asio threads "")
+bench_trial_of(foliot_program asio sleeps "")
 # Asio has fences, which ThreadSanitizer does not understand, as g++ warns.
-set_property(SOURCE bench/contestants/asio.cpp bench/threads/asio.cpp APPEND PROPERTY COMPILE_OPTIONS
+set_property(SOURCE bench/contestants/asio.cpp bench/threads/asio.cpp bench/sleeps/asio.cpp
+  APPEND PROPERTY COMPILE_OPTIONS
   $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)

@@ -96,7 +96,7 @@ void costs_table(const results& all, workload what, int threads, writer out) {
 void lateness_table(const results& all, workload what, writer out) {
   if (sizes_in(all, what).empty()) return;
   fmt::format_to(out, "\n{}: {}; ns after its deadline\n{:<{}}{:>12}{:>12}{:>12}{:>12}{:>{}}\n", name(what),
-                 title(what), "", long_name_width, "p50", "p99", "p99.9", "worst", "p50", ratio_width);
+                 title(what), "", long_name_width, "p50", "p99", "p99.9", "worst", "ratio", ratio_width);
   for (const record& each : all.records) {
     if (each.what != what) continue;
     fmt::format_to(out, "{:<{}}{:>12}{:>12}{:>12}{:>12}{:>{}}\n", each.contestant, long_name_width,

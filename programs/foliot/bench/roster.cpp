@@ -67,6 +67,26 @@ void add_shared(roster& all) {
 #endif
 }
 
+/// Whose sleeps are waited for (W6), and whose wake-ups are counted.
+void add_sleeping(roster& all) {
+  add_service_sleeps(all.trials);
+#ifdef FOLIOT_WITH_LIBUV_SLEEPS
+  add_libuv_sleeps(all.trials);
+  all.left_out.push_back({"libuv", "W6-100us", "it counts milliseconds"});
+#endif
+#ifdef FOLIOT_WITH_LIBEV_SLEEPS
+  add_libev_sleeps(all.trials);
+#endif
+#ifdef FOLIOT_WITH_LIBEVENT_SLEEPS
+  add_libevent_sleeps(all.trials);
+#endif
+#ifdef FOLIOT_WITH_ASIO_SLEEPS
+  add_asio_sleeps(all.trials);
+#endif
+  add_system_sleeps(all.trials);
+  add_idle_services(all.trials);
+}
+
 failure unknown(const roster& all, std::string_view name) {
   if (std::ranges::find(all.left_out, name, &absence::name) != all.left_out.end()) {
     return failure(fmt::format("--contestants: {} was {}", name, not_installed));
@@ -87,6 +107,7 @@ roster everybody() {
   add_floors(all.contestants);
   add_peers(all);
   add_shared(all);
+  add_sleeping(all);
   add_foreign_peers(all.trials);
   return all;
 }

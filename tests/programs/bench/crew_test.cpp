@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <ostream>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -14,10 +13,9 @@
 #include "bench/roster.hpp"
 #include "bench/threads/crew.hpp"
 #include "bench/threads/hand_over.hpp"
+#include "contestant_names.hpp"
 
 namespace foliot::program::bench {
-
-void PrintTo(const trial_contestant& each, std::ostream* out) { *out << each.name; }
 
 namespace {
 
@@ -27,7 +25,8 @@ trial shared(workload what, int threads, std::size_t timers = 50) {
 
 std::vector<trial_contestant> in_this_program() {
   std::vector<trial_contestant> all = everybody().trials;
-  std::erase_if(all, [](const trial_contestant& each) { return each.foreign || !each.takes_part(workload::w5w1); });
+  std::erase_if(all,
+                [](const trial_contestant& each) { return each.may_be_left_out || !each.takes_part(workload::w5w1); });
   return all;
 }
 
@@ -45,11 +44,7 @@ TEST_P(EverySharedContestant, DoesEachWorkloadWithEachNumberOfThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Bench, EverySharedContestant, testing::ValuesIn(in_this_program()), [](const auto& each) {
-  std::string name = each.param.name;
-  std::erase(name, '-');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Bench, EverySharedContestant, testing::ValuesIn(in_this_program()), test_name);
 
 // ---------------------------------------------------------------- who touches what
 

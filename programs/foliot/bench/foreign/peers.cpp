@@ -61,7 +61,7 @@ trial_contestant foreign_peer(std::string name, std::vector<workload> takes, std
   const workload first = takes.front();
   return {.name = std::move(name),
           .takes = std::move(takes),
-          .foreign = true,
+          .may_be_left_out = true,
           .prepare =
               [command, make = std::move(make), first] {
                 *command = make();

@@ -14,13 +14,13 @@ namespace foliot::program::bench {
 
 namespace {
 
-constexpr int lateness_repetitions = 3;
-constexpr std::size_t far_timers_of_lateness = 1;  // the one that is waited for
+/// What takes long by itself is repeated less often.
+constexpr int most_long_repetitions = 3;
 
 /// How often a workload is measured.
 int repetitions_of(workload what, const bench_options& options) {
-  return kind_of(what) == figure_kind::lateness ? std::min(options.repetitions, lateness_repetitions)
-                                                : options.repetitions;
+  return kind_of(what) == figure_kind::threads ? options.repetitions
+                                               : std::min(options.repetitions, most_long_repetitions);
 }
 
 /// How many sleeps, in all repetitions together.
@@ -134,9 +134,8 @@ std::vector<trial_contest::setting> trial_contest::settings_of(workload what) co
         for (const std::size_t timers : options_.timers) all.push_back({timers, threads});
       }
       break;
-    case figure_kind::lateness: all.push_back({far_timers_of_lateness, 1}); break;
-    default:
-      for (const std::size_t timers : options_.timers) all.push_back({timers, 1});
+    case figure_kind::lateness: all.push_back({1, 1}); break;  // the one that is waited for
+    default: all.push_back({options_.timers.back(), 1});
   }
   return all;
 }
@@ -158,7 +157,7 @@ void trial_contest::measure(results& all, workload what, const setting& at, std:
   const std::size_t sleeps = sleeps_of(what, options_.quick);
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     for (const trial_contestant* who : shuffled(what)) {
-      if (!who->takes_part(what)) continue;  // left out since the shuffling
+      if (!who->takes_part(what)) continue;  // left out since
       tell_(title_of(what, at.timers, at.threads, who->name));
       finding one = who->run({.what = what,
                               .timers = at.timers,
@@ -169,7 +168,7 @@ void trial_contest::measure(results& all, workload what, const setting& at, std:
                               .quick = options_.quick});
       if (const std::string wrong = wrong_with(one, what); wrong.empty()) {
         add(found[who->name], std::move(one), what);
-      } else if (who->foreign) {
+      } else if (who->may_be_left_out) {
         leave_out(all, *who, what, wrong);
         found.erase(who->name);
       } else {

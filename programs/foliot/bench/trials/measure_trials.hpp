@@ -1,8 +1,8 @@
 // Runs the trials: for each workload, number of timers and number of threads, every contestant is measured
 // once in each repetition, in an order that is shuffled each time.
 //
-// A contestant of this program that does not do what is asked ends the run; one from outside that fails,
-// or tells nonsense, is left out of that workload, by name, with the reason, and its figures with it.
+// A contestant that does not do what is asked ends the run; one that needs what is not this program's is
+// left out of that workload instead, by name, with the reason, and its figures with it.
 // Thread safety: none, one thread, which must be free to move: what a trial starts inherits its core.
 #pragma once
 

@@ -43,8 +43,9 @@ struct trial_contestant {
   std::string remark{};
   time_kind time = time_kind::real_time;
   std::vector<workload> takes{};  ///< what it takes part in
-  /// It lives outside of this program: what is wrong with it leaves it out, and nothing else.
-  bool foreign = false;
+  /// It needs what is not this program's, a toolchain or a system call: what is wrong with it leaves it out,
+  /// and does not end the run.
+  bool may_be_left_out = false;
   /// Makes it ready, and says its version. Called once, before its first trial. Throws failure where that
   /// cannot be done. May be empty.
   std::function<std::string()> prepare{};

@@ -1,0 +1,47 @@
+// foliot's services: a timer that is started again from its own callback.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/sync/note.hpp>
+#include <foliot/service.hpp>
+
+#include "../trials/trial_contestants.hpp"
+#include "sleep_log.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+finding sleep_in(const service_options& options, const trial& asked) {
+  sleep_log sleeps(asked);
+  note done;
+  timer_service service(service_options{.engine = options.engine, .shards = options.shards});
+  timer each(service, [&] {
+    sleeps.end();
+    if (sleeps.more()) {
+      each.reset_at(sleeps.begin());
+    } else {
+      done.wake();
+    }
+  });
+  each.reset_at(sleeps.begin());
+  done.sleep_until(instant::never());
+  each.stop_and_wait();
+  return sleeps.found();
+}
+
+}  // namespace
+
+void add_service_sleeps(std::vector<trial_contestant>& to) {
+  const auto add = [&to](std::string name, std::string engine) {
+    to.push_back(
+        {.name = std::move(name), .takes = all_sleeps, .run = [engine = std::move(engine)](const trial& asked) {
+           return sleep_in({.engine = engine}, asked);
+         }});
+  };
+  // Another way to make a service is a line here.
+  add("foliot", "foliot");
+}
+
+}  // namespace foliot::program::bench
