@@ -29,7 +29,7 @@ SHARING = SERVICES + ["multimap"]
 SYSTEM = [call + slack for call in ("futex", "clock_nanosleep", "epoll_pwait2", "timerfd") for slack in ("", "-slack1")]
 ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim-heap", "hashed-wheel", "hierarchical-wheel",
            "linux-wheel", "erlang-wheel"]
-FOREIGN = ["go"]
+FOREIGN = ["go", "tokio", "erlang"]
 CALLS = ["start", "stop", "reset", "expire"]
 
 
@@ -134,6 +134,7 @@ class BenchFigures(BenchCase):
                        if (what, threads) != ("W5W1-remote", 1)}
         # An old kernel has no epoll_pwait2, and says so.
         absent = {each["contestant"] for each in figures["absences"] if each["workloads"].startswith("W6")} - {"libuv"}
+        absent -= set(FOREIGN)
         self.assertLessEqual(absent, {"epoll_pwait2", "epoll_pwait2-slack1"})
         for name in {"foliot", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
             wanted |= {(what, None, name, 1, 1) for what in LATENESS if (name, what) != ("libuv", "W6-100us")}
@@ -204,16 +205,29 @@ cp stub "$2" && chmod +x "$2" && cp answer "$2.answer"
 """
 
 
+# The same for Erlang, whose compiler leaves a file for its runtime: erlc -o DIRECTORY SOURCE, and
+# erl +S K:K -noinput -pa DIRECTORY -run foliot_peer main WORKLOAD N THREADS …
+STUB_ERLC = """#!/bin/sh
+cp "$3" "$2/foliot_peer.beam"
+"""
+STUB_ERL = """#!/bin/sh
+[ "$1 $3 $4 $6 $7 $8 ${11}" = "+S -noinput -pa -run foliot_peer main ${2%:*}" ] && cat "$5/foliot_peer.beam"
+"""
+# cargo build --release --locked --quiet --target-dir DIRECTORY, in the source's folder
+STUB_CARGO = """#!/bin/sh
+[ "$1 $2 $3 $4 $5" = "build --release --locked --quiet --target-dir" ] && mkdir -p "$6/release" &&
+cp src/main.rs "$6/release/foliot-peer" && chmod +x "$6/release/foliot-peer"
+"""
+
+
 class BenchPeers(BenchCase):
     """Peers in other languages, by stubs in the place of their toolchains and sources."""
 
     def stub(self, answer, toolchain=STUB_GO):
         (self.here / "peers/go").mkdir(parents=True)
-        (self.here / "bin").mkdir()
         self.put("peers/go/stub", STUB.encode())
         self.put("peers/go/answer", answer.encode())
-        self.put("bin/go", toolchain.encode())
-        (self.here / "bin/go").chmod(0o755)
+        self.toolchain("go", toolchain)
 
     def with_go(self, *arguments):
         return self.bench("--contestants", "foliot,go", "--n", "10", "--repetitions", "2", *arguments,
@@ -272,6 +286,36 @@ class BenchPeers(BenchCase):
         (self.here / "peers").rename(self.here / "elsewhere")
         self.expect_left_out(*self.with_go("--only", "W5W2"), "", "its source is not here: set FOLIOT_BENCH_PEERS")
 
+    def toolchain(self, name, text):
+        (self.here / "bin").mkdir(exist_ok=True)
+        self.put(f"bin/{name}", text.encode())
+        (self.here / f"bin/{name}").chmod(0o755)
+
+    def test_each_language_is_called_as_its_toolchain_wants_it(self):
+        for folder in ("peers/erlang", "peers/rust/src"):
+            (self.here / folder).mkdir(parents=True)
+        self.put("peers/erlang/foliot_peer.erl", b"""{"version": "OTP 99", "ns": 700}""")
+        self.put("peers/rust/src/main.rs", b"""#!/bin/sh\necho '{"version": "9.9", "ns": 40}'\n""")
+        self.toolchain("erlc", STUB_ERLC)
+        self.toolchain("erl", STUB_ERL)
+        self.toolchain("cargo", STUB_CARGO)
+        figures, _ = self.with_go("--contestants", "tokio,erlang", "--only", "W5W1,W5W1-remote", "--threads", "1,2")
+        self.assertEqual({(each["contestant"], each["threads"], each["median"]) for each in figures["records"]
+                          if each["contestant"] != "foliot"},
+                         {(name, threads, ns) for name, ns in (("erlang", 700), ("tokio", 40)) for threads in (1, 2)})
+        versions = {each["name"]: each["version"] for each in figures["contestants"]}
+        self.assertEqual((versions["erlang"], versions["tokio"]), ("OTP 99", "9.9"))
+
+    def test_missing_toolchains_are_named(self):
+        for folder in ("erlang", "rust"):
+            (self.here / "peers" / folder).mkdir(parents=True)
+        figures, _ = self.bench("--contestants", "foliot,tokio,erlang", "--only", "W5W2", "--n", "10",
+                                FOLIOT_BENCH_PEERS=str(self.here / "peers"), XDG_CACHE_HOME=str(self.here / "cache"),
+                                HOME=str(self.here), PATH=str(self.here))
+        self.assertEqual({(each["contestant"], each["workloads"], each["reason"]) for each in figures["absences"]},
+                         {("tokio", "", "cargo is not installed"), ("erlang", "", "erlc is not installed")})
+        self.assertEqual(sorted(figures["left_out"]), ["erlang", "tokio"])
+
     def test_nothing_is_built_that_is_not_wanted(self):
         self.stub("exit 1")
         figures, _ = self.with_go("--only", "W1")
@@ -282,9 +326,14 @@ class BenchPeers(BenchCase):
 class BenchRealPeers(BenchCase):
     """The peers themselves, where their toolchains are."""
 
+    @classmethod
+    def setUpClass(cls):
+        if os.environ.get("FOLIOT_SANITIZED") == "1":
+            raise unittest.SkipTest("no sanitizer looks into another program")
+
     def test_they_answer(self):
         # What the toolchains keep between builds stays where it is.
-        caches = {"GOCACHE": os.environ.get("GOCACHE", str(Path.home() / ".cache/go-build"))}
+        caches = {"GOCACHE": os.environ.get("GOCACHE", str(Path.home() / ".cache/go-build"))}  # cargo's is ~/.cargo
         environment = {"XDG_CACHE_HOME": str(self.here / "cache"), "FOLIOT_BENCH_PEERS": ""} | caches
         figures, _ = self.bench("--only", "W5W1,W5W1-remote,W5W2,W6-1ms", "--contestants", ",".join(FOREIGN), "--n", "100",
                                 "--repetitions", "1", **environment)
@@ -292,11 +341,13 @@ class BenchRealPeers(BenchCase):
         for name, reason in left_out.items():
             print(f"{name}: {reason}", file=sys.stderr)
             self.assertRegex(reason, r"is not installed\Z|cannot be built")
-        self.assertEqual([each for each in figures["absences"] if each["workloads"]], [])
+        alone = {"tokio", "erlang"}  # each task, each process has its own
+        self.assertEqual({(each["contestant"], each["workloads"]) for each in figures["absences"] if each["workloads"]},
+                         {(name, "W5W1-remote") for name in alone - set(left_out)})
         self.assertEqual({(each["workload"], each["contestant"], each["threads"]) for each in figures["records"]},
                          {(what, name, threads) for name in set(FOREIGN) - set(left_out)
                           for what, threads in (("W5W1", 1), ("W5W1", 2), ("W5W1-remote", 2), ("W5W2", 1), ("W5W2", 2),
-                                                ("W6-1ms", 1))})
+                                                ("W6-1ms", 1)) if what != "W5W1-remote" or name not in alone})
 
 
 if __name__ == "__main__":

@@ -87,6 +87,14 @@ void add_sleeping(roster& all) {
   add_idle_services(all.trials);
 }
 
+/// Other languages' timers.
+void add_foreign(roster& all) {
+  add_foreign_peers(all.trials);
+  all.left_out.push_back({"tokio", "W5W1-remote", "a Sleep belongs to its task"});
+  all.left_out.push_back({"erlang", "W5W1-remote", "each stop would be a message to the owner"});
+  all.left_out.push_back({"erlang", "W6-100us", "it counts milliseconds"});
+}
+
 failure unknown(const roster& all, std::string_view name) {
   if (std::ranges::find(all.left_out, name, &absence::name) != all.left_out.end()) {
     return failure(fmt::format("--contestants: {} was {}", name, not_installed));
@@ -108,7 +116,7 @@ roster everybody() {
   add_peers(all);
   add_shared(all);
   add_sleeping(all);
-  add_foreign_peers(all.trials);
+  add_foreign(all);
   return all;
 }
 

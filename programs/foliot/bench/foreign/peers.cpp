@@ -6,6 +6,7 @@
 // N is the number of timers, or of sleeps. bench/peers/README.md says what they answer.
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -84,11 +85,37 @@ command_for make_go() {
   return [program](const trial&) { return std::vector{program}; };
 }
 
+command_for make_rust() {
+  const std::string cargo = toolchain("cargo", {"~/.cargo/bin"}).string();
+  const std::string source = peer_source("rust").string();
+  const std::filesystem::path target = peer_build_folder("rust");
+  // Cargo.lock says which crates; they are fetched where they are not there yet.
+  build({.words = {cargo, "build", "--release", "--locked", "--quiet", "--target-dir", target.string()},
+         .folder = source});
+  const std::string program = (target / "release" / "foliot-peer").string();
+  return [program](const trial&) { return std::vector{program}; };
+}
+
+command_for make_erlang() {
+  const std::string erlc = toolchain("erlc").string();
+  const std::string erl = toolchain("erl").string();
+  const std::string source = (peer_source("erlang") / "foliot_peer.erl").string();
+  const std::string folder = peer_build_folder("erlang").string();
+  build({.words = {erlc, "-o", folder, source}});
+  return [erl, folder](const trial& asked) {
+    const std::string schedulers = fmt::format("{0}:{0}", asked.threads);
+    return std::vector<std::string>{erl, "+S", schedulers, "-noinput", "-pa", folder, "-run", "foliot_peer", "main"};
+  };
+}
+
 }  // namespace
 
 void add_foreign_peers(std::vector<trial_contestant>& to) {
   using enum workload;
   to.push_back(foreign_peer("go", {w5w1, w5w1_remote, w5w2, w6_100us, w6_1ms, w6_10ms}, make_go));
+  // A Sleep belongs to its task, a process stops only its own timers without a message for each.
+  to.push_back(foreign_peer("tokio", {w5w1, w5w2, w6_100us, w6_1ms, w6_10ms}, make_rust));
+  to.push_back(foreign_peer("erlang", {w5w1, w5w2, w6_1ms, w6_10ms}, make_erlang));
 }
 
 }  // namespace foliot::program::bench

@@ -119,6 +119,7 @@ void trial_contest::prepare(results& all) {
       return false;
     } catch (const failure& error) {
       std::erase_if(all.contestants, [&each](const participant& told) { return told.name == each.name; });
+      std::erase_if(all.left_out, [&each](const absence& known) { return known.name == each.name; });
       all.left_out.push_back({each.name, {}, error.what()});
       return true;
     }
