@@ -92,6 +92,10 @@ class BenchFigures(BenchCase):
             self.assertIn(absence["contestant"], out)
         self.assertIn(figures["reference"], names)
         self.assertEqual([each["name"] for each in figures["workloads"]], WORKLOADS)
+        for each in figures["workloads"]:
+            self.assertEqual(set(each), {"name", "title", "operation", "kind", "unit"})
+        self.assertEqual([(each["kind"], each["unit"]) for each in figures["workloads"] if each["name"] in ("W4", "W5W2", "idle")],
+                         [("cost", "ns"), ("threads", "ns"), ("wake-ups", "wake-ups/s")])
         for record in figures["records"]:
             self.check_record(record, names)
         self.check_complete(figures, names)

@@ -40,7 +40,11 @@ json record_json(const results& all, const record& each) {
 }
 
 json about(const workload what) {
-  return {{"name", name(what)}, {"title", title(what)}, {"operation", operation_of(what)}};
+  return {{"name", name(what)},
+          {"title", title(what)},
+          {"operation", operation_of(what)},
+          {"kind", name(kind_of(what))},
+          {"unit", unit_of(what)}};
 }
 
 }  // namespace

@@ -58,6 +58,17 @@ std::string_view operation_of(workload what) noexcept { return describe(what).op
 
 figure_kind kind_of(workload what) noexcept { return describe(what).kind; }
 
+std::string_view name(figure_kind kind) noexcept {
+  switch (kind) {
+    case figure_kind::cost: return "cost";
+    case figure_kind::calls: return "calls";
+    case figure_kind::threads: return "threads";
+    case figure_kind::lateness: return "lateness";
+    case figure_kind::wake_ups: break;
+  }
+  return "wake-ups";
+}
+
 std::string_view unit_of(workload what) noexcept {
   return kind_of(what) == figure_kind::wake_ups ? "wake-ups/s" : "ns";
 }

@@ -61,6 +61,8 @@ inline constexpr std::array all_workloads = {workload::w1,
 /// What one of them is: "start and stop", "fired timer".
 [[nodiscard]] std::string_view operation_of(workload what) noexcept;
 [[nodiscard]] figure_kind kind_of(workload what) noexcept;
+/// As it is written in JSON: "cost", "wake-ups".
+[[nodiscard]] std::string_view name(figure_kind kind) noexcept;
 /// "ns", "wake-ups/s".
 [[nodiscard]] std::string_view unit_of(workload what) noexcept;
 /// Whether a contestant does it as a whole (see trials/trial.hpp), rather than step by step.
