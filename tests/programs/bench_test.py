@@ -43,6 +43,17 @@ class BenchCase(ProgramCase):
         self.assertRegex(err, r"\A(foliot: this program [^\n]+\n)?\Z")
         return json.loads((self.here / "figures.json").read_text()), out
 
+    def everything_said(self, terminal):
+        """The kernel hands a terminal's text over in pieces, each when it gets to it: read until the other end is gone."""
+        said = b""
+        while True:
+            try:
+                piece = os.read(terminal, 65536)
+            except OSError as gone:
+                self.assertEqual(gone.errno, errno.EIO)
+                return said.decode()
+            said += piece
+
 
 class BenchArguments(BenchCase):
     def test_help(self):
@@ -166,17 +177,6 @@ class BenchFigures(BenchCase):
         self.assertEqual(own["ratio"], 1)
         self.assertAlmostEqual(other["ratio"], other["median"] / own["median"], delta=0.02 + 0.01 * other["ratio"])
 
-    def everything_said(self, terminal):
-        """The kernel hands a terminal's text over in pieces, each when it gets to it: read until the other end is gone."""
-        said = b""
-        while True:
-            try:
-                piece = os.read(terminal, 65536)
-            except OSError as gone:
-                self.assertEqual(gone.errno, errno.EIO)
-                return said.decode()
-            said += piece
-
     def test_progress_on_a_terminal(self):
         terminal, end = os.openpty()
         self.addCleanup(os.close, terminal)
@@ -233,10 +233,13 @@ class BenchPeers(BenchCase):
         self.put("peers/go/answer", answer.encode())
         self.toolchain("go", toolchain)
 
+    def environment_with_go(self):
+        return os.environ | {"FOLIOT_BENCH_PEERS": str(self.here / "peers"), "XDG_CACHE_HOME": str(self.here / "cache"),
+                             "PATH": f"{self.here / 'bin'}:{os.environ['PATH']}"}
+
     def with_go(self, *arguments):
         return self.bench("--contestants", "foliot,go", "--n", "10", "--repetitions", "2", *arguments,
-                          FOLIOT_BENCH_PEERS=str(self.here / "peers"), XDG_CACHE_HOME=str(self.here / "cache"),
-                          PATH=f"{self.here / 'bin'}:{os.environ['PATH']}")
+                          **self.environment_with_go())
 
     def expect_left_out(self, figures, out, workloads, reason):
         self.assertEqual(figures["absences"], [{"contestant": "go", "workloads": workloads, "reason": reason}])
@@ -253,6 +256,18 @@ class BenchPeers(BenchCase):
         asked = (self.here / "cache/foliot/bench/go/peer.asked").read_text().splitlines()
         self.assertEqual(len(asked), 1 + 2 * 2 * 2)  # the first is to see that it runs
         self.assertLessEqual({"W5W1 1", "W5W1 2", "W5W2 2"}, set(asked))
+
+    def test_progress_tells_what_is_built(self):
+        self.stub("""echo '{"ns": 3}'""")
+        terminal, end = os.openpty()
+        self.addCleanup(os.close, terminal)
+        code, _, _ = self.run_foliot("bench", "--quick", "--only", "W5W2", "--contestants", "go", stderr=end,
+                                     env=self.environment_with_go())
+        os.close(end)
+        self.assertEqual(code, 0)
+        said = self.everything_said(terminal)
+        self.assertIn("building go", said)
+        self.assertIn("W5W2, 1,000 timers, 2 threads: go", said)
 
     def test_lateness_of_a_peer(self):
         self.stub("""echo '{"lateness_ns": [70000, 80000, 90000, 1000, 2000]}'""")

@@ -38,6 +38,28 @@ TEST(BenchOptions, WhatIsNoNumberOfTimersIsAnswered) {
   }
 }
 
+TEST(BenchOptions, NumbersOfThreadsAreSortedAndOnce) {
+  EXPECT_THAT(parse_threads({"4", "1", "4"}), ElementsAre(1, 4));
+  for (const char* each : {"", "0", "5", "-1", "1.5", "two", "2x", " 2"}) {
+    EXPECT_THAT([each] { (void)parse_threads({each}); }, ThrowsMessage<failure>(HasSubstr("from 1 to 4"))) << each;
+  }
+}
+
+TEST(BenchOptions, AContestantIsChosenForEverythingThatItDoes) {
+  const roster chosen = select(everybody(), {"foliot", "futex"});
+  EXPECT_THAT(chosen.names(), ElementsAre("foliot", "futex"));
+  EXPECT_EQ(chosen.contestants.size(), 1u);  // as a queue
+  EXPECT_EQ(chosen.trials.size(), 4u);       // shared by threads, asleep, idle; and the call
+  EXPECT_EQ(reference_of(chosen), "foliot");
+}
+
+TEST(BenchOptions, WhatAChosenOneCannotDoIsToldOfItAlone) {
+  roster all;
+  all.trials = {{.name = "tortoise"}, {.name = "hare"}};
+  all.left_out = {{"tortoise", "W6", "too slow"}, {"hare", "idle", "too quick"}};
+  EXPECT_THAT(select(all, {"hare"}).left_out, ElementsAre(absence{"hare", "idle", "too quick"}));
+}
+
 TEST(BenchOptions, ContestantsAreInTheOrderAskedFor) {
   const roster chosen = select(everybody(), {"multimap", "quad-heap", "multimap"});
   ASSERT_EQ(chosen.contestants.size(), 2u);

@@ -9,8 +9,8 @@ const hidden = new Set();
 
 const names = figures.contestants.map((each) => each.name);
 
-// Hues by the golden angle, so that neighbours differ; after eight of them another lightness. The queue that the others are compared with is in
-// the colour of the text, and the floors are dashed.
+// Hues by the golden angle, so that neighbours differ; after eight of them another lightness. The queue that
+// the others are compared with is in the colour of the text, and the floors are dashed.
 function colour(name) {
   if (name === figures.reference) return style("--ink");
   const index = names.indexOf(name);
