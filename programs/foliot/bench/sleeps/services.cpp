@@ -13,10 +13,10 @@ namespace foliot::program::bench {
 
 namespace {
 
-finding sleep_in(const service_options& options, const trial& asked) {
+finding sleep_in(service_options options, const trial& asked) {
   sleep_log sleeps(asked);
   note done;
-  timer_service service(service_options{.engine = options.engine, .shards = options.shards});
+  timer_service service(std::move(options));
   timer each(service, [&] {
     sleeps.end();
     if (sleeps.more()) {
@@ -34,14 +34,13 @@ finding sleep_in(const service_options& options, const trial& asked) {
 }  // namespace
 
 void add_service_sleeps(std::vector<trial_contestant>& to) {
-  const auto add = [&to](std::string name, std::string engine) {
-    to.push_back(
-        {.name = std::move(name), .takes = all_sleeps, .run = [engine = std::move(engine)](const trial& asked) {
-           return sleep_in({.engine = engine}, asked);
-         }});
+  const auto add = [&to](std::string name, service_options (*options)()) {
+    to.push_back({.name = std::move(name), .takes = all_sleeps, .run = [options](const trial& asked) {
+                    return sleep_in(options(), asked);
+                  }});
   };
   // Another way to make a service is a line here.
-  add("foliot", "foliot");
+  add("foliot", [] { return service_options{}; });
 }
 
 }  // namespace foliot::program::bench
