@@ -46,15 +46,15 @@ finding wake_ups_of(std::string_view engine, const trial& asked) {
   service.reserve(asked.timers);
   const std::vector<timer> timers = far_timers(service, asked);
   const ticker beat = asked.what == workload::idle_ticker ? ticker(service, 10ms, [] {}) : ticker();
+  wait(asked.quick ? 10ms : 100ms);  // until the service's threads have gone to sleep, and the makers are gone
   std::set<int> own = threads_alive();
   std::erase_if(own, [&before](int each) { return before.contains(each); });
-  wait(asked.quick ? 10ms : 100ms);  // until the threads have gone to sleep
   const monotonic_clock& clock = monotonic_clock::instance();
   const instant begin = clock.now();
   const auto first = voluntary_switches(own);
   wait(duration::nanoseconds(asked.nanoseconds));
   const auto last = voluntary_switches(own);
-  if (!first || !last) return {.wrong = "the system does not tell its threads' context switches"};
+  if (!first || !last || *last < *first) return {.wrong = "the system does not tell its threads' context switches"};
   const double seconds = static_cast<double>((clock.now() - begin).count()) * 1e-9;
   return {.figure = static_cast<double>(*last - *first) / seconds};
 }
