@@ -8,42 +8,71 @@ import json
 import os
 import sys
 import unittest
+from pathlib import Path
 
 sys.dont_write_bytecode = True  # the one below lies beside this file, in the source tree
 from program_case import ProgramCase, main
 
-OWN = ["quad-heap"]
+OWN = ["foliot", "quad-heap", "quad-heap-lazy", "goim-heap", "hashed-wheel", "hierarchical-wheel", "linux-wheel",
+       "erlang-wheel"]
 FLOORS = ["floor-store", "floor-load"]
 PEERS = ["multimap", "priority-queue"]
 PACKAGED = ["libuv", "libev", "libevent", "asio"]
-WORKLOADS = ["W1", "W1P", "W2", "W2P", "W3", "W4", "worst-uniform", "worst-one-slot"]
+QUEUES = ["W1", "W1P", "W2", "W2P", "W3", "W4"]
+CALLED = ["worst-uniform", "worst-one-slot"]
+SHARED = ["W5W1", "W5W1-remote", "W5W2"]
+LATENESS = ["W6-100us", "W6-1ms", "W6-10ms"]
+IDLE = ["idle", "idle-ticker"]
+WORKLOADS = QUEUES + CALLED + SHARED + LATENESS + IDLE
+SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps"]
+SHARING = SERVICES + ["multimap"]
+SYSTEM = [call + slack for call in ("futex", "clock_nanosleep", "epoll_pwait2", "timerfd") for slack in ("", "-slack1")]
+ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim-heap", "hashed-wheel", "hierarchical-wheel",
+           "linux-wheel", "erlang-wheel"]
+FOREIGN = ["go", "tokio", "erlang"]
 CALLS = ["start", "stop", "reset", "expire"]
 
 
 class BenchCase(ProgramCase):
-    def bench(self, *arguments):
-        """The figures of a quick run. Builds that are not to be measured say so on standard error."""
-        code, out, err = self.run_foliot("bench", "--quick", "--json", "figures.json", *arguments)
+    def bench(self, *arguments, **environment):
+        """The figures of a quick run, without peers in other languages unless the environment has a place for them.
+        Builds that are not to be measured say so on standard error."""
+        environment = os.environ | {"FOLIOT_BENCH_PEERS": str(self.here / "nowhere")} | environment
+        code, out, err = self.run_foliot("bench", "--quick", "--json", "figures.json", *arguments, env=environment)
         self.assertEqual(code, 0, err)
         self.assertRegex(err, r"\A(foliot: this program [^\n]+\n)?\Z")
         return json.loads((self.here / "figures.json").read_text()), out
+
+    def everything_said(self, terminal):
+        """The kernel hands a terminal's text over in pieces, each when it gets to it: read until the other end is gone."""
+        said = b""
+        while True:
+            try:
+                piece = os.read(terminal, 65536)
+            except OSError as gone:
+                self.assertEqual(gone.errno, errno.EIO)
+                return said.decode()
+            said += piece
 
 
 class BenchArguments(BenchCase):
     def test_help(self):
         text = self.expect_done("bench", "--help")
         for word in ("--only", "--contestants", "--n", "--repetitions", "--json", "--report", "--quick", "W2P",
-                     "worst-one-slot", *OWN, *FLOORS, *PEERS):
+                     "--threads", "worst-one-slot", "W5W1-remote", "W6-100us", "idle-ticker", *OWN, *FLOORS, *PEERS,
+                     *SERVICES, *SYSTEM, *FOREIGN):
             self.assertIn(word, text)
 
     def test_wrong_arguments(self):
         for sentence, arguments in (
-                ("no workload 'W9'; there are W1, W1P, W2, W2P, W3, W4, worst-uniform, worst-one-slot",
+                ("no workload 'W9'; there are W1, W1P, W2, W2P, W3, W4, worst-uniform, worst-one-slot, W5W1",
                  ["--only", "W1,W9"]),
                 ("there is no 'sundial'; there are ", ["--contestants", "quad-heap,sundial"]),
                 ("--n: '0' is no number of timers: name whole numbers from 1 to 100000000", ["--n", "1000,0"]),
                 ("--n: '1.5'", ["--n", "1.5"]),
                 ("--n: 'many'", ["--n", "many"]),
+                ("--threads: '0' is no number of threads: name whole numbers from 1 to 4", ["--threads", "1,0"]),
+                ("--threads: '5'", ["--threads", "5"]),
                 ("--repetitions: 0 is out of range: name 1 to 1000", ["--repetitions", "0"]),
                 ("--repetitions", ["--repetitions", "x"]),
                 ("foliot bench has no '--onyl'", ["--onyl", "W1"]),
@@ -61,48 +90,72 @@ class BenchFigures(BenchCase):
     def test_shape(self):
         figures, out = self.bench()
         self.assertEqual(set(figures), {"version", "machine", "reference", "repetitions", "contestants", "left_out",
-                                        "workloads", "records"})
+                                        "absences", "workloads", "records"})
         for fact in ("processor", "cores", "kernel", "compiler", "build", "date"):
             self.assertIsInstance(figures["machine"][fact], str)
         names = [each["name"] for each in figures["contestants"]]
         self.assertLessEqual(set(OWN + FLOORS + PEERS), set(names))
-        self.assertEqual(set(PACKAGED) - set(names), set(figures["left_out"]))
+        self.assertEqual((set(PACKAGED) - set(names)) | set(FOREIGN), set(figures["left_out"]))
+        for absence in figures["absences"]:
+            self.assertEqual(set(absence), {"contestant", "workloads", "reason"})
+            self.assertTrue(absence["reason"])
+            self.assertEqual(absence["workloads"] == "", absence["contestant"] in figures["left_out"])
+            self.assertIn(absence["contestant"], out)
         self.assertIn(figures["reference"], names)
         self.assertEqual([each["name"] for each in figures["workloads"]], WORKLOADS)
+        for each in figures["workloads"]:
+            self.assertEqual(set(each), {"name", "title", "operation", "kind", "unit"})
+        self.assertEqual([(each["kind"], each["unit"]) for each in figures["workloads"] if each["name"] in ("W4", "W5W2", "idle")],
+                         [("cost", "ns"), ("threads", "ns"), ("wake-ups", "wake-ups/s")])
         for record in figures["records"]:
             self.check_record(record, names)
         self.check_complete(figures, names)
         for word in [*WORKLOADS, *names, figures["machine"]["kernel"]]:
-            self.assertIn(word, out)
+            self.assertTrue(word in out, word)
 
     def check_record(self, record, names):
         self.assertIn(record["workload"], WORKLOADS)
         self.assertIn(record["contestant"], names)
-        self.assertEqual((record["threads"], record["unit"]), (1, "ns"))
-        self.assertGreaterEqual(record["bytes_per_timer"], 0 if record["n"] < 1000 else 8)  # whole pages are counted
+        self.assertEqual(record["unit"], "wake-ups/s" if record["workload"] in IDLE else "ns")
+        self.assertIn(record["threads"], (1, 2) if record["workload"] in SHARED else (1,))
+        if record["workload"] in QUEUES + CALLED:
+            self.assertGreaterEqual(record["bytes_per_timer"], 0 if record["n"] < 1000 else 8)  # whole pages are counted
         self.assertLessEqual(record["min"], record["median"])
         self.assertLessEqual(record["median"], record["max"])
-        if record["workload"].startswith("worst"):
+        if record["workload"] in CALLED:
             self.assertIn(record["call"], CALLS)
+        if record["workload"] in CALLED + LATENESS:
             self.assertLessEqual(record["p50"], record["p99"])
             self.assertLessEqual(record["p99"], record["p999"])
             self.assertLessEqual(record["p999"], record["max"])
             self.assertLessEqual(record["max"], record["worst"])
-        else:
+        elif record["workload"] not in IDLE:
             self.assertGreater(record["median"], 0)
         drained = (record["workload"], record.get("call")) == ("worst-one-slot", "expire")
         self.assertEqual("per_fired" in record, drained)
 
     def check_complete(self, figures, names):
-        """Everybody in everything, but for the floors where timers must fire; calls with the most timers."""
+        """Every queue in everything, but for the floors where timers must fire; calls with the most timers. What
+        threads do, all that can: libuv and libev cannot."""
         wanted = set()
-        for name in names:
-            for what in WORKLOADS[:6]:
+        for name in set(names) & set(OWN + FLOORS + PEERS + PACKAGED):
+            for what in QUEUES:
                 if name not in FLOORS or what != "W3":
-                    wanted |= {(what, None, name, n) for n in (100, 1000)}
+                    wanted |= {(what, None, name, n, 1) for n in (100, 1000)}
             if name not in FLOORS:
-                wanted |= {(what, call, name, 1000) for what in WORKLOADS[6:] for call in CALLS}
-        found = [(each["workload"], each.get("call"), each["contestant"], each["n"]) for each in figures["records"]]
+                wanted |= {(what, call, name, 1000, 1) for what in CALLED for call in CALLS}
+        for name in SHARING + [each for each in ("libevent", "asio") if each in names]:
+            wanted |= {(what, None, name, n, threads) for what in SHARED for n in (100, 1000) for threads in (1, 2)
+                       if (what, threads) != ("W5W1-remote", 1)}
+        # An old kernel has no epoll_pwait2, and says so.
+        absent = {each["contestant"] for each in figures["absences"] if each["workloads"].startswith("W6")} - {"libuv"}
+        absent -= set(FOREIGN)
+        self.assertLessEqual(absent, {"epoll_pwait2", "epoll_pwait2-slack1"})
+        for name in {"foliot", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
+            wanted |= {(what, None, name, 1, 1) for what in LATENESS if (name, what) != ("libuv", "W6-100us")}
+        wanted |= {(what, None, name, 1000, 1) for what in IDLE for name in ENGINES}
+        found = [(each["workload"], each.get("call"), each["contestant"], each["n"], each["threads"])
+                 for each in figures["records"]]
         self.assertEqual(len(found), len(set(found)))
         self.assertEqual(set(found), wanted)
 
@@ -124,17 +177,6 @@ class BenchFigures(BenchCase):
         self.assertEqual(own["ratio"], 1)
         self.assertAlmostEqual(other["ratio"], other["median"] / own["median"], delta=0.02 + 0.01 * other["ratio"])
 
-    def everything_said(self, terminal):
-        """The kernel hands a terminal's text over in pieces, each when it gets to it: read until the other end is gone."""
-        said = b""
-        while True:
-            try:
-                piece = os.read(terminal, 65536)
-            except OSError as gone:
-                self.assertEqual(gone.errno, errno.EIO)
-                return said.decode()
-            said += piece
-
     def test_progress_on_a_terminal(self):
         terminal, end = os.openpty()
         self.addCleanup(os.close, terminal)
@@ -153,6 +195,178 @@ class BenchFigures(BenchCase):
         self.assertEqual(figures["reference"], "")
         self.assertEqual({each["contestant"] for each in figures["records"]}, {"floor-load"})
         self.assertNotIn("ratio", figures["records"][0])
+
+
+STUB = """#!/bin/sh
+# A peer that answers as it is told to: with the file beside it.
+printf '%s %s\\n' "$1" "$3" >> "$0.asked"
+. "$0.answer"
+"""
+# A toolchain whose programs are the stub: go build … -o OUT .
+STUB_GO = """#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+cp stub "$2" && chmod +x "$2" && cp answer "$2.answer"
+"""
+
+
+# The same for Erlang, whose compiler leaves a file for its runtime: erlc -o DIRECTORY SOURCE, and
+# erl +S K:K -noinput -pa DIRECTORY -run foliot_peer main WORKLOAD N THREADS …
+STUB_ERLC = """#!/bin/sh
+cp "$3" "$2/foliot_peer.beam"
+"""
+STUB_ERL = """#!/bin/sh
+[ "$1 $3 $4 $6 $7 $8 ${11}" = "+S -noinput -pa -run foliot_peer main ${2%:*}" ] && cat "$5/foliot_peer.beam"
+"""
+# cargo build --release --locked --quiet --target-dir DIRECTORY, in the source's folder
+STUB_CARGO = """#!/bin/sh
+[ "$1 $2 $3 $4 $5" = "build --release --locked --quiet --target-dir" ] && mkdir -p "$6/release" &&
+cp src/main.rs "$6/release/foliot-peer" && chmod +x "$6/release/foliot-peer"
+"""
+
+
+class BenchPeers(BenchCase):
+    """Peers in other languages, by stubs in the place of their toolchains and sources."""
+
+    def stub(self, answer, toolchain=STUB_GO):
+        (self.here / "peers/go").mkdir(parents=True)
+        self.put("peers/go/stub", STUB.encode())
+        self.put("peers/go/answer", answer.encode())
+        self.toolchain("go", toolchain)
+
+    def environment_with_go(self):
+        return os.environ | {"FOLIOT_BENCH_PEERS": str(self.here / "peers"), "XDG_CACHE_HOME": str(self.here / "cache"),
+                             "PATH": f"{self.here / 'bin'}:{os.environ['PATH']}"}
+
+    def with_go(self, *arguments):
+        return self.bench("--contestants", "foliot,go", "--n", "10", "--repetitions", "2", *arguments,
+                          **self.environment_with_go())
+
+    def expect_left_out(self, figures, out, workloads, reason):
+        self.assertEqual(figures["absences"], [{"contestant": "go", "workloads": workloads, "reason": reason}])
+        self.assertIn(f"go: {reason}", out)
+
+    def test_figures_of_a_peer(self):
+        self.stub("""echo '{"version": "stub-1", "ns": 12.5}'""")
+        figures, _ = self.with_go("--only", "W5W1,W5W2", "--threads", "1,2")
+        self.assertEqual({(each["workload"], each["threads"], each["median"]) for each in figures["records"]
+                          if each["contestant"] == "go"},
+                         {(what, threads, 12.5) for what in ("W5W1", "W5W2") for threads in (1, 2)})
+        self.assertEqual([each["version"] for each in figures["contestants"] if each["name"] == "go"], ["stub-1"])
+        self.assertEqual(figures["absences"], [])
+        asked = (self.here / "cache/foliot/bench/go/peer.asked").read_text().splitlines()
+        self.assertEqual(len(asked), 1 + 2 * 2 * 2)  # the first is to see that it runs
+        self.assertLessEqual({"W5W1 1", "W5W1 2", "W5W2 2"}, set(asked))
+
+    def test_progress_tells_what_is_built(self):
+        self.stub("""echo '{"ns": 3}'""")
+        terminal, end = os.openpty()
+        self.addCleanup(os.close, terminal)
+        code, _, _ = self.run_foliot("bench", "--quick", "--only", "W5W2", "--contestants", "go", stderr=end,
+                                     env=self.environment_with_go())
+        os.close(end)
+        self.assertEqual(code, 0)
+        said = self.everything_said(terminal)
+        self.assertIn("building go", said)
+        self.assertIn("W5W2, 1,000 timers, 2 threads: go", said)
+
+    def test_lateness_of_a_peer(self):
+        self.stub("""echo '{"lateness_ns": [70000, 80000, 90000, 1000, 2000]}'""")
+        figures, _ = self.with_go("--only", "W6-1ms")
+        record, = [each for each in figures["records"] if each["contestant"] == "go"]
+        self.assertEqual((record["median"], record["p50"], record["max"], record["worst"]), (70000, 70000, 90000, 90000))
+
+    def test_a_peer_that_talks_nonsense_is_left_out(self):
+        self.stub("""if [ "$1" = W5W2 ]; then echo '{"ns": -3}'; else echo '{"ns": 3}'; fi""")
+        figures, out = self.with_go("--only", "W5W1,W5W2")
+        self.expect_left_out(figures, out, "W5W2", "its figure is -3")
+        self.assertEqual({each["workload"] for each in figures["records"] if each["contestant"] == "go"}, {"W5W1"})
+        self.assertEqual(figures["left_out"], [])
+
+    def test_a_peer_that_fails_later_is_left_out_of_the_whole_workload(self):
+        self.stub("""[ "$3" = 2 ] && { echo it burns >&2; exit 7; }; echo '{"ns": 3}'""")
+        figures, out = self.with_go("--only", "W5W1", "--threads", "1,2")
+        self.expect_left_out(figures, out, "W5W1", "it ended with exit code 7: it burns")
+        self.assertEqual({each["contestant"] for each in figures["records"]}, {"foliot"})
+
+    def test_a_peer_that_never_works_is_left_out(self):
+        self.stub("exit 1")
+        figures, out = self.with_go("--only", "W5W1")
+        self.expect_left_out(figures, out, "", "it ended with exit code 1")
+        self.assertEqual(figures["left_out"], ["go"])
+        self.assertEqual([each["name"] for each in figures["contestants"]], ["foliot"])
+
+    def test_a_peer_that_cannot_be_built_is_left_out(self):
+        self.stub("", toolchain="#!/bin/sh\necho no such module >&2\nexit 1\n")
+        self.expect_left_out(*self.with_go("--only", "W5W2"), "",
+                             "it cannot be built: it ended with exit code 1: no such module")
+
+    def test_a_peer_without_its_source_is_left_out(self):
+        self.stub("")
+        (self.here / "peers").rename(self.here / "elsewhere")
+        self.expect_left_out(*self.with_go("--only", "W5W2"), "", "its source is not here: set FOLIOT_BENCH_PEERS")
+
+    def toolchain(self, name, text):
+        (self.here / "bin").mkdir(exist_ok=True)
+        self.put(f"bin/{name}", text.encode())
+        (self.here / f"bin/{name}").chmod(0o755)
+
+    def test_each_language_is_called_as_its_toolchain_wants_it(self):
+        for folder in ("peers/erlang", "peers/rust/src"):
+            (self.here / folder).mkdir(parents=True)
+        self.put("peers/erlang/foliot_peer.erl", b"""{"version": "OTP 99", "ns": 700}""")
+        self.put("peers/rust/src/main.rs", b"""#!/bin/sh\necho '{"version": "9.9", "ns": 40}'\n""")
+        self.toolchain("erlc", STUB_ERLC)
+        self.toolchain("erl", STUB_ERL)
+        self.toolchain("cargo", STUB_CARGO)
+        figures, _ = self.with_go("--contestants", "tokio,erlang", "--only", "W5W1,W5W1-remote", "--threads", "1,2")
+        self.assertEqual({(each["contestant"], each["threads"], each["median"]) for each in figures["records"]
+                          if each["contestant"] != "foliot"},
+                         {(name, threads, ns) for name, ns in (("erlang", 700), ("tokio", 40)) for threads in (1, 2)})
+        versions = {each["name"]: each["version"] for each in figures["contestants"]}
+        self.assertEqual((versions["erlang"], versions["tokio"]), ("OTP 99", "9.9"))
+
+    def test_missing_toolchains_are_named(self):
+        for folder in ("erlang", "rust"):
+            (self.here / "peers" / folder).mkdir(parents=True)
+        figures, _ = self.bench("--contestants", "foliot,tokio,erlang", "--only", "W5W2", "--n", "10",
+                                FOLIOT_BENCH_PEERS=str(self.here / "peers"), XDG_CACHE_HOME=str(self.here / "cache"),
+                                HOME=str(self.here), PATH=str(self.here))
+        self.assertEqual({(each["contestant"], each["workloads"], each["reason"]) for each in figures["absences"]},
+                         {("tokio", "", "cargo is not installed"), ("erlang", "", "erlc is not installed")})
+        self.assertEqual(sorted(figures["left_out"]), ["erlang", "tokio"])
+
+    def test_nothing_is_built_that_is_not_wanted(self):
+        self.stub("exit 1")
+        figures, _ = self.with_go("--only", "W1")
+        self.assertEqual(figures["absences"], [])
+        self.assertFalse((self.here / "cache").exists())
+
+
+class BenchRealPeers(BenchCase):
+    """The peers themselves, where their toolchains are."""
+
+    @classmethod
+    def setUpClass(cls):
+        if os.environ.get("FOLIOT_SANITIZED") == "1":
+            raise unittest.SkipTest("no sanitizer looks into another program")
+
+    def test_they_answer(self):
+        # What the toolchains keep between builds stays where it is.
+        caches = {"GOCACHE": os.environ.get("GOCACHE", str(Path.home() / ".cache/go-build"))}  # cargo's is ~/.cargo
+        environment = {"XDG_CACHE_HOME": str(self.here / "cache"), "FOLIOT_BENCH_PEERS": ""} | caches
+        figures, _ = self.bench("--only", "W5W1,W5W1-remote,W5W2,W6-1ms", "--contestants", ",".join(FOREIGN), "--n", "100",
+                                "--repetitions", "1", **environment)
+        left_out = {each["contestant"]: each["reason"] for each in figures["absences"] if not each["workloads"]}
+        for name, reason in left_out.items():
+            print(f"{name}: {reason}", file=sys.stderr)
+            self.assertRegex(reason, r"is not installed\Z|cannot be built")
+        alone = {"tokio", "erlang"}  # each task, each process has its own
+        self.assertEqual({(each["contestant"], each["workloads"]) for each in figures["absences"] if each["workloads"]},
+                         {(name, "W5W1-remote") for name in alone - set(left_out)})
+        self.assertEqual({(each["workload"], each["contestant"], each["threads"]) for each in figures["records"]},
+                         {(what, name, threads) for name in set(FOREIGN) - set(left_out)
+                          for what, threads in (("W5W1", 1), ("W5W1", 2), ("W5W1-remote", 2), ("W5W2", 1), ("W5W2", 2),
+                                                ("W6-1ms", 1)) if what != "W5W1-remote" or name not in alone})
 
 
 if __name__ == "__main__":

@@ -17,9 +17,19 @@ sys.dont_write_bytecode = True  # the one below lies beside this file, in the so
 from program_case import FOLIOT, ProgramCase, main
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
-ARGUMENTS = ["--quick", "--only", "W1,W3,worst-uniform,worst-one-slot",
-             "--contestants", "quad-heap,floor-load,multimap", "--n", "10,1000"]
-CHARTS = 2 + 8 + 1  # workloads, calls, memory
+WEIGHED = ["quad-heap", "floor-load", "multimap"]
+SHARING = ["multimap", "global-heap", "bucket-heaps"]
+SLEEPING = ["futex", "futex-slack1"]
+IDLE = ["global-heap", "bucket-heaps"]
+CONTESTANTS = ["quad-heap", "floor-load", "multimap", "global-heap", "bucket-heaps", "futex", "futex-slack1"]
+ARGUMENTS = ["--quick", "--only", "W1,W3,worst-uniform,worst-one-slot,W5W1,W5W1-remote,W6-100us,W6-1ms,idle-ticker",
+             "--contestants", ",".join(CONTESTANTS), "--n", "10,1000"]
+CHARTS = 2 + 8 + 2 * 2 + 2 + 1 + 1  # workloads, calls, threads for each number of timers, sleeps, wake-ups, memory
+# What must be on the charts that trials have: their lines or bars, and how many points each has.
+TRIALS = {"W5W1: 10 timers": (SHARING, 2), "W5W1: 1,000 timers": (SHARING, 2),
+          "W5W1-remote: 10 timers": (SHARING, 1), "W5W1-remote: 1,000 timers": (SHARING, 1),
+          "W6-100us: how late a sleep of 100 µs ends": (SLEEPING, 4), "W6-1ms: how late a sleep of 1 ms ends": (SLEEPING, 4),
+          "idle-ticker: the same beside one ticker of 10 ms": (IDLE, 1)}
 
 # Goes before everything else in the page, so that no error escapes it.
 LISTEN = """<script>
@@ -57,6 +67,8 @@ addEventListener("load", () => {
   told.id = "probe";
   told.textContent = JSON.stringify({
     errors, colours: [...document.querySelectorAll("canvas")].map(painted),
+    charts: Object.fromEntries(charts.map((each) => [each.canvas.closest(".panel").querySelector("h3").textContent,
+      Object.fromEntries(each.data.datasets.map((set) => [set.label, set.data.filter((point) => point !== null).length]))])),
     bars: names.filter((name) => hasColour([...document.querySelectorAll("canvas")].pop(), colour(name))).length,
     tables: document.querySelectorAll("table").length, boxes: document.querySelectorAll("input").length,
     right: Math.max(...[...document.querySelectorAll("body *:not(.scroll *)")].map((each) => each.getBoundingClientRect().right)),
@@ -99,9 +111,11 @@ class Report(ProgramCase):
         self.assertEqual(len(told["colours"]), CHARTS)
         for colours in told["colours"]:
             self.assertGreater(colours, 3)  # the grid, the text, and lines
-        self.assertEqual(told["bars"], 3)  # each in its own colour
+        self.assertEqual(told["bars"], len(WEIGHED))  # each in its own colour
         self.assertEqual(told["tables"], CHARTS)
-        self.assertEqual(told["boxes"], 3)
+        self.assertEqual(told["boxes"], len(CONTESTANTS))
+        for title, (shown, points) in TRIALS.items():
+            self.assertEqual(told["charts"].get(title), {name: points for name in shown}, title)
 
     def test_charts_are_drawn(self):
         page = self.page()
@@ -130,7 +144,7 @@ class Report(ProgramCase):
             self.assertLess(after, before)
 
     def test_a_broken_page_is_found(self):
-        told = self.browse(self.page().replace("costCharts(section", "noCharts(section"))
+        told = self.browse(self.page().replace("section(costCharts", "section(noCharts"))
         self.assertNotEqual(told["errors"], [])
 
     def test_needs_nothing_beside_it(self):

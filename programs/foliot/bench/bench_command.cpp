@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,21 +19,29 @@ struct arguments {
   std::vector<std::string> only;
   std::vector<std::string> contestants;
   std::vector<std::string> timers;
+  std::vector<std::string> threads;
   int repetitions = bench::bench_options{}.repetitions;
   std::string json;
   std::string report;
   bool quick = false;
 };
 
-std::string contestant_names() {
-  const bench::roster all = bench::everybody();
+/// Names for the help.
+template <class Names>
+std::string listed(const Names& all) {
   std::string names;
-  for (const bench::contestant& each : all.contestants) {
+  for (const auto& each : all) {
     // Two lines of help are shorter than one that wraps.
     const std::size_t line = names.size() - std::min(names.size(), names.rfind('\n') + 1);
     if (!names.empty()) names += line > 56 ? ",\n" : ", ";
-    names += each.name;
+    names += each;
   }
+  return names;
+}
+
+std::vector<std::string_view> workload_names() {
+  std::vector<std::string_view> names;
+  for (const bench::workload each : bench::all_workloads) names.push_back(bench::name(each));
   return names;
 }
 
@@ -41,6 +50,7 @@ bench::bench_options read(const arguments& all, const CLI::App& line) {
   bench::bench_options options;
   if (given("--only")) options.only = bench::parse_workloads(all.only);
   if (given("--n")) options.timers = bench::parse_timers(all.timers);
+  if (given("--threads")) options.threads = bench::parse_threads(all.threads);
   if (all.repetitions < 1 || all.repetitions > bench::most_repetitions) {
     throw failure(
         fmt::format("--repetitions: {} is out of range: name 1 to {}", all.repetitions, bench::most_repetitions));
@@ -58,13 +68,16 @@ bench::bench_options read(const arguments& all, const CLI::App& line) {
 void add_bench(CLI::App& program, command& chosen) {
   const auto all = std::make_shared<arguments>();
   CLI::App* line = program.add_subcommand("bench", "Measure the timer queues, beside other libraries' timers");
-  line->add_option("--only", all->only, "Only these workloads: " + bench::workload_names())
+  line->add_option("--only", all->only, "Only these workloads: " + listed(workload_names()))
       ->type_name("NAMES")
       ->delimiter(',');
-  line->add_option("--contestants", all->contestants, "Only these: " + contestant_names())
+  line->add_option("--contestants", all->contestants, "Only these: " + listed(bench::everybody().names()))
       ->type_name("NAMES")
       ->delimiter(',');
   line->add_option("--n", all->timers, "With so many pending timers, up to 1e8; default 1e3,1e4,1e5,1e6")
+      ->type_name("NUMBERS")
+      ->delimiter(',');
+  line->add_option("--threads", all->threads, "W5 with so many threads, 1 to 4; default 1,2")
       ->type_name("NUMBERS")
       ->delimiter(',');
   line->add_option("--repetitions", all->repetitions, "How often each figure is measured; the median is shown")
@@ -76,7 +89,7 @@ void add_bench(CLI::App& program, command& chosen) {
       ->type_name("FILE");
   line->footer(
       "Everything is measured in one run, in shuffled order: compare its lines with\n"
-      "each other, and no two runs. It takes some minutes; --only, --contestants and\n"
+      "each other, and no two runs. It takes half an hour; --only, --contestants and\n"
       "--n make it shorter. docs/bench.md says what the workloads are.");
   line->callback([all, line, &chosen] { chosen = [all, line] { bench::run_bench(read(*all, *line)); }; });
 }

@@ -44,6 +44,23 @@ std::vector<std::size_t> parse_timers(const std::vector<std::string>& numbers) {
   return timers;
 }
 
+std::vector<int> parse_threads(const std::vector<std::string>& numbers) {
+  std::vector<int> threads;
+  for (const std::string& each : numbers) {
+    int number = 0;
+    const auto [rest, error] = std::from_chars(each.data(), each.data() + each.size(), number);
+    if (error != std::errc() || rest != each.data() + each.size() || number < 1 || number > most_threads) {
+      throw failure(fmt::format("--threads: '{}' is no number of threads: name whole numbers from 1 to {}, such as 1,2",
+                                each, most_threads));
+    }
+    threads.push_back(number);
+  }
+  std::ranges::sort(threads);
+  const auto [begin, end] = std::ranges::unique(threads);
+  threads.erase(begin, end);
+  return threads;
+}
+
 void make_quick(bench_options& options, bool timers_given, bool repetitions_given) {
   options.quick = true;
   if (!timers_given) options.timers = {100, 1'000};

@@ -12,12 +12,14 @@
 namespace foliot::program::bench {
 
 inline constexpr std::size_t most_timers = 100'000'000;
+inline constexpr int most_threads = 4;
 inline constexpr int most_repetitions = 1000;
 
 struct bench_options {
   std::vector<workload> only{all_workloads.begin(), all_workloads.end()};
   std::vector<std::string> contestants{};  ///< by name; all if empty
   std::vector<std::size_t> timers{1'000, 10'000, 100'000, 1'000'000};
+  std::vector<int> threads{1, 2};  ///< of the workloads that threads share
   int repetitions = 5;
   std::uint64_t seed = 1;
   bool quick = false;
@@ -31,6 +33,8 @@ struct bench_options {
 [[nodiscard]] std::vector<workload> parse_workloads(const std::vector<std::string>& names);
 /// Numbers of timers, 1000 or 1e6, sorted and each once. Throws failure.
 [[nodiscard]] std::vector<std::size_t> parse_timers(const std::vector<std::string>& numbers);
+/// Numbers of threads, sorted and each once. Throws failure.
+[[nodiscard]] std::vector<int> parse_threads(const std::vector<std::string>& numbers);
 
 /// What --quick means: few timers, two short repetitions, where the user has not said otherwise.
 void make_quick(bench_options& options, bool timers_given, bool repetitions_given);

@@ -48,7 +48,7 @@ struct contestant {
   std::function<std::unique_ptr<bout>(std::size_t count, std::uint64_t seed)> make{};
 
   [[nodiscard]] bool takes_part(workload what) const noexcept {
-    return time != time_kind::no_time || !needs_fires(what);
+    return !is_trial(what) && (time != time_kind::no_time || !needs_fires(what));
   }
 };
 

@@ -15,6 +15,7 @@
 #include "pinned.hpp"
 #include "quick_random.hpp"
 #include "resident_memory.hpp"
+#include "trials/measure_trials.hpp"
 
 namespace foliot::program::bench {
 
@@ -66,7 +67,11 @@ percentiles median_of(const std::vector<call_sample>& samples) {
 class contest {
  public:
   contest(const bench_options& options, const roster& who, const measurement_watcher& watcher)
-      : options_(options), who_(who), watcher_(watcher), random_(options.seed) {
+      : options_(options),
+        who_(who),
+        watcher_(watcher),
+        random_(options.seed),
+        trials_(options, who.trials, [this](std::string what) { tell(std::move(what)); }) {
     count_measurements();
     const auto share = time_for_all / static_cast<std::int64_t>(std::max<std::uint64_t>(timed_, 1));
     time_for_each_ = options.quick ? millisecond : std::clamp(share, shortest, longest);
@@ -75,12 +80,37 @@ class contest {
   results run() {
     results all;
     all.machine = describe_machine();
+    all.reference = reference_of(who_);
+    all.repetitions = options_.repetitions;
+    present(all);
+    if (std::ranges::any_of(options_.only, [](workload what) { return !is_trial(what); })) measure_queues(all);
+    trials_.run(all, time_for_each_);
+    return all;
+  }
+
+ private:
+  /// Who takes part in anything that is wanted, each name once, and who does not.
+  void present(results& all) const {
     for (const contestant& each : who_.contestants) {
+      if (!wanted(each)) continue;
       all.contestants.push_back({each.name, each.version, std::string(name(each.time)), each.remark});
     }
-    all.left_out = who_.left_out;
-    all.reference = reference_of(who_.contestants);
-    all.repetitions = options_.repetitions;
+    for (const trial_contestant& each : trials_.contestants()) {
+      if (std::ranges::find(all.contestants, each.name, &participant::name) != all.contestants.end()) continue;
+      all.contestants.push_back({each.name, each.version, std::string(name(each.time)), each.remark});
+    }
+    for (const absence& each : who_.left_out) {
+      if (std::ranges::any_of(options_.only, [&each](workload what) { return name(what).starts_with(each.from); })) {
+        all.left_out.push_back(each);
+      }
+    }
+  }
+
+  [[nodiscard]] bool wanted(const contestant& who) const {
+    return std::ranges::any_of(options_.only, [&who](workload what) { return who.takes_part(what); });
+  }
+
+  void measure_queues(results& all) {
     weigh();  // before this process has memory to reuse
     const pinned on_one_core;
     if (on_one_core.core() >= 0) all.machine.emplace_back("pinned to core", std::to_string(on_one_core.core()));
@@ -90,17 +120,15 @@ class contest {
     for (const workload what : {workload::worst_uniform, workload::worst_one_slot}) {
       if (options_.wants(what)) time_calls(all, what, options_.timers.back());
     }
-    return all;
   }
 
- private:
   [[nodiscard]] int call_repetitions() const noexcept { return std::min(options_.repetitions, latency_repetitions); }
 
   /// The number of measurements, for the progress, and of those that share the time there is.
   void count_measurements() {
     const std::uint64_t sizes = options_.timers.size();
     for (const contestant& each : who_.contestants) {
-      all_ += sizes;
+      if (wanted(each)) all_ += sizes;
       for (const workload what : options_.only) {
         if (!each.takes_part(what)) continue;
         if (times_calls(what)) {
@@ -110,7 +138,8 @@ class contest {
         }
       }
     }
-    all_ += timed_;
+    all_ += timed_ + trials_.measurements();
+    timed_ += trials_.measurements();
   }
 
   void tell(std::string what) { watcher_(what, done_++, all_); }
@@ -118,6 +147,7 @@ class contest {
   void weigh() {
     for (const std::size_t timers : options_.timers) {
       for (const contestant& each : who_.contestants) {
+        if (!wanted(each)) continue;
         tell(fmt::format("memory, {} timers: {}", grouped(timers), each.name));
         if (const auto bytes = bytes_per_timer(each, timers)) bytes_[{each.name, timers}] = *bytes;
       }
@@ -258,6 +288,7 @@ class contest {
   const roster& who_;
   const measurement_watcher& watcher_;
   quick_random random_;
+  trial_contest trials_;
   std::int64_t time_for_each_ = 0;
   std::uint64_t all_ = 0;
   std::uint64_t timed_ = 0;

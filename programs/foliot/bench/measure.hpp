@@ -7,7 +7,8 @@
 // little.
 //
 // Throws failure if a contestant does not do what the workload asks of it: such figures would be wrong.
-// Thread safety: none, one thread, which is pinned to a core meanwhile.
+// Then the trials (trials/trial.hpp), the same way.
+// Thread safety: none, one thread, which is pinned to a core while it measures queues itself.
 #pragma once
 
 #include <cstdint>

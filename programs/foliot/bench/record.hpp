@@ -1,5 +1,5 @@
-// The figures: one record for each workload, contestant and number of timers, and for single calls one
-// for each kind of call.
+// The figures: one record for each workload, contestant, number of timers and number of threads, and for
+// single calls one for each kind of call.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,16 @@
 
 namespace foliot::program::bench {
 
-/// Nanoseconds for each operation. Over the repetitions: their median, smallest and largest.
+/// In unit_of(what). Over the repetitions: their median, smallest and largest.
 struct record {
   workload what = workload::w1;
   std::string call{};  ///< where single calls are timed: start, stop, reset or expire
   std::string contestant{};
   std::size_t timers = 0;
-  spread cost{};                       ///< of single calls: of their medians
-  std::optional<percentiles> calls{};  ///< of single calls: the median repetition's
-  std::optional<double> worst{};       ///< of single calls: the longest in any repetition
+  int threads = 1;
+  spread cost{};                       ///< of single calls and of sleeps: of their medians
+  std::optional<percentiles> calls{};  ///< of single calls: the median repetition's; of sleeps: of all together
+  std::optional<double> worst{};       ///< of single calls and of sleeps: the longest in any repetition
   std::optional<double> per_fired{};   ///< of expire: all calls together, for each timer that fired
   std::optional<double> bytes_per_timer{};
 };
@@ -36,19 +37,29 @@ struct participant {
   std::string remark{};
 };
 
+/// Who does not take part, and why.
+struct absence {
+  std::string name{};
+  std::string from{};    ///< the workload, or the beginning of several: "W5"; empty: from all
+  std::string reason{};  ///< "not installed when this program was built"
+
+  friend bool operator==(const absence&, const absence&) = default;
+};
+
 struct results {
   machine_facts machine{};
   std::vector<participant> contestants{};
-  std::vector<std::string> left_out{};
+  std::vector<absence> left_out{};
   std::string reference{};  ///< whom the ratios are to; may be empty
   int repetitions = 0;
   std::vector<record> records{};
 
   /// The record, or null. `call` is empty but for single calls.
   [[nodiscard]] const record* find(workload what, std::string_view contestant, std::size_t timers,
-                                   std::string_view call = {}) const noexcept {
+                                   std::string_view call = {}, int threads = 1) const noexcept {
     for (const record& each : records) {
-      if (each.what == what && each.contestant == contestant && each.timers == timers && each.call == call)
+      if (each.what == what && each.contestant == contestant && each.timers == timers && each.call == call &&
+          each.threads == threads)
         return &each;
     }
     return nullptr;
@@ -56,7 +67,7 @@ struct results {
 
   /// The cost as a multiple of the reference's, if that was measured too.
   [[nodiscard]] std::optional<double> ratio(const record& of) const noexcept {
-    const record* base = find(of.what, reference, of.timers, of.call);
+    const record* base = find(of.what, reference, of.timers, of.call, of.threads);
     if (base == nullptr || base->cost.median <= 0) return std::nullopt;
     return of.cost.median / base->cost.median;
   }

@@ -19,8 +19,8 @@ json record_json(const results& all, const record& each) {
   if (!each.call.empty()) made["call"] = each.call;
   made["contestant"] = each.contestant;
   made["n"] = each.timers;
-  made["threads"] = 1;
-  made["unit"] = "ns";
+  made["threads"] = each.threads;
+  made["unit"] = unit_of(each.what);
   made["median"] = rounded(each.cost.median);
   if (each.calls) {
     made["min"] = rounded(each.cost.min);
@@ -40,7 +40,11 @@ json record_json(const results& all, const record& each) {
 }
 
 json about(const workload what) {
-  return {{"name", name(what)}, {"title", title(what)}, {"operation", operation_of(what)}};
+  return {{"name", name(what)},
+          {"title", title(what)},
+          {"operation", operation_of(what)},
+          {"kind", name(kind_of(what))},
+          {"unit", unit_of(what)}};
 }
 
 }  // namespace
@@ -53,13 +57,19 @@ std::string results_json(const results& all) {
     contestants.push_back(
         {{"name", each.name}, {"version", each.version}, {"time", each.time}, {"remark", each.remark}});
   }
+  json left_out = json::array();
+  json absences = json::array();
+  for (const absence& each : all.left_out) {
+    if (each.from.empty()) left_out.push_back(each.name);
+    absences.push_back({{"contestant", each.name}, {"workloads", each.from}, {"reason", each.reason}});
+  }
   json workloads = json::array();
   for (const workload what : all_workloads) workloads.push_back(about(what));
   json records = json::array();
   for (const record& each : all.records) records.push_back(record_json(all, each));
   const json made = {{"version", FOLIOT_VERSION},      {"machine", machine},         {"reference", all.reference},
-                     {"repetitions", all.repetitions}, {"contestants", contestants}, {"left_out", all.left_out},
-                     {"workloads", workloads},         {"records", records}};
+                     {"repetitions", all.repetitions}, {"contestants", contestants}, {"left_out", left_out},
+                     {"absences", absences},           {"workloads", workloads},     {"records", records}};
   return made.dump(1, ' ', false, json::error_handler_t::replace) + '\n';
 }
 

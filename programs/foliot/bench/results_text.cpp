@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "../replay/grouped.hpp"
 
@@ -40,6 +39,7 @@ std::string right(std::string_view text, std::size_t width) {
 }
 
 constexpr std::size_t name_width = 16;
+constexpr std::size_t long_name_width = 24;  // of system calls
 constexpr std::size_t cost_width = 9;
 constexpr std::size_t spread_width = 6;
 constexpr std::size_t ratio_width = 8;
@@ -53,11 +53,29 @@ std::vector<std::size_t> sizes_in(const results& all, workload what) {
   return sizes;
 }
 
-void throughput_table(const results& all, workload what, writer out) {
+std::vector<int> threads_in(const results& all, workload what) {
+  std::vector<int> threads;
+  for (const record& each : all.records) {
+    if (each.what == what && std::ranges::find(threads, each.threads) == threads.end()) threads.push_back(each.threads);
+  }
+  return threads;
+}
+
+/// What a table of costs says above itself: "W1: start one, stop a random one; ns for each start and stop".
+std::string caption(workload what, int threads) {
+  const std::string head = fmt::format("{}: {}; {}", name(what), title(what), unit_of(what));
+  switch (kind_of(what)) {
+    case figure_kind::threads:
+      return threads == 1 ? fmt::format("{} for each {}, 1 thread", head, operation_of(what))
+                          : fmt::format("{} for each {}, {} threads together", head, operation_of(what), threads);
+    case figure_kind::wake_ups: return head;
+    default: return fmt::format("{} for each {}", head, operation_of(what));
+  }
+}
+
+void costs_table(const results& all, workload what, int threads, writer out) {
   const std::vector<std::size_t> sizes = sizes_in(all, what);
-  if (sizes.empty()) return;
-  fmt::format_to(out, "\n{}: {}; ns for each {}\n{:<{}}", name(what), title(what), operation_of(what), "timers",
-                 name_width);
+  fmt::format_to(out, "\n{}\n{:<{}}", caption(what, threads), "timers", name_width);
   // The size stands over the cost, the rest of its cell is the spread and the ratio.
   for (const std::size_t size : sizes) {
     fmt::format_to(out, "{:>{}}{:<{}}", grouped(size), cost_width, "", cell_width - cost_width);
@@ -66,12 +84,24 @@ void throughput_table(const results& all, workload what, writer out) {
   for (const participant& each : all.contestants) {
     std::string line;
     for (const std::size_t size : sizes) {
-      const record* found = all.find(what, each.name, size);
+      const record* found = all.find(what, each.name, size, {}, threads);
       if (found == nullptr) continue;
       line += right(figure(found->cost.median), cost_width) + right(spread_text(found->cost), spread_width) +
               right(ratio_text(all.ratio(*found)), ratio_width);
     }
     if (!line.empty()) fmt::format_to(out, "{:<{}}{}\n", each.name, name_width, line);
+  }
+}
+
+void lateness_table(const results& all, workload what, writer out) {
+  if (sizes_in(all, what).empty()) return;
+  fmt::format_to(out, "\n{}: {}; ns after its deadline\n{:<{}}{:>12}{:>12}{:>12}{:>12}{:>{}}\n", name(what),
+                 title(what), "", long_name_width, "p50", "p99", "p99.9", "worst", "ratio", ratio_width);
+  for (const record& each : all.records) {
+    if (each.what != what) continue;
+    fmt::format_to(out, "{:<{}}{:>12}{:>12}{:>12}{:>12}{:>{}}\n", each.contestant, long_name_width,
+                   figure(each.calls->p50), figure(each.calls->p99), figure(each.calls->p999), figure(each.calls->max),
+                   ratio_text(all.ratio(each)), ratio_width);
   }
 }
 
@@ -98,19 +128,21 @@ void calls_table(const results& all, workload what, writer out) {
 void memory_table(const results& all, writer out) {
   std::vector<std::size_t> sizes;
   for (const record& each : all.records) {
-    if (std::ranges::find(sizes, each.timers) == sizes.end()) sizes.push_back(each.timers);
+    if (each.bytes_per_timer && std::ranges::find(sizes, each.timers) == sizes.end()) sizes.push_back(each.timers);
   }
+  if (sizes.empty()) return;
   fmt::format_to(out,
                  "\nmemory: resident bytes for each timer, the timer itself and 8 bytes of the user's included\n{:<{}}",
                  "timers", name_width);
   for (const std::size_t size : sizes) fmt::format_to(out, "{:>12}", grouped(size));
   fmt::format_to(out, "\n");
   for (const participant& each : all.contestants) {
+    const auto weighed = [&each](const record& made) { return made.contestant == each.name && made.bytes_per_timer; };
+    if (std::ranges::none_of(all.records, weighed)) continue;
     fmt::format_to(out, "{:<{}}", each.name, name_width);
     for (const std::size_t size : sizes) {
-      const auto found = std::ranges::find_if(all.records, [&](const record& made) {
-        return made.contestant == each.name && made.timers == size && made.bytes_per_timer;
-      });
+      const auto found =
+          std::ranges::find_if(all.records, [&](const record& made) { return weighed(made) && made.timers == size; });
       fmt::format_to(out, "{:>12}", found == all.records.end() ? "" : fmt::format("{:.1f}", *found->bytes_per_timer));
     }
     fmt::format_to(out, "\n");
@@ -124,9 +156,9 @@ void notes(const results& all, writer out) {
     const std::string_view between = each.version.empty() || each.remark.empty() ? "" : "; ";
     fmt::format_to(out, "{}: {}{}{}\n", each.name, each.version, between, each.remark);
   }
-  if (!all.left_out.empty()) {
-    fmt::format_to(out, "left out, because not installed when this program was built: {}\n",
-                   fmt::join(all.left_out, ", "));
+  for (const absence& each : all.left_out) {
+    const std::string from = each.from.empty() ? "" : " of " + each.from;
+    fmt::format_to(out, "left out{}: {}: {}\n", from, each.name, each.reason);
   }
 }
 
@@ -140,13 +172,14 @@ std::string results_text(const results& all) {
   if (!all.reference.empty()) fmt::format_to(out, ", and the ratio to {}", all.reference);
   fmt::format_to(out, "\n");
   for (const workload what : all_workloads) {
-    if (times_calls(what)) {
-      calls_table(all, what, out);
-    } else {
-      throughput_table(all, what, out);
+    switch (kind_of(what)) {
+      case figure_kind::calls: calls_table(all, what, out); break;
+      case figure_kind::lateness: lateness_table(all, what, out); break;
+      default:
+        for (const int threads : threads_in(all, what)) costs_table(all, what, threads, out);
     }
   }
-  if (!all.records.empty()) memory_table(all, out);
+  memory_table(all, out);
   notes(all, out);
   return text;
 }

@@ -38,11 +38,33 @@ TEST(BenchOptions, WhatIsNoNumberOfTimersIsAnswered) {
   }
 }
 
+TEST(BenchOptions, NumbersOfThreadsAreSortedAndOnce) {
+  EXPECT_THAT(parse_threads({"4", "1", "4"}), ElementsAre(1, 4));
+  for (const char* each : {"", "0", "5", "-1", "1.5", "two", "2x", " 2"}) {
+    EXPECT_THAT([each] { (void)parse_threads({each}); }, ThrowsMessage<failure>(HasSubstr("from 1 to 4"))) << each;
+  }
+}
+
+TEST(BenchOptions, AContestantIsChosenForEverythingThatItDoes) {
+  const roster chosen = select(everybody(), {"foliot", "futex"});
+  EXPECT_THAT(chosen.names(), ElementsAre("foliot", "futex"));
+  EXPECT_EQ(chosen.contestants.size(), 1u);  // as a queue
+  EXPECT_EQ(chosen.trials.size(), 4u);       // shared by threads, asleep, idle; and the call
+  EXPECT_EQ(reference_of(chosen), "foliot");
+}
+
+TEST(BenchOptions, WhatAChosenOneCannotDoIsToldOfItAlone) {
+  roster all;
+  all.trials = {{.name = "tortoise"}, {.name = "hare"}};
+  all.left_out = {{"tortoise", "W6", "too slow"}, {"hare", "idle", "too quick"}};
+  EXPECT_THAT(select(all, {"hare"}).left_out, ElementsAre(absence{"hare", "idle", "too quick"}));
+}
+
 TEST(BenchOptions, ContestantsAreInTheOrderAskedFor) {
   const roster chosen = select(everybody(), {"multimap", "quad-heap", "multimap"});
   ASSERT_EQ(chosen.contestants.size(), 2u);
   EXPECT_EQ(chosen.contestants[0].name, "multimap");
-  EXPECT_EQ(reference_of(chosen.contestants), "quad-heap");
+  EXPECT_EQ(reference_of(chosen), "quad-heap");
 }
 
 TEST(BenchOptions, AContestantThatThereIsNotIsAnswered) {
@@ -52,13 +74,11 @@ TEST(BenchOptions, AContestantThatThereIsNotIsAnswered) {
 
 TEST(BenchOptions, AContestantThatWasNotInstalledIsNamed) {
   roster without;
-  without.left_out = {"libuv"};
+  without.left_out = {{"libuv", {}, "not installed when this program was built"}};
   EXPECT_THAT([&] { (void)select(without, {"libuv"}); }, ThrowsMessage<failure>(HasSubstr("libuv was not installed")));
 }
 
-TEST(BenchOptions, PeersAreNeverTheReference) {
-  EXPECT_EQ(reference_of(select(everybody(), {"multimap"}).contestants), "");
-}
+TEST(BenchOptions, PeersAreNeverTheReference) { EXPECT_EQ(reference_of(select(everybody(), {"multimap"})), ""); }
 
 }  // namespace
 

@@ -9,12 +9,14 @@ const hidden = new Set();
 
 const names = figures.contestants.map((each) => each.name);
 
-// Hues by the golden angle, so that neighbours differ. The queue that the others are compared with is in
-// the colour of the text, and the floors are dashed.
+// Hues by the golden angle, so that neighbours differ; after eight of them another lightness. The queue that
+// the others are compared with is in the colour of the text, and the floors are dashed.
 function colour(name) {
   if (name === figures.reference) return style("--ink");
-  const hue = (205 + 137.508 * names.indexOf(name)) % 360;
-  return `hsl(${hue}, 65%, ${dark() ? 62 : 42}%)`;
+  const index = names.indexOf(name);
+  const hue = (205 + 137.508 * index) % 360;
+  const lightness = (dark() ? 62 : 42) + [0, 16, -14][Math.floor(index / 8) % 3];
+  return `hsl(${hue}, 65%, ${lightness}%)`;
 }
 
 function isFloor(name) { return figures.contestants.find((each) => each.name === name).time === "none"; }
@@ -128,8 +130,14 @@ function recordsOf(workload, call) {
   return figures.records.filter((each) => each.workload === workload && each.call === call);
 }
 
+function workloadsOf(kind) { return figures.workloads.filter((each) => each.kind === kind); }
+
+function costCell(each) {
+  return each ? `${each.median} (${each.min} to ${each.max})` + (each.ratio ? ` ${each.ratio}x` : "") : "";
+}
+
 function costCharts(parent) {
-  for (const workload of figures.workloads) {
+  for (const workload of workloadsOf("cost")) {
     const records = recordsOf(workload.name, undefined);
     if (records.length === 0) continue;
     const sizes = [...new Set(records.map((each) => each.n))].sort((a, b) => a - b);
@@ -145,34 +153,79 @@ function costCharts(parent) {
       } },
       print: nanoseconds,
     });
-    const cell = (each) => each ? `${each.median} (${each.min} to ${each.max})` + (each.ratio ? ` ${each.ratio}x` : "") : "";
     table(into, ["ns, median (range), ratio", ...sizes.map((size) => size.toLocaleString("en"))],
-      taking.map((name) => [name, ...sizes.map((size) => cell(of(name).find((each) => each.n === size)))]));
+      taking.map((name) => [name, ...sizes.map((size) => costCell(of(name).find((each) => each.n === size)))]));
+  }
+}
+
+// A chart for each number of timers: what an operation of all threads together costs.
+function threadCharts(parent) {
+  for (const workload of workloadsOf("threads")) {
+    const records = recordsOf(workload.name, undefined);
+    for (const size of [...new Set(records.map((each) => each.n))]) {
+      const here = records.filter((each) => each.n === size);
+      const threads = [...new Set(here.map((each) => each.threads))].sort((a, b) => a - b);
+      const into = panel(parent, `${workload.name}: ${size.toLocaleString("en")} timers`,
+        `${workload.title}; ns for each ${workload.operation}, all threads together`);
+      const of = (name) => threads.map((count) => here.find((each) => each.contestant === name && each.threads === count));
+      const taking = names.filter((name) => here.some((each) => each.contestant === name));
+      draw(into, {
+        type: "line",
+        data: {
+          labels: threads.map(String),
+          datasets: taking.map((name) => line(name, of(name).map((each) => (each ? each.median : null)))),
+        },
+        options: { scales: {
+          x: { type: "category", offset: true, title: { display: true, text: "threads" }, ticks: {} },
+          y: logarithmic("ns", nanoseconds),
+        } },
+        print: nanoseconds,
+      });
+      table(into, ["ns, median (range), ratio", ...threads.map((count) => (count === 1 ? "1 thread" : `${count} threads`))],
+        taking.map((name) => [name, ...of(name).map(costCell)]));
+    }
   }
 }
 
 const SHARES = [["p50", "p50"], ["p99", "p99"], ["p99.9", "p999"], ["worst", "max"]];
 
+// How the figures of each of these records are spread.
+function drawShares(into, records, what) {
+  draw(into, {
+    type: "line",
+    data: {
+      labels: SHARES.map(([label]) => label),
+      // A logarithm has no zero.
+      datasets: records.map((each) => line(each.contestant, SHARES.map(([, key]) => Math.max(each[key], 1)))),
+    },
+    options: { scales: {
+      x: { type: "category", title: { display: true, text: `share of the ${what}` }, ticks: {} },
+      y: logarithmic("ns", nanoseconds),
+    } },
+    print: nanoseconds,
+  });
+}
+
+function latenessCharts(parent) {
+  for (const workload of workloadsOf("lateness")) {
+    const records = recordsOf(workload.name, undefined);
+    if (records.length === 0) continue;
+    const into = panel(parent, `${workload.name}: ${workload.title}`);
+    drawShares(into, records, "sleeps");
+    table(into, ["ns late", ...SHARES.map(([label]) => label), "ratio of p50"],
+      records.map((each) => [each.contestant, ...SHARES.map(([, key]) => String(each[key])),
+        each.ratio ? `${each.ratio}x` : ""]));
+  }
+}
+
 function latencyCharts(parent) {
-  for (const workload of figures.workloads) {
+  for (const workload of workloadsOf("calls")) {
     for (const call of ["start", "stop", "reset", "expire"]) {
       const records = recordsOf(workload.name, call);
       if (records.length === 0) continue;
       const asked = call === "expire" ? "expire, with a budget of 100" : call;
       const into = panel(parent, `${workload.name}: ${asked}`, `${records[0].n.toLocaleString("en")} timers pending`);
-      draw(into, {
-        type: "line",
-        data: {
-          labels: SHARES.map(([label]) => label),
-          // A logarithm has no zero.
-          datasets: records.map((each) => line(each.contestant, SHARES.map(([, key]) => Math.max(each[key], 1)))),
-        },
-        options: { scales: {
-          x: { type: "category", title: { display: true, text: "share of the calls" }, ticks: {} },
-          y: logarithmic("ns", nanoseconds),
-        } },
-        print: nanoseconds,
-      });
+      drawShares(into, records, "calls");
       const drained = records.some((each) => each.per_fired !== undefined);
       table(into, ["ns a call", ...SHARES.map(([label]) => label), ...(drained ? ["for each fired timer"] : [])],
         records.map((each) => [each.contestant, ...SHARES.map(([, key]) => String(each[key])),
@@ -181,23 +234,38 @@ function latencyCharts(parent) {
   }
 }
 
+// A bar for each record.
+function drawBars(into, records, value, unit) {
+  draw(into, {
+    type: "bar",
+    // A dataset each, one above the other, so that each has its own colour and can be hidden.
+    data: { labels: records.map((each) => each.contestant), datasets: records.map((each) => ({
+      label: each.contestant, data: records.map((other) => (other === each ? value(each) : null)) })) },
+    options: { scales: {
+      x: { stacked: true, title: { display: false }, ticks: { autoSkip: false, maxRotation: 90 } },
+      y: { stacked: true, beginAtZero: true, title: { display: true, text: unit }, ticks: {} },
+    } },
+    print: (number) => `${number} ${unit}`,
+  });
+}
+
+function wakeUpCharts(parent) {
+  for (const workload of workloadsOf("wake-ups")) {
+    const records = recordsOf(workload.name, undefined);
+    if (records.length === 0) continue;
+    const into = panel(parent, `${workload.name}: ${workload.title}`, `${records[0].n.toLocaleString("en")} timers pending`);
+    drawBars(into, records, (each) => each.median, "a second");
+    table(into, ["wake-ups a second", "median (range), ratio"], records.map((each) => [each.contestant, costCell(each)]));
+  }
+}
+
 function memoryChart(parent) {
-  const largest = Math.max(...figures.records.map((each) => each.n));
+  const largest = Math.max(...figures.records.filter((each) => each.bytes_per_timer !== undefined).map((each) => each.n));
   const weighed = names.map((name) => figures.records.find(
     (each) => each.contestant === name && each.n === largest && each.bytes_per_timer !== undefined)).filter(Boolean);
   if (weighed.length === 0) return;
   const into = panel(parent, "Memory", `resident bytes for each of ${largest.toLocaleString("en")} timers`);
-  draw(into, {
-    type: "bar",
-    // A dataset each, one above the other, so that each has its own colour and can be hidden.
-    data: { labels: weighed.map((each) => each.contestant), datasets: weighed.map((each) => ({
-      label: each.contestant, data: weighed.map((other) => (other === each ? each.bytes_per_timer : null)) })) },
-    options: { scales: {
-      x: { stacked: true, title: { display: false }, ticks: { autoSkip: false, maxRotation: 90 } },
-      y: { stacked: true, beginAtZero: true, title: { display: true, text: "bytes" }, ticks: {} },
-    } },
-    print: (bytes) => `${bytes} bytes`,
-  });
+  drawBars(into, weighed, (each) => each.bytes_per_timer, "bytes");
   table(into, ["bytes a timer", largest.toLocaleString("en")],
     weighed.map((each) => [each.contestant, String(each.bytes_per_timer)]));
 }
@@ -235,22 +303,29 @@ function list(parent, pairs) {
   }
 }
 
-function section(title, remark) {
+// A part of the page, if there is anything in it.
+function section(fill, title, remark) {
   const into = document.getElementById("content");
-  element("h2", title, into);
-  if (remark) element("p", remark, into, "quiet");
-  return element("div", "", into, "charts");
+  const head = [element("h2", title, into)];
+  if (remark) head.push(element("p", remark, into, "quiet"));
+  const made = element("div", "", into, "charts");
+  fill(made);
+  if (!made.hasChildNodes()) for (const each of [...head, made]) each.remove();
 }
 
 const content = document.getElementById("content");
 chooser(content);
-costCharts(section("Cost against the number of timers", "Medians; both axes logarithmic, lower is better."));
-latencyCharts(section("Single calls", "Each figure holds a reading of the clock, some 22 ns. Lower is better."));
-memoryChart(section("Memory"));
+section(costCharts, "Cost against the number of timers", "Medians; both axes logarithmic, lower is better.");
+section(latencyCharts, "Single calls", "Each figure holds a reading of the clock, some 22 ns. Lower is better.");
+section(threadCharts, "Cost against the number of threads", "Threads that share one service. Medians, lower is better.");
+section(latenessCharts, "Lateness of one sleep", "The clock after it, less its deadline. Lower is better.");
+section(wakeUpCharts, "Wake-ups", "How often threads of an idle service wake up. Lower is better.");
+section(memoryChart, "Memory");
 element("h2", "The machine", content);
 list(content, Object.entries(figures.machine));
 element("h2", "The contestants", content);
-const left = figures.left_out.map((name) => [name, "left out: not installed when the program was built"]);
+const left = figures.absences.map((each) => [each.contestant,
+  `left out${each.workloads ? ` of ${each.workloads}` : ""}: ${each.reason}`]);
 list(content, figures.contestants.map((each) => [each.name, [each.version, `${each.time} time`, each.remark]
   .filter(Boolean).join("; ")]).concat(left));
 paintSwatches();

@@ -28,7 +28,8 @@ std::string report_page(const results& all) {
   page += page_style();
   page +=
       "</style>\n</head>\n<body>\n<h1>foliot bench</h1>\n"
-      "<p class=\"quiet\">Timer queues, measured side by side in one run: compare its lines with each other, and no "
+      "<p class=\"quiet\">Timer queues and services, measured side by side in one run: compare its lines with each "
+      "other, and no "
       "two runs.</p>\n<noscript>The charts need JavaScript.</noscript>\n<main id=\"content\"></main>\n"
       "<footer><details><summary>Drawn with Chart.js, MIT License</summary><pre>\n";
   page += chart_licence();

@@ -1,0 +1,3 @@
+module foliot.example/bench/peers/go
+
+go 1.18

@@ -1,0 +1,92 @@
+// Programs outside of this one: run to their end or killed, and believed only as far as their figures can be.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "bench/foreign/answer.hpp"
+#include "bench/foreign/child_process.hpp"
+#include "bench/foreign/places.hpp"
+#include "failure.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr duration patience = duration::nanoseconds(60'000'000'000);
+
+child_outcome shell(const std::string& script, duration longest = patience, const std::string& folder = {}) {
+  return run_child({.words = {"/bin/sh", "-c", script}, .environment = {"GREETING=hello"}, .folder = folder}, longest);
+}
+
+TEST(ChildProcess, TellsWhatItSaid) {
+  const child_outcome outcome = shell("echo $GREETING; pwd; echo aside >&2", patience, "/");
+  EXPECT_EQ(outcome.output, "hello\n/\n");
+  EXPECT_EQ(outcome.wrong, "");
+}
+
+TEST(ChildProcess, TellsMoreThanAPipeHolds) {
+  EXPECT_EQ(shell("i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789; "
+                  "echo 0123456789012345678901234567890123456789 >&2; i=$((i+1)); done")
+                .output.size(),
+            3000u * 41);
+}
+
+TEST(ChildProcess, HasNoInput) { EXPECT_EQ(shell("cat; echo end").output, "end\n"); }
+
+TEST(ChildProcess, TellsHowItFailed) {
+  EXPECT_EQ(shell("exit 3").wrong, "it ended with exit code 3");
+  EXPECT_EQ(shell("echo one >&2; echo two >&2; exit 1").wrong, "it ended with exit code 1: two");
+  EXPECT_EQ(shell("echo error: the cause >&2; echo the rest >&2; exit 1").wrong,
+            "it ended with exit code 1: error: the cause");
+  EXPECT_EQ(shell("kill -9 $$").wrong, "it died of signal 9");
+  EXPECT_THAT(run_child({.words = {"/no/such/program"}}, patience).wrong, HasSubstr("No such file"));
+}
+
+TEST(ChildProcess, IsKilledWhenItTakesTooLong) {
+  const child_outcome outcome = shell("exec sleep 1000", duration::nanoseconds(50'000'000));
+  EXPECT_EQ(outcome.wrong, "it took longer than 0.05 s");
+}
+
+finding cost(std::string_view output) { return finding_in(output, {.what = workload::w5w1}); }
+finding lateness(std::string_view output) { return finding_in(output, {.what = workload::w6_1ms, .sleeps = 2}); }
+
+TEST(PeerAnswer, IsAFigure) {
+  EXPECT_EQ(cost(R"({"version": "x1", "ns": 31.5})").figure, 31.5);
+  EXPECT_EQ(cost(R"({"ns": 31.5})").wrong, "");
+  EXPECT_THAT(lateness(R"({"lateness_ns": [7, 99999999999]})").lateness, ElementsAre(7u, 4294967295u));
+}
+
+TEST(PeerAnswer, ThatIsNonsenseIsNotBelieved) {
+  for (const char* each : {"", "31", "no", "{}", R"({"ns": "31"})", R"({"ns": 0})", R"({"ns": -4})", R"({"ns": 1e99})",
+                           R"({"ns": null})", R"({"ns": 31} {"ns": 32})"}) {
+    EXPECT_NE(cost(each).wrong, "") << each;
+  }
+  for (const char* each : {"", "{}", R"({"lateness_ns": [7]})", R"({"lateness_ns": [7, -1]})",
+                           R"({"lateness_ns": [7, "8"]})", R"({"lateness_ns": [7, 8, 9]})"}) {
+    EXPECT_NE(lateness(each).wrong, "") << each;
+  }
+}
+
+TEST(PeerAnswer, TellsItsVersion) {
+  EXPECT_EQ(version_in(R"({"version": "x1", "ns": 1})"), "x1");
+  EXPECT_EQ(version_in(R"({"version": 7})"), "");
+  EXPECT_EQ(version_in("nonsense"), "");
+}
+
+TEST(PeerPlaces, ThatAreNotThereAreTold) {
+  EXPECT_THAT([] { (void)peer_source("latin"); }, ThrowsMessage<failure>(HasSubstr("its source is not here")));
+  EXPECT_THAT([] { (void)toolchain("no-such-compiler", {"~/bin"}); },
+              ThrowsMessage<failure>("no-such-compiler is not installed"));
+  EXPECT_EQ(toolchain("sh").filename(), "sh");
+}
+
+}  // namespace
+
+}  // namespace foliot::program::bench

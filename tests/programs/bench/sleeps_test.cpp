@@ -1,0 +1,115 @@
+// Every contestant sleeps as often as it is asked to and is never early where it promises that; wake-ups
+// are counted. No figure is compared with another.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/note.hpp>
+
+#include "bench/idle/thread_switches.hpp"
+#include "bench/roster.hpp"
+#include "bench/sleeps/sleep_log.hpp"
+#include "contestant_names.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+std::vector<trial_contestant> that_take(figure_kind kind) {
+  std::vector<trial_contestant> all = everybody().trials;
+  std::erase_if(all,
+                [kind](const trial_contestant& each) { return each.prepare || kind_of(each.takes.front()) != kind; });
+  return all;
+}
+
+class EverySleeper : public testing::TestWithParam<trial_contestant> {};
+
+TEST_P(EverySleeper, SleepsAsOftenAsAsked) {
+  for (const workload what : GetParam().takes) {
+    const finding found = GetParam().run({.what = what, .sleeps = 3});
+    EXPECT_EQ(found.wrong, "") << name(what);
+    EXPECT_EQ(found.lateness.size(), 3u) << name(what);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Bench, EverySleeper, testing::ValuesIn(that_take(figure_kind::lateness)), test_name);
+
+class EveryIdleService : public testing::TestWithParam<trial_contestant> {};
+
+TEST_P(EveryIdleService, CountsItsWakeUps) {
+  for (const workload what : GetParam().takes) {
+    const finding found = GetParam().run({.what = what, .timers = 20, .nanoseconds = 20'000'000, .quick = true});
+    EXPECT_EQ(found.wrong, "") << name(what);
+    EXPECT_GE(found.figure, 0) << name(what);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Bench, EveryIdleService, testing::ValuesIn(that_take(figure_kind::wake_ups)), test_name);
+
+TEST(SleepLog, HoldsAsManyAsAsked) {
+  sleep_log sleeps({.what = workload::w6_100us, .sleeps = 2});
+  int slept = 0;
+  for (; sleeps.more(); ++slept) {
+    const instant deadline = sleeps.begin();
+    while (monotonic_clock::instance().now() < deadline) {
+    }
+    sleeps.end();
+  }
+  EXPECT_EQ(slept, 2);
+  EXPECT_EQ(sleeps.found().lateness.size(), 2u);
+}
+
+TEST(SleepLog, FindsOutWhoWakesUpEarly) {
+  sleep_log sleeps({.what = workload::w6_10ms, .sleeps = 2});
+  sleeps.begin();
+  sleeps.end();
+  EXPECT_FALSE(sleeps.more());
+  EXPECT_NE(sleeps.found().wrong, "");
+}
+
+TEST(SleepLog, CountsEarlyAsInTimeWhereThatIsKnown) {
+  sleep_log sleeps({.what = workload::w6_10ms, .sleeps = 1}, early::counts_as_zero);
+  sleeps.begin();
+  sleeps.end();
+  EXPECT_EQ(sleeps.found().wrong, "");
+  EXPECT_EQ(sleeps.found().lateness, std::vector<std::uint32_t>{0});
+}
+
+TEST(ThreadSwitches, CountEachSleepOfAThread) {
+  constexpr int sleeps = 5;
+  const std::set<int> before = threads_alive();
+  ASSERT_GE(before.size(), 1u);
+  note begun;
+  note asked;
+  note slept;
+  note end;
+  seam::thread sleeper("sleeper", [&] {
+    begun.wake();
+    asked.sleep_until(instant::never());
+    for (int i = 0; i < sleeps; ++i) {
+      note().sleep_until(monotonic_clock::instance().now() + duration::nanoseconds(1'000'000));
+    }
+    slept.wake();
+    end.sleep_until(instant::never());
+  });
+  begun.sleep_until(instant::never());
+  std::set<int> own = threads_alive();
+  std::erase_if(own, [&before](int each) { return before.contains(each); });
+  EXPECT_EQ(own.size(), 1u);
+  const auto first = voluntary_switches(own);
+  asked.wake();
+  slept.sleep_until(instant::never());
+  const auto last = voluntary_switches(own);
+  end.wake();
+  sleeper.join();
+  ASSERT_TRUE(first && last);
+  EXPECT_GE(*last - *first, static_cast<std::uint64_t>(sleeps));
+}
+
+TEST(ThreadSwitches, AreUnknownOfThreadsThatThereAreNot) { EXPECT_FALSE(voluntary_switches({-1}).has_value()); }
+
+}  // namespace
+
+}  // namespace foliot::program::bench
