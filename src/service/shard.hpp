@@ -171,15 +171,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     }
   }
 
-  std::size_t end() noexcept override {
-    const std::shared_ptr<engine> keep = this->shared_from_this();  // a closure may own the service
-    const lock held(lock_);
-    phase_ = phase::ended;
-    if (sleeper_.must_wake()) sleeper_.wake();
-    counters_.dropped += posted_;  // their jobs will find that the service has ended
-    return std::exchange(posted_, 0) + drop_pending();
-  }
-
+  std::size_t end() noexcept override;
   void wait_for_end() noexcept override {
     const std::shared_ptr<engine> keep = this->shared_from_this();
     lock held(lock_);
@@ -225,8 +217,11 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   }
 
   expiry run_due(instant now, budget limit) override {
+    std::shared_ptr<engine> last;
     const lock held(lock_);
-    return run_turn(now, limit);
+    const expiry turn = run_turn(now, limit);
+    last = farewell();
+    return turn;
   }
 
  private:
@@ -265,7 +260,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   /// Whether it will fire.
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     if (forked_) return false;
-    return r.pending() || homeless_ == &r || (options_.executor != nullptr && as_posting(r).posted_);
+    return r.pending() || homeless_ == &r ||
+           (options_.executor != nullptr && phase_ != phase::ended && as_posting(r).posted_);
   }
 
   /// Whether the executor, or who calls it, will look at the record again: it stays.

@@ -57,6 +57,7 @@ void shard<Design>::run_all_posted(posting_record& r) noexcept {
     ++counters_.fired;
     call(r, firing(r.posted_firing_));
   }
+  r.posted_ = false;  // if the service has ended: which has dropped it
   r.job_is_out_ = false;
   come_back(r);
 }

@@ -139,6 +139,19 @@ std::exception_ptr shard<Design>::arm_next_beat(ticking_record& r, firing& now) 
 }
 
 template <class Design>
+std::size_t shard<Design>::end() noexcept {
+  const std::shared_ptr<engine> keep = this->shared_from_this();  // a closure may own the service
+  std::shared_ptr<engine> last;
+  const lock held(lock_);
+  phase_ = phase::ended;
+  if (sleeper_.must_wake()) sleeper_.wake();
+  counters_.dropped += posted_;  // their jobs will find that the service has ended
+  const std::size_t dropped = std::exchange(posted_, 0) + drop_pending();
+  last = farewell();
+  return dropped;
+}
+
+template <class Design>
 std::size_t shard<Design>::drop_pending() noexcept {
   std::size_t dropped = 0;
   for (;;) {

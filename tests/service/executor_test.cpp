@@ -174,6 +174,7 @@ TEST_P(Executor, JobsMayOutliveHandlesAndService) {
   EXPECT_EQ(timers->shut_down(), 2u) << "what had not begun";
   EXPECT_EQ(timers->counters().dropped, 2u);
   EXPECT_EQ(timers->counters().pending, 0u);
+  EXPECT_FALSE(t.pending());
   t = timer();
   timers.reset();
   run_jobs();
