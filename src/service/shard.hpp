@@ -181,11 +181,14 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
 
   std::size_t end() noexcept override {
     const std::shared_ptr<engine> keep = this->shared_from_this();  // a closure may own the service
+    std::shared_ptr<engine> last;
     const lock held(lock_);
     phase_ = phase::ended;
     if (sleeper_.must_wake()) sleeper_.wake();
     counters_.dropped += posted_;  // their jobs will find that the service has ended
-    return std::exchange(posted_, 0) + drop_pending();
+    const std::size_t dropped = std::exchange(posted_, 0) + drop_pending();
+    last = farewell();  // where the last record had no handle any more
+    return dropped;
   }
 
   void wait_for_end() noexcept override {
@@ -232,8 +235,11 @@ class shard final : public engine, public std::enable_shared_from_this<shard<Des
   }
 
   expiry run_due(instant now, budget limit) override {
+    std::shared_ptr<engine> last;
     const lock held(lock_);
-    return run_turn(now, limit);
+    const expiry done = run_turn(now, limit);
+    last = farewell();
+    return done;
   }
 
  private:
