@@ -53,7 +53,7 @@ typedef enum foliot_status {
 } foliot_status;
 
 // A few words for each status, for ever.
-const char* foliot_strerror(foliot_status status) FOLIOT_NOEXCEPT;
+const char* foliot_strerror(int status) FOLIOT_NOEXCEPT;
 // What was wrong with the latest call of this thread that failed; "" before there was one. Until the next one fails.
 const char* foliot_error_message(void) FOLIOT_NOEXCEPT;
 // "0.1.0": of the library, not of this header.
@@ -84,7 +84,7 @@ typedef enum foliot_clock {
 typedef struct foliot_service_options {
   size_t size;
   const char* engine;                  // null: "foliot"
-  foliot_clock clock;                  //
+  int clock;                           // a foliot_clock
   size_t shards;                       // queues with a thread each; 0: as many as there are processors
   bool precise;                        // spin the last stretch before a deadline
   size_t turn;                         // how many timers a thread fires before it looks at the clock again; 0: 256

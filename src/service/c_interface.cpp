@@ -171,7 +171,7 @@ foliot::service_options in_cpp(const foliot_service_options& from) {
 
 extern "C" {
 
-const char* foliot_strerror(foliot_status status) noexcept {
+const char* foliot_strerror(int status) noexcept {
   switch (status) {
     case FOLIOT_OK: return "no error";
     case FOLIOT_INVALID: return "an invalid argument";

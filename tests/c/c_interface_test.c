@@ -217,7 +217,7 @@ static void bad_arguments(void) {
   EXPECT(foliot_service_create(&options, &none) == FOLIOT_INVALID);
   EXPECT(strstr(foliot_error_message(), "sundial") != NULL && none == NULL);
   options.engine = "foliot";
-  options.clock = (foliot_clock)7;
+  options.clock = 7;
   EXPECT(foliot_service_create(&options, &none) == FOLIOT_INVALID);
   EXPECT(foliot_service_shut_down(NULL, NULL) == FOLIOT_INVALID);
   EXPECT(foliot_service_drain(NULL, 0, NULL) == FOLIOT_INVALID);
@@ -252,7 +252,7 @@ static void bad_arguments(void) {
 static void words(void) {
   for (int i = FOLIOT_OK; i <= FOLIOT_FAILED + 1; ++i) {
     for (int other = FOLIOT_OK; other < i; ++other) {
-      EXPECT(strcmp(foliot_strerror((foliot_status)i), foliot_strerror((foliot_status)other)) != 0);
+      EXPECT(strcmp(foliot_strerror(i), foliot_strerror(other)) != 0);
     }
   }
   EXPECT(strchr(foliot_version(), '.') != NULL);
