@@ -96,7 +96,9 @@ class loop_timers {
   /// Whether anything is pending has changed: for loops that end when nothing is left to wait for.
   virtual void any_pending(bool) noexcept {}
 
-  /// The alarm is not set any more.
+  /// Takes out any pending node without firing it; null when there is none.
+  [[nodiscard]] loop_node* take_any() noexcept { return static_cast<loop_node*>(queue_.pop_any()); }
+  /// The alarm is not set any more: it has rung, or was taken back.
   void alarm_is_off() noexcept { told_ = instant::never(); }
 
  private:
