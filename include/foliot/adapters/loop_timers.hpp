@@ -77,7 +77,7 @@ class loop_timers {
   /// throws, std::bad_alloc, and std::logic_error from inside a callback.
   expiry expire(instant now, budget limit = unlimited) {
     if (expiring_) throw std::logic_error("foliot: a timer's callback must not run the loop's timers: return to it");
-    turn this_one(*this);
+    turn_in_progress this_one(*this);
     const expiry done = queue_.expire(now, limit, [](timer_node& due) { static_cast<loop_node&>(due).fire(); });
     this_one.more = done.more;
     return done;
@@ -102,11 +102,11 @@ class loop_timers {
   void alarm_is_off() noexcept { told_ = instant::never(); }
 
  private:
-  struct turn {
-    explicit turn(loop_timers& timers) noexcept : all(timers) { all.expiring_ = true; }
-    turn(const turn&) = delete;
-    turn& operator=(const turn&) = delete;
-    ~turn() {
+  struct turn_in_progress {
+    explicit turn_in_progress(loop_timers& timers) noexcept : all(timers) { all.expiring_ = true; }
+    turn_in_progress(const turn_in_progress&) = delete;
+    turn_in_progress& operator=(const turn_in_progress&) = delete;
+    ~turn_in_progress() {
       all.expiring_ = false;
       all.tell_whether_any();
       const instant next = all.queue_.next_deadline();
