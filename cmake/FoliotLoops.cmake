@@ -9,7 +9,8 @@ if(ASIO_INCLUDE_DIR)
   add_library(foliot_with_asio INTERFACE)
   target_link_libraries(foliot_with_asio INTERFACE foliot::adapters)
   target_include_directories(foliot_with_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
-  target_compile_definitions(foliot_with_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+  target_compile_definitions(foliot_with_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED
+    $<$<CXX_COMPILER_ID:Clang>:ASIO_HAS_CO_AWAIT>)  # Asio 1.22 knows clang's coroutines by their old name only
   # Asio has fences, which ThreadSanitizer does not understand, as g++ warns.
   target_compile_options(foliot_with_asio INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 else()
