@@ -3,10 +3,10 @@
 # the tree may be moved. The program installs itself (programs/foliot).
 include(CMakePackageConfigHelpers)
 
-set(foliot_layers core queue service)
+set(foliot_layers core queue adapters service)
 list(TRANSFORM foliot_layers PREPEND foliot_ OUTPUT_VARIABLE foliot_targets)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING REGEX "\\.h(pp)?$")
 install(TARGETS ${foliot_targets} EXPORT foliotTargets)
 
 set(foliot_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/foliot)

@@ -30,6 +30,17 @@ function(foliot_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
+# C programs, of which there are examples and tests: strict C11.
+function(foliot_c_options target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion -pedantic>
+    $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${FOLIOT_WERROR}>>:-Werror>)
+  foreach(sanitizer IN LISTS FOLIOT_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${sanitizer})
+    target_link_options(${target} PRIVATE -fsanitize=${sanitizer})
+  endforeach()
+  set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+endfunction()
+
 # Finishes the library of one layer: its alias, include path, options and exported name.
 function(foliot_layer name)
   set(target foliot_${name})

@@ -66,7 +66,7 @@ function(check_install)
   file(REMOVE_RECURSE ${prefix} ${prefix}-at-first)
   run("the installation (is everything built?)" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix}-at-first)
   file(RENAME ${prefix}-at-first ${prefix})
-  file(GLOB_RECURSE wanted RELATIVE ${SOURCE}/include ${SOURCE}/include/*.hpp)
+  file(GLOB_RECURSE wanted RELATIVE ${SOURCE}/include ${SOURCE}/include/*.hpp ${SOURCE}/include/*.h)
   file(GLOB_RECURSE installed RELATIVE ${prefix}/include ${prefix}/include/*)
   if(NOT installed STREQUAL wanted)
     fail("not all headers are installed, or others" "installed: ${installed}\nwanted: ${wanted}")
@@ -101,6 +101,20 @@ function(check_pkg_config)
   expect("the consumer" "foliot ${VERSION} works")
 endfunction()
 
+# The same for a program in C. The libraries are C++, and pkg-config says what that takes.
+function(check_pkg_config_c)
+  file(GLOB_RECURSE description ${prefix}/*foliot.pc)
+  cmake_path(GET description PARENT_PATH directory)
+  set(ENV{PKG_CONFIG_PATH} ${directory})
+  run("pkg-config" ${PKG_CONFIG} --static --cflags --libs foliot)
+  separate_arguments(options UNIX_COMMAND "${output}")
+  run("compiling with pkg-config's options" ${CC} -std=c11 -Wall -Wextra -Werror -pedantic ${consumer}/main.c
+    ${options} -o ${SCRATCH}/consumer_c)
+  set(ENV{LD_LIBRARY_PATH} ${directory}/..)
+  run("the consumer" ${SCRATCH}/consumer_c)
+  expect("the consumer" "foliot ${VERSION} works")
+endfunction()
+
 # What is not there is refused, in words that help.
 function(check_refusals)
   set(WAY refused)
@@ -114,7 +128,7 @@ function(check_refusals)
     expect_refusal(${wrong} service "compatible with requested version \"${wrong}\"")
   endforeach()
   expect_refusal(${VERSION} "service escapement"
-    "foliot ${VERSION} has no component 'escapement'; it has: core, queue, service.")
+    "foliot ${VERSION} has no component 'escapement'; it has: core, queue, adapters, service.")
 endfunction()
 
 # Inside the consumer's own build: foliot is built once more, and installs nothing.

@@ -242,6 +242,20 @@ TEST_P(Lifetime, TheEndOfTheServiceFromADestructorOfACapture) {
   EXPECT_EQ(later, 0);
 }
 
+TEST_P(Lifetime, AServiceGoesAlsoWhereItsLastTimerWasDetached) {
+  std::size_t before = 0;
+  for (const bool fires : {true, true, false}) {  // the first time, threads and libraries make what they keep
+    {
+      virtual_clock own;
+      timer_service alone(own, options());
+      timer(alone, 1ms, [] {}).detach();
+      if (fires) own.advance(1ms);
+    }
+    if (before == 0) before = live_bytes();
+    EXPECT_EQ(live_bytes(), before) << (fires ? "it fired" : "it was dropped");
+  }
+}
+
 TEST_P(Lifetime, MemoryComesBack) {
   const auto churn = [&](int pairs) {
     for (int i = 0; i < pairs; ++i) {

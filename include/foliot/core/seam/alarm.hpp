@@ -35,6 +35,11 @@ class alarm {
   /// Waits until it rings (`timed_out`); or is `interrupted`. One thread's.
   wait_status wait() noexcept;
 
+#if !defined(FOLIOT_SEAM_SYNC)
+  /// What others wait for: a descriptor, readable from the ring on, until the alarm is set anew or waited for.
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+#endif
+
  private:
 #if defined(FOLIOT_SEAM_SYNC)
   friend class alarms;

@@ -1,0 +1,41 @@
+// Timers in a libuv loop: a watchdog that a ticker of libuv's own feeds three times.
+#include <foliot/adapters/uv_timers.hpp>
+
+#include <uv.h>
+
+#include <cstdio>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct peer {
+  foliot::loop_timer& idle;
+  int words = 0;
+};
+
+void speak(uv_timer_t* ticker) {
+  peer& who = *static_cast<peer*>(ticker->data);
+  std::printf("word %d\n", ++who.words);
+  who.idle.reset(30ms);
+  if (who.words == 3) uv_close(reinterpret_cast<uv_handle_t*>(ticker), nullptr);
+}
+
+}  // namespace
+
+int main() {
+  uv_loop_t* loop = uv_default_loop();
+  {
+    foliot::uv_timers timers(loop);
+    foliot::loop_timer idle(timers, [] { std::puts("good-bye"); });
+    peer who{idle};
+    uv_timer_t ticker;
+    uv_timer_init(loop, &ticker);
+    ticker.data = &who;
+    uv_timer_start(&ticker, speak, 10, 10);
+    idle.start(30ms);
+    timers.run();  // until the watchdog has barked
+  }
+  uv_run(loop, UV_RUN_DEFAULT);  // closes the timers' handle
+  return uv_loop_close(loop);
+}

@@ -1,0 +1,134 @@
+// The descriptor against the system's epoll: readable when something is due, and quiet else.
+#include <foliot/adapters/epoll_timers.hpp>
+
+#include <gtest/gtest.h>
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class EpollTimers : public testing::Test {
+ protected:
+  EpollTimers() {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    EXPECT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, timers.fd(), &event), 0);
+  }
+  ~EpollTimers() override { close(epoll); }
+
+  [[nodiscard]] bool readable(int milliseconds) const {
+    epoll_event event{};
+    return epoll_wait(epoll, &event, 1, milliseconds) == 1;
+  }
+  /// Whether the timerfd is set; to when does not matter.
+  [[nodiscard]] bool armed() const {
+    itimerspec left{};
+    EXPECT_EQ(timerfd_gettime(timers.fd(), &left), 0);
+    return left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0;
+  }
+
+  int epoll = epoll_create1(EPOLL_CLOEXEC);
+  epoll_timers timers;
+  static constexpr int long_enough = 60'000;
+};
+
+TEST_F(EpollTimers, TheDescriptorIsReadableWhenTheEarliestIsDue) {
+  int fired = 0;
+  loop_timer late(timers, [&] { fired += 100; });
+  loop_timer soon(timers, [&] { ++fired; });
+  late.start(1h);
+  const instant before = timers.now();
+  soon.start(2ms);
+  EXPECT_TRUE(readable(long_enough));
+  EXPECT_GE(timers.now(), before + 2ms) << "never early";
+  EXPECT_EQ(timers.dispatch(), (expiry{1, false}));
+  EXPECT_EQ(fired, 1);
+  EXPECT_FALSE(readable(0)) << "nothing is due any more";
+  EXPECT_TRUE(armed()) << "for the other one";
+}
+
+TEST_F(EpollTimers, WhatABudgetLeavesKeepsItReadable) {
+  std::vector<std::unique_ptr<loop_timer>> many;
+  int fired = 0;
+  for (int i = 0; i < 10; ++i) {
+    many.push_back(std::make_unique<loop_timer>(timers, [&] { ++fired; }));
+    many.back()->start(100us * i);
+  }
+  EXPECT_TRUE(readable(long_enough));
+  while (timers.now() < many.back()->deadline()) {
+  }
+  for (int turn = 0; turn < 5; ++turn) {
+    EXPECT_TRUE(readable(0)) << turn;
+    EXPECT_EQ(timers.dispatch(2), (expiry{2, turn < 4}));
+  }
+  EXPECT_EQ(fired, 10);
+  EXPECT_FALSE(readable(0));
+  EXPECT_FALSE(armed());
+}
+
+TEST_F(EpollTimers, AnExceptionKeepsItReadable) {
+  loop_timer bad(timers, [] { throw 1; });
+  loop_timer good(timers, [] {});
+  bad.start(0s);
+  good.start(0s);
+  EXPECT_TRUE(readable(long_enough));
+  EXPECT_THROW(timers.dispatch(), int);
+  EXPECT_TRUE(readable(long_enough));
+  EXPECT_EQ(timers.dispatch(), (expiry{1, false}));
+}
+
+TEST_F(EpollTimers, AStopLeavesTheDescriptorAlone) {
+  int fired = 0;
+  loop_timer one(timers, [&] { ++fired; });
+  one.start(1ms);
+  EXPECT_TRUE(one.stop());
+  EXPECT_TRUE(readable(long_enough)) << "it wakes once for what was stopped";
+  EXPECT_EQ(timers.dispatch(), expiry{});
+  EXPECT_EQ(fired, 0);
+  EXPECT_FALSE(readable(0));
+  EXPECT_FALSE(armed()) << "idle, it never wakes";
+}
+
+TEST_F(EpollTimers, ALoopOfHeartbeats) {
+  int beats = 0;
+  loop_timer idle(timers, [] { FAIL() << "it was reset before each of its deadlines"; });
+  std::unique_ptr<loop_timer> beat;
+  beat = std::make_unique<loop_timer>(timers, [&] {
+    idle.reset(1h);
+    if (++beats < 20) beat->start(200us);
+  });
+  idle.start(1h);
+  beat->start(0s);
+  while (beats < 20) {
+    if (readable(long_enough)) timers.dispatch();
+  }
+}
+
+#if !defined(FOLIOT_SANITIZED)  // whose look at a vtable takes a pipe, and there is none
+TEST(EpollTimersLimits, WithoutADescriptorThereIsAnError) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = dup(0);
+  ASSERT_GE(next, 0);
+  close(next);
+  rlimit none = before;
+  none.rlim_cur = static_cast<rlim_t>(next);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_THROW(epoll_timers(), std::system_error);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+#endif
+
+}  // namespace
+}  // namespace foliot::test

@@ -1,0 +1,277 @@
+// What all adapters stand on, in virtual time: the contract of its timers, and what a loop's alarm is told.
+#include <foliot/adapters/loop_timer.hpp>
+
+#include <gtest/gtest.h>
+
+#include <foliot/core/virtual_clock.hpp>
+
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+#include "support/allocations.hpp"
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Writes down what it is told.
+class told_timers : public loop_timers {
+ public:
+  using loop_timers::loop_timers;
+  std::vector<instant> wake_ups;
+  std::vector<bool> any;
+  [[nodiscard]] instant alarm() const { return wake_ups.empty() ? instant::never() : wake_ups.back(); }
+
+ private:
+  void wake_at(instant next) noexcept override { wake_ups.push_back(next); }
+  void any_pending(bool now_so) noexcept override { any.push_back(now_so); }
+};
+
+class LoopTimers : public testing::Test {
+ protected:
+  expiry after(duration d, budget limit = unlimited) {
+    clock.stall(d);
+    return timers.expire(clock.now(), limit);
+  }
+  instant at(duration d) const { return instant{} + d; }
+
+  virtual_clock clock;
+  told_timers timers{clock};
+  std::vector<int> fired;
+};
+
+TEST_F(LoopTimers, FireInOrderAndNeverEarly) {
+  loop_timer late(timers, [&] { fired.push_back(2); });
+  loop_timer soon(timers, [&] { fired.push_back(1); });
+  loop_timer tied(timers, [&] { fired.push_back(3); });
+  EXPECT_FALSE(late.start(2s));
+  EXPECT_FALSE(soon.start(1s));
+  EXPECT_FALSE(tied.start(2s));
+  EXPECT_EQ(timers.next_deadline(), at(1s));
+  EXPECT_EQ(after(1s - 1ns), expiry{});
+  EXPECT_EQ(after(1ns).fired, 1u);
+  EXPECT_EQ(after(10s).fired, 2u);
+  EXPECT_EQ(fired, (std::vector{1, 2, 3}));
+  EXPECT_TRUE(timers.next_deadline().is_never());
+}
+
+TEST_F(LoopTimers, ZeroAndLessIsNowAndTooLongIsNever) {
+  loop_timer now(timers, [&] { fired.push_back(1); });
+  loop_timer past(timers, [&] { fired.push_back(2); });
+  loop_timer never(timers, [&] { fired.push_back(3); });
+  now.start(0s);
+  past.start(-1h);
+  never.start(duration::forever());
+  EXPECT_EQ(after(0s).fired, 2u);
+  EXPECT_EQ(fired, (std::vector{1, 2}));
+  EXPECT_TRUE(never.pending());
+  EXPECT_TRUE(timers.next_deadline().is_never());
+  EXPECT_TRUE(never.stop());
+}
+
+TEST_F(LoopTimers, AStopTakesEffectAtOnceAlsoInTheSameTurn) {
+  loop_timer second(timers, [&] { fired.push_back(2); });
+  loop_timer first(timers, [&] { EXPECT_TRUE(second.stop()); });
+  first.start(1s);
+  second.start(1s);
+  EXPECT_EQ(after(1s).fired, 1u);
+  EXPECT_FALSE(second.stop());
+  EXPECT_TRUE(fired.empty());
+}
+
+TEST_F(LoopTimers, ACallbackMayStartItselfAndOthersInTheSameTurn) {
+  loop_timer other(timers, [&] { fired.push_back(9); });
+  std::optional<loop_timer> own;
+  own.emplace(timers, [&] {
+    fired.push_back(static_cast<int>(fired.size()));
+    if (fired.size() < 3) own->start(0s);
+    if (fired.size() == 3) other.start_at(at(500ms));
+  });
+  own->start(1s);
+  EXPECT_EQ(after(1s).fired, 4u);
+  EXPECT_EQ(fired, (std::vector{0, 1, 2, 9}));
+}
+
+TEST_F(LoopTimers, ACallbackMayDestroyItsOwnTimerAndKeepsItsCapturesUntilItReturns) {
+  auto kept = std::make_shared<int>(7);
+  const std::weak_ptr<int> watched = kept;
+  std::optional<loop_timer> own;
+  std::optional<loop_timer> other(std::in_place, timers, [&] { fired.push_back(0); });
+  own.emplace(timers, [&own, &other, this, kept = std::move(kept)] {
+    other.reset();
+    own.reset();
+    fired.push_back(*kept);
+  });
+  own->start(1s);
+  other->start(2s);
+  after(2s);
+  EXPECT_EQ(fired, std::vector{7});
+  EXPECT_TRUE(watched.expired());
+  EXPECT_EQ(timers.size(), 0u);
+}
+
+TEST_F(LoopTimers, ATimerOfOnesOwnHoldsWhatIsToBeDone) {
+  struct session final : loop_node {
+    ~session() = default;
+    void fire() override { ++closed; }
+    int closed = 0;
+  };
+  session one;
+  EXPECT_FALSE(timers.reset(one, at(1s)));
+  EXPECT_TRUE(timers.reset(one, at(2s)));
+  EXPECT_EQ(after(1s).fired, 0u);
+  EXPECT_EQ(after(1s).fired, 1u);
+  EXPECT_EQ(one.closed, 1);
+}
+
+TEST_F(LoopTimers, AnExceptionComesOutAndNothingIsLost) {
+  int tries = 0;
+  loop_timer bad(timers, [&] {
+    if (++tries == 1) throw std::runtime_error("once");
+  });
+  loop_timer good(timers, [&] { fired.push_back(1); });
+  bad.start(1s);
+  good.start(2s);
+  clock.stall(2s);
+  EXPECT_THROW(timers.expire(clock.now()), std::runtime_error);
+  EXPECT_FALSE(bad.pending());
+  EXPECT_TRUE(good.pending());
+  EXPECT_EQ(timers.alarm(), at(2s)) << "the loop is told to come back";
+  bad.start(0s);  // the callback is still there
+  EXPECT_EQ(timers.expire(clock.now()).fired, 2u);
+  EXPECT_EQ(tries, 2);
+  EXPECT_EQ(fired, std::vector{1});
+}
+
+TEST_F(LoopTimers, ABudgetEndsATurnAndTheRestFollows) {
+  std::vector<std::unique_ptr<loop_timer>> many;
+  for (int i = 0; i < 100; ++i) {
+    many.push_back(std::make_unique<loop_timer>(timers, [this, i] { fired.push_back(i); }));
+    many.back()->start(1s);
+  }
+  EXPECT_EQ(after(1s, 0), (expiry{0, true}));
+  EXPECT_EQ(after(0s, 30), (expiry{30, true}));
+  EXPECT_EQ(timers.wake_ups, std::vector{at(1s)}) << "the alarm still rings for what is left";
+  EXPECT_EQ(after(0s, 70), (expiry{70, false}));
+  EXPECT_EQ(timers.alarm(), instant::never());
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(fired[static_cast<std::size_t>(i)], i);
+}
+
+TEST_F(LoopTimers, OnlyAnEarlierDeadlineSetsTheAlarm) {
+  loop_timer one(timers, [] {});
+  loop_timer other(timers, [] {});
+  one.start(10s);
+  EXPECT_EQ(timers.wake_ups, std::vector{at(10s)});
+  other.start(20s);
+  one.reset(30s);
+  one.stop();
+  EXPECT_EQ(timers.wake_ups.size(), 1u) << "later deadlines and stops set nothing";
+  other.reset(5s);
+  EXPECT_EQ(timers.alarm(), at(5s));
+  other.reset(8s);
+  after(5s);
+  EXPECT_EQ(timers.alarm(), at(8s)) << "a wake-up for nothing sets what comes next";
+  after(3s);
+  EXPECT_TRUE(timers.alarm().is_never());
+  EXPECT_EQ(timers.wake_ups.size(), 4u);
+}
+
+TEST_F(LoopTimers, TheLoopIsToldWhetherAnythingIsPending) {
+  loop_timer one(timers, [] {});
+  loop_timer other(timers, [&] { one.start(1s); });
+  one.start(1s);
+  other.start(1s);
+  one.stop();
+  EXPECT_EQ(timers.any, std::vector{true});
+  after(1s);
+  EXPECT_EQ(timers.any, std::vector{true}) << "not in the middle of a turn";
+  one.stop();
+  EXPECT_EQ(timers.any, (std::vector{true, false}));
+  one.start(duration::forever());
+  EXPECT_EQ(timers.any, (std::vector{true, false, true}));
+}
+
+TEST_F(LoopTimers, ATurnInsideATurnIsRefused) {
+  loop_timer nested(timers, [&] { EXPECT_THROW(timers.expire(clock.now()), std::logic_error); });
+  nested.start(0s);
+  EXPECT_EQ(after(0s).fired, 1u);
+}
+
+TEST_F(LoopTimers, TimersMayOutliveTheirLoop) {
+  std::optional<told_timers> gone(std::in_place, clock);
+  loop_timer left(*gone, [&] { fired.push_back(1); });
+  left.start(1s);
+  gone.reset();
+  EXPECT_FALSE(left.pending());
+}
+
+TEST_F(LoopTimers, ANullFunctionIsRefused) {
+  EXPECT_THROW(loop_timer(timers, std::function<void()>{}), std::invalid_argument);
+}
+
+TEST_F(LoopTimers, AFailedAllocationLeavesTheTimerAsItWas) {
+  loop_timer kept(timers, [&] { fired.push_back(1); });
+  kept.start(1s);
+  bool any_failed = false;
+  std::vector<std::unique_ptr<loop_timer>> many;
+  for (int i = 0; i < 200; ++i) many.push_back(std::make_unique<loop_timer>(timers, [&] { fired.push_back(2); }));
+  std::size_t started = 0;
+  for (auto& each : many) {
+    const failing_allocations fail;
+    try {
+      each->start(duration::nanoseconds(1) * static_cast<std::int64_t>(1 + started * 1'000'000'007));
+      ++started;
+    } catch (const std::bad_alloc&) {
+      EXPECT_FALSE(each->pending());
+    }
+    any_failed = any_failed || fail.failed();
+  }
+  EXPECT_TRUE(any_failed);
+  EXPECT_EQ(timers.size(), started + 1);
+  EXPECT_EQ(after(1000s).fired, started + 1);
+}
+
+TEST_F(LoopTimers, TheAlarmIsNeverLaterThanTheNextDeadlineWhateverIsDone) {
+  std::mt19937_64 random(1);
+  std::vector<std::unique_ptr<loop_timer>> some;
+  instant due;
+  for (int i = 0; i < 50; ++i) {
+    some.push_back(std::make_unique<loop_timer>(timers, [&, i] {
+      auto& own = *some[static_cast<std::size_t>(i)];
+      EXPECT_LE(own.deadline(), clock.now());
+      EXPECT_LE(due, own.deadline()) << "in order";
+      due = own.deadline();
+      if (random() % 2 == 0) own.start(duration::nanoseconds(1) * static_cast<std::int64_t>(random() % 1'000'000));
+    }));
+  }
+  for (int step = 0; step < 20'000; ++step) {
+    loop_timer& one = *some[random() % some.size()];
+    if (random() % 3 == 0) {
+      one.stop();
+    } else {
+      one.reset(duration::nanoseconds(1) * static_cast<std::int64_t>(random() % (1 << (random() % 30))));
+    }
+    instant earliest = instant::never();
+    for (const auto& each : some) {
+      if (each->pending()) earliest = std::min(earliest, each->deadline());
+    }
+    ASSERT_LE(timers.alarm(), earliest);
+    if (random() % 4 == 0 && !timers.alarm().is_never()) {
+      if (timers.alarm() > clock.now()) clock.stall(timers.alarm() - clock.now());
+      due = instant{};
+      timers.expire(clock.now(), random() % 5);
+    }
+    if (step % 500 == 0) {
+      ASSERT_TRUE(timers.check());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foliot::test

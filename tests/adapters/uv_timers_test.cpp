@@ -1,0 +1,176 @@
+// Timers in a real libuv loop.
+#include <foliot/adapters/uv_timers.hpp>
+
+#include <gtest/gtest.h>
+
+#include <uv.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class UvTimers : public testing::Test {
+ protected:
+  UvTimers() {
+    EXPECT_EQ(uv_loop_init(&loop), 0);
+    timers.emplace(&loop);
+  }
+  ~UvTimers() override {
+    timers.reset();
+    EXPECT_EQ(uv_run(&loop, UV_RUN_DEFAULT), 0) << "the handle is closed, and nothing is left";
+    EXPECT_EQ(uv_loop_close(&loop), 0);
+  }
+
+  uv_loop_t loop{};
+  std::optional<uv_timers> timers;
+};
+
+TEST_F(UvTimers, FireInOrderAndNeverEarlyAndThenTheLoopEnds) {
+  std::vector<int> order;
+  const instant start = timers->now();
+  loop_timer late(*timers, [&] {
+    EXPECT_GE(timers->now(), start + 2ms);
+    order.push_back(2);
+  });
+  loop_timer soon(*timers, [&] {
+    EXPECT_GE(timers->now(), start + 300us);
+    order.push_back(1);
+  });
+  late.start_at(start + 2ms);
+  soon.start_at(start + 300us);
+  EXPECT_EQ(timers->run(), 0);
+  EXPECT_EQ(order, (std::vector{1, 2}));
+}
+
+TEST_F(UvTimers, WithNothingPendingTheLoopEndsAtOnce) {
+  EXPECT_EQ(timers->run(), 0);
+  loop_timer stopped(*timers, [] { FAIL(); });
+  stopped.start(1h);
+  EXPECT_NE(uv_loop_alive(&loop), 0);
+  stopped.stop();
+  EXPECT_EQ(uv_loop_alive(&loop), 0);
+  EXPECT_EQ(timers->run(), 0);
+}
+
+TEST_F(UvTimers, AStartAfterAStopOfTheEarliestFires) {
+  bool fired = false;
+  loop_timer first(*timers, [] { FAIL(); });
+  loop_timer second(*timers, [&] { fired = true; });
+  first.start(500us);
+  first.stop();
+  second.start(1ms);
+  timers->run();
+  EXPECT_TRUE(fired);
+}
+
+TEST_F(UvTimers, UnrefedTheyDoNotKeepTheLoop) {
+  loop_timer hour(*timers, [] { FAIL(); });
+  timers->unref();
+  hour.start(1h);
+  EXPECT_EQ(timers->run(), 0);
+  timers->ref();
+  EXPECT_NE(uv_loop_alive(&loop), 0);
+  timers->unref();
+  EXPECT_EQ(uv_loop_alive(&loop), 0);
+  hour.stop();
+  timers->ref();
+  EXPECT_EQ(uv_loop_alive(&loop), 0) << "nothing is pending";
+}
+
+TEST_F(UvTimers, ACallbackMayStartStopAndDestroy) {
+  int beats = 0;
+  std::unique_ptr<loop_timer> other = std::make_unique<loop_timer>(*timers, [] { FAIL(); });
+  std::unique_ptr<loop_timer> beat;
+  beat = std::make_unique<loop_timer>(*timers, [&] {
+    other->reset(1h);
+    if (++beats < 10) {
+      beat->start(100us);
+    } else {
+      other.reset();
+      beat.reset();
+    }
+  });
+  beat->start(0s);
+  timers->run();
+  EXPECT_EQ(beats, 10);
+}
+
+TEST_F(UvTimers, ABudgetLetsOtherHandlesRun) {
+  timers.emplace(&loop, 1);
+  int fired = 0;
+  int turns = 0;
+  int most_in_a_turn = 0;
+  uv_check_t after_poll{};
+  struct counts {
+    int& fired;
+    int& turns;
+    int& most;
+    int seen = 0;
+  } watched{fired, turns, most_in_a_turn};
+  uv_check_init(&loop, &after_poll);
+  after_poll.data = &watched;
+  uv_check_start(&after_poll, [](uv_check_t* handle) {
+    counts& c = *static_cast<counts*>(handle->data);
+    ++c.turns;
+    c.most = std::max(c.most, c.fired - c.seen);
+    c.seen = c.fired;
+  });
+  uv_unref(reinterpret_cast<uv_handle_t*>(&after_poll));
+  std::vector<std::unique_ptr<loop_timer>> many;
+  for (int i = 0; i < 20; ++i) {
+    many.push_back(std::make_unique<loop_timer>(*timers, [&] { ++fired; }));
+    many.back()->start(0s);
+  }
+  timers->run();
+  EXPECT_EQ(fired, 20);
+  EXPECT_GE(turns, 20);
+  EXPECT_EQ(most_in_a_turn, 1);
+  uv_close(reinterpret_cast<uv_handle_t*>(&after_poll), nullptr);
+  uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+TEST_F(UvTimers, AnExceptionComesOutOfRunAndNothingIsLost) {
+  int fired = 0;
+  loop_timer bad(*timers, [] { throw std::runtime_error("once"); });
+  loop_timer good(*timers, [&] { ++fired; });
+  const instant due = timers->now();
+  bad.start_at(due);
+  good.start_at(due);
+  EXPECT_THROW(timers->run(), std::runtime_error);
+  EXPECT_EQ(fired, 0);
+  EXPECT_EQ(timers->run(), 0);
+  EXPECT_EQ(fired, 1);
+  EXPECT_NO_THROW(timers->rethrow());
+}
+
+TEST_F(UvTimers, TheyMayEndWithTimersPending) {
+  auto left = std::make_unique<loop_timer>(*timers, [] { FAIL(); });
+  left->start(1h);
+  timers.emplace(&loop);
+  EXPECT_FALSE(left->pending());
+  EXPECT_EQ(timers->run(), 0);
+}
+
+TEST_F(UvTimers, BesideTimersOfLibuv) {
+  uv_timer_t own{};
+  int fired = 0;
+  own.data = &fired;
+  uv_timer_init(&loop, &own);
+  uv_timer_start(&own, [](uv_timer_t* handle) { ++*static_cast<int*>(handle->data); }, 1, 0);
+  loop_timer ours(*timers, [&] { ++fired; });
+  ours.start(1ms);
+  timers->run();
+  EXPECT_EQ(fired, 2);
+  uv_close(reinterpret_cast<uv_handle_t*>(&own), nullptr);
+  uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+}  // namespace
+}  // namespace foliot::test

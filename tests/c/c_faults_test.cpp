@@ -1,0 +1,61 @@
+// No exception comes out of the C interface: the n-th allocation of a whole life fails, for n = 0, 1, 2, … until none
+// does, and each failure is a status.
+#include <foliot/foliot.h>
+
+#include <gtest/gtest.h>
+
+#include "support/allocations.hpp"
+
+namespace foliot::test {
+namespace {
+
+TEST(CFaults, TheNthAllocationOfALifeFails) {
+  struct tally {
+    int fired = 0;
+    int released = 0;
+  };
+  bool any_failed = true;
+  std::size_t n = 0;
+  for (; any_failed; ++n) {
+    tally counts;
+    foliot_virtual_clock* time = nullptr;
+    foliot_service* service = nullptr;
+    foliot_timer* timer = nullptr;
+    foliot_ticker* ticker = nullptr;
+    foliot_status status = FOLIOT_OK;
+    const auto fire = [](void* to, const foliot_firing*) { ++static_cast<tally*>(to)->fired; };
+    const auto release = [](void* to) { ++static_cast<tally*>(to)->released; };
+    int started = 0;
+    {
+      const failing_allocations fail(n);
+      foliot_service_options options = FOLIOT_SERVICE_OPTIONS_INIT;
+      status = foliot_virtual_clock_create(0, &time);
+      options.virtual_time = time;
+      if (status == FOLIOT_OK) status = foliot_service_create(&options, &service);
+      if (status == FOLIOT_OK) status = foliot_timer_create(service, fire, &counts, release, &timer);
+      if (status == FOLIOT_OK) status = foliot_timer_start(timer, FOLIOT_SECOND, nullptr);
+      if (status == FOLIOT_OK) ++started;
+      if (status == FOLIOT_OK) status = foliot_ticker_create(service, FOLIOT_SECOND, fire, &counts, release, &ticker);
+      if (status == FOLIOT_OK) ++started;
+      if (status == FOLIOT_OK) status = foliot_virtual_clock_advance(time, FOLIOT_SECOND, nullptr);
+      any_failed = fail.failed();
+    }
+    EXPECT_EQ(status, any_failed ? FOLIOT_NO_MEMORY : FOLIOT_OK) << n << ": " << foliot_error_message();
+    if (any_failed) {
+      EXPECT_STREQ(foliot_error_message(), "foliot: there is no memory");
+    }
+    EXPECT_EQ(counts.released, 0) << "what was not made has released nothing";
+    if (time != nullptr) foliot_virtual_clock_advance_to(time, FOLIOT_SECOND, 0, nullptr);
+    EXPECT_EQ(counts.fired, started);
+    const int made = (timer != nullptr ? 1 : 0) + (ticker != nullptr ? 1 : 0);
+    foliot_timer_destroy(timer);
+    foliot_ticker_destroy(ticker);
+    EXPECT_EQ(counts.released, made);
+    foliot_service_destroy(service);
+    foliot_virtual_clock_destroy(time);
+  }
+  EXPECT_GT(n, 5u);
+}
+
+}  // namespace
+}  // namespace foliot::test
