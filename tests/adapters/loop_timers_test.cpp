@@ -195,6 +195,9 @@ TEST_F(LoopTimers, TheLoopIsToldWhetherAnythingIsPending) {
   EXPECT_EQ(timers.any, (std::vector{true, false}));
   one.start(duration::forever());
   EXPECT_EQ(timers.any, (std::vector{true, false, true}));
+  one.reset(1s);
+  after(1s);
+  EXPECT_EQ(timers.any, (std::vector{true, false, true, false})) << "the last one has fired";
 }
 
 TEST_F(LoopTimers, ATurnInsideATurnIsRefused) {

@@ -218,7 +218,7 @@ class asio_waits final : public loop_timers, public std::enable_shared_from_this
       {
         const lock guard(mutex_);
         try {
-          alarm_is_off();
+          alarm_is_off();  // whatever it rang for: what is next sets it again
           more = expire(now(), at_a_time).more;
           set_alarm();
         } catch (...) {
