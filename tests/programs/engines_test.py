@@ -17,8 +17,8 @@ from program_case import ProgramCase, main
 
 REAL_LOG = Path(os.environ.get("FOLIOT_DATA_DIR", ".")) / "nasa-1995-08-01.log.gz"
 
-ENGINES = ["foliot", "global-heap", "quad-heap-lazy", "goim-heap", "hashed-wheel", "hierarchical-wheel", "linux-wheel",
-           "erlang-wheel"]
+ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "hashed-wheel",
+           "hierarchical-wheel", "linux-wheel", "erlang-wheel"]
 LATE = "linux-wheel"  # by more than its tick
 
 
@@ -92,7 +92,8 @@ class Engines(Comparing):
         reference = summary["engines"][0]
         self.assertEqual(summary["timers"], reference["timers"])
         self.assertEqual(summary["timer_operations_per_second"], reference["timer_operations_per_second"])
-        lateness = {"foliot": 0, "global-heap": 0, "quad-heap-lazy": 0, "goim-heap": 0, LATE: 4.096}
+        lateness = dict.fromkeys(["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap"], 0)
+        lateness[LATE] = 4.096
         for engine in summary["engines"]:
             self.assertEqual(list(engine), [
                 "engine", "sessions", "timers", "processor_seconds", "nanoseconds_per_timer_operation",
