@@ -50,7 +50,7 @@ struct options {
   std::string name = "";     ///< in reports, and in the strings that repeat an execution
   unsigned preemptions = 2;  ///< switches away from a thread that could have gone on
   std::uint64_t executions = 5'000'000;
-  double seconds = 60;
+  double seconds = 600;                            ///< for what got out of hand: no test relies on it
   unsigned weak_failures = 1;                      ///< compare_exchange_weak that fail for no reason, in one execution
   unsigned interruptions = 0;                      ///< futex waits that end for no reason, in one execution
   bool timeouts_at_any_time = true;                ///< or only when no thread can run otherwise
