@@ -1,6 +1,7 @@
 // What a shard's thread does, or whoever runs a shard by hand: the second half of shard.hpp.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <new>
@@ -83,7 +84,8 @@ void shard<Design>::file_again(record& r, instant deadline) {
 
 template <class Design>
 void shard<Design>::fire(record& r) noexcept {
-  firing now{r.deadline(), options_.time.now()};
+  // A wall clock may have been set back since it showed that the timer is due.
+  firing now{r.deadline(), std::max(r.deadline(), options_.time.now())};
   std::exception_ptr failure;
   if (r.ticks_) failure = arm_next_beat(as_ticking(r), now);
   if (options_.executor == nullptr) {

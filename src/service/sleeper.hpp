@@ -49,10 +49,13 @@ class sleeper {
     if (!precise_ || until.is_never()) return wait_->sleep();
     if (time_.now() < sleeps_until_) {
       wait_->sleep();
-      if (wait_->woken()) return;
-      stretch_.slept_late(time_.now() - sleeps_until_);
+      const instant now = time_.now();
+      if (!wait_->woken() && now >= sleeps_until_) stretch_.slept_late(now - sleeps_until_);
     }
-    while (!wait_->woken() && time_.now() < until) seam::spin_pause();
+    // Never further than the stretch: a wall clock may have been set back.
+    for (instant now = time_.now(); !wait_->woken() && now >= sleeps_until_ && now < until; now = time_.now()) {
+      seam::spin_pause();
+    }
   }
   /// The thread has the lock again.
   void wake_up() noexcept { state_ = state::awake; }
@@ -63,10 +66,12 @@ class sleeper {
         (state_ == state::sleeping && deadline < until_) || (state_ == state::rescheduling && !deadline.is_never());
     if (!too_late) return false;
     if constexpr (Wait::can_be_moved) {
-      until_ = deadline;
-      state_ = state::sleeping;
-      wait_->move(deadline);
-      return false;
+      if (!precise_) {  // which may be spinning, and would not hear it
+        until_ = deadline;
+        state_ = state::sleeping;
+        wait_->move(deadline);
+        return false;
+      }
     }
     state_ = state::awake;
     return true;

@@ -120,6 +120,52 @@ TEST_P(Clocks, AWallClockSetBackFiresNothingUntilTheTimeComesAgain) {
   }
 }
 
+/// The clock goes back between two looks of the thread: nothing is early for that, and no beat is counted twice.
+TEST_P(Clocks, AWallClockSetBackWhileATickerFires) {
+  explore(worlds * 4, quiet, [&] {
+    timer_service timers(on(service_clock::wall));
+    record_of_firings fired;
+    ticker beat(timers, 1us, fired.note());
+    seam::thread other("sets the clock", [&] {
+      for (int i = 0; i < 20; ++i) {
+        step_wall_clock(3us);  // a beat is due
+        for (std::uint64_t n = choose(30); n > 0; --n) point();
+        step_wall_clock(-3us);  // and is not any more
+        pass_time(duration::nanoseconds(static_cast<std::int64_t>(choose(1'500))));
+      }
+    });
+    other.join();
+    pass_time(100us);
+    settle();
+    beat.stop_and_wait();
+    std::uint64_t skipped = 0;
+    for (const firing& each : fired.all) skipped += each.skipped;
+    require(skipped < 200, "no more beats were skipped than there were");
+    for (std::size_t i = 1; i < fired.all.size(); ++i) {
+      require(fired.all[i].deadline > fired.all[i - 1].deadline, "each beat once");
+    }
+  });
+}
+
+/// A thread that spins the last stretch spins no hour because somebody set the clock back.
+TEST_P(Clocks, APreciseThreadSleepsAgainWhenTheWallClockIsSetBack) {
+  explore(3, quiet, [&] {
+    service_options precise = on(service_clock::wall);
+    precise.precise = true;
+    timer_service timers(std::move(precise));
+    record_of_firings fired;
+    timer t(timers, 1ms, fired.note());
+    pass_time(duration::nanoseconds(static_cast<std::int64_t>(choose(1'000'000))));
+    step_wall_clock(-1h);
+    pass_time(59min);
+    settle();
+    require(fired.all.empty(), "its time has not come again");
+    pass_time(2min);
+    settle();
+    require(fired.all.size() == 1, "and then it has");
+  });
+}
+
 /// A start that becomes the earliest is heard on these clocks too.
 TEST_P(Clocks, WhatBecomesTheEarliestIsHeard) {
   for (const service_clock clock : {service_clock::boottime, service_clock::wall}) {

@@ -17,7 +17,7 @@ namespace foliot::inline service {
 struct firing {
   /// When it was to fire: for a ticker a point of its grid, exactly.
   instant deadline;
-  /// The clock just before the callback.
+  /// The clock just before the callback; the deadline, where somebody has set a wall clock back by then.
   instant now;
   /// Tickers only: how many later beats had passed by now too. They are dropped, and counted here.
   std::uint64_t skipped = 0;
