@@ -3,7 +3,7 @@
 # the tree may be moved. The program installs itself (programs/foliot).
 include(CMakePackageConfigHelpers)
 
-set(foliot_layers core queue adapters service)
+set(foliot_layers core queue adapters service runtime)
 list(TRANSFORM foliot_layers PREPEND foliot_ OUTPUT_VARIABLE foliot_targets)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING REGEX "\\.h(pp)?$")

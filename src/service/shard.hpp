@@ -253,8 +253,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     return queue_.size() > 0 || homeless_ != nullptr || posted_ > 0;
   }
 
-  void before_fork() noexcept override { lock_.lock_for_fork(); }
-  void after_fork_in_parent() noexcept override { lock_.unlock_after_fork(); }
+  void before_fork() noexcept override { lock_.lock_beside_others(); }
+  void after_fork_in_parent() noexcept override { lock_.unlock_beside_others(); }
   void after_fork_in_child() noexcept override FOLIOT_NO_ANALYSIS;
 
   /// Whether it will fire.

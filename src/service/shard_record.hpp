@@ -9,7 +9,7 @@
 #include <foliot/queue/timer_queue.hpp>
 #include <foliot/service/engine.hpp>
 
-#include "timer_word.hpp"
+#include <foliot/queue/detail/timer_word.hpp>
 
 namespace foliot::detail {
 

@@ -1,6 +1,6 @@
 // The word that puts a timer off without a lock, as it is shipped: put-offs against the claim, a stop and each
 // other, in every schedule; and each of its memory orders, which must be needed.
-#include "service/timer_word.hpp"
+#include <foliot/queue/detail/timer_word.hpp>
 
 #include "audited.hpp"
 

@@ -229,6 +229,7 @@ inline void atomic_thread_fence(order o, model::site where = model::site::curren
 // What the two amount to together.
 inline void light_barrier(model::site where = model::site::current()) noexcept { model::fence(seq_cst, where); }
 inline void heavy_barrier(model::site where = model::site::current()) noexcept { model::fence(seq_cst, where); }
+inline void full_fence(model::site where = model::site::current()) noexcept { model::fence(seq_cst, where); }
 
 thread_state& this_thread() noexcept;
 std::size_t this_thread_number() noexcept;

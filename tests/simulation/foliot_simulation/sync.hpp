@@ -68,6 +68,7 @@ class atomic {
 };
 
 inline void atomic_thread_fence(order) noexcept { simulation::point(); }
+inline void full_fence() noexcept { simulation::point(); }
 
 template <class Value>
 using plain = Value;

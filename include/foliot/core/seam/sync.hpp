@@ -29,6 +29,8 @@ struct thread_state {
   /// Which shard of a service its timers go to, plus one, counted round; 0 as long as nobody has asked.
   std::size_t home = 0;
   const callback_frame* inside = nullptr;
+  /// The processor whose worker this thread is, in a runtime.
+  void* processor = nullptr;
 };
 
 /// How many numbers there are for threads: one each, and the last for all those that find none left.
@@ -64,9 +66,6 @@ inline constexpr auto acquire = std::memory_order_acquire;
 inline constexpr auto release = std::memory_order_release;
 inline constexpr auto acq_rel = std::memory_order_acq_rel;
 inline constexpr auto seq_cst = std::memory_order_seq_cst;
-
-/// A fence. Prefer orders on operations: ThreadSanitizer does not understand fences.
-inline void atomic_thread_fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
 
 /// A field that an atomic or a lock publishes: a Value, and to the model checker a place where two threads
 /// must not meet.
@@ -131,6 +130,10 @@ inline void light_barrier() noexcept {
   }
 }
 void heavy_barrier() noexcept;
+
+/// A full fence: of two threads that each store, pass one of these, and load what the other stores, at least one sees
+/// the other's store.
+inline void full_fence() noexcept { detail::full_barrier(); }
 
 /// How often a lock looks again before it sleeps: some 2 us, less than a sleep and a wake-up cost.
 inline constexpr int spins_before_sleep = 64;

@@ -29,9 +29,13 @@ namespace foliot::inline core {
 
 /// The lock order, lowest first: whoever holds one may take any below it in this list.
 enum class lock_rank : std::uint8_t {
-  forks,     ///< who must know of a fork; held from before it until after it
-  timeline,  ///< virtual_clock: who follows the clock, and who advances it
-  engine,    ///< an engine's queue and its timers' states
+  forks,      ///< who must know of a fork; held from before it until after it
+  timeline,   ///< virtual_clock: who follows the clock, and who advances it
+  engine,     ///< an engine's queue and its timers' states
+  object,     ///< what tasks wait for: a channel, a timer, a task's end
+  timers,     ///< the timers of a processor
+  scheduler,  ///< which processors are idle, and what belongs to none of them
+  monitor,    ///< when the monitor looks
 };
 
 class FOLIOT_CAPABILITY("mutex") mutex {
@@ -50,10 +54,10 @@ class FOLIOT_CAPABILITY("mutex") mutex {
     release();
   }
 
-  /// For a fork, which takes the locks of all engines at once: as lock and unlock, but for the order and for the
-  /// compiler's check.
-  void lock_for_fork() noexcept FOLIOT_NO_ANALYSIS { acquire(); }
-  void unlock_after_fork() noexcept FOLIOT_NO_ANALYSIS { release(); }
+  /// For who takes several locks of one rank, in an order that is its own business, as a fork takes those of all
+  /// engines: as lock and unlock, but for the order and for the compiler's check.
+  void lock_beside_others() noexcept FOLIOT_NO_ANALYSIS { acquire(); }
+  void unlock_beside_others() noexcept FOLIOT_NO_ANALYSIS { release(); }
 
   /// Tells the compiler's check, where it cannot follow (a closure), that the caller holds the lock.
   void assert_held() const noexcept FOLIOT_ASSERT_CAPABILITY(this) {

@@ -1,4 +1,4 @@
-#include "timer_word.hpp"
+#include <foliot/queue/detail/timer_word.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,83 @@
+// A call on one of the threads for calls that block: the job, and who waits for it. Thread safety: the job's thread
+// has it between submit and claim, the task before and after.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <foliot/runtime/detail/task_state.hpp>
+#include <foliot/runtime/detail/wait_point.hpp>
+
+namespace foliot::runtime::detail {
+
+/// Lies with whoever waits for it.
+class blocking_job {
+ public:
+  /// Once; it may be gone afterwards.
+  void run() noexcept { run_(*this); }
+
+ protected:
+  explicit blocking_job(void (*how)(blocking_job& self) noexcept) noexcept : run_(how) {}
+
+ private:
+  friend class blocking_pool;
+
+  void (*run_)(blocking_job& self) noexcept;
+  blocking_job* next_ = nullptr;
+};
+
+/// Has the job run elsewhere, or on virtual time here, before it returns. Throws std::system_error where there is no
+/// thread for it.
+void submit(scheduler& to, blocking_job& job);
+
+template <class Function>
+class blocking_call final : public blocking_job {
+  using result = std::invoke_result_t<Function&>;
+  static constexpr bool has_value = !std::is_void_v<result>;
+  static_assert(!std::is_reference_v<result>, "foliot: blocking() gives values, no references");
+
+ public:
+  explicit blocking_call(Function function) : blocking_job(call), function_(std::move(function)) {}
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) {
+    wait_.begin(who);
+    try {
+      submit(wait_.task().owner(), *this);
+    } catch (...) {
+      failure_ = std::current_exception();
+      wait_.claim(0);
+    }
+    return wait_.park(false);
+  }
+  result await_resume() {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    if constexpr (has_value) return std::move(*result_);
+  }
+
+ private:
+  static void call(blocking_job& self) noexcept {
+    auto& mine = static_cast<blocking_call&>(self);
+    try {
+      if constexpr (has_value) {
+        mine.result_.emplace(mine.function_());
+      } else {
+        mine.function_();
+      }
+    } catch (...) {
+      mine.failure_ = std::current_exception();
+    }
+    mine.wait_.claim(0);
+  }
+
+  Function function_;
+  wait_point wait_;
+  std::exception_ptr failure_;
+  std::optional<std::conditional_t<has_value, result, char>> result_;
+};
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,34 @@
+// What the headers of the runtime ask of its scheduler.
+//
+// Thread safety: each from any thread.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+
+#include <foliot/core/instant.hpp>
+
+namespace foliot::runtime::detail {
+
+class scheduler;
+class task_state;
+class timer_entry;
+
+/// The scheduler that runs the caller: a task, or a callback of its timers. Throws std::logic_error where there is
+/// none; `what` is what the caller wanted to do.
+[[nodiscard]] scheduler& this_scheduler(const char* what);
+
+/// A new task, which will be run: one share goes to the scheduler.
+void launch(task_state& task, std::coroutine_handle<> body) noexcept;
+
+/// Nobody will join a task that has failed: reports it.
+void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept;
+
+/// The scheduler's clock: as it is, or somewhat later where that is cheaper.
+[[nodiscard]] instant now(const scheduler& owner) noexcept;
+[[nodiscard]] instant now_or_later(const scheduler& owner) noexcept;
+
+/// Puts the caller's task back, so that others run first. The caller has parked.
+void make_ready_last(task_state& task) noexcept;
+
+}  // namespace foliot::runtime::detail

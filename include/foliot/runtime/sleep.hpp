@@ -1,0 +1,61 @@
+// Sleeping: the task waits, its processor does not.
+//
+//   co_await foliot::runtime::sleep(20ms);
+//
+// Zero or less returns at once, without letting others go first. Throws `cancelled` in a task that is to stop, and
+// std::bad_alloc where the timer's queue cannot grow. Allocates nothing itself: the timer lies in the task's frame.
+#pragma once
+
+#include <coroutine>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/detail/waiting_timer.hpp>
+
+namespace foliot::runtime {
+
+namespace detail {
+
+class sleep_awaiter {
+ public:
+  explicit sleep_awaiter(duration length) noexcept : length_(length) {}
+  explicit sleep_awaiter(instant deadline) noexcept : deadline_(deadline), by_deadline_(true) {}
+
+  [[nodiscard]] bool await_ready() const noexcept { return !by_deadline_ && length_ <= duration::zero(); }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) {
+    wait_.begin(who);
+    scheduler& owner = wait_.task().owner();
+    if (!by_deadline_) deadline_ = deadline_after(now_or_later(owner), length_);
+    if (by_deadline_ && deadline_ <= now(owner)) {
+      wait_.claim(0);
+    } else {
+      timer_.start(owner, deadline_);
+    }
+    return wait_.park();
+  }
+  void await_resume() {
+    if (!wait_.begun()) return;
+    if (!wait_.was_interrupted()) return timer_.has_fired();
+    timer_.stop();
+    wait_.throw_if_interrupted();
+  }
+
+ private:
+  duration length_;
+  instant deadline_;
+  bool by_deadline_ = false;
+  wait_point wait_;
+  waiting_timer timer_{wait_, 0};
+};
+
+}  // namespace detail
+
+[[nodiscard]] inline detail::sleep_awaiter sleep(duration length) noexcept { return detail::sleep_awaiter(length); }
+/// Until the runtime's clock shows it.
+[[nodiscard]] inline detail::sleep_awaiter sleep_until(instant deadline) noexcept {
+  return detail::sleep_awaiter(deadline);
+}
+
+}  // namespace foliot::runtime

@@ -1,0 +1,239 @@
+// Tasks of their own: spawn one, join it, ask it to stop.
+//
+//   auto answer = foliot::runtime::spawn(ask(server), "ask");
+//   …
+//   const reply r = co_await answer.join();          // what it returned; or throws what it threw
+//
+// Dropping the handle lets the task go on alone. What it throws then goes to run_options::on_failure.
+//
+// Thread safety: a handle as a plain object; request_stop from any thread.
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/detail/task_state.hpp>
+#include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/task.hpp>
+
+namespace foliot::runtime::detail {
+
+/// A spawned task: its state, and its result once it has ended.
+template <class Result>
+class spawned final : public task_state {
+  static constexpr bool has_value = !std::is_void_v<Result>;
+  using stored = std::conditional_t<std::is_reference_v<Result>, std::remove_reference_t<Result>*,
+                                    std::conditional_t<has_value, Result, char>>;
+
+ public:
+  spawned(scheduler& owner, const char* name, task<Result> body) noexcept
+      : task_state(owner, name), body_(std::move(body)) {}
+
+  /// What is resumed first.
+  [[nodiscard]] std::coroutine_handle<> prepare() noexcept {
+    const auto coroutine = body_.coroutine_;
+    FOLIOT_ASSERT(coroutine, "an empty task cannot be run");
+    coroutine.promise().begin(*this, nullptr);
+    return coroutine;
+  }
+  void begin() noexcept { launch(*this, prepare()); }
+
+  void finish(bool abandoned) noexcept override {
+    if (!abandoned) take_result();
+    stopping_.reset();
+    body_ = task<Result>();  // the frame, and its parameters
+    bool lost = false;
+    {
+      const lock held(lock_);
+      done_ = true;
+      lost = detached_ && failure_ != nullptr;
+      if (joiner_ != nullptr) joiner_->claim(0);
+    }
+    if (lost) report_failure(owner(), *this, failure_);
+  }
+
+  // What a handle does.
+
+  void stop_when(const std::stop_token& token) { stopping_.emplace(token, stop_request(*this)); }
+  void detach() noexcept {
+    const lock held(lock_);
+    detached_ = true;
+  }
+  [[nodiscard]] bool done() const noexcept {
+    const lock held(lock_);
+    return done_;
+  }
+  /// Claims the wait when the task has ended, or at once.
+  void begin_join(wait_point& by) noexcept {
+    const lock held(lock_);
+    if (done_) {
+      by.claim(0);
+    } else {
+      joiner_ = &by;
+    }
+  }
+  void end_join() noexcept {
+    const lock held(lock_);
+    joiner_ = nullptr;
+  }
+  /// Precondition: done.
+  Result take() {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    if constexpr (std::is_reference_v<Result>) {
+      return static_cast<Result>(**result_);
+    } else if constexpr (has_value) {
+      return std::move(*result_);
+    }
+  }
+
+ private:
+  class stop_request {
+   public:
+    explicit stop_request(task_state& task) noexcept : task_(&task) {}
+    void operator()() const noexcept { task_->request_stop(); }
+
+   private:
+    task_state* task_;
+  };
+
+  void take_result() noexcept {
+    auto& promise = body_.coroutine_.promise();
+    failure_ = promise.failure();
+    if (failure_ != nullptr) return;
+    try {
+      if constexpr (std::is_reference_v<Result>) {
+        result_ = std::addressof(promise.take());
+      } else if constexpr (has_value) {
+        result_.emplace(promise.take());
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  task<Result> body_;
+  mutable mutex lock_{lock_rank::object};
+  wait_point* joiner_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  bool done_ FOLIOT_GUARDED_BY(lock_) = false;
+  bool detached_ FOLIOT_GUARDED_BY(lock_) = false;
+  std::optional<std::stop_callback<stop_request>> stopping_;
+  // Written before done_, read after it.
+  std::exception_ptr failure_;
+  std::optional<stored> result_;
+};
+
+/// Waits for the end of another task.
+template <class Result>
+class join_awaiter {
+ public:
+  join_awaiter(spawned<Result>& target, bool heeds_interrupts) noexcept
+      : target_(&target), heeds_interrupts_(heeds_interrupts) {}
+  ~join_awaiter() {
+    if (waits_) target_->end_join();  // the task is destroyed where it waits
+  }
+  join_awaiter(const join_awaiter&) = delete;
+  join_awaiter& operator=(const join_awaiter&) = delete;
+
+  [[nodiscard]] bool await_ready() const noexcept { return target_->done(); }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+    wait_.begin(who);
+    target_->begin_join(wait_);
+    waits_ = true;
+    return wait_.park(heeds_interrupts_);
+  }
+  Result await_resume() {
+    if (std::exchange(waits_, false)) {
+      target_->end_join();
+      if (!target_->done()) wait_.throw_if_interrupted();
+    }
+    return target_->take();
+  }
+
+ private:
+  spawned<Result>* target_;
+  bool heeds_interrupts_;
+  bool waits_ = false;
+  wait_point wait_;
+};
+
+}  // namespace foliot::runtime::detail
+
+namespace foliot::runtime {
+
+/// A share in a task that was spawned. Move-only; dropping it does not stop the task.
+template <class Result = void>
+class join_handle {
+ public:
+  join_handle() noexcept = default;
+  join_handle(join_handle&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  join_handle& operator=(join_handle&& other) noexcept {
+    if (this != &other) {
+      drop();
+      of_ = std::exchange(other.of_, nullptr);
+    }
+    return *this;
+  }
+  ~join_handle() { drop(); }
+
+  /// Whether it holds a task.
+  [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+  /// Whether the task has ended.
+  [[nodiscard]] bool done() const noexcept { return of_->done(); }
+  /// What awaits this gets what the task returned, or what it threw. One task at a time, and once; the handle lives as
+  /// long. When the waiting task is stopped the other one goes on.
+  [[nodiscard]] detail::join_awaiter<Result> join() noexcept { return detail::join_awaiter<Result>(*of_, true); }
+  /// The same, but the wait goes on when the waiting task is asked to stop.
+  [[nodiscard]] detail::join_awaiter<Result> join_whatever_comes() noexcept {
+    return detail::join_awaiter<Result>(*of_, false);
+  }
+  /// Asks the task to stop: its waits throw `cancelled` from now on. Any thread.
+  void request_stop() const noexcept { of_->request_stop(); }
+
+ private:
+  template <class R>
+  friend join_handle<R> spawn(task<R> body, const char* name);
+  template <class R>
+  friend join_handle<R> spawn(task<R> body, std::stop_token token, const char* name);
+
+  explicit join_handle(detail::spawned<Result>& of) noexcept : of_(&of) {}
+  void drop() noexcept {
+    if (of_ == nullptr) return;
+    of_->detach();
+    std::exchange(of_, nullptr)->let_go();
+  }
+
+  detail::spawned<Result>* of_ = nullptr;
+};
+
+/// Runs `body` as a task of its own, from soon on. The name is shown when it fails or is stuck; it is not copied.
+/// Throws std::logic_error outside of a runtime, std::bad_alloc.
+template <class Result>
+join_handle<Result> spawn(task<Result> body, const char* name = "task") {
+  auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
+  made->share();
+  join_handle<Result> handle(*made);
+  made->begin();
+  return handle;
+}
+
+/// The same, and it is asked to stop when the token is.
+template <class Result>
+join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* name = "task") {
+  auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
+  made->share();
+  join_handle<Result> handle(*made);
+  made->stop_when(token);
+  made->begin();
+  return handle;
+}
+
+}  // namespace foliot::runtime

@@ -1,0 +1,224 @@
+// A task: a coroutine that the runtime runs.
+//
+//   foliot::task<std::size_t> echo(foliot::runtime::tcp_stream& peer) {
+//     …
+//     const std::size_t length = co_await peer.read(buffer);
+//     co_return length;
+//   }
+//
+// A task is lazy: it runs when it is awaited, as a part of the task that awaits it, or when it is spawned, as one of
+// its own. It may be destroyed before it has run. Inside, co_await takes whatever has an awaiter: tasks, and
+// everything in foliot/runtime.
+//
+// Thread safety: as a plain object's. A task may go on in another thread after each co_await, so nothing that belongs
+// to a thread may be held across one: no lock, no pointer to a thread_local.
+// Exceptions reach whoever awaits it.
+// With g++ 12: one co_await in a full expression, none inside ?:, && or ||, no closure with captures among its
+// operands.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <foliot/core/contract.hpp>
+#include <foliot/runtime/detail/task_state.hpp>
+
+namespace foliot::runtime {
+template <class Result = void>
+class task;
+}  // namespace foliot::runtime
+
+namespace foliot::runtime::detail {
+
+template <class Result>
+class spawned;
+
+/// Stands for an awaiter that lies elsewhere: g++ 12 would copy what await_transform returns by reference.
+template <class Awaiter>
+class forwarded_awaiter {
+ public:
+  explicit forwarded_awaiter(Awaiter& target) noexcept : target_(&target) {}
+  bool await_ready() { return target_->await_ready(); }
+  template <class Promise>
+  auto await_suspend(std::coroutine_handle<Promise> who) {
+    return target_->await_suspend(who);
+  }
+  decltype(auto) await_resume() { return target_->await_resume(); }
+
+ private:
+  Awaiter* target_;
+};
+
+class task_promise_base {
+ public:
+  [[nodiscard]] task_state& task() const noexcept { return *task_; }
+  /// The coroutine is run as a part of `task`; `caller`, if there is one, goes on after it.
+  void begin(task_state& task, std::coroutine_handle<> caller) noexcept {
+    task_ = &task;
+    caller_ = caller;
+  }
+
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+
+  class final_awaiter {
+   public:
+    explicit final_awaiter(task_promise_base& ended) noexcept : ended_(ended) {}
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<>) const noexcept {
+      execution& on = *ended_.task_->on;
+      if (ended_.caller_) {
+        on.next = ended_.caller_;
+      } else {
+        on.ended = ended_.task_;
+      }
+    }
+    void await_resume() const noexcept {}
+
+   private:
+    task_promise_base& ended_;
+  };
+  final_awaiter final_suspend() noexcept { return final_awaiter(*this); }
+
+  void unhandled_exception() noexcept { failure_ = std::current_exception(); }
+  [[nodiscard]] const std::exception_ptr& failure() const noexcept { return failure_; }
+
+  template <class Awaitable>
+  auto await_transform(Awaitable&& awaitable, std::source_location where = std::source_location::current()) {
+    task_->where = where;
+    if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
+      return std::forward<Awaitable>(awaitable).operator co_await();
+    } else {
+      return forwarded_awaiter<std::remove_reference_t<Awaitable>>(awaitable);
+    }
+  }
+
+ private:
+  task_state* task_ = nullptr;
+  std::coroutine_handle<> caller_;
+  std::exception_ptr failure_;
+};
+
+template <class Result>
+class task_promise : public task_promise_base {
+ public:
+  runtime::task<Result> get_return_object() noexcept;
+
+  template <class Value>
+    requires std::is_convertible_v<Value, Result>
+  void return_value(Value&& value) {
+    if constexpr (std::is_reference_v<Result>) {
+      result_ = std::addressof(value);
+    } else {
+      result_.emplace(std::forward<Value>(value));
+    }
+  }
+  /// What it returned, moved out; or throws what it threw.
+  Result take() {
+    if (failure()) std::rethrow_exception(failure());
+    if constexpr (std::is_reference_v<Result>) {
+      return static_cast<Result>(*result_);
+    } else {
+      return std::move(*result_);
+    }
+  }
+
+ private:
+  std::conditional_t<std::is_reference_v<Result>, std::remove_reference_t<Result>*, std::optional<Result>> result_{};
+};
+
+template <>
+class task_promise<void> : public task_promise_base {
+ public:
+  runtime::task<void> get_return_object() noexcept;
+  void return_void() const noexcept {}
+  void take() const {
+    if (failure()) std::rethrow_exception(failure());
+  }
+};
+
+/// Runs a task as a part of the one that awaits it.
+template <class Result>
+class call_awaiter {
+ public:
+  using handle = std::coroutine_handle<task_promise<Result>>;
+
+  explicit call_awaiter(handle called) noexcept : called_(called) {}
+  bool await_ready() const noexcept {
+    FOLIOT_ASSERT(called_ && !called_.done(), "a task is awaited once");
+    return false;
+  }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> caller) const noexcept {
+    task_state& task = caller.promise().task();
+    called_.promise().begin(task, caller);
+    task.on->next = called_;
+  }
+  Result await_resume() const { return called_.promise().take(); }
+
+ private:
+  handle called_;
+};
+
+}  // namespace foliot::runtime::detail
+
+namespace foliot::runtime {
+
+template <class Result>
+class [[nodiscard("a task does nothing until it is awaited or spawned")]] task {
+ public:
+  using promise_type = detail::task_promise<Result>;
+  using result_type = Result;
+
+  task() noexcept = default;
+  task(task&& other) noexcept : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
+  task& operator=(task&& other) noexcept {
+    if (this != &other) {
+      if (coroutine_) coroutine_.destroy();
+      coroutine_ = std::exchange(other.coroutine_, nullptr);
+    }
+    return *this;
+  }
+  ~task() {
+    if (coroutine_) coroutine_.destroy();
+  }
+
+  /// Whether there is a coroutine in it.
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(coroutine_); }
+
+  /// Runs it, as a part of the calling task, to its end; then it is used up.
+  detail::call_awaiter<Result> operator co_await() const& noexcept { return detail::call_awaiter<Result>(coroutine_); }
+
+ private:
+  template <class>
+  friend class detail::task_promise;
+  template <class>
+  friend class detail::spawned;
+  using handle = std::coroutine_handle<promise_type>;
+
+  explicit task(handle coroutine) noexcept : coroutine_(coroutine) {}
+
+  handle coroutine_;
+};
+
+}  // namespace foliot::runtime
+
+namespace foliot::runtime::detail {
+
+template <class Result>
+runtime::task<Result> task_promise<Result>::get_return_object() noexcept {
+  return runtime::task<Result>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+inline runtime::task<void> task_promise<void>::get_return_object() noexcept {
+  return runtime::task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+
+}  // namespace foliot::runtime::detail
+
+namespace foliot {
+using runtime::task;
+}  // namespace foliot

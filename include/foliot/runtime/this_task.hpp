@@ -1,0 +1,81 @@
+// What a task does with itself: lets others go first, asks whether it is to stop, calls what blocks.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/detail/blocking_call.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/spawn.hpp>
+
+namespace foliot::runtime {
+
+namespace detail {
+
+class yield_awaiter {
+ public:
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+    task_ = &who.promise().task();
+    if (task_->wait().has_interrupt() && task_->must_leave_wait()) return false;
+    task_->resume = who;
+    make_ready_last(*task_);
+    return true;
+  }
+  void await_resume() const {
+    if (task_->wait().has_interrupt() && task_->must_leave_wait()) task_->throw_interrupt();
+  }
+
+ private:
+  task_state* task_ = nullptr;
+};
+
+class stop_requested_awaiter {
+ public:
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+    requested_ = who.promise().task().stop_requested();
+    return false;
+  }
+  bool await_resume() const noexcept { return requested_; }
+
+ private:
+  bool requested_ = false;
+};
+
+}  // namespace detail
+
+/// co_await yield(): tasks that can run, and timers that are due, go first. Throws `cancelled` in a task that is to
+/// stop.
+[[nodiscard]] inline detail::yield_awaiter yield() noexcept { return detail::yield_awaiter(); }
+
+/// co_await stop_requested(): whether the task is asked to stop. Does not wait.
+[[nodiscard]] inline detail::stop_requested_awaiter stop_requested() noexcept {
+  return detail::stop_requested_awaiter();
+}
+
+/// co_await blocking(f): calls f on a thread that may block, and gives what it returns, or throws. Cannot be ended from
+/// outside: the task waits until f has returned. On virtual time f is called at once, and time stands still.
+/// Throws std::system_error where there is no thread to be had.
+template <class Function>
+[[nodiscard]] detail::blocking_call<std::decay_t<Function>> blocking(Function&& function) {
+  return detail::blocking_call<std::decay_t<Function>>(std::forward<Function>(function));
+}
+
+/// Runs `body` to its end although the calling task is asked to stop, or a timeout ends: for what must be done in any
+/// case. It is a task of its own meanwhile.
+template <class Result>
+task<Result> shielded(task<Result> body) {
+  auto running = spawn(std::move(body), "shielded");
+  co_return co_await running.join_whatever_comes();
+}
+
+}  // namespace foliot::runtime

@@ -1,0 +1,53 @@
+#include "blocking_pool.hpp"
+
+#include <system_error>
+
+namespace foliot::runtime::detail {
+
+void blocking_pool::submit(blocking_job& job) {
+  const lock held(lock_);
+  if (waiting_ >= idle_ && threads_.size() < most_) {
+    try {
+      threads_.reserve(threads_.size() + 1);
+      threads_.emplace_back("foliot-blocking", [this] { work(); });
+      ++idle_;  // it takes a job, or counts itself idle no more
+    } catch (...) {
+      if (threads_.empty()) throw;  // else one of those that there are comes to it
+    }
+  }
+  job.next_ = nullptr;
+  (first_ == nullptr ? first_ : last_->next_) = &job;
+  last_ = &job;
+  ++waiting_;
+  come_.notify_all();
+}
+
+void blocking_pool::work() noexcept {
+  lock held(lock_);
+  for (;;) {
+    while (first_ == nullptr && !ending_) come_.wait(lock_);
+    if (first_ == nullptr) return;
+    blocking_job* const job = first_;
+    first_ = job->next_;
+    --waiting_;
+    --idle_;
+    held.leave();
+    job->run();  // and is gone
+    held.enter();
+    ++idle_;
+  }
+}
+
+void blocking_pool::end() noexcept {
+  std::vector<seam::thread> threads;
+  {
+    const lock held(lock_);
+    ending_ = true;
+    come_.notify_all();
+    threads = std::move(threads_);
+    threads_.clear();
+  }
+  for (seam::thread& each : threads) each.join();
+}
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,42 @@
+// Threads for calls that block, away from the processors. One is made when a job comes and none is idle, up to a
+// number; idle ones sleep, and wake for nothing.
+//
+// Thread safety: all from any thread.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/condition.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/blocking_call.hpp>
+
+namespace foliot::runtime::detail {
+
+class blocking_pool {
+ public:
+  explicit blocking_pool(std::size_t most) noexcept : most_(most) {}
+  ~blocking_pool() { end(); }
+
+  /// The job is run, in the order in which they come. Throws std::system_error where there is no thread, and none can
+  /// be had; the job is then forgotten.
+  void submit(blocking_job& job);
+  /// Waits until all jobs are done.
+  void end() noexcept;
+
+ private:
+  void work() noexcept;
+
+  const std::size_t most_;
+  mutex lock_{lock_rank::scheduler};
+  condition come_;
+  blocking_job* first_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  blocking_job* last_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  std::size_t idle_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::size_t waiting_ FOLIOT_GUARDED_BY(lock_) = 0;
+  bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
+  std::vector<seam::thread> threads_ FOLIOT_GUARDED_BY(lock_);
+};
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,112 @@
+// What the headers ask of the scheduler: see scheduler_calls.hpp, task_state.hpp and timer_entry.hpp.
+#include <stdexcept>
+#include <string>
+
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/detail/cancel_scope.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/detail/task_state.hpp>
+#include <foliot/runtime/detail/timer_entry.hpp>
+
+#include "scheduler.hpp"
+
+namespace foliot::runtime::detail {
+
+// A coroutine goes on in another thread after it has waited: what belongs to the thread is asked for anew each time.
+[[gnu::noinline]] scheduler* this_scheduler_or_null() noexcept {
+  auto* const p = static_cast<processor*>(seam::this_thread().processor);
+  return p == nullptr ? nullptr : &p->owner;
+}
+
+scheduler& this_scheduler(const char* what) {
+  if (scheduler* const here = this_scheduler_or_null()) return *here;
+  throw std::logic_error(std::string("foliot: ") + what + " needs a runtime: call it from a task");
+}
+
+void launch(task_state& task, std::coroutine_handle<> body) noexcept { task.owner().launch(task, body); }
+void make_ready(task_state& task) noexcept { task.owner().make_ready(task); }
+void make_ready_last(task_state& task) noexcept { task.owner().make_ready_last(task); }
+
+void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept {
+  owner.report(task, failure);
+}
+
+instant now(const scheduler& owner) noexcept { return owner.time().now(); }
+instant now_or_later(const scheduler& owner) noexcept { return owner.time().now_or_later(); }
+
+void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks) {
+  owner.start_timer(entry, deadline, parks);
+}
+bool reset_timer(scheduler& owner, timer_entry& entry, instant deadline) { return owner.reset_timer(entry, deadline); }
+
+bool stop_timer(timer_entry& entry) noexcept {
+  for (;;) {
+    processor_timers* const home = timer_entry_access::home(entry).load(seam::relaxed);
+    if (home == nullptr) return false;
+    const at_home answer = home->stop(entry);
+    if (answer != at_home::lives_on) return answer == at_home::yes;
+  }
+}
+
+// The caller's processor, if it has one and the entry has no home yet.
+void scheduler::start_timer(timer_entry& entry, instant deadline, bool parks) {
+  for (;;) {
+    processor_timers* home = timer_entry_access::home(entry).load(seam::relaxed);
+    if (home == nullptr) {
+      processor* const p = this_processor();
+      home = (p != nullptr ? *p : *processors_[0]).timers.get();
+      if (!home->adopt(entry)) continue;
+    }
+    if (home->reset(entry, deadline) == at_home::lives_on) continue;
+    wake_for(*home, deadline, parks);
+    return;
+  }
+}
+
+bool scheduler::reset_timer(timer_entry& entry, instant deadline) {
+  for (;;) {
+    processor_timers* const home = timer_entry_access::home(entry).load(seam::relaxed);
+    if (home == nullptr) {
+      start_timer(entry, deadline, false);
+      return false;
+    }
+    const at_home answer = home->reset(entry, deadline);
+    if (answer == at_home::lives_on) continue;
+    wake_for(*home, deadline, false);
+    return answer == at_home::yes;
+  }
+}
+
+// The rest of a task's own state.
+
+void task_state::request_stop() noexcept {
+  stop_.store(true, seam::release);  // pairs with stop_requested()
+  if (wait_.interrupt()) make_ready(*this);
+}
+
+bool task_state::must_leave_wait() noexcept {
+  const auto has_reason = [this] {
+    if (stop_requested()) return true;
+    for (const cancel_scope* scope = scopes; scope != nullptr; scope = scope->outer()) {
+      if (scope->expired()) return true;
+    }
+    return false;
+  };
+  if (has_reason()) return true;
+  wait_.clear_interrupt();
+  if (!has_reason()) return false;
+  static_cast<void>(wait_.interrupt());  // it came in between
+  return true;
+}
+
+void task_state::throw_interrupt() {
+  // The outermost reason wins: what is inside of it ends as well.
+  if (stop_requested()) throw cancelled();
+  cancel_scope* outermost = nullptr;
+  for (cancel_scope* scope = scopes; scope != nullptr; scope = scope->outer()) {
+    if (scope->expired()) outermost = scope;
+  }
+  if (outermost != nullptr) throw scope_expired(*outermost);
+}
+
+}  // namespace foliot::runtime::detail

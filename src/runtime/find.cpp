@@ -1,0 +1,199 @@
+// How a worker finds what to run next, and where a task goes that can run.
+#include <algorithm>
+
+#include "scheduler.hpp"
+
+namespace foliot::runtime::detail {
+
+namespace {
+
+/// Every so many rounds the common queue comes first, so that it is not starved. (Go: 61 as well.)
+constexpr std::uint64_t common_every = 61;
+/// How many tasks may go on in the next-slot one after the other before the queue has its turn.
+constexpr std::uint32_t most_in_a_row = 64;
+constexpr int steal_passes = 4;
+
+}  // namespace
+
+/// Null: the processor retires, or the runtime ends.
+task_state* scheduler::find_task(processor& p) noexcept {
+  for (;;) {
+    const std::uint64_t round = p.rounds.load(seam::relaxed) + 1;
+    p.rounds.store(round, seam::relaxed);  // the worker's own
+    if (p.stuck.load(seam::relaxed)) [[unlikely]]
+      p.stuck.store(false, seam::relaxed);
+    if (ending_.load(seam::relaxed) || p.retires.load(seam::relaxed)) [[unlikely]]
+      return nullptr;
+    run_timers(p, &p);
+    task_state* task = round % common_every == 0 ? take_common(p) : nullptr;
+    if (task == nullptr) task = take_local(p);
+    if (task == nullptr) task = take_common(p);
+    if (task == nullptr && !descriptors_.empty() && polls_.load(seam::relaxed) == nullptr) {
+      poll(&p, instant::earliest());
+      task = take_local(p);
+    }
+    if (task == nullptr) task = steal(p);
+    if (task != nullptr) {
+      stop_spinning(p);
+      return task;
+    }
+    if (p.timers->first() > time_.now_or_later() || p.timers->first().is_never()) sleep(p);
+  }
+}
+
+/// Fires what is due of `of`, and puts what becomes ready to `by`; null: to the common queue. True: something was due.
+bool scheduler::run_timers(processor& of, processor* by) noexcept {
+  const instant first = of.timers->first();
+  if (first.is_never() || time_.now_or_later() < first) [[likely]]
+    return false;
+  const instant now = time_.now();
+  if (!is_due(first, now)) return false;
+  ready_list ready;
+  call_list calls;
+  static_cast<void>(of.timers->run_due(now, ready, calls));  // the next round goes on
+  put(by, ready);
+  while (timer_entry* const each = calls.take_first()) timer_entry_access::call(*each);
+  return true;
+}
+
+void scheduler::put(processor* by, ready_list& ready) noexcept {
+  if (ready.empty()) return;
+  if (by == nullptr) {
+    while (task_state* const task = ready.pop_front()) make_ready(*task);
+    return;
+  }
+  const bool several = ready.size() > 1;
+  while (task_state* const task = ready.pop_front()) push(*by, *task);
+  if (several) {
+    seam::full_fence();  // H2: pairs with the one in sleep()
+    wake_one();
+  }
+}
+
+/// At the end of its queue; half of that goes to the common one when it is full.
+void scheduler::push(processor& p, task_state& task) noexcept {
+  while (!p.queue.push(task)) {
+    const lock held(lock_);
+    for (std::uint32_t i = 0; i < run_queue::capacity / 2; ++i) {
+      task_state* const oldest = p.queue.pop();
+      if (oldest == nullptr) break;
+      common_.push_back(*oldest);
+    }
+    common_size_.store(common_.size(), seam::relaxed);
+  }
+}
+
+task_state* scheduler::take_local(processor& p) noexcept {
+  if (p.in_a_row < most_in_a_row) {
+    // acquire: pairs with the release in make_ready(), where a thief has put nothing.
+    if (p.next_task.load(seam::relaxed) != nullptr) {
+      if (task_state* const next = p.next_task.exchange(nullptr, seam::acq_rel)) {
+        ++p.in_a_row;
+        return next;
+      }
+    }
+    p.in_a_row = 0;
+    return p.queue.pop();
+  }
+  p.in_a_row = 0;
+  if (task_state* const next = p.next_task.exchange(nullptr, seam::acq_rel)) push(p, *next);
+  return p.queue.pop();
+}
+
+/// One task, and its share of the others.
+task_state* scheduler::take_common(processor& p) noexcept {
+  if (common_size_.load(seam::relaxed) == 0) return nullptr;
+  const lock held(lock_);
+  const std::size_t share =
+      std::min<std::size_t>(common_.size() / count_.load(seam::relaxed) + 1, run_queue::capacity / 2);
+  task_state* const first = common_.pop_front();
+  for (std::size_t i = 1; i < share; ++i) {
+    task_state* const task = common_.pop_front();
+    if (task == nullptr) break;
+    if (!p.queue.push(*task)) {
+      common_.push_back(*task);
+      break;
+    }
+  }
+  common_size_.store(common_.size(), seam::relaxed);
+  return first;
+}
+
+task_state* scheduler::steal(processor& p) noexcept {
+  const std::size_t made = made_.load(seam::acquire);
+  if (made == 1) return nullptr;
+  if (!p.spinning) {
+    // As in Go: at most half of the busy ones look for work, so that looking does not cost more than work.
+    const std::size_t busy =
+        count_.load(seam::relaxed) - std::min(count_.load(seam::relaxed), idle_count_.load(seam::relaxed));
+    if (2 * spinning_.load(seam::relaxed) >= busy) return nullptr;
+    p.spinning = true;
+    spinning_.fetch_add(1, seam::seq_cst);
+  }
+  for (int pass = 1; pass <= steal_passes; ++pass) {
+    const std::size_t start = p.random.below(made);
+    for (std::size_t i = 0; i < made; ++i) {
+      processor& victim = *processors_[(start + i) % made];
+      if (&victim == &p) continue;
+      if (task_state* const task = victim.queue.steal_half(p.queue)) return task;
+      if (pass < steal_passes) continue;
+      if (victim.stuck.load(seam::relaxed)) {
+        if (task_state* const next = victim.next_task.exchange(nullptr, seam::acq_rel)) return next;
+      }
+      if (run_timers(victim, &p)) {
+        if (task_state* const task = take_local(p)) return task;
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// It has found work: others may look again. Where there is more of it, one does.
+void scheduler::stop_spinning(processor& p) noexcept {
+  if (!p.spinning) return;
+  p.spinning = false;
+  spinning_.fetch_sub(1, seam::seq_cst);
+  if (!p.queue.empty() || common_size_.load(seam::relaxed) != 0) wake_one();
+}
+
+/// What the poller has to tell; `by` waits for it until then, null: does not wait. True: a task became ready.
+bool scheduler::poll(processor* by, instant until) noexcept {
+  ready_list ready;
+  descriptors_.wait(until, ready);
+  const bool any = !ready.empty();
+  put(by, ready);
+  return any;
+}
+
+void scheduler::make_ready(task_state& task) noexcept {
+  if (ending_.load(seam::relaxed)) return;  // no task runs any more
+  processor* const p = this_processor();
+  if (p != nullptr) {
+    // release: publishes the task, for a thief.
+    task_state* const other = p->next_task.exchange(&task, seam::acq_rel);
+    if (other == nullptr) return;
+    push(*p, *other);
+    if (virtual_time() != nullptr) return;
+    seam::full_fence();  // H2: pairs with the one in sleep()
+    wake_one();
+  } else {
+    make_ready_last(task);
+  }
+}
+
+void scheduler::make_ready_last(task_state& task) noexcept {
+  if (ending_.load(seam::relaxed)) return;
+  processor* const p = this_processor();
+  if (p != nullptr) {
+    push(*p, task);
+  } else {
+    const lock held(lock_);
+    common_.push_back(task);
+    common_size_.store(common_.size(), seam::relaxed);
+  }
+  if (virtual_time() != nullptr) return;
+  seam::full_fence();  // H2: pairs with the one in sleep()
+  wake_one();
+}
+
+}  // namespace foliot::runtime::detail

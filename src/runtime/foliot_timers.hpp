@@ -1,0 +1,156 @@
+// A processor's timers in foliot's own queue: one lock, taken by the processor itself in the common case, when it
+// costs little (mutex.hpp), and by whoever stops or resets from elsewhere.
+//
+// A reset to a later deadline is one compare-and-swap on the entry's word; the queue learns of it when the entry is
+// due by the old one.
+//
+// Thread safety: as processor_timers.
+//
+// Invariants: a pending entry is in the queue, at its word's deadline or earlier, and this is its home.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <optional>
+
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/queue/foliot_queue.hpp>
+
+#include "processor_timers.hpp"
+
+namespace foliot::runtime::detail {
+
+class foliot_timers final : public processor_timers {
+ public:
+  foliot_timers(std::uint32_t processor, instant now) : processor_timers(processor), queue_(now) {}
+
+  at_home reset(timer_entry& entry, instant deadline) override {
+    if (timer_entry_access::word(entry).put_off(deadline)) return at_home::yes;
+    const lock held(lock_);
+    if (is_home_of(entry) && successor_ != nullptr) {
+      timer_entry_access::home(entry).store(successor_, seam::relaxed);  // it was pending nowhere
+    }
+    if (!is_home_of(entry)) return at_home::lives_on;
+    bool was_pending = queue_.reset(entry, deadline);
+    was_pending = take_homeless(entry) || was_pending;
+    timer_entry_access::word(entry).arm(deadline);
+    lower_first(deadline);
+    return was_pending ? at_home::yes : at_home::no;
+  }
+
+  at_home stop(timer_entry& entry) noexcept override {
+    const lock held(lock_);
+    if (!is_home_of(entry)) return at_home::lives_on;
+    bool was_pending = queue_.stop(entry);
+    was_pending = take_homeless(entry) || was_pending;
+    timer_entry_access::word(entry).disarm();
+    return was_pending ? at_home::yes : at_home::no;
+  }
+
+  bool run_due(instant now, ready_list& ready, call_list& calls) noexcept override {
+    const lock held(lock_);
+    try {
+      bring_home();
+      const expiry turn = queue_.expire(now, most_at_once,
+                                        [&](timer_node& node) { run(static_cast<timer_entry&>(node), ready, calls); });
+      set_first(turn.more ? now : queue_.next_deadline());
+      return turn.more;
+    } catch (const std::bad_alloc&) {
+      set_first(now);  // nothing is lost: the next round tries again
+      return false;
+    }
+  }
+
+  void refresh_first() noexcept override {
+    const lock held(lock_);
+    set_first(queue_.next_deadline());
+  }
+
+  void take_all(processor_timers& from) override;
+  void begin_again() noexcept override {
+    const lock held(lock_);
+    successor_ = nullptr;
+  }
+  void forget_all() noexcept override;
+
+  std::size_t size() const noexcept override {
+    const lock held(lock_);
+    return queue_.size();
+  }
+
+ private:
+  /// How many are run before the others who wait for the lock, and the tasks that have become ready, have their turn.
+  static constexpr budget most_at_once = 256;
+
+  [[nodiscard]] bool is_home_of(timer_entry& entry) const noexcept FOLIOT_REQUIRES(lock_) {
+    return timer_entry_access::home(entry).load(seam::relaxed) == this;  // written under this lock
+  }
+
+  void run(timer_entry& entry, ready_list& ready, call_list& calls) {
+    lock_.assert_held();
+    if (const std::optional<instant> later = timer_entry_access::word(entry).claim(entry.deadline())) {
+      homeless_ = &entry;
+      homeless_deadline_ = *later;
+      bring_home();
+      return;
+    }
+    if (timer_entry_access::due(entry, ready) == timer_entry::then::call) calls.add(entry);
+  }
+
+  /// Files the timer that has been put off, and that there was no memory for.
+  void bring_home() {
+    lock_.assert_held();
+    if (homeless_ == nullptr) return;
+    queue_.start(*homeless_, homeless_deadline_);
+    homeless_ = nullptr;
+  }
+  [[nodiscard]] bool take_homeless(timer_entry& entry) noexcept FOLIOT_REQUIRES(lock_) {
+    if (homeless_ != &entry) [[likely]]
+      return false;
+    homeless_ = nullptr;
+    return true;
+  }
+
+  mutable mutex lock_{lock_rank::timers};
+  foliot_queue queue_ FOLIOT_GUARDED_BY(lock_);
+  timer_entry* homeless_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  instant homeless_deadline_ FOLIOT_GUARDED_BY(lock_);
+  processor_timers* successor_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // whose what was here is
+};
+
+inline void foliot_timers::take_all(processor_timers& from) FOLIOT_NO_ANALYSIS {
+  auto& other = static_cast<foliot_timers&>(from);
+  // One move at a time, and nobody else takes two of these locks.
+  const lock held(other.lock_);
+  lock_.lock_beside_others();
+  try {
+    bring_home();
+    other.bring_home();
+    other.successor_ = this;
+    while (other.queue_.size() != 0) {
+      homeless_ = static_cast<timer_entry*>(other.queue_.pop_any());
+      homeless_deadline_ = homeless_->deadline();  // its word may say later, and goes on saying so
+      timer_entry_access::home(*homeless_).store(this, seam::relaxed);
+      lower_first(homeless_deadline_);
+      bring_home();
+    }
+    other.set_first(instant::never());
+  } catch (...) {
+    lock_.unlock_beside_others();
+    throw;
+  }
+  lock_.unlock_beside_others();
+}
+
+inline void foliot_timers::forget_all() noexcept {
+  const lock held(lock_);
+  homeless_ = nullptr;
+  while (queue_.size() != 0) {
+    auto& entry = static_cast<timer_entry&>(*queue_.pop_any());
+    timer_entry_access::word(entry).disarm();
+    timer_entry_access::home(entry).store(nullptr, seam::relaxed);
+  }
+  set_first(instant::never());
+}
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,68 @@
+// All tasks that have not ended: for the report of a deadlock, and for the end of the runtime. Several lists, so that
+// processors do not meet. Thread safety: all from any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/task_state.hpp>
+
+namespace foliot::runtime::detail {
+
+class living_tasks {
+ public:
+  void add(task_state& task, std::uint32_t processor) noexcept {
+    task.alive_list = processor % lists;
+    list& l = lists_[task.alive_list];
+    const lock held(l.guard);
+    task.previous_alive = nullptr;
+    task.next_alive = l.first;
+    if (l.first != nullptr) l.first->previous_alive = &task;
+    l.first = &task;
+    ++l.size;
+  }
+  void remove(task_state& task) noexcept {
+    list& l = lists_[task.alive_list];
+    const lock held(l.guard);
+    (task.previous_alive == nullptr ? l.first : task.previous_alive->next_alive) = task.next_alive;
+    if (task.next_alive != nullptr) task.next_alive->previous_alive = task.previous_alive;
+    --l.size;
+  }
+  /// Any of them, or null.
+  [[nodiscard]] task_state* any() noexcept {
+    for (list& l : lists_) {
+      const lock held(l.guard);
+      if (l.first != nullptr) return l.first;
+    }
+    return nullptr;
+  }
+  /// Under the locks: `visit` starts nothing and ends nothing.
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (list& l : lists_) {
+      const lock held(l.guard);
+      for (task_state* task = l.first; task != nullptr; task = task->next_alive) visit(*task);
+    }
+  }
+  [[nodiscard]] std::size_t size() const noexcept {
+    std::size_t sum = 0;
+    for (const list& l : lists_) {
+      const lock held(l.guard);
+      sum += l.size;
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t lists = 16;
+  struct alignas(64) list {
+    mutable mutex guard{lock_rank::scheduler};
+    task_state* first FOLIOT_GUARDED_BY(guard) = nullptr;
+    std::size_t size FOLIOT_GUARDED_BY(guard) = 0;
+  };
+  std::array<list, lists> lists_;
+};
+
+}  // namespace foliot::runtime::detail

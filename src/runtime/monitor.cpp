@@ -1,0 +1,99 @@
+#include "monitor.hpp"
+
+#include <algorithm>
+
+#include "scheduler.hpp"
+
+namespace foliot::runtime::detail {
+
+void monitor::start() {
+  alarm_.emplace(seam::clock_id::monotonic);
+  set(instant::never());
+  thread_ = seam::thread("foliot-monitor", [this] { work(); });
+}
+
+void monitor::end() noexcept {
+  if (!thread_.joinable()) return;
+  ending_.store(true, seam::relaxed);  // published by the alarm's lock
+  set(instant::earliest());
+  thread_.join();
+}
+
+void monitor::set(instant at) noexcept {
+  const lock held(lock_);
+  if (!alarm_ || rings_at_.load(seam::relaxed) == at.nanoseconds()) return;
+  if (ending_.load(seam::relaxed)) at = instant::earliest();
+  rings_at_.store(at.nanoseconds(), seam::relaxed);
+  alarm_->set(at);
+}
+
+void monitor::set_earlier(instant at) noexcept {
+  const lock held(lock_);
+  if (!alarm_ || at.nanoseconds() >= rings_at_.load(seam::relaxed)) return;
+  rings_at_.store(at.nanoseconds(), seam::relaxed);
+  alarm_->set(at);
+}
+
+void monitor::begin(instant first) noexcept {
+  const instant now = of_.time().now_or_later();
+  const duration longest = of_.descriptors_.empty() ? patience : poll_patience;
+  set(std::min(std::max(first, now + shortest_gap), now + longest));
+}
+
+void monitor::work() noexcept {
+  seam::set_timer_slack(duration::nanoseconds(1));
+  for (;;) {
+    while (alarm_->wait() == seam::wait_status::interrupted) {
+    }
+    if (ending_.load(seam::relaxed)) return;
+    {
+      const lock held(lock_);
+      // From here on an earlier timer sets the alarm anew.
+      rings_at_.store(instant::never().nanoseconds(), seam::relaxed);
+    }
+    const instant next = look();
+    // Who is busy or idle by now has said so after that; rest() comes last when all are idle.
+    const lock held(of_.lock_);
+    if (of_.idle_.size() < of_.count_.load(seam::relaxed)) set_earlier(next);
+  }
+}
+
+instant monitor::look() noexcept {
+  const instant now = of_.time().now();
+  const bool compare = now - looked_at_rounds_ >= poll_patience;
+  bool stuck = false;
+  bool rescued = false;
+  instant first = instant::never();
+  const std::size_t made = of_.made_.load(seam::acquire);
+  for (std::size_t i = 0; i < made; ++i) {
+    processor& p = *of_.processors_[i];
+    if (is_due(p.timers->first(), now)) {
+      of_.run_timers(p, nullptr);
+      rescued = true;
+    }
+    const bool asleep = p.sleeps_until.load(seam::relaxed) != processor::awake;
+    if (asleep) continue;
+    first = std::min(first, p.timers->first());
+    const std::uint64_t rounds = p.rounds.load(seam::relaxed);
+    if (compare && rounds == p.seen_rounds) {
+      stuck = true;
+      // relaxed: a hint to thieves, who find by the queues themselves what is there.
+      p.stuck.store(true, seam::relaxed);
+    }
+    if (compare) p.seen_rounds = rounds;
+  }
+  if (compare) looked_at_rounds_ = now;
+  if (stuck) {
+    rescued = true;
+    seam::full_fence();  // pairs with the one before a worker sleeps, as for all who wake
+    of_.wake_one();
+    if (of_.polls_.load(seam::relaxed) == nullptr) of_.poll(nullptr, instant::earliest());
+  }
+  if (rescued) rescues_.fetch_add(1, seam::relaxed);
+  gap_ = rescued ? shortest_gap : std::min(gap_ * 2, patience);
+  const instant longest = now + (of_.descriptors_.empty() ? patience : std::max(poll_patience, gap_));
+  if (of_.idle_count_.load(seam::relaxed) == 0) return longest;
+  return std::min(std::max(first, now + gap_), longest);
+}
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,61 @@
+// How a processor's worker sleeps, and how it is woken: one word decides.
+//
+//   awake ──begin(way)──► asleep in that way ──notify──► notified ──end──► awake
+//     └───────────────notify────────────────────────────────┘
+//
+// A wake-up sticks: one that comes before the sleep keeps it from beginning. A worker sleeps on the word itself
+// (futex), or in the poller; who wakes it learns which by the same exchange that wakes it, so no wake-up goes to
+// where the worker no longer is, or is not yet. (H1 of Go's timers: a break between the last look and the sleep.)
+//
+// Thread safety: notify from any thread; the others are the worker's.
+#pragma once
+
+#include <cstdint>
+
+#include <foliot/core/instant.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/seam/system.hpp>
+
+namespace foliot::runtime::detail {
+
+class parker {
+ public:
+  enum class way : std::uint32_t { on_the_word = 1, in_the_poller = 2 };
+
+  /// False: it has been notified, and must not sleep; that is then forgotten.
+  [[nodiscard]] bool begin(way how) noexcept {
+    std::uint32_t seen = awake;
+    // release: what the worker published before is seen by who finds it asleep. acquire: pairs with notify().
+    if (word_.compare_exchange_strong(seen, static_cast<std::uint32_t>(how), seam::acq_rel, seam::acquire)) return true;
+    word_.store(awake, seam::relaxed);  // nobody else writes a word that is notified
+    return false;
+  }
+  /// After begin(on_the_word): until notified, or the monotonic clock shows the deadline.
+  void sleep_until(instant deadline) noexcept {
+    constexpr auto asleep = static_cast<std::uint32_t>(way::on_the_word);
+    while (word_.load(seam::relaxed) == asleep) {  // end() pairs with notify()
+      if (seam::futex_wait(word_, asleep, deadline) == seam::wait_status::timed_out) return;
+    }
+  }
+  /// After a sleep, or instead of it: whether it was notified.
+  // acquire: pairs with the release in notify(): what the waker did before is seen.
+  bool end() noexcept { return word_.exchange(awake, seam::acq_rel) == notified; }
+
+  enum class must : std::uint8_t { nothing, break_the_poll };
+  /// Ends the sleep that there is, or the next one. The caller breaks the poller's wait where this says so.
+  [[nodiscard]] must notify() noexcept {
+    // release: pairs with end() and begin(). acquire: what the worker published before it slept is seen.
+    const std::uint32_t was = word_.exchange(notified, seam::acq_rel);
+    if (was == static_cast<std::uint32_t>(way::on_the_word)) seam::futex_wake(word_, 1);
+    return was == static_cast<std::uint32_t>(way::in_the_poller) ? must::break_the_poll : must::nothing;
+  }
+
+ private:
+  static constexpr std::uint32_t awake = 0;
+  static constexpr std::uint32_t notified = 3;
+
+  // awake -> asleep -> awake by the worker; anything -> notified by anybody.
+  seam::atomic<std::uint32_t> word_{awake};
+};
+
+}  // namespace foliot::runtime::detail

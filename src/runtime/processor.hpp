@@ -1,0 +1,62 @@
+// A processor (Go's P): what a worker thread needs to run tasks. Each has a worker of its own.
+//
+// Thread safety: what it says at each field. "The worker's" is the thread that runs its tasks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <foliot/core/seam/random.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/detail/task_state.hpp>
+
+#include "parker.hpp"
+#include "processor_timers.hpp"
+#include "run_queue.hpp"
+
+namespace foliot::runtime::detail {
+
+class processor : public execution {
+ public:
+  processor(scheduler& of, std::uint32_t number, std::unique_ptr<processor_timers> own_timers, std::uint64_t seed)
+      : owner(of), id(number), timers(std::move(own_timers)), random(seed) {}
+
+  scheduler& owner;
+  const std::uint32_t id;
+
+  /// Runnable tasks, the oldest first. See run_queue.hpp.
+  run_queue queue;
+  // What is run before the queue: a task that the running one made ready. Put there by the worker, taken by it or by
+  // a thief; publishes the task.
+  seam::atomic<task_state*> next_task{nullptr};
+  /// See processor_timers.hpp.
+  const std::unique_ptr<processor_timers> timers;
+  parker park;
+
+  // Until when the worker sleeps, in nanoseconds; `awake` while it does not. Written by the worker before its last
+  // look at its timers; read, after a barrier, by who has started an earlier one.
+  static constexpr std::int64_t awake = INT64_MIN;
+  seam::atomic<std::int64_t> sleeps_until{awake};
+
+  // Counts the worker's rounds. Written by the worker alone; the monitor sees by it that a task has gone on.
+  seam::atomic<std::uint64_t> rounds{0};
+
+  // The monitor has seen it in one task for too long: what it has is anybody's, its next_task too. Set by the monitor,
+  // cleared by the worker in its next round.
+  seam::atomic<bool> stuck{false};
+
+  // The worker is to leave: set_processors made the processor go away, or the runtime ends.
+  seam::atomic<bool> retires{false};
+
+  // The worker's.
+  random_stream random;
+  bool spinning = false;          // counted in scheduler::spinning_; passed on by who wakes the worker
+  std::uint32_t in_a_row = 0;     // tasks taken from next_task one after the other
+  std::uint64_t seen_rounds = 0;  // the monitor's
+
+  // Under the scheduler's lock.
+  bool idle = false;
+  seam::thread worker;
+};
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,267 @@
+// The life of a runtime: its processors and their workers come, change in number, and go.
+#include "scheduler.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include <foliot/core/seam/system.hpp>
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+
+#include "timers_by_name.hpp"
+#include "virtual_driver.hpp"
+
+namespace foliot::runtime::detail {
+
+namespace {
+
+std::size_t processors_of(std::size_t wanted) {
+  if (wanted > scheduler::most_processors) {
+    throw std::invalid_argument("foliot: a runtime can have 1 to 256 processors, not " + std::to_string(wanted));
+  }
+  return wanted != 0 ? wanted : std::min(seam::processors(), scheduler::most_processors);
+}
+
+const clock& clock_of(const run_options& options) noexcept {
+  if (options.clock != nullptr) return *options.clock;
+  return monotonic_clock::instance();
+}
+
+void report_to_standard_error(std::string_view task, const std::exception_ptr& failure) {
+  const int length = static_cast<int>(task.size());
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "foliot: the task '%.*s' failed, and nobody joins it: %s\n", length, task.data(),
+                 error.what());
+  } catch (...) {
+    std::fprintf(stderr, "foliot: the task '%.*s' failed, and nobody joins it\n", length, task.data());
+  }
+}
+
+run_options checked(run_options options) {
+  options.processors = processors_of(options.processors);
+  if (options.blocking_threads == 0) {
+    throw std::invalid_argument("foliot: a runtime needs at least 1 thread for blocking calls, not 0");
+  }
+  check_timers_name(options.timers);
+  if (!options.on_failure) options.on_failure = report_to_standard_error;
+  return options;
+}
+
+}  // namespace
+
+scheduler::scheduler(const run_options& options)
+    : options_(checked(options)), time_(clock_of(options_)), blocking_(options_.blocking_threads), monitor_(*this) {
+  const lock held(lock_);
+  idle_.reserve(most_processors);  // so that going to sleep allocates nothing
+  for (std::size_t i = 0; i < options_.processors; ++i) make_processor(static_cast<std::uint32_t>(i));
+  count_.store(options_.processors, seam::relaxed);
+}
+
+scheduler::~scheduler() = default;
+
+processor& scheduler::make_processor(std::uint32_t id) {
+  processors_[id] = std::make_unique<processor>(*this, id, make_timers(options_, id, time_.now()),
+                                                options_.seed * most_processors + id);
+  made_.store(id + 1, seam::release);  // pairs with the acquire of who goes over them
+  return *processors_[id];
+}
+
+processor* scheduler::this_processor() const noexcept {
+  auto* const p = static_cast<processor*>(seam::this_thread().processor);
+  return p != nullptr && &p->owner == this ? p : nullptr;
+}
+
+void scheduler::run(task_state& main, std::coroutine_handle<> body) {
+  if (seam::this_thread().processor != nullptr) {
+    throw std::logic_error("foliot: a task must not run a runtime inside it: spawn another task");
+  }
+  const auto leave = [this] {
+    end_workers();
+    abandon_tasks();
+    seam::this_thread().processor = nullptr;
+  };
+  seam::this_thread().processor = processors_[0].get();
+  try {
+    launch(main, body);
+    if (virtual_time() != nullptr) {
+      virtual_driver(*this).drive(main);
+    } else {
+      monitor_.start();
+      for (std::size_t i = 1; i < count_.load(seam::relaxed); ++i) start_worker(*processors_[i]);
+      work(*processors_[0]);
+    }
+  } catch (...) {
+    leave();
+    throw;
+  }
+  leave();
+}
+
+void scheduler::start_worker(processor& p) {
+  p.retires.store(false, seam::relaxed);  // published by the thread's beginning
+  p.worker = seam::thread("foliot-worker", [this, &p] {
+    seam::set_timer_slack(duration::nanoseconds(1));
+    seam::this_thread().processor = &p;
+    work(p);
+    if (!ending_.load(seam::relaxed)) retire(p);
+    seam::this_thread().processor = nullptr;
+  });
+}
+
+void scheduler::work(processor& p) noexcept {
+  while (task_state* const task = find_task(p)) run_task(p, *task);
+}
+
+void scheduler::run_task(processor& p, task_state& task) noexcept {
+  task.on = &p;
+  p.running = &task;
+  p.next = task.resume;
+  do {
+    std::exchange(p.next, nullptr).resume();  // where the task waits now, others may run it already
+  } while (p.next);
+  p.running = nullptr;
+  if (task_state* const ended = std::exchange(p.ended, nullptr)) {
+    living_.remove(*ended);
+    ended->finish(false);
+    if (ended->is_main) {
+      ending_.store(true, seam::seq_cst);
+      if (virtual_time() == nullptr) {
+        for (std::size_t i = 0; i < made_.load(seam::acquire); ++i) notify(*processors_[i]);
+      }
+    }
+    ended->let_go();
+  }
+}
+
+void scheduler::launch(task_state& task, std::coroutine_handle<> body) noexcept {
+  processor* const p = this_processor();
+  task.resume = body;
+  living_.add(task, p != nullptr ? p->id : 0);
+  make_ready_last(task);
+}
+
+void scheduler::report(const task_state& task, const std::exception_ptr& failure) noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const cancelled&) {
+    return;  // as it was asked to
+  } catch (...) {
+    options_.on_failure(task.name(), failure);
+  }
+}
+
+void scheduler::set_processors(std::size_t count) {
+  if (count == 0 || count > most_processors) {
+    throw std::invalid_argument("foliot: a runtime can have 1 to 256 processors, not " + std::to_string(count));
+  }
+  const lock one_at_a_time(changing_);
+  std::size_t now = count_.load(seam::relaxed);
+  if (virtual_time() != nullptr) {
+    for (; now < count; ++now) {
+      if (now == made_.load(seam::relaxed)) make_processor(static_cast<std::uint32_t>(now));
+      processors_[now]->timers->begin_again();
+      count_.store(now + 1, seam::relaxed);
+    }
+    for (; now > count; --now) {
+      count_.store(now - 1, seam::relaxed);
+      retire(*processors_[now - 1]);
+    }
+    return;
+  }
+  for (; now < count && !ending_.load(seam::relaxed); ++now) {
+    if (now == made_.load(seam::relaxed)) make_processor(static_cast<std::uint32_t>(now));
+    processor& p = *processors_[now];
+    if (p.worker.joinable()) p.worker.join();
+    p.timers->begin_again();
+    start_worker(p);
+    const lock held(lock_);
+    count_.store(now + 1, seam::relaxed);
+  }
+  for (; now > count; --now) {
+    processor& p = *processors_[now - 1];
+    {
+      const lock held(lock_);
+      count_.store(now - 1, seam::relaxed);
+    }
+    p.retires.store(true, seam::seq_cst);  // seen by the worker's next round, or before it sleeps
+    notify(p);
+  }
+}
+
+/// The processor has gone away: what it has goes to the first, and to all. Its worker's, or on virtual time the
+/// driver's.
+void scheduler::retire(processor& p) noexcept {
+  while (task_state* const task = p.queue.pop()) {
+    const lock held(lock_);
+    common_.push_back(*task);
+    common_size_.store(common_.size(), seam::relaxed);
+  }
+  if (task_state* const task = p.next_task.exchange(nullptr, seam::acq_rel)) {
+    const lock held(lock_);
+    common_.push_back(*task);
+    common_size_.store(common_.size(), seam::relaxed);
+  }
+  processor& heir = *processors_[0];
+  for (;;) {
+    try {
+      heir.timers->take_all(*p.timers);
+      break;
+    } catch (const std::bad_alloc&) {
+      seam::spin_pause();  // some have moved; memory comes back, or nothing goes on anyway
+    }
+  }
+  if (virtual_time() != nullptr) return;
+  seam::full_fence();  // pairs with the one in sleep()
+  notify(heir);
+  wake_one();
+}
+
+void scheduler::end_workers() noexcept {
+  ending_.store(true, seam::seq_cst);
+  monitor_.end();
+  const lock one_at_a_time(changing_);
+  for (std::size_t i = 1; i < made_.load(seam::relaxed); ++i) {
+    notify(*processors_[i]);
+    if (processors_[i]->worker.joinable()) processors_[i]->worker.join();
+  }
+  blocking_.end();
+}
+
+/// What still waits is destroyed where it does. Destructors may make others ready, or spawn: those are destroyed as
+/// well.
+void scheduler::abandon_tasks() noexcept {
+  while (task_state* const task = living_.any()) {
+    living_.remove(*task);
+    task->finish(true);
+    task->let_go();
+  }
+  for (std::size_t i = 0; i < made_.load(seam::relaxed); ++i) processors_[i]->timers->forget_all();
+}
+
+void scheduler::begin_idle_wait(wait_point& wait) { idle_waiters_.push_back(&wait); }
+void scheduler::end_idle_wait(wait_point& wait) noexcept { std::erase(idle_waiters_, &wait); }
+
+bool scheduler::wake_idle_waiter() noexcept {
+  if (idle_waiters_.empty()) return false;
+  wait_point* const first = idle_waiters_.front();
+  idle_waiters_.erase(idle_waiters_.begin());
+  first->claim(0);
+  return true;
+}
+
+runtime_counters scheduler::counters() const noexcept {
+  runtime_counters now;
+  for (std::size_t i = 0; i < made_.load(seam::acquire); ++i) {
+    now.rounds += processors_[i]->rounds.load(seam::relaxed);
+    now.timers += processors_[i]->timers->size();
+  }
+  now.rescues = monitor_.rescues();
+  now.tasks = living_.size();
+  return now;
+}
+
+}  // namespace foliot::runtime::detail

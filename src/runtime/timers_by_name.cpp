@@ -1,0 +1,40 @@
+#include "timers_by_name.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "foliot_timers.hpp"
+
+namespace foliot::runtime::detail {
+
+namespace {
+
+/// The kinds, by name. A new one is a line here.
+struct kind {
+  std::string_view name;
+  std::unique_ptr<processor_timers> (*make)(const run_options& options, std::uint32_t processor, instant now);
+};
+
+constexpr std::array kinds{
+    kind{"foliot",
+         [](const run_options&, std::uint32_t processor, instant now) -> std::unique_ptr<processor_timers> {
+           return std::make_unique<foliot_timers>(processor, now);
+         }},
+};
+
+}  // namespace
+
+void check_timers_name(std::string_view name) {
+  if (std::ranges::find(kinds, name, &kind::name) != kinds.end()) return;
+  std::string message = "foliot: a processor has no timers '" + std::string(name) + "'; there is:";
+  for (const kind& each : kinds) (message += ' ') += each.name;
+  throw std::invalid_argument(message);
+}
+
+std::unique_ptr<processor_timers> make_timers(const run_options& options, std::uint32_t processor, instant now) {
+  return std::ranges::find(kinds, options.timers, &kind::name)->make(options, processor, now);
+}
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,100 @@
+#include "virtual_driver.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace foliot::runtime::detail {
+
+virtual_driver::virtual_driver(scheduler& of) : of_(of), random_(of.options().seed) {
+  candidates_.reserve(scheduler::most_processors);
+}
+
+void virtual_driver::drive(const task_state& /*main*/) {
+  while (!of_.ending_.load(seam::relaxed)) {
+    if (run_some_task() || fire_what_is_due()) continue;
+    if (of_.wake_idle_waiter()) continue;
+    if (!of_.descriptors_.empty() && of_.poll(of_.processors_[0].get(), instant::earliest())) continue;
+    if (!move_time_on()) throw deadlock(describe_deadlock());
+  }
+}
+
+/// Any processor that can go on does, for one task: from its own queue, the common one, or another's.
+bool virtual_driver::run_some_task() {
+  candidates_.clear();
+  const std::size_t count = of_.count_.load(seam::relaxed);
+  bool work = of_.common_size_.load(seam::relaxed) != 0;
+  for (std::size_t i = 0; i < of_.made_.load(seam::relaxed); ++i) {
+    processor& p = *of_.processors_[i];
+    work = work || !p.queue.empty() || p.next_task.load(seam::relaxed) != nullptr;
+  }
+  if (!work) return false;
+  // All that there are: one without work of its own steals, as it would.
+  processor& p = *of_.processors_[random_.below(count)];
+  seam::this_thread().processor = &p;
+  task_state* task = random_.below(8) == 0 ? of_.take_common(p) : nullptr;
+  if (task == nullptr) task = of_.take_local(p);
+  if (task == nullptr) task = of_.take_common(p);
+  if (task == nullptr) {
+    const std::size_t made = of_.made_.load(seam::relaxed);  // a task may have made its own processor go away
+    const std::size_t start = random_.below(made);
+    for (std::size_t i = 0; i < made && task == nullptr; ++i) {
+      processor& victim = *of_.processors_[(start + i) % made];
+      if (&victim == &p) continue;
+      task = victim.queue.steal_half(p.queue);
+      if (task == nullptr) task = victim.next_task.exchange(nullptr, seam::acq_rel);
+    }
+  }
+  if (task == nullptr) return true;  // the common queue's turn came first, and found it empty
+  of_.run_task(p, *task);
+  return true;
+}
+
+/// What time has passed already: callbacks and tasks take none, but whoever stalls the clock does.
+bool virtual_driver::fire_what_is_due() {
+  const std::size_t count = of_.count_.load(seam::relaxed);
+  const std::size_t start = random_.below(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    processor& p = *of_.processors_[(start + i) % count];
+    seam::this_thread().processor = &p;
+    if (of_.run_timers(p, &p)) return true;
+  }
+  return false;
+}
+
+bool virtual_driver::move_time_on() {
+  if (!of_.options().time_jumps) return false;
+  virtual_clock& clock = *of_.virtual_time();
+  instant next = clock.next_deadline();
+  for (std::size_t i = 0; i < of_.made_.load(seam::relaxed); ++i) {
+    processor_timers& timers = *of_.processors_[i]->timers;
+    timers.refresh_first();
+    next = std::min(next, timers.first());
+  }
+  if (!next.is_never()) {
+    clock.advance_to(next);
+    return true;
+  }
+  if (of_.descriptors_.empty()) return false;
+  // Somebody outside is waited for, whose time does not stand still.
+  return of_.poll(of_.processors_[0].get(), instant::never()) || !of_.descriptors_.empty();
+}
+
+std::string virtual_driver::describe_deadlock() {
+  std::string text = "foliot: deadlock on virtual time: all tasks wait, and nothing will ever happen";
+  of_.living_.for_each([&text](const task_state& task) {
+    text += "\n  ";
+    text += task.name();
+    const std::string_view file = task.where.file_name();
+    if (file.empty()) {
+      text += " has not begun";
+    } else {
+      text += " waits at ";
+      text += file.substr(file.rfind('/') + 1);
+      text += ':';
+      text += std::to_string(task.where.line());
+    }
+  });
+  return text;
+}
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,277 @@
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/this_task.hpp>
+
+#include "worlds.hpp"
+
+namespace foliot::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using test::everywhere;
+
+task<int> twice(int n) {
+  co_await yield();
+  co_return 2 * n;
+}
+task<int> four_times(int n) {
+  const int once = co_await twice(n);
+  const int again = co_await twice(once);
+  co_return again;
+}
+
+TEST(Tasks, CallEachOther) {
+  everywhere([]() -> task<> {
+    const int result = co_await four_times(5);
+    EXPECT_EQ(result, 20);
+  });
+}
+
+TEST(Tasks, RunGivesWhatMainReturns) { EXPECT_EQ(run(four_times(3)), 12); }
+
+task<int&> reference_to(int& value) { co_return value; }
+
+TEST(Tasks, MayReturnReferencesAndWhatOnlyMoves) {
+  everywhere([]() -> task<> {
+    int value = 1;
+    int& same = co_await reference_to(value);
+    EXPECT_EQ(&same, &value);
+    auto spawned = spawn(reference_to(value));
+    int& again = co_await spawned.join();
+    EXPECT_EQ(&again, &value);
+    auto pointer = [](int n) -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(n); };
+    auto mine = co_await pointer(3);
+    EXPECT_EQ(*mine, 3);
+  });
+}
+
+task<> fails() {
+  co_await yield();
+  throw std::runtime_error("as it must");
+}
+
+TEST(Tasks, ExceptionsReachWhoAwaitsAndWhoJoins) {
+  everywhere([]() -> task<> {
+    int caught = 0;
+    try {
+      co_await fails();
+    } catch (const std::runtime_error&) {
+      ++caught;
+    }
+    auto failing = spawn(fails());
+    try {
+      co_await failing.join();
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "as it must");
+      ++caught;
+    }
+    EXPECT_EQ(caught, 2);
+  });
+  EXPECT_THROW(run(fails()), std::runtime_error);
+}
+
+TEST(Tasks, AFailureThatNobodyJoinsIsReported) {
+  std::vector<std::string> reported;
+  run_options options;
+  options.processors = 1;
+  options.on_failure = [&](std::string_view name, const std::exception_ptr&) { reported.emplace_back(name); };
+  run(
+      []() -> task<> {
+        spawn(fails(), "poor thing");
+        co_await sleep(1ms);
+      }(),
+      options);
+  EXPECT_EQ(reported, std::vector<std::string>{"poor thing"});
+}
+
+task<> deep(int levels) {
+  if (levels > 0) co_await deep(levels - 1);
+}
+task<int> many_calls(int count) {
+  int sum = 0;
+  for (int i = 0; i < count; ++i) {
+    const int got = co_await twice(1);
+    sum += got;
+  }
+  co_return sum;
+}
+
+TEST(Tasks, TheStackStaysShort) {
+  run(deep(20'000));
+  EXPECT_EQ(run(many_calls(200'000)), 400'000);
+}
+
+TEST(Tasks, AreDestroyedWhereTheyWaitWhenMainHasEnded) {
+  everywhere([]() -> task<> { co_return; });
+  const auto alive = std::make_shared<int>();
+  test::on_real_processors([alive]() -> task<> {
+    const auto hold = [](std::shared_ptr<int> held) -> task<> {
+      co_await sleep(1h);
+      static_cast<void>(held);
+    };
+    for (int i = 0; i < 100; ++i) spawn(hold(alive));
+    co_await sleep(1ms);
+  });
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
+TEST(Tasks, ParametersAreGoneWhenATaskHasEndedThoughItsHandleIsKept) {
+  everywhere([]() -> task<> {
+    const auto value = std::make_shared<int>();
+    const auto hold = [](std::shared_ptr<int>) -> task<> { co_return; };
+    auto handle = spawn(hold(value));
+    co_await handle.join();
+    EXPECT_EQ(value.use_count(), 1);
+    EXPECT_TRUE(handle.done());
+  });
+}
+
+TEST(Tasks, AreCancelledWhereTheyWaitOrNextTime) {
+  everywhere([]() -> task<> {
+    auto sleeps = [](int& reached) -> task<> {
+      reached = 1;
+      co_await sleep(1h);
+      reached = 2;
+    };
+    int first = 0;
+    int second = 0;
+    auto waiting = spawn(sleeps(first));
+    co_await sleep(1ms);
+    waiting.request_stop();
+    auto not_begun = spawn(sleeps(second));
+    not_begun.request_stop();
+    int cancelled_ones = 0;
+    try {
+      co_await waiting.join();
+    } catch (const cancelled&) {
+      ++cancelled_ones;
+    }
+    try {
+      co_await not_begun.join();
+    } catch (const cancelled&) {
+      ++cancelled_ones;
+    }
+    EXPECT_EQ(cancelled_ones, 2);
+    EXPECT_EQ(first, 1);
+    EXPECT_EQ(second, 1);
+  });
+}
+
+TEST(Tasks, AStopTokenStopsThem) {
+  everywhere([]() -> task<> {
+    std::stop_source source;
+    auto forever = []() -> task<> {
+      for (;;) co_await sleep(10us);
+    };
+    auto handle = spawn(forever(), source.get_token());
+    co_await sleep(1ms);
+    source.request_stop();
+    bool stopped = false;
+    try {
+      co_await handle.join();
+    } catch (const cancelled&) {
+      stopped = true;
+    }
+    EXPECT_TRUE(stopped);
+  });
+}
+
+TEST(Tasks, WhatIsShieldedRunsToItsEnd) {
+  everywhere([]() -> task<> {
+    bool cleaned = false;
+    auto cleaning = [](bool& done) -> task<> {
+      co_await sleep(5ms);
+      done = true;
+    };
+    auto works = [&]() -> task<> {
+      auto body = cleaning(cleaned);
+      co_await shielded(std::move(body));
+      co_await sleep(1h);
+    };
+    auto handle = spawn(works());
+    co_await sleep(1ms);
+    handle.request_stop();
+    try {
+      co_await handle.join();
+      ADD_FAILURE() << "it was to be cancelled";
+    } catch (const cancelled&) {
+    }
+    EXPECT_TRUE(cleaned);
+  });
+}
+
+TEST(Tasks, OptionsThatCannotBeAreRefused) {
+  const auto nothing = []() -> task<> { co_return; };
+  const auto message = [&](const run_options& options) -> std::string {
+    try {
+      run(nothing(), options);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  run_options many;
+  many.processors = 257;
+  EXPECT_EQ(message(many), "foliot: a runtime can have 1 to 256 processors, not 257");
+  run_options timers;
+  timers.timers = "sundial";
+  EXPECT_NE(message(timers).find("foliot: a processor has no timers 'sundial'; there is: foliot"), std::string::npos);
+  run_options none;
+  none.blocking_threads = 0;
+  EXPECT_EQ(message(none), "foliot: a runtime needs at least 1 thread for blocking calls, not 0");
+}
+
+TEST(Tasks, ARuntimeIsNeededAndOnlyOne) {
+  EXPECT_THROW(spawn(twice(1)), std::logic_error);
+  run([]() -> task<> {
+    EXPECT_THROW(run(twice(1)), std::logic_error);
+    co_return;
+  }());
+}
+
+TEST(Tasks, ProcessorsComeAndGoWhileTasksRun) {
+  test::in_virtual_worlds([]() -> task<> {
+    int woken = 0;
+    auto sleeper = [&woken](int ms) -> task<> {
+      const instant due = now() + std::chrono::milliseconds(ms);
+      co_await sleep(std::chrono::milliseconds(ms));
+      EXPECT_EQ(now(), due);
+      ++woken;
+    };
+    std::vector<join_handle<>> all;
+    for (int i = 0; i < 300; ++i) {
+      all.push_back(spawn(sleeper(i)));
+      if (i % 10 == 0) {
+        co_await yield();
+        set_processors(static_cast<std::size_t>(1 + i / 10 % 5));
+      }
+    }
+    for (auto& each : all) co_await each.join();
+    EXPECT_EQ(woken, 300);
+  });
+  test::on_real_processors([]() -> task<> {
+    std::vector<join_handle<>> all;
+    for (int i = 0; i < 300; ++i) {
+      all.push_back(spawn([](int ms) -> task<> { co_await sleep(std::chrono::milliseconds(ms)); }(i % 30)));
+      if (i % 10 == 0) {
+        co_await sleep(100us);
+        set_processors(static_cast<std::size_t>(1 + i / 10 % 5));
+      }
+    }
+    for (auto& each : all) co_await each.join();
+    set_processors(1);
+  });
+}
+
+}  // namespace
+}  // namespace foliot::runtime

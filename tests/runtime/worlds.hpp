@@ -1,0 +1,44 @@
+// The runtimes that tests run their tasks on: virtual time with one and several processors, and real time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/runtime/run.hpp>
+
+namespace foliot::test {
+
+/// Runs what `main` makes on virtual time, for several numbers of processors and seeds.
+template <class Main>
+void in_virtual_worlds(Main main, runtime::run_options options = {}) {
+  for (const std::size_t processors : {1U, 2U, 3U}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
+      virtual_clock clock;
+      options.processors = processors;
+      options.seed = seed;
+      options.clock = &clock;
+      runtime::run(main(), options);
+    }
+  }
+}
+
+/// The same on real time, with workers.
+template <class Main>
+void on_real_processors(Main main, runtime::run_options options = {}) {
+  for (const std::size_t processors : {1U, 2U, 4U}) {
+    options.processors = processors;
+    runtime::run(main(), options);
+  }
+}
+
+/// Both.
+template <class Main>
+void everywhere(Main main) {
+  in_virtual_worlds(main);
+  on_real_processors(main);
+}
+
+}  // namespace foliot::test
