@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <stdexcept>
+#include <tuple>
 #include <unordered_set>
 #include <vector>
 
@@ -25,7 +26,7 @@ class search {
       throw std::length_error("a history that is too long to be checked:\n" + describe(seen));
     }
     // Those that must come soon are tried first: the first order is most often one that fits.
-    std::ranges::stable_sort(steps_, {}, &step::latest);
+    std::ranges::sort(steps_, {}, [](const step& each) { return std::tuple(each.latest, each.operation, each.what); });
     before_.resize(steps_.size());
     for (std::size_t later = 0; later < steps_.size(); ++later) {
       for (std::size_t sooner = 0; sooner < steps_.size(); ++sooner) {
