@@ -108,9 +108,10 @@ inline void spin_pause() noexcept {
 // Two barriers, one cheap and one dear, that together do what two full ones do: where one thread stores x,
 // passes the light one and loads y, and another stores y, passes the heavy one and loads x, at least one of
 // them sees the other's store. The heavy one interrupts all threads of the process (membarrier); where the
-// system has none, both are full ones.
+// system has none, or refuses it one day (a sandbox, want of memory), both are full ones from then on.
 namespace detail {
-extern bool heavy_barrier_reaches_all;  // before that is known: no
+// Before that is known: no. Set once, before threads rely on it, and cleared by heavy_barrier() at most.
+extern std::atomic<bool> heavy_barrier_reaches_all;
 
 inline void full_barrier() noexcept {
 #if defined(__SANITIZE_THREAD__) || defined(FOLIOT_THREAD_SANITIZER)
@@ -124,7 +125,8 @@ inline void full_barrier() noexcept {
 }  // namespace detail
 
 inline void light_barrier() noexcept {
-  if (detail::heavy_barrier_reaches_all) [[likely]] {
+  // relaxed: who sees the old value for a while is waited for in heavy_barrier().
+  if (detail::heavy_barrier_reaches_all.load(relaxed)) [[likely]] {
     std::atomic_signal_fence(seq_cst);
   } else {
     detail::full_barrier();
