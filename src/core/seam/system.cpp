@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string>
+#include <system_error>
 #include <thread>
 
 namespace foliot::inline core::seam {
@@ -127,6 +129,10 @@ signals_blocked::~signals_blocked() {
 }
 
 void name_this_thread(const char* name) noexcept { ::pthread_setname_np(::pthread_self(), name); }
+
+void refuse_thread(const std::system_error& refusal, const char* name) {
+  throw std::system_error(refusal.code(), std::string("foliot: no thread for ") + name);
+}
 
 }  // namespace detail
 

@@ -45,6 +45,7 @@ inline constexpr std::size_t shared_thread_number = thread_numbers - 1;
 
 #include <atomic>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -154,6 +155,7 @@ class signals_blocked {
   alignas(unsigned long) unsigned char saved_[128];  // a sigset_t, whose header stays out of this one
 };
 void name_this_thread(const char* name) noexcept;
+[[noreturn]] void refuse_thread(const std::system_error& refusal, const char* name);
 }  // namespace detail
 
 /// A thread of the operating system. It takes no signals but its own faults (the others go to the
@@ -162,14 +164,18 @@ void name_this_thread(const char* name) noexcept;
 class thread {
  public:
   thread() noexcept = default;
-  /// Throws std::system_error when the system has no thread left to give; nothing runs then.
+  /// Throws std::system_error, which names the thread, when the system has none left to give; nothing runs then.
   template <class Body>
   thread(const char* name, Body body) {
     const detail::signals_blocked blocked;
-    thread_ = std::thread([name, body = std::move(body)]() mutable {
-      detail::name_this_thread(name);
-      body();
-    });
+    try {
+      thread_ = std::thread([name, body = std::move(body)]() mutable {
+        detail::name_this_thread(name);
+        body();
+      });
+    } catch (const std::system_error& refusal) {
+      detail::refuse_thread(refusal, name);
+    }
   }
 
   [[nodiscard]] bool joinable() const noexcept { return thread_.joinable(); }
