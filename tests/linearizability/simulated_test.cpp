@@ -43,10 +43,10 @@ std::string name_of_test(const ::testing::TestParamInfo<engine_and_race>& chosen
 INSTANTIATE_TEST_SUITE_P(, Simulated, ::testing::Combine(test::every_engine(), every_race()), name_of_test);
 
 TEST_P(Simulated, HistoriesAreLinearizable) {
-  const auto& [engine, around] = GetParam();
-  const setting in = simulated(engine);
+  const race around = std::get<race>(GetParam());
+  const setting in = simulated(std::get<std::string>(GetParam()));
   for (const faults& with : all_faults) {
-    simulation::explore(worlds, with, [&in, around = around] {
+    simulation::explore(worlds, with, [&in, around] {
       const auto wrong = violation(play_one(around, in));
       simulation::require(!wrong, wrong.value_or(""));
     });
@@ -71,7 +71,7 @@ TEST_P(Answers, EachOfThemIsSeen) {
       }
     }
   };
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < 80; ++seed) {
     for (std::size_t around = 0; around < races; ++around) {
       ASSERT_FALSE(simulation::run(seed, {}, [&] { note_answers(play_one(static_cast<race>(around), in)); }));
     }
