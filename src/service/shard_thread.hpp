@@ -84,6 +84,8 @@ void shard<Design>::file_again(record& r, instant deadline) {
 
 template <class Design>
 void shard<Design>::fire(record& r) noexcept {
+  if (phase_ == phase::ended) [[unlikely]]
+    return drop(r);  // it ended while the callback of another ran
   // A wall clock may have been set back since it showed that the timer is due.
   firing now{r.deadline(), std::max(r.deadline(), options_.time.now())};
   std::exception_ptr failure;
@@ -145,35 +147,37 @@ std::size_t shard<Design>::end() noexcept {
   const std::shared_ptr<engine> keep = this->shared_from_this();  // a closure may own the service
   std::shared_ptr<engine> last;
   const lock held(lock_);
-  phase_ = phase::ended;
+  const std::size_t dropped = std::exchange(phase_, phase::ended) == phase::ended ? 0 : count_pending();
   if (sleeper_.must_wake()) sleeper_.wake();
-  counters_.dropped += posted_;  // their jobs will find that the service has ended
-  const std::size_t dropped = std::exchange(posted_, 0) + drop_pending();
+  counters_.dropped += dropped;
+  posted_ = 0;  // their jobs will find that the service has ended
+  drop_pending();
   last = farewell();
   return dropped;
 }
 
 template <class Design>
-std::size_t shard<Design>::drop_pending() noexcept {
-  std::size_t dropped = 0;
+void shard<Design>::drop_pending() noexcept {
   for (;;) {
     node_type* node = homeless_ != nullptr ? std::exchange(homeless_, nullptr) : queue_.pop_any();
     if (node == nullptr) break;
-    record& r = static_cast<record&>(*node);
-    r.word().disarm();
-    ++dropped;
-    ++counters_.dropped;
-    r.closed_ = true;
-    if (r.user_ == nullptr) retire(r);  // else its user settles it
+    drop(static_cast<record&>(*node));
   }
-  return dropped;
+}
+
+/// A record that has been counted as dropped, and is out of the queue.
+template <class Design>
+void shard<Design>::drop(record& r) noexcept {
+  r.word().disarm();
+  r.closed_ = true;
+  if (r.user_ == nullptr) retire(r);  // else its user settles it
 }
 
 /// Of all threads the one that forked is here. Its locks are free again, and nothing waits for the others.
 template <class Design>
 void shard<Design>::after_fork_in_child() noexcept {
   forked_ = true;
-  phase_ = phase::ended;
+  if (std::exchange(phase_, phase::ended) != phase::ended) counters_.dropped += count_pending();
   if (timer_thread_ != self()) {
     thread_.forget();
     if (std::exchange(timer_thread_, nullptr) != nullptr) --holders_;
@@ -182,7 +186,7 @@ void shard<Design>::after_fork_in_child() noexcept {
   for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
     if (frame->engine == this) ++callbacks_running_;
   }
-  lock_.unlock_after_fork();
+  lock_.unlock_beside_others();
 }
 
 // Out of line: it is called once, and would weigh on every start.

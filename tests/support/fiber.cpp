@@ -1,5 +1,7 @@
 #include "fiber.hpp"
 
+#include <malloc.h>
+
 #include <cstdlib>
 #include <utility>
 
@@ -13,6 +15,12 @@ namespace foliot::support {
 namespace {
 
 constexpr std::size_t stack_size = 256 * 1024;
+
+// Stacks come and go by the million: they stay with the allocator, which else would ask the system for each.
+[[maybe_unused]] const bool stacks_are_kept = [] {
+  constexpr int more_than_all_stacks = 1 << 30;
+  return mallopt(M_MMAP_THRESHOLD, more_than_all_stacks) == 1 && mallopt(M_TRIM_THRESHOLD, more_than_all_stacks) == 1;
+}();
 
 // The switch that is going on: who left, and who is about to begin.
 fiber* departed = nullptr;

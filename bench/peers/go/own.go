@@ -77,14 +77,14 @@ func inGarbage(body func(variant string) func(pb *testing.PB)) func(b *testing.B
 		var group sync.WaitGroup
 		for i := range planted {
 			group.Add(1)
-			go func() {
+			go func(i int) {
 				defer group.Done()
 				own := make([]*time.Timer, garbagePerProcessor)
 				for j := range own {
 					own[j] = time.AfterFunc(time.Hour, nil)
 				}
 				planted[i] = own
-			}()
+			}(i)
 		}
 		group.Wait()
 		b.ResetTimer()
@@ -259,14 +259,14 @@ func withTimeout(b *testing.B, variant string) {
 	var group sync.WaitGroup
 	for i := range all {
 		group.Add(1)
-		go func() {
+		go func(i int) {
 			defer group.Done()
 			own := make([]context.CancelFunc, (concurrency+processors-1)/processors)
 			for j := range own {
 				_, own[j] = context.WithTimeout(context.Background(), time.Hour)
 			}
 			all[i] = own
-		}()
+		}(i)
 	}
 	group.Wait()
 	b.ResetTimer()
@@ -369,7 +369,7 @@ func parallelLatency(_ string, milliseconds int) (average, worst float64) {
 		late := make([]float64, timers)
 		var fired atomic.Int32
 		for i := range late {
-			expected := time.Now().Add(delay)
+			i, expected := i, time.Now().Add(delay)
 			time.AfterFunc(delay, func() {
 				late[i] = math.Max(0, float64(time.Since(expected)))
 				fired.Add(1)
@@ -407,7 +407,7 @@ func staggeredLatency(variant string, milliseconds int) (average, worst float64)
 	spin(time.Millisecond)
 	for i := range results {
 		group.Add(1)
-		go func() {
+		go func(i int) {
 			defer group.Done()
 			own := time.NewTicker(period)
 			defer own.Stop()
@@ -418,7 +418,7 @@ func staggeredLatency(variant string, milliseconds int) (average, worst float64)
 				expected = expected.Add(period)
 				spin(work)
 			}
-		}()
+		}(i)
 		spin(period / time.Duration(processors))
 	}
 	group.Wait()
