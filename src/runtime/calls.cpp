@@ -34,6 +34,13 @@ void report_failure(scheduler& owner, const task_state& task, const std::excepti
 instant now(const scheduler& owner) noexcept { return owner.time().now(); }
 instant now_or_later(const scheduler& owner) noexcept { return owner.time().now_or_later(); }
 
+instant deadline_in(const scheduler& owner, duration length) noexcept {
+  // The cheaper clock may be some microseconds ahead, which for these would be much.
+  constexpr duration short_lengths = duration::nanoseconds(100'000);
+  const clock& time = owner.time();
+  return deadline_after(length < short_lengths ? time.now() : time.now_or_later(), length);
+}
+
 void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks) {
   owner.start_timer(entry, deadline, parks);
 }

@@ -17,6 +17,8 @@ namespace foliot::runtime::detail {
 
 namespace {
 
+constexpr duration workers_slack = duration::nanoseconds(1);
+
 std::size_t processors_of(std::size_t wanted) {
   if (wanted > scheduler::most_processors) {
     throw std::invalid_argument("foliot: a runtime can have 1 to 256 processors, not " + std::to_string(wanted));
@@ -79,10 +81,13 @@ void scheduler::run(task_state& main, std::coroutine_handle<> body) {
   if (seam::this_thread().processor != nullptr) {
     throw std::logic_error("foliot: a task must not run a runtime inside it: spawn another task");
   }
-  const auto leave = [this] {
+  // The caller's thread is a worker: as late as the others, and no later.
+  const duration slack = seam::set_timer_slack(workers_slack);
+  const auto leave = [this, slack] {
     end_workers();
     abandon_tasks();
     seam::this_thread().processor = nullptr;
+    seam::set_timer_slack(slack);
   };
   seam::this_thread().processor = processors_[0].get();
   try {
@@ -104,7 +109,7 @@ void scheduler::run(task_state& main, std::coroutine_handle<> body) {
 void scheduler::start_worker(processor& p) {
   p.retires.store(false, seam::relaxed);  // published by the thread's beginning
   p.worker = seam::thread("foliot-worker", [this, &p] {
-    seam::set_timer_slack(duration::nanoseconds(1));
+    seam::set_timer_slack(workers_slack);
     seam::this_thread().processor = &p;
     work(p);
     if (!ending_.load(seam::relaxed)) retire(p);

@@ -104,6 +104,7 @@ class scheduler {
   task_state* take_local(processor& p) noexcept;
   task_state* take_common(processor& p) noexcept;
   task_state* steal(processor& p) noexcept;
+  bool wait_awake(processor& p) noexcept;
   bool poll(processor* by, instant until) noexcept;
   void push(processor& p, task_state& task) noexcept;
   void put(processor* by, ready_list& ready) noexcept;

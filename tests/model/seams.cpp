@@ -182,7 +182,7 @@ void fork_witness::forget_forks() noexcept {}
 
 std::size_t processors() noexcept { return 1; }
 
-void set_timer_slack(duration) noexcept {}
+duration set_timer_slack(duration slack) noexcept { return slack; }
 
 // Services are modelled on the monotonic clock, whose threads sleep on notes.
 instant now(clock_id) noexcept { return monotonic_now(); }

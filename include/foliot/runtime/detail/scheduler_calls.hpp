@@ -6,6 +6,7 @@
 #include <coroutine>
 #include <exception>
 
+#include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 
 namespace foliot::runtime::detail {
@@ -27,6 +28,8 @@ void report_failure(scheduler& owner, const task_state& task, const std::excepti
 /// The scheduler's clock: as it is, or somewhat later where that is cheaper.
 [[nodiscard]] instant now(const scheduler& owner) noexcept;
 [[nodiscard]] instant now_or_later(const scheduler& owner) noexcept;
+/// The deadline of what is to happen `length` from now: never early, and for short lengths not late either.
+[[nodiscard]] instant deadline_in(const scheduler& owner, duration length) noexcept;
 
 /// Puts the caller's task back, so that others run first. The caller has parked.
 void make_ready_last(task_state& task) noexcept;
