@@ -3,6 +3,8 @@
 #include <vector>
 
 #include <foliot/core/seam/poller.hpp>
+#include <foliot/core/sync/note.hpp>
+#include <foliot/service.hpp>
 
 #include "audited.hpp"
 
@@ -61,6 +63,30 @@ void publish() {
 TEST(Poller, AWakeUpPublishes) { holds({.name = "poller, a message", .preemptions = unlimited}, publish); }
 
 TEST(Orders, OfThePoller) { needs_its_orders({.name = "orders of the poller", .preemptions = unlimited}, publish); }
+
+/// The reactor, as it is shipped, without descriptors.
+void an_earlier_timer_wakes_the_thread() {
+  service_options options;
+  options.engine = "epoll-heap";
+  timer_service timers(std::move(options));
+  timer far(timers, 1h, [] {});
+  seam::plain<bool> fired{false};
+  name(fired, "fired");
+  note done;
+  timer near(timers, 1ms, [&](const firing& now) {
+    require(now.lateness() >= duration::zero(), "never early");
+    fired = true;
+    done.wake();
+  });
+  require(done.sleep_until(instant::never()), "it fires");
+  require(fired, "what the callback did is seen");
+}
+
+TEST(Poller, AnEarlierTimerWakesTheThread) {
+  holds({.name = "epoll-heap, an earlier timer", .preemptions = 0}, an_earlier_timer_wakes_the_thread);
+  finds({.name = "epoll-heap, drops a wake-up", .preemptions = 1, .timeouts_at_any_time = false, .drop_wake = 1}, "",
+        an_earlier_timer_wakes_the_thread);
+}
 
 }  // namespace
 }  // namespace foliot::model
