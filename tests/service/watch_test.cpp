@@ -103,10 +103,14 @@ TEST_F(Watch, EndsFromInsideItsCallback) {
 TEST_F(Watch, OwnedByItsOwnCallback) {
   const connection pipe;
   std::latch gone(1);
-  struct session {
+  struct at_end {
     std::latch& told;
+    ~at_end() { told.count_down(); }
+  };
+  struct session {
+    explicit session(std::latch& told) : after_the_watch{told} {}
+    at_end after_the_watch;
     watch input{};
-    ~session() { told.count_down(); }
   };
   auto mine = std::make_shared<session>(gone);
   session& there = *mine;
