@@ -159,6 +159,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     return static_cast<const ticking_record&>(timer).skipped_;
   }
 
+  std::shared_ptr<detail::watcher> watches() override;
+
   void begin_to_drain() noexcept override {
     const lock held(lock_);
     if (phase_ != phase::ended) phase_ = phase::draining;

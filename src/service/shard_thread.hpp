@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "shard.hpp"
+#include "watcher.hpp"
 
 namespace foliot::inline service {
 
@@ -20,12 +21,24 @@ void shard<Design>::timerproc() {
   timer_thread_ = self();
   while (phase_ != phase::ended) {
     instant until;
-    if (!fire_what_is_due(until)) continue;
+    if (!fire_what_is_due(until)) {
+      if constexpr (requires { sleeper_.glance(); }) {
+        held.leave();
+        sleeper_.glance();
+        held.enter();
+      }
+      continue;
+    }
     sleeper_.prepare(until);
     held.leave();
     sleeper_.sleep(until);
     held.enter();
     sleeper_.wake_up();
+  }
+  if (options_.watches != nullptr) {
+    held.leave();
+    options_.watches->close_all();
+    held.enter();
   }
   timer_thread_ = nullptr;
   --holders_;
@@ -145,6 +158,7 @@ std::exception_ptr shard<Design>::arm_next_beat(ticking_record& r, firing& now) 
 template <class Design>
 std::size_t shard<Design>::end() noexcept {
   const std::shared_ptr<engine> keep = this->shared_from_this();  // a closure may own the service
+  if (options_.watches != nullptr) options_.watches->end();
   std::shared_ptr<engine> last;
   const lock held(lock_);
   const std::size_t dropped = std::exchange(phase_, phase::ended) == phase::ended ? 0 : count_pending();
@@ -192,10 +206,18 @@ void shard<Design>::after_fork_in_child() noexcept {
 // Out of line: it is called once, and would weigh on every start.
 template <class Design>
 [[gnu::noinline]] void shard<Design>::start_thread() {
-  sleeper_.open(options_.time_id);
+  sleeper_.open(options_);
   thread_ = seam::thread("foliot-timer", [this] { timerproc(); });
   hold();
   phase_ = phase::running;
+}
+
+template <class Design>
+std::shared_ptr<detail::watcher> shard<Design>::watches() {
+  if (options_.watches == nullptr) return nullptr;
+  const lock held(lock_);
+  if (phase_ == phase::unstarted) start_thread();
+  return options_.watches;
 }
 
 template <class Design>

@@ -15,12 +15,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/firing.hpp>
+
+namespace foliot::detail {
+class watcher;
+}
 
 namespace foliot::inline service {
 
@@ -112,6 +117,10 @@ class engine : public timeline {
 
   [[nodiscard]] virtual bool pending(const timer_record& timer) const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t skipped(const timer_record& timer) const noexcept = 0;
+
+  /// Who watches file descriptors on this engine's thread, which runs from now on, unless the engine has ended; null
+  /// where the engine has no poller. Throws std::system_error when the thread or the poller cannot be made.
+  [[nodiscard]] virtual std::shared_ptr<detail::watcher> watches() = 0;
 
   /// From now on nothing new is started: a reset of a timer that is not pending is refused, a ticker's pending beat
   /// is its last. What is pending fires, and may be stopped or reset.
