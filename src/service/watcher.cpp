@@ -155,7 +155,7 @@ void watcher::settle(watch_record& record) noexcept {
 /// Of all threads the one that forked is here. The poller is the parent's too, and is left as it is.
 void watcher::after_fork_in_child() noexcept {
   forked_ = ended_ = true;
-  lock_.unlock_after_fork();
+  lock_.unlock_beside_others();
 }
 
 void watcher::report(std::exception_ptr failure) noexcept {

@@ -70,8 +70,8 @@ class watcher final : private seam::fork_witness {
   [[nodiscard]] bool watching(const watch_record& record) const noexcept;
 
  private:
-  void before_fork() noexcept override { lock_.lock_for_fork(); }
-  void after_fork_in_parent() noexcept override { lock_.unlock_after_fork(); }
+  void before_fork() noexcept override { lock_.lock_beside_others(); }
+  void after_fork_in_parent() noexcept override { lock_.unlock_beside_others(); }
   void after_fork_in_child() noexcept override FOLIOT_NO_ANALYSIS;
 
   void deliver(const seam::poll_event& event) noexcept;
