@@ -182,7 +182,7 @@ void shard<Design>::after_fork_in_child() noexcept {
   for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
     if (frame->engine == this) ++callbacks_running_;
   }
-  lock_.unlock_after_fork();
+  lock_.unlock_beside_others();
 }
 
 // Out of line: it is called once, and would weigh on every start.
