@@ -18,6 +18,7 @@ using runtime::blocking;
 using runtime::cancelled;
 using runtime::join_handle;
 using runtime::now;
+using runtime::set_processors;
 using runtime::sleep;
 using runtime::sleep_until;
 using runtime::spawn;
@@ -31,6 +32,7 @@ struct program {
   int budget = 12;  // tasks that may still be spawned
   bool punctual = false;
   bool computes = false;
+  bool changes_processors = false;
 
   int begun = 0;
   int ended = 0;
@@ -110,6 +112,9 @@ task<int> live(program& all, int depth) {
         require(all.jobs > before, "the call has come back");
         break;
       }
+      case 6:
+        if (all.changes_processors) set_processors(1 + choose(4));
+        break;
       default:
         if (all.computes) compute(up_to(3ms));
         break;
@@ -139,6 +144,11 @@ TEST(Runtime, ComputingTasksLoseNobody) {
   explore_runtimes(worlds, {quiet, rough}, [] { return live_to_the_end({.computes = true}); });
 }
 
+TEST(Runtime, ProcessorsComeAndGoAndNothingIsLost) {
+  explore_runtimes(worlds, {quiet, rough},
+                   [] { return live_to_the_end({.computes = choose(2) == 0, .changes_processors = true}); });
+}
+
 // At any moment the main task may end: the others are destroyed where they wait.
 
 task<> leave_them(program& all) {
@@ -152,7 +162,7 @@ task<> leave_them(program& all) {
 TEST(Runtime, EndsCleanlyAtAnyMoment) {
   for (const faults& with : {quiet, rough}) {
     explore(worlds, with, [] {
-      program all{.computes = true};
+      program all{.computes = true, .changes_processors = true};
       run_task(1 + choose(3), leave_them(all));
       require(all.alive == 0, "what was left has been destroyed");
     });
