@@ -62,6 +62,9 @@ class processor : public execution {
 
   // Under the scheduler's lock.
   bool idle = false;
+  bool left = false;  // the worker runs no tasks any more
+
+  // Of who changes the number of processors, and at the end the scheduler's.
   seam::thread worker;
 };
 

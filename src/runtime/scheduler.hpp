@@ -96,6 +96,8 @@ class scheduler {
   processor& make_processor(std::uint32_t id);
   void start_worker(processor& p);
   void work(processor& p) noexcept;
+  bool leaves(processor& p) noexcept;
+  bool stays(processor& p) noexcept;
   void run_task(processor& p, task_state& task) noexcept;
 
   // How a worker finds a task: find.cpp.

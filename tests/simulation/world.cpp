@@ -78,6 +78,7 @@ class world {
   }
 
   void point() {
+    if (++points_ > most_points) fail("it does not end");
     if (random_.below(eagerness_) != 0) return;
     if (faults_.drift > duration::zero()) {
       time_ += duration::nanoseconds(
@@ -290,6 +291,9 @@ class world {
     threads_.clear();
   }
 
+  /// A world that has more of them goes round in circles.
+  static constexpr std::uint64_t most_points = 20'000'000;
+
   static inline world* this_world_ = nullptr;
 
   random_stream random_;
@@ -305,6 +309,7 @@ class world {
   std::optional<std::string> failure_;
   std::uint64_t wakes_ = 0;
   std::uint64_t threads_made_ = 0;
+  std::uint64_t points_ = 0;
 };
 
 }  // namespace
