@@ -4,6 +4,7 @@
 #pragma once
 
 #include <coroutine>
+#include <cstdint>
 #include <exception>
 
 #include <foliot/core/duration.hpp>
@@ -32,6 +33,9 @@ void report_failure(scheduler& owner, const char* name, const std::exception_ptr
 [[nodiscard]] instant now_or_later(const scheduler& owner) noexcept;
 /// The deadline of what is to happen `length` from now: never early, and for short lengths not late either.
 [[nodiscard]] instant deadline_in(const scheduler& owner, duration length) noexcept;
+
+/// Uniform in [0, bound), by the random source of the processor that the calling task runs on.
+[[nodiscard]] std::uint64_t random_below(std::uint64_t bound) noexcept;
 
 /// Puts the caller's task back, so that others run first. The caller has parked.
 void make_ready_last(task_state& task) noexcept;
