@@ -5,6 +5,8 @@
 #include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/sleep.hpp>
+#include <foliot/service/slow_callback.hpp>
+#include <foliot/service/statistics.hpp>
 #include <foliot/service/ticker.hpp>
 #include <foliot/service/timer.hpp>
 #include <foliot/service/timer_handle.hpp>

@@ -26,6 +26,7 @@ void shard<Design>::timerproc() {
     sleeper_.sleep(until);
     held.enter();
     sleeper_.wake_up();
+    just_woke_ = true;
   }
   timer_thread_ = nullptr;
   --holders_;
@@ -37,6 +38,10 @@ template <class Design>
 bool shard<Design>::fire_what_is_due(instant& until) noexcept {
   try {
     const expiry turn = run_turn(options_.time.now(), options_.turn);
+    if (just_woke_ && (turn.fired > 0 || !turn.more)) {
+      just_woke_ = false;
+      ++(turn.fired > 0 ? counters_.wakes_with_work : counters_.wakes_without_work);
+    }
     // Time has passed while callbacks ran: look again, rather than sleep until what is due already.
     if (phase_ == phase::ended || turn.fired > 0) return false;
     if (turn.more) {
@@ -109,17 +114,23 @@ void shard<Design>::call(record& r, const firing& now) noexcept {
   ++callbacks_running_;
   lock_.unlock();
   seam::this_thread().inside = &frame;
-  try {
-    r.callback_(now);
-  } catch (...) {
-    report(std::current_exception());
-  }
+  watch_ == nullptr ? run(r, now) : run_watched(r, now);
   lock_.lock();
   r.running_ = false;
   settle(r);
   seam::this_thread().inside = frame.outer;
   --callbacks_running_;  // last: what the callback captured may have been destroyed just now
   done_.notify_all();
+}
+
+template <class Design>
+void shard<Design>::run(record& r, const firing& now) noexcept {
+  detail::probes::fire(&r, now.deadline, now.now);
+  try {
+    r.callback_(now);
+  } catch (...) {
+    report(std::current_exception());
+  }
 }
 
 /// The next beat of the grid that lies ahead; those between are skipped. A ticker that cannot be
