@@ -150,8 +150,8 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
   if (options.turn == 0) {
     throw std::invalid_argument("foliot: a service's turn must fire at least 1 timer, not 0");
   }
-  if (options.slow_callback &&
-      (!options.slow_callback->tell || options.slow_callback->longer_than < duration::zero())) {
+  const duration slow = options.slow_callback.longer_than;
+  if (slow < duration::zero() || (slow > duration::zero() && !options.slow_callback.tell)) {
     throw std::invalid_argument("foliot: a watch on slow callbacks needs somebody to tell, and no negative limit");
   }
   const engine_kind& kind = kind_of(options.engine);
@@ -165,7 +165,7 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
       options.executor ? std::make_shared<callback_executor>(std::move(*options.executor)) : nullptr,
       std::make_shared<exception_handler>(std::move(options.on_exception)),
       options.measure,
-      options.slow_callback ? std::make_shared<slow_callback_watch>(std::move(*options.slow_callback)) : nullptr};
+      options.slow_callback.tell ? std::make_shared<slow_callback_watch>(std::move(options.slow_callback)) : nullptr};
   const auto shards = std::make_shared<std::vector<std::shared_ptr<engine>>>();
   shards->resize(shards_of(kind, options.shards, by_hand));
   for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = kind.make_shard(common, i);

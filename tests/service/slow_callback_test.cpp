@@ -160,7 +160,7 @@ TEST_P(SlowCallbacks, EveryRecordGoesWithItsHandle) {
 
 TEST(SlowCallbackWatch, NeedsSomebodyToTellAndNoNegativeLimit) {
   service_options nobody;
-  nobody.slow_callback.emplace();
+  nobody.slow_callback = {.longer_than = 1ms};
   EXPECT_THROW(timer_service{std::move(nobody)}, std::invalid_argument);
   service_options negative;
   negative.slow_callback = {.longer_than = -1ns, .tell = [](const slow_callback&) {}};

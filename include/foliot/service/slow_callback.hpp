@@ -28,13 +28,14 @@ struct slow_callback {
   firing fired;
 };
 
+/// Off, as long as there is nobody to tell.
 struct slow_callback_watch {
   /// Callbacks that take longer than this are reported. Not negative.
-  duration longer_than;
-  /// Not empty. It runs on the thread that ran the callback, without any lock, before whoever waits for the callback
+  duration longer_than{};
+  /// It runs on the thread that ran the callback, without any lock, before whoever waits for the callback
   /// hears of its end; on several threads at once, where there are several shards. What it throws goes to the
   /// service's exception handler.
-  callable<void(const slow_callback&)> tell;
+  callable<void(const slow_callback&)> tell{};
 };
 
 }  // namespace foliot::inline service

@@ -62,7 +62,7 @@ struct service_options {
   /// each callback, and 19 KiB a shard.
   bool measure = false;
   /// Tells of callbacks that take too long. See slow_callback.hpp.
-  std::optional<slow_callback_watch> slow_callback{};
+  slow_callback_watch slow_callback{};
   /// How many timers the service's thread fires before it looks at the clock and at the rest of the
   /// world again. At least 1.
   budget turn = 256;
