@@ -281,7 +281,6 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     if constexpr (puts_off) {
       if (!r.word().put_off(deadline)) return false;
       put_offs_.add_one();
-      detail::probes::reset(&r, deadline);
       return true;
     } else {
       return false;

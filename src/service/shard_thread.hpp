@@ -83,6 +83,7 @@ expiry shard<Design>::run_turn(instant now, budget limit) {
 template <class Design>
 void shard<Design>::file_again(record& r, instant deadline) {
   homeless_ = &r;
+  detail::probes::reset(&r, deadline);  // not at the put-off, of which it would be a tenth
   queue_.start(r, deadline);
   homeless_ = nullptr;
 }

@@ -1,7 +1,8 @@
 // Static probes for those who trace a running process: the provider `foliot` with the probes
 //
 //   start(timer, deadline)       a timer that was not pending is
-//   reset(timer, deadline)       one that was has a new deadline
+//   reset(timer, deadline)       one that was has a new deadline; where the reset took no lock, this comes when the
+//                                old deadline does, once for all the resets until then
 //   stop(timer)                  one that was is not any more
 //   fire(timer, deadline, now)   its callback is called next; of a ticker each beat
 //
