@@ -9,3 +9,4 @@
 #include <foliot/service/timer.hpp>
 #include <foliot/service/timer_handle.hpp>
 #include <foliot/service/timer_service.hpp>
+#include <foliot/service/watch.hpp>

@@ -14,8 +14,9 @@ namespace foliot::runtime::detail {
 
 // A coroutine goes on in another thread after it has waited: what belongs to the thread is asked for anew each time.
 [[gnu::noinline]] scheduler* this_scheduler_or_null() noexcept {
-  auto* const p = static_cast<processor*>(seam::this_thread().processor);
-  return p == nullptr ? nullptr : &p->owner;
+  const seam::thread_state& thread = seam::this_thread();
+  if (thread.processor != nullptr) return &static_cast<processor*>(thread.processor)->owner;
+  return static_cast<scheduler*>(thread.scheduler);
 }
 
 scheduler& this_scheduler(const char* what) {
@@ -23,16 +24,30 @@ scheduler& this_scheduler(const char* what) {
   throw std::logic_error(std::string("foliot: ") + what + " needs a runtime: call it from a task");
 }
 
+[[gnu::noinline]] std::uint64_t random_below(std::uint64_t bound) noexcept {
+  return static_cast<processor*>(seam::this_thread().processor)->random.below(bound);
+}
+
 void launch(task_state& task, std::coroutine_handle<> body) noexcept { task.owner().launch(task, body); }
 void make_ready(task_state& task) noexcept { task.owner().make_ready(task); }
 void make_ready_last(task_state& task) noexcept { task.owner().make_ready_last(task); }
 
 void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept {
-  owner.report(task, failure);
+  owner.report(task.name(), failure);
+}
+void report_failure(scheduler& owner, const char* name, const std::exception_ptr& failure) noexcept {
+  owner.report(name, failure);
 }
 
 instant now(const scheduler& owner) noexcept { return owner.time().now(); }
 instant now_or_later(const scheduler& owner) noexcept { return owner.time().now_or_later(); }
+
+instant deadline_in(const scheduler& owner, duration length) noexcept {
+  // The cheaper clock may be some microseconds ahead, which for these would be much.
+  constexpr duration short_lengths = duration::nanoseconds(100'000);
+  const clock& time = owner.time();
+  return deadline_after(length < short_lengths ? time.now() : time.now_or_later(), length);
+}
 
 void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks) {
   owner.start_timer(entry, deadline, parks);

@@ -61,7 +61,7 @@ class scheduler {
   void launch(task_state& task, std::coroutine_handle<> body) noexcept;
   void make_ready(task_state& task) noexcept;
   void make_ready_last(task_state& task) noexcept;
-  void report(const task_state& task, const std::exception_ptr& failure) noexcept;
+  void report(const char* name, const std::exception_ptr& failure) noexcept;
 
   /// See timer_entry.hpp.
   void start_timer(timer_entry& entry, instant deadline, bool parks);
@@ -96,6 +96,8 @@ class scheduler {
   processor& make_processor(std::uint32_t id);
   void start_worker(processor& p);
   void work(processor& p) noexcept;
+  bool leaves(processor& p) noexcept;
+  bool stays(processor& p) noexcept;
   void run_task(processor& p, task_state& task) noexcept;
 
   // How a worker finds a task: find.cpp.
@@ -104,6 +106,7 @@ class scheduler {
   task_state* take_local(processor& p) noexcept;
   task_state* take_common(processor& p) noexcept;
   task_state* steal(processor& p) noexcept;
+  bool wait_awake(processor& p) noexcept;
   bool poll(processor* by, instant until) noexcept;
   void push(processor& p, task_state& task) noexcept;
   void put(processor* by, ready_list& ready) noexcept;

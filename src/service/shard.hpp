@@ -21,6 +21,8 @@
 //      whoever made it so.
 //   4. A record whose word is armed is in the queue at the word's deadline or earlier, or is `homeless_`.
 //   5. The shard owns itself while it has records or its thread lives.
+//   6. From the moment at which it ends all that is pending counts as dropped: nothing fires any more, and every
+//      answer says so, also while the records are taken out of the queue one by one.
 //
 // Complexity: the queue's, and one uncontended lock a call; a put-off is one compare-and-swap.
 #pragma once
@@ -149,13 +151,15 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     const record& r = static_cast<const record&>(timer);
     if (r.word().armed()) return true;
     const lock held(lock_);
-    return is_pending(r);
+    return phase_ != phase::ended && is_pending(r);
   }
 
   std::uint64_t skipped(const timer_record& timer) const noexcept override {
     const lock held(lock_);
     return static_cast<const ticking_record&>(timer).skipped_;
   }
+
+  std::shared_ptr<detail::watcher> watches() override;
 
   void begin_to_drain() noexcept override {
     const lock held(lock_);
@@ -164,7 +168,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   void wait_until_drained(instant until) noexcept override {
     const lock held(lock_);
-    while (phase_ == phase::draining && (has_pending() || callbacks_running_ > 0)) {
+    while (phase_ == phase::draining && (count_pending() > 0 || callbacks_running_ > 0)) {
       const duration left = until - options_.time.now();
       if (left <= duration::zero()) break;
       done_.wait_until(lock_, seam::monotonic_now() + left);
@@ -194,7 +198,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   service_counters counters() const noexcept override {
     const lock held(lock_);
     service_counters now = counters_;
-    now.pending = queue_.size() + (homeless_ == nullptr ? 0 : 1) + posted_;
+    now.pending = phase_ == phase::ended ? 0 : count_pending();
     if constexpr (puts_off) now.superseded += put_offs_.sum();
     // Each start ends once: what did not fire and is not there any more was stopped.
     now.stopped = now.started + beats_ - now.fired - now.pending - now.dropped;
@@ -249,15 +253,15 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     return timer_thread_ == self();
   }
 
-  [[nodiscard]] bool has_pending() const noexcept FOLIOT_REQUIRES(lock_) {
-    return queue_.size() > 0 || homeless_ != nullptr || posted_ > 0;
+  [[nodiscard]] std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_) {
+    return queue_.size() + (homeless_ == nullptr ? 0 : 1) + posted_;
   }
 
   void before_fork() noexcept override { lock_.lock_beside_others(); }
   void after_fork_in_parent() noexcept override { lock_.unlock_beside_others(); }
   void after_fork_in_child() noexcept override FOLIOT_NO_ANALYSIS;
 
-  /// Whether it will fire.
+  /// Whether it will fire; or would have, and the end of the service has yet to take it out of the queue.
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     if (forked_) return false;
     return r.pending() || homeless_ == &r ||
@@ -305,7 +309,10 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     lock held(lock_);
     if (phase_ != phase::running || r.closed_) [[unlikely]] {
       const bool no_more = phase_ == phase::ended || (phase_ == phase::draining && !is_pending(r));
-      if (no_more || r.closed_) return reset_result::closed;
+      if (no_more || r.closed_) {
+        r.word().disarm();  // where it has been dropped, and is still to be taken out: no put-off comes after this
+        return reset_result::closed;
+      }
       if (phase_ == phase::unstarted) start_thread();
     }
     const instant deadline = deadline_of();
@@ -352,7 +359,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     r.word().disarm();
     if (phase_ == phase::draining) [[unlikely]]
       done_.notify_all();
-    if (stopped) return stop_result::stopped;
+    if (stopped && phase_ != phase::ended) return stop_result::stopped;
     return r.running_ ? stop_result::running : stop_result::idle;
   }
 
@@ -402,7 +409,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   void run_all_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   void come_back(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   std::exception_ptr arm_next_beat(ticking_record& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
-  std::size_t drop_pending() noexcept FOLIOT_REQUIRES(lock_);
+  void drop_pending() noexcept FOLIOT_REQUIRES(lock_);
+  void drop(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void report(std::exception_ptr failure) noexcept;
 
   const shard_options options_;

@@ -9,6 +9,10 @@
 #include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
 
+namespace foliot::detail {
+class watcher;
+}
+
 namespace foliot::inline service {
 
 struct shard_options {
@@ -23,6 +27,8 @@ struct shard_options {
   std::shared_ptr<callback_executor> executor;
   /// Called by whoever runs callbacks; by several threads at once, where there are several shards.
   std::shared_ptr<exception_handler> on_exception;
+  /// Who watches file descriptors on the shard's thread; null where nobody does.
+  std::shared_ptr<detail::watcher> watches{};
 };
 
 }  // namespace foliot::inline service

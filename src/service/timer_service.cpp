@@ -16,6 +16,7 @@
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>
 
+#include "poll_wait.hpp"
 #include "shard.hpp"
 #include "waits.hpp"
 
@@ -55,7 +56,11 @@ template <class Design>
 constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1) noexcept {
   return {name,
           [](const shard_options& options, std::size_t index) -> std::shared_ptr<engine> {
-            return std::make_shared<shard<Design>>(options, index);
+            shard_options own = options;
+            if constexpr (requires { Design::wait::watches_descriptors; }) {
+              if (!own.by_hand) own.watches = std::make_shared<detail::watcher>(own.turn, own.on_exception);
+            }
+            return std::make_shared<shard<Design>>(std::move(own), index);
           },
           lateness_of<typename Design::queue>, shards};
 }
@@ -71,6 +76,11 @@ struct plain_design {
 /// The same with a bell that is set to the earliest deadline.
 struct goim_design : plain_design<goim_heap> {
   using wait = detail::alarm_wait;
+};
+
+/// The same with a poller, which waits for file descriptors and for the earliest deadline at once.
+struct epoll_design : plain_design<quad_heap> {
+  using wait = detail::poll_wait;
 };
 
 /// The first, called as the queue is.
@@ -94,6 +104,7 @@ constexpr std::array kinds{
     by_name_of<quad_heap_lazy>,
     made_of<goim_design>("goim"),
     by_name_of<goim_heap>,
+    made_of<epoll_design>("epoll-heap"),
     by_name_of<hashed_wheel>,
     by_name_of<hierarchical_wheel>,
     by_name_of<linux_wheel>,

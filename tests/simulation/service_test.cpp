@@ -190,6 +190,32 @@ TEST_P(Engine, DestroyAgainstFireAndShutDown) {
   }
 }
 
+/// While one timer after the other is dropped, none that has been found closed is found pending after that.
+TEST_P(Engine, TheEndComesOnceForEachTimer) {
+  explore(worlds, quiet, [&] {
+    timer_service timers(options());
+    struct slow_to_die {
+      slow_to_die() = default;
+      slow_to_die(slow_to_die&&) noexcept {}
+      ~slow_to_die() { point(); }
+    };
+    std::vector<timer> both;
+    for (int i = 0; i < 2; ++i) both.emplace_back(timers, 1h, [slow = slow_to_die()] {});
+    std::size_t dropped = 0;
+    seam::thread ender("ender", [&] { dropped = timers.shut_down(); });
+    std::size_t stopped = 0;
+    for (timer& t : both) {
+      const bool closed = t.reset(1ms) == reset_result::closed;
+      const bool pending = t.pending();
+      const bool taken_back = t.stop() == stop_result::stopped;
+      require(!closed || (!pending && !taken_back), "it was found closed, and later pending");
+      stopped += taken_back;
+    }
+    ender.join();
+    require(dropped + stopped == 2, "each start has one outcome");
+  });
+}
+
 TEST_P(Engine, ShutDownFromInsideACallback) {
   explore(worlds, quiet, [&] {
     auto timers = std::make_unique<timer_service>(options());

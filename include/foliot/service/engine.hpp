@@ -15,30 +15,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
+#include <foliot/core/outcome.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/firing.hpp>
 
+namespace foliot::detail {
+class watcher;
+}
+
 namespace foliot::inline service {
-
-/// What became of the latest start of a timer when it was stopped.
-enum class stop_result : std::uint8_t {
-  stopped,  ///< it was pending; it will not fire
-  running,  ///< its callback is running now
-  idle,     ///< it had fired or been stopped before, or was never started
-};
-
-/// What became of the latest start of a timer when it was reset. In every case but `closed` the timer
-/// is pending again.
-enum class reset_result : std::uint8_t {
-  superseded,  ///< it was pending; only the new deadline counts
-  running,     ///< its callback is running now; it will run again, after that
-  idle,        ///< it had fired or been stopped before, or was never started
-  closed,      ///< stop_and_wait or the end of its service came first: nothing was started
-};
 
 /// What a service has done since it began.
 struct service_counters {
@@ -112,6 +102,10 @@ class engine : public timeline {
 
   [[nodiscard]] virtual bool pending(const timer_record& timer) const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t skipped(const timer_record& timer) const noexcept = 0;
+
+  /// Who watches file descriptors on this engine's thread, which runs from now on, unless the engine has ended; null
+  /// where the engine has no poller. Throws std::system_error when the thread or the poller cannot be made.
+  [[nodiscard]] virtual std::shared_ptr<detail::watcher> watches() = 0;
 
   /// From now on nothing new is started: a reset of a timer that is not pending is refused, a ticker's pending beat
   /// is its last. What is pending fires, and may be stopped or reset.

@@ -104,6 +104,7 @@ class timer_service {
  private:
   friend class timer;
   friend class ticker;
+  friend class watch;
   friend bool sleep_until(timer_service& service, instant deadline);
 
   /// The shard that the calling thread's timers go to.
