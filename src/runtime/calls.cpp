@@ -25,7 +25,7 @@ scheduler& this_scheduler(const char* what) {
 }
 
 [[gnu::noinline]] std::uint64_t random_below(std::uint64_t bound) noexcept {
-  return static_cast<processor*>(seam::this_thread().processor)->random.below(bound);
+  return static_cast<processor*>(seam::this_thread().processor)->draw_below(bound);
 }
 
 void launch(task_state& task, std::coroutine_handle<> body) noexcept { task.owner().launch(task, body); }

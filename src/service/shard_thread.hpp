@@ -34,6 +34,7 @@ void shard<Design>::timerproc() {
     sleeper_.sleep(until);
     held.enter();
     sleeper_.wake_up();
+    just_woke_ = true;
   }
   if (options_.watches != nullptr) {
     held.leave();
@@ -50,6 +51,10 @@ template <class Design>
 bool shard<Design>::fire_what_is_due(instant& until) noexcept {
   try {
     const expiry turn = run_turn(options_.time.now(), options_.turn);
+    if (just_woke_ && (turn.fired > 0 || !turn.more)) {
+      just_woke_ = false;
+      ++(turn.fired > 0 ? counters_.wakes_with_work : counters_.wakes_without_work);
+    }
     // Time has passed while callbacks ran: look again, rather than sleep until what is due already.
     if (phase_ == phase::ended || turn.fired > 0) return false;
     if (turn.more) {
@@ -91,6 +96,7 @@ expiry shard<Design>::run_turn(instant now, budget limit) {
 template <class Design>
 void shard<Design>::file_again(record& r, instant deadline) {
   homeless_ = &r;
+  detail::probes::reset(&r, deadline);  // not at the put-off, of which it would be a tenth
   queue_.start(r, deadline);
   homeless_ = nullptr;
 }
@@ -124,17 +130,23 @@ void shard<Design>::call(record& r, const firing& now) noexcept {
   ++callbacks_running_;
   lock_.unlock();
   seam::this_thread().inside = &frame;
-  try {
-    r.callback_(now);
-  } catch (...) {
-    report(std::current_exception());
-  }
+  watch_ == nullptr ? run(r, now) : run_watched(r, now);
   lock_.lock();
   r.running_ = false;
   settle(r);
   seam::this_thread().inside = frame.outer;
   --callbacks_running_;  // last: what the callback captured may have been destroyed just now
   done_.notify_all();
+}
+
+template <class Design>
+void shard<Design>::run(record& r, const firing& now) noexcept {
+  detail::probes::fire(&r, now.deadline, now.now);
+  try {
+    r.callback_(now);
+  } catch (...) {
+    report(std::current_exception());
+  }
 }
 
 /// The next beat of the grid that lies ahead; those between are skipped. A ticker that cannot be

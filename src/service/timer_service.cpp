@@ -161,6 +161,10 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
   if (options.turn == 0) {
     throw std::invalid_argument("foliot: a service's turn must fire at least 1 timer, not 0");
   }
+  const duration slow = options.slow_callback.longer_than;
+  if (slow < duration::zero() || (slow > duration::zero() && !options.slow_callback.tell)) {
+    throw std::invalid_argument("foliot: a watch on slow callbacks needs somebody to tell, and no negative limit");
+  }
   const engine_kind& kind = kind_of(options.engine);
   if (!options.on_exception) options.on_exception = report_to_standard_error;
   const shard_options common{
@@ -170,7 +174,9 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
       options.turn,
       options.precise,
       options.executor ? std::make_shared<callback_executor>(std::move(*options.executor)) : nullptr,
-      std::make_shared<exception_handler>(std::move(options.on_exception))};
+      std::make_shared<exception_handler>(std::move(options.on_exception)),
+      options.measure,
+      options.slow_callback.tell ? std::make_shared<slow_callback_watch>(std::move(options.slow_callback)) : nullptr};
   const auto shards = std::make_shared<std::vector<std::shared_ptr<engine>>>();
   shards->resize(shards_of(kind, options.shards, by_hand));
   for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = kind.make_shard(common, i);
@@ -224,6 +230,13 @@ service_counters timer_service::counters() const noexcept {
   return sum;
 }
 
+service_statistics timer_service::statistics() const noexcept {
+  service_statistics now;
+  now.counters = counters();
+  for (const auto& each : *shards_) each->add_to(now);
+  return now;
+}
+
 bool timer_service::runs_on_caller() const noexcept {
   return std::ranges::any_of(*shards_, [](const auto& each) { return each->runs_on_caller(); });
 }
@@ -236,6 +249,8 @@ service_counters& service_counters::operator+=(const service_counters& other) no
   skipped += other.skipped;
   dropped += other.dropped;
   wake_ups += other.wake_ups;
+  wakes_with_work += other.wakes_with_work;
+  wakes_without_work += other.wakes_without_work;
   pending += other.pending;
   peak_pending += other.peak_pending;
   return *this;

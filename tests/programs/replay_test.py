@@ -43,7 +43,7 @@ class CommandLine(ProgramCase):
         self.assertIn("--seed", self.expect_done("sample", "--help"))
 
     def test_wrong_arguments(self):
-        self.expect_error("'foliot replay LOG', 'foliot sample' or 'foliot bench'")
+        self.expect_error("'foliot replay LOG', 'foliot sample', 'foliot bench' or 'foliot top PATH'")
         self.expect_error("foliot has no 'rewind'; see foliot --help", "rewind")
         self.expect_error("LOG is required", "replay")
         self.expect_error("foliot replay has no '--idel'; see foliot replay --help", "replay", "--idel", "5m", "-")
