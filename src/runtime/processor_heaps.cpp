@@ -107,8 +107,9 @@ at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant dead
   if (was == state::deleted) deleted_timers_.fetch_sub(1, seam::relaxed);
   timer.next_when = deadline;
   const bool earlier = deadline < timer.when;
-  // While the timer is being modified, so that adjust_timers, which forgets this first and then looks at all timers,
-  // finds this one being modified or modified if it forgets what is written here (issues 47329 and 47762).
+  // While the timer is being modified: a pass over all timers, which forgets this first and then looks at them, finds
+  // it being modified, and waits, if it forgets what is written here (issues 47329 and 47762). Later the timer may have
+  // fired, and this would be left behind on an empty heap (51654).
   if (earlier) lower_modified_earliest(deadline);
   timer.status.modified(earlier);
   return was == state::deleted ? at_home::no : at_home::yes;

@@ -37,6 +37,8 @@ class processor_heaps final : public processor_timers {
   static constexpr std::size_t few_deleted = 32;
 
   explicit processor_heaps(std::uint32_t processor) noexcept : processor_timers(processor) {}
+  /// What was stopped, and still stands here, goes with it.
+  ~processor_heaps() override { forget_all(); }
 
   /// Go: resettimer, which is addtimer, or modtimer.
   at_home reset(timer_entry& entry, instant deadline) override;

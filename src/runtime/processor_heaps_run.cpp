@@ -10,9 +10,9 @@ void processor_heaps::lower_modified_earliest(instant to) noexcept {
   std::int64_t seen = modified_earliest_.load(seam::relaxed);
   // It is written even where it is early enough: the writes have an order, so that repair_all() either comes after this
   // one, and sees the timer's status by that, or before it, and this one sees that the old bound is forgotten.
-  // acq_rel: pairs with the exchange there, both ways.
+  // release: pairs with the acquire there.
   while (
-      !modified_earliest_.compare_exchange_weak(seen, std::min(seen, to.nanoseconds()), seam::acq_rel, seam::relaxed)) {
+      !modified_earliest_.compare_exchange_weak(seen, std::min(seen, to.nanoseconds()), seam::release, seam::relaxed)) {
   }
 }
 
@@ -26,14 +26,16 @@ void processor_heaps::publish() noexcept {
   }
   set_first(instant::never());
   // Nothing is left that it could speak of, and nobody is modifying a timer that is not in the heap: a bound that is
-  // left behind here keeps the processor looking for ever (issue 51654).
-  modified_earliest_.store(instant::never().nanoseconds(), seam::release);
+  // left behind here keeps the processor looking for ever (issue 51654). relaxed: whichever of the two is seen, there
+  // is nothing to be late for.
+  modified_earliest_.store(instant::never().nanoseconds(), seam::relaxed);
 }
 
 /// It is deleted: takes its record out of the array's hands. False: it is not deleted any more.
 bool processor_heaps::clean(heap_timer& timer) noexcept {
   if (!timer.status.clean()) return false;
-  deleted_timers_.fetch_sub(1, seam::relaxed);
+  [[maybe_unused]] const std::size_t before = deleted_timers_.fetch_sub(1, seam::relaxed);
+  FOLIOT_ASSERT(before != 0, "a timer was found deleted before it was counted");
   if (timer.status.cleaned() == timer_status::last_holder::caller) delete &timer;
   return true;
 }

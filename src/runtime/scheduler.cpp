@@ -79,6 +79,8 @@ processor* scheduler::this_processor() const noexcept {
 
 void scheduler::run(task_state& main, std::coroutine_handle<> body) {
   if (seam::this_thread().processor != nullptr) {
+    main.finish(true);  // it was never launched
+    main.let_go();
     throw std::logic_error("foliot: a task must not run a runtime inside it: spawn another task");
   }
   // The caller's thread is a worker: as late as the others, and no later.

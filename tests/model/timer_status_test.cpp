@@ -1,0 +1,102 @@
+// The word with the ten states of a timer, as it is shipped: it is the lock of the timer's fields, and says who frees
+// the record; and each of its memory orders, which must be needed.
+#include <memory>
+
+#include "runtime/timer_status.hpp"
+
+#include "audited.hpp"
+
+namespace foliot::model {
+namespace {
+
+using runtime::detail::timer_status;
+
+/// What a user does to the fields is seen by who repairs, and the other way round.
+void the_word_as_a_lock() {
+  timer_status word;
+  seam::plain<int> field{0};
+  require(word.modify().what == timer_status::outcome::taken, "it is free");
+  field = 1;
+  word.added();
+  seam::thread other("repairs", [&] {
+    for (;;) {
+      const timer_status::state seen = word.seen();
+      if (seen == timer_status::state::modifying) {
+        seam::spin_pause();
+      } else if (word.move(seen)) {
+        ++field;
+        word.moved();
+        return;
+      }
+    }
+  });
+  for (;;) {
+    const timer_status::claim claim = word.modify();
+    if (claim.what == timer_status::outcome::taken) break;
+    seam::spin_pause();
+  }
+  ++field;
+  word.modified(true);
+  other.join();
+  require(field == 3, "each has added one");
+}
+
+/// A record in a heap that runs it, or takes it out; its entry stops it, and dies. What the action used is freed by who
+/// is told that it is over, and the record by who comes last.
+void the_word_that_runs_and_dies() {
+  struct record {
+    timer_status word;
+    seam::plain<int> used{0};
+  };
+  auto* const shared = new record;
+  auto action = std::make_unique<seam::plain<int>>(0);
+  require(shared->word.modify().what == timer_status::outcome::taken, "it is free");
+  shared->word.added();
+  const auto let_go = [shared](timer_status::last_holder last) {
+    if (last != timer_status::last_holder::caller) return;
+    ++shared->used;
+    delete shared;
+  };
+  seam::thread heap("runs", [&] {
+    if (shared->word.move(timer_status::state::waiting)) {
+      ++shared->used;
+      shared->word.moved();
+    }
+    for (;;) {
+      if (shared->word.run()) {
+        ++*action;
+        ++shared->used;
+        return let_go(shared->word.has_run());
+      }
+      if (shared->word.clean()) {
+        ++shared->used;
+        return let_go(shared->word.cleaned());
+      }
+      seam::spin_pause();
+    }
+  });
+  for (;;) {
+    const timer_status::claim claim = shared->word.remove();
+    if (claim.what == timer_status::outcome::not_needed) break;
+    if (claim.what == timer_status::outcome::taken) {
+      ++shared->used;
+      shared->word.marked();
+      break;
+    }
+    seam::spin_pause();
+  }
+  action.reset();
+  let_go(shared->word.abandon());
+  heap.join();
+}
+
+TEST(TimerStatus, IsALock) {
+  holds_and_needs_its_orders({.name = "timer status as a lock", .preemptions = unlimited}, the_word_as_a_lock);
+}
+
+TEST(TimerStatus, SaysWhoComesLast) {
+  holds_and_needs_its_orders({.name = "timer status, runs and dies", .preemptions = 3}, the_word_that_runs_and_dies);
+}
+
+}  // namespace
+}  // namespace foliot::model
