@@ -77,6 +77,7 @@ processor* scheduler::this_processor() const noexcept {
 
 void scheduler::run(task_state& main, std::coroutine_handle<> body) {
   if (seam::this_thread().processor != nullptr) {
+    main.let_go();  // its share
     throw std::logic_error("foliot: a task must not run a runtime inside it: spawn another task");
   }
   const auto leave = [this] {
