@@ -101,6 +101,8 @@ class scheduler {
   processor& make_processor(std::uint32_t id);
   void start_worker(processor& p);
   void work(processor& p) noexcept;
+  bool leaves(processor& p) noexcept;
+  bool stays(processor& p) noexcept;
   void run_task(processor& p, task_state& task) noexcept;
 
   // How a worker finds a task: find.cpp.
@@ -109,6 +111,7 @@ class scheduler {
   task_state* take_local(processor& p) noexcept;
   task_state* take_common(processor& p) noexcept;
   task_state* steal(processor& p) noexcept;
+  bool wait_awake(processor& p) noexcept;
   bool poll(processor* by, instant until) noexcept;
   void push(processor& p, task_state& task) noexcept;
   void put(processor* by, ready_list& ready) noexcept;

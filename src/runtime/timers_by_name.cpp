@@ -6,6 +6,7 @@
 #include <string>
 
 #include "foliot_timers.hpp"
+#include "processor_heaps.hpp"
 
 namespace foliot::runtime::detail {
 
@@ -28,6 +29,10 @@ constexpr std::array kinds{
            if (options.shuffles_ties)
              return std::make_unique<foliot_timers>(processor, now, seed_of(options, processor));
            return std::make_unique<foliot_timers>(processor, now);
+         }},
+    kind{"processor-heaps",
+         [](const run_options&, std::uint32_t processor, instant) -> std::unique_ptr<processor_timers> {
+           return std::make_unique<processor_heaps>(processor);
          }},
 };
 

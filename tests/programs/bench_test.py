@@ -24,11 +24,11 @@ SHARED = ["W5W1", "W5W1-remote", "W5W2"]
 LATENESS = ["W6-100us", "W6-1ms", "W6-10ms"]
 IDLE = ["idle", "idle-ticker"]
 WORKLOADS = QUEUES + CALLED + SHARED + LATENESS + IDLE
-SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps"]
+SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps", "epoll-heap"]
 SHARING = SERVICES + ["multimap"]
 SYSTEM = [call + slack for call in ("futex", "clock_nanosleep", "epoll_pwait2", "timerfd") for slack in ("", "-slack1")]
-ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "hashed-wheel",
-           "hierarchical-wheel", "linux-wheel", "erlang-wheel"]
+ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap",
+           "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel"]
 FOREIGN = ["go", "tokio", "erlang"]
 CALLS = ["start", "stop", "reset", "expire"]
 
@@ -151,7 +151,7 @@ class BenchFigures(BenchCase):
         absent = {each["contestant"] for each in figures["absences"] if each["workloads"].startswith("W6")} - {"libuv"}
         absent -= set(FOREIGN)
         self.assertLessEqual(absent, {"epoll_pwait2", "epoll_pwait2-slack1"})
-        for name in {"foliot", "foliot-precise", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
+        for name in {"foliot", "foliot-precise", "epoll-heap", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
             wanted |= {(what, None, name, 1, 1) for what in LATENESS if (name, what) != ("libuv", "W6-100us")}
         wanted |= {(what, None, name, 1000, 1) for what in IDLE for name in ENGINES}
         found = [(each["workload"], each.get("call"), each["contestant"], each["n"], each["threads"])

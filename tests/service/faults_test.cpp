@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <latch>
+#include <limits>
 #include <new>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <foliot/queue/hashed_wheel.hpp>
 
@@ -52,6 +57,80 @@ TEST_P(Faults, TheNthAllocationOfALifeFails) {
   }
   EXPECT_GT(n, 5u);
   EXPECT_EQ(others_fired, static_cast<int>(n));
+}
+
+/// Queues move timers about while time passes, and tickers start anew: what finds no memory waits for it, or is
+/// reported, and all that was started fires once.
+TEST_P(Faults, TheNthAllocationOfAnAdvanceFails) {
+  for (const std::size_t failures : {std::size_t{1}, std::numeric_limits<std::size_t>::max()}) {
+    bool any_failed = true;
+    for (std::size_t n = 0; any_failed; ++n) {
+      virtual_clock time;
+      int reported = 0;
+      service_options chosen = options();
+      chosen.on_exception = [&reported](const std::exception_ptr&) { ++reported; };
+      timer_service fresh(time, std::move(chosen));
+      std::vector<int> fired(60);
+      std::vector<timer> many;
+      for (std::size_t i = 0; i < fired.size(); ++i) {
+        many.emplace_back(fresh, 41ms * static_cast<int>(i % 20 + 1), [&, i] { ++fired[i]; });
+      }
+      int beats = 0;
+      const ticker beat(fresh, 100ms, [&] { ++beats; });
+      int thrown = 0;
+      {
+        const failing_allocations fail(n, failures);
+        try {
+          time.advance(900ms);
+        } catch (const std::bad_alloc&) {
+          ++thrown;
+        }
+        any_failed = fail.failed();
+      }
+      EXPECT_EQ(any_failed, thrown + reported > 0) << "somebody is told";
+      time.advance(2s);
+      for (const int each : fired) EXPECT_EQ(each, 1);
+      EXPECT_EQ(beat.pending(), reported == 0) << "a ticker that could not go on said so";
+      EXPECT_TRUE(static_cast<std::uint64_t>(beats) + beat.skipped() >= 18 || !beat.pending())
+          << "two seconds at least, in coarse ticks";
+      const service_counters counted = fresh.counters();
+      EXPECT_EQ(counted.pending, beat.pending() ? 1u : 0u);
+      EXPECT_EQ(counted.fired, fired.size() + static_cast<std::size_t>(beats));
+    }
+  }
+}
+
+/// The same on the service's own thread: an allocation of its next turns fails, and nothing is lost.
+TEST_P(Faults, TheNthAllocationOfAThreadFails) {
+  bool any_failed = true;
+  for (std::size_t n = 0; any_failed; ++n) {
+    constexpr int count = 40;
+    service_options chosen = options();
+    chosen.shards = 1;
+    chosen.on_exception = [](const std::exception_ptr&) {};
+    timer_service fresh(std::move(chosen));
+    std::optional<failing_allocations> fail;  // the thread's
+    std::array<std::atomic<int>, count> fired{};
+    std::vector<timer> many;
+    for (std::atomic<int>& each : fired) many.emplace_back(fresh, [&each] { ++each; });
+    std::latch over(1);
+    timer ends(fresh, [&] {
+      any_failed = fail->failed();
+      fail.reset();
+      over.count_down();
+    });
+    timer begins(fresh, [&] {
+      for (std::size_t i = 0; i < many.size(); ++i) many[i].start(std::chrono::microseconds(i * 37));
+      for (std::size_t i = 0; i < many.size(); i += 2) many[i].reset(std::chrono::microseconds(2000 + i * 37));
+      ends.start(5ms);
+      fail.emplace(n, 1);
+    });
+    begins.start(0ns);
+    over.wait();
+    EXPECT_EQ(fresh.drain(1h), 0u);
+    for (const std::atomic<int>& each : fired) EXPECT_EQ(each, 1);
+    EXPECT_EQ(fresh.counters().fired, count + 2u);
+  }
 }
 
 TEST_P(Faults, AResetThatFindsNoMemoryLeavesTheTimerAsItWas) {

@@ -61,6 +61,25 @@ TEST_P(Engine, AnEarlierTimerIsHeardWhereverTheThreadIs) {
   }
 }
 
+/// A thread that an earlier timer wakes finds nothing due, and sleeps until that is; one that sleeps until a
+/// deadline finds it.
+TEST_P(Engine, WakeUpsAreCountedByWhetherSomethingWasDue) {
+  explore(worlds, quiet, [&] {
+    timer_service timers(options());
+    const timer far(timers, 1h, [] {});
+    pass_time(1ms);  // the thread sleeps
+    const timer near(timers, 10ms, [] {});
+    const timer no_earlier(timers, 20ms, [] {});
+    pass_time(15ms);
+    const service_counters one_fired = timers.counters();
+    require(one_fired.fired == 1 && one_fired.wakes_with_work == 1, "one deadline, one wake-up with work");
+    require(one_fired.wakes_without_work == one_fired.wake_ups, "without work: whom somebody woke early");
+    require(one_fired.wake_ups <= 1, "nobody wakes it for a later deadline");
+    pass_time(15ms);
+    require(timers.counters().wakes_with_work == 2, "the next deadline, the next wake-up");
+  });
+}
+
 /// The same with starts from several threads at once, on timers of their own, moving both ways.
 TEST_P(Engine, ResetsFromManyThreadsAreAllHeard) {
   for (const faults& with : {quiet, interrupted}) {
@@ -188,6 +207,32 @@ TEST_P(Engine, DestroyAgainstFireAndShutDown) {
       require(watch.expired(), "a closure was leaked");
     });
   }
+}
+
+/// While one timer after the other is dropped, none that has been found closed is found pending after that.
+TEST_P(Engine, TheEndComesOnceForEachTimer) {
+  explore(worlds, quiet, [&] {
+    timer_service timers(options());
+    struct slow_to_die {
+      slow_to_die() = default;
+      slow_to_die(slow_to_die&&) noexcept {}
+      ~slow_to_die() { point(); }
+    };
+    std::vector<timer> both;
+    for (int i = 0; i < 2; ++i) both.emplace_back(timers, 1h, [slow = slow_to_die()] {});
+    std::size_t dropped = 0;
+    seam::thread ender("ender", [&] { dropped = timers.shut_down(); });
+    std::size_t stopped = 0;
+    for (timer& t : both) {
+      const bool closed = t.reset(1ms) == reset_result::closed;
+      const bool pending = t.pending();
+      const bool taken_back = t.stop() == stop_result::stopped;
+      require(!closed || (!pending && !taken_back), "it was found closed, and later pending");
+      stopped += taken_back;
+    }
+    ender.join();
+    require(dropped + stopped == 2, "each start has one outcome");
+  });
 }
 
 TEST_P(Engine, ShutDownFromInsideACallback) {

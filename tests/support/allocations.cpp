@@ -14,13 +14,14 @@ constexpr std::size_t never_fail = std::numeric_limits<std::size_t>::max();
 
 thread_local std::size_t allocations = 0;
 thread_local std::size_t until_failure = never_fail;
+thread_local std::size_t failures_left = 0;
 thread_local bool has_failed = false;
 std::atomic<std::size_t> live{0};
 
 void* allocate(std::size_t size, std::size_t alignment) {
   ++allocations;
   if (until_failure != never_fail && until_failure-- == 0) {
-    until_failure = 0;
+    until_failure = --failures_left == 0 ? never_fail : 0;
     has_failed = true;
     throw std::bad_alloc();
   }
@@ -42,8 +43,9 @@ void release(void* memory) noexcept {
 allocation_count::allocation_count() noexcept : start_(allocations) {}
 std::size_t allocation_count::so_far() const noexcept { return allocations - start_; }
 
-failing_allocations::failing_allocations(std::size_t succeeding) noexcept {
+failing_allocations::failing_allocations(std::size_t succeeding, std::size_t failing) noexcept {
   has_failed = false;
+  failures_left = failing;
   until_failure = succeeding;
 }
 failing_allocations::~failing_allocations() { until_failure = never_fail; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 namespace foliot::test {
 
@@ -16,10 +17,12 @@ class allocation_count {
   std::size_t start_;
 };
 
-/// While one lives, this thread's allocations fail with std::bad_alloc, after the first `succeeding`.
+/// While one lives, this thread's allocations fail with std::bad_alloc, after the first `succeeding`: so many of
+/// them, and then no more.
 class failing_allocations {
  public:
-  explicit failing_allocations(std::size_t succeeding = 0) noexcept;
+  explicit failing_allocations(std::size_t succeeding = 0,
+                               std::size_t failing = std::numeric_limits<std::size_t>::max()) noexcept;
   ~failing_allocations();
   failing_allocations(const failing_allocations&) = delete;
   failing_allocations& operator=(const failing_allocations&) = delete;

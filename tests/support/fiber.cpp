@@ -1,6 +1,10 @@
 #include "fiber.hpp"
 
+#include <cxxabi.h>
+#include <malloc.h>
+
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "leaks.hpp"
@@ -13,6 +17,12 @@ namespace foliot::support {
 namespace {
 
 constexpr std::size_t stack_size = 256 * 1024;
+
+// Stacks come and go by the million: they stay with the allocator, which else would ask the system for each.
+[[maybe_unused]] const bool stacks_are_kept = [] {
+  constexpr int more_than_all_stacks = 1 << 30;
+  return mallopt(M_MMAP_THRESHOLD, more_than_all_stacks) == 1 && mallopt(M_TRIM_THRESHOLD, more_than_all_stacks) == 1;
+}();
 
 // The switch that is going on: who left, and who is about to begin.
 fiber* departed = nullptr;
@@ -67,12 +77,15 @@ void fiber::enter() {
 void fiber::depart(fiber& to, [[maybe_unused]] bool forever) {
   departed = this;
   arriving = &to;
+  std::memcpy(exceptions_.data(), abi::__cxa_get_globals(), sizeof(exceptions_));
 #if defined(FOLIOT_ADDRESS_SANITIZER)
   __sanitizer_start_switch_fiber(forever ? nullptr : &fake_stack_, to.bottom_, to.size_);
 #endif
 }
 
 void fiber::arrive() {
+  // The caught ones, and the number of those on their way: the ABI says so (Itanium C++ ABI, 2.2.2).
+  std::memcpy(static_cast<void*>(abi::__cxa_get_globals()), exceptions_.data(), sizeof(exceptions_));
 #if defined(FOLIOT_ADDRESS_SANITIZER)
   __sanitizer_finish_switch_fiber(fake_stack_, &departed->bottom_, &departed->size_);
 #endif

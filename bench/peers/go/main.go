@@ -4,9 +4,10 @@
 //
 // W5W1, W5W1-remote, W5W2: N timers, THREADS goroutines on as many processors, measured for MILLISECONDS
 // after a warm-up; what they do is told in programs/foliot/bench/threads/crew.hpp. W6-…: N sleeps, one
-// after the other. Writes one line of JSON:
+// after the other. AfterFunc1000, …: own.go. Writes one line of JSON:
 //
 //	{"version": "go1.22.1", "ns": 31.4}            ns an operation of all goroutines together
+//	{"version": "go1.22.1", "ns": 812.5, "worst_ns": 9120}  of lateness: the average, and the worst
 //	{"version": "go1.22.1", "lateness_ns": [812, …]}
 package main
 
@@ -21,6 +22,7 @@ import (
 type answer struct {
 	Version  string  `json:"version"`
 	Ns       float64 `json:"ns,omitempty"`
+	Worst    float64 `json:"worst_ns,omitempty"`
 	Lateness []int64 `json:"lateness_ns,omitempty"`
 }
 
@@ -52,7 +54,7 @@ func main() {
 	case "W6-100us", "W6-1ms", "W6-10ms":
 		told.Lateness = sleep(os.Args[1], n)
 	default:
-		refuse("there is no workload '" + os.Args[1] + "'")
+		told = own(os.Args[1], threads, milliseconds)
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(told); err != nil {
 		refuse(err.Error())

@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string>
+#include <system_error>
 #include <thread>
 
 namespace foliot::inline core::seam {
@@ -43,9 +45,10 @@ std::size_t processors() noexcept {
   return std::max(1U, std::thread::hardware_concurrency());  // more processors than a cpu_set_t knows
 }
 
-void set_timer_slack(duration slack) noexcept {
-  // Zero would mean the default again.
-  ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(std::max<std::int64_t>(1, slack.count())), 0, 0, 0);
+duration set_timer_slack(duration slack) noexcept {
+  const int before = ::prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+  ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(std::max<std::int64_t>(slack.count(), 1)), 0, 0, 0);
+  return duration::nanoseconds(std::max(before, 1));
 }
 
 wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline) noexcept {
@@ -73,14 +76,38 @@ bool membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command
 }  // namespace
 
 // Registered before anybody can rely on it; a child of fork inherits that.
-bool heavy_barrier_reaches_all = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+std::atomic<bool> heavy_barrier_reaches_all{membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)};
+
+namespace {
+
+constexpr std::int64_t unknown = 0;
+/// When the last of the light barriers that relied on a heavy one has been passed. Unknown until one has failed;
+/// in the past where none was ever relied on.
+std::atomic<std::int64_t> light_ones_end{heavy_barrier_reaches_all.load(relaxed) ? unknown : 1};
+
+/// The heavy barrier does not reach the others any more. Returns when all of theirs are full ones.
+void go_without() noexcept {
+  heavy_barrier_reaches_all.store(false, seq_cst);  // seq_cst: before the reading of the clock
+  // Who has just seen the old value has passed its barrier by then: a store leaves its processor within
+  // microseconds, and a thread that is taken off its processor passes a full barrier there.
+  constexpr std::int64_t long_enough = 1'000'000;
+  std::int64_t end = unknown;
+  const std::int64_t from_now = monotonic_now().nanoseconds() + long_enough;
+  // The first one's counts; it came after the flag had been cleared. acq_rel: and whoever finds it knows that.
+  if (light_ones_end.compare_exchange_strong(end, from_now, acq_rel, acquire)) end = from_now;
+  const timespec until = to_timespec(instant::from_nanoseconds(end));
+  while (monotonic_now().nanoseconds() < end) ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+}
+
+}  // namespace
 
 }  // namespace detail
 
 // It asks the system whatever the flag says: a light one that relies on it may have seen the flag already.
 void heavy_barrier() noexcept {
   detail::full_barrier();
-  detail::membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  if (!detail::membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) [[unlikely]]
+    detail::go_without();
 }
 
 namespace detail {
@@ -103,6 +130,10 @@ signals_blocked::~signals_blocked() {
 }
 
 void name_this_thread(const char* name) noexcept { ::pthread_setname_np(::pthread_self(), name); }
+
+void refuse_thread(const std::system_error& refusal, const char* name) {
+  throw std::system_error(refusal.code(), std::string("foliot: no thread for ") + name);
+}
 
 }  // namespace detail
 

@@ -43,6 +43,14 @@ class atomic {
     Value& now = here();  // before the sum: another thread may go on in it
     return std::exchange(now, now - value);
   }
+  Value fetch_and(Value bits, order = seq_cst) noexcept {
+    Value& now = here();
+    return std::exchange(now, static_cast<Value>(now & bits));
+  }
+  Value fetch_or(Value bits, order = seq_cst) noexcept {
+    Value& now = here();
+    return std::exchange(now, static_cast<Value>(now | bits));
+  }
   bool compare_exchange_strong(Value& expected, Value wanted, order = seq_cst, order = seq_cst) noexcept {
     if (here() != expected) {
       expected = value_;
@@ -78,6 +86,7 @@ thread_state& this_thread() noexcept;
 std::size_t this_thread_number() noexcept;
 std::size_t this_thread_home() noexcept;
 inline void spin_pause() noexcept { simulation::point(); }
+inline void yield_thread() noexcept { simulation::point(); }
 inline void light_barrier() noexcept { simulation::point(); }
 inline void heavy_barrier() noexcept { simulation::point(); }
 inline constexpr int spins_before_sleep = 1;

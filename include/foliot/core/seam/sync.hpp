@@ -49,12 +49,16 @@ inline constexpr std::size_t shared_thread_number = thread_numbers - 1;
 
 #include <atomic>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define FOLIOT_THREAD_SANITIZER
+#endif
+#if __has_feature(address_sanitizer)
+#define FOLIOT_ADDRESS_SANITIZER
 #endif
 #endif
 
@@ -106,12 +110,16 @@ inline void spin_pause() noexcept {
 #endif
 }
 
+/// Lets other threads of the operating system have the processor, where the caller waits for one of them.
+inline void yield_thread() noexcept { std::this_thread::yield(); }
+
 // Two barriers, one cheap and one dear, that together do what two full ones do: where one thread stores x,
 // passes the light one and loads y, and another stores y, passes the heavy one and loads x, at least one of
 // them sees the other's store. The heavy one interrupts all threads of the process (membarrier); where the
-// system has none, both are full ones.
+// system has none, or refuses it one day (a sandbox, want of memory), both are full ones from then on.
 namespace detail {
-extern bool heavy_barrier_reaches_all;  // before that is known: no
+// Before that is known: no. Set once, before threads rely on it, and cleared by heavy_barrier() at most.
+extern std::atomic<bool> heavy_barrier_reaches_all;
 
 inline void full_barrier() noexcept {
 #if defined(__SANITIZE_THREAD__) || defined(FOLIOT_THREAD_SANITIZER)
@@ -125,7 +133,8 @@ inline void full_barrier() noexcept {
 }  // namespace detail
 
 inline void light_barrier() noexcept {
-  if (detail::heavy_barrier_reaches_all) [[likely]] {
+  // relaxed: who sees the old value for a while is waited for in heavy_barrier().
+  if (detail::heavy_barrier_reaches_all.load(relaxed)) [[likely]] {
     std::atomic_signal_fence(seq_cst);
   } else {
     detail::full_barrier();
@@ -157,6 +166,7 @@ class signals_blocked {
   alignas(unsigned long) unsigned char saved_[128];  // a sigset_t, whose header stays out of this one
 };
 void name_this_thread(const char* name) noexcept;
+[[noreturn]] void refuse_thread(const std::system_error& refusal, const char* name);
 }  // namespace detail
 
 /// A thread of the operating system. It takes no signals but its own faults (the others go to the
@@ -165,14 +175,18 @@ void name_this_thread(const char* name) noexcept;
 class thread {
  public:
   thread() noexcept = default;
-  /// Throws std::system_error when the system has no thread left to give; nothing runs then.
+  /// Throws std::system_error, which names the thread, when the system has none left to give; nothing runs then.
   template <class Body>
   thread(const char* name, Body body) {
     const detail::signals_blocked blocked;
-    thread_ = std::thread([name, body = std::move(body)]() mutable {
-      detail::name_this_thread(name);
-      body();
-    });
+    try {
+      thread_ = std::thread([name, body = std::move(body)]() mutable {
+        detail::name_this_thread(name);
+        body();
+      });
+    } catch (const std::system_error& refusal) {
+      detail::refuse_thread(refusal, name);
+    }
   }
 
   [[nodiscard]] bool joinable() const noexcept { return thread_.joinable(); }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+const messageLength = 512
+
+func must(err error) {
+	if err != nil {
+		refuse(err.Error())
+	}
+}
+
+func loopback(network string) string {
+	if network == "tcp6" {
+		return "[::1]:0"
+	}
+	return "127.0.0.1:0"
+}
+
+func withDeadline(c net.Conn) { must(c.SetDeadline(time.Now().Add(time.Hour))) }
+
+// echo answers messages until the other side has gone.
+func echo(c net.Conn) {
+	defer c.Close()
+	var message [messageLength]byte
+	for {
+		withDeadline(c)
+		if _, err := io.ReadFull(c, message[:]); err != nil {
+			return
+		}
+		if _, err := c.Write(message[:]); err != nil {
+			return
+		}
+	}
+}
+
+func pingPong(c net.Conn, message []byte) {
+	withDeadline(c)
+	if _, err := c.Write(message); err != nil {
+		refuse(err.Error())
+	}
+	if _, err := io.ReadFull(c, message); err != nil {
+		refuse(err.Error())
+	}
+}
+
+func listen(network string) net.Listener {
+	listener, err := net.Listen(network, loopback(network))
+	must(err)
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go echo(c)
+		}
+	}()
+	return listener
+}
+
+// clients runs so many at once as Go's suite does, b.N operations in all.
+func clients(b *testing.B, work func(share int)) {
+	count := 2 * runtime.GOMAXPROCS(0)
+	var group sync.WaitGroup
+	for i := 0; i < count; i++ {
+		share := b.N / count
+		if i < b.N%count {
+			share++
+		}
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			work(share)
+		}()
+	}
+	group.Wait()
+}
+
+func oneShot(network string) func(b *testing.B, variant string) {
+	return func(b *testing.B, _ string) {
+		listener := listen(network)
+		defer listener.Close()
+		b.ResetTimer()
+		clients(b, func(share int) {
+			message := make([]byte, messageLength)
+			for i := 0; i < share; i++ {
+				c, err := net.Dial(network, listener.Addr().String())
+				must(err)
+				pingPong(c, message)
+				c.Close()
+			}
+		})
+	}
+}
+
+func persistent(network string) func(b *testing.B, variant string) {
+	return func(b *testing.B, _ string) {
+		listener := listen(network)
+		defer listener.Close()
+		b.ResetTimer()
+		clients(b, func(share int) {
+			c, err := net.Dial(network, listener.Addr().String())
+			must(err)
+			message := make([]byte, messageLength)
+			for i := 0; i < share; i++ {
+				pingPong(c, message)
+			}
+			c.Close()
+		})
+	}
+}
+
+func setReadDeadline(b *testing.B, _ string) {
+	listener, err := net.Listen("tcp4", loopback("tcp4"))
+	must(err)
+	defer listener.Close()
+	c, err := net.Dial("tcp4", listener.Addr().String())
+	must(err)
+	defer c.Close()
+	must(c.SetWriteDeadline(time.Now().Add(2 * time.Hour)))
+	deadline := time.Now().Add(time.Hour)
+	b.ResetTimer()
+	for i := 0; i < b.N; i++ {
+		must(c.SetReadDeadline(deadline))
+		deadline = deadline.Add(1)
+	}
+}

@@ -1,0 +1,144 @@
+// Calls that fail and do no harm: waits that end for no reason, a slack that cannot be set, a barrier that is missing.
+// For n = 0, 1, 2, … until none does, the n-th of a service's life fails, and the life is what it would have been.
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/service.hpp>
+
+#include "failing_calls.hpp"
+#include "support/engines.hpp"
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct failure {
+  call which;
+  int error;
+};
+
+class Interruptions : public engine_suite {
+ protected:
+  /// Timers, a ticker and sleepers, reset, stopped and ended; from two threads.
+  static void live(service_clock clock) {
+    service_options chosen = options();
+    chosen.clock = clock;
+    timer_service timers(std::move(chosen));
+    const auto never_early = [](const firing& now) { EXPECT_GE(now.now, now.deadline); };
+    std::latch fired(2);
+    std::latch beats(3);
+    timer once(timers, 100us, [&](const firing& now) { never_early(now), fired.count_down(); });
+    timer put_off(timers, 200us, [&](const firing& now) { never_early(now), fired.count_down(); });
+    timer stopped(timers, 1h, [] { ADD_FAILURE() << "it was stopped"; });
+    int count = 0;
+    ticker beat(timers, 100us, [&](const firing& now) {
+      never_early(now);
+      if (++count <= 3) beats.count_down();
+    });
+    const bool again = put_off.reset(400us) != reset_result::superseded;
+    std::thread other([&] {
+      const instant before = timers.now();
+      EXPECT_TRUE(sleep_for(timers, 200us));
+      EXPECT_GE(timers.now() - before, duration(200us));
+      EXPECT_EQ(stopped.stop_and_wait(), stop_result::stopped);
+    });
+    fired.wait();
+    beats.wait();
+    other.join();
+    beat.stop_and_wait();
+    EXPECT_EQ(timers.drain(1h), 0u);
+    const service_counters counted = timers.counters();
+    EXPECT_EQ(counted.pending, 0u);
+    EXPECT_EQ(counted.fired + counted.stopped, counted.started + static_cast<std::uint64_t>(count));
+    EXPECT_EQ(counted.started, 5u + (again ? 1 : 0));
+  }
+
+  /// Returns how many calls a life has.
+  static std::size_t the_nth_fails(service_clock clock, failure with) {
+    std::size_t n = 0;
+    for (bool any_failed = true; any_failed && !HasFailure(); ++n) {
+      const failing_calls fail(with.which, with.error, n, 1);
+      live(clock);
+      any_failed = fail.failed();
+    }
+    return n - 1;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, Interruptions, every_exact_engine(), engine_as_name);
+
+TEST_P(Interruptions, OfFutexWaits) {
+  for (const int error : {EINTR, EAGAIN, 0}) {
+    EXPECT_GT(the_nth_fails(service_clock::monotonic, {call::futex_wait, error}), 0u);
+  }
+}
+
+TEST_P(Interruptions, OfManyFutexWaits) {
+  const failing_calls fail(call::futex_wait, EINTR, 0, 1000);
+  live(service_clock::monotonic);
+  EXPECT_TRUE(fail.failed());
+}
+
+TEST_P(Interruptions, OfReadsOfTheAlarm) {
+  if (std::string_view(GetParam()) == "epoll-heap") GTEST_SKIP() << "its poller waits for the alarm, and reads nothing";
+  for (const int error : {EINTR, EAGAIN, 0}) {
+    EXPECT_GT(the_nth_fails(service_clock::boottime, {call::timerfd_read, error}), 0u);
+  }
+}
+
+TEST_P(Interruptions, ASlackThatCannotBeSet) {
+  EXPECT_GT(the_nth_fails(service_clock::monotonic, {call::prctl, EPERM}), 0u);
+}
+
+/// If the threads meet at a lock; below they do.
+TEST_P(Interruptions, ABarrierThatFails) {
+  for (const int error : {ENOSYS, EPERM, ENOMEM}) the_nth_fails(service_clock::monotonic, {call::membarrier, error});
+}
+
+/// Where a barrier does not reach the other threads, theirs are full ones from then on.
+TEST(Barriers, FromAFailureOnAllAreFull) {
+  if (std::getenv("FOLIOT_WITHOUT_MEMBARRIER") != nullptr) {
+    EXPECT_FALSE(seam::detail::heavy_barrier_reaches_all);
+  }
+  const failing_calls fail(call::membarrier, ENOMEM);
+  seam::heavy_barrier();
+  EXPECT_FALSE(seam::detail::heavy_barrier_reaches_all);
+}
+
+/// Threads that meet at a lock while no barrier works.
+TEST(Barriers, LocksAreLocksWithout) {
+  const failing_calls fail(call::membarrier, ENOSYS);
+  mutex shared{lock_rank::engine};
+  int count = 0;
+  constexpr int each_counts = 2000;
+  std::vector<std::thread> threads;
+  {
+    const lock held(shared);
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        for (int k = 0; k < each_counts; ++k) {
+          const lock mine(shared);
+          ++count;
+          if (k % 16 == 0) std::this_thread::yield();  // the others find it locked
+        }
+      });
+    }
+    while (!fail.failed()) std::this_thread::yield();  // until one of them is about to sleep
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(count, 3 * each_counts);
+}
+
+}  // namespace
+}  // namespace foliot::test

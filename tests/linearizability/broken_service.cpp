@@ -1,0 +1,93 @@
+// The shipped service once more, with parts that break on demand: canaries for the checker and for those who
+// record the histories.
+//
+// The shipped headers are taken in under other names, and what they are replaced by stands between them and the
+// service. Only for an executable that has no other service.
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "broken_service.hpp"
+
+#define timer_word shipped_timer_word
+#include "service/timer_word.hpp"
+#undef timer_word
+#define quad_heap shipped_quad_heap
+#include <foliot/queue/quad_heap.hpp>
+#undef quad_heap
+
+namespace foliot::linearizability {
+flaw present = flaw::none;
+}  // namespace foliot::linearizability
+
+namespace foliot::detail {
+
+/// The word by which `foliot` puts timers off.
+class timer_word {
+  using flaw = linearizability::flaw;
+  static bool has(flaw one) { return linearizability::present == one; }
+
+ public:
+  void arm(instant deadline) noexcept { shipped_.arm(deadline); }
+  void disarm() noexcept {
+    if (!has(flaw::stopped_words_stay_armed)) shipped_.disarm();
+  }
+  [[nodiscard]] bool armed() const noexcept { return shipped_.armed(); }
+  [[nodiscard]] bool put_off(instant deadline) noexcept {
+    if (!has(flaw::put_offs_are_not_atomic)) return shipped_.put_off(deadline);
+    if (!shipped_.armed() || shipped_.armed_for() > deadline) return false;
+    shipped_.arm(deadline);  // whatever has come between
+    return true;
+  }
+  [[nodiscard]] std::optional<instant> claim(instant filed) noexcept {
+    if (has(flaw::claims_forget_put_offs)) {
+      shipped_.disarm();
+      return std::nullopt;
+    }
+    if (has(flaw::claims_are_not_atomic)) {
+      if (shipped_.armed() && shipped_.armed_for() > filed) return shipped_.armed_for();
+      shipped_.disarm();  // and with it a put-off that has just come
+      return std::nullopt;
+    }
+    return shipped_.claim(filed);
+  }
+  [[nodiscard]] instant armed_for() const noexcept { return shipped_.armed_for(); }
+
+ private:
+  shipped_timer_word shipped_;
+};
+
+}  // namespace foliot::detail
+
+namespace foliot::inline queue {
+
+/// The queue of `global-heap`.
+class quad_heap : public shipped_quad_heap {
+  using flaw = linearizability::flaw;
+  static bool has(flaw one) { return linearizability::present == one; }
+
+ public:
+  bool stop(node_type& node) noexcept {
+    if (has(flaw::stops_leave_it_in)) return node.pending();
+    if (has(flaw::stops_find_it_idle)) return shipped_quad_heap::stop(node), false;
+    return shipped_quad_heap::stop(node);
+  }
+  bool reset(node_type& node, instant deadline) {
+    if (has(flaw::resets_keep_the_earlier_deadline) && node.pending()) return true;
+    return shipped_quad_heap::reset(node, deadline);
+  }
+  template <class Sink>
+  expiry expire(instant now, budget limit, Sink&& sink) {
+    return shipped_quad_heap::expire(now, limit, [&](node_type& node) {
+      if (has(flaw::fires_one_twice) && !std::exchange(fired_one_twice_, true)) start(node, node.deadline());
+      sink(node);
+    });
+  }
+
+ private:
+  bool fired_one_twice_ = false;
+};
+
+}  // namespace foliot::inline queue
+
+#include "service/timer_service.cpp"

@@ -1,0 +1,94 @@
+// The canaries: a service that is broken in one place gives histories that are not linearizable, or that complain.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "broken_service.hpp"
+#include "checker.hpp"
+#include "simulated.hpp"
+
+namespace foliot::linearizability {
+namespace {
+
+using simulation::faults;
+
+constexpr std::uint64_t worlds = 20'000;
+
+class Canaries : public ::testing::Test {
+ protected:
+  /// How many worlds it took to see that something is wrong.
+  static std::optional<std::uint64_t> found(flaw broken, const setting& in, race around, const faults& with = {}) {
+    present = broken;
+    const auto seed = simulation::first_failure(worlds, with, [&] {
+      const auto wrong = violation(play_one(around, in));
+      simulation::require(!wrong, wrong.value_or(""));
+    });
+    present = flaw::none;
+    return seed;
+  }
+  static std::optional<std::uint64_t> found(flaw broken, const std::string& engine, race around) {
+    return found(broken, simulated(engine), around);
+  }
+};
+
+TEST_F(Canaries, WithoutAFlawNothingIsFound) {
+  for (const char* engine : {"foliot", "global-heap"}) {
+    for (std::size_t around = 0; around < races; ++around) {
+      for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        const auto wrong = simulation::run(seed, {}, [&] {
+          const auto violated = violation(play_one(static_cast<race>(around), simulated(engine)));
+          simulation::require(!violated, violated.value_or(""));
+        });
+        ASSERT_FALSE(wrong) << *wrong;
+      }
+    }
+  }
+}
+
+TEST_F(Canaries, AClaimThatForgetsAPutOff) {
+  EXPECT_TRUE(found(flaw::claims_forget_put_offs, "foliot", race::reset_against_fire));
+}
+
+TEST_F(Canaries, AClaimThatIsNotAtomic) {
+  EXPECT_TRUE(found(flaw::claims_are_not_atomic, "foliot", race::reset_against_fire));
+}
+
+TEST_F(Canaries, APutOffThatIsNotAtomic) {
+  EXPECT_TRUE(found(flaw::put_offs_are_not_atomic, "foliot", race::reset_against_fire));
+}
+
+TEST_F(Canaries, AStopThatLeavesTheWordArmed) {
+  EXPECT_TRUE(found(flaw::stopped_words_stay_armed, "foliot", race::stop_against_reset));
+}
+
+TEST_F(Canaries, AStopThatLeavesTheTimerInTheQueue) {
+  EXPECT_TRUE(found(flaw::stops_leave_it_in, "global-heap", race::stop_against_fire));
+}
+
+TEST_F(Canaries, AStopThatSaysIdle) {
+  EXPECT_TRUE(found(flaw::stops_find_it_idle, "global-heap", race::stop_against_fire));
+}
+
+TEST_F(Canaries, AResetThatKeepsTheEarlierDeadline) {
+  EXPECT_TRUE(found(flaw::resets_keep_the_earlier_deadline, "global-heap", race::reset_against_reset));
+}
+
+TEST_F(Canaries, ATimerThatFiresTwice) {
+  EXPECT_TRUE(found(flaw::fires_one_twice, "global-heap", race::stop_against_fire));
+}
+
+TEST_F(Canaries, AStopAndWaitThatDoesNotWait) {
+  setting in = simulated("global-heap");
+  in.only_stops = true;
+  EXPECT_TRUE(found(flaw::none, in, race::stop_and_wait_from_outside));
+}
+
+TEST_F(Canaries, AWakeUpThatIsDropped) {
+  EXPECT_TRUE(found(flaw::none, simulated("global-heap"), race::reset_against_fire, faults{.drop_wake = 1}));
+}
+
+}  // namespace
+}  // namespace foliot::linearizability
