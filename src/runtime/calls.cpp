@@ -41,7 +41,6 @@ void report_failure(scheduler& owner, const char* name, const std::exception_ptr
 
 instant now(const scheduler& owner) noexcept { return owner.time().now(); }
 instant now_or_later(const scheduler& owner) noexcept { return owner.time().now_or_later(); }
-
 instant deadline_in(const scheduler& owner, duration length) noexcept {
   // The cheaper clock may be some microseconds ahead, which for these would be much.
   constexpr duration short_lengths = duration::nanoseconds(100'000);

@@ -275,15 +275,26 @@ void scheduler::abandon_tasks() noexcept {
   for (std::size_t i = 0; i < made_.load(seam::relaxed); ++i) processors_[i]->timers->forget_all();
 }
 
-void scheduler::begin_idle_wait(wait_point& wait) { idle_waiters_.push_back(&wait); }
-void scheduler::end_idle_wait(wait_point& wait) noexcept { std::erase(idle_waiters_, &wait); }
+void scheduler::begin_idle_wait(wait_point& wait, wait_word::source by) { idle_waiters_.push_back({&wait, by}); }
+void scheduler::end_idle_wait(wait_point& wait) noexcept {
+  std::erase_if(idle_waiters_, [&wait](const idle_waiter& each) { return each.wait == &wait; });
+}
 
 bool scheduler::wake_idle_waiter() noexcept {
   if (idle_waiters_.empty()) return false;
-  wait_point* const first = idle_waiters_.front();
+  const idle_waiter first = idle_waiters_.front();
   idle_waiters_.erase(idle_waiters_.begin());
-  first->claim(0);
+  first.wait->claim(first.by);
   return true;
+}
+
+instant scheduler::next_deadline() {
+  instant next = virtual_time()->next_deadline();
+  for (std::size_t i = 0; i < made_.load(seam::relaxed); ++i) {
+    processors_[i]->timers->refresh_first();
+    next = std::min(next, processors_[i]->timers->first());
+  }
+  return next;
 }
 
 runtime_counters scheduler::counters() const noexcept {
