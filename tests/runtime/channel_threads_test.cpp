@@ -19,6 +19,7 @@
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task_mutex.hpp>
+#include <foliot/runtime/task_semaphore.hpp>
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/wait_group.hpp>
 
@@ -272,6 +273,39 @@ TEST(ChannelThreads, AMutexGuardsWhatTasksOnSeveralProcessorsShare) {
     for (int i = 0; i < 4; ++i) all.push_back(spawn(adds(guard, sum)));
     for (auto& each : all) co_await each.join();
     EXPECT_EQ(sum, 8000);
+  });
+}
+
+TEST(ChannelThreads, WhatIsWaitedForMayGoAtOnce) {
+  test::on_real_processors([]() -> task<> {
+    const auto done = [](wait_group& group) -> task<> {
+      group.done();
+      co_return;
+    };
+    const auto released = [](task_semaphore& slots) -> task<> {
+      slots.release();
+      co_return;
+    };
+    const auto sent = [](channel<int>& to) -> task<> { co_await to.send(1); };
+    for (int i = 0; i < 500; ++i) {
+      auto group = std::make_unique<wait_group>();
+      group->add();
+      auto first = spawn(done(*group));
+      co_await group->wait();
+      group.reset();
+      auto slots = std::make_unique<task_semaphore>(0);
+      auto second = spawn(released(*slots));
+      co_await slots->acquire();
+      slots.reset();
+      auto values = std::make_unique<channel<int>>();
+      auto third = spawn(sent(*values));
+      const auto got = co_await values->receive();
+      EXPECT_EQ(got, 1);
+      values.reset();
+      co_await first.join();
+      co_await second.join();
+      co_await third.join();
+    }
   });
 }
 
