@@ -91,7 +91,7 @@ void scheduler::run(task_state& main, std::coroutine_handle<> body) {
       virtual_driver(*this).drive(main);
     } else {
       monitor_.start();
-      for (std::size_t i = 1; i < count_.load(seam::relaxed); ++i) start_worker(*processors_[i]);
+      start_workers();
       work(*processors_[0]);
     }
   } catch (...) {
@@ -99,6 +99,11 @@ void scheduler::run(task_state& main, std::coroutine_handle<> body) {
     throw;
   }
   leave();
+}
+
+void scheduler::start_workers() {
+  const lock one_at_a_time(changing_);  // the main task may be run already, and change the number of processors
+  for (std::size_t i = 1; i < count_.load(seam::relaxed); ++i) start_worker(*processors_[i]);
 }
 
 void scheduler::start_worker(processor& p) {

@@ -94,6 +94,7 @@ class scheduler {
   friend class virtual_driver;
 
   processor& make_processor(std::uint32_t id);
+  void start_workers();
   void start_worker(processor& p);
   void work(processor& p) noexcept;
   bool leaves(processor& p) noexcept;
