@@ -267,6 +267,7 @@ void scheduler::end_workers() noexcept {
 void scheduler::abandon_tasks() noexcept {
   while (task_state* const task = living_.any()) {
     living_.remove(*task);
+    task->wait().leave();  // so that a stop by a handle that outlives the runtime finds no wait to end
     task->finish(true);
     task->let_go();
   }
