@@ -91,6 +91,10 @@ void scheduler::run(task_state& main, std::coroutine_handle<> body) {
       virtual_driver(*this).drive(main);
     } else {
       monitor_.start();
+      {
+        const lock held(lock_);
+        monitor_.begin(instant::never());  // the processors come to life busy
+      }
       start_workers();
       work(*processors_[0]);
     }
