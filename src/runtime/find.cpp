@@ -162,9 +162,9 @@ bool scheduler::poll(processor* by, instant until) noexcept {
   looks_.fetch_add(1, seam::relaxed);  // a count
   const bool broken = descriptors_.wait(until, ready);
   // H1: who looks into the poller while another one sleeps there may have heard the break that was for that one.
-  // acquire: pairs with the exchange in sleep(), by way of who broke the wait.
+  // relaxed: that one's word, who broke the wait, and the break have each published it.
   if (broken) {
-    const processor* const sleeper = polls_.load(seam::acquire);
+    const processor* const sleeper = polls_.load(seam::relaxed);
     if (sleeper != nullptr && sleeper != by) descriptors_.break_wait();
   }
   const bool any = !ready.empty();
