@@ -184,7 +184,14 @@ void scheduler::stop_spinning(processor& p) noexcept {
 /// What the poller has to tell; `by` waits for it until then, null: does not wait. True: a task became ready.
 bool scheduler::poll(processor* by, instant until) noexcept {
   ready_list ready;
-  descriptors_.wait(until, ready);
+  looks_.fetch_add(1, seam::relaxed);  // a count
+  const bool broken = descriptors_.wait(until, ready);
+  // H1: who looks into the poller while another one sleeps there may have heard the break that was for that one.
+  // relaxed: that one's word, who broke the wait, and the break have each published it.
+  if (broken) {
+    const processor* const sleeper = polls_.load(seam::relaxed);
+    if (sleeper != nullptr && sleeper != by) descriptors_.break_wait();
+  }
   const bool any = !ready.empty();
   put(by, ready);
   return any;

@@ -88,8 +88,13 @@ instant monitor::look() noexcept {
     rescued = true;
     seam::full_fence();  // pairs with the one before a worker sleeps, as for all who wake
     of_.wake_one();
-    if (of_.polls_.load(seam::relaxed) == nullptr) of_.poll(nullptr, instant::earliest());
   }
+  // H9: nobody polls, be it that the last who did is stuck, be it that all have had tasks to run ever since.
+  const bool unlooked = compare && of_.looks_.load(seam::relaxed) == seen_looks_;
+  if ((stuck || unlooked) && of_.polls_.load(seam::relaxed) == nullptr && !of_.descriptors_.empty()) {
+    rescued = of_.poll(nullptr, instant::earliest()) || rescued;
+  }
+  if (compare) seen_looks_ = of_.looks_.load(seam::relaxed);
   if (rescued) rescues_.fetch_add(1, seam::relaxed);
   gap_ = rescued ? shortest_gap : std::min(gap_ * 2, patience);
   const instant longest = now + (of_.descriptors_.empty() ? patience : std::max(poll_patience, gap_));

@@ -6,7 +6,7 @@
 // would be free to go on with what that timer makes ready: no thread is woken for that.
 //
 // When it rings: timers that are due on a processor that is in a task are run here; what is queued behind that task is
-// given to an idle processor, whom the monitor wakes; and so is the poller, if nobody polls.
+// given to an idle processor, whom the monitor wakes; and the poller is looked into, if nobody has had the time to.
 //
 // Thread safety: guard() from any thread; begin() and rest() under the scheduler's lock.
 #pragma once
@@ -66,6 +66,7 @@ class monitor {
   seam::atomic<std::uint64_t> rescues_{0};
   duration gap_ = shortest_gap;  // between looks, the monitor's
   instant looked_at_rounds_;     // when rounds were last compared, the monitor's
+  std::uint64_t seen_looks_ = 0;
   seam::thread thread_;
 };
 

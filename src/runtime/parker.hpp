@@ -25,9 +25,10 @@ class parker {
   /// False: it has been notified, and must not sleep; that is then forgotten.
   [[nodiscard]] bool begin(way how) noexcept {
     std::uint32_t seen = awake;
-    // release: what the worker published before is seen by who finds it asleep. acquire: pairs with notify().
-    if (word_.compare_exchange_strong(seen, static_cast<std::uint32_t>(how), seam::acq_rel, seam::acquire)) return true;
-    word_.store(awake, seam::relaxed);  // nobody else writes a word that is notified
+    // release: what the worker published before is seen by who finds it asleep. relaxed on failure: see below.
+    if (word_.compare_exchange_strong(seen, static_cast<std::uint32_t>(how), seam::release, seam::relaxed)) return true;
+    // acquire: pairs with the release in notify(). An exchange, since it may be notified once more before it.
+    static_cast<void>(word_.exchange(awake, seam::acquire));
     return false;
   }
   /// After begin(on_the_word): until notified, or the monotonic clock shows the deadline.
@@ -39,7 +40,7 @@ class parker {
   }
   /// After a sleep, or instead of it: whether it was notified.
   // acquire: pairs with the release in notify(): what the waker did before is seen.
-  bool end() noexcept { return word_.exchange(awake, seam::acq_rel) == notified; }
+  bool end() noexcept { return word_.exchange(awake, seam::acquire) == notified; }
 
   enum class must : std::uint8_t { nothing, break_the_poll };
   /// Ends the sleep that there is, or the next one. The caller breaks the poller's wait where this says so.

@@ -5,7 +5,7 @@
 // that what the poller has still to tell of one that is gone is not taken for news of the next. Places are kept until
 // the end: an event may point to one at any time.
 //
-// Thread safety: from any thread; wait() is one thread's at a time.
+// Thread safety: from any thread. Of several that wait at once each event is told to one, and so is a break.
 #pragma once
 
 #include <array>
@@ -38,8 +38,9 @@ class poll_table {
   /// Whether nobody waits.
   [[nodiscard]] bool empty() const noexcept { return waits_.load(seam::relaxed) == 0; }
 
-  /// Waits at most until then; whoever waited for what became ready goes to the list.
-  void wait(instant until, ready_list& ready) noexcept;
+  /// Waits at most until then; whoever waited for what became ready goes to the list. True: somebody has broken the
+  /// wait, this one or another's, who has not heard of it.
+  bool wait(instant until, ready_list& ready) noexcept;
   /// Ends the wait, or the next one.
   void break_wait() noexcept { poller_.wake(); }
 

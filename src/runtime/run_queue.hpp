@@ -33,12 +33,13 @@ class basic_run_queue {
 
   /// The oldest, or null.
   [[nodiscard]] task_state* pop() noexcept {
-    std::uint32_t head = head_.load(seam::acquire);  // pairs with the release of who took before
     for (;;) {
+      // acquire: pairs with the release of who took before, and knew of a tail that is not before this head.
+      std::uint32_t head = head_.load(seam::acquire);
       if (tail_.load(seam::acquire) == head) return nullptr;
-      task_state* first = place(head).load(seam::relaxed);
-      // release: pairs with the acquire in push().
-      if (head_.compare_exchange_weak(head, head + 1, seam::acq_rel, seam::acquire)) return first;
+      task_state* first = place(head).load(seam::relaxed);  // published by the tail
+      // release: pairs with the acquire in push(), pop() and steal_half().
+      if (head_.compare_exchange_weak(head, head + 1, seam::release, seam::relaxed)) return first;
     }
   }
 
@@ -46,21 +47,18 @@ class basic_run_queue {
   /// last of them. Null: there was nothing.
   [[nodiscard]] task_state* steal_half(basic_run_queue& thief) noexcept {
     const std::uint32_t to = thief.tail_.load(seam::relaxed);
-    std::uint32_t head = head_.load(seam::acquire);
     for (;;) {
+      std::uint32_t head = head_.load(seam::acquire);  // as in pop()
       const std::uint32_t size = tail_.load(seam::acquire) - head;
       const std::uint32_t count = size - size / 2;
       if (count == 0) return nullptr;
-      if (count > Capacity / 2) {  // head and tail are of different moments
-        head = head_.load(seam::acquire);
-        continue;
-      }
+      if (count > Capacity / 2) continue;  // the tail is of a later moment
       for (std::uint32_t i = 0; i < count; ++i) {
         thief.place(to + i).store(place(head + i).load(seam::relaxed), seam::relaxed);
       }
-      if (head_.compare_exchange_weak(head, head + count, seam::acq_rel, seam::acquire)) {
+      if (head_.compare_exchange_weak(head, head + count, seam::release, seam::relaxed)) {  // as in pop()
         task_state* last = thief.place(to + count - 1).load(seam::relaxed);
-        if (count > 1) thief.tail_.store(to + count - 1, seam::release);
+        if (count > 1) thief.tail_.store(to + count - 1, seam::release);  // as in push()
         return last;
       }
     }

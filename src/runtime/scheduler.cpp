@@ -98,7 +98,11 @@ void scheduler::run(task_state& main, std::coroutine_handle<> body) {
       virtual_driver(*this).drive(main);
     } else {
       monitor_.start();
-      for (std::size_t i = 1; i < count_.load(seam::relaxed); ++i) start_worker(*processors_[i]);
+      {
+        const lock held(lock_);
+        monitor_.begin(instant::never());  // the processors come to life busy
+      }
+      start_workers();
       work(*processors_[0]);
     }
   } catch (...) {
@@ -106,6 +110,11 @@ void scheduler::run(task_state& main, std::coroutine_handle<> body) {
     throw;
   }
   leave();
+}
+
+void scheduler::start_workers() {
+  const lock one_at_a_time(changing_);  // the main task may be run already, and change the number of processors
+  for (std::size_t i = 1; i < count_.load(seam::relaxed); ++i) start_worker(*processors_[i]);
 }
 
 void scheduler::start_worker(processor& p) {
@@ -269,6 +278,7 @@ void scheduler::end_workers() noexcept {
 void scheduler::abandon_tasks() noexcept {
   while (task_state* const task = living_.any()) {
     living_.remove(*task);
+    task->wait().leave();  // so that a stop by a handle that outlives the runtime finds no wait to end
     task->finish(true);
     task->let_go();
   }

@@ -99,6 +99,7 @@ class scheduler {
   friend class virtual_driver;
 
   processor& make_processor(std::uint32_t id);
+  void start_workers();
   void start_worker(processor& p);
   void work(processor& p) noexcept;
   bool leaves(processor& p) noexcept;
@@ -159,6 +160,8 @@ class scheduler {
 
   // Whose turn in the poller it is: one at a time.
   seam::atomic<processor*> polls_{nullptr};
+  // How often somebody has looked into the poller. The monitor sees by it that nobody does.
+  seam::atomic<std::uint64_t> looks_{0};
   // The main task has ended.
   seam::atomic<bool> ending_{false};
   mutex changing_{lock_rank::object};  // held by who changes the number of processors

@@ -28,9 +28,10 @@ void scheduler::sleep(processor& p) noexcept {
   seam::full_fence();  // H1, H2, H3: pairs with the one in wake_one() and wake_for()
   if (!look_again(p) && p.timers->first() == until) {
     processor* nobody = nullptr;
-    if (!descriptors_.empty() && polls_.compare_exchange_strong(nobody, &p, seam::acq_rel, seam::relaxed)) {
+    // relaxed: the word publishes it, for who must know who sleeps in the poller.
+    if (!descriptors_.empty() && polls_.compare_exchange_strong(nobody, &p, seam::relaxed, seam::relaxed)) {
       if (p.park.begin(parker::way::in_the_poller)) poll(&p, until);
-      polls_.store(nullptr, seam::release);  // pairs with the exchange of the next: what it polled is put
+      polls_.store(nullptr, seam::relaxed);  // a turn, which publishes nothing
     } else if (p.park.begin(parker::way::on_the_word)) {
       p.park.sleep_until(until);
     }

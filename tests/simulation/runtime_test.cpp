@@ -2,6 +2,7 @@
 // is lost or run twice, none wakes early, whoever can go on does, and run() ends cleanly at any moment.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -226,6 +227,21 @@ TEST(Runtime, TasksStopWhereverTheyAre) {
       run_task(1 + choose(3), stop_them(all));
     });
   }
+}
+
+/// A handle outlives its runtime: its task has ended with that, and a stop asks nobody.
+TEST(Runtime, AStopAfterTheEndDoesNothing) {
+  explore(worlds, quiet, [] {
+    std::optional<join_handle<>> kept;
+    const auto sleeps = []() -> task<> { co_await sleep(1h); };
+    const auto main = [](auto& make, std::optional<join_handle<>>& handle) -> task<> {
+      handle.emplace(spawn(make()));
+      if (choose(2) == 0) co_await sleep(1ms);
+    };
+    run_task(1 + choose(2), main(sleeps, kept));
+    require(kept->done(), "it was destroyed");
+    kept->request_stop();
+  });
 }
 
 /// A thread cannot be had: whoever wanted it is told, and nothing is left behind.

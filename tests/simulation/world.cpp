@@ -1,13 +1,12 @@
 #include "foliot_simulation/world.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/contract.hpp>
@@ -49,6 +48,7 @@ struct thread {
   const void* word = nullptr;           // asleep: on which futex word
   instant deadline = instant::never();  // asleep: until when at most
   const seam::alarm* bell = nullptr;    // or until that rings
+  seam::alarm* hears = nullptr;         // the same, where its ring is taken away by that
   seam::wait_status woken_by{};         // why it woke
   std::size_t joins = 0;                // joining: whom
 };
@@ -78,7 +78,7 @@ class world {
   }
 
   void point() {
-    if (++points_ > most_points) fail("it does not end");
+    if (++points_ > most_points) fail(describe_threads("it does not end:"));
     if (random_.below(eagerness_) != 0) return;
     if (faults_.drift > duration::zero()) {
       time_ += duration::nanoseconds(
@@ -107,14 +107,19 @@ class world {
     return self.woken_by;
   }
 
-  seam::wait_status wait_for(const seam::alarm& bell) {
+  seam::wait_status wait_for(seam::alarm& bell) {
     if (faults_.interrupts && random_.below(8) == 0) return seam::wait_status::interrupted;
     if (faults_.early_timeouts && random_.below(8) == 0) return seam::wait_status::timed_out;
     thread& self = me();
     self.bell = &bell;
     self.word = nullptr;
     self.deadline = instant::never();
-    if (wakes_at(self) > time_) block(thread::status::asleep);
+    self.hears = &bell;
+    if (wakes_at(self) > time_) {
+      block(thread::status::asleep);
+    } else {
+      hear(self);
+    }
     self.bell = nullptr;
     return seam::wait_status::timed_out;
   }
@@ -215,9 +220,15 @@ class world {
 
   void expire_sleepers() {
     for (const auto& each : threads_) {
-      if (each->now == thread::status::asleep && wakes_at(*each) <= time_)
-        make_ready(*each, seam::wait_status::timed_out);
+      if (each->now != thread::status::asleep || wakes_at(*each) > time_) continue;
+      hear(*each);
+      make_ready(*each, seam::wait_status::timed_out);
     }
+  }
+
+  /// A ring is heard once: the next wait is for another one.
+  static void hear(thread& who) {
+    if (who.hears != nullptr) seam::alarms::set(*std::exchange(who.hears, nullptr), instant::never());
   }
 
   [[nodiscard]] std::vector<std::size_t> those(thread::status status) const {
@@ -247,7 +258,7 @@ class world {
       ready = those(thread::status::ready);
     }
     if (!ready.empty()) return ready[random_.below(ready.size())];
-    if (those(thread::status::done).size() != threads_.size()) failure_ = describe_deadlock();
+    if (those(thread::status::done).size() != threads_.size()) failure_ = describe_threads("deadlock:");
     return std::nullopt;
   }
 
@@ -272,8 +283,7 @@ class world {
 
   [[noreturn]] void leave() { fiber::leave(me().stack, outside_); }
 
-  std::string describe_deadlock() const {
-    std::string text = "deadlock:";
+  std::string describe_threads(std::string text) const {
     for (const auto& each : threads_) {
       if (each->now == thread::status::asleep) text += " " + each->name + " waits for a wake-up;";
       if (each->now == thread::status::joining)
@@ -317,34 +327,6 @@ class world {
 std::optional<std::string> run(std::uint64_t seed, const faults& with, const std::function<void()>& main) {
   world w(seed, with);
   return w.run(main);
-}
-
-void explore(std::uint64_t count, const faults& with, const std::function<void()>& main) {
-  std::uint64_t first = 0;
-#if !defined(FOLIOT_SANITIZED)
-  count *= 10;  // they are quick
-#endif
-  if (const char* more = std::getenv("FOLIOT_SIMULATION_WORLDS")) count = std::strtoull(more, nullptr, 10);
-  if (const char* only = std::getenv("FOLIOT_SIMULATION_SEED")) {
-    first = std::strtoull(only, nullptr, 10);
-    count = 1;
-  }
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const auto failure = run(seed, with, main);
-    if (failure || ::testing::Test::HasFailure()) {
-      ADD_FAILURE() << failure.value_or("see above") << "\nin the world of seed " << seed
-                    << "; to repeat it alone: FOLIOT_SIMULATION_SEED=" << seed;
-      return;
-    }
-  }
-}
-
-std::optional<std::uint64_t> first_failure(std::uint64_t count, const faults& with, const std::function<void()>& main) {
-  const support::leaks_ignored for_what_is_abandoned;
-  for (std::uint64_t seed = 0; seed < count; ++seed) {
-    if (run(seed, with, main)) return seed + 1;
-  }
-  return std::nullopt;
 }
 
 void require(bool condition, const std::string& what) {

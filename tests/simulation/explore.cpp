@@ -1,0 +1,39 @@
+// Many worlds one after the other, and what GoogleTest is told of them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "foliot_simulation/world.hpp"
+#include "support/leaks.hpp"
+
+namespace foliot::simulation {
+
+void explore(std::uint64_t count, const faults& with, const std::function<void()>& main) {
+  std::uint64_t first = 0;
+#if !defined(FOLIOT_SANITIZED)
+  count *= 10;  // they are quick
+#endif
+  if (const char* more = std::getenv("FOLIOT_SIMULATION_WORLDS")) count = std::strtoull(more, nullptr, 10);
+  if (const char* only = std::getenv("FOLIOT_SIMULATION_SEED")) {
+    first = std::strtoull(only, nullptr, 10);
+    count = 1;
+  }
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const auto failure = run(seed, with, main);
+    if (failure || ::testing::Test::HasFailure()) {
+      ADD_FAILURE() << failure.value_or("see above") << "\nin the world of seed " << seed
+                    << "; to repeat it alone: FOLIOT_SIMULATION_SEED=" << seed;
+      return;
+    }
+  }
+}
+
+std::optional<std::uint64_t> first_failure(std::uint64_t count, const faults& with, const std::function<void()>& main) {
+  const support::leaks_ignored for_what_is_abandoned;
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    if (run(seed, with, main)) return seed + 1;
+  }
+  return std::nullopt;
+}
+
+}  // namespace foliot::simulation

@@ -1,0 +1,209 @@
+// Tasks that wait for descriptors, under seeded schedules: what becomes ready is told to who waits, whoever polls, and
+// whatever else the processors do.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <deque>
+#include <vector>
+
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/detail/operation.hpp>
+
+#include "runtime/scheduler.hpp"
+#include "runtime_worlds.hpp"
+
+namespace foliot::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::join_handle;
+using runtime::set_processors;
+using runtime::sleep;
+using runtime::spawn;
+using runtime::task;
+using runtime::yield;
+
+constexpr std::uint64_t worlds = 200;
+
+/// A descriptor of the world that tasks of the runtime wait for. It stays readable, and the edges tell of what is new.
+class socket {
+ public:
+  socket() : table_(runtime::detail::this_scheduler("socket").descriptors()), known_(table_.add(wire_.number())) {}
+  ~socket() { table_.remove(known_); }
+  socket(const socket&) = delete;
+  socket& operator=(const socket&) = delete;
+
+  /// Somebody writes something: it can be read.
+  void write() {
+    written_at_ = seam::monotonic_now();
+    ++unread_;
+    wire_.become(readiness::readable);
+  }
+  /// False: it would block.
+  bool read() {
+    if (unread_ == 0) return false;
+    --unread_;
+    return true;
+  }
+  [[nodiscard]] instant written_at() const { return written_at_; }
+  [[nodiscard]] runtime::detail::descriptor& known() const { return known_; }
+
+ private:
+  descriptor wire_;
+  runtime::detail::poll_table& table_;
+  runtime::detail::descriptor& known_;
+  int unread_ = 0;
+  instant written_at_;
+};
+
+class read_operation {
+ public:
+  explicit read_operation(socket& from) : from_(from) {}
+  ~read_operation() { end(); }
+  read_operation(const read_operation&) = delete;
+  read_operation& operator=(const read_operation&) = delete;
+
+  bool ready() {
+    from_.known().forget(runtime::detail::direction::in);
+    done_ = from_.read();
+    return done_;
+  }
+  void begin(runtime::detail::wait_point& wait, runtime::detail::wait_word::source by) {
+    wait_ = &wait;
+    require(from_.known().begin_wait(runtime::detail::direction::in, wait, by), "nobody else waits");
+  }
+  void end() noexcept {
+    if (wait_ != nullptr) from_.known().end_wait(runtime::detail::direction::in, *wait_);
+    wait_ = nullptr;
+  }
+  /// Whether it has read; else it is ready now, perhaps.
+  bool result() const { return done_; }
+
+ private:
+  socket& from_;
+  runtime::detail::wait_point* wait_ = nullptr;
+  bool done_ = false;
+};
+
+using reads = runtime::detail::operation_awaiter<read_operation>;
+
+task<> read_all(socket& from, int count, duration allowed) {
+  for (int i = 0; i < count;) {
+    const bool got = co_await reads(from);
+    if (!got) continue;
+    ++i;
+    if (allowed > duration::zero()) require(runtime::now() - from.written_at() < allowed, "it was told late");
+  }
+}
+
+task<> keep_busy(bool& stop, duration longest) {
+  while (!stop) {
+    compute(up_to(longest));
+    if (choose(2) == 0) {
+      co_await yield();
+    } else {
+      co_await sleep(up_to(1ms));
+    }
+  }
+}
+
+struct manner {
+  duration allowed{};  // between a write and its read, if the test says so
+  int busy = 0;        // tasks that compute
+  duration computes{};
+  bool changes_processors = false;
+};
+
+task<> exchange(manner how) {
+  constexpr int writes = 4;
+  std::array<socket, 2> sockets;
+  bool stop = false;
+  std::vector<join_handle<>> others;
+  for (int i = 0; i < how.busy; ++i) others.push_back(spawn(keep_busy(stop, how.computes)));
+  auto one = spawn(read_all(sockets[0], writes, how.allowed));
+  auto two = spawn(read_all(sockets[1], writes, how.allowed));
+  seam::thread outside("outside", [&] {
+    for (int i = 0; i < writes; ++i) {
+      for (socket& each : sockets) {
+        if (choose(2) == 0) pass_time(up_to(3ms));
+        each.write();
+      }
+    }
+  });
+  if (how.changes_processors) {
+    for (int i = 0; i < 3; ++i) {
+      co_await sleep(up_to(3ms));
+      set_processors(1 + choose(3));
+    }
+  }
+  co_await one.join();
+  co_await two.join();
+  stop = true;
+  for (auto& each : others) co_await each.join();
+  co_await joined(outside);
+}
+
+TEST(RuntimePoller, TellsWhoWaits) {
+  explore_runtimes(worlds, {quiet, interrupted}, [] { return exchange({.allowed = overslept}); });
+  explore_runtimes(worlds, {rough}, [] { return exchange({}); });
+}
+
+TEST(RuntimePoller, TellsWhileProcessorsComeAndGo) {
+  explore_runtimes(worlds, {quiet}, [] { return exchange({.allowed = overslept, .changes_processors = true}); });
+  explore_runtimes(worlds, {rough}, [] { return exchange({.busy = 1, .computes = 2ms, .changes_processors = true}); });
+}
+
+TEST(RuntimePoller, TellsWhoWaitsBehindTasksThatCompute) {
+  explore_runtimes(worlds, {quiet, rough}, [] { return exchange({.busy = 2, .computes = 1ms}); });
+}
+
+/// The end comes while tasks wait for descriptors, and while these become ready.
+TEST(RuntimePoller, TheEndMayComeMeanwhile) {
+  const auto leave = [](seam::thread& outside, std::deque<descriptor>& wires) -> task<> {
+    const auto wait_for_it = [](descriptor& wire) -> task<> {
+      auto& table = runtime::detail::this_scheduler("a wait").descriptors();
+      auto& known = table.add(wire.number());
+      const auto forget = [&](runtime::detail::descriptor* which) { table.remove(*which); };
+      const std::unique_ptr<runtime::detail::descriptor, decltype(forget)> held(&known, forget);
+      known.forget(runtime::detail::direction::in);
+      class readable {
+       public:
+        explicit readable(runtime::detail::descriptor& of) : of_(of) {}
+        ~readable() { of_.end_wait(runtime::detail::direction::in, wait_); }
+        readable(const readable&) = delete;
+        readable& operator=(const readable&) = delete;
+        bool await_ready() const noexcept { return false; }
+        bool await_suspend(std::coroutine_handle<runtime::task<>::promise_type> who) {
+          wait_.begin(who);
+          require(of_.begin_wait(runtime::detail::direction::in, wait_, 0), "nobody else waits");
+          return wait_.park();
+        }
+        void await_resume() const {}
+
+       private:
+        runtime::detail::descriptor& of_;
+        runtime::detail::wait_point wait_;
+      };
+      co_await readable(known);
+    };
+    for (descriptor& each : wires) static_cast<void>(spawn(wait_for_it(each)));
+    outside = seam::thread("outside", [&wires] {
+      for (descriptor& each : wires) {
+        pass_time(up_to(1ms));
+        each.become(readiness::readable);
+      }
+    });
+    co_await sleep(up_to(2ms));
+  };
+  for (const faults& with : {quiet, rough}) {
+    explore(worlds, with, [&] {
+      std::deque<descriptor> wires(3);
+      seam::thread outside;
+      run_task(1 + choose(3), leave(outside, wires));
+      outside.join();
+    });
+  }
+}
+
+}  // namespace
+}  // namespace foliot::simulation
