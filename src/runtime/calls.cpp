@@ -14,8 +14,9 @@ namespace foliot::runtime::detail {
 
 // A coroutine goes on in another thread after it has waited: what belongs to the thread is asked for anew each time.
 [[gnu::noinline]] scheduler* this_scheduler_or_null() noexcept {
-  auto* const p = static_cast<processor*>(seam::this_thread().processor);
-  return p == nullptr ? nullptr : &p->owner;
+  const seam::thread_state& thread = seam::this_thread();
+  if (thread.processor != nullptr) return &static_cast<processor*>(thread.processor)->owner;
+  return static_cast<scheduler*>(thread.scheduler);
 }
 
 scheduler& this_scheduler(const char* what) {
@@ -28,7 +29,10 @@ void make_ready(task_state& task) noexcept { task.owner().make_ready(task); }
 void make_ready_last(task_state& task) noexcept { task.owner().make_ready_last(task); }
 
 void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept {
-  owner.report(task, failure);
+  owner.report(task.name(), failure);
+}
+void report_failure(scheduler& owner, const char* name, const std::exception_ptr& failure) noexcept {
+  owner.report(name, failure);
 }
 
 instant now(const scheduler& owner) noexcept { return owner.time().now(); }

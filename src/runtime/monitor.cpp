@@ -42,6 +42,7 @@ void monitor::begin(instant first) noexcept {
 
 void monitor::work() noexcept {
   seam::set_timer_slack(duration::nanoseconds(1));
+  seam::this_thread().scheduler = &of_;  // for the callbacks that it runs
   for (;;) {
     while (alarm_->wait() == seam::wait_status::interrupted) {
     }

@@ -144,13 +144,13 @@ void scheduler::launch(task_state& task, std::coroutine_handle<> body) noexcept 
   make_ready_last(task);
 }
 
-void scheduler::report(const task_state& task, const std::exception_ptr& failure) noexcept {
+void scheduler::report(const char* name, const std::exception_ptr& failure) noexcept {
   try {
     std::rethrow_exception(failure);
   } catch (const cancelled&) {
     return;  // as it was asked to
   } catch (...) {
-    options_.on_failure(task.name(), failure);
+    options_.on_failure(name, failure);
   }
 }
 

@@ -61,7 +61,7 @@ class scheduler {
   void launch(task_state& task, std::coroutine_handle<> body) noexcept;
   void make_ready(task_state& task) noexcept;
   void make_ready_last(task_state& task) noexcept;
-  void report(const task_state& task, const std::exception_ptr& failure) noexcept;
+  void report(const char* name, const std::exception_ptr& failure) noexcept;
 
   /// See timer_entry.hpp.
   void start_timer(timer_entry& entry, instant deadline, bool parks);

@@ -19,26 +19,11 @@
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
+#include <foliot/core/outcome.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/firing.hpp>
 
 namespace foliot::inline service {
-
-/// What became of the latest start of a timer when it was stopped.
-enum class stop_result : std::uint8_t {
-  stopped,  ///< it was pending; it will not fire
-  running,  ///< its callback is running now
-  idle,     ///< it had fired or been stopped before, or was never started
-};
-
-/// What became of the latest start of a timer when it was reset. In every case but `closed` the timer
-/// is pending again.
-enum class reset_result : std::uint8_t {
-  superseded,  ///< it was pending; only the new deadline counts
-  running,     ///< its callback is running now; it will run again, after that
-  idle,        ///< it had fired or been stopped before, or was never started
-  closed,      ///< stop_and_wait or the end of its service came first: nothing was started
-};
 
 /// What a service has done since it began.
 struct service_counters {

@@ -31,6 +31,8 @@ struct thread_state {
   const callback_frame* inside = nullptr;
   /// The processor whose worker this thread is, in a runtime.
   void* processor = nullptr;
+  /// The scheduler whose timers' callbacks it runs, if it is not a worker: a runtime's monitor.
+  void* scheduler = nullptr;
 };
 
 /// How many numbers there are for threads: one each, and the last for all those that find none left.

@@ -23,6 +23,8 @@ void launch(task_state& task, std::coroutine_handle<> body) noexcept;
 
 /// Nobody will join a task that has failed: reports it.
 void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept;
+/// The same for what is not a task.
+void report_failure(scheduler& owner, const char* name, const std::exception_ptr& failure) noexcept;
 
 /// The scheduler's clock: as it is, or somewhat later where that is cheaper.
 [[nodiscard]] instant now(const scheduler& owner) noexcept;

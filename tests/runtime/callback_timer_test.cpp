@@ -1,0 +1,242 @@
+#include <foliot/runtime/callback_timer.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/this_task.hpp>
+
+#include "worlds.hpp"
+
+namespace foliot::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(CallbackTimer, CallsOnceAtItsTimeAndAgainAfterAReset) {
+  test::in_virtual_worlds([]() -> task<> {
+    const instant begin = now();
+    std::vector<duration> calls;
+    auto t = after_func(10ms, [&calls, begin] { calls.push_back(now() - begin); });
+    co_await sleep(30ms);
+    EXPECT_EQ(calls, (std::vector<duration>{10ms}));
+    EXPECT_EQ(t.reset(5ms), reset_result::idle);
+    EXPECT_EQ(t.reset(7ms), reset_result::superseded);
+    EXPECT_EQ(t.reset(6ms), reset_result::superseded);
+    co_await sleep(30ms);
+    EXPECT_EQ(calls, (std::vector<duration>{10ms, 36ms}));
+  });
+}
+
+TEST(CallbackTimer, StopSaysWhetherItPreventedTheCall) {
+  test::in_virtual_worlds([]() -> task<> {
+    int calls = 0;
+    auto t = after_func(10ms, [&calls] { ++calls; });
+    EXPECT_EQ(t.stop(), stop_result::stopped);
+    EXPECT_EQ(t.stop(), stop_result::idle);
+    co_await sleep(20ms);
+    EXPECT_EQ(calls, 0);
+    EXPECT_EQ(t.reset(10ms), reset_result::idle);
+    co_await sleep(20ms);
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(t.stop(), stop_result::idle);
+  });
+}
+
+// All are due at once: what the first one called stops is on its way to be called already.
+TEST(CallbackTimer, WhatIsDueCanStillBeTakenBack) {
+  test::in_virtual_worlds([]() -> task<> {
+    std::vector<callback_timer> all(4);
+    std::vector<int> called(4, 0);
+    std::vector<stop_result> stops;
+    reset_result reset{};
+    bool first = true;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i] = callback_timer([&, i] {
+        ++called[i];
+        if (!first) return;
+        first = false;
+        for (std::size_t k = 0; k < all.size(); ++k) {
+          if (k == (i + 1) % 4) all[k] = callback_timer();
+          if (k == (i + 2) % 4) stops.push_back(all[k].stop());
+          if (k == (i + 3) % 4) reset = all[k].reset(1h);
+        }
+        EXPECT_EQ(all[i].stop(), stop_result::running);
+      });
+      all[i].reset(1ms);
+    }
+    co_await sleep(1s);
+    EXPECT_EQ(called[0] + called[1] + called[2] + called[3], 1);
+    EXPECT_EQ(stops, std::vector{stop_result::stopped});
+    EXPECT_EQ(reset, reset_result::superseded);
+    co_await sleep(1h);
+    EXPECT_EQ(called[0] + called[1] + called[2] + called[3], 2);
+  });
+}
+
+TEST(CallbackTimer, MayResetAndDestroyItselfFromItsFunction) {
+  test::everywhere([]() -> task<> {
+    int calls = 0;
+    const auto captured = std::make_shared<int>(0);
+    bool over = false;
+    callback_timer t;
+    t = callback_timer([&, captured] {
+      if (++calls < 5) {
+        EXPECT_EQ(t.reset(0ns), reset_result::running);
+        return;
+      }
+      t = callback_timer();
+      EXPECT_EQ(captured.use_count(), 2);  // its own are there until it returns
+      over = true;
+    });
+    EXPECT_EQ(t.reset(0ns), reset_result::idle);
+    while (captured.use_count() != 1) co_await sleep(1ms);
+    EXPECT_TRUE(over);
+    EXPECT_EQ(calls, 5);
+  });
+}
+
+TEST(CallbackTimer, StopAndWaitIsCertainAndForGood) {
+  test::everywhere([]() -> task<> {
+    const auto captured = std::make_shared<int>(0);
+    for (int i = 0; i < 200; ++i) {
+      bool runs = false;
+      auto t = after_func(i % 2 == 0 ? 0us : 1us, [captured, &runs] {
+        runs = true;
+        ++*captured;
+        runs = false;
+      });
+      if (i % 3 == 0) co_await yield();
+      const stop_result result = co_await t.stop_and_wait();
+      EXPECT_FALSE(runs);
+      EXPECT_EQ(captured.use_count(), 1);
+      const int seen = *captured;
+      EXPECT_EQ(t.reset(0ns), reset_result::closed);
+      EXPECT_EQ(t.stop(), stop_result::idle);
+      co_await yield();
+      EXPECT_EQ(*captured, seen);
+      static_cast<void>(result);
+    }
+  });
+}
+
+TEST(CallbackTimer, DestroyingItIsCertain) {
+  test::everywhere([]() -> task<> {
+    const auto captured = std::make_shared<int>(0);
+    for (int i = 0; i < 200; ++i) {
+      bool runs = false;
+      {
+        auto t = after_func(i % 2 == 0 ? 0us : 1us, [captured, &runs] {
+          runs = true;
+          ++*captured;
+          runs = false;
+        });
+        if (i % 3 == 0) co_await yield();
+      }
+      EXPECT_FALSE(runs);
+      EXPECT_EQ(captured.use_count(), 1);
+    }
+  });
+}
+
+// What they answer has to agree with what happened: each start is called, stopped or superseded.
+TEST(CallbackTimer, EveryStartHasOneEndWhateverRaces) {
+  test::on_real_processors([]() -> task<> {
+    std::atomic<int> calls{0};
+    std::atomic<int> starts{0};
+    std::atomic<int> taken_back{0};
+    auto t = callback_timer([&calls] { ++calls; });
+    auto races = [](callback_timer& timer, std::atomic<int>& started, std::atomic<int>& back, int seed) -> task<> {
+      for (int i = 0; i < 3000; ++i) {
+        if ((i + seed) % 4 == 0) {
+          if (timer.stop() == stop_result::stopped) ++back;
+        } else {
+          ++started;
+          if (timer.reset(std::chrono::microseconds((i * seed) % 3)) == reset_result::superseded) ++back;
+        }
+        if (i % 16 == 0) co_await yield();
+      }
+    };
+    std::vector<join_handle<>> all;
+    for (int i = 1; i <= 4; ++i) all.push_back(spawn(races(t, starts, taken_back, i)));
+    for (auto& each : all) co_await each.join();
+    const stop_result last = co_await t.stop_and_wait();
+    if (last == stop_result::stopped) ++taken_back;
+    EXPECT_EQ(calls + taken_back, starts);
+  });
+}
+
+TEST(CallbackTimer, WhatTheFunctionThrowsIsReported) {
+  run_options options;
+  std::vector<std::string> failures;
+  options.on_failure = [&failures](std::string_view name, const std::exception_ptr&) { failures.emplace_back(name); };
+  test::in_virtual_worlds(
+      [&failures]() -> task<> {
+        failures.clear();
+        auto t = after_func(1ms, [] { throw std::runtime_error("no"); });
+        auto u = after_spawn(1ms, []() -> task<> {
+          co_await sleep(1ms);
+          throw std::runtime_error("no");
+        });
+        co_await sleep(1s);
+        EXPECT_EQ(failures, (std::vector<std::string>{"after_func", "after_spawn"}));
+      },
+      options);
+}
+
+TEST(CallbackTimer, ATaskThatWasSpawnedKeepsItsFunction) {
+  test::everywhere([]() -> task<> {
+    const auto sum = std::make_shared<std::atomic<int>>(0);
+    auto t = after_spawn(1us, [sum]() -> task<> {
+      ++*sum;
+      co_await sleep(2ms);
+      ++*sum;
+    });
+    while (*sum == 0) co_await sleep(100us);
+    t = callback_timer();
+    while (sum.use_count() != 1) co_await sleep(1ms);
+    EXPECT_EQ(*sum, 2);
+  });
+}
+
+TEST(CallbackTimer, OutlivesItsRuntime) {
+  callback_timer t;
+  const auto captured = std::make_shared<int>(0);
+  virtual_clock clock;
+  run_options options;
+  options.clock = &clock;
+  run(
+      [](callback_timer& out, std::shared_ptr<int> what) -> task<> {
+        out = after_func(1h, [what] { ++*what; });
+        co_return;
+      }(t, captured),
+      options);
+  EXPECT_EQ(t.stop(), stop_result::idle);
+  t = callback_timer();
+  EXPECT_EQ(captured.use_count(), 1);
+  EXPECT_EQ(*captured, 0);
+}
+
+TEST(CallbackTimer, NeedsARuntimeAndAFunction) {
+  EXPECT_THROW(static_cast<void>(after_func(1s, [] {})), std::logic_error);
+  callback_timer empty;
+  EXPECT_EQ(empty.stop(), stop_result::idle);
+  EXPECT_THROW(empty.reset(1s), std::logic_error);
+  test::in_virtual_worlds([]() -> task<> {
+    void (*null)() = nullptr;
+    EXPECT_THROW(static_cast<void>(after_func(1s, null)), std::invalid_argument);
+    EXPECT_EQ(counters().timers, 0U);
+    co_return;
+  });
+}
+
+}  // namespace
+}  // namespace foliot::runtime
