@@ -1,12 +1,13 @@
 // What a task may wait for, alone or as one of the cases of a select: an operation.
 //
-//   bool ready()                     completes now if it can; then the result is there
-//   void begin(wait_point&, source)  after that has failed: claims the wait for that source when it completes, which
-//   may
-//                                    be at once; who claims has completed it, and has left the result
-//   void end() noexcept              the wait is over: afterwards nobody touches the operation. Also of one that has
-//                                    completed, or whose wait has never begun, and called by its destructor
-//   result()                         of one that has completed: the result, moved out, or a throw
+//   bool ready()         completes now if it can; then the result is there
+//   begin(wait, source)  after that has failed: claims the wait for that source when it completes, which may be at
+//                        once; who claims has completed it, and has left the result. Where it returns a bool, false
+//                        says that the wait was claimed, but to no avail: it is to be ended, and another begun
+//   void end() noexcept  the wait is over: afterwards nobody touches the operation. Also of one that has completed, or
+//                        whose wait has never begun, and called by its destructor
+//   result()             of one that has completed: the result, moved out, or a throw
+//   bool may_be_ready()  if it is there: false where ready() would be in vain, as begin() will be able to tell
 //
 // All are the waiting task's; what completes it comes from any thread, under a lock that end() takes as well.
 #pragma once
@@ -27,24 +28,53 @@ concept operation = requires(Operation& op, wait_point& wait, wait_word::source 
   op.result();
 };
 
+/// False: the wait is spent, to no avail.
+template <operation Operation>
+[[nodiscard]] bool begin_operation(Operation& op, wait_point& wait, wait_word::source by) {
+  if constexpr (std::same_as<decltype(op.begin(wait, by)), bool>) {
+    return op.begin(wait, by);
+  } else {
+    op.begin(wait, by);
+    return true;
+  }
+}
+/// ready(), for who will begin() otherwise.
+template <operation Operation>
+[[nodiscard]] bool ready_or_begin(Operation& op) {
+  if constexpr (requires { op.may_be_ready(); }) {
+    if (!op.may_be_ready()) return false;
+  }
+  return op.ready();
+}
+
 /// Waits for one operation. Ends early only with the task's own interrupt.
 template <operation Operation>
 class operation_awaiter {
  public:
   template <class... Arguments>
   explicit operation_awaiter(Arguments&&... arguments) : operation_(std::forward<Arguments>(arguments)...) {}
-  operation_awaiter(const operation_awaiter&) = delete;
-  operation_awaiter& operator=(const operation_awaiter&) = delete;
+  /// Of one that has not begun.
+  operation_awaiter(operation_awaiter&& other) noexcept
+    requires std::move_constructible<Operation>
+      : operation_(std::move(other.operation_)) {}
+  operation_awaiter& operator=(operation_awaiter&&) = delete;
 
-  [[nodiscard]] bool await_ready() { return operation_.ready(); }
+  [[nodiscard]] bool await_ready() {
+    waited_ = false;
+    return ready_or_begin(operation_);
+  }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
+    waited_ = true;
     wait_.begin(who);
-    operation_.begin(wait_, 0);
+    while (!begin_operation(operation_, wait_, 0)) {
+      operation_.end();
+      wait_.begin(who);
+    }
     return wait_.park();
   }
   decltype(auto) await_resume() {
-    if (wait_.begun()) {
+    if (waited_) {
       operation_.end();
       wait_.throw_if_interrupted();
     }
@@ -57,6 +87,7 @@ class operation_awaiter {
  private:
   Operation operation_;
   wait_point wait_;
+  bool waited_ = false;
 };
 
 }  // namespace foliot::runtime::detail

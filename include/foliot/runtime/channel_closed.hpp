@@ -1,0 +1,14 @@
+// What a send on a closed channel throws, and a second close.
+#pragma once
+
+#include <stdexcept>
+
+namespace foliot::runtime {
+
+/// Who closes a channel says that nothing comes any more: sending after that is a mistake, and so is closing it again.
+class channel_closed : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+}  // namespace foliot::runtime

@@ -1,0 +1,277 @@
+// What the handles of a channel share: its values, and who waits to send or to receive.
+//
+//   1. While a receiver waits that can be claimed, there is no value, and no sender waits that can be.
+//   2. While a sender waits that can be claimed, there is no room.
+//   3. A closed channel has nobody that could be claimed.
+// (Some that are in a queue can be claimed no more: their wait was ended by something else, a moment ago.)
+//
+// Two sides meet while each may be in a select, that is, while other things may end either's wait. Whoever comes second
+// runs, and claims its own wait first; then the other's. If that was late there may be nobody left: then begin() has
+// spent the caller's wait for nothing, says so, and is called again with a new one. It was something else's claim that
+// got in the way, so somebody goes on in any case.
+//
+// Values are handed over as payloads, whose moves do not throw: where T's could, a payload is a pointer.
+//
+// Lifetime: counted by the handles. Operations that are destroyed after the last handle, as at the end of a runtime,
+// keep it as long as they are in a queue. Thread safety: any thread.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/channel_closed.hpp>
+#include <foliot/runtime/detail/ring.hpp>
+#include <foliot/runtime/detail/wait_queue.hpp>
+
+namespace foliot::runtime::detail {
+
+enum class transfer : std::uint8_t { none, done, closed };
+
+template <class T>
+class channel_core {
+ public:
+  static constexpr bool boxed = !std::is_nothrow_move_constructible_v<T>;
+  using payload = std::conditional_t<boxed, std::unique_ptr<T>, T>;
+
+  /// An operation that waits to send, or to receive.
+  struct sender : queued_wait {
+    explicit sender(payload what) noexcept : value(std::move(what)) {}
+    payload value;
+    transfer outcome = transfer::none;
+  };
+  struct receiver : queued_wait {
+    std::optional<payload> value;
+    transfer outcome = transfer::none;
+  };
+
+  explicit channel_core(std::size_t capacity) : values_(capacity) { publish(); }
+
+  void share() noexcept { shares_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
+  void let_go() noexcept {
+    // acq_rel: what all others did with it comes before its end.
+    if (shares_.fetch_sub(1, seam::acq_rel) != 1) return;
+    lock held(lock_);
+    orphan_ = true;
+    leave_and_end(held);
+  }
+
+  /// Takes the value where it says `done`.
+  [[nodiscard]] transfer try_send(payload& value) noexcept {
+    const lock held(lock_);
+    return send(value, nullptr);
+  }
+  [[nodiscard]] transfer try_receive(std::optional<payload>& into) noexcept {
+    const lock held(lock_);
+    return receive(into, nullptr);
+  }
+
+  /// False: the wait is spent, and nothing was done; end() it, and begin anew.
+  [[nodiscard]] bool begin(sender& one, wait_point& wait, wait_word::source by) noexcept {
+    const lock held(lock_);
+    if (closed_ || !values_.full() || receivers_.first_but(&wait) != nullptr) {
+      if (!wait.claim(by)) return true;
+      one.outcome = send(one.value, &wait);
+      return one.outcome != transfer::none;
+    }
+    senders_.link(one, wait, by);
+    publish();
+    return true;
+  }
+  [[nodiscard]] bool begin(receiver& one, wait_point& wait, wait_word::source by) noexcept {
+    const lock held(lock_);
+    if (closed_ || !values_.empty() || senders_.first_but(&wait) != nullptr) {
+      if (!wait.claim(by)) return true;
+      one.outcome = receive(one.value, &wait);
+      return one.outcome != transfer::none;
+    }
+    receivers_.link(one, wait, by);
+    publish();
+    return true;
+  }
+  /// Precondition: it was not over when the caller looked.
+  void end(sender& one) noexcept { end(senders_, one); }
+  void end(receiver& one) noexcept { end(receivers_, one); }
+
+  /// Throws channel_closed if it is.
+  void close() {
+    const lock held(lock_);
+    if (closed_) throw channel_closed("foliot: a channel is closed once");
+    closed_ = true;
+    while (queued_wait* const each = receivers_.claim_first()) {
+      static_cast<receiver*>(each)->outcome = transfer::closed;
+      receivers_.finish(*each);
+    }
+    while (queued_wait* const each = senders_.claim_first()) {
+      static_cast<sender*>(each)->outcome = transfer::closed;
+      senders_.finish(*each);
+    }
+    publish();
+  }
+
+  [[nodiscard]] bool closed() const noexcept {
+    const lock held(lock_);
+    return closed_;
+  }
+  [[nodiscard]] bool drained() const noexcept {
+    const lock held(lock_);
+    return closed_ && values_.empty();
+  }
+  [[nodiscard]] std::size_t size() const noexcept {
+    const lock held(lock_);
+    return values_.size();
+  }
+  [[nodiscard]] std::size_t capacity() const noexcept { return values_.capacity(); }
+
+  // Whether it is worth a try. Says no, now and then, of what has just become possible: begin() looks again.
+  [[nodiscard]] bool may_send() const noexcept { return (possible_.load(seam::relaxed) & can_send) != 0; }
+  [[nodiscard]] bool may_receive() const noexcept { return (possible_.load(seam::relaxed) & can_receive) != 0; }
+
+ private:
+  static constexpr std::uint8_t can_send = 1;
+  static constexpr std::uint8_t can_receive = 2;
+
+  ~channel_core() = default;
+
+  [[nodiscard]] transfer send(payload& value, const wait_point* own) noexcept FOLIOT_REQUIRES(lock_) {
+    transfer result = transfer::none;
+    if (closed_) {
+      result = transfer::closed;
+    } else if (queued_wait* const first = receivers_.claim_first(own)) {
+      auto& to = *static_cast<receiver*>(first);
+      to.value.emplace(std::move(value));
+      to.outcome = transfer::done;
+      receivers_.finish(to);
+      result = transfer::done;
+    } else if (!values_.full()) {
+      values_.push(std::move(value));
+      result = transfer::done;
+    }
+    publish();
+    return result;
+  }
+  [[nodiscard]] transfer receive(std::optional<payload>& into, const wait_point* own) noexcept FOLIOT_REQUIRES(lock_) {
+    transfer result = closed_ ? transfer::closed : transfer::none;
+    if (!values_.empty()) {
+      into.emplace(values_.pop());
+      if (queued_wait* const first = senders_.claim_first()) {
+        values_.push(std::move(static_cast<sender*>(first)->value));
+        sent(*first);
+      }
+      result = transfer::done;
+    } else if (queued_wait* const first = senders_.claim_first(own)) {
+      into.emplace(std::move(static_cast<sender*>(first)->value));
+      sent(*first);
+      result = transfer::done;
+    }
+    publish();
+    return result;
+  }
+  void sent(queued_wait& first) noexcept FOLIOT_REQUIRES(lock_) {
+    static_cast<sender&>(first).outcome = transfer::done;
+    senders_.finish(first);
+  }
+
+  void end(wait_queue& queue, queued_wait& one) noexcept {
+    lock held(lock_);
+    queue.unlink(one);
+    publish();
+    leave_and_end(held);
+  }
+  void leave_and_end(lock& held) noexcept FOLIOT_NO_ANALYSIS {
+    const bool last = orphan_ && receivers_.begun() == 0 && senders_.begun() == 0;
+    held.leave();
+    if (last) delete this;
+  }
+
+  void publish() noexcept {
+    const bool sends = closed_ || !values_.full() || !receivers_.empty();
+    const bool receives = closed_ || !values_.empty() || !senders_.empty();
+    const auto now = static_cast<std::uint8_t>((sends ? can_send : 0) | (receives ? can_receive : 0));
+    // relaxed: a hint.
+    if (possible_.load(seam::relaxed) != now) possible_.store(now, seam::relaxed);
+  }
+
+  mutable mutex lock_{lock_rank::object};
+  // Under the lock, all; written there, and read by who is about to try.
+  seam::atomic<std::uint8_t> possible_{0};
+  bool closed_ = false;
+  bool orphan_ = false;  // there is no handle any more
+  wait_queue receivers_;
+  wait_queue senders_;
+  ring<payload> values_;
+  seam::atomic<std::size_t> shares_{1};
+};
+
+/// What co_await c.send(value) waits for: see operation.hpp.
+template <class T>
+class send_operation : private channel_core<T>::sender {
+  using core = channel_core<T>;
+  using record = typename core::sender;
+
+ public:
+  send_operation(core& of, typename core::payload what) noexcept : record(std::move(what)), of_(&of) {}
+  send_operation(send_operation&&) noexcept = default;
+  ~send_operation() { end(); }
+
+  [[nodiscard]] bool may_be_ready() const noexcept { return of_->may_send(); }
+  [[nodiscard]] bool ready() noexcept {
+    this->outcome = of_->try_send(this->value);
+    return this->outcome != transfer::none;
+  }
+  [[nodiscard]] bool begin(wait_point& wait, wait_word::source by) noexcept { return of_->begin(*this, wait, by); }
+  void end() noexcept {
+    if (!this->is_over()) of_->end(*this);
+  }
+  void result() const {
+    if (this->outcome == transfer::closed) throw channel_closed("foliot: a value was sent on a closed channel");
+  }
+
+ private:
+  core* of_;
+};
+
+/// What co_await c.receive() waits for. May be used again and again.
+template <class T>
+class receive_operation : private channel_core<T>::receiver {
+  using core = channel_core<T>;
+
+ public:
+  explicit receive_operation(core& of) noexcept : of_(&of) {}
+  receive_operation(receive_operation&&) noexcept = default;
+  ~receive_operation() { end(); }
+
+  [[nodiscard]] bool may_be_ready() const noexcept { return of_->may_receive(); }
+  [[nodiscard]] bool ready() noexcept {
+    this->outcome = of_->try_receive(this->value);
+    return this->outcome != transfer::none;
+  }
+  [[nodiscard]] bool begin(wait_point& wait, wait_word::source by) noexcept { return of_->begin(*this, wait, by); }
+  void end() noexcept {
+    if (!this->is_over()) of_->end(*this);
+  }
+  /// Whether there is a result that was not taken.
+  [[nodiscard]] bool completed() const noexcept { return this->outcome != transfer::none; }
+  [[nodiscard]] std::optional<T> result() {
+    this->outcome = transfer::none;
+    if (!this->value.has_value()) return std::nullopt;
+    std::optional<typename core::payload> got(std::move(this->value));
+    this->value.reset();
+    if constexpr (core::boxed) {
+      return std::optional<T>(std::move(**got));
+    } else {
+      return got;
+    }
+  }
+
+ private:
+  core* of_;
+};
+
+}  // namespace foliot::runtime::detail

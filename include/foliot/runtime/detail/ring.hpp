@@ -1,0 +1,58 @@
+// A queue of at most as many values as it was made for. The values' moves must not throw. O(1); allocates once.
+// Thread safety: as a plain object's.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <foliot/core/contract.hpp>
+
+namespace foliot::runtime::detail {
+
+template <class Value>
+class ring {
+  static_assert(std::is_nothrow_move_constructible_v<Value>);
+
+ public:
+  /// Throws std::bad_alloc.
+  explicit ring(std::size_t capacity)
+      : places_(capacity == 0 ? nullptr : std::allocator<Value>().allocate(capacity)), capacity_(capacity) {}
+  ~ring() {
+    while (size_ != 0) static_cast<void>(pop());
+    if (places_ != nullptr) std::allocator<Value>().deallocate(places_, capacity_);
+  }
+  ring(const ring&) = delete;
+  ring& operator=(const ring&) = delete;
+
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] bool full() const noexcept { return size_ == capacity_; }
+
+  /// Precondition: not full.
+  void push(Value&& value) noexcept {
+    FOLIOT_ASSERT(!full(), "a full ring takes no more");
+    const std::size_t place = first_ + size_ < capacity_ ? first_ + size_ : first_ + size_ - capacity_;
+    std::construct_at(places_ + place, std::move(value));
+    ++size_;
+  }
+  /// The oldest. Precondition: not empty.
+  [[nodiscard]] Value pop() noexcept {
+    FOLIOT_ASSERT(!empty(), "an empty ring has nothing to give");
+    Value oldest(std::move(places_[first_]));
+    std::destroy_at(places_ + first_);
+    first_ = first_ + 1 == capacity_ ? 0 : first_ + 1;
+    --size_;
+    return oldest;
+  }
+
+ private:
+  Value* const places_;
+  const std::size_t capacity_;
+  std::size_t first_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace foliot::runtime::detail
