@@ -17,24 +17,6 @@ namespace {
 
 constexpr std::size_t few = 16;
 
-/// The memory of this process that is resident and no file's, in KiB; -1 where the system does not tell.
-/// (Not statm: its counters are kept for each core, and are some hundred KiB behind.) Allocates nothing,
-/// so as not to count itself.
-std::int64_t resident_kibibytes() {
-  const int file = ::open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return -1;
-  std::array<char, 4096> text{};
-  const ssize_t length = ::read(file, text.data(), text.size() - 1);
-  ::close(file);
-  if (length <= 0) return -1;
-  const char* name = std::strstr(text.data(), "\nAnonymous:");
-  if (name == nullptr) return -1;
-  const char* number = name + std::strcspn(name, "0123456789");
-  std::int64_t kibibytes = -1;
-  std::from_chars(number, text.data() + length, kibibytes);
-  return kibibytes;
-}
-
 /// What the child does: its answer is the growth in KiB, negative if there is none.
 std::int64_t growth(const contestant& who, std::size_t count) {
   try {
@@ -51,6 +33,21 @@ std::int64_t growth(const contestant& who, std::size_t count) {
 }
 
 }  // namespace
+
+std::int64_t resident_kibibytes() {
+  const int file = ::open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  std::array<char, 4096> text{};
+  const ssize_t length = ::read(file, text.data(), text.size() - 1);
+  ::close(file);
+  if (length <= 0) return -1;
+  const char* name = std::strstr(text.data(), "\nAnonymous:");
+  if (name == nullptr) return -1;
+  const char* number = name + std::strcspn(name, "0123456789");
+  std::int64_t kibibytes = -1;
+  std::from_chars(number, text.data() + length, kibibytes);
+  return kibibytes;
+}
 
 std::optional<double> bytes_per_timer(const contestant& who, std::size_t count) {
   std::array<int, 2> ends{};

@@ -1,0 +1,59 @@
+// foliot's runtime, with each of the timers that its processors can have, as contestants of Go.
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <foliot/runtime/run.hpp>
+
+#include "../trials/trial_contestants.hpp"
+#include "own_benchmarks.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+const own_benchmarks& all_benchmarks() {
+  static const own_benchmarks all = [] {
+    own_benchmarks made;
+    add_sleep_benchmarks(made);
+    return made;
+  }();
+  return all;
+}
+
+std::string_view family_of(std::string_view name) { return name.substr(0, name.find('/')); }
+
+finding measure(const std::string& timers, const trial& asked) {
+  const std::string_view name = bench::name(asked.what);
+  const std::string_view family = family_of(name);
+  const own_trial own{.variant = name.substr(std::min(family.size() + 1, name.size())),
+                      .processors = static_cast<std::size_t>(asked.threads),
+                      .budget = asked.nanoseconds,
+                      .quick = asked.quick};
+  runtime::run_options options;
+  options.processors = own.processors;
+  options.timers = timers;
+  try {
+    return runtime::run(all_benchmarks().at(family)(own), options);
+  } catch (const std::exception& error) {
+    return {.wrong = error.what()};
+  }
+}
+
+}  // namespace
+
+void add_runtimes(std::vector<trial_contestant>& to) {
+  // Other timers are a line here.
+  for (const std::string timers : {"foliot"}) {
+    std::vector<workload> takes;
+    for (const workload each : go_workloads) {
+      if (all_benchmarks().contains(family_of(name(each)))) takes.push_back(each);
+    }
+    to.push_back({.name = timers, .takes = std::move(takes), .run = [timers](const trial& asked) {
+                    return measure(timers, asked);
+                  }});
+  }
+}
+
+}  // namespace foliot::program::bench
