@@ -1,0 +1,140 @@
+// What a timer and a ticker hold: the instants that they deliver, and the tasks that wait for one.
+//
+// What is true lies under the lock: whether an instant is to come, and which. Nothing of it is in the processor's
+// timers unless a task waits; then this entry is, as an alarm and no more: when it rings, or is found to have rung in
+// vain, the lock decides. So no instant of before a stop or a reset is delivered after it, what they answer is what
+// happened, and one that has come due while nobody looked is found by whoever looks next.
+//
+// Thread safety: any thread. Lifetime: the record outlives its handle as long as a task waits (for ever, then), or an
+// alarm is on its way.
+// Invariants: while there are receivers and an instant is to come, the alarm is pending, or its call on the way;
+// without receivers it is not pending.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/detail/timer_entry.hpp>
+#include <foliot/runtime/detail/wait_point.hpp>
+
+namespace foliot::runtime::detail {
+
+class timer_channel final : public timer_entry {
+ public:
+  /// A task that waits for an instant: part of its awaiter.
+  class receiver {
+   public:
+    receiver() noexcept = default;
+    receiver(const receiver&) = delete;
+    receiver& operator=(const receiver&) = delete;
+
+   private:
+    friend class timer_channel;
+    wait_point* wait_ = nullptr;
+    wait_word::source by_ = 0;
+    receiver* next_ = nullptr;
+    receiver* previous_ = nullptr;
+    bool listed_ = false;  // under the channel's lock
+    instant value_;
+    bool failed_ = false;
+  };
+
+  /// Delivers `first`, and with a positive period what follows on that grid.
+  timer_channel(scheduler& owner, instant first, duration period) noexcept
+      : timer_entry(what_to_do), owner_(owner), deadline_(first), period_(period) {}
+
+  [[nodiscard]] instant deadline_in(duration delay) const noexcept {
+    return deadline_after(now_or_later(owner_), delay);
+  }
+
+  /// Takes the instant that has come.
+  [[nodiscard]] std::optional<instant> try_receive() noexcept;
+  /// The same, or waits: the wait is claimed when the receiver has an instant. Throws std::bad_alloc.
+  [[nodiscard]] bool receive_at_once(receiver& who) noexcept;
+  void begin_receive(receiver& who, wait_point& wait, wait_word::source by);
+  /// Afterwards nobody touches the receiver. The channel may be gone.
+  void end_receive(receiver& who) noexcept;
+  /// What was received. Throws std::bad_alloc where the alarm could not be set again.
+  [[nodiscard]] static instant value_of(const receiver& who) {
+    if (who.failed_) throw std::bad_alloc();
+    return who.value_;
+  }
+
+  /// Whether an instant was to come that nobody has received. From now on that, or none, is it. Throws std::bad_alloc,
+  /// with nothing changed.
+  bool reset(instant first, duration period);
+  bool stop() noexcept;
+  [[nodiscard]] std::uint64_t skipped() const noexcept;
+
+  /// The handle goes.
+  void destroy() noexcept;
+
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory) noexcept;
+
+ private:
+  ~timer_channel() = default;
+
+  static then ring(timer_entry& self, ready_list&) noexcept {
+    // acq_rel: pairs with answer(): one call at a time is on its way, and the latest sees what rang before.
+    return static_cast<timer_channel&>(self).rung_.exchange(true, seam::acq_rel) ? then::nothing : then::call;
+  }
+  static void answer(timer_entry& self) noexcept;
+  static constexpr actions what_to_do{ring, answer};
+
+  [[nodiscard]] bool has_come() noexcept FOLIOT_REQUIRES(lock_) {
+    return armed_ && is_due(deadline_, now_ = now(owner_));
+  }
+  instant take() noexcept FOLIOT_REQUIRES(lock_);
+  void deliver() noexcept FOLIOT_REQUIRES(lock_);
+  void unlist(receiver& who) noexcept FOLIOT_REQUIRES(lock_);
+  [[nodiscard]] bool is_last() const noexcept FOLIOT_REQUIRES(lock_) {
+    return orphaned_ && first_ == nullptr && !rung_.load(seam::relaxed);  // nobody rings any more
+  }
+
+  scheduler& owner_;
+  mutable mutex lock_{lock_rank::object};
+  // A call of this entry is on its way. Set under the lock of the timers, cleared under lock_.
+  seam::atomic<bool> rung_{false};
+  bool armed_ FOLIOT_GUARDED_BY(lock_) = true;
+  bool orphaned_ FOLIOT_GUARDED_BY(lock_) = false;
+  instant deadline_ FOLIOT_GUARDED_BY(lock_);
+  duration period_ FOLIOT_GUARDED_BY(lock_);
+  instant now_ FOLIOT_GUARDED_BY(lock_);  // has_come()'s
+  std::uint64_t skipped_ FOLIOT_GUARDED_BY(lock_) = 0;
+  receiver* first_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // who waits longest
+  receiver* last_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+};
+
+/// An operation, see operation.hpp: gives the next instant.
+class timer_receive {
+ public:
+  explicit timer_receive(timer_channel& of) noexcept : of_(&of) {}
+  ~timer_receive() { end(); }
+  timer_receive(const timer_receive&) = delete;
+  timer_receive& operator=(const timer_receive&) = delete;
+
+  [[nodiscard]] bool ready() noexcept { return of_->receive_at_once(receiver_); }
+  void begin(wait_point& wait, wait_word::source by) {
+    of_->begin_receive(receiver_, wait, by);
+    waits_ = true;
+  }
+  void end() noexcept {
+    if (waits_) of_->end_receive(receiver_);
+    waits_ = false;
+  }
+  [[nodiscard]] instant result() const { return timer_channel::value_of(receiver_); }
+
+ private:
+  timer_channel* of_;
+  timer_channel::receiver receiver_;
+  bool waits_ = false;
+};
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,56 @@
+// A ticker: instants again and again, on a grid that does not drift. (Go's time.Ticker.)
+//
+//   foliot::runtime::ticker beat{1s};
+//   for (;;) {
+//     const foliot::instant scheduled = co_await beat;
+//     …
+//   }
+//
+// The k-th beat is due k periods after the start, and that is the instant received, however late. At most one beat
+// waits to be received: for who comes late that is the first that was missed; those that have passed by then too are
+// skipped, and counted, and the next one is on the grid again.
+//
+// Thread safety, lifetime and cost: as timer's. Each beat is received by one task.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+
+#include <foliot/runtime/timer.hpp>
+
+namespace foliot::runtime {
+
+enum class first_tick : std::uint8_t { after_a_period, at_once };
+
+class ticker : public detail::timer_channel_handle {
+ public:
+  /// Empty: only assignment, destruction and stop mean anything.
+  ticker() noexcept = default;
+  /// Throws std::invalid_argument for a period that is not positive, std::logic_error outside of a runtime,
+  /// std::bad_alloc: then there is none.
+  explicit ticker(duration period, first_tick first = first_tick::after_a_period)
+      : ticker(detail::this_scheduler("a ticker"), checked_period(period), first) {}
+
+  /// A new grid begins: the next beat is one period from now. Also after a stop. Throws std::invalid_argument for a
+  /// period that is not positive, std::logic_error on an empty handle, std::bad_alloc: it is then as it was.
+  reset_result reset(duration period) {
+    return timer_channel_handle::reset(checked().deadline_in(checked_period(period)), period);
+  }
+
+  /// How many beats it has skipped in its life.
+  [[nodiscard]] std::uint64_t skipped() const noexcept { return channel_ == nullptr ? 0 : channel_->skipped(); }
+
+ private:
+  ticker(detail::scheduler& owner, duration period, first_tick first)
+      : timer_channel_handle(new detail::timer_channel(
+            owner,
+            deadline_after(detail::now_or_later(owner), first == first_tick::at_once ? duration::zero() : period),
+            period)) {}
+
+  static duration checked_period(duration period) {
+    if (period <= duration::zero()) throw std::invalid_argument("foliot: a ticker's period must be positive");
+    return period;
+  }
+};
+
+}  // namespace foliot::runtime

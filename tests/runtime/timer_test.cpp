@@ -1,0 +1,301 @@
+#include <foliot/runtime/timer.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <foliot/runtime/after.hpp>
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/this_task.hpp>
+#include <foliot/runtime/ticker.hpp>
+
+#include "either.hpp"
+#include "worlds.hpp"
+
+namespace foliot::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+task<> receive(timer& from, std::vector<instant>& into) {
+  const instant when = co_await from;
+  into.push_back(when);
+}
+
+TEST(Timer, GivesTheInstantItWasSetForHoweverLate) {
+  test::in_virtual_worlds([]() -> task<> {
+    const instant begin = now();
+    timer t{10ms};
+    const instant first = co_await t;
+    EXPECT_EQ(first, begin + 10ms);
+    EXPECT_EQ(now(), begin + 10ms);
+    EXPECT_EQ(t.reset(10ms), reset_result::idle);
+    co_await sleep(1h);
+    const instant second = co_await t;
+    EXPECT_EQ(second, begin + 20ms);
+    EXPECT_EQ(t.try_receive(), std::nullopt);
+  });
+}
+
+TEST(Timer, IsInNoProcessorsTimersUnlessATaskWaits) {
+  test::in_virtual_worlds([]() -> task<> {
+    timer t{1h};
+    ticker beat{1h};
+    EXPECT_EQ(counters().timers, 0U);
+    std::vector<instant> got;
+    auto waits = spawn(receive(t, got));
+    co_await sleep(1ms);
+    EXPECT_EQ(counters().timers, 1U);
+    waits.request_stop();
+    bool ended = false;
+    try {
+      co_await waits.join();
+    } catch (const cancelled&) {
+      ended = true;
+    }
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(counters().timers, 0U);
+  });
+}
+
+TEST(Timer, ExactlyOneOfThoseWhoWaitGetsIt) {
+  test::everywhere([]() -> task<> {
+    timer t{1ms};
+    std::atomic<int> got{0};
+    auto waits = [](timer& from, std::atomic<int>& count) -> task<> {
+      co_await from;
+      ++count;
+    };
+    std::vector<join_handle<>> all;
+    for (int i = 0; i < 4; ++i) all.push_back(spawn(waits(t, got)));
+    for (int i = 1; i <= 4; ++i) {
+      while (got < i) co_await sleep(1ms);
+      co_await sleep(1ms);
+      EXPECT_EQ(got, i);
+      t.reset(1ms);
+    }
+    for (auto& each : all) co_await each.join();
+  });
+}
+
+TEST(Timer, WhoIsStoppedWhileItComesDoesNotTakeItAlong) {
+  test::on_real_processors([]() -> task<> {
+    for (int i = 0; i < 200; ++i) {
+      timer t{20us};
+      auto waits = [](timer& from) -> task<bool> {
+        try {
+          co_await from;
+        } catch (const cancelled&) {
+          co_return false;
+        }
+        co_return true;
+      };
+      auto first = spawn(waits(t));
+      auto second = spawn(waits(t));
+      co_await sleep(std::chrono::microseconds(10 + i % 20));
+      first.request_stop();
+      const bool first_got = co_await first.join();
+      if (first_got) {
+        EXPECT_EQ(t.stop(), stop_result::idle);
+        second.request_stop();
+      }
+      const bool second_got = co_await second.join();
+      EXPECT_NE(first_got, second_got);
+    }
+  });
+}
+
+TEST(Timer, AResetMovesThoseWhoWait) {
+  test::in_virtual_worlds([]() -> task<> {
+    const instant begin = now();
+    timer t{1h};
+    std::vector<instant> got;
+    auto waits = spawn(receive(t, got));
+    co_await sleep(1s);
+    EXPECT_EQ(t.reset(2h), reset_result::superseded);
+    co_await sleep(1h);
+    EXPECT_TRUE(got.empty());
+    EXPECT_EQ(t.stop(), stop_result::stopped);
+    co_await sleep(2h);
+    EXPECT_TRUE(got.empty());
+    EXPECT_EQ(t.reset(0ns), reset_result::idle);
+    co_await waits.join();
+    EXPECT_EQ(got, std::vector{begin + 3h + 1s});
+  });
+}
+
+TEST(Timer, ADestroyedOneLeavesThoseWhoWaitWaiting) {
+  virtual_clock clock;
+  run_options options;
+  options.clock = &clock;
+  std::vector<instant> got;
+  run(
+      [](std::vector<instant>& into) -> task<> {
+        timer t{1h};
+        auto waits = spawn(receive(t, into));
+        co_await sleep(1s);
+        t = timer();
+        co_await sleep(2h);
+        EXPECT_FALSE(waits.done());
+      }(got),
+      options);
+  EXPECT_TRUE(got.empty());
+}
+
+TEST(Timer, EachStartIsReceivedOrTakenBackWhateverRaces) {
+  test::on_real_processors([]() -> task<> {
+    timer t{1h};
+    std::atomic<int> starts{1};
+    std::atomic<int> ends{0};
+    std::atomic<bool> over{false};
+    auto receives = [](timer& from, std::atomic<int>& ended, std::atomic<bool>& done) -> task<> {
+      while (!done) {
+        try {
+          co_await from;
+        } catch (const cancelled&) {
+          co_return;
+        }
+        ++ended;
+      }
+    };
+    auto resets = [](timer& which, std::atomic<int>& started, std::atomic<int>& ended, int seed) -> task<> {
+      for (int i = 0; i < 2000; ++i) {
+        if ((i + seed) % 3 == 0) {
+          if (which.stop() == stop_result::stopped) ++ended;
+        } else {
+          ++started;
+          if (which.reset(std::chrono::microseconds(i % 4)) == reset_result::superseded) ++ended;
+        }
+        if (i % 8 == 0) co_await yield();
+      }
+    };
+    std::vector<join_handle<>> readers;
+    for (int i = 0; i < 2; ++i) readers.push_back(spawn(receives(t, ends, over)));
+    std::vector<join_handle<>> writers;
+    for (int i = 0; i < 3; ++i) writers.push_back(spawn(resets(t, starts, ends, i)));
+    for (auto& each : writers) co_await each.join();
+    over = true;
+    for (auto& each : readers) each.request_stop();
+    for (auto& each : readers) co_await each.join();
+    if (t.stop() == stop_result::stopped) ++ends;
+    EXPECT_EQ(starts, ends);
+  });
+}
+
+TEST(Timer, NeedsARuntimeAndATime) {
+  EXPECT_THROW(timer{1s}, std::logic_error);
+  EXPECT_THROW(static_cast<void>(after(1s)), std::logic_error);
+  timer empty;
+  EXPECT_EQ(empty.stop(), stop_result::idle);
+  EXPECT_THROW(empty.reset(1s), std::logic_error);
+  EXPECT_THROW(static_cast<void>(empty.c()), std::logic_error);
+}
+
+TEST(Timer, OutlivesItsRuntime) {
+  timer t;
+  virtual_clock clock;
+  run_options options;
+  options.clock = &clock;
+  auto waits = [](timer& from) -> task<> { co_await from; };
+  run(
+      [](timer& out, auto& wait) -> task<> {
+        out = timer{1h};
+        auto waiting = spawn(wait(out));
+        co_await sleep(1s);
+      }(t, waits),
+      options);
+  EXPECT_EQ(t.stop(), stop_result::stopped);
+}
+
+TEST(After, GivesTheInstantAndLeavesNothingBehind) {
+  test::in_virtual_worlds([]() -> task<> {
+    const instant begin = now();
+    auto soon = after(1s);
+    auto late = after(1h);
+    test::either first(soon.get_operation(), late.get_operation());
+    const int which = co_await first;
+    EXPECT_EQ(which, 0);
+    EXPECT_EQ(soon.get_operation().result(), begin + 1s);
+    EXPECT_EQ(counters().timers, 0U);
+    const instant again = co_await after(0ns);
+    EXPECT_EQ(again, now());
+  });
+}
+
+TEST(Ticker, KeepsItsGridAndCountsWhatItSkips) {
+  test::in_virtual_worlds([]() -> task<> {
+    const instant begin = now();
+    ticker beat{10ms};
+    const instant first = co_await beat;
+    EXPECT_EQ(first, begin + 10ms);
+    co_await sleep(35ms);
+    const instant second = co_await beat;
+    EXPECT_EQ(second, begin + 20ms);  // the first that was missed
+    EXPECT_EQ(beat.skipped(), 2U);
+    EXPECT_EQ(beat.try_receive(), std::nullopt);
+    const instant third = co_await beat;
+    EXPECT_EQ(third, begin + 50ms);
+    EXPECT_EQ(now(), third);
+    EXPECT_EQ(beat.reset(7ms), reset_result::superseded);
+    const instant fourth = co_await beat;
+    EXPECT_EQ(fourth, begin + 57ms);
+    EXPECT_EQ(beat.stop(), stop_result::stopped);
+    EXPECT_EQ(beat.stop(), stop_result::idle);
+    co_await sleep(1s);
+    EXPECT_EQ(beat.try_receive(), std::nullopt);
+  });
+}
+
+TEST(Ticker, MayTickAtOnce) {
+  test::in_virtual_worlds([]() -> task<> {
+    const instant begin = now();
+    ticker beat{10ms, first_tick::at_once};
+    for (int i = 0; i < 4; ++i) {
+      const instant when = co_await beat;
+      EXPECT_EQ(when, begin + i * duration(10ms));
+      EXPECT_EQ(now(), when);
+    }
+    EXPECT_EQ(beat.skipped(), 0U);
+  });
+}
+
+TEST(Ticker, EachBeatIsOneTasks) {
+  test::in_virtual_worlds([]() -> task<> {
+    ticker beat{1s};
+    std::vector<instant> got;
+    auto receives = [](const ticker& from, std::vector<instant>& into) -> task<> {
+      for (int i = 0; i < 5; ++i) {
+        const instant when = co_await from;
+        into.push_back(when);
+      }
+    };
+    const instant begin = now();
+    std::vector<join_handle<>> all;
+    for (int i = 0; i < 3; ++i) all.push_back(spawn(receives(beat, got)));
+    for (auto& each : all) co_await each.join();
+    std::vector<instant> expected;
+    for (int i = 1; i <= 15; ++i) expected.push_back(begin + i * duration(1s));
+    EXPECT_EQ(got, expected);
+  });
+}
+
+TEST(Ticker, APeriodThatNoTimeHoldsNeverComesAndDisturbsNothing) {
+  test::in_virtual_worlds([]() -> task<> {
+    ticker beat{duration::forever(), first_tick::at_once};
+    co_await beat;
+    auto beats = beat.c();
+    auto soon = after(1s);
+    test::either first(beats.get_operation(), soon.get_operation());
+    const int which = co_await first;
+    EXPECT_EQ(which, 1);
+  });
+}
+
+}  // namespace
+}  // namespace foliot::runtime
