@@ -24,6 +24,10 @@ scheduler& this_scheduler(const char* what) {
   throw std::logic_error(std::string("foliot: ") + what + " needs a runtime: call it from a task");
 }
 
+[[gnu::noinline]] std::uint64_t random_below(std::uint64_t bound) noexcept {
+  return static_cast<processor*>(seam::this_thread().processor)->random.below(bound);
+}
+
 void launch(task_state& task, std::coroutine_handle<> body) noexcept { task.owner().launch(task, body); }
 void make_ready(task_state& task) noexcept { task.owner().make_ready(task); }
 void make_ready_last(task_state& task) noexcept { task.owner().make_ready_last(task); }

@@ -1,0 +1,148 @@
+// What the cases of a select are, and in which order they are tried.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <foliot/runtime/detail/operation.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+
+namespace foliot::runtime::detail {
+
+/// Stands for "none of them can complete now".
+class otherwise_case {};
+
+template <class Case>
+auto& operation_of(Case& one) noexcept {
+  if constexpr (requires { one.get_operation(); }) {
+    return one.get_operation();
+  } else {
+    return one;
+  }
+}
+
+/// What can be awaited alone, and has an operation for that; or is one.
+template <class Case>
+concept waits = requires(Case& one) {
+  { one.get_operation() } -> operation;
+} || operation<Case>;
+template <class Case>
+concept selectable = waits<Case> || std::same_as<Case, otherwise_case>;
+
+/// What a case gives.
+template <class Case>
+struct case_result {
+  using type = decltype(operation_of(std::declval<Case&>()).result());
+};
+template <>
+struct case_result<otherwise_case> {
+  using type = void;
+};
+/// As it is kept: nothing as std::monostate, a reference as a pointer.
+template <class Result>
+using kept_result = std::conditional_t<
+    std::is_void_v<Result>, std::monostate,
+    std::conditional_t<std::is_reference_v<Result>, std::remove_reference_t<Result>*, std::remove_cv_t<Result>>>;
+
+/// The numbers below the span's size, in an order that the processor's random source decides.
+inline void shuffle(std::span<std::uint16_t> order) noexcept {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::size_t j = i == 0 ? 0 : random_below(i + 1);
+    order[i] = order[j];
+    order[j] = static_cast<std::uint16_t>(i);
+  }
+}
+
+/// A case that takes part only if a condition holds.
+template <waits Case>
+class conditional_case {
+ public:
+  conditional_case(bool takes_part, Case& one) noexcept : case_(one), takes_part_(takes_part) {}
+
+  [[nodiscard]] bool ready() { return takes_part_ && operation_of(case_).ready(); }
+  [[nodiscard]] bool begin(wait_point& wait, wait_word::source by) {
+    return !takes_part_ || begin_operation(operation_of(case_), wait, by);
+  }
+  void end() noexcept { operation_of(case_).end(); }
+  decltype(auto) result() { return operation_of(case_).result(); }
+
+ private:
+  Case& case_;
+  bool takes_part_;
+};
+
+/// What one of many gave.
+template <class Result>
+class any_result {
+ public:
+  any_result(std::size_t which, Result what) : index(which), value(std::move(what)) {}
+
+  std::size_t index;
+  Result value;
+};
+
+/// Any one of many operations of a kind, which are the caller's.
+template <class Operation>
+class any_operation {
+ public:
+  using result_type = any_result<decltype(std::declval<Operation&>().result())>;
+
+  /// Throws std::length_error, std::bad_alloc.
+  explicit any_operation(std::span<operation_awaiter<Operation>> all) : all_(all), order_(checked(all.size())) {}
+  any_operation(const any_operation&) = delete;
+  any_operation& operator=(const any_operation&) = delete;
+  ~any_operation() { end(); }
+
+  [[nodiscard]] bool ready() {
+    shuffle(order_);
+    chosen_.reset();
+    for (const std::uint16_t i : order_) {
+      if (!at(i).ready()) continue;
+      chosen_ = i;
+      return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool begin(wait_point& wait, wait_word::source by) {
+    begun_ = true;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (!begin_operation(at(i), wait, by)) return false;
+    }
+    return true;
+  }
+  void end() noexcept {
+    if (!std::exchange(begun_, false)) return;
+    for (std::size_t i = 0; i < all_.size(); ++i) at(i).end();
+  }
+  [[nodiscard]] result_type result() {
+    std::size_t i = 0;
+    if (chosen_.has_value()) {
+      i = *chosen_;
+    } else {
+      while (!at(i).completed()) ++i;
+    }
+    return result_type(i, at(i).result());
+  }
+
+ private:
+  static std::size_t checked(std::size_t size) {
+    if (size > wait_word::most_sources) throw std::length_error("foliot: a task waits for at most 4,094 things");
+    return size;
+  }
+  [[nodiscard]] Operation& at(std::size_t i) const noexcept { return all_[i].get_operation(); }
+
+  std::span<operation_awaiter<Operation>> all_;
+  std::vector<std::uint16_t> order_;
+  std::optional<std::size_t> chosen_;
+  bool begun_ = false;
+};
+
+}  // namespace foliot::runtime::detail
