@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue/foliot_queue.hpp>
@@ -75,7 +76,7 @@ class foliot_timers final : public processor_timers {
 
   std::size_t size() const noexcept override {
     const lock held(lock_);
-    return queue_.size();
+    return queue_.size() + (homeless_ != nullptr ? 1 : 0);
   }
 
  private:
@@ -143,13 +144,13 @@ inline void foliot_timers::take_all(processor_timers& from) FOLIOT_NO_ANALYSIS {
 }
 
 inline void foliot_timers::forget_all() noexcept {
-  const lock held(lock_);
-  homeless_ = nullptr;
-  while (queue_.size() != 0) {
-    auto& entry = static_cast<timer_entry&>(*queue_.pop_any());
+  const auto forget = [](timer_entry& entry) {
     timer_entry_access::word(entry).disarm();
     timer_entry_access::home(entry).store(nullptr, seam::relaxed);
-  }
+  };
+  const lock held(lock_);
+  if (homeless_ != nullptr) forget(*std::exchange(homeless_, nullptr));
+  while (queue_.size() != 0) forget(static_cast<timer_entry&>(*queue_.pop_any()));
   set_first(instant::never());
 }
 

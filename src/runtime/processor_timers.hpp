@@ -6,11 +6,13 @@
 // and the caller asks the next.
 //
 // `first` is an instant before which nothing here is due. It is lowered before a start returns, so that
-// who looks after a full barrier either sees it or is seen by the starter. (Go: timer0When.)
+// who looks after a full barrier either sees it or is seen by the starter. (Go: timer0When; and where timers are
+// brought forward without the lock, timerModifiedEarliest beside it.)
 //
 // Thread safety: all from any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -57,8 +59,10 @@ class processor_timers {
   [[nodiscard]] std::uint32_t processor_number() const noexcept { return processor_; }
 
   [[nodiscard]] instant first() const noexcept {
+    // Who has the lock may pass on the one to the other. acquire: then the other, read after it, has it already.
+    const instant forward = modified_earliest();
     // relaxed: the caller has a barrier where it matters; what is due is found under the lock.
-    return instant::from_nanoseconds(first_.load(seam::relaxed));
+    return std::min(forward, instant::from_nanoseconds(first_.load(seam::relaxed)));
   }
 
   /// Makes this the home of an entry that has none. False: another thread was quicker.
@@ -94,11 +98,18 @@ class processor_timers {
     if (to < first()) set_first(to);
   }
   void set_first(instant to) noexcept { first_.store(to.nanoseconds(), seam::relaxed); }
+  [[nodiscard]] instant modified_earliest() const noexcept {
+    return instant::from_nanoseconds(modified_earliest_.load(seam::acquire));
+  }
+
+  // With processor_heaps, an instant before which nothing is due that was brought forward: lowered by whoever does
+  // that, forgotten under the lock, with release. Else never. Beside first_, as both are read in each round.
+  seam::atomic<std::int64_t> modified_earliest_{instant::never().nanoseconds()};
 
  private:
-  const std::uint32_t processor_;
   // Written under the lock of the timers; read by everybody who looks whether something is due.
   seam::atomic<std::int64_t> first_{instant::never().nanoseconds()};
+  const std::uint32_t processor_;
 };
 
 }  // namespace foliot::runtime::detail

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "foliot_timers.hpp"
+#include "processor_heaps.hpp"
 
 namespace foliot::runtime::detail {
 
@@ -21,6 +22,10 @@ constexpr std::array kinds{
     kind{"foliot",
          [](const run_options&, std::uint32_t processor, instant now) -> std::unique_ptr<processor_timers> {
            return std::make_unique<foliot_timers>(processor, now);
+         }},
+    kind{"processor-heaps",
+         [](const run_options&, std::uint32_t processor, instant) -> std::unique_ptr<processor_timers> {
+           return std::make_unique<processor_heaps>(processor);
          }},
 };
 

@@ -1,26 +1,37 @@
-// The runtimes that tests run their tasks on: virtual time with one and several processors, and real time.
+// The runtimes that tests run their tasks on: virtual time with one and several processors, and real time; each with
+// every kind of timers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/run.hpp>
 
 namespace foliot::test {
 
+/// What processors can keep their timers in: see run_options::timers.
+inline constexpr std::string_view kinds_of_timers[] = {"foliot", "processor-heaps"};
+
 /// Runs what `main` makes on virtual time, for several numbers of processors and seeds.
 template <class Main>
 void in_virtual_worlds(Main main, runtime::run_options options = {}) {
-  for (const std::size_t processors : {1U, 2U, 3U}) {
-    for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
-      virtual_clock clock;
-      options.processors = processors;
-      options.seed = seed;
-      options.clock = &clock;
-      runtime::run(main(), options);
+  for (const std::string_view timers : kinds_of_timers) {
+    SCOPED_TRACE(timers);
+    options.timers = timers;
+    for (const std::size_t processors : {1U, 2U, 3U}) {
+      for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
+        virtual_clock clock;
+        options.processors = processors;
+        options.seed = seed;
+        options.clock = &clock;
+        runtime::run(main(), options);
+      }
     }
   }
 }
@@ -28,9 +39,13 @@ void in_virtual_worlds(Main main, runtime::run_options options = {}) {
 /// The same on real time, with workers.
 template <class Main>
 void on_real_processors(Main main, runtime::run_options options = {}) {
-  for (const std::size_t processors : {1U, 2U, 4U}) {
-    options.processors = processors;
-    runtime::run(main(), options);
+  for (const std::string_view timers : kinds_of_timers) {
+    SCOPED_TRACE(timers);
+    options.timers = timers;
+    for (const std::size_t processors : {1U, 2U, 4U}) {
+      options.processors = processors;
+      runtime::run(main(), options);
+    }
   }
 }
 

@@ -235,6 +235,7 @@ thread_state& this_thread() noexcept;
 std::size_t this_thread_number() noexcept;
 std::size_t this_thread_home() noexcept;
 inline void spin_pause(model::site where = model::site::current()) noexcept { model::pause(where); }
+inline void yield_thread(model::site where = model::site::current()) noexcept { model::pause(where); }
 inline constexpr int spins_before_sleep = 1;
 /// One for all, so that no address decides what happens.
 inline constexpr std::size_t lock_table_size = 1;

@@ -78,6 +78,7 @@ thread_state& this_thread() noexcept;
 std::size_t this_thread_number() noexcept;
 std::size_t this_thread_home() noexcept;
 inline void spin_pause() noexcept { simulation::point(); }
+inline void yield_thread() noexcept { simulation::point(); }
 inline void light_barrier() noexcept { simulation::point(); }
 inline void heavy_barrier() noexcept { simulation::point(); }
 inline constexpr int spins_before_sleep = 1;

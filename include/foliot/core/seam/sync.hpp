@@ -107,6 +107,9 @@ inline void spin_pause() noexcept {
 #endif
 }
 
+/// Lets other threads of the operating system have the processor, where the caller waits for one of them.
+inline void yield_thread() noexcept { std::this_thread::yield(); }
+
 // Two barriers, one cheap and one dear, that together do what two full ones do: where one thread stores x,
 // passes the light one and loads y, and another stores y, passes the heavy one and loads x, at least one of
 // them sees the other's store. The heavy one interrupts all threads of the process (membarrier); where the

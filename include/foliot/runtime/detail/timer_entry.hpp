@@ -25,6 +25,9 @@ class processor_timers;
 class ready_list;
 class scheduler;
 
+/// The entry that has this record in the heaps of Go 1.14 dies. See timer_status.hpp.
+void abandon_record(void* record) noexcept;
+
 class timer_entry : public timer_node {
  public:
   enum class then : std::uint8_t { nothing, call };
@@ -36,6 +39,10 @@ class timer_entry : public timer_node {
   };
 
   explicit timer_entry(const actions& what) noexcept : what_(&what) {}
+  ~timer_entry() {
+    // relaxed: whoever used the entry is done with it, and the caller knows.
+    if (void* const record = record_.load(seam::relaxed)) abandon_record(record);
+  }
 
  private:
   friend struct timer_entry_access;
@@ -45,7 +52,7 @@ class timer_entry : public timer_node {
   seam::atomic<processor_timers*> home_{nullptr};
   // With foliot's queue: a put-off that the queue need not know of.
   foliot::detail::timer_word word_;
-  // With the heaps of Go 1.14: its record there.
+  // With the heaps of Go 1.14: its record, made by the first start. It may stay in a heap when the entry is gone.
   seam::atomic<void*> record_{nullptr};
   timer_entry* next_call_ = nullptr;  // of who is about to call it
 };

@@ -1,0 +1,168 @@
+// What any thread does to a timer of processor_heaps, its own processor's or another's.
+#include "processor_heaps.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace foliot::runtime::detail {
+
+namespace {
+
+/// Null: it was never started.
+heap_timer* timer_of(timer_entry& entry) noexcept {
+  // acquire: pairs with the release in make_timer_of().
+  return static_cast<heap_timer*>(timer_entry_access::record(entry).load(seam::acquire));
+}
+
+heap_timer& make_timer_of(timer_entry& entry) {
+  if (heap_timer* const known = timer_of(entry)) [[likely]]
+    return *known;
+  auto fresh = std::make_unique<heap_timer>(entry);
+  void* first = nullptr;
+  // release: publishes the record; acquire: that of who was quicker.
+  if (timer_entry_access::record(entry).compare_exchange_strong(first, fresh.get(), seam::release, seam::acquire)) {
+    return *fresh.release();
+  }
+  return *static_cast<heap_timer*>(first);
+}
+
+}  // namespace
+
+void abandon_record(void* record) noexcept {
+  auto* const timer = static_cast<heap_timer*>(record);
+  if (timer->status.abandon() == timer_status::last_holder::caller) delete timer;
+}
+
+// What Go calls by three names is one decision by the status: what is in no heap is added (addtimer), what is in one
+// is modified there (modtimer).
+at_home processor_heaps::reset(timer_entry& entry, instant deadline) {
+  heap_timer& timer = make_timer_of(entry);
+  transient_wait wait;
+  for (;;) {
+    const timer_status::claim claim = timer.status.modify();
+    if (claim.what == timer_status::outcome::busy) {
+      wait.pause();
+      continue;
+    }
+    if (claim.was == state::none || claim.was == state::removed) return add_timer(entry, timer, claim.was, deadline);
+    return modify_timer(timer, claim.was, deadline);
+  }
+}
+
+at_home processor_heaps::stop(timer_entry& entry) noexcept {
+  heap_timer* const timer = timer_of(entry);
+  if (timer == nullptr) return at_home::no;
+  transient_wait wait;
+  for (;;) {
+    const timer_status::claim claim = timer->status.remove();
+    if (claim.what == timer_status::outcome::not_needed) return at_home::no;
+    if (claim.what == timer_status::outcome::busy) {
+      wait.pause();
+      continue;
+    }
+    processor_heaps& home = *timer->home;  // it may have moved since the caller looked
+    // Before it can be found deleted, and be counted off.
+    home.deleted_timers_.fetch_add(1, seam::relaxed);
+    timer->status.marked();
+    home.bound_deleted();
+    return at_home::yes;
+  }
+}
+
+// The timer is the caller's, and in no heap. It is added to that of its home.
+//
+// The processor that a timer goes to is decided and the timer put there under one lock, so that none is put on a
+// processor that is going away (Go's issues 44868 and 45716: a task was preempted between the two).
+at_home processor_heaps::add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline) {
+  const lock held(lock_);
+  if (successor_ != nullptr && timer_entry_access::home(entry).load(seam::relaxed) == this) {
+    timer_entry_access::home(entry).store(successor_, seam::relaxed);
+  }
+  if (timer_entry_access::home(entry).load(seam::relaxed) != this) {
+    timer.status.give_back(was);
+    return at_home::lives_on;
+  }
+  try {
+    heap_.make_room(1);
+  } catch (...) {
+    timer.status.give_back(was);
+    throw;
+  }
+  clean_timers();
+  timer.when = deadline;
+  timer.home = this;
+  heap_.add(deadline, timer);
+  publish();
+  timer.status.added();
+  return at_home::no;
+}
+
+// The timer is the caller's, and in a heap.
+at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant deadline) noexcept {
+  if (timer.home != this) {
+    // It has moved since the caller looked. He has to know where it is, to wake that processor.
+    timer.status.give_back(was);
+    return at_home::lives_on;
+  }
+  if (was == state::deleted) deleted_timers_.fetch_sub(1, seam::relaxed);
+  timer.next_when = deadline;
+  const bool earlier = deadline < timer.when;
+  // While the timer is being modified, so that adjust_timers, which forgets this first and then looks at all timers,
+  // finds this one being modified or modified if it forgets what is written here (issues 47329 and 47762).
+  if (earlier) lower_modified_earliest(deadline);
+  timer.status.modified(earlier);
+  return was == state::deleted ? at_home::no : at_home::yes;
+}
+
+// Past a quarter. In Go the owner looks for that in its next round. Here it may have nothing to do for long, and what
+// stops leave behind is to be bounded at all times: timeouts that are started and stopped by the million, while nothing
+// is ever due.
+void processor_heaps::bound_deleted() noexcept {
+  if (!too_many_deleted(std::max(num_timers_.load(seam::relaxed), 4 * few_deleted))) [[likely]]
+    return;
+  const lock held(lock_);
+  if (!too_many_deleted(std::max(heap_.size(), 4 * few_deleted))) return;
+  clear_deleted_timers();
+  publish();
+}
+
+std::size_t processor_heaps::size() const noexcept {
+  const lock held(lock_);
+  return heap_.size() - std::min(deleted_timers_.load(seam::relaxed), heap_.size());
+}
+
+std::size_t processor_heaps::standing() const noexcept {
+  const lock held(lock_);
+  return heap_.size();
+}
+
+std::size_t processor_heaps::room() const noexcept {
+  const lock held(lock_);
+  return heap_.capacity();
+}
+
+std::string processor_heaps::check() const {
+  const lock held(lock_);
+  if (!heap_.ordered()) return "a timer stands before its parent";
+  std::size_t deleted = 0;
+  for (const timer_heap::place& each : heap_.places()) {
+    const heap_timer& timer = *each.timer;
+    const state status = timer.status.seen();
+    if (timer_status::is_transient(status)) return "a timer is somebody's";
+    if (status == state::none || status == state::removed) return "a timer in the heap says that it is in none";
+    if (timer.when != each.when) return "a timer stands elsewhere than it says";
+    if (timer.home != this) return "a timer has another home";
+    if (status == state::deleted) {
+      ++deleted;
+      continue;
+    }
+    const instant due = status == state::waiting ? each.when : instant(timer.next_when);
+    if (timer_entry_access::home(*timer.entry).load(seam::relaxed) != this) return "an entry has another home";
+    if (status == state::modified_earlier && due < modified_earliest()) return "one comes before modified_earliest";
+    if (due < first()) return "one comes before first";
+  }
+  if (deleted != deleted_timers_.load(seam::relaxed)) return "the deleted timers are miscounted";
+  return {};
+}
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,229 @@
+// What is done under the lock of processor_heaps: its timers are repaired, run, and moved.
+#include <algorithm>
+
+#include "processor_heaps.hpp"
+
+namespace foliot::runtime::detail {
+
+// Somebody brings a timer forward. (Go: updateTimerModifiedEarliest)
+void processor_heaps::lower_modified_earliest(instant to) noexcept {
+  std::int64_t seen = modified_earliest_.load(seam::relaxed);
+  // It is written even where it is early enough: the writes have an order, so that repair_all() either comes after this
+  // one, and sees the timer's status by that, or before it, and this one sees that the old bound is forgotten.
+  // acq_rel: pairs with the exchange there, both ways.
+  while (
+      !modified_earliest_.compare_exchange_weak(seen, std::min(seen, to.nanoseconds()), seam::acq_rel, seam::relaxed)) {
+  }
+}
+
+// The first deadline that is known, for all who look without the lock, and how many stand here. (Go: updateTimer0When,
+// numTimers)
+void processor_heaps::publish() noexcept {
+  num_timers_.store(heap_.size(), seam::relaxed);
+  if (!heap_.empty()) {
+    set_first(heap_.first().when);
+    return;
+  }
+  set_first(instant::never());
+  // Nothing is left that it could speak of, and nobody is modifying a timer that is not in the heap: a bound that is
+  // left behind here keeps the processor looking for ever (issue 51654).
+  modified_earliest_.store(instant::never().nanoseconds(), seam::release);
+}
+
+/// It is deleted: takes its record out of the array's hands. False: it is not deleted any more.
+bool processor_heaps::clean(heap_timer& timer) noexcept {
+  if (!timer.status.clean()) return false;
+  deleted_timers_.fetch_sub(1, seam::relaxed);
+  if (timer.status.cleaned() == timer_status::last_holder::caller) delete &timer;
+  return true;
+}
+
+// Makes the head a timer that belongs there: programs that start and stop timers would leave the heap full of what is
+// deleted. One that is being modified is left alone. (Go: cleantimers)
+void processor_heaps::clean_timers() noexcept {
+  while (!heap_.empty()) {
+    heap_timer& timer = *heap_.first().timer;
+    const state seen = timer.status.seen();
+    if (seen == state::deleted) {
+      if (clean(timer)) heap_.remove_first();
+    } else if (seen == state::modified_earlier || seen == state::modified_later) {
+      if (!timer.status.move(seen)) continue;
+      timer.when = timer.next_when;
+      heap_.refile_first(timer.when);
+      timer.status.moved();
+    } else {
+      return;
+    }
+  }
+}
+
+/// Files a timer where it belongs, or takes it out: then false.
+bool processor_heaps::repair(timer_heap::place& each) noexcept {
+  heap_timer& timer = *each.timer;
+  transient_wait wait;
+  for (;;) {
+    const state seen = timer.status.seen();
+    switch (seen) {
+      case state::waiting: return true;
+      case state::deleted:
+        if (clean(timer)) return false;
+        break;
+      case state::modified_earlier:
+      case state::modified_later:
+        if (!timer.status.move(seen)) break;
+        timer.when = timer.next_when;
+        each.when = timer.when;
+        timer.status.moved();
+        return true;
+      case state::modifying: wait.pause(); break;
+      default: FOLIOT_ASSERT(false, "a timer in a heap is in a state of none"); return true;
+    }
+  }
+}
+
+// One pass over all timers, after which each stands where it belongs, and none is deleted.
+//
+// Who looks at `first` meanwhile must not be told a later deadline than there is; and who brings a timer forward
+// meanwhile must not be forgotten. So, in this order (Go's since 1.23; until then a thread could go by a deadline that
+// was too late):
+//   1. the head's deadline takes over what modified_earliest says;
+//   2. modified_earliest is forgotten: from here on it is news;
+//   3. all timers are looked at, and one that was modified before 2 is seen to be, or to be being modified;
+//   4. the head's deadline is made true: publish().
+//
+// All are filed in one go at the end, so that no timer moves to a place that the pass has left behind already (47762).
+void processor_heaps::repair_all() noexcept {
+  set_first(first());
+  // acquire: sees the statuses of those who have lowered it (lower_modified_earliest); release: publishes step 1, for
+  // who reads it in first().
+  static_cast<void>(modified_earliest_.exchange(instant::never().nanoseconds(), seam::acq_rel));
+  heap_.rebuild([this](timer_heap::place& each) { return repair(each); });
+}
+
+// Timers that were brought forward are somewhere in the heap. Nothing is done until the first of them is due: a server
+// that moves its timers to and fro would do nothing else (issue 41699). (Go: adjusttimers)
+void processor_heaps::adjust_timers(instant now) noexcept {
+  if (is_due(modified_earliest(), now)) repair_all();
+}
+
+// (Go: clearDeletedTimers)
+void processor_heaps::clear_deleted_timers() noexcept { repair_all(); }
+
+// The head, if it is due; before that it is repaired as often as need be. (Go: runtimer)
+processor_heaps::head processor_heaps::run_timer(instant now, ready_list& ready, call_list& calls) noexcept {
+  transient_wait wait;
+  for (;;) {
+    clean_timers();
+    if (heap_.empty()) return head::not_due;
+    heap_timer& timer = *heap_.first().timer;
+    if (timer.status.seen() == state::waiting) {
+      // A deadline is never taken for "none", whichever it is (issue 42424: zero was).
+      if (!is_due(heap_.first().when, now)) return head::not_due;
+      if (timer.status.run()) {
+        run_one_timer(timer, ready, calls);
+        return head::ran;
+      }
+    } else {
+      wait.pause();  // it is being modified
+    }
+  }
+}
+
+// While the status is `running`, whoever stops the timer waits; so nobody has to fear for the entry. What the action
+// wants to do without the lock comes later, when this has let go of it (issue 35532: it deadlocked). (Go: runOneTimer)
+void processor_heaps::run_one_timer(heap_timer& timer, ready_list& ready, call_list& calls) noexcept {
+  heap_.remove_first();
+  if (timer_entry_access::due(*timer.entry, ready) == timer_entry::then::call) calls.add(*timer.entry);
+  // From the action on the entry may have been destroyed by who was waiting for it.
+  if (timer.status.has_run() == timer_status::last_holder::caller) delete &timer;
+}
+
+bool processor_heaps::run_due(instant now, ready_list& ready, call_list& calls) noexcept {
+  const lock held(lock_);
+  adjust_timers(now);
+  std::size_t ran = 0;
+  while (ran < most_at_once && run_timer(now, ready, calls) == head::ran) ++ran;
+  if (too_many_deleted(heap_.size())) clear_deleted_timers();
+  publish();
+  return ran == most_at_once;
+}
+
+// For who is about to sleep: a head that was stopped or put off would wake it for nothing. What was brought forward
+// is left to adjust_timers.
+void processor_heaps::refresh_first() noexcept {
+  const lock held(lock_);
+  clean_timers();
+  publish();
+}
+
+// (Go: moveTimers.) Both locks are held, there is room, and the world goes on: who modifies a timer is waited for, and
+// who comes later finds it here.
+void processor_heaps::move_timers(processor_heaps& from) noexcept FOLIOT_NO_ANALYSIS {
+  for (const timer_heap::place& each : from.heap_.places()) {
+    heap_timer& timer = *each.timer;
+    transient_wait wait;
+    for (bool moved = false; !moved;) {
+      const state seen = timer.status.seen();
+      switch (seen) {
+        case state::waiting:
+        case state::modified_earlier:
+        case state::modified_later:
+          if (!timer.status.move(seen)) break;
+          if (seen != state::waiting) timer.when = timer.next_when;
+          timer.home = this;
+          timer_entry_access::home(*timer.entry).store(this, seam::relaxed);  // published by the status
+          heap_.add(timer.when, timer);
+          timer.status.moved();
+          moved = true;
+          break;
+        case state::deleted: moved = from.clean(timer); break;
+        case state::modifying: wait.pause(); break;
+        default: FOLIOT_ASSERT(false, "a timer in a heap is in a state of none"); moved = true;
+      }
+    }
+  }
+  from.heap_.clear();
+  from.publish();
+  publish();
+}
+
+void processor_heaps::take_all(processor_timers& from) FOLIOT_NO_ANALYSIS {
+  auto& other = static_cast<processor_heaps&>(from);
+  // One move at a time, and nobody else takes two of these locks.
+  const lock held(other.lock_);
+  lock_.lock_beside_others();
+  try {
+    heap_.make_room(other.heap_.size());
+  } catch (...) {
+    lock_.unlock_beside_others();
+    throw;
+  }
+  other.successor_ = this;
+  move_timers(other);
+  lock_.unlock_beside_others();
+}
+
+void processor_heaps::begin_again() noexcept {
+  const lock held(lock_);
+  successor_ = nullptr;
+}
+
+// Nobody else uses any of them by now.
+void processor_heaps::forget_all() noexcept {
+  const lock held(lock_);
+  for (const timer_heap::place& each : heap_.places()) {
+    heap_timer& timer = *each.timer;
+    if (timer.status.seen() != state::deleted) {
+      [[maybe_unused]] const timer_status::claim claim = timer.status.remove();
+      FOLIOT_ASSERT(claim.what == timer_status::outcome::taken, "a timer is used after the end of its runtime");
+      timer_entry_access::home(*timer.entry).store(nullptr, seam::relaxed);
+      deleted_timers_.fetch_add(1, seam::relaxed);
+      timer.status.marked();
+    }
+    static_cast<void>(clean(timer));
+  }
+  heap_.clear();
+  publish();
+}
+
+}  // namespace foliot::runtime::detail

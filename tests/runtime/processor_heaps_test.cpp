@@ -1,0 +1,166 @@
+// What is particular to processor_heaps: what a stop and a reset leave behind, and the hazards that Go met, by the
+// numbers of its issues.
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "timers_fixture.hpp"
+
+namespace foliot::runtime::detail {
+namespace {
+
+class ProcessorHeaps : public testing::Test {
+ protected:
+  std::vector<std::unique_ptr<counted_timer>> started(int count, std::int64_t from) {
+    std::vector<std::unique_ptr<counted_timer>> all;
+    for (int i = 0; i < count; ++i) {
+      all.push_back(std::make_unique<counted_timer>());
+      all.back()->reset(timers, at(from + i));
+    }
+    return all;
+  }
+
+  processor_heaps timers{0};
+};
+
+TEST_F(ProcessorHeaps, AStopLeavesTheTimerWhereItStands) {
+  auto all = started(10, 100);
+  EXPECT_TRUE(all[5]->stop());
+  EXPECT_EQ(timers.size(), 9u);
+  EXPECT_EQ(timers.standing(), 10u);
+  all[5].reset();  // it may be gone; its record stays
+  EXPECT_EQ(timers.check(), "");
+  run_all_due(timers, at(200));
+  EXPECT_EQ(timers.standing(), 0u);
+}
+
+TEST_F(ProcessorHeaps, AStoppedTimerIsTakenBackByAReset) {
+  auto all = started(10, 100);
+  EXPECT_TRUE(all[5]->stop());
+  EXPECT_FALSE(all[5]->reset(timers, at(50)));
+  EXPECT_EQ(timers.standing(), 10u) << "the place that it had";
+  EXPECT_EQ(timers.size(), 10u);
+  EXPECT_EQ(timers.first(), at(50));
+  run_all_due(timers, at(50));
+  EXPECT_EQ(all[5]->fired(), 1);
+  EXPECT_EQ(all[0]->fired(), 0);
+  timers.forget_all();
+}
+
+TEST_F(ProcessorHeaps, TheHeadIsCleanedByWhoAddsOrGoesToSleep) {
+  auto all = started(4, 100);
+  EXPECT_TRUE(all[0]->stop());
+  EXPECT_TRUE(all[1]->reset(timers, at(1'000)));
+  EXPECT_EQ(timers.first(), at(100)) << "nobody has looked";
+  timers.refresh_first();
+  EXPECT_EQ(timers.first(), at(102));
+  EXPECT_EQ(timers.standing(), 3u);
+  EXPECT_TRUE(all[2]->stop());
+  counted_timer other;
+  other.reset(timers, at(500));
+  EXPECT_EQ(timers.standing(), 3u);
+  EXPECT_EQ(timers.first(), at(103));
+  timers.forget_all();
+}
+
+// Memory grew with timeouts that were stopped (Go's change 214299), also where nothing was ever due (215722).
+TEST_F(ProcessorHeaps, DeletedTimersAreNoMoreThanAQuarter) {
+  auto all = started(1'000, 100);
+  std::size_t stopped = 0;
+  for (auto& each : all) {
+    EXPECT_TRUE(each->stop());
+    ++stopped;
+    ASSERT_LE(timers.standing() - timers.size(), std::max(timers.standing() / 4, processor_heaps::few_deleted));
+    ASSERT_EQ(timers.size(), 1'000 - stopped);
+  }
+  EXPECT_LE(timers.standing(), processor_heaps::few_deleted);
+}
+
+// Issues 47329, 47762: a timer that was brought forward was forgotten, as the bound was cleared while others moved in
+// the array.
+TEST_F(ProcessorHeaps, NoneOfManyThatAreBroughtForwardIsForgotten) {
+  auto all = started(500, 10'000);
+  for (std::size_t i = 0; i < all.size(); i += 2) EXPECT_TRUE(all[i]->reset(timers, at(std::int64_t(500 - i))));
+  for (std::size_t i = 1; i < all.size(); i += 4) EXPECT_TRUE(all[i]->stop());
+  run_all_due(timers, at(250));
+  EXPECT_EQ(timers.check(), "");
+  for (std::size_t i = 0; i < all.size(); i += 2) EXPECT_EQ(all[i]->fired(), 500 - i <= 250 ? 1 : 0) << i;
+  run_all_due(timers, at(500));
+  for (std::size_t i = 0; i < all.size(); i += 2) EXPECT_EQ(all[i]->fired(), 1) << i;
+  EXPECT_EQ(timers.size(), 125u);
+  timers.forget_all();
+}
+
+// Issue 41699: a server that moves its timers to and fro did nothing else.
+TEST_F(ProcessorHeaps, WhatIsBroughtForwardIsFiledWhenTheFirstOfItIsDue) {
+  auto all = started(100, 10'000);
+  EXPECT_TRUE(all[99]->reset(timers, at(5'000)));
+  EXPECT_TRUE(all[98]->reset(timers, at(20'000)));
+  EXPECT_TRUE(all[97]->stop());
+  EXPECT_EQ(timers.first(), at(5'000));
+  run_all_due(timers, at(4'999));
+  EXPECT_EQ(timers.first(), at(5'000));
+  EXPECT_EQ(timers.standing(), 100u) << "nothing was repaired";
+  run_all_due(timers, at(5'000));
+  EXPECT_EQ(all[99]->fired(), 1);
+  EXPECT_EQ(timers.first(), at(10'000));
+  EXPECT_EQ(timers.standing(), 98u);
+  timers.forget_all();
+}
+
+// Issue 51654: a bound that was left on an empty heap kept a thread busy for ever.
+TEST_F(ProcessorHeaps, AnEmptyHeapHasNoBound) {
+  {
+    counted_timer stopped;
+    stopped.reset(timers, at(1'000));
+    EXPECT_TRUE(stopped.reset(timers, at(10)));
+    EXPECT_TRUE(stopped.stop());
+  }
+  EXPECT_EQ(timers.first(), at(10)) << "nobody has looked";
+  timers.refresh_first();
+  EXPECT_TRUE(timers.first().is_never());
+
+  counted_timer put_off;
+  put_off.reset(timers, at(1'000));
+  EXPECT_TRUE(put_off.reset(timers, at(10)));
+  EXPECT_TRUE(put_off.reset(timers, at(2'000)));
+  EXPECT_EQ(timers.first(), at(10));
+  run_all_due(timers, at(10));
+  EXPECT_EQ(timers.first(), at(2'000)) << "one look for nothing";
+  EXPECT_TRUE(put_off.stop());
+}
+
+// Issues 44868 and 45716: a timer that came to a processor that was going away never fired.
+TEST_F(ProcessorHeaps, NoneStaysWhereAProcessorHasGone) {
+  processor_heaps heir(1);
+  counted_timer fired_there;
+  fired_there.reset(timers, at(1));
+  run_all_due(timers, at(1));
+  counted_timer stopped_there;
+  stopped_there.reset(timers, at(5));
+  EXPECT_TRUE(stopped_there.stop());
+  heir.take_all(timers);
+  for (counted_timer* each : {&fired_there, &stopped_there}) {
+    EXPECT_EQ(timers.reset(*each, at(10)), at_home::lives_on);
+    EXPECT_EQ(each->lives_at(), &heir);
+    EXPECT_FALSE(each->reset(timers, at(10)));
+  }
+  EXPECT_EQ(timers.reset(fired_there, at(7)), at_home::lives_on) << "the caller has to know where it is";
+  EXPECT_EQ(heir.size(), 2u);
+  EXPECT_EQ(timers.size(), 0u);
+  EXPECT_EQ(timers.stop(fired_there), at_home::yes) << "a stop wakes nobody, and may ask any";
+  run_all_due(heir, at(10));
+  EXPECT_EQ(fired_there.fired(), 1);
+  EXPECT_EQ(stopped_there.fired(), 1);
+}
+
+TEST_F(ProcessorHeaps, TheArrayIsGivenBack) {
+  auto all = started(100'000, 100);
+  EXPECT_GE(timers.room(), 100'000u);
+  for (auto& each : all) EXPECT_TRUE(each->stop());
+  EXPECT_LE(timers.room(), 2'048u);
+}
+
+}  // namespace
+}  // namespace foliot::runtime::detail
