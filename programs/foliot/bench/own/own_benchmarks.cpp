@@ -17,8 +17,7 @@ using runtime::task;
 
 constexpr std::size_t few_timers = 64;
 
-task<finding> measure_in_garbage(std::function<std::function<task<>(share&)>(std::string_view)> shares,
-                                 own_trial asked) {
+task<finding> measure_in_garbage(std::function<share_work(std::string_view)> shares, own_trial asked) {
   pending_timers pending;
   co_await pending.plant(asked.processors, asked.quick ? few_timers : pending_timers::for_each_processor);
   benchmark what = in_shares(shares(asked.variant));
@@ -46,7 +45,7 @@ std::string_view value_of(std::string_view variant, std::string_view key) {
 
 }  // namespace
 
-own_benchmark in_garbage(std::function<std::function<task<>(share&)>(std::string_view)> shares) {
+own_benchmark in_garbage(std::function<share_work(std::string_view)> shares) {
   return [shares = std::move(shares)](own_trial asked) { return measure_in_garbage(shares, asked); };
 }
 

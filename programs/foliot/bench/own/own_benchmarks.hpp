@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <foliot/runtime/task.hpp>
 
@@ -30,7 +31,7 @@ using own_benchmarks = std::map<std::string_view, own_benchmark>;
 
 /// A benchmark of its own, while timers of an hour are pending at each processor. Given a variant it says what the
 /// operations of a share are.
-[[nodiscard]] own_benchmark in_garbage(std::function<std::function<runtime::task<>(share&)>(std::string_view)> shares);
+[[nodiscard]] own_benchmark in_garbage(std::function<share_work(std::string_view)> shares);
 /// The same without those timers.
 [[nodiscard]] own_benchmark alone(std::function<benchmark(std::string_view)> make);
 
@@ -42,6 +43,10 @@ using own_benchmarks = std::map<std::string_view, own_benchmark>;
 /// The average and the worst of so many latenesses, in ns.
 [[nodiscard]] finding average_of(const std::vector<std::int64_t>& lateness);
 
+void add_lateness_benchmarks(own_benchmarks& to);
 void add_sleep_benchmarks(own_benchmarks& to);
+void add_ticker_benchmarks(own_benchmarks& to);
+void add_timer_benchmarks(own_benchmarks& to);
+void add_wake_up_benchmarks(own_benchmarks& to);
 
 }  // namespace foliot::program::bench

@@ -16,7 +16,11 @@ namespace {
 const own_benchmarks& all_benchmarks() {
   static const own_benchmarks all = [] {
     own_benchmarks made;
+    add_lateness_benchmarks(made);
     add_sleep_benchmarks(made);
+    add_ticker_benchmarks(made);
+    add_timer_benchmarks(made);
+    add_wake_up_benchmarks(made);
     return made;
   }();
   return all;
@@ -45,7 +49,7 @@ finding measure(const std::string& timers, const trial& asked) {
 
 void add_runtimes(std::vector<trial_contestant>& to) {
   // Other timers are a line here.
-  for (const std::string timers : {"foliot"}) {
+  for (const std::string timers : {"foliot", "processor-heaps"}) {
     std::vector<workload> takes;
     for (const workload each : go_workloads) {
       if (all_benchmarks().contains(family_of(name(each)))) takes.push_back(each);

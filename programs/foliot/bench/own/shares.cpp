@@ -17,7 +17,6 @@ namespace {
 using runtime::join_handle;
 using runtime::spawn;
 using runtime::task;
-using share_work = std::function<task<>(share&)>;
 
 instant now() noexcept { return monotonic_clock::instance().now(); }
 

@@ -55,8 +55,11 @@ struct stretch {
 /// Does that much, and tells how long it took, in ns.
 using benchmark = std::function<runtime::task<std::int64_t>(const stretch&)>;
 
+/// Does the operations of a share.
+using share_work = std::function<runtime::task<>(share&)>;
+
 /// As many tasks as there are processors; `each` does the operations of its share. (Go: B.RunParallel.)
-[[nodiscard]] benchmark in_shares(std::function<runtime::task<>(share&)> each);
+[[nodiscard]] benchmark in_shares(share_work each);
 
 /// ns an operation: does more and more operations until they take as long as the budget. (Go: B.launch.)
 [[nodiscard]] runtime::task<double> calibrated(benchmark what, std::int64_t budget, std::size_t processors);
