@@ -41,6 +41,11 @@ void report_failure(scheduler& owner, const char* name, const std::exception_ptr
 
 instant now(const scheduler& owner) noexcept { return owner.time().now(); }
 instant now_or_later(const scheduler& owner) noexcept { return owner.time().now_or_later(); }
+instant deadline_in(const scheduler& owner, duration delay) noexcept {
+  // As long as a later clock would be felt.
+  constexpr duration felt = duration::nanoseconds(100'000);
+  return deadline_after(delay < felt ? now(owner) : now_or_later(owner), delay);
+}
 
 void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks) {
   owner.start_timer(entry, deadline, parks);

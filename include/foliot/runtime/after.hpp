@@ -59,7 +59,7 @@ class after_operation : private timer_entry {
 /// Throws std::logic_error outside of a runtime.
 [[nodiscard]] inline detail::operation_awaiter<detail::after_operation> after(duration delay) {
   detail::scheduler& owner = detail::this_scheduler("after");
-  return detail::operation_awaiter<detail::after_operation>(owner, deadline_after(detail::now_or_later(owner), delay));
+  return detail::operation_awaiter<detail::after_operation>(owner, detail::deadline_in(owner, delay));
 }
 
 }  // namespace foliot::runtime

@@ -132,7 +132,7 @@ template <class Function>
   requires std::is_invocable_r_v<void, std::decay_t<Function>&>
 [[nodiscard("the timer ends with its handle")]] callback_timer after_func(duration delay, Function&& function) {
   callback_timer made(std::forward<Function>(function));
-  made.record_->start(deadline_after(made.record_->now(), delay));
+  made.record_->start(detail::deadline_in(made.record_->owner(), delay));
   return made;
 }
 

@@ -27,7 +27,7 @@ class sleep_awaiter {
   bool await_suspend(std::coroutine_handle<Promise> who) {
     wait_.begin(who);
     scheduler& owner = wait_.task().owner();
-    if (!by_deadline_) deadline_ = deadline_after(now_or_later(owner), length_);
+    if (!by_deadline_) deadline_ = deadline_in(owner, length_);
     if (by_deadline_ && deadline_ <= now(owner)) {
       wait_.claim(0);
     } else {

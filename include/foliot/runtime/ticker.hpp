@@ -34,7 +34,7 @@ class ticker : public detail::timer_channel_handle {
   /// A new grid begins: the next beat is one period from now. Also after a stop. Throws std::invalid_argument for a
   /// period that is not positive, std::logic_error on an empty handle, std::bad_alloc: it is then as it was.
   reset_result reset(duration period) {
-    return timer_channel_handle::reset(checked().deadline_in(checked_period(period)), period);
+    return timer_channel_handle::reset(detail::deadline_in(checked().owner(), checked_period(period)), period);
   }
 
   /// How many beats it has skipped in its life.
@@ -43,9 +43,7 @@ class ticker : public detail::timer_channel_handle {
  private:
   ticker(detail::scheduler& owner, duration period, first_tick first)
       : timer_channel_handle(new detail::timer_channel(
-            owner,
-            deadline_after(detail::now_or_later(owner), first == first_tick::at_once ? duration::zero() : period),
-            period)) {}
+            owner, detail::deadline_in(owner, first == first_tick::at_once ? duration::zero() : period), period)) {}
 
   static duration checked_period(duration period) {
     if (period <= duration::zero()) throw std::invalid_argument("foliot: a ticker's period must be positive");

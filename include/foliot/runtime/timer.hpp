@@ -87,14 +87,13 @@ class timer : public detail::timer_channel_handle {
   /// nobody has received, else `idle`. Throws std::logic_error on an empty handle; std::bad_alloc, and it is then as it
   /// was.
   reset_result reset(duration delay) {
-    return timer_channel_handle::reset(checked().deadline_in(delay), duration::zero());
+    return timer_channel_handle::reset(detail::deadline_in(checked().owner(), delay), duration::zero());
   }
   reset_result reset_at(instant deadline) { return timer_channel_handle::reset(deadline, duration::zero()); }
 
  private:
   timer(detail::scheduler& owner, duration delay)
-      : timer_channel_handle(
-            new detail::timer_channel(owner, deadline_after(detail::now_or_later(owner), delay), duration::zero())) {}
+      : timer_channel_handle(new detail::timer_channel(owner, detail::deadline_in(owner, delay), duration::zero())) {}
 };
 
 }  // namespace foliot::runtime

@@ -42,7 +42,7 @@ class callback_record final : public timer_entry {
     }
   }
 
-  reset_result reset(duration delay) { return reset(deadline_after(now_or_later(owner_), delay)); }
+  reset_result reset(duration delay) { return reset(deadline_in(owner_, delay)); }
   reset_result reset(instant deadline) {
     if (timer_entry_access::word(*this).put_off(deadline)) return reset_result::superseded;
     return reset_slowly(deadline);
@@ -76,7 +76,6 @@ class callback_record final : public timer_entry {
   void destroy() noexcept;
 
   [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
-  [[nodiscard]] instant now() const noexcept { return now_or_later(owner_); }
 
   static void* operator new(std::size_t size);
   static void operator delete(void* memory) noexcept;

@@ -49,9 +49,7 @@ class timer_channel final : public timer_entry {
   timer_channel(scheduler& owner, instant first, duration period) noexcept
       : timer_entry(what_to_do), owner_(owner), deadline_(first), period_(period) {}
 
-  [[nodiscard]] instant deadline_in(duration delay) const noexcept {
-    return deadline_after(now_or_later(owner_), delay);
-  }
+  [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
 
   /// Takes the instant that has come.
   [[nodiscard]] std::optional<instant> try_receive() noexcept;
