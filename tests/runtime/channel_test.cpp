@@ -289,7 +289,7 @@ TEST(Channel, ValuesThatNobodyTookAreDestroyedWithIt) {
 
 TEST(Channel, TasksThatWaitAtTheEndOfTheRunAreDestroyed) {
   const auto value = std::make_shared<int>();
-  everywhere([&value]() -> task<> {
+  test::in_virtual_worlds([&value]() -> task<> {
     // By reference: the channel is gone before those who wait are destroyed.
     channel<std::shared_ptr<int>> c;
     channel<std::shared_ptr<int>> other;

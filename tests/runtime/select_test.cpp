@@ -260,7 +260,7 @@ TEST(Select, TasksThatWaitAtTheEndOfTheRunAreDestroyed) {
   everywhere([&value]() -> task<> {
     channel<std::shared_ptr<int>> c;
     channel<std::shared_ptr<int>> d;
-    auto waits = [](channel<std::shared_ptr<int>>& from, channel<std::shared_ptr<int>>& to,
+    auto waits = [](channel<std::shared_ptr<int>> from, channel<std::shared_ptr<int>> to,
                     std::shared_ptr<int> what) -> task<> {
       static_cast<void>(co_await select(from.receive(), to.send(what)));
     };

@@ -185,7 +185,7 @@ class channel_core {
     leave_and_end(held);
   }
   void leave_and_end(lock& held) noexcept FOLIOT_NO_ANALYSIS {
-    const bool last = orphan_ && receivers_.begun() == 0 && senders_.begun() == 0;
+    const bool last = orphan_ && receivers_.empty() && senders_.empty();
     held.leave();
     if (last) delete this;
   }

@@ -2,14 +2,11 @@
 //
 // The object has a lock, and everything here happens under it, but for is_over(). An operation that waits is a
 // queued_wait: link() it; whoever completes it claims it, leaves the result in it, and finishes it; else its own end()
-// unlinks it. A claim that comes too late takes it out of the queue as well: something else has ended that wait.
+// unlinks it. A claim that comes too late unlinks it as well: something else has ended that wait.
 //
 // Claimed tasks are made ready under the lock, so that the end of a runtime, which destroys tasks where they wait,
 // never overtakes a thread that is none of its own: the operation's end() waits for that lock.
 #pragma once
-
-#include <cstddef>
-#include <utility>
 
 #include <foliot/core/contract.hpp>
 #include <foliot/core/seam/sync.hpp>
@@ -17,7 +14,7 @@
 
 namespace foliot::runtime::detail {
 
-/// One wait in one queue. May be moved while it is over.
+/// One wait in one queue, as long as it is not over. May be moved while it is over.
 class queued_wait {
  public:
   queued_wait() noexcept = default;
@@ -40,7 +37,6 @@ class queued_wait {
   queued_wait* next_ = nullptr;
   queued_wait* previous_ = nullptr;
   wait_word::source by_ = 0;
-  bool linked_ = false;
   bool parked_ = false;  // between claim() and finish(): has to be made ready
   // Written under the object's lock; read by the waiting task, first without it.
   seam::atomic<bool> over_{true};
@@ -51,25 +47,26 @@ class wait_queue {
   wait_queue() noexcept = default;
   wait_queue(const wait_queue&) = delete;
   wait_queue& operator=(const wait_queue&) = delete;
+  /// The object goes: those who wait do so for ever, and will touch it no more.
+  ~wait_queue() {
+    while (first_ != nullptr) unlink(*first_);
+  }
 
+  /// Nobody waits, and nobody will touch the object when its wait is over.
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-  /// How many have been linked, and neither finished nor unlinked: some may be out of the queue already.
-  [[nodiscard]] std::size_t begun() const noexcept { return begun_; }
 
   /// Its wait has begun; `by` is what it is claimed for.
   void link(queued_wait& waiting, wait_point& wait, wait_word::source by) noexcept {
     waiting.wait_ = &wait;
     waiting.by_ = by;
     waiting.over_.store(false, seam::relaxed);  // published by the lock
-    ++begun_;
     put_last(waiting);
   }
-  /// The waiting task's: nobody will touch it any more.
+  /// Nobody will touch it any more; if it is over that is so already.
   void unlink(queued_wait& waiting) noexcept {
     if (waiting.is_over()) return;
     take_out(waiting);
-    waiting.over_.store(true, seam::relaxed);  // the task's own news
-    --begun_;
+    waiting.over_.store(true, seam::release);  // pairs with is_over()
   }
 
   /// The first one that is not part of that wait, or null.
@@ -83,11 +80,12 @@ class wait_queue {
     take_out(waiting);
     const auto result = waiting.wait_->claim_only(waiting.by_);
     waiting.parked_ = result == wait_word::claim_result::to_resume;
-    return result != wait_word::claim_result::late;
+    if (result != wait_word::claim_result::late) return true;
+    waiting.over_.store(true, seam::release);  // pairs with is_over()
+    return false;
   }
   /// Its task goes on, and it may be gone.
   void finish(queued_wait& claimed) noexcept {
-    --begun_;
     if (claimed.parked_) make_ready(claimed.wait_->task());
     claimed.over_.store(true, seam::release);  // pairs with is_over()
   }
@@ -100,12 +98,9 @@ class wait_queue {
   }
 
   /// One that waits here waits there from now on, behind the others. Both queues are of one object.
-  void move_first_to(wait_queue& other) noexcept {
-    queued_wait& first = *first_;
-    take_out(first);
-    --begun_;
-    ++other.begun_;
-    other.put_last(first);
+  void move_to(wait_queue& other, queued_wait& waiting) noexcept {
+    take_out(waiting);
+    other.put_last(waiting);
   }
 
  private:
@@ -114,17 +109,14 @@ class wait_queue {
     waiting.previous_ = last_;
     (last_ == nullptr ? first_ : last_->next_) = &waiting;
     last_ = &waiting;
-    waiting.linked_ = true;
   }
   void take_out(queued_wait& waiting) noexcept {
-    if (!std::exchange(waiting.linked_, false)) return;
     (waiting.previous_ == nullptr ? first_ : waiting.previous_->next_) = waiting.next_;
     (waiting.next_ == nullptr ? last_ : waiting.next_->previous_) = waiting.previous_;
   }
 
   queued_wait* first_ = nullptr;
   queued_wait* last_ = nullptr;
-  std::size_t begun_ = 0;
 };
 
 }  // namespace foliot::runtime::detail

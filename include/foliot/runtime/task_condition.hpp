@@ -1,0 +1,174 @@
+// A condition that tasks wait for, under a mutex.
+//
+//   task_mutex guard;
+//   task_condition changed(guard);
+//   …
+//   auto held = co_await guard.lock();
+//   while (queue.empty()) co_await changed.wait(held);     // lets go of the mutex meanwhile, and has it again
+//
+// Who is notified goes on once it has the mutex, and not before: it queues up for that behind those who wait already.
+// The first to wait is the first to be notified. Always wait in a loop. A wait throws `cancelled` in a
+// task that is to stop; it has the mutex again then, too, and a notification that came meanwhile goes to the next.
+//
+// Threads: wait in a task; the others anywhere, with the mutex or without. O(1), notify_all by the number of those who
+// wait. A wait allocates a coroutine's frame: std::bad_alloc. The mutex outlives the condition, and the condition who
+// waits for it, as with task_mutex.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <source_location>
+#include <utility>
+
+#include <foliot/core/contract.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/wait_queue.hpp>
+#include <foliot/runtime/task.hpp>
+#include <foliot/runtime/task_mutex.hpp>
+
+namespace foliot::runtime {
+
+class task_condition {
+ public:
+  explicit task_condition(task_mutex& guarded_by) noexcept : mutex_(guarded_by) {}
+  task_condition(const task_condition&) = delete;
+  task_condition& operator=(const task_condition&) = delete;
+
+  /// co_await it. `held` holds the condition's mutex.
+  inline task<> wait(task_lock& held, std::source_location where = std::source_location::current());
+
+  void notify_one() noexcept {
+    const lock held(mutex_.guard_);
+    static_cast<void>(notify());
+  }
+  void notify_all() noexcept {
+    const lock held(mutex_.guard_);
+    while (notify()) {
+    }
+  }
+
+ private:
+  friend class detail::condition_awaiter;
+
+  /// False: nobody waits.
+  bool notify() noexcept FOLIOT_REQUIRES(mutex_.guard_) {
+    detail::queued_wait* first = waiters_.first_but(nullptr);
+    if (first == nullptr) return false;
+    if (mutex_.locked_) {
+      static_cast<detail::lock_wait*>(first)->notified = true;
+      waiters_.move_to(mutex_.waiters_, *first);
+      return true;
+    }
+    first = waiters_.claim_first();
+    if (first == nullptr) return false;
+    mutex_.locked_ = true;
+    mutex_.give(*first);
+    return true;
+  }
+  void begin(detail::lock_wait& one, detail::wait_point& wait) noexcept {
+    const lock held(mutex_.guard_);
+    waiters_.link(one, wait, 0);
+    mutex_.hand_on();
+  }
+  void end(detail::lock_wait& one) noexcept {
+    const lock held(mutex_.guard_);
+    (one.notified ? mutex_.waiters_ : waiters_).unlink(one);
+  }
+
+  task_mutex& mutex_;
+  detail::wait_queue waiters_ FOLIOT_GUARDED_BY(mutex_.guard_);
+};
+
+namespace detail {
+
+/// The wait itself. It says where its caller is, since that is what a report is to show.
+class condition_awaiter : private lock_wait {
+ public:
+  condition_awaiter(task_condition& of, std::source_location where) noexcept : of_(of), where_(where) {}
+  condition_awaiter(condition_awaiter&&) = delete;
+  ~condition_awaiter() {
+    end();
+    if (owns) of_.mutex_.release();  // it got it, and will not go on
+  }
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+    who.promise().task().where = where_;
+    wait_.begin(who);
+    of_.begin(*this, wait_);
+    return wait_.park();
+  }
+  void await_resume() {
+    end();
+    wait_.throw_if_interrupted();
+    owns = false;  // its caller's from now on
+  }
+  /// After the wait: it was meant, and may not have heard of it.
+  [[nodiscard]] bool was_notified() const noexcept { return notified; }
+
+ private:
+  void end() noexcept {
+    if (!is_over()) of_.end(*this);
+  }
+
+  task_condition& of_;
+  const std::source_location where_;
+  wait_point wait_;
+};
+
+/// Has the mutex in the end, whatever comes.
+class relock_awaiter : private lock_wait {
+ public:
+  relock_awaiter(task_mutex& of, std::source_location where) noexcept : of_(of), where_(where) {}
+  relock_awaiter(relock_awaiter&&) = delete;
+  ~relock_awaiter() {
+    if (!is_over()) of_.end(*this);
+    if (owns) of_.release();
+  }
+
+  bool await_ready() noexcept { return owns = of_.take(); }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+    who.promise().task().where = where_;
+    wait_.begin(who);
+    of_.begin(*this, wait_, 0);
+    return wait_.park(false);
+  }
+  void await_resume() noexcept {
+    if (!is_over()) of_.end(*this);
+    owns = false;
+  }
+
+ private:
+  task_mutex& of_;
+  const std::source_location where_;
+  wait_point wait_;
+};
+
+}  // namespace detail
+
+inline task<> task_condition::wait(task_lock& held, std::source_location where) {
+  FOLIOT_ASSERT(held.holds(mutex_), "a wait for a condition begins with its mutex held");
+  held.held_ = nullptr;
+  std::exception_ptr failure;
+  bool passes_on = false;
+  {
+    detail::condition_awaiter waiting(*this, where);
+    try {
+      co_await waiting;
+    } catch (...) {
+      failure = std::current_exception();
+      passes_on = waiting.was_notified();
+    }
+  }
+  if (failure != nullptr) {
+    detail::relock_awaiter again(mutex_, where);
+    co_await again;
+    if (passes_on) notify_one();
+  }
+  held.held_ = &mutex_;
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+}  // namespace foliot::runtime
