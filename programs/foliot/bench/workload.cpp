@@ -106,6 +106,11 @@ bool tells_worst(workload what) noexcept {
   return go != nullptr && go->what == tells_lateness;
 }
 
+bool tells_memory(workload what) noexcept {
+  const go_benchmark* const go = go_benchmark_of(what);
+  return go != nullptr && go->what == go_benchmark::tells::memory;
+}
+
 std::vector<workload> find_workloads(std::string_view wanted) {
   std::vector<workload> found;
   for (const workload each : all_workloads) {

@@ -76,6 +76,8 @@ inline constexpr std::span<const workload> go_workloads(all_workloads.data() + w
 [[nodiscard]] bool needs_two_processors(workload what) noexcept;
 /// Whether the figure is an average of latenesses, told with the worst of them.
 [[nodiscard]] bool tells_worst(workload what) noexcept;
+/// Whether it also tells what a task takes of memory.
+[[nodiscard]] bool tells_memory(workload what) noexcept;
 
 /// The workload of this name, in capitals or not; or all of a family, whose name ends before the first slash.
 [[nodiscard]] std::vector<workload> find_workloads(std::string_view name);

@@ -12,7 +12,7 @@ namespace foliot::program::bench {
 
 struct go_benchmark {
   enum class needs : std::uint8_t { nothing, two_processors };
-  enum class tells : std::uint8_t { cost, lateness };
+  enum class tells : std::uint8_t { cost, lateness, memory };
 
   std::string_view name;
   std::string_view title;
@@ -90,7 +90,8 @@ inline constexpr std::array go_benchmarks = {
     go_benchmark{"WakeupParallelSyscall/20us", syscall_title, "round", needs_two},
     go_benchmark{"WakeupParallelSyscall/50us", syscall_title, "round", needs_two},
     go_benchmark{"WakeupParallelSyscall/100us", syscall_title, "round", needs_two},
-    go_benchmark{"SleepingTasks100000", "100,000 tasks are spawned that sleep for 1 h", "task"},
+    go_benchmark{"SleepingTasks100000", "100,000 tasks are spawned that sleep for 1 h", "task",
+                 go_benchmark::needs::nothing, go_benchmark::tells::memory},
 };
 
 }  // namespace foliot::program::bench

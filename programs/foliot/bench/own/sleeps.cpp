@@ -1,11 +1,12 @@
 // Tasks that sleep: Sleep1000, SleepingTasks100000.
-#include <vector>
+#include <cstddef>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
+#include <foliot/runtime/wait_group.hpp>
 
 #include "../resident_memory.hpp"
 #include "own_benchmarks.hpp"
@@ -18,13 +19,18 @@ using namespace std::chrono_literals;
 using runtime::spawn;
 using runtime::task;
 
-task<> short_sleep() { co_await runtime::sleep(1ns); }
+task<> short_sleep(runtime::wait_group& group) {
+  co_await runtime::sleep(1ns);
+  group.done();
+}
 
 task<> thousand_sleeps(share& mine) {
-  std::vector<runtime::join_handle<>> sleeping(1'000);
+  constexpr std::size_t count = 1'000;
+  runtime::wait_group group;
   while (mine.next()) {
-    for (auto& each : sleeping) each = spawn(short_sleep(), "sleeper");
-    for (auto& each : sleeping) co_await each.join();
+    group.add(count);
+    for (std::size_t i = 0; i < count; ++i) static_cast<void>(spawn(short_sleep(group), "sleeper"));
+    co_await group.wait();
   }
 }
 

@@ -4,13 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/after.hpp>
 #include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/timer.hpp>
+#include <foliot/runtime/wait_group.hpp>
 
 #include "own_benchmarks.hpp"
 
@@ -82,17 +82,12 @@ task<> stops_of_callbacks(share& mine) {
 }
 
 task<> simultaneous(share& mine) {
+  runtime::wait_group group;
   std::vector<callback_timer> timers(1'000);
   while (mine.next()) {
-    seam::atomic<std::size_t> left{timers.size()};
-    channel<char> done(1);
-    for (callback_timer& each : timers) {
-      each = after_func(0ns, [&left, done] {
-        if (left.fetch_sub(1, seam::acq_rel) == 1) static_cast<void>(done.try_send(0));
-      });
-    }
-    static_cast<void>(co_await done.receive());
-    for (callback_timer& each : timers) each = callback_timer();  // its callback may be about to leave the group
+    group.add(timers.size());
+    for (callback_timer& each : timers) each = after_func(0ns, [&group] { group.done(); });
+    co_await group.wait();
   }
 }
 
