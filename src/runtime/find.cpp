@@ -25,7 +25,10 @@ task_state* scheduler::find_task(processor& p) noexcept {
     if (ending_.load(seam::relaxed) || p.retires.load(seam::relaxed)) [[unlikely]]
       return nullptr;
     run_timers(p, &p);
-    task_state* task = round % common_every == 0 ? take_common(p) : nullptr;
+    const bool others_first = round % common_every == 0;
+    task_state* task = others_first ? take_common(p) : nullptr;
+    // With tasks that always run nobody would ever come to the poller. (Go has its monitor look after 10 ms.)
+    if (others_first && !descriptors_.empty() && polls_.load(seam::relaxed) == nullptr) poll(&p, instant::earliest());
     if (task == nullptr) task = take_local(p);
     if (task == nullptr) task = take_common(p);
     if (task == nullptr && !descriptors_.empty() && polls_.load(seam::relaxed) == nullptr) {

@@ -1,5 +1,7 @@
 #include "poll_table.hpp"
 
+#include <foliot/core/seam/sockets.hpp>
+
 namespace foliot::runtime::detail {
 
 namespace {
@@ -11,54 +13,67 @@ constexpr std::uint32_t generations = 0xffff'0000;  // tokens end below the larg
 
 }  // namespace
 
-descriptor& poll_table::add(int fd) {
+// No task is left, and no worker: what others have a share in is theirs from now on.
+poll_table::~poll_table() {
+  const lock held(lock_);
+  std::vector<bool> unused(places_.size());
+  for (const std::uint32_t place : free_) unused[place] = true;
+  for (std::unique_ptr<descriptor>& each : places_) {
+    if (unused[each->place_]) continue;
+    const lock held_too(each->lock_);
+    each->closed_ = true;
+    each->table_ = nullptr;
+    static_cast<void>(each.release());
+  }
+}
+
+/// One that nobody has a share in.
+descriptor& poll_table::place_for() {
+  const lock held(lock_);
+  if (free_.empty()) {
+    free_.reserve(places_.size() + 1);  // so that give_back() never allocates
+    places_.push_back(std::make_unique<descriptor>());
+    places_.back()->place_ = static_cast<std::uint32_t>(places_.size() - 1);
+    return *places_.back();
+  }
+  descriptor& found = *places_[free_.back()];
+  free_.pop_back();
+  return found;
+}
+
+void poll_table::give_back(descriptor& which) noexcept {
+  const lock held(lock_);
+  free_.push_back(which.place_);
+}
+
+std::expected<descriptor_share, std::error_code> poll_table::add(int fd, at_end then, scheduler& owner) noexcept {
   descriptor* added = nullptr;
-  {
-    const lock held(lock_);
-    if (free_.empty()) {
-      free_.reserve(places_.size() + 1);  // so that remove() never allocates
-      places_.push_back(std::make_unique<descriptor>());
-      added = places_.back().get();
-      added->place_ = static_cast<std::uint32_t>(places_.size() - 1);
-    } else {
-      added = places_[free_.back()].get();
-      free_.pop_back();
-    }
+  try {
+    added = &place_for();
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
   }
   std::uint32_t generation = 0;
   {
     const lock held(added->lock_);
     generation = added->generation_ = (added->generation_ + 1) % generations;
-    added->ready_ = {true, true};  // as far as anybody knows: the first operation tries
+    added->sides_ = {};
+    for (auto& side : added->sides_) side.ready = true;  // as far as anybody knows: the first operation tries
     added->closed_ = false;
+    added->owner_ = &owner;
+    added->table_ = this;
+    added->fd_ = fd;
+    added->at_end_ = then;
   }
-  added->fd_ = fd;
   try {
     poller_.add(fd, {readiness::readable | readiness::writable | readiness::peer_closed, trigger::edge},
                 token_of(added->place_, generation));
-  } catch (...) {
-    const lock held(lock_);
-    free_.push_back(added->place_);
-    throw;
+  } catch (const std::system_error& error) {
+    give_back(*added);
+    return std::unexpected(error.code());
   }
-  watched_.fetch_add(1, seam::relaxed);
-  return *added;
-}
-
-void poll_table::remove(descriptor& which) noexcept {
-  poller_.remove(which.fd_);
-  ready_list woken;
-  {
-    const lock held(which.lock_);
-    which.closed_ = true;
-    which.generation_ = (which.generation_ + 1) % generations;
-    which.tell(direction::in, woken);
-    which.tell(direction::out, woken);
-  }
-  while (task_state* task = woken.pop_front()) make_ready(*task);
-  watched_.fetch_sub(1, seam::relaxed);
-  const lock held(lock_);
-  free_.push_back(which.place_);
+  added->share();
+  return descriptor_share(*added);
 }
 
 descriptor* poll_table::find(std::uint64_t token) noexcept {

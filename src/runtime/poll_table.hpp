@@ -1,8 +1,9 @@
 // The file descriptors that tasks wait for, and the poller that tells of them.
 //
 // A descriptor is added once, for both directions and on edges; what is told of it while nobody waits is remembered
-// until somebody does. Its place here is used again for another one only with another generation, so that what the
-// poller has still to tell of one that is gone is not taken for news of the next.
+// until somebody does. Its place here is used again when the last share in it has gone, and with another generation, so
+// that what the poller has still to tell of one that is gone is not taken for news of the next. Places are kept until
+// the end: an event may point to one at any time.
 //
 // Thread safety: from any thread; wait() is one thread's at a time.
 #pragma once
@@ -10,7 +11,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include <foliot/core/instant.hpp>
@@ -23,13 +26,17 @@ namespace foliot::runtime::detail {
 
 class poll_table {
  public:
-  /// Throws std::system_error, with nothing changed, and std::bad_alloc.
-  descriptor& add(int fd);
-  /// Tasks that wait for it are woken, and find it closed. Before the descriptor is closed.
-  void remove(descriptor& which) noexcept;
+  poll_table() = default;
+  /// Sockets that outlive the runtime are closed when their owners let go of them.
+  ~poll_table();
+  poll_table(const poll_table&) = delete;
+  poll_table& operator=(const poll_table&) = delete;
 
-  /// Whether there is anything to poll for.
-  [[nodiscard]] bool empty() const noexcept { return watched_.load(seam::relaxed) == 0; }
+  /// A share in it. What the poller refuses, and errc::not_enough_memory; the caller then still has to close `fd`.
+  [[nodiscard]] std::expected<descriptor_share, std::error_code> add(int fd, at_end then, scheduler& owner) noexcept;
+
+  /// Whether nobody waits.
+  [[nodiscard]] bool empty() const noexcept { return waits_.load(seam::relaxed) == 0; }
 
   /// Waits at most until then; whoever waited for what became ready goes to the list.
   void wait(instant until, ready_list& ready) noexcept;
@@ -37,13 +44,19 @@ class poll_table {
   void break_wait() noexcept { poller_.wake(); }
 
  private:
+  friend class descriptor;
+  friend class descriptor_wait;
+
+  [[nodiscard]] descriptor& place_for();
+  void give_back(descriptor& which) noexcept;
   [[nodiscard]] descriptor* find(std::uint64_t token) noexcept;
 
   seam::poller poller_;
   mutex lock_{lock_rank::scheduler};  // a descriptor's is taken before it
   std::vector<std::unique_ptr<descriptor>> places_ FOLIOT_GUARDED_BY(lock_);
   std::vector<std::uint32_t> free_ FOLIOT_GUARDED_BY(lock_);
-  seam::atomic<std::size_t> watched_{0};
+  // How many tasks wait. Written by them; read by workers, of whom the last one to sleep was the last to run a task.
+  seam::atomic<std::size_t> waits_{0};
 };
 
 }  // namespace foliot::runtime::detail

@@ -1,9 +1,9 @@
 // A task: a coroutine that the runtime runs.
 //
-//   foliot::task<std::size_t> echo(foliot::runtime::tcp_stream& peer) {
+//   foliot::task<std::size_t> echo(foliot::runtime::stream& peer) {
 //     …
-//     const std::size_t length = co_await peer.read(buffer);
-//     co_return length;
+//     const auto length = co_await peer.read_some(buffer);
+//     co_return length.value_or(0);
 //   }
 //
 // A task is lazy: it runs when it is awaited, as a part of the task that awaits it, or when it is spawned, as one of

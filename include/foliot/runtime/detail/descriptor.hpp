@@ -1,86 +1,171 @@
-// A file descriptor that tasks wait for: what it is known to be ready for, and who waits in which direction.
+// A file descriptor that tasks wait for: what it is known to be ready for, who waits in which direction, and until
+// when. (Go: pollDesc, and the counting of fdMutex.)
 //
-// The poller tells on edges. What is told is remembered until a task has found, by an operation that would block, that
-// it is so no more: it takes the memory back first, and then tries, so that news between the two are not lost.
+// The poller tells on edges. What is told is remembered until a task is about to try: it takes the memory first, and
+// then tries, so that news between the two are not lost. That the other side has ended, or that it has failed, stays.
 //
-// Thread safety: under its lock; one task waits in each direction at a time.
+// A deadline is only an instant while nobody waits; the timer belongs to the wait. Whoever sets another one moves the
+// timer of the wait that there is. A wait that a deadline has ended looks at the deadline again: one that was moved
+// meanwhile has not ended it.
+//
+// Whoever uses it has a share. close() wakes who waits at once; the system's descriptor is closed, and its number free
+// for others, only with the last share, so that nobody reads from another's.
+//
+// Thread safety: under its lock, from any thread; one task waits in each direction at a time.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
+#include <optional>
+#include <system_error>
+#include <utility>
 
+#include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
 #include <foliot/core/readiness.hpp>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/detail/waiting_timer.hpp>
 
 namespace foliot::runtime::detail {
 
+class poll_table;
+class descriptor_wait;
+
 enum class direction : std::uint8_t { in, out };
+enum class at_end : std::uint8_t { closes, leaves_open };
 
 class descriptor {
  public:
   descriptor() noexcept = default;
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
 
-  /// Forgets that it was ready: the caller is about to try.
-  void forget(direction way) noexcept {
-    const lock held(lock_);
-    ready_[index(way)] = false;
-  }
+  void share() noexcept { shares_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
+  void let_go() noexcept;
 
-  /// The caller's task waits until it is ready, or closed: then `wait` is claimed for `by`, now or later. False:
-  /// another task waits in that direction.
-  [[nodiscard]] bool begin_wait(direction way, wait_point& wait, wait_word::source by) noexcept {
-    const lock held(lock_);
-    if (waits_[index(way)] != nullptr) return false;
-    if (ready_[index(way)] || closed_) {
-      wait.claim(by);
-      return true;
-    }
-    waits_[index(way)] = &wait;
-    by_[index(way)] = by;
-    return true;
-  }
-  /// Afterwards nobody touches that wait.
-  void end_wait(direction way, const wait_point& wait) noexcept {
-    const lock held(lock_);
-    if (waits_[index(way)] == &wait) waits_[index(way)] = nullptr;
-  }
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+  [[nodiscard]] scheduler& owner() const noexcept { return *owner_; }
 
-  [[nodiscard]] bool closed() const noexcept {
-    const lock held(lock_);
-    return closed_;
-  }
+  enum class advice : std::uint8_t {
+    tries,   ///< it may succeed, as far as is known; that is forgotten now
+    waits,   ///< it would block
+    yields,  ///< it may succeed, but has done so many times in a row: others first
+  };
+  /// The caller is about to try something in that direction. Fails where it is closed, or the deadline has come.
+  [[nodiscard]] std::expected<advice, std::error_code> prepare(direction way) noexcept;
+  /// What was tried may succeed again, or fail at once.
+  void remember(direction way) noexcept;
+
+  /// From now on: operations in that direction end with errc::timed_out once it has come. Throws std::bad_alloc; the
+  /// deadline is then the old one.
+  void set_deadline(direction way, instant deadline);
+  void set_deadline(direction way, duration from_now);
+
+  /// Once. Who waits is woken; nobody begins anything any more.
+  void close() noexcept;
 
  private:
   friend class poll_table;
+  friend class descriptor_wait;
 
-  static constexpr std::size_t index(direction way) noexcept { return static_cast<std::size_t>(way); }
+  /// What is known of one direction.
+  struct side {
+    bool ready = false;
+    bool ended = false;         // nothing more will be told: whoever tries finds out
+    std::uint8_t in_a_row = 0;  // attempts since the last wait
+    instant deadline = instant::never();
+    descriptor_wait* wait = nullptr;
+  };
 
-  void tell(readiness now, std::uint32_t generation, ready_list& ready) noexcept {
-    const lock held(lock_);
-    if (generation != generation_) return;  // of the one that was here before
-    constexpr auto both = readiness::hung_up | readiness::failed;
-    if (has(now, readiness::readable | readiness::peer_closed | both)) tell(direction::in, ready);
-    if (has(now, readiness::writable | both)) tell(direction::out, ready);
+  [[nodiscard]] side& at(direction way) noexcept FOLIOT_REQUIRES(lock_) {
+    return sides_[static_cast<std::size_t>(way)];
   }
-  void tell(direction way, ready_list& ready) noexcept FOLIOT_REQUIRES(lock_) {
-    ready_[index(way)] = true;
-    if (wait_point* const wait = waits_[index(way)]) {
-      waits_[index(way)] = nullptr;
-      ready.claim(*wait, by_[index(way)]);
-    }
-  }
+  void tell(readiness now, std::uint32_t generation, ready_list& ready) noexcept;
+  void tell(direction way, bool ended, ready_list& ready) noexcept FOLIOT_REQUIRES(lock_);
+  void change_deadline(direction way, instant deadline) FOLIOT_REQUIRES(lock_);
+  [[nodiscard]] bool has_come(instant deadline) const noexcept;
 
   mutable mutex lock_{lock_rank::object};
-  std::array<bool, 2> ready_ FOLIOT_GUARDED_BY(lock_) = {};
-  std::array<wait_point*, 2> waits_ FOLIOT_GUARDED_BY(lock_) = {};
-  std::array<wait_word::source, 2> by_ FOLIOT_GUARDED_BY(lock_) = {};
+  std::array<side, 2> sides_ FOLIOT_GUARDED_BY(lock_) = {};
   bool closed_ FOLIOT_GUARDED_BY(lock_) = false;
   std::uint32_t generation_ FOLIOT_GUARDED_BY(lock_) = 0;
+
+  // Whoever has the last share takes it apart, and so sees what all others did. Written by share() and let_go().
+  seam::atomic<std::uint32_t> shares_{0};
+
+  // The rest is written before the first share, and after the last one.
+  scheduler* owner_ = nullptr;
+  poll_table* table_ = nullptr;
   std::uint32_t place_ = 0;
   int fd_ = -1;
+  at_end at_end_ = at_end::closes;
 };
+
+/// A share in a descriptor, or none.
+class descriptor_share {
+ public:
+  descriptor_share() noexcept = default;
+  /// Takes over a share.
+  explicit descriptor_share(descriptor& of) noexcept : of_(&of) {}
+  descriptor_share(const descriptor_share& other) noexcept : of_(other.of_) {
+    if (of_ != nullptr) of_->share();
+  }
+  descriptor_share(descriptor_share&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  descriptor_share& operator=(descriptor_share other) noexcept {
+    std::swap(of_, other.of_);
+    return *this;
+  }
+  ~descriptor_share() {
+    if (of_ != nullptr) of_->let_go();
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+  [[nodiscard]] descriptor* operator->() const noexcept { return of_; }
+  [[nodiscard]] descriptor& operator*() const noexcept { return *of_; }
+
+ private:
+  descriptor* of_ = nullptr;
+};
+
+/// An operation: waits until something may be done in one direction, the deadline has come, or it is closed; which of
+/// these, the next prepare() says. One that pauses does not heed what becomes ready, and ends by itself at `pause`.
+class descriptor_wait {
+ public:
+  descriptor_wait(descriptor& of, direction way, instant pause = instant::never()) noexcept
+      : of_(&of), way_(way), pause_(pause) {}
+  descriptor_wait(const descriptor_wait&) = delete;
+  descriptor_wait& operator=(const descriptor_wait&) = delete;
+  ~descriptor_wait() { end(); }
+
+  bool ready() const noexcept { return false; }
+  /// Throws std::logic_error where another task waits in that direction, and std::bad_alloc.
+  void begin(wait_point& wait, wait_word::source by);
+  void end() noexcept;
+  void result() const noexcept {}
+
+ private:
+  friend class descriptor;
+
+  void move_timer(instant deadline);
+  [[nodiscard]] bool pauses() const noexcept { return !pause_.is_never(); }
+  [[nodiscard]] instant ends_at(instant deadline) const noexcept { return std::min(deadline, pause_); }
+
+  descriptor* of_;
+  direction way_;
+  const instant pause_;
+  // From begin() on, under the descriptor's lock; from end() on its owner's again.
+  wait_point* wait_ = nullptr;
+  wait_word::source by_ = 0;
+  std::optional<waiting_timer> timer_;
+};
+
+using descriptor_awaiter = operation_awaiter<descriptor_wait>;
 
 }  // namespace foliot::runtime::detail

@@ -25,8 +25,12 @@ class waiting_timer : private timer_entry {
   }
   /// The wait was ended by this timer, which so is not pending.
   void has_fired() noexcept { started_ = false; }
-  /// Whoever holds the awaiter, from any thread: the wait ends then instead. Throws std::bad_alloc.
-  void move(scheduler& owner, instant deadline) { reset_timer(owner, *this, deadline); }
+  /// Whoever keeps the awaiter where it is, by a lock: the wait ends then instead. Throws std::bad_alloc; it is then as
+  /// it was.
+  void move(scheduler& owner, instant deadline) {
+    reset_timer(owner, *this, deadline);
+    started_ = true;
+  }
   /// Afterwards nobody touches the awaiter.
   void stop() noexcept {
     stop_timer(*this);

@@ -1,0 +1,151 @@
+#include <foliot/runtime/detail/descriptor.hpp>
+
+#include <stdexcept>
+
+#include <foliot/core/seam/sockets.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/net/io_error.hpp>
+
+#include "poll_table.hpp"
+
+namespace foliot::runtime::detail {
+
+namespace {
+
+/// How many attempts may succeed without a wait before others have their turn.
+constexpr std::uint8_t most_in_a_row = 64;
+
+}  // namespace
+
+// acq_rel: what all others did with it comes before its end.
+void descriptor::let_go() noexcept {
+  if (shares_.fetch_sub(1, seam::acq_rel) != 1) return;
+  close();  // if nobody has: then the poller knows it still
+  if (at_end_ == at_end::closes) seam::close_descriptor(fd_);
+  if (table_ != nullptr) {
+    table_->give_back(*this);
+  } else {
+    delete this;  // the runtime has ended
+  }
+}
+
+bool descriptor::has_come(instant deadline) const noexcept {
+  if (deadline.is_never() || now_or_later(*owner_) < deadline) return false;
+  return is_due(deadline, now(*owner_));
+}
+
+std::expected<descriptor::advice, std::error_code> descriptor::prepare(direction way) noexcept {
+  const lock held(lock_);
+  if (closed_) return std::unexpected(make_error_code(io_errc::closed));
+  side& here = at(way);
+  if (has_come(here.deadline)) return std::unexpected(make_error_code(io_errc::deadline_exceeded));
+  if (!here.ready && !here.ended) return advice::waits;
+  if (here.in_a_row == most_in_a_row) {
+    here.in_a_row = 0;
+    return advice::yields;
+  }
+  ++here.in_a_row;
+  here.ready = false;
+  return advice::tries;
+}
+
+void descriptor::remember(direction way) noexcept {
+  const lock held(lock_);
+  at(way).ready = true;
+}
+
+void descriptor::set_deadline(direction way, instant deadline) {
+  const lock held(lock_);
+  if (!closed_) change_deadline(way, deadline);
+}
+
+void descriptor::set_deadline(direction way, duration from_now) {
+  const lock held(lock_);
+  if (closed_) return;  // there may be no clock any more
+  // One that has passed has done so by the exact clock.
+  const instant start = from_now > duration::zero() ? now_or_later(*owner_) : now(*owner_);
+  change_deadline(way, deadline_after(start, from_now));
+}
+
+void descriptor::change_deadline(direction way, instant deadline) {
+  side& here = at(way);
+  if (here.wait != nullptr) here.wait->move_timer(deadline);
+  here.deadline = deadline;
+}
+
+void descriptor::close() noexcept {
+  ready_list woken;
+  {
+    const lock held(lock_);
+    if (closed_) return;
+    closed_ = true;
+    ++generation_;  // what the poller has still to tell is told to nobody
+    for (const direction way : {direction::in, direction::out}) {
+      side& here = at(way);
+      here.ready = true;
+      if (here.wait != nullptr) woken.claim(*here.wait->wait_, here.wait->by_);
+    }
+  }
+  table_->poller_.remove(fd_);
+  while (task_state* const task = woken.pop_front()) make_ready(*task);
+}
+
+void descriptor::tell(readiness now, std::uint32_t generation, ready_list& ready) noexcept {
+  const lock held(lock_);
+  if (generation != generation_) return;  // of the one that was here before
+  constexpr auto both = readiness::hung_up | readiness::failed;
+  if (has(now, readiness::readable | readiness::peer_closed | both)) {
+    tell(direction::in, has(now, readiness::peer_closed | both), ready);
+  }
+  if (has(now, readiness::writable | both)) tell(direction::out, has(now, both), ready);
+}
+
+void descriptor::tell(direction way, bool ended, ready_list& ready) noexcept {
+  side& here = at(way);
+  here.ready = true;
+  here.ended = here.ended || ended;
+  if (here.wait != nullptr && !here.wait->pauses()) ready.claim(*here.wait->wait_, here.wait->by_);
+}
+
+void descriptor_wait::begin(wait_point& wait, wait_word::source by) {
+  const lock held(of_->lock_);
+  descriptor::side& here = of_->at(way_);
+  if (here.wait != nullptr) throw std::logic_error("foliot: another task waits for this descriptor in that direction");
+  here.in_a_row = 0;
+  if (of_->closed_ || (here.ready && !pauses()) || of_->has_come(here.deadline)) {
+    wait.claim(by);
+    return;
+  }
+  const instant ends = std::min(here.deadline, pause_);
+  if (!ends.is_never()) timer_.emplace(wait, by).start(of_->owner(), ends);
+  wait_ = &wait;
+  by_ = by;
+  here.wait = this;
+  of_->table_->waits_.fetch_add(1, seam::relaxed);  // the caller's worker reads it before it sleeps
+}
+
+/// The direction's deadline is moved while it waits: under the descriptor's lock.
+void descriptor_wait::move_timer(instant deadline) {
+  const instant ends = std::min(deadline, pause_);
+  if (of_->has_come(deadline)) {
+    wait_->claim(by_);
+  } else if (!ends.is_never()) {
+    if (!timer_) timer_.emplace(*wait_, by_);
+    timer_->move(of_->owner(), ends);
+  } else if (timer_) {
+    timer_->stop();
+  }
+}
+
+void descriptor_wait::end() noexcept {
+  if (wait_ == nullptr) return;
+  {
+    const lock held(of_->lock_);
+    of_->at(way_).wait = nullptr;
+    wait_ = nullptr;
+  }
+  of_->table_->waits_.fetch_sub(1, seam::relaxed);
+  timer_.reset();  // nobody else knows it now
+}
+
+}  // namespace foliot::runtime::detail

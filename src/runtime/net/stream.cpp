@@ -1,0 +1,202 @@
+#include <foliot/runtime/net/stream.hpp>
+
+#include <chrono>
+
+#include <foliot/core/seam/sockets.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/this_task.hpp>
+
+#include "watch.hpp"
+
+namespace foliot::runtime {
+
+namespace {
+
+using detail::descriptor;
+using detail::descriptor_awaiter;
+using detail::descriptor_share;
+using detail::direction;
+
+/// How often a local listener without room is tried again: the system does not tell when it has some.
+constexpr duration between_tries = std::chrono::milliseconds(1);
+
+bool would_block(const or_error<std::size_t>& result) noexcept {
+  return !result && result.error() == std::errc::operation_would_block;
+}
+
+/// Tries, waits, and tries again. A try that did less than it might have used up what there was, and an edge tells of
+/// more; that the other side has ended is told apart from that, and remembered (descriptor::side::ended).
+template <class Bytes>
+task<or_error<std::size_t>> transfer_some(descriptor_share by, direction way, Bytes bytes,
+                                          or_error<std::size_t> (*attempt)(int, Bytes) noexcept) {
+  if (!by) co_return std::unexpected(make_error_code(io_errc::closed));
+  for (;;) {
+    const auto advice = by->prepare(way);
+    if (!advice) co_return std::unexpected(advice.error());
+    if (bytes.empty()) co_return std::size_t{0};
+    if (*advice == descriptor::advice::tries) {
+      const or_error<std::size_t> done = attempt(by->fd(), bytes);
+      if (!would_block(done)) {
+        if (!done || *done == 0 || *done == bytes.size()) by->remember(way);
+        co_return done;
+      }
+    }
+    if (*advice == descriptor::advice::yields) {
+      co_await yield();
+    } else {
+      co_await descriptor_awaiter(*by, way);
+    }
+  }
+}
+
+task<or_error<std::size_t>> receive_all(descriptor_share by, std::span<std::byte> into) {
+  std::size_t sum = 0;
+  while (sum < into.size()) {
+    const auto got = co_await transfer_some(by, direction::in, into.subspan(sum), seam::receive);
+    if (!got) co_return got;
+    if (*got == 0) break;
+    sum += *got;
+  }
+  co_return sum;
+}
+
+task<or_error<std::size_t>> send_all(descriptor_share by, std::span<const std::byte> from) {
+  std::size_t sum = 0;
+  do {
+    const auto sent = co_await transfer_some(by, direction::out, from.subspan(sum), seam::send);
+    if (!sent) co_return sent;
+    sum += *sent;
+  } while (sum < from.size());
+  co_return sum;
+}
+
+/// A system's descriptor that nobody has yet.
+class open_descriptor {
+ public:
+  explicit open_descriptor(int fd) noexcept : fd_(fd) {}
+  ~open_descriptor() {
+    if (fd_ >= 0) seam::close_descriptor(fd_);
+  }
+  open_descriptor(const open_descriptor&) = delete;
+  open_descriptor& operator=(const open_descriptor&) = delete;
+
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+/// A port that nobody listens at, of those that the system gives to who connects: it may connect with itself.
+bool is_connected_with_itself(int fd) noexcept {
+  const auto here = seam::local_address(fd);
+  const auto there = seam::peer_address(fd);
+  return here && there && here->family() != seam::address_family::local && *here == *there;
+}
+
+task<std::error_code> finish_connect(descriptor_share by) {
+  for (;;) {
+    const auto advice = by->prepare(direction::out);
+    if (!advice) co_return advice.error();
+    const std::error_code outcome = seam::connect_outcome(by->fd());
+    if (outcome != std::errc::operation_in_progress) co_return outcome;
+    co_await descriptor_awaiter(*by, direction::out);
+  }
+}
+
+task<or_error<stream>> connect_from(address to, address from, instant deadline) {
+  const detail::scheduler& here = detail::this_scheduler("a connection");
+  if (is_due(deadline, detail::now(here))) co_return std::unexpected(make_error_code(io_errc::deadline_exceeded));
+  const auto opened = seam::open_socket(to.system().family());
+  if (!opened) co_return std::unexpected(opened.error());
+  open_descriptor fd(*opened);
+  if (from.system().family() != seam::address_family::none) {
+    const std::error_code bound = seam::bind_socket(fd.get(), from.system());
+    if (bound) co_return std::unexpected(bound);
+  }
+  std::error_code outcome = seam::connect_socket(fd.get(), to.system());
+  while (to.is_local() && outcome == std::errc::operation_would_block) {
+    co_await sleep_until(std::min(deadline, detail::now(here) + between_tries));
+    if (is_due(deadline, detail::now(here))) co_return std::unexpected(make_error_code(io_errc::deadline_exceeded));
+    outcome = seam::connect_socket(fd.get(), to.system());
+  }
+  const bool waits = outcome == std::errc::operation_in_progress;
+  if (outcome && !waits) co_return std::unexpected(outcome);
+  auto share = detail::watch(fd.release(), detail::at_end::closes);
+  if (!share) co_return std::unexpected(share.error());
+  const descriptor_share by = *share;
+  if (waits) {
+    by->set_deadline(direction::out, deadline);
+    outcome = co_await finish_connect(by);
+    if (outcome) co_return std::unexpected(outcome);
+    by->set_deadline(direction::out, instant::never());
+  }
+  if (is_connected_with_itself(by->fd())) {
+    co_return std::unexpected(std::make_error_code(std::errc::connection_refused));
+  }
+  if (!to.is_local()) seam::set_no_delay(by->fd(), true);
+  co_return stream(std::move(*share));
+}
+
+std::error_code without_one() noexcept { return io_errc::closed; }
+
+}  // namespace
+
+task<or_error<stream>> stream::connect(address to, instant deadline) { return connect_from(to, address(), deadline); }
+task<or_error<stream>> stream::connect(address to, address from, instant deadline) {
+  return connect_from(to, from, deadline);
+}
+
+or_error<std::pair<stream, stream>> stream::pair() {
+  const auto opened = seam::open_socket_pair();
+  if (!opened) return std::unexpected(opened.error());
+  open_descriptor second(opened->second);
+  auto one = detail::watch(opened->first, detail::at_end::closes);
+  if (!one) return std::unexpected(one.error());
+  auto other = detail::watch(second.release(), detail::at_end::closes);
+  if (!other) return std::unexpected(other.error());
+  return std::pair(stream(std::move(*one)), stream(std::move(*other)));
+}
+
+task<or_error<std::size_t>> stream::read_some(std::span<std::byte> into) const {
+  return transfer_some(share_, direction::in, into, seam::receive);
+}
+task<or_error<std::size_t>> stream::read_all(std::span<std::byte> into) const { return receive_all(share_, into); }
+task<or_error<std::size_t>> stream::write_some(std::span<const std::byte> from) const {
+  return transfer_some(share_, direction::out, from, seam::send);
+}
+task<or_error<std::size_t>> stream::write_all(std::span<const std::byte> from) const { return send_all(share_, from); }
+
+std::error_code stream::close_write() const noexcept {
+  return share_ ? seam::shut_down(share_->fd(), seam::half::writing) : without_one();
+}
+std::error_code stream::close_read() const noexcept {
+  return share_ ? seam::shut_down(share_->fd(), seam::half::reading) : without_one();
+}
+void stream::close() noexcept {
+  if (share_) std::exchange(share_, descriptor_share())->close();
+}
+void stream::reset() noexcept {
+  if (share_) seam::reset_at_close(share_->fd());
+  close();
+}
+
+or_error<address> stream::local_address() const noexcept {
+  if (!share_) return std::unexpected(without_one());
+  const auto system = seam::local_address(share_->fd());
+  if (!system) return std::unexpected(system.error());
+  return address(*system);
+}
+or_error<address> stream::peer_address() const noexcept {
+  if (!share_) return std::unexpected(without_one());
+  const auto system = seam::peer_address(share_->fd());
+  if (!system) return std::unexpected(system.error());
+  return address(*system);
+}
+std::error_code stream::set_no_delay(bool on) const noexcept {
+  return share_ ? seam::set_no_delay(share_->fd(), on) : without_one();
+}
+
+}  // namespace foliot::runtime

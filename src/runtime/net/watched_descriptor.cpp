@@ -1,0 +1,52 @@
+#include <foliot/runtime/net/watched_descriptor.hpp>
+
+#include <foliot/core/seam/sockets.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+
+#include "../scheduler.hpp"
+#include "watch.hpp"
+
+namespace foliot::runtime {
+
+namespace detail {
+
+std::expected<descriptor_share, std::error_code> watch(int fd, at_end then) {
+  scheduler& here = this_scheduler("a descriptor");
+  auto share = here.descriptors().add(fd, then, here);
+  if (!share && then == at_end::closes) seam::close_descriptor(fd);
+  return share;
+}
+
+// The memory of edges is given up first, then the system is asked: what comes after that is an edge again.
+bool readiness_operation::ready() noexcept {
+  if (!of_) {
+    failure_ = io_errc::closed;
+    return true;
+  }
+  const auto advice = of_->prepare(way_);
+  if (!advice) {
+    failure_ = advice.error();
+    return true;
+  }
+  const readiness which = way_ == direction::in ? readiness::readable : readiness::writable;
+  return seam::ready_now(of_->fd(), which) != readiness::none;
+}
+
+std::expected<void, std::error_code> readiness_operation::result() noexcept {
+  if (wait_) {
+    const auto advice = of_->prepare(way_);
+    if (!advice) failure_ = advice.error();
+  }
+  if (failure_) return std::unexpected(failure_);
+  return {};
+}
+
+}  // namespace detail
+
+std::expected<watched_descriptor, std::error_code> watched_descriptor::watch(int fd) {
+  auto share = detail::watch(fd, detail::at_end::leaves_open);
+  if (!share) return std::unexpected(share.error());
+  return watched_descriptor(std::move(*share));
+}
+
+}  // namespace foliot::runtime

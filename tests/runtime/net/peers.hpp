@@ -1,0 +1,54 @@
+// What the tests of sockets have in common: two ends of a connection, of each kind.
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <foliot/runtime/net/listener.hpp>
+#include <foliot/runtime/net/stream.hpp>
+#include <foliot/runtime/net/watched_descriptor.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/this_task.hpp>
+
+#include "../worlds.hpp"
+
+namespace foliot::test {
+
+/// The two ends of a local connection: what one writes the other has at once, so that virtual time cannot pass
+/// in between.
+inline std::pair<runtime::stream, runtime::stream> local_pair() {
+  auto both = runtime::stream::pair();
+  EXPECT_TRUE(both.has_value());
+  return both ? std::move(*both) : std::pair<runtime::stream, runtime::stream>();
+}
+
+/// An abstract name that no other test has, nor another run of this one.
+inline runtime::address fresh_name() {
+  static int count = 0;
+  const std::string name = "unix:@foliot-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
+  return runtime::address::parse(name).value();
+}
+
+/// What it wrote so far, to a connection that nobody reads: its buffers are full.
+inline runtime::task<std::size_t> fill(runtime::stream& target) {
+  const std::string block(65'536, 'x');
+  std::size_t sum = 0;
+  target.set_write_deadline(std::chrono::milliseconds(1));
+  for (;;) {
+    const auto sent = co_await target.write_some(block);
+    if (!sent) break;
+    sum += *sent;
+  }
+  target.set_write_deadline(instant::never());
+  co_return sum;
+}
+
+}  // namespace foliot::test

@@ -1,0 +1,405 @@
+// Connections, TCP and local: what is written is read, ends are ends, and who waits is told.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <foliot/runtime/cancelled.hpp>
+
+#include "peers.hpp"
+
+namespace foliot::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using test::everywhere;
+using test::local_pair;
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    static_cast<void>(each);
+    ++count;
+  }
+  return count;
+}
+
+task<> echo(stream peer) {
+  std::array<char, 1000> buffer{};
+  for (;;) {
+    const auto got = co_await peer.read_some(buffer);
+    EXPECT_TRUE(got.has_value());
+    if (!got || *got == 0) break;
+    const auto sent = co_await peer.write_all(std::string_view(buffer.data(), *got));
+    EXPECT_EQ(sent.value_or(0), *got);
+  }
+  EXPECT_FALSE(peer.close_write());
+}
+
+task<> echo_all(listener& gate, int connections) {
+  std::vector<join_handle<>> all;
+  for (int i = 0; i < connections; ++i) {
+    auto peer = co_await gate.accept();
+    EXPECT_TRUE(peer.has_value());
+    if (peer) all.push_back(spawn(echo(std::move(*peer)), "echo"));
+  }
+  for (auto& each : all) co_await each.join();
+}
+
+task<> write_then_end(stream& to, const std::string& text) {
+  const auto sent = co_await to.write_all(text);
+  EXPECT_EQ(sent.value_or(0), text.size());
+  EXPECT_FALSE(to.close_write());
+}
+
+task<> talk(address to, std::string text) {
+  auto peer = co_await stream::connect(to);
+  EXPECT_TRUE(peer.has_value());
+  if (!peer) co_return;
+  auto writing = spawn(write_then_end(*peer, text), "writes");
+  std::string back(text.size() + 1, ' ');
+  const auto got = co_await peer->read_all(std::span<char>(back));
+  EXPECT_EQ(got.value_or(0), text.size());
+  back.resize(got.value_or(0));
+  EXPECT_TRUE(back == text);
+  co_await writing.join();
+  const auto end = co_await peer->read_some(std::span<char>(back));
+  EXPECT_EQ(end.value_or(1), 0U);
+}
+
+/// Ten connections at once to an echo at that address, half-closed by the one side and then by the other.
+void echo_at(const address& at) {
+  everywhere([&at]() -> task<> {
+    auto gate = listener::listen(at);
+    EXPECT_TRUE(gate.has_value());
+    const address reached = gate->local_address().value();
+    auto serving = spawn(echo_all(*gate, 10), "serves");
+    std::vector<join_handle<>> all;
+    for (int i = 0; i < 10; ++i) {
+      std::string text(static_cast<std::size_t>(1 << (2 * i)), static_cast<char>('a' + i));
+      all.push_back(spawn(talk(reached, std::move(text)), "talks"));
+    }
+    for (auto& each : all) co_await each.join();
+    co_await serving.join();
+  });
+}
+
+TEST(Streams, EchoOverIPv4) { echo_at(address::loopback(0)); }
+TEST(Streams, EchoOverIPv6) {
+  const int probe = ::socket(AF_INET6, SOCK_STREAM, 0);
+  const address at = address::loopback6(0);
+  const bool has_it =
+      probe >= 0 && ::bind(probe, static_cast<const sockaddr*>(at.system().data()), at.system().size()) == 0;
+  if (probe >= 0) ::close(probe);
+  if (!has_it) GTEST_SKIP() << "this machine has no IPv6 loopback";
+  echo_at(at);
+}
+TEST(Streams, EchoOverAbstractNames) { echo_at(test::fresh_name()); }
+TEST(Streams, EchoOverPathsWhichAreRemoved) {
+  const std::string path = ::testing::TempDir() + "foliot-echo-" + std::to_string(::getpid());
+  echo_at(address::parse("unix:" + path).value());
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(Streams, APathThatIsThereIsRefusedAndStays) {
+  everywhere([]() -> task<> {
+    const std::string path = ::testing::TempDir() + "foliot-there-" + std::to_string(::getpid());
+    const address at = address::parse("unix:" + path).value();
+    auto first = listener::listen(at);
+    EXPECT_TRUE(first.has_value());
+    const auto second = listener::listen(at);
+    EXPECT_TRUE(!second && second.error() == std::errc::address_in_use);
+    EXPECT_TRUE(std::filesystem::exists(path));
+    listener moved = std::move(*first);
+    EXPECT_TRUE(std::filesystem::exists(path));
+    moved.close();
+    EXPECT_FALSE(std::filesystem::exists(path));
+    const auto closed = co_await moved.accept();
+    EXPECT_TRUE(!closed && closed.error() == io_errc::closed);
+  });
+}
+
+TEST(Streams, BothEndsKnowTheAddresses) {
+  everywhere([]() -> task<> {
+    auto gate = listener::listen(address::loopback(0));
+    const address at = gate->local_address().value();
+    EXPECT_NE(at.port(), 0);
+    const address from = address::parse("127.0.0.9:0").value();
+    auto peer = co_await stream::connect(at, from);
+    auto accepted = co_await gate->accept();
+    EXPECT_EQ(peer->peer_address().value(), at);
+    EXPECT_EQ(accepted->local_address().value(), at);
+    EXPECT_EQ(accepted->peer_address().value(), peer->local_address().value());
+    EXPECT_TRUE(peer->local_address().value().to_string().starts_with("127.0.0.9:"));
+  });
+}
+
+TEST(Streams, ARefusedConnectionSaysSo) {
+  everywhere([]() -> task<> {
+    address free;
+    {
+      auto gate = listener::listen(address::loopback(0));
+      free = gate->local_address().value();
+    }
+    const auto refused = co_await stream::connect(free);
+    EXPECT_TRUE(!refused && refused.error() == std::errc::connection_refused);
+    const auto nobody = co_await stream::connect(test::fresh_name());
+    EXPECT_TRUE(!nobody && nobody.error() == std::errc::connection_refused);
+    const auto nowhere = co_await stream::connect(address());
+    EXPECT_FALSE(nowhere.has_value());
+  });
+}
+
+TEST(Streams, TheEndOfAStreamStays) {
+  everywhere([]() -> task<> {
+    auto [here, there] = local_pair();
+    const auto sent = co_await there.write_all(std::string_view("last words"));
+    EXPECT_TRUE(sent.has_value());
+    there.close();
+    std::array<char, 100> buffer{};
+    const auto words = co_await here.read_some(buffer);
+    EXPECT_EQ(words.value_or(0), 10U);
+    for (int i = 0; i < 3; ++i) {
+      const auto end = co_await here.read_some(buffer);
+      EXPECT_EQ(end.value_or(1), 0U);
+    }
+  });
+}
+
+// A short read is taken for all that there is: an end that comes at the same time must not be missed.
+TEST(Streams, AnEndThatComesWithTheLastBytesIsSeen) {
+  everywhere([]() -> task<> {
+    for (int i = 0; i < 100; ++i) {
+      auto both = stream::pair();
+      auto ends = [](stream to) -> task<> {
+        const auto sent = co_await to.write_all(std::string_view("x"));
+        EXPECT_TRUE(sent.has_value());
+      };
+      auto ending = spawn(ends(std::move(both->second)), "ends");
+      std::array<char, 100> buffer{};
+      std::size_t sum = 0;
+      for (;;) {
+        const auto got = co_await both->first.read_some(buffer);
+        if (!got || *got == 0) break;
+        sum += *got;
+      }
+      EXPECT_EQ(sum, 1U);
+      co_await ending.join();
+    }
+  });
+}
+
+TEST(Streams, WritingToWhoIsGoneIsAnErrorAndNoSignal) {
+  everywhere([]() -> task<> {
+    auto [here, there] = local_pair();
+    there.close();
+    const auto sent = co_await here.write_all(std::string_view("x"));
+    EXPECT_TRUE(!sent && sent.error() == std::errc::broken_pipe);
+    here.close();
+    EXPECT_EQ(here.close_write(), io_errc::closed);
+    const auto closed = co_await here.write_all(std::string_view("x"));
+    EXPECT_TRUE(!closed && closed.error() == io_errc::closed);
+  });
+}
+
+TEST(Streams, AResetReachesWhoReads) {
+  everywhere([]() -> task<> {
+    auto gate = listener::listen(address::loopback(0));
+    auto peer = co_await stream::connect(gate->local_address().value());
+    auto accepted = co_await gate->accept();
+    std::array<char, 10> buffer{};
+    auto reading = spawn(accepted->read_some(std::span<char>(buffer)), "reads");
+    co_await yield();
+    peer->reset();
+    const auto got = co_await reading.join();
+    EXPECT_TRUE(!got && got.error() == std::errc::connection_reset);
+    const auto end = co_await accepted->read_some(std::span<char>(buffer));
+    EXPECT_TRUE(!end || *end == 0);
+  });
+}
+
+// ------------------------------------------------------- every wait ends: closed, cancelled, abandoned
+
+TEST(Streams, ACloseEndsWhatWaitsInBothDirections) {
+  everywhere([]() -> task<> {
+    auto [here, there] = local_pair();
+    static_cast<void>(co_await test::fill(here));
+    std::array<char, 10> buffer{};
+    auto reading = spawn(here.read_some(std::span<char>(buffer)), "reads");
+    auto writing = spawn(here.write_all(std::string_view("more")), "writes");
+    co_await sleep(1ms);
+    here.close();
+    const auto got = co_await reading.join();
+    EXPECT_TRUE(!got && got.error() == io_errc::closed);
+    const auto sent = co_await writing.join();
+    EXPECT_TRUE(!sent && sent.error() == io_errc::closed);
+    const auto later = co_await here.read_some(std::span<char>(buffer));
+    EXPECT_TRUE(!later && later.error() == io_errc::closed);
+  });
+}
+
+TEST(Streams, ACloseEndsAnAccept) {
+  everywhere([]() -> task<> {
+    auto gate = listener::listen(address::loopback(0));
+    auto accepting = spawn(gate->accept(), "accepts");
+    co_await sleep(1ms);
+    gate->close();
+    const auto got = co_await accepting.join();
+    EXPECT_TRUE(!got && got.error() == io_errc::closed);
+  });
+}
+
+TEST(Streams, AreCancelledInEveryWait) {
+  everywhere([]() -> task<> {
+    const address name = test::fresh_name();
+    auto gate = listener::listen(name, 0);
+    const auto in_the_way = co_await stream::connect(name);
+    auto idle_gate = listener::listen(address::loopback(0));
+    auto [here, there] = local_pair();
+    static_cast<void>(co_await test::fill(here));
+    std::array<char, 10> buffer{};
+    auto connecting = spawn(stream::connect(name), "connects");
+    auto accepting = spawn(idle_gate->accept(), "accepts");
+    auto reading = spawn(here.read_some(std::span<char>(buffer)), "reads");
+    auto writing = spawn(here.write_all(std::string_view("more")), "writes");
+    co_await sleep(1ms);
+    const auto stopped = [](auto& handle) -> task<bool> {
+      handle.request_stop();
+      try {
+        static_cast<void>(co_await handle.join());
+      } catch (const cancelled&) {
+        co_return true;
+      }
+      co_return false;
+    };
+    const bool first = co_await stopped(connecting);
+    const bool second = co_await stopped(accepting);
+    const bool third = co_await stopped(reading);
+    const bool fourth = co_await stopped(writing);
+    EXPECT_TRUE(first && second && third && fourth);
+    // The connection is as it was: nothing was read, nothing was written.
+    const auto sent = co_await there.write_all(std::string_view("x"));
+    EXPECT_TRUE(sent.has_value());
+    const auto got = co_await here.read_some(std::span<char>(buffer));
+    EXPECT_EQ(got.value_or(0), 1U);
+  });
+}
+
+TEST(Streams, WhatMainLeavesBehindIsClosed) {
+  const std::size_t before = open_descriptors();
+  everywhere([]() -> task<> {
+    const auto waits = [](listener gate) -> task<> {
+      const auto got = co_await gate.accept();
+      ADD_FAILURE() << "nobody connects, and nobody closes it: " << got.has_value();
+    };
+    const auto reads = [](stream from, stream other_end) -> task<> {
+      from.set_read_deadline(1h);
+      std::array<char, 10> buffer{};
+      const auto got = co_await from.read_all(std::span<char>(buffer));
+      ADD_FAILURE() << "it is destroyed where it waits: " << got.has_value() << other_end.native_handle();
+    };
+    for (int i = 0; i < 10; ++i) {
+      spawn(waits(std::move(*listener::listen(address::loopback(0)))), "waits");
+      auto both = local_pair();
+      spawn(reads(std::move(both.first), std::move(both.second)), "reads");
+    }
+    co_await sleep(1ms);
+  });
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(Streams, OneThatOutlivesItsRuntimeIsClosedThen) {
+  const std::size_t before = open_descriptors();
+  std::optional<stream> kept;
+  run([](std::optional<stream>& keep) -> task<> {
+    auto both = local_pair();
+    keep = std::move(both.first);
+    co_return;
+  }(kept));
+  EXPECT_EQ(open_descriptors(), before + 1);
+  const auto late = run([](stream& old) -> task<or_error<std::size_t>> {
+    const auto sent = co_await old.write_some(std::string_view("x"));
+    co_return sent;
+  }(*kept));
+  EXPECT_TRUE(!late && late.error() == io_errc::closed);
+  kept->set_deadline(1h);
+  kept.reset();
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+// The number of a closed descriptor must not be another's while somebody is about to use it.
+TEST(Streams, TheDescriptorStaysOpenForWhoStillHasIt) {
+  everywhere([]() -> task<> {
+    auto [here, there] = local_pair();
+    const int number = here.native_handle();
+    std::array<char, 10> buffer{};
+    auto reading = spawn(here.read_some(std::span<char>(buffer)), "reads");
+    co_await sleep(1ms);
+    here.close();
+    static_cast<void>(co_await reading.join());
+    reading = join_handle<or_error<std::size_t>>();
+    // The last share has gone with the operation.
+    EXPECT_EQ(::fcntl(number, F_GETFD), -1);
+  });
+}
+
+TEST(Streams, TwoTasksThatReadAreAnError) {
+  everywhere([]() -> task<> {
+    auto [here, there] = local_pair();
+    std::array<char, 10> buffer{};
+    auto reading = spawn(here.read_some(std::span<char>(buffer)), "reads");
+    co_await sleep(1ms);
+    bool refused = false;
+    std::array<char, 10> other{};
+    try {
+      static_cast<void>(co_await here.read_some(std::span<char>(other)));
+    } catch (const std::logic_error&) {
+      refused = true;
+    }
+    EXPECT_TRUE(refused);
+    const auto sent = co_await there.write_all(std::string_view("x"));
+    EXPECT_TRUE(sent.has_value());
+    const auto got = co_await reading.join();
+    EXPECT_EQ(got.value_or(0), 1U);
+  });
+}
+
+// A reader for whom there is always something, and tasks that always run: neither keeps the other from running.
+TEST(Streams, AlwaysReadyOnesLetOthersRun) {
+  run_options options;
+  options.processors = 1;
+  run(
+      []() -> task<> {
+        auto [here, there] = local_pair();
+        bool enough = false;
+        auto counts = [](bool& stop) -> task<> {
+          for (int i = 0; i < 100; ++i) co_await yield();
+          stop = true;
+        };
+        auto counting = spawn(counts(enough), "counts");
+        std::array<char, 1> byte{};
+        while (!enough) {  // what it writes it reads at once: it never waits
+          const auto sent = co_await there.write_all(std::string_view("x"));
+          const auto got = co_await here.read_some(std::span<char>(byte));
+          EXPECT_TRUE(sent && got);
+        }
+        co_await counting.join();
+      }(),
+      options);
+}
+
+TEST(Streams, NeedARuntime) {
+  EXPECT_THROW(static_cast<void>(stream::pair()), std::logic_error);
+  EXPECT_THROW(static_cast<void>(listener::listen(address::loopback(0))), std::logic_error);
+  EXPECT_THROW(static_cast<void>(watched_descriptor::watch(0)), std::logic_error);
+}
+
+}  // namespace
+}  // namespace foliot::runtime
