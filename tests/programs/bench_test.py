@@ -24,6 +24,19 @@ SHARED = ["W5W1", "W5W1-remote", "W5W2"]
 LATENESS = ["W6-100us", "W6-1ms", "W6-10ms"]
 IDLE = ["idle", "idle-ticker"]
 WORKLOADS = QUEUES + CALLED + SHARED + LATENESS + IDLE
+STAGGERED = [f"StaggeredTickerLatency/{each}" for each in (
+    "work=300us/tickers=1", "work=300us/tickers=2", "work=300us/tickers=5", "work=300us/tickers=10", "work=2ms/tickers=1")]
+LATE = ["ParallelTimerLatency"] + STAGGERED
+WAKE_UPS = [f"WakeupParallel{kind}/{delay}" for kind in ("Spinning", "Syscall")
+            for delay in ("0s", "1us", "2us", "5us", "10us", "20us", "50us", "100us")]
+ASLEEP = "SleepingTasks100000"
+# As Go's test suites have them.
+GO = (["AfterFunc1000", "After", "Stop/impl=chan", "Stop/impl=func", "SimultaneousAfterFunc1000", "StartStop1000",
+       "Reset/impl=chan", "Reset/impl=func", "Sleep1000", "Ticker", "TickerReset", "TickerResetNaive", "AdjustTimers10000"]
+      + LATE + [f"WithTimeout/concurrency={each}" for each in (40, 4000, 400000)]
+      + [f"CancelTree/depth={each}" for each in (1, 10, 100, 1000)] + ["SetReadDeadline"]
+      + [f"{family}{kind}Timeout" for kind in ("OneShot", "Persistent") for family in ("TCP4", "TCP6")] + WAKE_UPS + [ASLEEP])
+RUNTIMES = ["foliot", "processor-heaps"]
 SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps", "epoll-heap"]
 SHARING = SERVICES + ["multimap"]
 SYSTEM = [call + slack for call in ("futex", "clock_nanosleep", "epoll_pwait2", "timerfd") for slack in ("", "-slack1")]
@@ -102,7 +115,7 @@ class BenchFigures(BenchCase):
             self.assertEqual(absence["workloads"] == "", absence["contestant"] in figures["left_out"])
             self.assertIn(absence["contestant"], out)
         self.assertIn(figures["reference"], names)
-        self.assertEqual([each["name"] for each in figures["workloads"]], WORKLOADS)
+        self.assertEqual([each["name"] for each in figures["workloads"]], WORKLOADS + GO)
         for each in figures["workloads"]:
             self.assertEqual(set(each), {"name", "title", "operation", "kind", "unit"})
         self.assertEqual([(each["kind"], each["unit"]) for each in figures["workloads"] if each["name"] in ("W4", "W5W2", "idle")],
@@ -151,9 +164,9 @@ class BenchFigures(BenchCase):
         absent = {each["contestant"] for each in figures["absences"] if each["workloads"].startswith("W6")} - {"libuv"}
         absent -= set(FOREIGN)
         self.assertLessEqual(absent, {"epoll_pwait2", "epoll_pwait2-slack1"})
-        for name in {"foliot", "foliot-precise", "epoll-heap", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
+        for name in {"foliot", "foliot-precise", "foliot-runtime", "epoll-heap", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
             wanted |= {(what, None, name, 1, 1) for what in LATENESS if (name, what) != ("libuv", "W6-100us")}
-        wanted |= {(what, None, name, 1000, 1) for what in IDLE for name in ENGINES}
+        wanted |= {(what, None, name, 1000, 1) for what in IDLE for name in ENGINES + ["foliot-runtime"]}
         found = [(each["workload"], each.get("call"), each["contestant"], each["n"], each["threads"])
                  for each in figures["records"]]
         self.assertEqual(len(found), len(set(found)))
@@ -195,6 +208,67 @@ class BenchFigures(BenchCase):
         self.assertEqual(figures["reference"], "")
         self.assertEqual({each["contestant"] for each in figures["records"]}, {"floor-load"})
         self.assertNotIn("ratio", figures["records"][0])
+
+
+class BenchGo(BenchCase):
+    """foliot bench go: Go's own benchmarks of its timers."""
+
+    def test_every_benchmark_is_done_by_each_runtime(self):
+        figures, out = self.bench("go", "--contestants", ",".join(RUNTIMES), "--repetitions", "1")
+        self.assertEqual([each["name"] for each in figures["contestants"]], RUNTIMES)
+        self.assertEqual(figures["reference"], "foliot")
+        # A machine without IPv6 says so.
+        absent = {each["workloads"] for each in figures["absences"]}
+        self.assertLessEqual(absent, {"TCP6OneShotTimeout", "TCP6PersistentTimeout"})
+        self.assertEqual({(each["workload"], each["contestant"], each["threads"]) for each in figures["records"]},
+                         {(what, name, threads) for what in set(GO) - absent for name in RUNTIMES for threads in (1, 2)
+                          if threads == 2 or what not in LATE + WAKE_UPS})
+        for record in figures["records"]:
+            self.assertEqual((record["unit"], record["n"]), ("ns", 1))
+            self.assertGreater(record["median"], 0)
+            self.assertLessEqual(record["min"], record["median"])
+            self.assertLessEqual(record["median"], record["max"])
+            self.assertEqual("worst" in record, record["workload"] in LATE)
+            self.assertEqual("bytes_per_task" in record, record["workload"] == ASLEEP)
+            self.assertGreaterEqual(record.get("worst", record["max"]), record["median"])
+            self.assertIn("ratio", record)
+        for line in ("Go's own benchmarks of its timers, 1 processor;", "Go's own benchmarks of its timers, 2 processors;",
+                     "  the latest ", "  bytes each ", *(set(GO) - absent)):
+            self.assertIn(line, out)
+
+    def test_selection(self):
+        figures, out = self.bench("go", "--only", "Stop,Sleep1000", "--contestants", "foliot", "--threads", "1")
+        self.assertEqual([(each["workload"], each["threads"]) for each in figures["records"]],
+                         [(what, 1) for what in ("Stop/impl=chan", "Stop/impl=func", "Sleep1000")])
+        self.assertNotIn("2 processors", out)
+        # They can be named without `go` too.
+        figures, _ = self.bench("--only", "Sleep1000", "--contestants", "foliot", "--threads", "2")
+        self.assertEqual([(each["workload"], each["threads"]) for each in figures["records"]], [("Sleep1000", 2)])
+
+    def test_kind(self):
+        figures, _ = self.bench("go", "--only", "Stop", "--contestants", "foliot", "--threads", "1")
+        self.assertEqual({each["kind"] for each in figures["workloads"] if each["name"] in GO}, {"processors"})
+
+    def test_wrong_arguments(self):
+        self.expect_error("foliot bench has no 'W1'", "bench", "go", "W1")
+        self.expect_error("foliot bench has no '--onyl'", "bench", "go", "--onyl", "W1")
+        self.expect_error("--threads: '9' is no number of threads", "bench", "go", "--threads", "9")
+
+    def test_help(self):
+        text = self.expect_done("bench", "--help")
+        for word in ("Subcommands", "go ", "AfterFunc1000", "StaggeredTickerLatency", "WakeupParallelSyscall", ASLEEP,
+                     "processor-heaps", "foliot-runtime"):
+            self.assertIn(word, text)
+
+    def test_without_go(self):
+        if Path("/usr/local/go/bin/go").exists():
+            self.skipTest("Go is where foliot looks for it in any case")
+        (self.here / "peers/go").mkdir(parents=True)
+        figures, out = self.bench("go", "--only", "Sleep1000", "--contestants", "foliot,go", "--threads", "1",
+                                  FOLIOT_BENCH_PEERS=str(self.here / "peers"), XDG_CACHE_HOME=str(self.here / "cache"),
+                                  PATH=str(self.here))
+        self.assertEqual(figures["left_out"], ["go"])
+        self.assertIn("go: go is not installed", out)
 
 
 STUB = """#!/bin/sh
@@ -274,6 +348,21 @@ class BenchPeers(BenchCase):
         figures, _ = self.with_go("--only", "W6-1ms")
         record, = [each for each in figures["records"] if each["contestant"] == "go"]
         self.assertEqual((record["median"], record["p50"], record["max"], record["worst"]), (70000, 70000, 90000, 90000))
+
+    def test_gos_benchmarks_of_a_peer(self):
+        self.stub("""echo '{"version": "stub-1", "ns": 1500, "worst_ns": 9000, "bytes": 2700}'""")
+        figures, out = self.with_go("go", "--only", "After,ParallelTimerLatency,SleepingTasks100000", "--threads", "2")
+        told = {each["workload"]: each for each in figures["records"] if each["contestant"] == "go"}
+        self.assertEqual({what: each["median"] for what, each in told.items()},
+                         {"After": 1500, "ParallelTimerLatency": 1500, ASLEEP: 1500})
+        self.assertEqual(told["ParallelTimerLatency"]["worst"], 9000)
+        self.assertEqual(told[ASLEEP]["bytes_per_task"], 2700)
+        self.assertRegex(out, r"the latest .* 9,000")
+        self.assertRegex(out, r"bytes each .* 2,700")
+        # What only Go itself can measure is named.
+        self.expect_left_out(figures, out, "NetpollBreak", "what it measures is not public outside of Go's package runtime")
+        asked = (self.here / "cache/foliot/bench/go/peer.asked").read_text().splitlines()
+        self.assertLessEqual({"After 2", "ParallelTimerLatency 2", f"{ASLEEP} 2"}, set(asked))
 
     def test_a_peer_that_talks_nonsense_is_left_out(self):
         self.stub("""if [ "$1" = W5W2 ]; then echo '{"ns": -3}'; else echo '{"ns": 3}'; fi""")

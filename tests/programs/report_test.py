@@ -21,15 +21,20 @@ WEIGHED = ["quad-heap", "floor-load", "multimap"]
 SHARING = ["multimap", "global-heap", "bucket-heaps"]
 SLEEPING = ["futex", "futex-slack1"]
 IDLE = ["global-heap", "bucket-heaps"]
-CONTESTANTS = ["quad-heap", "floor-load", "multimap", "global-heap", "bucket-heaps", "futex", "futex-slack1"]
-ARGUMENTS = ["--quick", "--only", "W1,W3,worst-uniform,worst-one-slot,W5W1,W5W1-remote,W6-100us,W6-1ms,idle-ticker",
+RUNTIMES = ["processor-heaps"]
+CONTESTANTS = ["quad-heap", "floor-load", "multimap", "global-heap", "bucket-heaps", "futex", "futex-slack1",
+               "processor-heaps"]
+ARGUMENTS = ["--quick", "--only", "W1,W3,worst-uniform,worst-one-slot,W5W1,W5W1-remote,W6-100us,W6-1ms,idle-ticker,"
+             "Sleep1000,ParallelTimerLatency",
              "--contestants", ",".join(CONTESTANTS), "--n", "10,1000"]
-CHARTS = 2 + 8 + 2 * 2 + 2 + 1 + 1  # workloads, calls, threads for each number of timers, sleeps, wake-ups, memory
+# Workloads, calls, threads for each number of timers, sleeps, wake-ups, numbers of processors, memory.
+CHARTS = 2 + 8 + 2 * 2 + 2 + 1 + 2 + 1
 # What must be on the charts that trials have: their lines or bars, and how many points each has.
 TRIALS = {"W5W1: 10 timers": (SHARING, 2), "W5W1: 1,000 timers": (SHARING, 2),
           "W5W1-remote: 10 timers": (SHARING, 1), "W5W1-remote: 1,000 timers": (SHARING, 1),
           "W6-100us: how late a sleep of 100 µs ends": (SLEEPING, 4), "W6-1ms: how late a sleep of 1 ms ends": (SLEEPING, 4),
-          "idle-ticker: the same beside one ticker of 10 ms": (IDLE, 1)}
+          "idle-ticker: the same beside one ticker of 10 ms": (IDLE, 1),
+          "1 processor": (RUNTIMES, 1), "2 processors": (RUNTIMES, 2)}
 
 # Goes before everything else in the page, so that no error escapes it.
 LISTEN = """<script>

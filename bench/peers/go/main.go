@@ -8,6 +8,7 @@
 //
 //	{"version": "go1.22.1", "ns": 31.4}            ns an operation of all goroutines together
 //	{"version": "go1.22.1", "ns": 812.5, "worst_ns": 9120}  of lateness: the average, and the worst
+//	{"version": "go1.22.1", "ns": 812.5, "bytes": 2610}     of sleeping goroutines: to start one, and its memory
 //	{"version": "go1.22.1", "lateness_ns": [812, …]}
 package main
 
@@ -23,6 +24,7 @@ type answer struct {
 	Version  string  `json:"version"`
 	Ns       float64 `json:"ns,omitempty"`
 	Worst    float64 `json:"worst_ns,omitempty"`
+	Bytes    float64 `json:"bytes,omitempty"`
 	Lateness []int64 `json:"lateness_ns,omitempty"`
 }
 

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"math"
 	"runtime"
-	"sort"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,8 +15,8 @@ import (
 
 const garbagePerProcessor = 1 << 15
 
-// own measures one of them on so many processors: ns an operation, or of those that are about lateness the average and
-// the worst.
+// own measures one of them on so many processors: ns an operation; or of those that are about lateness the average and
+// the worst; of sleeping goroutines also the bytes of each.
 func own(name string, processors, milliseconds int) answer {
 	runtime.GOMAXPROCS(processors)
 	testing.Init()
@@ -32,6 +27,10 @@ func own(name string, processors, milliseconds int) answer {
 	told := answer{Version: runtime.Version()}
 	if late, known := lateness[base]; known {
 		told.Ns, told.Worst = late(variant, milliseconds)
+		return told
+	}
+	if base == "SleepingTasks100000" {
+		told.Ns, told.Bytes = sleepingTasks(100000)
 		return told
 	}
 	run, known := benchmarks[base]
@@ -62,7 +61,8 @@ var benchmarks = map[string]func(b *testing.B, variant string){
 	"TCP6OneShotTimeout":        oneShot("tcp6"),
 	"TCP4PersistentTimeout":     persistent("tcp4"),
 	"TCP6PersistentTimeout":     persistent("tcp6"),
-	"WakeupParallelSpinning":    wakeupSpinning,
+	"WakeupParallelSpinning":    wakeup(spin),
+	"WakeupParallelSyscall":     wakeup(sleepInKernel),
 }
 
 var lateness = map[string]func(variant string, milliseconds int) (average, worst float64){
@@ -251,188 +251,3 @@ func adjust(string) func(pb *testing.PB) {
 }
 
 func numberIn(variant, key string) int { return number(strings.TrimPrefix(variant, key+"=")) }
-
-func withTimeout(b *testing.B, variant string) {
-	concurrency := numberIn(variant, "concurrency")
-	processors := runtime.GOMAXPROCS(0)
-	all := make([][]context.CancelFunc, processors)
-	var group sync.WaitGroup
-	for i := range all {
-		group.Add(1)
-		go func(i int) {
-			defer group.Done()
-			own := make([]context.CancelFunc, (concurrency+processors-1)/processors)
-			for j := range own {
-				_, own[j] = context.WithTimeout(context.Background(), time.Hour)
-			}
-			all[i] = own
-		}(i)
-	}
-	group.Wait()
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		ten := make([]context.CancelFunc, 10)
-		for pb.Next() {
-			for i := range ten {
-				_, ten[i] = context.WithTimeout(context.Background(), time.Hour)
-			}
-			for _, cancel := range ten {
-				cancel()
-			}
-		}
-	})
-	b.StopTimer()
-	for _, each := range all {
-		for _, cancel := range each {
-			cancel()
-		}
-	}
-}
-
-func deepen(parent context.Context, depth int) {
-	if depth == 0 {
-		return
-	}
-	child, cancel := context.WithCancel(parent)
-	defer cancel()
-	deepen(child, depth-1)
-}
-
-// A tree from each of three roots: one that is never done, one that can be cancelled, and one below that.
-func cancelTree(b *testing.B, variant string) {
-	depth := numberIn(variant, "depth")
-	root, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	below, cancelBelow := context.WithCancel(root)
-	defer cancelBelow()
-	for i := 0; i < b.N; i++ {
-		deepen(context.Background(), depth)
-		deepen(root, depth)
-		deepen(below, depth)
-	}
-}
-
-func spin(length time.Duration) {
-	for begin := time.Now(); time.Since(begin) < length; {
-	}
-}
-
-func wakeupSpinning(b *testing.B, variant string) {
-	delay, err := time.ParseDuration(variant)
-	if err != nil {
-		refuse("'" + variant + "' is no delay")
-	}
-	c := make(chan struct{})
-	var group sync.WaitGroup
-	group.Add(2)
-	go func() {
-		defer group.Done()
-		for i := 0; i < b.N; i++ {
-			spin(delay + 5*time.Microsecond)
-			c <- struct{}{}
-		}
-	}()
-	go func() {
-		defer group.Done()
-		for i := 0; i < b.N; i++ {
-			spin(delay)
-			<-c
-		}
-	}()
-	group.Wait()
-}
-
-func parallelLatency(_ string, milliseconds int) (average, worst float64) {
-	const delay = time.Millisecond
-	timers := runtime.GOMAXPROCS(0) - 1
-	if timers < 1 {
-		refuse("it takes two processors")
-	}
-	var started sync.WaitGroup
-	var go_ atomic.Bool
-	for i := 0; i <= timers; i++ { // so that every thread exists
-		started.Add(1)
-		go func() {
-			started.Done()
-			for !go_.Load() {
-			}
-		}()
-	}
-	if timers > 1 {
-		spin(time.Millisecond)
-	}
-	go_.Store(true)
-	started.Wait()
-	spin(30 * time.Millisecond)
-	var all []float64
-	for begin := time.Now(); time.Since(begin) < time.Duration(milliseconds)*time.Millisecond; {
-		late := make([]float64, timers)
-		var fired atomic.Int32
-		for i := range late {
-			i, expected := i, time.Now().Add(delay)
-			time.AfterFunc(delay, func() {
-				late[i] = math.Max(0, float64(time.Since(expected)))
-				fired.Add(1)
-				for int(fired.Load()) < timers { // keeps its processor until all have fired
-				}
-			})
-		}
-		for int(fired.Load()) < timers {
-		}
-		all = append(all, late...)
-		spin(time.Millisecond)
-	}
-	return averageAndWorst(all)
-}
-
-// The variant is "work=300us/tickers=2", for each processor.
-func staggeredLatency(variant string, milliseconds int) (average, worst float64) {
-	const period = 3 * time.Millisecond
-	workText, tickersText, _ := strings.Cut(variant, "/")
-	work, err := time.ParseDuration(strings.TrimPrefix(workText, "work="))
-	if err != nil {
-		refuse("'" + variant + "' says no work")
-	}
-	tickers, err := strconv.Atoi(strings.TrimPrefix(tickersText, "tickers="))
-	if err != nil {
-		refuse("'" + variant + "' says no tickers")
-	}
-	processors := runtime.GOMAXPROCS(0)
-	beats := milliseconds / 3
-	if beats < 3 {
-		beats = 3
-	}
-	var group sync.WaitGroup
-	results := make([][]float64, tickers*processors)
-	spin(time.Millisecond)
-	for i := range results {
-		group.Add(1)
-		go func(i int) {
-			defer group.Done()
-			own := time.NewTicker(period)
-			defer own.Stop()
-			expected := time.Now().Add(period)
-			for j := 0; j < beats; j++ {
-				<-own.C
-				results[i] = append(results[i], math.Max(0, float64(time.Since(expected))))
-				expected = expected.Add(period)
-				spin(work)
-			}
-		}(i)
-		spin(period / time.Duration(processors))
-	}
-	group.Wait()
-	var all []float64
-	for _, each := range results {
-		all = append(all, each...)
-	}
-	return averageAndWorst(all)
-}
-
-func averageAndWorst(all []float64) (average, worst float64) {
-	sort.Float64s(all)
-	for _, each := range all {
-		average += each
-	}
-	return average / float64(len(all)), all[len(all)-1]
-}

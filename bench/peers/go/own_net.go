@@ -24,14 +24,14 @@ func loopback(network string) string {
 	return "127.0.0.1:0"
 }
 
-func withDeadline(c net.Conn) { must(c.SetDeadline(time.Now().Add(time.Hour))) }
+func withDeadline(c net.Conn) { must(c.SetDeadline(time.Now().Add(time.Hour))) } // not meant to pass
 
 // echo answers messages until the other side has gone.
 func echo(c net.Conn) {
 	defer c.Close()
+	withDeadline(c)
 	var message [messageLength]byte
 	for {
-		withDeadline(c)
 		if _, err := io.ReadFull(c, message[:]); err != nil {
 			return
 		}
@@ -41,14 +41,18 @@ func echo(c net.Conn) {
 	}
 }
 
-func pingPong(c net.Conn, message []byte) {
+func dial(network string, listener net.Listener) net.Conn {
+	c, err := net.Dial(network, listener.Addr().String())
+	must(err)
 	withDeadline(c)
-	if _, err := c.Write(message); err != nil {
-		refuse(err.Error())
-	}
-	if _, err := io.ReadFull(c, message); err != nil {
-		refuse(err.Error())
-	}
+	return c
+}
+
+func pingPong(c net.Conn, message []byte) {
+	_, err := c.Write(message)
+	must(err)
+	_, err = io.ReadFull(c, message)
+	must(err)
 }
 
 func listen(network string) net.Listener {
@@ -66,7 +70,7 @@ func listen(network string) net.Listener {
 	return listener
 }
 
-// clients runs so many at once as Go's suite does, b.N operations in all.
+// clients runs as many at once as Go's suite does, b.N operations in all.
 func clients(b *testing.B, work func(share int)) {
 	count := 2 * runtime.GOMAXPROCS(0)
 	var group sync.WaitGroup
@@ -84,6 +88,7 @@ func clients(b *testing.B, work func(share int)) {
 	group.Wait()
 }
 
+// oneShot makes a connection for each operation.
 func oneShot(network string) func(b *testing.B, variant string) {
 	return func(b *testing.B, _ string) {
 		listener := listen(network)
@@ -92,8 +97,7 @@ func oneShot(network string) func(b *testing.B, variant string) {
 		clients(b, func(share int) {
 			message := make([]byte, messageLength)
 			for i := 0; i < share; i++ {
-				c, err := net.Dial(network, listener.Addr().String())
-				must(err)
+				c := dial(network, listener)
 				pingPong(c, message)
 				c.Close()
 			}
@@ -101,19 +105,19 @@ func oneShot(network string) func(b *testing.B, variant string) {
 	}
 }
 
+// persistent has a connection for each client.
 func persistent(network string) func(b *testing.B, variant string) {
 	return func(b *testing.B, _ string) {
 		listener := listen(network)
 		defer listener.Close()
 		b.ResetTimer()
 		clients(b, func(share int) {
-			c, err := net.Dial(network, listener.Addr().String())
-			must(err)
+			c := dial(network, listener)
+			defer c.Close()
 			message := make([]byte, messageLength)
 			for i := 0; i < share; i++ {
 				pingPong(c, message)
 			}
-			c.Close()
 		})
 	}
 }

@@ -15,6 +15,8 @@ namespace foliot::program {
 
 namespace {
 
+constexpr const char* go_name = "go";
+
 struct arguments {
   std::vector<std::string> only;
   std::vector<std::string> contestants;
@@ -39,15 +41,10 @@ std::string listed(const Names& all) {
   return names;
 }
 
-std::vector<std::string_view> workload_names() {
-  std::vector<std::string_view> names;
-  for (const bench::workload each : bench::all_workloads) names.push_back(bench::name(each));
-  return names;
-}
-
 bench::bench_options read(const arguments& all, const CLI::App& line) {
   const auto given = [&line](const char* name) { return line.count(name) > 0; };
   bench::bench_options options;
+  if (line.got_subcommand(go_name)) options.only.assign(bench::go_workloads.begin(), bench::go_workloads.end());
   if (given("--only")) options.only = bench::parse_workloads(all.only);
   if (given("--n")) options.timers = bench::parse_timers(all.timers);
   if (given("--threads")) options.threads = bench::parse_threads(all.threads);
@@ -68,7 +65,7 @@ bench::bench_options read(const arguments& all, const CLI::App& line) {
 void add_bench(CLI::App& program, command& chosen) {
   const auto all = std::make_shared<arguments>();
   CLI::App* line = program.add_subcommand("bench", "Measure the timer queues, beside other libraries' timers");
-  line->add_option("--only", all->only, "Only these workloads: " + listed(workload_names()))
+  line->add_option("--only", all->only, "Only these workloads: " + listed(bench::workload_names()))
       ->type_name("NAMES")
       ->delimiter(',');
   line->add_option("--contestants", all->contestants, "Only these: " + listed(bench::everybody().names()))
@@ -77,7 +74,8 @@ void add_bench(CLI::App& program, command& chosen) {
   line->add_option("--n", all->timers, "With so many pending timers, up to 1e8; default 1e3,1e4,1e5,1e6")
       ->type_name("NUMBERS")
       ->delimiter(',');
-  line->add_option("--threads", all->threads, "W5 with so many threads, 1 to 4; default 1,2")
+  line->add_option("--threads", all->threads,
+                   "W5 with so many threads, and Go's benchmarks with\nso many processors, 1 to 4; default 1,2")
       ->type_name("NUMBERS")
       ->delimiter(',');
   line->add_option("--repetitions", all->repetitions, "How often each figure is measured; the median is shown")
@@ -91,6 +89,10 @@ void add_bench(CLI::App& program, command& chosen) {
       "Everything is measured in one run, in shuffled order: compare its lines with\n"
       "each other, and no two runs. It takes half an hour; --only, --contestants and\n"
       "--n make it shorter. docs/bench.md says what the workloads are.");
+  // Its options are those of bench.
+  line->add_subcommand(go_name, "Go's own benchmarks of its timers, foliot's runtime beside Go's; docs/bench.md")
+      ->fallthrough();
+  line->require_subcommand(0, 1);
   line->callback([all, line, &chosen] { chosen = [all, line] { bench::run_bench(read(*all, *line)); }; });
 }
 

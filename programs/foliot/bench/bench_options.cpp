@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "../failure.hpp"
 
@@ -16,9 +17,12 @@ bool bench_options::wants(workload what) const noexcept { return std::ranges::fi
 std::vector<workload> parse_workloads(const std::vector<std::string>& names) {
   std::vector<workload> wanted;
   for (const std::string& each : names) {
-    const auto what = find_workload(each);
-    if (!what) throw failure(fmt::format("--only: there is no workload '{}'; there are {}", each, workload_names()));
-    wanted.push_back(*what);
+    const std::vector<workload> found = find_workloads(each);
+    if (found.empty()) {
+      throw failure(
+          fmt::format("--only: there is no workload '{}'; there are {}", each, fmt::join(workload_names(), ", ")));
+    }
+    wanted.insert(wanted.end(), found.begin(), found.end());
   }
   std::ranges::sort(wanted);
   const auto [begin, end] = std::ranges::unique(wanted);

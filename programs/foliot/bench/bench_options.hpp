@@ -16,10 +16,10 @@ inline constexpr int most_threads = 4;
 inline constexpr int most_repetitions = 1000;
 
 struct bench_options {
-  std::vector<workload> only{all_workloads.begin(), all_workloads.end()};
+  std::vector<workload> only{usual_workloads.begin(), usual_workloads.end()};
   std::vector<std::string> contestants{};  ///< by name; all if empty
   std::vector<std::size_t> timers{1'000, 10'000, 100'000, 1'000'000};
-  std::vector<int> threads{1, 2};  ///< of the workloads that threads share
+  std::vector<int> threads{1, 2};  ///< of the workloads that threads share, and processors of Go's benchmarks
   int repetitions = 5;
   std::uint64_t seed = 1;
   bool quick = false;

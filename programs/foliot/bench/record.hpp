@@ -24,9 +24,10 @@ struct record {
   int threads = 1;
   spread cost{};                       ///< of single calls and of sleeps: of their medians
   std::optional<percentiles> calls{};  ///< of single calls: the median repetition's; of sleeps: of all together
-  std::optional<double> worst{};       ///< of single calls and of sleeps: the longest in any repetition
+  std::optional<double> worst{};       ///< of single calls, sleeps and averages of them: the longest in any repetition
   std::optional<double> per_fired{};   ///< of expire: all calls together, for each timer that fired
   std::optional<double> bytes_per_timer{};
+  std::optional<double> bytes_per_task{};
 };
 
 /// What is said about a contestant beside its figures.

@@ -33,9 +33,11 @@ json record_json(const results& all, const record& each) {
   } else {
     made["min"] = rounded(each.cost.min);
     made["max"] = rounded(each.cost.max);
+    if (each.worst) made["worst"] = rounded(*each.worst);
   }
   if (const auto ratio = all.ratio(each)) made["ratio"] = rounded(*ratio);
   if (each.bytes_per_timer) made["bytes_per_timer"] = rounded(*each.bytes_per_timer);
+  if (each.bytes_per_task) made["bytes_per_task"] = rounded(*each.bytes_per_task);
   return made;
 }
 

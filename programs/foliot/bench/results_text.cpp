@@ -1,6 +1,7 @@
 #include "results_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 #include <optional>
@@ -40,10 +41,13 @@ std::string right(std::string_view text, std::size_t width) {
 
 constexpr std::size_t name_width = 16;
 constexpr std::size_t long_name_width = 24;  // of system calls
+constexpr std::size_t go_name_width = 44;
+constexpr std::size_t go_cost_width = 12;
 constexpr std::size_t cost_width = 9;
 constexpr std::size_t spread_width = 6;
 constexpr std::size_t ratio_width = 8;
 constexpr std::size_t cell_width = cost_width + spread_width + ratio_width;
+constexpr std::size_t go_cell_width = go_cost_width + spread_width + ratio_width;
 
 std::vector<std::size_t> sizes_in(const results& all, workload what) {
   std::vector<std::size_t> sizes;
@@ -91,6 +95,70 @@ void costs_table(const results& all, workload what, int threads, writer out) {
     }
     if (!line.empty()) fmt::format_to(out, "{:<{}}{}\n", each.name, name_width, line);
   }
+}
+
+/// What the records of Go's benchmarks tell beside their figure, each in a line of its own.
+struct further_figure {
+  std::string_view name;
+  std::optional<double> record::* figure;
+};
+constexpr std::array further_figures = {further_figure{"  the latest", &record::worst},
+                                        further_figure{"  bytes each", &record::bytes_per_task}};
+
+/// One line for each of Go's benchmarks, with so many processors.
+void processors_table(const results& all, int processors, writer out) {
+  std::vector<std::string_view> taking;
+  for (const participant& each : all.contestants) {
+    const auto takes_part = [&each](const record& made) {
+      return kind_of(made.what) == figure_kind::processors && made.contestant == each.name;
+    };
+    if (std::ranges::any_of(all.records, takes_part)) taking.push_back(each.name);
+  }
+  fmt::format_to(out, "\nGo's own benchmarks of its timers, {} processor{}; ns for each operation\n{:<{}}", processors,
+                 processors == 1 ? "" : "s", "", go_name_width);
+  for (const std::string_view each : taking) {
+    fmt::format_to(out, "{:>{}}{:<{}}", each, go_cost_width + spread_width, "", ratio_width);
+  }
+  fmt::format_to(out, "\n");
+  for (const workload what : go_workloads) {
+    // A figure of everybody, or nothing if nobody has it.
+    const auto told = [&](auto figures_of) {
+      std::string line;
+      bool any = false;
+      for (const std::string_view each : taking) {
+        const record* const found = all.find(what, each, 1, {}, processors);
+        const std::string cell = found == nullptr ? "" : figures_of(*found);
+        any = any || !cell.empty();
+        line += cell.empty() ? std::string(go_cell_width, ' ') : cell;
+      }
+      return any ? line : "";
+    };
+    const std::string costs = told([&all](const record& found) {
+      return right(figure(found.cost.median), go_cost_width) + right(spread_text(found.cost), spread_width) +
+             right(ratio_text(all.ratio(found)), ratio_width);
+    });
+    if (costs.empty()) continue;
+    fmt::format_to(out, "{:<{}}{}\n", name(what), go_name_width, costs);
+    for (const auto& [title, further] : further_figures) {
+      const std::string line = told([further](const record& found) {
+        const std::optional<double> also = found.*further;
+        return also ? right(figure(*also), go_cost_width) + std::string(go_cell_width - go_cost_width, ' ') : "";
+      });
+      if (!line.empty()) fmt::format_to(out, "{:<{}}{}\n", title, go_name_width, line);
+    }
+  }
+}
+
+/// The numbers of processors that any of them was measured with.
+std::vector<int> processors_in(const results& all) {
+  std::vector<int> found;
+  for (const record& each : all.records) {
+    if (kind_of(each.what) == figure_kind::processors && std::ranges::find(found, each.threads) == found.end()) {
+      found.push_back(each.threads);
+    }
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 void lateness_table(const results& all, workload what, writer out) {
@@ -175,10 +243,12 @@ std::string results_text(const results& all) {
     switch (kind_of(what)) {
       case figure_kind::calls: calls_table(all, what, out); break;
       case figure_kind::lateness: lateness_table(all, what, out); break;
+      case figure_kind::processors: break;  // all in one table
       default:
         for (const int threads : threads_in(all, what)) costs_table(all, what, threads, out);
     }
   }
+  for (const int processors : processors_in(all)) processors_table(all, processors, out);
   memory_table(all, out);
   notes(all, out);
   return text;

@@ -70,6 +70,7 @@ void add_shared(roster& all) {
 /// Whose sleeps are waited for (W6), and whose wake-ups are counted.
 void add_sleeping(roster& all) {
   add_service_sleeps(all.trials);
+  add_runtime_sleeps(all.trials);
 #ifdef FOLIOT_WITH_LIBUV_SLEEPS
   add_libuv_sleeps(all.trials);
   all.left_out.push_back({"libuv", "W6-100us", "it counts milliseconds"});
@@ -85,11 +86,14 @@ void add_sleeping(roster& all) {
 #endif
   add_system_sleeps(all.trials);
   add_idle_services(all.trials);
+  add_idle_runtime(all.trials);
 }
 
 /// Other languages' timers.
 void add_foreign(roster& all) {
   add_foreign_peers(all.trials);
+  all.left_out.push_back(
+      {"go", std::string(missing_of_go), "what it measures is not public outside of Go's package runtime"});
   all.left_out.push_back({"tokio", "W5W1-remote", "a Sleep belongs to its task"});
   all.left_out.push_back({"erlang", "W5W1-remote", "each stop would be a message to the owner"});
   all.left_out.push_back({"erlang", "W6-100us", "it counts milliseconds"});
@@ -116,6 +120,7 @@ roster everybody() {
   add_peers(all);
   add_shared(all);
   add_sleeping(all);
+  add_runtimes(all.trials);
   add_foreign(all);
   return all;
 }

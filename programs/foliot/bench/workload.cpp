@@ -42,9 +42,22 @@ constexpr std::array descriptions = {
                 figure_kind::wake_ups},
 };
 
-const description& describe(workload what) noexcept {
+static_assert(descriptions.size() == workloads_of_go);
+
+/// Null: it is none of Go's.
+const go_benchmark* go_benchmark_of(workload what) noexcept {
+  const auto place = static_cast<std::size_t>(what);
+  return place < workloads_of_go ? nullptr : &go_benchmarks[place - workloads_of_go];
+}
+
+description describe(workload what) noexcept {
+  if (const go_benchmark* const go = go_benchmark_of(what)) {
+    return {what, go->name, go->title, go->operation, figure_kind::processors};
+  }
   return *std::ranges::find(descriptions, what, &description::what);
 }
+
+std::string_view family_of(std::string_view name) { return name.substr(0, name.find('/')); }
 
 bool same_letters(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
@@ -64,9 +77,10 @@ std::string_view name(figure_kind kind) noexcept {
     case figure_kind::calls: return "calls";
     case figure_kind::threads: return "threads";
     case figure_kind::lateness: return "lateness";
-    case figure_kind::wake_ups: break;
+    case figure_kind::wake_ups: return "wake-ups";
+    case figure_kind::processors: break;
   }
-  return "wake-ups";
+  return "processors";
 }
 
 std::string_view unit_of(workload what) noexcept {
@@ -82,18 +96,35 @@ bool times_calls(workload what) noexcept { return kind_of(what) == figure_kind::
 
 bool needs_fires(workload what) noexcept { return what == workload::w3 || times_calls(what); }
 
-std::optional<workload> find_workload(std::string_view name) {
-  for (const description& each : descriptions) {
-    if (same_letters(each.name, name)) return each.what;
-  }
-  return std::nullopt;
+bool needs_two_processors(workload what) noexcept {
+  const go_benchmark* const go = go_benchmark_of(what);
+  return go != nullptr && go->must_have == needs_two;
 }
 
-std::string workload_names() {
-  std::string names;
-  for (const description& each : descriptions) {
-    if (!names.empty()) names += ", ";
-    names += each.name;
+bool tells_worst(workload what) noexcept {
+  const go_benchmark* const go = go_benchmark_of(what);
+  return go != nullptr && go->what == tells_lateness;
+}
+
+bool tells_memory(workload what) noexcept {
+  const go_benchmark* const go = go_benchmark_of(what);
+  return go != nullptr && go->what == go_benchmark::tells::memory;
+}
+
+std::vector<workload> find_workloads(std::string_view wanted) {
+  std::vector<workload> found;
+  for (const workload each : all_workloads) {
+    if (same_letters(name(each), wanted) || same_letters(family_of(name(each)), wanted)) found.push_back(each);
+  }
+  return found;
+}
+
+std::vector<std::string_view> workload_names() {
+  std::vector<std::string_view> names;
+  for (const workload each : all_workloads) {
+    if (const std::string_view family = family_of(name(each)); names.empty() || names.back() != family) {
+      names.push_back(family);
+    }
   }
   return names;
 }

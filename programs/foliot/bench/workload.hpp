@@ -1,11 +1,15 @@
 // What is measured: the workloads by name. What each of them does is in throughput.hpp, latency.hpp,
-// threads/crew.hpp, sleeps/ and idle/; docs/bench.md tells users.
+// threads/crew.hpp, sleeps/, idle/ and own/; docs/bench.md tells users.
 #pragma once
 
 #include <array>
-#include <optional>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "own/go_benchmarks.hpp"
 
 namespace foliot::program::bench {
 
@@ -26,33 +30,29 @@ enum class workload {
   w6_10ms,         ///< of 10 ms
   idle,            ///< how often threads wake up while nothing is due
   idle_ticker,     ///< the same beside one ticker of 10 ms
+  first_of_go,     ///< go_benchmarks[0]; the others follow, each at its place
 };
 
 /// What a workload's figures are, and so how they are come by.
 enum class figure_kind {
-  cost,      ///< ns an operation, of many together, in one thread
-  calls,     ///< ns of single calls
-  threads,   ///< ns an operation of all threads together
-  lateness,  ///< ns between a deadline and the moment when it was acted on
-  wake_ups,  ///< a second
+  cost,        ///< ns an operation, of many together, in one thread
+  calls,       ///< ns of single calls
+  threads,     ///< ns an operation of all threads together
+  lateness,    ///< ns between a deadline and the moment when it was acted on
+  wake_ups,    ///< a second
+  processors,  ///< ns an operation of a runtime with so many processors, as Go's `testing` counts it
 };
 
-inline constexpr std::array all_workloads = {workload::w1,
-                                             workload::w1p,
-                                             workload::w2,
-                                             workload::w2p,
-                                             workload::w3,
-                                             workload::w4,
-                                             workload::worst_uniform,
-                                             workload::worst_one_slot,
-                                             workload::w5w1,
-                                             workload::w5w1_remote,
-                                             workload::w5w2,
-                                             workload::w6_100us,
-                                             workload::w6_1ms,
-                                             workload::w6_10ms,
-                                             workload::idle,
-                                             workload::idle_ticker};
+inline constexpr auto workloads_of_go = static_cast<std::size_t>(workload::first_of_go);  // those before them
+
+inline constexpr auto all_workloads = [] {
+  std::array<workload, workloads_of_go + go_benchmarks.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<workload>(i);
+  return all;
+}();
+/// What is measured where nothing is named, and what `foliot bench go` measures.
+inline constexpr std::span<const workload> usual_workloads(all_workloads.data(), workloads_of_go);
+inline constexpr std::span<const workload> go_workloads(all_workloads.data() + workloads_of_go, go_benchmarks.size());
 
 /// As it is written on the command line and in JSON: W1, worst-uniform.
 [[nodiscard]] std::string_view name(workload what) noexcept;
@@ -72,9 +72,16 @@ inline constexpr std::array all_workloads = {workload::w1,
 /// Whether timers must fire in it, so that the floors cannot take part.
 [[nodiscard]] bool needs_fires(workload what) noexcept;
 
-/// The workload of this name, in capitals or not.
-[[nodiscard]] std::optional<workload> find_workload(std::string_view name);
-/// All names, for a sentence: "W1, W1P, …".
-[[nodiscard]] std::string workload_names();
+/// Whether it takes two processors.
+[[nodiscard]] bool needs_two_processors(workload what) noexcept;
+/// Whether the figure is an average of latenesses, told with the worst of them.
+[[nodiscard]] bool tells_worst(workload what) noexcept;
+/// Whether it also tells what a task takes of memory.
+[[nodiscard]] bool tells_memory(workload what) noexcept;
+
+/// The workload of this name, in capitals or not; or all of a family, whose name ends before the first slash.
+[[nodiscard]] std::vector<workload> find_workloads(std::string_view name);
+/// All names, families by theirs, in their order.
+[[nodiscard]] std::vector<std::string_view> workload_names();
 
 }  // namespace foliot::program::bench

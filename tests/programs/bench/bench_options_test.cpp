@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "bench/roster.hpp"
 #include "failure.hpp"
@@ -25,6 +27,22 @@ TEST(BenchOptions, AWorkloadThatThereIsNotIsAnswered) {
   EXPECT_THAT([] { (void)parse_workloads({"W9"}); },
               ThrowsMessage<failure>(HasSubstr("no workload 'W9'; there are W1, W1P, W2, W2P, W3, W4, worst-uniform")));
   EXPECT_THAT([] { (void)parse_workloads({""}); }, ThrowsMessage<failure>(HasSubstr("no workload ''")));
+}
+
+TEST(BenchOptions, AFamilyOfWorkloadsIsAllOfThem) {
+  const auto names = [](const std::vector<std::string>& wanted) {
+    std::vector<std::string_view> found;
+    for (const workload each : parse_workloads(wanted)) found.push_back(name(each));
+    return found;
+  };
+  EXPECT_THAT(names({"Stop", "ticker"}), ElementsAre("Stop/impl=chan", "Stop/impl=func", "Ticker"));
+  EXPECT_THAT(names({"stop/IMPL=func"}), ElementsAre("Stop/impl=func"));
+  EXPECT_THAT([] { (void)parse_workloads({"Stop/"}); }, ThrowsMessage<failure>(HasSubstr("no workload 'Stop/'")));
+}
+
+TEST(BenchOptions, GosOwnBenchmarksAreMeasuredWhenTheyAreNamed) {
+  for (const workload each : bench_options().only) EXPECT_NE(kind_of(each), figure_kind::processors) << name(each);
+  for (const workload each : go_workloads) EXPECT_EQ(kind_of(each), figure_kind::processors) << name(each);
 }
 
 TEST(BenchOptions, NumbersOfTimersAreSortedAndOnce) {

@@ -74,6 +74,21 @@ TEST(PeerAnswer, ThatIsNonsenseIsNotBelieved) {
   }
 }
 
+TEST(PeerAnswer, MayBeAnAverageWithItsWorst) {
+  const workload late = find_workloads("ParallelTimerLatency").front();
+  const auto told = [late](std::string_view output) { return finding_in(output, {.what = late}); };
+  EXPECT_EQ(told(R"({"ns": 800, "worst_ns": 9000})").figure, 800);
+  EXPECT_EQ(told(R"({"ns": 800, "worst_ns": 9000})").worst, 9000);
+  for (const char* each : {R"({"ns": 800})", R"({"ns": 800, "worst_ns": 700})", R"({"ns": 800, "worst_ns": "9000"})"}) {
+    EXPECT_NE(told(each).wrong, "") << each;
+  }
+}
+
+TEST(PeerAnswer, MayTellTheMemoryOfATask) {
+  const workload asleep = find_workloads("SleepingTasks100000").front();
+  EXPECT_EQ(finding_in(R"({"ns": 800, "bytes": 2600})", {.what = asleep}).bytes, 2600);
+}
+
 TEST(PeerAnswer, TellsItsVersion) {
   EXPECT_EQ(version_in(R"({"version": "x1", "ns": 1})"), "x1");
   EXPECT_EQ(version_in(R"({"version": 7})"), "");

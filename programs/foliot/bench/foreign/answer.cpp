@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,12 +19,17 @@ constexpr double largest_cost = 3.6e12;
 
 json parse(std::string_view output) { return json::parse(output, nullptr, /*allow_exceptions=*/false); }
 
+std::optional<double> number_in(const json& told, const char* name) {
+  const auto found = told.find(name);
+  return found == told.end() || !found->is_number() ? std::nullopt : std::optional(found->get<double>());
+}
+
 finding cost_in(const json& told) {
   const auto ns = told.find("ns");
   if (ns == told.end() || !ns->is_number()) return {.wrong = "it told no figure"};
   const double figure = ns->get<double>();
   if (!(figure > 0 && figure < largest_cost)) return {.wrong = fmt::format("its figure is {}", figure)};
-  return {.figure = figure};
+  return {.figure = figure, .worst = number_in(told, "worst_ns"), .bytes = number_in(told, "bytes")};
 }
 
 finding lateness_in(const json& told, std::size_t sleeps) {
@@ -46,7 +52,12 @@ finding lateness_in(const json& told, std::size_t sleeps) {
 finding finding_in(std::string_view output, const trial& asked) {
   const json told = parse(output);
   if (!told.is_object()) return {.wrong = "it answered nothing that is JSON"};
-  return kind_of(asked.what) == figure_kind::lateness ? lateness_in(told, asked.sleeps) : cost_in(told);
+  if (kind_of(asked.what) == figure_kind::lateness) return lateness_in(told, asked.sleeps);
+  finding found = cost_in(told);
+  if (found.wrong.empty() && tells_worst(asked.what) && !(found.worst >= found.figure)) {
+    found.wrong = "it told no worst that could be";
+  }
+  return found;
 }
 
 std::string version_in(std::string_view output) {

@@ -2,6 +2,8 @@
 //
 //   {"version": "go1.22.1", "ns": 31.4}
 //   {"version": "go1.22.1", "lateness_ns": [812, 790]}
+//   {"version": "go1.22.1", "ns": 812.5, "worst_ns": 9120}
+//   {"version": "go1.22.1", "ns": 812.5, "bytes": 2610}
 //
 // Thread safety: pure functions.
 #pragma once

@@ -112,7 +112,9 @@ command_for make_erlang() {
 
 void add_foreign_peers(std::vector<trial_contestant>& to) {
   using enum workload;
-  to.push_back(foreign_peer("go", {w5w1, w5w1_remote, w5w2, w6_100us, w6_1ms, w6_10ms}, make_go));
+  std::vector<workload> of_go{w5w1, w5w1_remote, w5w2, w6_100us, w6_1ms, w6_10ms};
+  of_go.insert(of_go.end(), go_workloads.begin(), go_workloads.end());
+  to.push_back(foreign_peer("go", std::move(of_go), make_go));
   // A Sleep belongs to its task, a process stops only its own timers without a message for each.
   to.push_back(foreign_peer("tokio", {w5w1, w5w2, w6_100us, w6_1ms, w6_10ms}, make_rust));
   to.push_back(foreign_peer("erlang", {w5w1, w5w2, w6_1ms, w6_10ms}, make_erlang));

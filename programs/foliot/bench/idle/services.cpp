@@ -1,18 +1,18 @@
 // Wake-ups of a service with timers that are far from due: none, or as many as a ticker's beats. The timers
 // are made by as many threads as there are processors, so that each shard has some.
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/seam/system.hpp>
-#include <foliot/core/sync/note.hpp>
 #include <foliot/service.hpp>
 
 #include "../quick_random.hpp"
 #include "../trials/trial_contestants.hpp"
-#include "thread_switches.hpp"
+#include "wake_ups.hpp"
 
 namespace foliot::program::bench {
 
@@ -20,20 +20,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// From one hour to two: none comes near while it is measured.
-duration far(std::uint64_t draw) {
-  return duration(1h) + duration::nanoseconds(static_cast<std::int64_t>(lower_below(draw, 3'600'000'000'000)));
-}
-
-void wait(duration length) { note().sleep_until(monotonic_clock::instance().now() + length); }
-
 std::vector<timer> far_timers(timer_service& service, const trial& asked) {
   std::vector<timer> timers(asked.timers);
   const std::size_t makers = seam::processors();
   for (std::size_t maker = 0; maker < makers; ++maker) {
     seam::thread made("bench", [&, maker] {
       quick_random random(asked.seed + maker);
-      for (std::size_t i = maker; i < timers.size(); i += makers) timers[i] = timer(service, far(random.next()), [] {});
+      for (std::size_t i = maker; i < timers.size(); i += makers)
+        timers[i] = timer(service, far_from(random.next()), [] {});
     });
     made.join();
   }
@@ -46,17 +40,7 @@ finding wake_ups_of(std::string_view engine, const trial& asked) {
   service.reserve(asked.timers);
   const std::vector<timer> timers = far_timers(service, asked);
   const ticker beat = asked.what == workload::idle_ticker ? ticker(service, 10ms, [] {}) : ticker();
-  wait(asked.quick ? 10ms : 100ms);  // until the service's threads have gone to sleep, and the makers are gone
-  std::set<int> own = threads_alive();
-  std::erase_if(own, [&before](int each) { return before.contains(each); });
-  const monotonic_clock& clock = monotonic_clock::instance();
-  const instant begin = clock.now();
-  const auto first = voluntary_switches(own);
-  wait(duration::nanoseconds(asked.nanoseconds));
-  const auto last = voluntary_switches(own);
-  if (!first || !last || *last < *first) return {.wrong = "the system does not tell its threads' context switches"};
-  const double seconds = static_cast<double>((clock.now() - begin).count()) * 1e-9;
-  return {.figure = static_cast<double>(*last - *first) / seconds};
+  return count_wake_ups(before, asked);
 }
 
 }  // namespace

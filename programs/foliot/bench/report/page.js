@@ -259,6 +259,35 @@ function wakeUpCharts(parent) {
   }
 }
 
+// A chart for each number of processors: all of Go's benchmarks side by side.
+function processorCharts(parent) {
+  const workloads = workloadsOf("processors").map((each) => each.name);
+  const records = figures.records.filter((each) => workloads.includes(each.workload));
+  for (const processors of [...new Set(records.map((each) => each.threads))].sort((a, b) => a - b)) {
+    const here = records.filter((each) => each.threads === processors);
+    const shown = workloads.filter((name) => here.some((each) => each.workload === name));
+    const into = panel(parent, `${processors} processor${processors === 1 ? "" : "s"}`, "ns for each operation");
+    const of = (name) => shown.map((what) => here.find((each) => each.contestant === name && each.workload === what));
+    const taking = names.filter((name) => here.some((each) => each.contestant === name));
+    draw(into, {
+      type: "line",
+      data: {
+        labels: shown,
+        datasets: taking.map((name) => line(name, of(name).map((each) => (each ? each.median : null)))),
+      },
+      options: { scales: {
+        x: { type: "category", offset: true, title: { display: false }, ticks: { autoSkip: false, maxRotation: 90 } },
+        y: logarithmic("ns", nanoseconds),
+      } },
+      print: nanoseconds,
+    });
+    const cell = (each) => costCell(each) + (each && each.worst !== undefined ? `, the latest ${each.worst}` : "") +
+      (each && each.bytes_per_task !== undefined ? `, ${each.bytes_per_task} bytes each` : "");
+    table(into, ["ns, median (range), ratio", ...taking],
+      shown.map((what, row) => [what, ...taking.map((name) => cell(of(name)[row]))]));
+  }
+}
+
 function memoryChart(parent) {
   const largest = Math.max(...figures.records.filter((each) => each.bytes_per_timer !== undefined).map((each) => each.n));
   const weighed = names.map((name) => figures.records.find(
@@ -320,6 +349,7 @@ section(latencyCharts, "Single calls", "Each figure holds a reading of the clock
 section(threadCharts, "Cost against the number of threads", "Threads that share one service. Medians, lower is better.");
 section(latenessCharts, "Lateness of one sleep", "The clock after it, less its deadline. Lower is better.");
 section(wakeUpCharts, "Wake-ups", "How often threads of an idle service wake up. Lower is better.");
+section(processorCharts, "Go's own benchmarks of its timers", "Runtimes with so many processors. Medians, lower is better.");
 section(memoryChart, "Memory");
 element("h2", "The machine", content);
 list(content, Object.entries(figures.machine));

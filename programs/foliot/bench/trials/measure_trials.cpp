@@ -19,8 +19,8 @@ constexpr int most_long_repetitions = 3;
 
 /// How often a workload is measured.
 int repetitions_of(workload what, const bench_options& options) {
-  return kind_of(what) == figure_kind::threads ? options.repetitions
-                                               : std::min(options.repetitions, most_long_repetitions);
+  const bool takes_long = kind_of(what) == figure_kind::lateness || kind_of(what) == figure_kind::wake_ups;
+  return takes_long ? std::min(options.repetitions, most_long_repetitions) : options.repetitions;
 }
 
 /// How many sleeps, in all repetitions together.
@@ -32,6 +32,8 @@ std::size_t sleeps_of(workload what, bool quick) {
 std::int64_t time_of(workload what, bool quick, std::int64_t time_for_each) {
   constexpr std::int64_t millisecond = 1'000'000;
   if (kind_of(what) == figure_kind::wake_ups) return (quick ? 50 : 1'000) * millisecond;
+  // A timer of a millisecond or three at a time.
+  if (tells_worst(what) && !quick) return std::max(time_for_each, 300 * millisecond);
   return time_for_each;
 }
 
@@ -39,6 +41,8 @@ std::int64_t time_of(workload what, bool quick, std::int64_t time_for_each) {
 struct findings {
   std::vector<double> figures{};          // of lateness: the medians
   std::vector<std::uint32_t> lateness{};  // of all repetitions
+  std::vector<double> worst{};
+  std::vector<double> bytes{};
 };
 
 /// What is wrong with a finding, or nothing.
@@ -58,11 +62,15 @@ void add(findings& to, finding found, workload what) {
     to.lateness.insert(to.lateness.end(), found.lateness.begin(), found.lateness.end());
   } else {
     to.figures.push_back(found.figure);
+    if (found.worst) to.worst.push_back(*found.worst);
+    if (found.bytes) to.bytes.push_back(*found.bytes);
   }
 }
 
 void complete(record& made, findings& found) {
   made.cost = spread_of(found.figures);
+  if (!found.worst.empty()) made.worst = std::ranges::max(found.worst);
+  if (!found.bytes.empty()) made.bytes_per_task = median(found.bytes);
   if (found.lateness.empty()) return;
   made.calls = percentiles_of(found.lateness);
   made.worst = made.calls->max;
@@ -74,6 +82,8 @@ std::string title_of(workload what, std::size_t timers, int threads, const std::
       return fmt::format("{}, {} timers, {} thread{}: {}", name(what), grouped(timers), threads,
                          threads == 1 ? "" : "s", who);
     case figure_kind::lateness: return fmt::format("{}: {}", name(what), who);
+    case figure_kind::processors:
+      return fmt::format("{}, {} processor{}: {}", name(what), threads, threads == 1 ? "" : "s", who);
     default: return fmt::format("{}, {} timers: {}", name(what), grouped(timers), who);
   }
 }
@@ -136,6 +146,11 @@ std::vector<trial_contest::setting> trial_contest::settings_of(workload what) co
       }
       break;
     case figure_kind::lateness: all.push_back({1, 1}); break;  // the one that is waited for
+    case figure_kind::processors:
+      for (const int processors : options_.threads) {
+        if (processors > 1 || !needs_two_processors(what)) all.push_back({1, processors});
+      }
+      break;
     default: all.push_back({options_.timers.back(), 1});
   }
   return all;

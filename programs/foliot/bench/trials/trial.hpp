@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ namespace foliot::program::bench {
 struct trial {
   workload what = workload::w5w1;
   std::size_t timers = 1;        ///< pending, of all threads together
-  int threads = 1;               ///< that work at the same time
+  int threads = 1;               ///< that work at the same time, or processors of a runtime
   std::int64_t nanoseconds = 0;  ///< how long to measure, after warming up
   std::size_t sleeps = 0;        ///< of lateness: how many, one after the other
   std::uint64_t seed = 1;
@@ -34,6 +35,8 @@ struct trial {
 struct finding {
   double figure = 0;                      ///< in unit_of(workload); of lateness: nothing
   std::vector<std::uint32_t> lateness{};  ///< ns, one for each sleep
+  std::optional<double> worst{};          ///< where the figure is an average
+  std::optional<double> bytes{};          ///< of memory, for each task
   std::string wrong{};                    ///< why there is no figure, a sentence; empty if there is one
 };
 

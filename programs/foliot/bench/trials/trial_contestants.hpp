@@ -1,5 +1,5 @@
 // Everybody who can take part in trials. Each of these functions has a file of its own, in threads/,
-// sleeps/, idle/ or foreign/; the libraries that were not installed when the program was configured have
+// sleeps/, idle/, own/ or foreign/; the libraries that were not installed when the program was configured have
 // none.
 #pragma once
 
@@ -20,6 +20,9 @@ void add_libev_sleeps(std::vector<trial_contestant>& to);
 void add_libevent_sleeps(std::vector<trial_contestant>& to);
 void add_asio_sleeps(std::vector<trial_contestant>& to);
 void add_idle_services(std::vector<trial_contestant>& to);
+void add_runtimes(std::vector<trial_contestant>& to);
+void add_runtime_sleeps(std::vector<trial_contestant>& to);
+void add_idle_runtime(std::vector<trial_contestant>& to);
 void add_foreign_peers(std::vector<trial_contestant>& to);
 
 }  // namespace foliot::program::bench

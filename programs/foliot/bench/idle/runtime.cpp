@@ -1,0 +1,69 @@
+// Wake-ups of a runtime whose tasks sleep for an hour and longer: none, or as many as a ticker's beats.
+#include <cstddef>
+#include <set>
+#include <stop_token>
+#include <utility>
+
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+
+#include "../quick_random.hpp"
+#include "../trials/trial_contestants.hpp"
+#include "wake_ups.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::task;
+
+task<> sleep_for(duration length) { co_await runtime::sleep(length); }
+
+task<> beat() {
+  for (instant next = runtime::now() + duration(10ms);; next = next + duration(10ms)) {
+    co_await runtime::sleep_until(next);
+  }
+}
+
+/// Until it is stopped.
+task<> have_far_timers(trial asked) {
+  quick_random random(asked.seed);
+  for (std::size_t i = 0; i < asked.timers; ++i) {
+    static_cast<void>(runtime::spawn(sleep_for(far_from(random.next())), "far"));
+  }
+  if (asked.what == workload::idle_ticker) static_cast<void>(runtime::spawn(beat(), "ticker"));
+  co_await runtime::sleep_until(instant::never());
+}
+
+task<> main_task(trial asked, std::stop_token ends) {
+  auto inner = runtime::spawn(have_far_timers(asked), std::move(ends), "timers");
+  try {
+    co_await inner.join();
+  } catch (const runtime::cancelled&) {  // that was to be
+  }
+}
+
+finding wake_ups_of_runtime(const trial& asked) {
+  std::stop_source ends;
+  const std::set<int> before = threads_alive();
+  seam::thread runs("bench", [&] { runtime::run(main_task(asked, ends.get_token())); });
+  finding found = count_wake_ups(before, asked);
+  ends.request_stop();
+  runs.join();
+  return found;
+}
+
+}  // namespace
+
+void add_idle_runtime(std::vector<trial_contestant>& to) {
+  to.push_back({.name = "foliot-runtime",
+                .takes = {workload::idle, workload::idle_ticker},
+                .may_be_left_out = true,  // there may be no /proc
+                .run = wake_ups_of_runtime});
+}
+
+}  // namespace foliot::program::bench

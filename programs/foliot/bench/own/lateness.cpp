@@ -1,0 +1,118 @@
+// How late timers fire while tasks compute: ParallelTimerLatency, StaggeredTickerLatency.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/callback_timer.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/ticker.hpp>
+
+#include "../threads/one_core_each.hpp"
+#include "own_benchmarks.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::callback_timer;
+using runtime::task;
+
+constexpr std::int64_t millisecond = 1'000'000;
+
+instant now() noexcept { return monotonic_clock::instance().now(); }
+std::int64_t late_for(instant expected) noexcept { return std::max<std::int64_t>((now() - expected).count(), 0); }
+
+/// So that each processor has a thread, and that all of them have run. (Go: warmupScheduler.)
+task<> warm_up(std::size_t processors) {
+  const auto spin = [](std::size_t) { compute_for(millisecond); };
+  co_await on_every_processor(processors, spin);
+}
+
+/// Starts a timer for each processor but its own, and keeps its own until all have fired; each that fires keeps the
+/// processor that fired it until then.
+class parallel_round {
+ public:
+  explicit parallel_round(std::size_t timers) : late_(timers), timers_(timers) {}
+
+  void run() {
+    fired_.store(0, seam::relaxed);  // no timer of this round has started
+    for (std::size_t i = 0; i < timers_.size(); ++i) {
+      const instant expected = now() + duration(1ms);
+      timers_[i] = runtime::after_func(1ms, [this, i, expected] {
+        late_[i] = late_for(expected);
+        fired_.fetch_add(1, seam::acq_rel);  // publishes the lateness
+        wait();
+      });
+    }
+    wait();
+  }
+  [[nodiscard]] const std::vector<std::int64_t>& late() const noexcept { return late_; }
+
+ private:
+  void wait() const noexcept {
+    while (fired_.load(seam::acquire) < timers_.size()) {  // pairs with the fetch_add
+    }
+  }
+
+  std::vector<std::int64_t> late_;
+  seam::atomic<std::size_t> fired_{0};
+  std::vector<callback_timer> timers_;  // last: they are destroyed before what they write to
+};
+
+task<finding> parallel_latency(own_trial asked) {
+  co_await warm_up(asked.processors);
+  compute_for(30 * millisecond);  // whoever looks after idle processors goes to sleep
+  parallel_round round(asked.processors - 1);
+  std::vector<std::int64_t> all;
+  const instant begin = now();
+  do {
+    round.run();
+    all.insert(all.end(), round.late().begin(), round.late().end());
+    compute_for(millisecond);  // the other processors become idle
+  } while ((now() - begin).count() < asked.budget);
+  co_return average_of(all);
+}
+
+constexpr duration period = duration::nanoseconds(3 * millisecond);
+
+task<> beats(runtime::ticker own, instant expected, std::int64_t work, std::vector<std::int64_t>& late) {
+  for (std::int64_t& each : late) {
+    co_await own;
+    each = late_for(expected);
+    expected = expected + period;
+    compute_for(work);
+  }
+}
+
+task<finding> staggered_latency(own_trial asked) {
+  const std::int64_t work = time_in(asked.variant, "work");
+  const std::size_t tickers = number_in(asked.variant, "tickers") * asked.processors;
+  const auto beats_of_each = static_cast<std::size_t>(std::max<std::int64_t>(asked.budget / period.count(), 3));
+  std::vector<std::vector<std::int64_t>> late(tickers, std::vector<std::int64_t>(beats_of_each));
+  co_await warm_up(asked.processors);
+  std::vector<runtime::join_handle<>> running;
+  for (std::vector<std::int64_t>& each : late) {
+    compute_for(period.count() / static_cast<std::int64_t>(asked.processors));
+    const instant expected = now() + period;
+    runtime::ticker own(period);
+    running.push_back(runtime::spawn(beats(std::move(own), expected, work, each), "ticker"));
+  }
+  for (auto& each : running) co_await each.join();
+  std::vector<std::int64_t> all;
+  for (const auto& each : late) all.insert(all.end(), each.begin(), each.end());
+  co_return average_of(all);
+}
+
+}  // namespace
+
+void add_lateness_benchmarks(own_benchmarks& to) {
+  to["ParallelTimerLatency"] = parallel_latency;
+  to["StaggeredTickerLatency"] = staggered_latency;
+}
+
+}  // namespace foliot::program::bench
