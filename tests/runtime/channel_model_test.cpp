@@ -189,6 +189,7 @@ class duel {
         try_to_receive();
       } else if (dice < 98) {
         stop_one();
+        if (below(2) == 0) continue;  // its wait is over, but it has not run yet when the next operation comes
       } else {
         close_one();
       }

@@ -121,7 +121,7 @@ class channel_share {
 
 }  // namespace detail
 
-/// What a select or a container holds: co_await it, once or again and again.
+/// What a select or a container holds. A receive may be awaited again and again, a send once: its value is gone then.
 template <class T>
 using receiving = detail::operation_awaiter<detail::receive_operation<T>>;
 template <class T>
