@@ -5,7 +5,7 @@
 // that what the poller has still to tell of one that is gone is not taken for news of the next. Places are kept until
 // the end: an event may point to one at any time.
 //
-// Thread safety: from any thread; wait() is one thread's at a time.
+// Thread safety: from any thread. Of several that wait each is told other events.
 #pragma once
 
 #include <array>
