@@ -22,6 +22,17 @@ using namespace std::chrono_literals;
 using test::everywhere;
 using test::local_pair;
 
+class closes_it {
+ public:
+  explicit closes_it(int fd) noexcept : fd_(fd) {}
+  ~closes_it() { ::close(fd_); }
+  closes_it(const closes_it&) = delete;
+  closes_it& operator=(const closes_it&) = delete;
+
+ private:
+  int fd_;
+};
+
 std::size_t open_descriptors() {
   std::size_t count = 0;
   for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -305,12 +316,35 @@ TEST(Streams, WhatMainLeavesBehindIsClosed) {
       const auto got = co_await from.read_all(std::span<char>(buffer));
       ADD_FAILURE() << "it is destroyed where it waits: " << got.has_value() << other_end.native_handle();
     };
+    const auto writes = [](stream to, stream other_end) -> task<> {
+      static_cast<void>(co_await test::fill(to));
+      const auto sent = co_await to.write_all(std::string_view("more"));
+      ADD_FAILURE() << "it is destroyed where it waits: " << sent.has_value() << other_end.native_handle();
+    };
+    const auto connects = [](address to) -> task<> {
+      auto gate = listener::listen(to, 0);
+      const auto first = co_await stream::connect(to);
+      const auto second = co_await stream::connect(to);
+      ADD_FAILURE() << "there is no room: " << first.has_value() << second.has_value();
+    };
+    const auto watches = [](stream of, stream other_end) -> task<> {
+      const int copy = ::dup(of.native_handle());
+      const closes_it closes(copy);
+      auto watched = watched_descriptor::watch(copy);
+      const auto ready = co_await watched->readable();
+      ADD_FAILURE() << "it is destroyed where it waits: " << ready.has_value() << other_end.native_handle();
+    };
     for (int i = 0; i < 10; ++i) {
+      auto to_write = local_pair();
+      spawn(writes(std::move(to_write.first), std::move(to_write.second)), "writes");
+      spawn(connects(test::fresh_name()), "connects");
+      auto to_watch = local_pair();
+      spawn(watches(std::move(to_watch.first), std::move(to_watch.second)), "watches");
       spawn(waits(std::move(*listener::listen(address::loopback(0)))), "waits");
       auto both = local_pair();
       spawn(reads(std::move(both.first), std::move(both.second)), "reads");
     }
-    co_await sleep(1ms);
+    co_await sleep(5ms);
   });
   EXPECT_EQ(open_descriptors(), before);
 }
