@@ -84,6 +84,7 @@ instant monitor::look() noexcept {
     if (compare) p.seen_rounds = rounds;
   }
   if (compare) looked_at_rounds_ = now;
+  const bool others_are_free = of_.idle_count_.load(seam::relaxed) != 0;  // before one of them is woken for nothing
   if (stuck) {
     rescued = true;
     seam::full_fence();  // pairs with the one before a worker sleeps, as for all who wake
@@ -98,7 +99,7 @@ instant monitor::look() noexcept {
   if (rescued) rescues_.fetch_add(1, seam::relaxed);
   gap_ = rescued ? shortest_gap : std::min(gap_ * 2, patience);
   const instant longest = now + (of_.descriptors_.empty() ? patience : std::max(poll_patience, gap_));
-  if (of_.idle_count_.load(seam::relaxed) == 0) return longest;
+  if (!others_are_free) return longest;
   return std::min(std::max(first, now + gap_), longest);
 }
 

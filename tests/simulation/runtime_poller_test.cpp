@@ -157,6 +157,56 @@ TEST(RuntimePoller, TellsWhoWaitsBehindTasksThatCompute) {
   explore_runtimes(worlds, {quiet, rough}, [] { return exchange({.busy = 2, .computes = 1ms}); });
 }
 
+/// H9: a descriptor becomes ready while nobody polls: the worker that did runs a task that computes. The monitor looks
+/// after its shorter patience, and hands what it finds to who is free.
+TEST(Hazards, H9ADescriptorWhileTheLastWhoPolledComputes) {
+  const auto main = []() -> task<> {
+    socket wire;
+    auto reader = spawn(read_all(wire, 1, 2ms));
+    co_await sleep(1ms);
+    seam::thread outside("outside", [&] {
+      pass_time(up_to(5ms));
+      wire.write();
+    });
+    compute(50ms);
+    co_await reader.join();
+    co_await joined(outside);
+  };
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds, with, [&] { run_task(2, main()); });
+  }
+}
+
+/// H9 too: nobody polls since all have had tasks to run ever since.
+TEST(Hazards, H9ADescriptorWhileTasksGoOnWithoutAPause) {
+  const auto main = []() -> task<> {
+    socket wire;
+    bool stop = false;
+    const auto spin = [](bool& until) -> task<> {
+      while (!until) {
+        compute(10us);
+        co_await yield();
+      }
+    };
+    auto one = spawn(spin(stop));
+    auto two = spawn(spin(stop));
+    auto reader = spawn(read_all(wire, 2, 15ms));
+    seam::thread outside("outside", [&] {
+      for (int i = 0; i < 2; ++i) {
+        pass_time(1ms + up_to(5ms));
+        wire.write();
+        pass_time(20ms);
+      }
+    });
+    co_await reader.join();
+    stop = true;
+    co_await one.join();
+    co_await two.join();
+    co_await joined(outside);
+  };
+  explore(worlds / 4, quiet, [&] { run_task(1, main()); });
+}
+
 /// The end comes while tasks wait for descriptors, and while these become ready.
 TEST(RuntimePoller, TheEndMayComeMeanwhile) {
   const auto leave = [](seam::thread& outside, std::deque<descriptor>& wires) -> task<> {

@@ -1,0 +1,226 @@
+// The hazards of timers in a scheduler, by the numbers that Go's have (docs/runtime/scheduler.md): each test fails when
+// the defence that its comment names is taken away.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <vector>
+
+#include <foliot/core/seam/sync.hpp>
+
+#include "runtime_worlds.hpp"
+
+namespace foliot::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::join_handle;
+using runtime::set_processors;
+using runtime::sleep;
+using runtime::sleep_until;
+using runtime::spawn;
+using runtime::task;
+using runtime::yield;
+
+constexpr std::uint64_t worlds = 200;
+
+/// In worlds where lateness is somebody's fault.
+template <class Make>
+void explore_punctual(std::size_t processors, Make make) {
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds, with, [&] { run_task(processors, make()); });
+  }
+}
+
+/// A task that notes when it was run.
+task<> note_when(instant& at) {
+  at = runtime::now();
+  co_return;
+}
+
+/// H1: a worker has decided until when it sleeps, and an earlier timer comes from outside. (sleep.cpp: wake_for() wakes
+/// it; the word of parker.hpp sticks; whoever hears another one's break passes it on.)
+TEST(Hazards, H1AnEarlierTimerForAProcessorThatGoesToSleep) {
+  const auto main = []() -> task<> {
+    constexpr int count = 4;
+    std::deque<probe> timers;
+    for (int i = 0; i < count; ++i) timers.emplace_back(true);
+    const instant far = runtime::now() + 50ms;
+    for (probe& each : timers) each.reset(far);
+    seam::thread outside("outside", [&] {
+      for (int i = 0; i < count; ++i) {
+        timers[static_cast<std::size_t>(i)].reset(seam::monotonic_now() + 20ms - 4ms * i);  // each the earliest so far
+        if (choose(2) == 0) pass_time(up_to(100us));
+      }
+    });
+    co_await sleep_until(far + 1ms);
+    co_await joined(outside);
+    for (probe& each : timers) require(each.fired() == 1, "it was lost");
+  };
+  for (const std::size_t processors : {1U, 2U}) explore_punctual(processors, main);
+}
+
+/// Two processors: a task makes another one and computes; the other processor is anywhere between looking for work and
+/// sleeping. The new task must not wait for the first to end.
+task<> hand_over() {
+  for (int round = 0; round < 3; ++round) {
+    instant run_at = instant::never();
+    // The other processor is woken, and is then at any point of its way to sleep.
+    auto bait = spawn([]() -> task<> { co_return; }());
+    for (std::uint64_t left = choose(200); left > 0; --left) point();
+    const instant made_at = runtime::now();
+    auto made = spawn(note_when(run_at));
+    compute(5ms);
+    require(run_at - made_at < overslept, "nobody came for the task");
+    co_await bait.join();
+    co_await made.join();
+  }
+}
+
+/// H2: the last worker that looks for work in vain goes to sleep as work comes, and who made it has woken nobody,
+/// since one was looking. (sleep.cpp: it looks again after it has stopped to be counted.)
+/// H3: no processor is idle when work comes, and then one is. (sleep.cpp: who lists itself as idle looks again
+/// afterwards.)
+TEST(Hazards, H2H3WorkComesAsTheOtherProcessorGoesToSleep) {
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds * 3, with, [] { run_task(2, hand_over()); });
+  }
+}
+
+/// H4: a timer is started for a processor that is going away. (foliot_timers.hpp: its home says under its lock who
+/// has its timers now.)
+TEST(Hazards, H4ATimerForAProcessorThatGoesAway) {
+  const auto main = []() -> task<> {
+    std::deque<probe> timers;
+    const auto make = [](std::deque<probe>& all) -> task<> {
+      for (int i = 0; i < 3; ++i) {
+        all.emplace_back(true);
+        all.back().reset(runtime::now() + 20ms);
+        co_await sleep(up_to(100us));
+      }
+    };
+    // On any of three processors, two of which then go.
+    auto one = spawn(make(timers));
+    co_await one.join();
+    seam::thread outside("outside", [&] {
+      for (int i = 0; i < 6; ++i) {
+        probe& which = timers[choose(3)];
+        if (choose(2) == 0) {
+          which.stop();
+          pass_time(up_to(500us));  // it is pending nowhere, and its home is where it was
+        }
+        which.reset(which.now() + 1ms + up_to(2ms));
+        pass_time(up_to(200us));
+      }
+    });
+    for (int i = 0; i < 3; ++i) {
+      co_await sleep(up_to(500us));
+      set_processors(choose(2) == 0 ? 1 : 3);
+    }
+    co_await joined(outside);
+    co_await sleep(30ms);
+    for (probe& each : timers) require(!each.pending(), "it was lost");
+  };
+  explore_punctual(3, main);
+}
+
+/// H5, H6: a processor's first deadline, which others read without its lock, is never later than its first timer, not
+/// even for a moment: not while timers are fired by another thread, and not while one is made earlier. (It is written
+/// once in each locked section, at its end; and a worker that is about to sleep reads it under the lock.)
+TEST(Hazards, H5H6TheFirstDeadlineIsNotLateForAMoment) {
+  const auto main = []() -> task<> {
+    std::deque<probe> timers;
+    for (int i = 0; i < 4; ++i) timers.emplace_back(true);
+    const instant begin = runtime::now();
+    for (int i = 0; i < 4; ++i) timers[static_cast<std::size_t>(i)].reset(begin + 1ms + up_to(10us) + 1ms * (i / 2));
+    // The worker computes until the monitor fires its timers, goes to sleep meanwhile, and is to wake for the others.
+    compute(1ms + up_to(20us));
+    seam::thread outside("outside", [&] {
+      for (int i = 0; i < 3; ++i) timers[3].reset(begin + 1500us + up_to(50us));
+    });
+    co_await sleep_until(begin + 5ms);
+    co_await joined(outside);
+    for (probe& each : timers) require(each.fired() >= 1, "it was lost");
+  };
+  for (const std::size_t processors : {1U, 2U}) explore_punctual(processors, main);
+}
+
+/// H7: a first deadline that is too early costs a look, and not for ever: when its timer was stopped, and nothing else
+/// is pending, the workers sleep. (foliot_timers.hpp: run_due() and refresh_first() set it to what there is.)
+TEST(Hazards, H7AFirstDeadlineOfNothingKeepsNobodyAwake) {
+  const auto main = []() -> task<> {
+    probe stopped;
+    probe late;
+    stopped.reset(runtime::now() + 1ms);
+    if (choose(2) == 0) late.reset(runtime::now() + 1ms);
+    if (choose(2) == 0) co_await yield();
+    stopped.stop();
+    co_await sleep(5ms);
+    const std::uint64_t before = runtime::counters().rounds;
+    co_await sleep(1h);
+    require(runtime::counters().rounds - before < 50, "somebody was kept awake");
+  };
+  for (const std::size_t processors : {1U, 2U}) explore_punctual(processors, main);
+}
+
+/// H8: a timer that is due on a processor that is in a task which computes. (monitor.hpp: whoever starts it sets the
+/// monitor's alarm, if another processor is free; else the monitor comes after its patience.)
+TEST(Hazards, H8ATimerBehindATaskThatComputes) {
+  const auto main = [](std::size_t processors) -> task<> {
+    co_await sleep(1ms);  // all are asleep by now
+    probe timer;
+    const instant deadline = runtime::now() + 2ms;
+    timer.reset(deadline);
+    instant run_at = instant::never();
+    const auto wait = [](instant until, instant& at) -> task<> {
+      co_await sleep_until(until);
+      at = runtime::now();
+    };
+    auto waits = spawn(wait(deadline, run_at));
+    co_await yield();  // it waits, here or at another processor
+    compute(100ms);
+    const duration allowed = processors > 1 ? duration(1ms) : duration(25ms);
+    require(timer.fired() == 1 && timer.fired_at() - deadline < allowed, "the timer had to wait for the task");
+    if (processors > 1) require(run_at - deadline < allowed, "the other task had to wait for this one");
+    co_await waits.join();
+  };
+  for (const std::size_t processors : {1U, 2U}) {
+    explore_punctual(processors, [&] { return main(processors); });
+  }
+}
+
+/// H8 too: nobody else has anything to wake for.
+TEST(Hazards, H8ATimerBehindTheOnlyTask) {
+  const auto main = []() -> task<> {
+    co_await sleep(1ms);
+    compute(choose(2) == 0 ? 30ms : 33ms);  // the monitor has grown patient: it is about to look, or has just looked
+    probe timer;
+    const instant deadline = runtime::now() + up_to(2ms);
+    timer.reset(deadline);
+    compute(100ms);
+    require(timer.fired() == 1 && timer.fired_at() - deadline < 1ms, "the timer had to wait for the task");
+  };
+  explore_punctual(2, main);
+}
+
+/// H10: a wait that ends too early, by a rounded timeout, a signal or for nothing, fires nothing early. (find.cpp:
+/// what is due is decided by the clock alone.)
+TEST(Hazards, H10AWaitThatEndsEarly) {
+  const auto main = []() -> task<> {
+    std::deque<probe> timers;
+    for (int i = 0; i < 4; ++i) {
+      timers.emplace_back();
+      timers.back().reset(runtime::now() + up_to(3ms));
+    }
+    const instant deadline = runtime::now() + 5ms;
+    co_await sleep_until(deadline);
+    require(runtime::now() >= deadline, "early");
+    while (timers[0].pending() || timers[1].pending() || timers[2].pending() || timers[3].pending())
+      co_await sleep(1ms);
+  };
+  for (const std::size_t processors : {1U, 2U}) {
+    explore(worlds, faults{.interrupts = true, .early_timeouts = true}, [&] { run_task(processors, main()); });
+  }
+}
+
+}  // namespace
+}  // namespace foliot::simulation
