@@ -45,6 +45,7 @@ using own_benchmarks = std::map<std::string_view, own_benchmark>;
 
 void add_lateness_benchmarks(own_benchmarks& to);
 void add_sleep_benchmarks(own_benchmarks& to);
+void add_socket_benchmarks(own_benchmarks& to);
 void add_ticker_benchmarks(own_benchmarks& to);
 void add_timer_benchmarks(own_benchmarks& to);
 void add_wake_up_benchmarks(own_benchmarks& to);
