@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/seam/random.hpp>
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/core/sync/note.hpp>
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/service.hpp>
 
@@ -133,6 +135,26 @@ void service_with_a_new_timer(benchmark::State& state) {
     benchmark::DoNotOptimize(&t);
   }
 }
+
+/// A timer that starts itself again, for the past, from its callback: a firing, a start, and the looks at the clock
+/// between them. The argument: whether the service measures.
+void service_that_fires(benchmark::State& state) {
+  constexpr int firings = 10'000;
+  foliot::service_options options;
+  options.shards = 1;
+  options.measure = state.range(0) != 0;
+  foliot::timer_service timers(std::move(options));
+  for (auto _ : state) {
+    foliot::note done;
+    int left = firings;
+    foliot::timer t;
+    t = foliot::timer(timers, [&] { --left > 0 ? static_cast<void>(t.start_at(instant{})) : done.wake(); });
+    t.start(0ns);
+    done.sleep_until(instant::never());
+  }
+  state.SetItemsProcessed(state.iterations() * firings);
+}
+BENCHMARK(service_that_fires)->Arg(0)->Arg(1)->UseRealTime();
 
 BENCHMARK(heap_alone)->Arg(0)->Arg(1000)->Arg(100'000);
 BENCHMARK(standard_mutex_and_heap)->Arg(0)->Arg(1000)->Arg(100'000);

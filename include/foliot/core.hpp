@@ -6,6 +6,7 @@
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/outcome.hpp>
+#include <foliot/core/readiness.hpp>
 #include <foliot/core/slack.hpp>
 #include <foliot/core/timer_node.hpp>
 #include <foliot/core/virtual_clock.hpp>

@@ -103,6 +103,8 @@ typedef struct foliot_service_counters {
   uint64_t skipped;       // beats of tickers that came too late
   uint64_t dropped;       // pending when the service ended
   uint64_t wake_ups;      //
+  uint64_t wakes_with_work;     // a thread woke, and something was due
+  uint64_t wakes_without_work;  // and nothing was
   uint64_t pending;       // now
   uint64_t peak_pending;  //
 } foliot_service_counters;

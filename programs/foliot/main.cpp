@@ -15,6 +15,7 @@
 #include "replay/replay_command.hpp"
 #include "report.hpp"
 #include "sample/sample_command.hpp"
+#include "top/top_command.hpp"
 
 namespace foliot::program {
 
@@ -45,6 +46,7 @@ exit_code run(int argc, char** argv) {
   add_replay(program, chosen);
   add_sample(program, chosen);
   add_bench(program, chosen);
+  add_top(program, chosen);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
@@ -54,7 +56,8 @@ exit_code run(int argc, char** argv) {
     throw failure(explain(error, program));
   }
   if (!chosen)
-    throw failure("say what to do, 'foliot replay LOG', 'foliot sample' or 'foliot bench'; see foliot --help");
+    throw failure(
+        "say what to do, 'foliot replay LOG', 'foliot sample', 'foliot bench' or 'foliot top PATH'; see foliot --help");
   chosen();
   return exit_code::success;
 }

@@ -9,12 +9,14 @@ run_packages=(
     libcli11-dev libfmt-dev nlohmann-json3-dev zlib1g-dev
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3
     libuv1-dev libev-dev libevent-dev libasio-dev libjs-chart.js # for `foliot bench`, and the adapters
+    systemtap-sdt-dev # <sys/sdt.h>, for the probes
 )
 
 # To test with every preset, added to those above.
 # shellcheck disable=SC2034
 test_packages=(
     clang-19 clang-format-19 libclang-rt-19-dev llvm-19 chromium
+    python3-prometheus-client
 )
 
 # find_missing PACKAGE...: fills the array `missing`. It stays empty where the caller asked that

@@ -25,7 +25,7 @@ scheduler& this_scheduler(const char* what) {
 }
 
 [[gnu::noinline]] std::uint64_t random_below(std::uint64_t bound) noexcept {
-  return static_cast<processor*>(seam::this_thread().processor)->random.below(bound);
+  return static_cast<processor*>(seam::this_thread().processor)->draw_below(bound);
 }
 
 void launch(task_state& task, std::coroutine_handle<> body) noexcept { task.owner().launch(task, body); }
@@ -41,10 +41,11 @@ void report_failure(scheduler& owner, const char* name, const std::exception_ptr
 
 instant now(const scheduler& owner) noexcept { return owner.time().now(); }
 instant now_or_later(const scheduler& owner) noexcept { return owner.time().now_or_later(); }
-instant deadline_in(const scheduler& owner, duration delay) noexcept {
-  // As long as a later clock would be felt.
-  constexpr duration felt = duration::nanoseconds(100'000);
-  return deadline_after(delay < felt ? now(owner) : now_or_later(owner), delay);
+instant deadline_in(const scheduler& owner, duration length) noexcept {
+  // The cheaper clock may be some microseconds ahead, which for these would be much.
+  constexpr duration short_lengths = duration::nanoseconds(100'000);
+  const clock& time = owner.time();
+  return deadline_after(length < short_lengths ? time.now() : time.now_or_later(), length);
 }
 
 void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks) {

@@ -12,6 +12,8 @@ constexpr std::uint64_t common_every = 61;
 /// How many tasks may go on in the next-slot one after the other before the queue has its turn.
 constexpr std::uint32_t most_in_a_row = 64;
 constexpr int steal_passes = 4;
+constexpr duration shortest_sleep = duration::nanoseconds(3'000);
+constexpr int looks_before_sleep = 60;  // some 20 us
 
 }  // namespace
 
@@ -40,8 +42,28 @@ task_state* scheduler::find_task(processor& p) noexcept {
       stop_spinning(p);
       return task;
     }
-    if (p.timers->first() > time_.now_or_later() || p.timers->first().is_never()) sleep(p);
+    if (!wait_awake(p)) sleep(p);
   }
+}
+
+/// Whether it is not worth to sleep: a timer is about to be due, or others are at work and may soon have some to share.
+/// A sleep and a wake-up cost some 20 us together, so nobody should wait much longer than that for work, or sleep for
+/// much less.
+bool scheduler::wait_awake(processor& p) noexcept {
+  if (virtual_time() != nullptr) return true;
+  const instant first = p.timers->first();
+  if (!first.is_never() && first <= time_.now_or_later() + shortest_sleep) return true;
+  if (!p.spinning) return false;
+  for (int i = 0; i < looks_before_sleep; ++i) {
+    if (idle_count_.load(seam::relaxed) + 1 >= count_.load(seam::relaxed)) return false;  // nobody is at work
+    if (common_size_.load(seam::relaxed) != 0 || ending_.load(seam::relaxed)) return true;
+    const std::size_t made = made_.load(seam::relaxed);
+    for (std::size_t other = 0; other < made; ++other) {
+      if (!processors_[other]->queue.empty()) return true;
+    }
+    for (int pause = 0; pause < 8; ++pause) seam::spin_pause();
+  }
+  return false;
 }
 
 /// Fires what is due of `of`, and puts what becomes ready to `by`; null: to the common queue. True: something was due.
@@ -67,7 +89,7 @@ void scheduler::put(processor* by, ready_list& ready) noexcept {
   }
   const bool several = ready.size() > 1;
   while (task_state* const task = ready.pop_front()) push(*by, *task);
-  if (several) {
+  if (several && made_.load(seam::relaxed) > 1) {
     seam::full_fence();  // H2: pairs with the one in sleep()
     wake_one();
   }
@@ -134,7 +156,7 @@ task_state* scheduler::steal(processor& p) noexcept {
     spinning_.fetch_add(1, seam::seq_cst);
   }
   for (int pass = 1; pass <= steal_passes; ++pass) {
-    const std::size_t start = p.random.below(made);
+    const std::size_t start = p.draw_below(made);
     for (std::size_t i = 0; i < made; ++i) {
       processor& victim = *processors_[(start + i) % made];
       if (&victim == &p) continue;
@@ -176,8 +198,8 @@ void scheduler::make_ready(task_state& task) noexcept {
     task_state* const other = p->next_task.exchange(&task, seam::acq_rel);
     if (other == nullptr) return;
     push(*p, *other);
-    if (virtual_time() != nullptr) return;
-    seam::full_fence();  // H2: pairs with the one in sleep()
+    if (virtual_time() != nullptr || made_.load(seam::relaxed) == 1) return;  // there is nobody else
+    seam::full_fence();                                                       // H2: pairs with the one in sleep()
     wake_one();
   } else {
     make_ready_last(task);
@@ -194,7 +216,7 @@ void scheduler::make_ready_last(task_state& task) noexcept {
     common_.push_back(task);
     common_size_.store(common_.size(), seam::relaxed);
   }
-  if (virtual_time() != nullptr) return;
+  if (virtual_time() != nullptr || (p != nullptr && made_.load(seam::relaxed) == 1)) return;  // there is nobody else
   seam::full_fence();  // H2: pairs with the one in sleep()
   wake_one();
 }

@@ -13,7 +13,9 @@
 #include <new>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include <foliot/core/seam/random.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue/foliot_queue.hpp>
 
@@ -24,6 +26,9 @@ namespace foliot::runtime::detail {
 class foliot_timers final : public processor_timers {
  public:
   foliot_timers(std::uint32_t processor, instant now) : processor_timers(processor), queue_(now) {}
+  /// Those that are due in the same instant fire in an order that the seed decides.
+  foliot_timers(std::uint32_t processor, instant now, std::uint64_t seed)
+      : processor_timers(processor), queue_(now), ties_(seed) {}
 
   at_home reset(timer_entry& entry, instant deadline) override {
     if (timer_entry_access::word(entry).put_off(deadline)) return at_home::yes;
@@ -52,6 +57,7 @@ class foliot_timers final : public processor_timers {
     const lock held(lock_);
     try {
       bring_home();
+      if (ties_) return run_shuffled(now, ready, calls);
       const expiry turn = queue_.expire(now, most_at_once,
                                         [&](timer_node& node) { run(static_cast<timer_entry&>(node), ready, calls); });
       set_first(turn.more ? now : queue_.next_deadline());
@@ -98,6 +104,8 @@ class foliot_timers final : public processor_timers {
     if (timer_entry_access::due(entry, ready) == timer_entry::then::call) calls.add(entry);
   }
 
+  bool run_shuffled(instant now, ready_list& ready, call_list& calls) FOLIOT_REQUIRES(lock_);
+
   /// Files the timer that has been put off, and that there was no memory for.
   void bring_home() {
     lock_.assert_held();
@@ -105,6 +113,7 @@ class foliot_timers final : public processor_timers {
     queue_.start(*homeless_, homeless_deadline_);
     homeless_ = nullptr;
   }
+  void file_whatever_it_takes() noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] bool take_homeless(timer_entry& entry) noexcept FOLIOT_REQUIRES(lock_) {
     if (homeless_ != &entry) [[likely]]
       return false;
@@ -117,7 +126,43 @@ class foliot_timers final : public processor_timers {
   timer_entry* homeless_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   instant homeless_deadline_ FOLIOT_GUARDED_BY(lock_);
   processor_timers* successor_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // whose what was here is
+  std::optional<random_stream> ties_ FOLIOT_GUARDED_BY(lock_);
+  std::vector<timer_entry*> shuffled_ FOLIOT_GUARDED_BY(lock_);
 };
+
+inline bool foliot_timers::run_shuffled(instant now, ready_list& ready, call_list& calls) {
+  shuffled_.clear();
+  shuffled_.reserve(queue_.size());
+  queue_.expire(now, unlimited, [this](timer_node& node) {
+    lock_.assert_held();
+    shuffled_.push_back(&static_cast<timer_entry&>(node));
+  });
+  for (std::size_t begin = 0, end = 0; begin < shuffled_.size(); begin = end) {
+    while (end < shuffled_.size() && shuffled_[end]->deadline() == shuffled_[begin]->deadline()) ++end;
+    for (std::size_t i = begin + 1; i < end; ++i) {
+      std::swap(shuffled_[i], shuffled_[begin + ties_->below(i - begin + 1)]);
+    }
+  }
+  for (timer_entry* const each : shuffled_) {
+    try {
+      run(*each, ready, calls);
+    } catch (const std::bad_alloc&) {
+      file_whatever_it_takes();  // the others must not be lost
+    }
+  }
+  set_first(queue_.next_deadline());
+  return false;
+}
+
+inline void foliot_timers::file_whatever_it_takes() noexcept {
+  for (;;) {
+    try {
+      return bring_home();
+    } catch (const std::bad_alloc&) {
+      seam::spin_pause();  // memory comes back, or nothing goes on anyway
+    }
+  }
+}
 
 inline void foliot_timers::take_all(processor_timers& from) FOLIOT_NO_ANALYSIS {
   auto& other = static_cast<foliot_timers&>(from);

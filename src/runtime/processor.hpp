@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 
-#include <foliot/core/seam/random.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 
@@ -19,7 +18,7 @@ namespace foliot::runtime::detail {
 class processor : public execution {
  public:
   processor(scheduler& of, std::uint32_t number, std::unique_ptr<processor_timers> own_timers, std::uint64_t seed)
-      : owner(of), id(number), timers(std::move(own_timers)), random(seed) {}
+      : owner(of), id(number), timers(std::move(own_timers)), random(seed | 1) {}
 
   scheduler& owner;
   const std::uint32_t id;
@@ -49,13 +48,23 @@ class processor : public execution {
   seam::atomic<bool> retires{false};
 
   // The worker's.
-  random_stream random;
+  /// Where it begins to steal: xorshift, one step for each draw.
+  std::uint64_t random;
+  [[nodiscard]] std::size_t draw_below(std::size_t bound) noexcept {
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    return static_cast<std::size_t>((random >> 32) * bound >> 32);
+  }
   bool spinning = false;          // counted in scheduler::spinning_; passed on by who wakes the worker
   std::uint32_t in_a_row = 0;     // tasks taken from next_task one after the other
   std::uint64_t seen_rounds = 0;  // the monitor's
 
   // Under the scheduler's lock.
   bool idle = false;
+  bool left = false;  // the worker runs no tasks any more
+
+  // Of who changes the number of processors, and at the end the scheduler's.
   seam::thread worker;
 };
 

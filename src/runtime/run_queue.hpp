@@ -1,4 +1,4 @@
-// The queue of a processor's runnable tasks: a ring of 256, which its owner fills and others may steal from.
+// The queue of a processor's runnable tasks: a ring of 1,024, which its owner fills and others may steal from.
 //
 // As in Go's proc.go (runqput, runqget, runqgrab). Whoever takes from the head decides by one compare-and-swap; a
 // thief first copies what it is about to take, which is why the owner never overwrites what has not been taken.
@@ -83,6 +83,7 @@ class basic_run_queue {
   std::array<seam::atomic<task_state*>, Capacity> places_{};
 };
 
-using run_queue = basic_run_queue<256>;
+/// Go's has 256; a thousand tasks that are spawned at once should not all pass the common queue's lock.
+using run_queue = basic_run_queue<1024>;
 
 }  // namespace foliot::runtime::detail

@@ -17,6 +17,8 @@ namespace foliot::runtime::detail {
 
 namespace {
 
+constexpr duration workers_slack = duration::nanoseconds(1);
+
 std::size_t processors_of(std::size_t wanted) {
   if (wanted > scheduler::most_processors) {
     throw std::invalid_argument("foliot: a runtime can have 1 to 256 processors, not " + std::to_string(wanted));
@@ -77,12 +79,16 @@ processor* scheduler::this_processor() const noexcept {
 
 void scheduler::run(task_state& main, std::coroutine_handle<> body) {
   if (seam::this_thread().processor != nullptr) {
+    main.let_go();  // its share
     throw std::logic_error("foliot: a task must not run a runtime inside it: spawn another task");
   }
-  const auto leave = [this] {
+  // The caller's thread is a worker: as late as the others, and no later.
+  const duration slack = seam::set_timer_slack(workers_slack);
+  const auto leave = [this, slack] {
     end_workers();
     abandon_tasks();
     seam::this_thread().processor = nullptr;
+    seam::set_timer_slack(slack);
   };
   seam::this_thread().processor = processors_[0].get();
   try {
@@ -103,8 +109,9 @@ void scheduler::run(task_state& main, std::coroutine_handle<> body) {
 
 void scheduler::start_worker(processor& p) {
   p.retires.store(false, seam::relaxed);  // published by the thread's beginning
+  p.left = false;
   p.worker = seam::thread("foliot-worker", [this, &p] {
-    seam::set_timer_slack(duration::nanoseconds(1));
+    seam::set_timer_slack(workers_slack);
     seam::this_thread().processor = &p;
     work(p);
     if (!ending_.load(seam::relaxed)) retire(p);
@@ -113,7 +120,26 @@ void scheduler::start_worker(processor& p) {
 }
 
 void scheduler::work(processor& p) noexcept {
-  while (task_state* const task = find_task(p)) run_task(p, *task);
+  do {
+    while (task_state* const task = find_task(p)) run_task(p, *task);
+  } while (!leaves(p));
+}
+
+/// Whether the worker, who has found that it is to leave, is to leave still.
+bool scheduler::leaves(processor& p) noexcept {
+  stop_spinning(p);  // or nobody would ever be woken again
+  if (ending_.load(seam::relaxed)) return true;
+  const lock held(lock_);
+  p.left = p.retires.load(seam::relaxed);
+  return p.left;
+}
+
+/// A processor that was to go away comes back: true if its worker has not left, and so goes on.
+bool scheduler::stays(processor& p) noexcept {
+  if (!p.worker.joinable()) return false;
+  const lock held(lock_);
+  if (!p.left) p.retires.store(false, seam::relaxed);
+  return !p.left;
 }
 
 void scheduler::run_task(processor& p, task_state& task) noexcept {
@@ -175,9 +201,11 @@ void scheduler::set_processors(std::size_t count) {
   for (; now < count && !ending_.load(seam::relaxed); ++now) {
     if (now == made_.load(seam::relaxed)) make_processor(static_cast<std::uint32_t>(now));
     processor& p = *processors_[now];
-    if (p.worker.joinable()) p.worker.join();
-    p.timers->begin_again();
-    start_worker(p);
+    if (!stays(p)) {
+      if (p.worker.joinable()) p.worker.join();  // it runs no tasks any more, which may wait for changing_
+      start_worker(p);
+      p.timers->begin_again();  // last: without a worker nobody would look after them
+    }
     const lock held(lock_);
     count_.store(now + 1, seam::relaxed);
   }
@@ -223,7 +251,11 @@ void scheduler::retire(processor& p) noexcept {
 void scheduler::end_workers() noexcept {
   ending_.store(true, seam::seq_cst);
   monitor_.end();
-  const lock one_at_a_time(changing_);
+  {
+    // Who changes the number of processors has done so after this, or finds that it is too late. A task that waits for
+    // that is run by one of those that are joined.
+    const lock until_then(changing_);
+  }
   for (std::size_t i = 1; i < made_.load(seam::relaxed); ++i) {
     notify(*processors_[i]);
     if (processors_[i]->worker.joinable()) processors_[i]->worker.join();
@@ -242,15 +274,26 @@ void scheduler::abandon_tasks() noexcept {
   for (std::size_t i = 0; i < made_.load(seam::relaxed); ++i) processors_[i]->timers->forget_all();
 }
 
-void scheduler::begin_idle_wait(wait_point& wait) { idle_waiters_.push_back(&wait); }
-void scheduler::end_idle_wait(wait_point& wait) noexcept { std::erase(idle_waiters_, &wait); }
+void scheduler::begin_idle_wait(wait_point& wait, wait_word::source by) { idle_waiters_.push_back({&wait, by}); }
+void scheduler::end_idle_wait(wait_point& wait) noexcept {
+  std::erase_if(idle_waiters_, [&wait](const idle_waiter& each) { return each.wait == &wait; });
+}
 
 bool scheduler::wake_idle_waiter() noexcept {
   if (idle_waiters_.empty()) return false;
-  wait_point* const first = idle_waiters_.front();
+  const idle_waiter first = idle_waiters_.front();
   idle_waiters_.erase(idle_waiters_.begin());
-  first->claim(0);
+  first.wait->claim(first.by);
   return true;
+}
+
+instant scheduler::next_deadline() {
+  instant next = virtual_time()->next_deadline();
+  for (std::size_t i = 0; i < made_.load(seam::relaxed); ++i) {
+    processors_[i]->timers->refresh_first();
+    next = std::min(next, processors_[i]->timers->first());
+  }
+  return next;
 }
 
 runtime_counters scheduler::counters() const noexcept {

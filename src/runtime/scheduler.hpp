@@ -33,6 +33,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
+#include <foliot/runtime/detail/timed_scope.hpp>
 #include <foliot/runtime/run_options.hpp>
 
 #include "blocking_pool.hpp"
@@ -80,11 +81,15 @@ class scheduler {
 
   [[nodiscard]] runtime_counters counters() const noexcept;
 
-  // On virtual time: tasks that wait until no other can run. Each claims by `wait_point::claim(0)`.
-  void begin_idle_wait(wait_point& wait);
+  // On virtual time: tasks that wait until no other can run, and nothing is due.
+  void begin_idle_wait(wait_point& wait, wait_word::source by);
   void end_idle_wait(wait_point& wait) noexcept;
   /// The one that waits longest; false: none does.
   bool wake_idle_waiter() noexcept;
+  /// What ends only after all that else happens at an instant.
+  [[nodiscard]] late_scopes& late() noexcept { return late_; }
+  /// The first of all processors, and of all else on that clock; or never.
+  [[nodiscard]] instant next_deadline();
 
   /// The processor whose worker the caller is, or null.
   [[nodiscard]] processor* this_processor() const noexcept;
@@ -96,6 +101,8 @@ class scheduler {
   processor& make_processor(std::uint32_t id);
   void start_worker(processor& p);
   void work(processor& p) noexcept;
+  bool leaves(processor& p) noexcept;
+  bool stays(processor& p) noexcept;
   void run_task(processor& p, task_state& task) noexcept;
 
   // How a worker finds a task: find.cpp.
@@ -104,6 +111,7 @@ class scheduler {
   task_state* take_local(processor& p) noexcept;
   task_state* take_common(processor& p) noexcept;
   task_state* steal(processor& p) noexcept;
+  bool wait_awake(processor& p) noexcept;
   bool poll(processor* by, instant until) noexcept;
   void push(processor& p, task_state& task) noexcept;
   void put(processor* by, ready_list& ready) noexcept;
@@ -136,7 +144,12 @@ class scheduler {
   mutable mutex lock_{lock_rank::scheduler};
   task_list common_ FOLIOT_GUARDED_BY(lock_);
   std::vector<processor*> idle_ FOLIOT_GUARDED_BY(lock_);
-  std::vector<wait_point*> idle_waiters_;  // virtual time's, whose tasks share one thread
+  struct idle_waiter {
+    wait_point* wait;
+    wait_word::source by;
+  };
+  std::vector<idle_waiter> idle_waiters_;  // virtual time's, whose tasks share one thread; so is the next
+  late_scopes late_;
 
   // The next three are written under the lock, but for spinning_; read without it, after a full barrier.
   seam::atomic<std::size_t> common_size_{0};

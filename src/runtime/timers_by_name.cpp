@@ -18,9 +18,16 @@ struct kind {
   std::unique_ptr<processor_timers> (*make)(const run_options& options, std::uint32_t processor, instant now);
 };
 
+/// For the order of timers that are due in the same instant.
+std::uint64_t seed_of(const run_options& options, std::uint32_t processor) noexcept {
+  return ~options.seed * 257 + processor;
+}
+
 constexpr std::array kinds{
     kind{"foliot",
-         [](const run_options&, std::uint32_t processor, instant now) -> std::unique_ptr<processor_timers> {
+         [](const run_options& options, std::uint32_t processor, instant now) -> std::unique_ptr<processor_timers> {
+           if (options.shuffles_ties)
+             return std::make_unique<foliot_timers>(processor, now, seed_of(options, processor));
            return std::make_unique<foliot_timers>(processor, now);
          }},
     kind{"processor-heaps",

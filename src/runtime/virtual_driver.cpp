@@ -12,6 +12,7 @@ virtual_driver::virtual_driver(scheduler& of) : of_(of), random_(of.options().se
 void virtual_driver::drive(const task_state& /*main*/) {
   while (!of_.ending_.load(seam::relaxed)) {
     if (run_some_task() || fire_what_is_due()) continue;
+    if (expire_late_scopes()) continue;
     if (of_.wake_idle_waiter()) continue;
     if (!of_.descriptors_.empty() && of_.poll(of_.processors_[0].get(), instant::earliest())) continue;
     if (!move_time_on()) throw deadlock(describe_deadlock());
@@ -61,17 +62,18 @@ bool virtual_driver::fire_what_is_due() {
   return false;
 }
 
+bool virtual_driver::expire_late_scopes() {
+  ready_list ready;
+  if (!of_.late().expire_all(ready)) return false;
+  of_.put(nullptr, ready);
+  return true;
+}
+
 bool virtual_driver::move_time_on() {
   if (!of_.options().time_jumps) return false;
-  virtual_clock& clock = *of_.virtual_time();
-  instant next = clock.next_deadline();
-  for (std::size_t i = 0; i < of_.made_.load(seam::relaxed); ++i) {
-    processor_timers& timers = *of_.processors_[i]->timers;
-    timers.refresh_first();
-    next = std::min(next, timers.first());
-  }
+  const instant next = of_.next_deadline();
   if (!next.is_never()) {
-    clock.advance_to(next);
+    of_.virtual_time()->advance_to(next);
     return true;
   }
   if (of_.descriptors_.empty()) return false;

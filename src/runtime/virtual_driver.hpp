@@ -26,6 +26,8 @@ class virtual_driver {
  private:
   bool run_some_task();
   bool fire_what_is_due();
+  /// Timeouts that have come: after all else of this instant.
+  bool expire_late_scopes();
   /// False: nothing will ever happen.
   bool move_time_on();
   [[nodiscard]] std::string describe_deadlock();

@@ -46,6 +46,8 @@
 #include <foliot/service/engine.hpp>
 #include <foliot/service/executor.hpp>
 
+#include "../core/seam/probes.hpp"
+#include "callback_watch.hpp"
 #include "shard_options.hpp"
 #include "shard_record.hpp"
 #include "sleeper.hpp"
@@ -61,30 +63,21 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   using record = detail::shard_record<queue_type, word>;
   using ticking_record = detail::ticking_record<queue_type, word>;
   using posting_record = detail::posting_record<queue_type, word>;
+  using placed_record = detail::placed_record<queue_type, word>;
   static constexpr bool puts_off = std::same_as<word, detail::timer_word>;
 
  public:
   explicit shard(shard_options options, std::size_t index)
       : options_(std::move(options)),
         index_(index),
+        watch_(detail::callback_watch::wanted_by(options_)),
         phase_(options_.by_hand ? phase::running : phase::unstarted),
         sleeper_(options_.time, options_.precise) {
     if (!options_.by_hand) witness_forks();
   }
 
-  timer_record* make(timer_callback callback, duration period) override {
-    record* made = nullptr;
-    if (options_.executor != nullptr) {
-      made = new posting_record(*this, std::move(callback), period);
-    } else if (period > duration::zero()) {
-      made = new ticking_record(*this, std::move(callback), period);
-    } else {
-      made = new record(*this, std::move(callback), false);
-    }
-    const lock held(lock_);
-    hold();
-    return made;
-  }
+  timer_record* make(timer_callback callback, duration period) override;
+  void arms_at(timer_record& timer, std::source_location place) noexcept override;
 
   reset_result reset(timer_record& timer, instant deadline) override {
     record& r = as_record(timer);
@@ -159,6 +152,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     return static_cast<const ticking_record&>(timer).skipped_;
   }
 
+  std::shared_ptr<detail::watcher> watches() override;
+
   void begin_to_drain() noexcept override {
     const lock held(lock_);
     if (phase_ != phase::ended) phase_ = phase::draining;
@@ -201,6 +196,11 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     // Each start ends once: what did not fire and is not there any more was stopped.
     now.stopped = now.started + beats_ - now.fired - now.pending - now.dropped;
     return now;
+  }
+
+  void add_to(service_statistics& sum) const noexcept override {
+    ++sum.shards;
+    if (watch_ != nullptr) watch_->add_to(sum);
   }
 
   const clock& time() const noexcept override { return options_.time; }
@@ -278,16 +278,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   [[nodiscard]] std::shared_ptr<engine> farewell() noexcept FOLIOT_REQUIRES(lock_) {
     return holders_ == 0 ? std::move(self_) : nullptr;
   }
-  void forget(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    if (options_.executor != nullptr) {
-      delete &as_posting(r);
-    } else if (r.ticks_) {
-      delete &static_cast<ticking_record&>(r);
-    } else {
-      delete &r;
-    }
-    --holders_;
-  }
+  void forget(record& r) noexcept FOLIOT_REQUIRES(lock_);
 
   /// Without the lock: a later deadline for a timer that is pending, and no ticker.
   bool put_off(record& r, [[maybe_unused]] instant deadline) noexcept {
@@ -317,11 +308,10 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
     bool superseded = queue_.reset(r, deadline);
     superseded = take_back_outside(r) || superseded;
+    detail::probes::armed(&r, deadline, superseded);  // here, where it holds up nothing
     // On virtual time all go by the queue, and equal deadlines in the order of their starts.
     if (!r.ticks_ && !options_.by_hand) r.word().arm(deadline);
     then();
-    const bool wake = sleeper_.must_wake_for(deadline);
-    if (wake) ++counters_.wake_ups;
     reset_result result = reset_result::superseded;
     if (superseded) {
       ++counters_.superseded;
@@ -330,6 +320,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
       if (queue_.size() > counters_.peak_pending) counters_.peak_pending = queue_.size();
       result = r.running_ ? reset_result::running : reset_result::idle;
     }
+    const bool wake = sleeper_.must_wake_for(deadline);
+    if (wake) ++counters_.wake_ups;
     held.leave();
     // Outside the lock, which the woken thread takes first thing. The wake-up is not forgotten.
     if (wake) sleeper_.wake();
@@ -357,7 +349,10 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     r.word().disarm();
     if (phase_ == phase::draining) [[unlikely]]
       done_.notify_all();
-    if (stopped && phase_ != phase::ended) return stop_result::stopped;
+    if (stopped && phase_ != phase::ended) {
+      detail::probes::stop(&r);
+      return stop_result::stopped;
+    }
     return r.running_ ? stop_result::running : stop_result::idle;
   }
 
@@ -396,13 +391,15 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     if (r.orphaned_ && !is_pending(r) && !is_out(r)) forget(r);
   }
 
-  // The thread's part: shard_thread.hpp, and the executor's: shard_posting.hpp.
+  // The thread's part: shard_thread.hpp, the executor's: shard_posting.hpp, and the records': shard_records.hpp.
   void timerproc();
   bool fire_what_is_due(instant& until) noexcept FOLIOT_REQUIRES(lock_);
   expiry run_turn(instant now, budget limit) FOLIOT_REQUIRES(lock_);
   void file_again(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
   void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void call(record& r, const firing& now) noexcept FOLIOT_REQUIRES(lock_);
+  void run(record& r, const firing& now) noexcept;
+  void run_watched(record& r, const firing& now) noexcept;
   void post(posting_record& r, const firing& now) noexcept FOLIOT_REQUIRES(lock_);
   void run_all_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   void come_back(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
@@ -413,6 +410,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   const shard_options options_;
   const std::size_t index_;
+  const std::unique_ptr<detail::callback_watch> watch_;  // null: callbacks are not measured
 
   mutable mutex lock_{lock_rank::engine};
   queue_type queue_ FOLIOT_GUARDED_BY(lock_);
@@ -436,6 +434,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   seam::thread thread_ FOLIOT_GUARDED_BY(lock_);
   /// The thread as it knows itself, while it lives.
   const void* timer_thread_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  /// It has woken, and not yet looked whether something is due.
+  bool just_woke_ FOLIOT_GUARDED_BY(lock_) = false;
   /// Under the lock, but for the sleep itself and waking.
   detail::sleeper<typename Design::wait> sleeper_;
   struct nothing {};
@@ -445,4 +445,5 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 }  // namespace foliot::inline service
 
 #include "shard_posting.hpp"
+#include "shard_records.hpp"
 #include "shard_thread.hpp"

@@ -8,6 +8,11 @@
 #include <foliot/core/seam/alarm.hpp>
 #include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
+#include <foliot/service/slow_callback.hpp>
+
+namespace foliot::detail {
+class watcher;
+}
 
 namespace foliot::inline service {
 
@@ -23,6 +28,12 @@ struct shard_options {
   std::shared_ptr<callback_executor> executor;
   /// Called by whoever runs callbacks; by several threads at once, where there are several shards.
   std::shared_ptr<exception_handler> on_exception;
+  /// Keeps the histograms of statistics().
+  bool measure;
+  /// Who is told of slow callbacks, as on_exception is; null: nobody.
+  std::shared_ptr<slow_callback_watch> slow_callback;
+  /// Who watches file descriptors on the shard's thread; null where nobody does.
+  std::shared_ptr<detail::watcher> watches{};
 };
 
 }  // namespace foliot::inline service

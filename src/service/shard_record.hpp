@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 #include <utility>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/queue/timer_queue.hpp>
 #include <foliot/service/engine.hpp>
 
@@ -23,8 +25,8 @@ struct no_word {
 /// In this order: what a start, a stop and a reset touch comes first, in 48 bytes.
 template <timer_queue Queue, class Word>
 struct shard_record : timer_record, Word, Queue::node_type {
-  shard_record(engine& owner, timer_callback callback, bool ticks) noexcept
-      : timer_record(owner, ticks), callback_(std::move(callback)) {}
+  shard_record(engine& owner, timer_callback callback, bool ticks, bool wants_place = false) noexcept
+      : timer_record(owner, ticks, wants_place), callback_(std::move(callback)) {}
   using timer_record::closed_;
   using timer_record::orphaned_;
   using timer_record::running_;
@@ -42,8 +44,9 @@ struct shard_record : timer_record, Word, Queue::node_type {
 /// A ticker's, which is one with ticks_.
 template <timer_queue Queue, class Word>
 struct ticking_record : shard_record<Queue, Word> {
-  ticking_record(engine& owner, timer_callback callback, duration period) noexcept
-      : shard_record<Queue, Word>(owner, std::move(callback), period > duration::zero()), period_(period) {}
+  ticking_record(engine& owner, timer_callback callback, duration period, bool wants_place = false) noexcept
+      : shard_record<Queue, Word>(owner, std::move(callback), period > duration::zero(), wants_place),
+        period_(period) {}
 
   // The engine's, under its lock.
   duration period_;
@@ -52,9 +55,9 @@ struct ticking_record : shard_record<Queue, Word> {
 
 /// Any timer's, where an executor runs the callbacks.
 template <timer_queue Queue, class Word>
-struct posting_record final : ticking_record<Queue, Word> {
-  posting_record(engine& owner, timer_callback callback, duration period) noexcept
-      : ticking_record<Queue, Word>(owner, std::move(callback), period) {}
+struct posting_record : ticking_record<Queue, Word> {
+  posting_record(engine& owner, timer_callback callback, duration period, bool wants_place = false) noexcept
+      : ticking_record<Queue, Word>(owner, std::move(callback), period, wants_place) {}
 
   // The engine's, under its lock.
   firing posted_firing_{};
@@ -64,6 +67,16 @@ struct posting_record final : ticking_record<Queue, Word> {
   bool job_is_out_ = false;
   /// The executor is being called, and may have run or destroyed the job already.
   bool being_posted_ = false;
+};
+
+/// Any timer's, where slow callbacks are told by the place that armed them. One with wants_place().
+template <timer_queue Queue, class Word>
+struct placed_record final : posting_record<Queue, Word> {
+  placed_record(engine& owner, timer_callback callback, duration period) noexcept
+      : posting_record<Queue, Word>(owner, std::move(callback), period, true) {}
+
+  // Written by whoever arms the timer, read by whoever runs it.
+  seam::atomic<std::source_location> armed_at_{std::source_location{}};
 };
 
 }  // namespace foliot::detail

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "shard.hpp"
+#include "watcher.hpp"
 
 namespace foliot::inline service {
 
@@ -20,12 +21,25 @@ void shard<Design>::timerproc() {
   timer_thread_ = self();
   while (phase_ != phase::ended) {
     instant until;
-    if (!fire_what_is_due(until)) continue;
+    if (!fire_what_is_due(until)) {
+      if constexpr (requires { sleeper_.glance(); }) {
+        held.leave();
+        sleeper_.glance();
+        held.enter();
+      }
+      continue;
+    }
     sleeper_.prepare(until);
     held.leave();
     sleeper_.sleep(until);
     held.enter();
     sleeper_.wake_up();
+    just_woke_ = true;
+  }
+  if (options_.watches != nullptr) {
+    held.leave();
+    options_.watches->close_all();
+    held.enter();
   }
   timer_thread_ = nullptr;
   --holders_;
@@ -37,6 +51,10 @@ template <class Design>
 bool shard<Design>::fire_what_is_due(instant& until) noexcept {
   try {
     const expiry turn = run_turn(options_.time.now(), options_.turn);
+    if (just_woke_ && (turn.fired > 0 || !turn.more)) {
+      just_woke_ = false;
+      ++(turn.fired > 0 ? counters_.wakes_with_work : counters_.wakes_without_work);
+    }
     // Time has passed while callbacks ran: look again, rather than sleep until what is due already.
     if (phase_ == phase::ended || turn.fired > 0) return false;
     if (turn.more) {
@@ -78,6 +96,7 @@ expiry shard<Design>::run_turn(instant now, budget limit) {
 template <class Design>
 void shard<Design>::file_again(record& r, instant deadline) {
   homeless_ = &r;
+  detail::probes::reset(&r, deadline);  // not at the put-off, of which it would be a tenth
   queue_.start(r, deadline);
   homeless_ = nullptr;
 }
@@ -111,17 +130,23 @@ void shard<Design>::call(record& r, const firing& now) noexcept {
   ++callbacks_running_;
   lock_.unlock();
   seam::this_thread().inside = &frame;
-  try {
-    r.callback_(now);
-  } catch (...) {
-    report(std::current_exception());
-  }
+  watch_ == nullptr ? run(r, now) : run_watched(r, now);
   lock_.lock();
   r.running_ = false;
   settle(r);
   seam::this_thread().inside = frame.outer;
   --callbacks_running_;  // last: what the callback captured may have been destroyed just now
   done_.notify_all();
+}
+
+template <class Design>
+void shard<Design>::run(record& r, const firing& now) noexcept {
+  detail::probes::fire(&r, now.deadline, now.now);
+  try {
+    r.callback_(now);
+  } catch (...) {
+    report(std::current_exception());
+  }
 }
 
 /// The next beat of the grid that lies ahead; those between are skipped. A ticker that cannot be
@@ -145,6 +170,7 @@ std::exception_ptr shard<Design>::arm_next_beat(ticking_record& r, firing& now) 
 template <class Design>
 std::size_t shard<Design>::end() noexcept {
   const std::shared_ptr<engine> keep = this->shared_from_this();  // a closure may own the service
+  if (options_.watches != nullptr) options_.watches->end();
   std::shared_ptr<engine> last;
   const lock held(lock_);
   const std::size_t dropped = std::exchange(phase_, phase::ended) == phase::ended ? 0 : count_pending();
@@ -192,10 +218,18 @@ void shard<Design>::after_fork_in_child() noexcept {
 // Out of line: it is called once, and would weigh on every start.
 template <class Design>
 [[gnu::noinline]] void shard<Design>::start_thread() {
-  sleeper_.open(options_.time_id);
+  sleeper_.open(options_);
   thread_ = seam::thread("foliot-timer", [this] { timerproc(); });
   hold();
   phase_ = phase::running;
+}
+
+template <class Design>
+std::shared_ptr<detail::watcher> shard<Design>::watches() {
+  if (options_.watches == nullptr) return nullptr;
+  const lock held(lock_);
+  if (phase_ == phase::unstarted) start_thread();
+  return options_.watches;
 }
 
 template <class Design>

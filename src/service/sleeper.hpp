@@ -20,9 +20,9 @@
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/instant.hpp>
-#include <foliot/core/seam/alarm.hpp>
 #include <foliot/core/seam/sync.hpp>
 
+#include "shard_options.hpp"
 #include "spin_stretch.hpp"
 
 namespace foliot::detail {
@@ -33,8 +33,8 @@ class sleeper {
   sleeper(const clock& time, bool precise) noexcept : time_(time), precise_(precise) {}
 
   /// Before there is a thread. Throws as the wait does.
-  void open(seam::clock_id clock) {
-    if (!wait_) wait_.emplace(clock);
+  void open(const shard_options& options) {
+    if (!wait_) wait_.emplace(options);
   }
 
   /// The thread's, before it lets go of the lock: it will sleep until then.
@@ -56,6 +56,12 @@ class sleeper {
     for (instant now = time_.now(); !wait_->woken() && now >= sleeps_until_ && now < until; now = time_.now()) {
       seam::spin_pause();
     }
+  }
+  /// Without the lock, by a thread that has no time to sleep: what a wait that has more to do does meanwhile.
+  void glance() noexcept
+    requires requires(Wait& wait) { wait.glance(); }
+  {
+    wait_->glance();
   }
   /// The thread has the lock again.
   void wake_up() noexcept { state_ = state::awake; }

@@ -16,6 +16,7 @@
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>
 
+#include "poll_wait.hpp"
 #include "shard.hpp"
 #include "waits.hpp"
 
@@ -55,7 +56,11 @@ template <class Design>
 constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1) noexcept {
   return {name,
           [](const shard_options& options, std::size_t index) -> std::shared_ptr<engine> {
-            return std::make_shared<shard<Design>>(options, index);
+            shard_options own = options;
+            if constexpr (requires { Design::wait::watches_descriptors; }) {
+              if (!own.by_hand) own.watches = std::make_shared<detail::watcher>(own.turn, own.on_exception);
+            }
+            return std::make_shared<shard<Design>>(std::move(own), index);
           },
           lateness_of<typename Design::queue>, shards};
 }
@@ -71,6 +76,11 @@ struct plain_design {
 /// The same with a bell that is set to the earliest deadline.
 struct goim_design : plain_design<goim_heap> {
   using wait = detail::alarm_wait;
+};
+
+/// The same with a poller, which waits for file descriptors and for the earliest deadline at once.
+struct epoll_design : plain_design<quad_heap> {
+  using wait = detail::poll_wait;
 };
 
 /// The first, called as the queue is.
@@ -94,6 +104,7 @@ constexpr std::array kinds{
     by_name_of<quad_heap_lazy>,
     made_of<goim_design>("goim"),
     by_name_of<goim_heap>,
+    made_of<epoll_design>("epoll-heap"),
     by_name_of<hashed_wheel>,
     by_name_of<hierarchical_wheel>,
     by_name_of<linux_wheel>,
@@ -150,6 +161,10 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
   if (options.turn == 0) {
     throw std::invalid_argument("foliot: a service's turn must fire at least 1 timer, not 0");
   }
+  const duration slow = options.slow_callback.longer_than;
+  if (slow < duration::zero() || (slow > duration::zero() && !options.slow_callback.tell)) {
+    throw std::invalid_argument("foliot: a watch on slow callbacks needs somebody to tell, and no negative limit");
+  }
   const engine_kind& kind = kind_of(options.engine);
   if (!options.on_exception) options.on_exception = report_to_standard_error;
   const shard_options common{
@@ -159,7 +174,9 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
       options.turn,
       options.precise,
       options.executor ? std::make_shared<callback_executor>(std::move(*options.executor)) : nullptr,
-      std::make_shared<exception_handler>(std::move(options.on_exception))};
+      std::make_shared<exception_handler>(std::move(options.on_exception)),
+      options.measure,
+      options.slow_callback.tell ? std::make_shared<slow_callback_watch>(std::move(options.slow_callback)) : nullptr};
   const auto shards = std::make_shared<std::vector<std::shared_ptr<engine>>>();
   shards->resize(shards_of(kind, options.shards, by_hand));
   for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = kind.make_shard(common, i);
@@ -213,6 +230,13 @@ service_counters timer_service::counters() const noexcept {
   return sum;
 }
 
+service_statistics timer_service::statistics() const noexcept {
+  service_statistics now;
+  now.counters = counters();
+  for (const auto& each : *shards_) each->add_to(now);
+  return now;
+}
+
 bool timer_service::runs_on_caller() const noexcept {
   return std::ranges::any_of(*shards_, [](const auto& each) { return each->runs_on_caller(); });
 }
@@ -225,6 +249,8 @@ service_counters& service_counters::operator+=(const service_counters& other) no
   skipped += other.skipped;
   dropped += other.dropped;
   wake_ups += other.wake_ups;
+  wakes_with_work += other.wakes_with_work;
+  wakes_without_work += other.wakes_without_work;
   pending += other.pending;
   peak_pending += other.peak_pending;
   return *this;

@@ -19,6 +19,8 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/note.hpp>
 
+#include "shard_options.hpp"
+
 namespace foliot::detail {
 
 /// A bell on any of the system's clocks. A start that becomes the earliest sets it anew, and wakes nobody: what
@@ -27,7 +29,7 @@ class alarm_wait {
  public:
   static constexpr bool can_be_moved = true;
 
-  explicit alarm_wait(seam::clock_id clock) : alarm_(clock) {}
+  explicit alarm_wait(const shard_options& options) : alarm_(options.time_id) {}
 
   void prepare(instant until) noexcept {
     key_.store(quiet, seam::relaxed);  // only the sleeper clears, and publishes that through the lock
@@ -58,8 +60,8 @@ class clock_wait {
  public:
   static constexpr bool can_be_moved = false;
 
-  explicit clock_wait(seam::clock_id clock) {
-    if (clock != seam::clock_id::monotonic) bell_.emplace(clock);
+  explicit clock_wait(const shard_options& options) {
+    if (options.time_id != seam::clock_id::monotonic) bell_.emplace(options);
   }
 
   void prepare(instant until) noexcept {

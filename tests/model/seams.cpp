@@ -7,6 +7,7 @@
 
 #include <foliot/core/seam/alarm.hpp>
 #include <foliot/core/seam/fork.hpp>
+#include <foliot/core/seam/poller.hpp>
 
 #include "engine.hpp"
 
@@ -182,7 +183,7 @@ void fork_witness::forget_forks() noexcept {}
 
 std::size_t processors() noexcept { return 1; }
 
-void set_timer_slack(duration) noexcept {}
+duration set_timer_slack(duration slack) noexcept { return slack; }
 
 // Services are modelled on the monotonic clock, whose threads sleep on notes.
 instant now(clock_id) noexcept { return monotonic_now(); }
@@ -190,6 +191,26 @@ alarm::alarm(clock_id clock) : clock_(clock) { model::require(false, "bells are 
 alarm::~alarm() = default;
 void alarm::set(instant at) noexcept { at_ = at; }
 wait_status alarm::wait() noexcept { return wait_status::interrupted; }
+
+// A poller without descriptors: a word that wake-ups count up, and its waiter sleeps on.
+poller::poller() = default;
+poller::~poller() = default;
+void poller::add(int, interest, std::uint64_t) { model::require(false, "descriptors are not modelled"); }
+void poller::modify(int, interest, std::uint64_t) { model::require(false, "descriptors are not modelled"); }
+void poller::remove(int) noexcept {}
+void poller::listen_to(const alarm&) { model::require(false, "bells are not modelled"); }
+void poller::ring() noexcept {
+  changes_.fetch_add(1, seam::relaxed);  // the system publishes nothing to the program
+  futex_wake(changes_, 1);
+}
+polled poller::wait_in_system(instant deadline, std::span<poll_event>) noexcept {
+  polled result;
+  result.interrupted = futex_wait(changes_, seen_, deadline) == wait_status::interrupted;
+  const std::uint32_t now = changes_.fetch_add(0, seam::relaxed);  // the newest, as the system knows it
+  result.woken = now != seen_;
+  seen_ = now;
+  return result;
+}
 
 instant monotonic_now() noexcept { return model::engine::current()->look_at_clock(); }
 

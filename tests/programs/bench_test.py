@@ -38,10 +38,11 @@ GO = (["AfterFunc1000", "After", "Stop/impl=chan", "Stop/impl=func", "Simultaneo
       + [f"{family}{kind}Timeout" for kind in ("OneShot", "Persistent") for family in ("TCP4", "TCP6")] + WAKE_UPS + [ASLEEP])
 RUNTIMES = ["foliot", "processor-heaps"]
 SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps"]
+SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps", "epoll-heap"]
 SHARING = SERVICES + ["multimap"]
 SYSTEM = [call + slack for call in ("futex", "clock_nanosleep", "epoll_pwait2", "timerfd") for slack in ("", "-slack1")]
-ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "hashed-wheel",
-           "hierarchical-wheel", "linux-wheel", "erlang-wheel"]
+ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap",
+           "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel"]
 FOREIGN = ["go", "tokio", "erlang"]
 CALLS = ["start", "stop", "reset", "expire"]
 
@@ -165,6 +166,7 @@ class BenchFigures(BenchCase):
         absent -= set(FOREIGN)
         self.assertLessEqual(absent, {"epoll_pwait2", "epoll_pwait2-slack1"})
         for name in {"foliot", "foliot-precise", "foliot-runtime", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
+        for name in {"foliot", "foliot-precise", "epoll-heap", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
             wanted |= {(what, None, name, 1, 1) for what in LATENESS if (name, what) != ("libuv", "W6-100us")}
         wanted |= {(what, None, name, 1000, 1) for what in IDLE for name in ENGINES + ["foliot-runtime"]}
         found = [(each["workload"], each.get("call"), each["contestant"], each["n"], each["threads"])

@@ -43,7 +43,7 @@ class CommandLine(ProgramCase):
         self.assertIn("--seed", self.expect_done("sample", "--help"))
 
     def test_wrong_arguments(self):
-        self.expect_error("'foliot replay LOG', 'foliot sample' or 'foliot bench'")
+        self.expect_error("'foliot replay LOG', 'foliot sample', 'foliot bench' or 'foliot top PATH'")
         self.expect_error("foliot has no 'rewind'; see foliot --help", "rewind")
         self.expect_error("LOG is required", "replay")
         self.expect_error("foliot replay has no '--idel'; see foliot replay --help", "replay", "--idel", "5m", "-")
@@ -345,7 +345,7 @@ class Sessions(Comparing):
         self.sample()
         self.expect_done("replay", "--sessions", "out.csv", "sample.log")
         expected = self.rows("out.csv")
-        for engine in ("quad-heap-lazy", "goim-heap", "hashed-wheel", "hierarchical-wheel", "erlang-wheel"):
+        for engine in ("quad-heap-lazy", "goim-heap", "epoll-heap", "hashed-wheel", "hierarchical-wheel", "erlang-wheel"):
             self.expect_done("replay", "--engine", engine, "--sessions", "out.csv", "sample.log")
             self.assertEqual(sorted(self.rows("out.csv")), sorted(expected), engine)
         # Late by half a minute, it lets those begin again in time who come back just too late.

@@ -28,7 +28,7 @@ TEST(ServiceOptions, AnEngineThatDoesNotExistIsRefusedWithTheListOfThoseThatDo) 
 }
 
 TEST(ServiceLateness, IsWhatTheEngineGivesUp) {
-  for (const char* exact : {"foliot", "global-heap", "quad-heap-lazy", "goim-heap"}) {
+  for (const char* exact : {"foliot", "global-heap", "quad-heap-lazy", "goim-heap", "epoll-heap"}) {
     EXPECT_EQ(timer_service::lateness(exact, 30min), duration::zero()) << exact;
   }
   for (const char* ticking : {"hashed-wheel", "hierarchical-wheel", "erlang-wheel"}) {

@@ -61,6 +61,25 @@ TEST_P(Engine, AnEarlierTimerIsHeardWhereverTheThreadIs) {
   }
 }
 
+/// A thread that an earlier timer wakes finds nothing due, and sleeps until that is; one that sleeps until a
+/// deadline finds it.
+TEST_P(Engine, WakeUpsAreCountedByWhetherSomethingWasDue) {
+  explore(worlds, quiet, [&] {
+    timer_service timers(options());
+    const timer far(timers, 1h, [] {});
+    pass_time(1ms);  // the thread sleeps
+    const timer near(timers, 10ms, [] {});
+    const timer no_earlier(timers, 20ms, [] {});
+    pass_time(15ms);
+    const service_counters one_fired = timers.counters();
+    require(one_fired.fired == 1 && one_fired.wakes_with_work == 1, "one deadline, one wake-up with work");
+    require(one_fired.wakes_without_work == one_fired.wake_ups, "without work: whom somebody woke early");
+    require(one_fired.wake_ups <= 1, "nobody wakes it for a later deadline");
+    pass_time(15ms);
+    require(timers.counters().wakes_with_work == 2, "the next deadline, the next wake-up");
+  });
+}
+
 /// The same with starts from several threads at once, on timers of their own, moving both ways.
 TEST_P(Engine, ResetsFromManyThreadsAreAllHeard) {
   for (const faults& with : {quiet, interrupted}) {

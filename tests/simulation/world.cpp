@@ -78,6 +78,7 @@ class world {
   }
 
   void point() {
+    if (++points_ > most_points) fail("it does not end");
     if (random_.below(eagerness_) != 0) return;
     if (faults_.drift > duration::zero()) {
       time_ += duration::nanoseconds(
@@ -87,7 +88,9 @@ class world {
     switch_to_any();
   }
 
-  seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline) {
+  /// Until the bell rings, too, if there is one.
+  seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline,
+                             const seam::alarm* bell = nullptr) {
     if (word.load() != expected) return seam::wait_status::changed;
     // From the comparison to the sleep nobody else runs: that is what a futex guarantees.
     if (deadline <= time_) return seam::wait_status::timed_out;
@@ -98,7 +101,9 @@ class world {
     thread& self = me();
     self.word = &word;
     self.deadline = deadline;
-    block(thread::status::asleep);
+    self.bell = bell;
+    if (wakes_at(self) > time_) block(thread::status::asleep);
+    self.bell = nullptr;
     return self.woken_by;
   }
 
@@ -109,7 +114,7 @@ class world {
     self.bell = &bell;
     self.word = nullptr;
     self.deadline = instant::never();
-    if (wakes_at(self) > time_ || wakes_at(self).is_never()) block(thread::status::asleep);
+    if (wakes_at(self) > time_) block(thread::status::asleep);
     self.bell = nullptr;
     return seam::wait_status::timed_out;
   }
@@ -205,7 +210,7 @@ class world {
     if (f.bell == nullptr) return f.deadline;
     const instant at = seam::alarms::at(*f.bell);
     const seam::clock_id clock = seam::alarms::clock_of(*f.bell);
-    return clock == seam::clock_id::monotonic ? at : at - ahead(clock);
+    return std::min(f.deadline, clock == seam::clock_id::monotonic ? at : at - ahead(clock));
   }
 
   void expire_sleepers() {
@@ -286,6 +291,9 @@ class world {
     threads_.clear();
   }
 
+  /// A world that has more of them goes round in circles.
+  static constexpr std::uint64_t most_points = 20'000'000;
+
   static inline world* this_world_ = nullptr;
 
   random_stream random_;
@@ -301,6 +309,7 @@ class world {
   std::optional<std::string> failure_;
   std::uint64_t wakes_ = 0;
   std::uint64_t threads_made_ = 0;
+  std::uint64_t points_ = 0;
 };
 
 }  // namespace
@@ -343,6 +352,10 @@ void require(bool condition, const std::string& what) {
 }
 std::uint64_t choose(std::uint64_t bound) { return world::current()->choose(bound); }
 void settle() { world::current()->settle(); }
+seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline,
+                           const seam::alarm* bell) {
+  return world::current()->sleep_on(word, expected, deadline, bell);
+}
 void pass_time(duration length) {
   const seam::atomic<std::uint32_t> nobody_wakes{0};
   const instant until = world::current()->look_at_clock() + length;
@@ -395,7 +408,7 @@ void fork_witness::forget_forks() noexcept {}
 
 std::size_t processors() noexcept { return 2; }
 
-void set_timer_slack(duration) noexcept {}
+duration set_timer_slack(duration slack) noexcept { return slack; }
 
 instant now(clock_id clock) noexcept { return simulation::world::current()->show(clock); }
 

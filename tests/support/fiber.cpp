@@ -1,8 +1,10 @@
 #include "fiber.hpp"
 
+#include <cxxabi.h>
 #include <malloc.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "leaks.hpp"
@@ -75,12 +77,15 @@ void fiber::enter() {
 void fiber::depart(fiber& to, [[maybe_unused]] bool forever) {
   departed = this;
   arriving = &to;
+  std::memcpy(exceptions_.data(), abi::__cxa_get_globals(), sizeof(exceptions_));
 #if defined(FOLIOT_ADDRESS_SANITIZER)
   __sanitizer_start_switch_fiber(forever ? nullptr : &fake_stack_, to.bottom_, to.size_);
 #endif
 }
 
 void fiber::arrive() {
+  // The caught ones, and the number of those on their way: the ABI says so (Itanium C++ ABI, 2.2.2).
+  std::memcpy(static_cast<void*>(abi::__cxa_get_globals()), exceptions_.data(), sizeof(exceptions_));
 #if defined(FOLIOT_ADDRESS_SANITIZER)
   __sanitizer_finish_switch_fiber(fake_stack_, &departed->bottom_, &departed->size_);
 #endif

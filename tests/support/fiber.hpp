@@ -1,7 +1,8 @@
 // A fiber: a stack of its own, on which a function runs until it switches to another fiber.
 //
 // For schedulers of simulated threads, all on one thread of the operating system. AddressSanitizer is told
-// of every switch; ThreadSanitizer does not follow fibers.
+// of every switch; ThreadSanitizer does not follow fibers. Each has exceptions of its own: it may be left while it
+// handles one.
 //
 //   fiber outside;                            // where the caller is now
 //   fiber inside([&] { …; fiber::leave(inside, outside); });
@@ -11,6 +12,7 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -43,6 +45,8 @@ class fiber {
   ucontext_t context_{};
   jmp_buf registers_{};
   bool begun_ = true;
+  // The exceptions that it handles, as the C++ runtime keeps them for a thread.
+  std::array<void*, 2> exceptions_{};
   // What AddressSanitizer knows of the stack. Of the outside's, only once it has been left.
   [[maybe_unused]] void* fake_stack_ = nullptr;
   const void* bottom_ = nullptr;

@@ -29,7 +29,7 @@ struct run_options {
   /// Decides who runs when, on virtual time, and with several processors.
   std::uint64_t seed = 0;
   /// On virtual time: timers that are due in the same instant fire in an order that the seed decides, not in that of
-  /// their starts.
+  /// their starts. For `foliot`; the heaps promise no order among those.
   bool shuffles_ties = false;
   /// By default it is reported to standard error.
   failure_handler on_failure{};

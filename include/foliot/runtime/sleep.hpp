@@ -28,11 +28,15 @@ class sleep_awaiter {
     wait_.begin(who);
     scheduler& owner = wait_.task().owner();
     if (!by_deadline_) deadline_ = deadline_in(owner, length_);
-    if (by_deadline_ && deadline_ <= now(owner)) {
+    // What is over before a timer could be started only lets the others go first.
+    if ((by_deadline_ || length_ <= shorter_than_a_start) && deadline_ <= now(owner)) {
       wait_.claim(0);
-    } else {
-      timer_.start(owner, deadline_);
+      if (wait_.park()) return true;
+      if (by_deadline_) return false;
+      make_ready_last(wait_.task());
+      return true;
     }
+    timer_.start(owner, deadline_);
     return wait_.park();
   }
   void await_resume() {
@@ -43,6 +47,8 @@ class sleep_awaiter {
   }
 
  private:
+  static constexpr duration shorter_than_a_start = duration::nanoseconds(50);
+
   duration length_;
   instant deadline_;
   bool by_deadline_ = false;

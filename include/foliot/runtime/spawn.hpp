@@ -19,6 +19,7 @@
 #include <utility>
 
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -28,7 +29,7 @@ namespace foliot::runtime::detail {
 
 /// A spawned task: its state, and its result once it has ended.
 template <class Result>
-class spawned final : public task_state {
+class spawned final : public task_state, public pooled {
   static constexpr bool has_value = !std::is_void_v<Result>;
   using stored = std::conditional_t<std::is_reference_v<Result>, std::remove_reference_t<Result>*,
                                     std::conditional_t<has_value, Result, char>>;
@@ -62,7 +63,9 @@ class spawned final : public task_state {
 
   // What a handle does.
 
-  void stop_when(const std::stop_token& token) { stopping_.emplace(token, stop_request(*this)); }
+  void stop_when(const std::stop_token& token) {
+    stopping_ = std::make_unique<std::stop_callback<stop_request>>(token, stop_request(*this));
+  }
   void detach() noexcept {
     const lock held(lock_);
     detached_ = true;
@@ -124,7 +127,7 @@ class spawned final : public task_state {
   wait_point* joiner_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   bool done_ FOLIOT_GUARDED_BY(lock_) = false;
   bool detached_ FOLIOT_GUARDED_BY(lock_) = false;
-  std::optional<std::stop_callback<stop_request>> stopping_;
+  std::unique_ptr<std::stop_callback<stop_request>> stopping_;
   // Written before done_, read after it.
   std::exception_ptr failure_;
   std::optional<stored> result_;

@@ -26,6 +26,7 @@
 #include <utility>
 
 #include <foliot/core/contract.hpp>
+#include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 
 namespace foliot::runtime {
@@ -54,7 +55,7 @@ class forwarded_awaiter {
   Awaiter* target_;
 };
 
-class task_promise_base {
+class task_promise_base : public pooled {
  public:
   [[nodiscard]] task_state& task() const noexcept { return *task_; }
   /// The coroutine is run as a part of `task`; `caller`, if there is one, goes on after it.

@@ -15,6 +15,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <source_location>
 #include <utility>
 
 #include <foliot/core/clock.hpp>
@@ -23,25 +25,32 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/firing.hpp>
 
+namespace foliot::detail {
+class watcher;
+}
+
 namespace foliot::inline service {
 
 /// What a service has done since it began.
 struct service_counters {
-  std::uint64_t started = 0;     ///< resets and starts of timers that were not pending
-  std::uint64_t superseded = 0;  ///< resets of timers that were
-  std::uint64_t stopped = 0;     ///< stops that found the timer pending
-  std::uint64_t fired = 0;       ///< callbacks run, those of tickers included
-  std::uint64_t skipped = 0;     ///< beats of tickers that came too late, and were left out
-  std::uint64_t dropped = 0;     ///< pending when the service ended
-  std::uint64_t wake_ups = 0;    ///< times that a thread of the service was woken before its time
-  std::size_t pending = 0;       ///< now
-  std::size_t peak_pending = 0;  ///< the most there ever were; of several shards, the sum of their peaks
+  std::uint64_t started = 0;             ///< resets and starts of timers that were not pending
+  std::uint64_t superseded = 0;          ///< resets of timers that were
+  std::uint64_t stopped = 0;             ///< stops that found the timer pending
+  std::uint64_t fired = 0;               ///< callbacks run, those of tickers included
+  std::uint64_t skipped = 0;             ///< beats of tickers that came too late, and were left out
+  std::uint64_t dropped = 0;             ///< pending when the service ended
+  std::uint64_t wake_ups = 0;            ///< times that a thread of the service was woken before its time
+  std::uint64_t wakes_with_work = 0;     ///< times that a thread woke, for whatever reason, and something was due
+  std::uint64_t wakes_without_work = 0;  ///< the same, and nothing was
+  std::size_t pending = 0;               ///< now
+  std::size_t peak_pending = 0;          ///< the most there ever were; of several shards, the sum of their peaks
 
   friend bool operator==(const service_counters&, const service_counters&) = default;
   service_counters& operator+=(const service_counters& other) noexcept;
 };
 
 class engine;
+struct service_statistics;
 
 /// One timer as engines see it. Made and destroyed by its engine, which adds the queue's node.
 class timer_record {
@@ -51,15 +60,19 @@ class timer_record {
 
   /// The engine that made it, alive as long as any of its records.
   [[nodiscard]] engine& owner() const noexcept { return owner_; }
+  /// Whether the engine wants to be told by arms_at where the timer is armed.
+  [[nodiscard]] bool wants_place() const noexcept { return wants_place_; }
 
  protected:
-  timer_record(engine& owner, bool ticks) noexcept : owner_(owner), ticks_(ticks) {}
+  timer_record(engine& owner, bool ticks, bool wants_place) noexcept
+      : owner_(owner), ticks_(ticks), wants_place_(wants_place) {}
   ~timer_record() = default;
 
-  // All but owner_ and ticks_ are the engine's, under its lock.
+  // All that is not constant is the engine's, under its lock.
   engine& owner_;
   /// A ticker's.
   const bool ticks_;
+  const bool wants_place_;
   /// Its callback is running.
   bool running_ = false;
   /// It will never be pending again.
@@ -72,6 +85,9 @@ class engine : public timeline {
  public:
   /// A new timer, idle. A positive period makes it a ticker. Throws std::bad_alloc.
   [[nodiscard]] virtual timer_record* make(timer_callback callback, duration period) = 0;
+
+  /// The timer is made, or about to be armed, at this place in the source. Only for records that want to know.
+  virtual void arms_at(timer_record& timer, std::source_location place) noexcept = 0;
 
   /// Arms the timer for `deadline`, wherever it was. Throws std::bad_alloc, or std::system_error when
   /// the service's thread cannot be started; the timer is then as it was.
@@ -98,6 +114,10 @@ class engine : public timeline {
   [[nodiscard]] virtual bool pending(const timer_record& timer) const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t skipped(const timer_record& timer) const noexcept = 0;
 
+  /// Who watches file descriptors on this engine's thread, which runs from now on, unless the engine has ended; null
+  /// where the engine has no poller. Throws std::system_error when the thread or the poller cannot be made.
+  [[nodiscard]] virtual std::shared_ptr<detail::watcher> watches() = 0;
+
   /// From now on nothing new is started: a reset of a timer that is not pending is refused, a ticker's pending beat
   /// is its last. What is pending fires, and may be stopped or reset.
   virtual void begin_to_drain() noexcept = 0;
@@ -115,6 +135,8 @@ class engine : public timeline {
   /// Makes room for `count` pending timers, so that up to there no start allocates.
   virtual void reserve(std::size_t count) = 0;
   [[nodiscard]] virtual service_counters counters() const noexcept = 0;
+  /// Adds its histograms, where it measures, and itself to the shards. The counters are not touched.
+  virtual void add_to(service_statistics& sum) const noexcept = 0;
   [[nodiscard]] virtual const clock& time() const noexcept = 0;
   /// Whether the caller is on the thread that runs this engine's timers, in a callback for example, and
   /// so must not wait for one of them.

@@ -6,10 +6,11 @@
 // than a period, does not shift the grid: the first beat it missed is delivered late, those that have
 // passed by then too are skipped, and counted.
 //
-// Thread safety and lifetime: as a timer's.
+// Thread safety, lifetime and places: as a timer's.
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 #include <utility>
 
 #include <foliot/core/duration.hpp>
@@ -29,15 +30,21 @@ class ticker : public timer_handle {
   /// nothing armed, for a period that is not positive or a null function; std::bad_alloc;
   /// std::system_error when the service's thread cannot be started.
   template <timer_function Function>
-  ticker(timer_service& service, duration period, Function&& function)
+  ticker(timer_service& service, duration period, Function&& function,
+         std::source_location here = std::source_location::current())
       : ticker(service.home().make(detail::to_callback(std::forward<Function>(function)), checked(period))) {
-    reset(period);
+    reset(period, here);
   }
 
   /// Begins a new grid: the next beat is `period` from now, whether the ticker was stopped or not.
   /// Throws std::invalid_argument for a period that is not positive (it then ticks on as before),
   /// std::logic_error on an empty handle, std::bad_alloc.
-  reset_result reset(duration period) { return owner().restart(record(), checked(period)); }
+  reset_result reset(duration period, std::source_location here = std::source_location::current()) {
+    timer_record& r = record();
+    const duration wanted = checked(period);
+    static_cast<void>(armed(here));
+    return r.owner().restart(r, wanted);
+  }
 
   /// How many beats it has skipped in its life.
   [[nodiscard]] std::uint64_t skipped() const noexcept {

@@ -6,6 +6,7 @@
 // destroys it must not hold what that callback waits for, a lock for one.
 #pragma once
 
+#include <source_location>
 #include <utility>
 
 #include <foliot/service/engine.hpp>
@@ -49,7 +50,13 @@ class timer_handle {
     if (record_ == nullptr) refuse_empty();
     return *record_;
   }
-  [[nodiscard]] engine& owner() const { return record().owner(); }
+  /// The same, of a timer that is about to be armed there.
+  [[nodiscard]] timer_record& armed(std::source_location here) const {
+    timer_record& armed = record();
+    if (armed.wants_place()) [[unlikely]]
+      armed.owner().arms_at(armed, here);
+    return armed;
+  }
 
   timer_record* record_ = nullptr;
 

@@ -28,6 +28,8 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/engine.hpp>
 #include <foliot/service/executor.hpp>
+#include <foliot/service/slow_callback.hpp>
+#include <foliot/service/statistics.hpp>
 
 namespace foliot::inline service {
 
@@ -56,6 +58,11 @@ struct service_options {
   /// until it is time. They find out by themselves how long that takes: as a rule some 30 us for each wake-up,
   /// and never more than 250. Without it they are late by what a wake-up takes. Nothing on virtual time.
   bool precise = false;
+  /// Whether statistics() has histograms of how late callbacks begin and how long they run: two looks at the clock for
+  /// each callback, and 19 KiB a shard.
+  bool measure = false;
+  /// Tells of callbacks that take too long. See slow_callback.hpp.
+  slow_callback_watch slow_callback{};
   /// How many timers the service's thread fires before it looks at the clock and at the rest of the
   /// world again. At least 1.
   budget turn = 256;
@@ -64,7 +71,8 @@ struct service_options {
 class timer_service {
  public:
   /// On one of the system's clocks. Throws std::invalid_argument for an engine that does not exist (the
-  /// message lists those that do), for a number of shards that it cannot have, and for a turn of zero.
+  /// message lists those that do), for a number of shards that it cannot have, for a turn of zero, and for a watch on
+  /// slow callbacks that cannot tell anybody, or whose limit is negative.
   explicit timer_service(service_options options = {});
   /// On a virtual clock, without a thread.
   explicit timer_service(virtual_clock& clock, service_options options = {});
@@ -90,6 +98,8 @@ class timer_service {
   void reserve(std::size_t count);
 
   [[nodiscard]] service_counters counters() const noexcept;
+  /// The counters, and what was measured. Waits for no callback.
+  [[nodiscard]] service_statistics statistics() const noexcept;
 
   [[nodiscard]] std::size_t shards() const noexcept { return shards_->size(); }
 
@@ -104,6 +114,7 @@ class timer_service {
  private:
   friend class timer;
   friend class ticker;
+  friend class watch;
   friend bool sleep_until(timer_service& service, instant deadline);
 
   /// The shard that the calling thread's timers go to.

@@ -45,9 +45,10 @@ std::size_t processors() noexcept {
   return std::max(1U, std::thread::hardware_concurrency());  // more processors than a cpu_set_t knows
 }
 
-void set_timer_slack(duration slack) noexcept {
-  // Zero would mean the default again.
-  ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(std::max<std::int64_t>(1, slack.count())), 0, 0, 0);
+duration set_timer_slack(duration slack) noexcept {
+  const int before = ::prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+  ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(std::max<std::int64_t>(slack.count(), 1)), 0, 0, 0);
+  return duration::nanoseconds(std::max(before, 1));
 }
 
 wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline) noexcept {

@@ -135,7 +135,7 @@ bits to_bits(Value value) noexcept {
 template <class Value>
 Value from_bits(bits from) noexcept {
   Value result;
-  std::memcpy(&result, &from, sizeof(Value));
+  std::memcpy(static_cast<void*>(&result), &from, sizeof(Value));
   return result;
 }
 

@@ -43,6 +43,14 @@ class atomic {
     Value& now = here();  // before the sum: another thread may go on in it
     return std::exchange(now, now - value);
   }
+  Value fetch_and(Value bits, order = seq_cst) noexcept {
+    Value& now = here();
+    return std::exchange(now, static_cast<Value>(now & bits));
+  }
+  Value fetch_or(Value bits, order = seq_cst) noexcept {
+    Value& now = here();
+    return std::exchange(now, static_cast<Value>(now | bits));
+  }
   bool compare_exchange_strong(Value& expected, Value wanted, order = seq_cst, order = seq_cst) noexcept {
     if (here() != expected) {
       expected = value_;

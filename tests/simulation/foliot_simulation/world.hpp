@@ -7,7 +7,7 @@
 //
 // Time moves on by a nanosecond or so with every look at the clock, jumps to the next deadline when all
 // threads are blocked, and may drift at any point if `drift` says so. When all are blocked and nobody
-// has a deadline, that is a deadlock, and the run's failure.
+// has a deadline, that is a deadlock, and the run's failure; so is a world that goes on and on.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@
 #include <string>
 
 #include <foliot/core/instant.hpp>
+#include <foliot/core/readiness.hpp>
+#include <foliot/core/seam/alarm.hpp>
 
 namespace foliot::simulation {
 
@@ -56,5 +58,26 @@ void suspend(duration length);
 void step_wall_clock(duration by);
 /// Blocks the calling thread for this long.
 void pass_time(duration length);
+/// A futex wait that the ring of a bell, if there is one, ends too.
+seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline,
+                           const seam::alarm* bell);
+
+/// A file descriptor that is ready when the test says so.
+class descriptor {
+ public:
+  descriptor() noexcept;
+  ~descriptor();
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+
+  [[nodiscard]] int number() const noexcept { return number_; }
+  /// From now on it is ready for this.
+  void become(readiness ready);
+  [[nodiscard]] readiness ready() const noexcept { return ready_; }
+
+ private:
+  int number_;
+  readiness ready_ = readiness::none;
+};
 
 }  // namespace foliot::simulation

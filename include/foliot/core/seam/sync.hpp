@@ -57,6 +57,9 @@ inline constexpr std::size_t shared_thread_number = thread_numbers - 1;
 #if __has_feature(thread_sanitizer)
 #define FOLIOT_THREAD_SANITIZER
 #endif
+#if __has_feature(address_sanitizer)
+#define FOLIOT_ADDRESS_SANITIZER
+#endif
 #endif
 
 namespace foliot::inline core::seam {

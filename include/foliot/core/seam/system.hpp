@@ -22,8 +22,8 @@ namespace foliot::inline core::seam {
 [[nodiscard]] std::size_t processors() noexcept;
 
 /// How much later than asked the kernel may end the calling thread's waits, so that it wakes less often. A
-/// thread has 50 us unless it says otherwise; at least 1 ns.
-void set_timer_slack(duration slack) noexcept;
+/// thread has 50 us unless it says otherwise; at least 1 ns. Returns what it was before.
+duration set_timer_slack(duration slack) noexcept;
 
 enum class wait_status {
   woken,        ///< somebody woke the word, or the kernel did for no reason

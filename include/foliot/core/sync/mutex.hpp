@@ -32,6 +32,7 @@ enum class lock_rank : std::uint8_t {
   forks,      ///< who must know of a fork; held from before it until after it
   timeline,   ///< virtual_clock: who follows the clock, and who advances it
   engine,     ///< an engine's queue and its timers' states
+  context,    ///< the contexts of one tree: which are done, and who is to be told
   object,     ///< what tasks wait for: a channel, a timer, a task's end
   timers,     ///< the timers of a processor
   scheduler,  ///< which processors are idle, and what belongs to none of them

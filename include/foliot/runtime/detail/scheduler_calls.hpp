@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 
+#include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 
 namespace foliot::runtime::detail {
@@ -30,8 +31,8 @@ void report_failure(scheduler& owner, const char* name, const std::exception_ptr
 /// The scheduler's clock: as it is, or somewhat later where that is cheaper.
 [[nodiscard]] instant now(const scheduler& owner) noexcept;
 [[nodiscard]] instant now_or_later(const scheduler& owner) noexcept;
-/// The deadline of what is to be due `delay` from now; for a long delay by the cheaper of the two.
-[[nodiscard]] instant deadline_in(const scheduler& owner, duration delay) noexcept;
+/// The deadline of what is to happen `length` from now: never early, and for short lengths not late either.
+[[nodiscard]] instant deadline_in(const scheduler& owner, duration length) noexcept;
 
 /// Uniform in [0, bound), by the random source of the processor that the calling task runs on.
 [[nodiscard]] std::uint64_t random_below(std::uint64_t bound) noexcept;

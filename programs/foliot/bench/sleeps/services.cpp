@@ -46,6 +46,11 @@ void add_service_sleeps(std::vector<trial_contestant>& to) {
     precise.precise = true;
     return precise;
   });
+  add("epoll-heap", [] {
+    service_options reactor;
+    reactor.engine = "epoll-heap";
+    return reactor;
+  });
 }
 
 }  // namespace foliot::program::bench

@@ -69,6 +69,7 @@ void add_shared_services(std::vector<trial_contestant>& to) {
                                                     "foliot, told the time by its caller, each 64 operations"));
   to.push_back(shared_service<deadlines::by_service>("global-heap", "global-heap"));
   to.push_back(shared_service<deadlines::by_service>("bucket-heaps", "bucket-heaps"));
+  to.push_back(shared_service<deadlines::by_service>("epoll-heap", "epoll-heap"));
 }
 
 }  // namespace foliot::program::bench

@@ -1,0 +1,162 @@
+// A context that can be done, and who is to be told of it.
+//
+// All contexts that descend from one, which itself descends from none, share that one's lock: so a cancel reaches all
+// of them at once. Thread safety: any thread. Lifetime: shared by contexts, and by children with their parents.
+// Invariants: a node that is done has neither children nor hooks; a child of one that is done is done.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include <foliot/core/instant.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/callback_timer.hpp>
+#include <foliot/runtime/detail/cancel_scope.hpp>
+#include <foliot/runtime/detail/task_list.hpp>
+#include <foliot/runtime/detail/wait_point.hpp>
+
+namespace foliot::runtime {
+
+/// Why a context is done.
+enum class context_end : std::uint8_t { none, cancelled, deadline_exceeded };
+
+namespace detail {
+
+/// Somebody who is told, under the lock, once.
+class context_hook {
+ public:
+  context_hook(const context_hook&) = delete;
+  context_hook& operator=(const context_hook&) = delete;
+
+ protected:
+  context_hook() noexcept = default;
+  virtual ~context_hook() = default;
+
+ private:
+  friend class context_node;
+  /// Tasks that it claims, and that were parked, go to the list.
+  virtual void context_is_done(ready_list& ready) noexcept = 0;
+
+  context_hook* next_ = nullptr;
+  context_hook* previous_ = nullptr;
+  bool listed_ = false;
+};
+
+class context_node {
+ public:
+  explicit context_node(std::shared_ptr<context_node> parent) noexcept;
+  ~context_node();
+  context_node(const context_node&) = delete;
+  context_node& operator=(const context_node&) = delete;
+
+  /// Once, before others know of it: joins its parent, if that is not done; and is done at the deadline, with that
+  /// cause. Throws std::logic_error outside of a runtime, std::bad_alloc.
+  void begin();
+  void begin(instant deadline, std::exception_ptr cause);
+
+  /// First come, first served: it, and all that descend from it, are done.
+  void cancel(context_end why, const std::exception_ptr& cause) noexcept;
+
+  /// Tells the hook when the node is done, or at once.
+  void add(context_hook& hook) noexcept;
+  /// Afterwards nobody touches the hook. True: it was not told.
+  bool remove(context_hook& hook) noexcept;
+
+  [[nodiscard]] context_end end() const noexcept;
+  [[nodiscard]] std::exception_ptr cause() const noexcept;
+  [[nodiscard]] instant deadline() const noexcept { return deadline_; }
+
+ private:
+  void finish(context_end why, const std::exception_ptr& cause, ready_list& ready) noexcept;
+  void leave_parent() noexcept;
+
+  const std::shared_ptr<context_node> parent_;
+  context_node& root_;
+  instant deadline_ = instant::never();  // its own, or of those above; const once it has begun
+  callback_timer timer_;
+
+  mutable mutex lock_{lock_rank::context};  // the root's counts
+  // Under that lock.
+  context_end end_ = context_end::none;
+  std::exception_ptr cause_;
+  context_node* first_child_ = nullptr;
+  context_node* next_ = nullptr;  // of its parent's, or of those that a cancel is about to reach
+  context_node* previous_ = nullptr;
+  bool joined_ = false;  // its parent's list
+  context_hook* first_hook_ = nullptr;
+  context_hook* last_hook_ = nullptr;
+};
+
+/// An operation, see operation.hpp: waits until a context is done; null: for ever.
+class context_done final : private context_hook {
+ public:
+  explicit context_done(std::shared_ptr<context_node> of) noexcept : of_(std::move(of)) {}
+  ~context_done() override { end(); }
+
+  [[nodiscard]] bool ready() const noexcept { return of_ != nullptr && of_->end() != context_end::none; }
+  void begin(wait_point& wait, wait_word::source by) noexcept {
+    wait_ = &wait;
+    by_ = by;
+    waits_ = of_ != nullptr;
+    if (waits_) of_->add(*this);
+  }
+  void end() noexcept {
+    if (waits_) of_->remove(*this);
+    waits_ = false;
+  }
+  void result() const noexcept {}
+
+ private:
+  void context_is_done(ready_list& ready) noexcept override { ready.claim(*wait_, by_); }
+
+  std::shared_ptr<context_node> of_;
+  wait_point* wait_ = nullptr;
+  wait_word::source by_ = 0;
+  bool waits_ = false;
+};
+
+/// Ends a task's waits when a context is done.
+class context_scope final : private context_hook {
+ public:
+  context_scope(const std::shared_ptr<context_node>& of, task_state& task) noexcept : scope_(task), of_(of) {
+    if (of_ != nullptr) of_->add(*this);
+  }
+  ~context_scope() override {
+    if (of_ != nullptr) of_->remove(*this);
+  }
+  [[nodiscard]] const cancel_scope& scope() const noexcept { return scope_; }
+
+ private:
+  void context_is_done(ready_list& ready) noexcept override { scope_.expire(ready); }
+
+  cancel_scope scope_;
+  std::shared_ptr<context_node> of_;
+};
+
+/// Has a function called when a context is done.
+class context_callback_hook final : private context_hook {
+ public:
+  context_callback_hook(std::shared_ptr<context_node> of, callback_timer timer) noexcept
+      : of_(std::move(of)), timer_(std::move(timer)) {
+    if (of_ != nullptr) of_->add(*this);
+  }
+  ~context_callback_hook() override {
+    if (of_ != nullptr) of_->remove(*this);
+  }
+  stop_result stop() noexcept {
+    if (of_ == nullptr) return std::exchange(over_, true) ? stop_result::idle : stop_result::stopped;
+    return of_->remove(*this) ? stop_result::stopped : timer_.stop();
+  }
+
+ private:
+  void context_is_done(ready_list& ready) noexcept override;
+
+  std::shared_ptr<context_node> of_;
+  callback_timer timer_;
+  bool over_ = false;  // stopped, where there is nobody to tell it anything
+};
+
+}  // namespace detail
+}  // namespace foliot::runtime

@@ -1,0 +1,26 @@
+// The task that awaits this: does not wait. Thread safety: the task's.
+#pragma once
+
+#include <coroutine>
+
+#include <foliot/runtime/detail/task_state.hpp>
+
+namespace foliot::runtime::detail {
+
+class current_task {
+ public:
+  current_task() noexcept = default;
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+    task_ = &who.promise().task();
+    return false;
+  }
+  [[nodiscard]] task_state& await_resume() const noexcept { return *task_; }
+
+ private:
+  task_state* task_ = nullptr;
+};
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,30 @@
+// Memory for coroutines and for the states of tasks: pieces of a few sizes, which each thread keeps some of for the
+// next. Tasks come and go a thousand at a time; an allocator for everything keeps no more than a handful at hand.
+//
+// Thread safety: all from any thread; a piece may be given back by another thread than the one it was taken by, which
+// then keeps it. A thread keeps at most most_kept bytes of each size, and gives them back when it ends. Under
+// sanitizers, which must see what has been freed, it keeps nothing.
+// Complexity: O(1).
+#pragma once
+
+#include <cstddef>
+
+namespace foliot::runtime::detail {
+
+/// Throws std::bad_alloc.
+[[nodiscard]] void* take_piece(std::size_t size);
+/// `size` is what it was taken with.
+void give_back(void* piece, std::size_t size) noexcept;
+
+/// What derives from this lies in such pieces.
+class pooled {
+ public:
+  static void* operator new(std::size_t size) { return take_piece(size); }
+  static void operator delete(void* piece, std::size_t size) noexcept { give_back(piece, size); }
+
+ protected:
+  pooled() noexcept = default;
+  ~pooled() = default;
+};
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,68 @@
+// A part of a task that ends at a deadline: what with_timeout is made of. Lies in the task's frame.
+//
+// On virtual time it ends when nothing else happens at that instant any more: what is ready at the deadline is in
+// time, whichever processor had its turn first. Thread safety: the task's.
+#pragma once
+
+#include <foliot/core/instant.hpp>
+#include <foliot/runtime/detail/cancel_scope.hpp>
+#include <foliot/runtime/detail/task_list.hpp>
+#include <foliot/runtime/detail/timer_entry.hpp>
+
+namespace foliot::runtime::detail {
+
+class timed_scope final : private timer_entry {
+ public:
+  explicit timed_scope(task_state& task) noexcept : timer_entry(what_to_do), owner_(task.owner()), scope_(task) {}
+  ~timed_scope();
+  timed_scope(const timed_scope&) = delete;
+  timed_scope& operator=(const timed_scope&) = delete;
+
+  /// Once. Throws std::bad_alloc.
+  void start(instant deadline) { start_timer(owner_, *this, deadline, false); }
+  [[nodiscard]] const cancel_scope& scope() const noexcept { return scope_; }
+
+ private:
+  friend class late_scopes;
+
+  static then end_scope(timer_entry& self, ready_list& ready) noexcept;
+  static constexpr actions what_to_do{end_scope, nullptr};
+
+  scheduler& owner_;
+  cancel_scope scope_;
+  timed_scope* next_late_ = nullptr;  // virtual time's
+  bool late_ = false;
+};
+
+/// On virtual time: those whose deadline has come, while other things happen at that instant. One thread's.
+class late_scopes {
+ public:
+  void add(timed_scope& scope) noexcept {
+    scope.next_late_ = first_;
+    scope.late_ = true;
+    first_ = &scope;
+  }
+  void remove(timed_scope& scope) noexcept {
+    for (timed_scope** each = &first_; *each != nullptr; each = &(*each)->next_late_) {
+      if (*each != &scope) continue;
+      *each = scope.next_late_;
+      break;
+    }
+    scope.late_ = false;
+  }
+  /// Ends all of them. False: there was none.
+  bool expire_all(ready_list& ready) noexcept {
+    if (first_ == nullptr) return false;
+    while (timed_scope* const scope = first_) {
+      first_ = scope->next_late_;
+      scope->late_ = false;
+      scope->scope_.expire(ready);
+    }
+    return true;
+  }
+
+ private:
+  timed_scope* first_ = nullptr;
+};
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,24 @@
+// Statistics as a table for people: what `foliot top` prints.
+//
+// Thread safety: a pure function.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/service/statistics.hpp>
+
+namespace foliot::program {
+
+/// An earlier look at the same service, for rates.
+struct earlier_look {
+  const service_statistics& then;
+  duration ago;
+};
+
+/// Without an earlier look, or after one at a service that has begun anew since, there are no rates.
+[[nodiscard]] std::string statistics_table(std::string_view name, const service_statistics& now,
+                                           const earlier_look* earlier = nullptr);
+
+}  // namespace foliot::program

@@ -1,0 +1,21 @@
+// `foliot top`: looks at the timers of a running process, once or again and again.
+#pragma once
+
+#include <string>
+
+#include <foliot/core/duration.hpp>
+
+namespace foliot::program {
+
+struct top_options {
+  std::string path;  ///< of its statistics_socket
+  bool once = false;
+  bool prometheus = false;  ///< in Prometheus' text format, once
+  duration interval;        ///< positive
+};
+
+/// Writes to standard output until the process ends, which is a failure, or until it is interrupted; a terminal shows
+/// the latest look only. Throws failure.
+void top(const top_options& options);
+
+}  // namespace foliot::program

@@ -1,0 +1,63 @@
+// What a shard measures of its callbacks, if it is asked to: their lateness, how long they run, and which are slow.
+//
+// Thread safety: record() under the shard's lock; the others from any thread.
+#pragma once
+
+#include <memory>
+
+#include <foliot/core/histogram.hpp>
+#include <foliot/core/seam/system.hpp>
+#include <foliot/service/slow_callback.hpp>
+#include <foliot/service/statistics.hpp>
+
+#include "shard_options.hpp"
+
+namespace foliot::detail {
+
+class callback_watch {
+ public:
+  /// Null: there is nothing to watch.
+  static std::unique_ptr<callback_watch> wanted_by(const shard_options& options) {
+    if (!options.measure && options.slow_callback == nullptr) return nullptr;
+    return std::make_unique<callback_watch>(options);
+  }
+
+  explicit callback_watch(const shard_options& options)
+      : virtual_time_(options.by_hand ? &options.time : nullptr),
+        slow_(options.slow_callback.get()),
+        measured_(options.measure ? std::make_unique<measured>() : nullptr) {}
+
+  /// By a clock that nobody sets.
+  [[nodiscard]] instant now() const noexcept {
+    return virtual_time_ != nullptr ? virtual_time_->now() : seam::monotonic_now();
+  }
+  /// Who is to be told of a callback that took so long; null: nobody.
+  [[nodiscard]] slow_callback_watch* too_slow_for(duration took) const noexcept {
+    return slow_ != nullptr && took > slow_->longer_than ? slow_ : nullptr;
+  }
+
+  void record(duration lateness, duration took) noexcept {
+    if (measured_ == nullptr) return;
+    measured_->lateness.record(lateness);
+    measured_->callback_time.record(took);
+  }
+
+  void add_to(service_statistics& sum) const noexcept {
+    if (measured_ == nullptr) return;
+    sum.measured = true;
+    sum.lateness += measured_->lateness.snapshot();
+    sum.callback_time += measured_->callback_time.snapshot();
+  }
+
+ private:
+  struct measured {
+    histogram_recorder lateness;
+    histogram_recorder callback_time;
+  };
+
+  const clock* const virtual_time_;  // null: the monotonic clock
+  slow_callback_watch* const slow_;
+  const std::unique_ptr<measured> measured_;
+};
+
+}  // namespace foliot::detail

@@ -1,0 +1,241 @@
+"""`foliot top`, beside a program that shows its timers, on virtual time; and the probes that a tracer finds."""
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import unittest
+
+from program_case import FOLIOT, ProgramCase, main
+
+SHOWN = os.environ.get("FOLIOT_SHOWN_TIMERS", "shown_timers")
+
+AT_FIRST = """\
+foliot top of timers
+pending                          1,000
+peak pending                     1,001
+shards                               1
+
+                                 total
+started                          1,001
+reset                                1
+stopped                              1
+fired                                0
+skipped                              0
+dropped                              0
+woken early                          0
+wake-ups with work                   0
+wake-ups without work                0
+"""
+
+
+class TopCase(ProgramCase):
+    def show(self, *arguments, path="timers"):
+        """A program that shows its timers at the path, and ends with the test."""
+        process = subprocess.Popen([SHOWN, path, *arguments], cwd=self.here,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def advance(self, process):
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), b"advanced\n")
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.communicate(timeout=60)
+
+    def answer_with(self, text):
+        """A listener that gives one who connects this text."""
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(self.here / "odd"))
+        listener.listen()
+        child = os.fork()
+        if child == 0:
+            with listener.accept()[0] as connection:
+                connection.sendall(text)
+            os._exit(0)
+        self.addCleanup(os.waitpid, child, 0)
+        listener.close()  # here; the child has it
+
+
+class TopOnce(TopCase):
+    def test_counters(self):
+        self.show()
+        out = self.expect_done("top", "timers", "--once")
+        self.assertEqual(out, AT_FIRST + "\nlateness and callback time are not measured there\n")
+
+    def test_what_was_measured(self):
+        shown = self.show("measure")
+        self.advance(shown)
+        self.advance(shown)
+        out = self.expect_done("top", "timers", "--once")
+        self.assertRegex(out, r"fired +1,0[12]\d\n")
+        self.assertRegex(out, r"\n {31}p50 {9}p99 {7}p99\.9 {9}max\n")
+        self.assertRegex(out, r"\ncallback time {14}40\.\d us {5}40\.\d us {5}40\.\d us {5}40\.0 us\n")
+
+    def test_the_socket_goes_with_the_program(self):
+        shown = self.show()
+        self.assertEqual(self.names(), ["timers"])
+        self.end(shown)
+        self.assertEqual(self.names(), [])
+        self.expect_error("there is no 'timers': no program shows its timers there", "top", "timers", "--once")
+
+
+class TopAgainAndAgain(TopCase):
+    def test_until_the_program_ends(self):
+        shown = self.show("measure")
+        with self.start("top", "timers", "--interval", "1ms") as top:
+            seen = b""
+            while seen.count(b"foliot top of timers\n") < 3:
+                seen += top.stdout.readline()
+            self.advance(shown)
+            while not re.search(rb"fired +[1-9]", seen):
+                seen += top.stdout.readline()
+            self.end(shown)
+            out, err = top.communicate()
+        self.assertEqual(top.returncode, 2)
+        self.assertRegex(err.decode(), r"\Afoliot: [^\n]*'timers'[^\n]*\n\Z")
+        tables = (seen + out).decode().split("foliot top of timers\n")[1:]
+        self.assertNotIn("a second", tables[0])
+        for table in tables[1:]:
+            self.assertIn("a second", table)
+        self.assertNotIn("\x1b", "".join(tables), "it is no terminal")
+
+
+class TopErrors(TopCase):
+    def test_no_such_path(self):
+        self.expect_error("there is no 'none'", "top", "none", "--once")
+
+    def test_no_socket(self):
+        self.put("file", b"")
+        self.expect_error("'file' is no socket: no program shows its timers there", "top", "file", "--once")
+
+    def test_nobody_listens(self):
+        left_behind = socket.socket(socket.AF_UNIX)
+        left_behind.bind(str(self.here / "stale"))
+        left_behind.close()
+        self.expect_error("nobody listens at 'stale': the program that did has ended", "top", "stale", "--once")
+
+    def test_a_long_path(self):
+        self.expect_error("cannot be a socket's path", "top", "x" * 200, "--once")
+        self.expect_error("cannot be a socket's path", "top", "", "--once")
+
+    def test_another_service(self):
+        self.answer_with(b"220 mail ready\r\n")
+        self.expect_error("what 'odd' answers cannot be read: these are no statistics", "top", "odd", "--once")
+
+    def test_another_version(self):
+        self.answer_with(b"foliot-statistics 99\nend\n")
+        self.expect_error("of another version of foliot", "top", "odd", "--once")
+
+    def test_cut_short(self):
+        self.answer_with(b"foliot-statistics 1\nstarted 5\n")
+        self.expect_error("cut short", "top", "odd", "--once")
+
+    def test_arguments(self):
+        self.expect_error("PATH", "top")
+        self.expect_error("--interval", "top", "timers", "--interval", "0s")
+        self.expect_error("--interval", "top", "timers", "--interval", "soon")
+        self.expect_error("--once", "top", "timers", "--once", "--interval", "1s")
+
+    def test_two_programs_at_one_path(self):
+        self.show()
+        second = subprocess.run([SHOWN, "timers"], cwd=self.here, stdin=subprocess.DEVNULL, capture_output=True)
+        self.assertEqual((second.returncode, second.stdout), (1, b""))
+        self.assertIn(b"'timers' is in use: somebody answers there", second.stderr)
+        self.assertTrue(self.expect_done("top", "timers", "--once"))
+
+    def test_a_program_that_was_killed_leaves_a_path_that_the_next_takes(self):
+        first = self.show()
+        first.kill()
+        first.communicate()
+        self.expect_error("nobody listens at 'timers'", "top", "timers", "--once")
+        self.show()
+        self.assertTrue(self.expect_done("top", "timers", "--once"))
+
+
+class Prometheus(TopCase):
+    """Read by Prometheus' own parser for Python."""
+
+    @classmethod
+    def setUpClass(cls):
+        # Debian's package is for Debian's interpreter, which need not be the one that runs this.
+        sys.path.append("/usr/lib/python3/dist-packages")
+        try:
+            from prometheus_client import parser
+        except ImportError as error:
+            raise unittest.SkipTest("there is no prometheus_client (Debian: python3-prometheus-client)") from error
+        cls.parse = staticmethod(lambda text: {f.name: f for f in parser.text_string_to_metric_families(text)})
+
+    def families(self, *arguments):
+        shown = self.show(*arguments)
+        self.advance(shown)
+        self.advance(shown)
+        text = self.expect_done("top", "timers", "--prometheus")
+        self.assertTrue(text.endswith("\n"))
+        heads = re.findall(r"^# (HELP|TYPE) (\w+) ", text, re.M)
+        self.assertEqual(len(heads), len(set(heads)), "each family is introduced once")
+        for name, family in (found := self.parse(text)).items():
+            self.assertTrue(family.documentation, name)
+            self.assertNotEqual(family.type, "unknown", name)
+        return found
+
+    def test_counters_and_gauges(self):
+        families = self.families()
+        self.assertNotIn("foliot_lateness_seconds", families)
+        values = {s.name: s.value for f in families.values() for s in f.samples}
+        self.assertEqual(values["foliot_timers_started_total"], 1001)
+        self.assertEqual(values["foliot_timers_stopped_total"], 1)
+        self.assertEqual(values["foliot_timers_pending"], 2)
+        for family in families.values():
+            self.assertIn(family.type, ("counter", "gauge"))
+            self.assertEqual(family.type == "counter", family.samples[0].name.endswith("_total"))
+
+    def test_histograms(self):
+        families = self.families("measure")
+        fired = families["foliot_timers_fired"].samples[0].value
+        for name in ("foliot_lateness_seconds", "foliot_callback_seconds"):
+            family = families[name]
+            self.assertEqual(family.type, "histogram")
+            buckets = [s for s in family.samples if s.name == name + "_bucket"]
+            bounds = [float(s.labels["le"]) for s in buckets]
+            self.assertEqual(bounds, sorted(set(bounds)))
+            self.assertEqual(buckets[-1].labels["le"], "+Inf")
+            counts = [s.value for s in buckets]
+            self.assertEqual(counts, sorted(counts), "cumulative")
+            rest = {s.name: s.value for s in family.samples if s.name != name + "_bucket"}
+            self.assertEqual(set(rest), {name + "_sum", name + "_count"})
+            self.assertEqual(rest[name + "_count"], counts[-1])
+            self.assertEqual(counts[-1], fired)
+        spent = families["foliot_callback_seconds"].samples[-2]
+        self.assertEqual(spent.name, "foliot_callback_seconds_sum")
+        self.assertAlmostEqual(spent.value, 998 * 40e-6, places=12)
+        within = {s.labels.get("le"): s.value for s in families["foliot_callback_seconds"].samples}
+        self.assertEqual(within["0.000032767"], fired - 998, "the beats")
+        self.assertEqual(within["0.000065535"], fired)
+
+
+class Probes(unittest.TestCase):
+    """What `readelf -n` shows of a program with the service in it."""
+
+    @classmethod
+    def setUpClass(cls):
+        if os.environ.get("FOLIOT_USDT") != "1":
+            raise unittest.SkipTest("built without <sys/sdt.h> (Debian: systemtap-sdt-dev), or with FOLIOT_USDT=OFF")
+
+    def test_the_provider_has_the_four_probes(self):
+        self.assertIsNotNone(shutil.which("readelf"), "binutils, which every compiler brings")
+        notes = subprocess.run(["readelf", "-n", FOLIOT], check=True, capture_output=True, text=True).stdout
+        probes = re.findall(r"Provider: foliot\n\s+Name: (\w+)\n.*\n\s+Arguments: (.*)\n", notes)
+        self.assertEqual({name for name, _ in probes}, {"start", "stop", "reset", "fire"})
+        for name, arguments in probes:
+            self.assertEqual(len(arguments.split()), {"start": 2, "stop": 1, "reset": 2, "fire": 3}[name], name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+#include <foliot/service/slow_callback.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fixture.hpp"
+#include "support/allocations.hpp"
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::uint32_t line_here(std::source_location here = std::source_location::current()) { return here.line(); }
+
+class SlowCallbacks : public engine_suite {
+ protected:
+  service_options watching(duration limit) {
+    service_options options = SlowCallbacks::options();
+    options.slow_callback = {.longer_than = limit, .tell = [this](const slow_callback& slow) { told.push_back(slow); }};
+    return options;
+  }
+  void takes(duration length) { clock.stall(length); }
+
+  virtual_clock clock{instant::from_nanoseconds(1'000'000'000)};
+  std::vector<slow_callback> told;
+};
+
+INSTANTIATE_TEST_SUITE_P(, SlowCallbacks, every_exact_engine(), engine_as_name);
+
+TEST_P(SlowCallbacks, AreToldWithTheirTimeAndThePlaceThatMadeThem) {
+  timer_service timers(clock, watching(10ms));
+  const instant began = clock.now();
+  const timer quick(timers, 1ms, [&] { takes(10ms); });
+  const std::uint32_t line = line_here() + 1;
+  const timer slow(timers, 20ms, [&] { takes(11ms); });
+  clock.advance(1s);
+  ASSERT_EQ(told.size(), 1u) << "10 ms is not longer than 10 ms";
+  EXPECT_EQ(told[0].took, duration(11ms));
+  EXPECT_EQ(told[0].armed_at.line(), line);
+  EXPECT_TRUE(std::string(told[0].armed_at.file_name()).ends_with("slow_callback_test.cpp"));
+  EXPECT_EQ(told[0].fired.deadline, began + 20ms);
+}
+
+TEST_P(SlowCallbacks, ThePlaceIsTheLatestThatArmedTheTimer) {
+  timer_service timers(clock, watching(0ns));
+  timer t(timers, [&] { takes(1ms); });
+  std::vector<std::uint32_t> lines;
+  const auto fire = [&](std::uint32_t line) {
+    lines.push_back(line);
+    clock.advance(1s);
+  };
+  fire((t.start(1ms), line_here()));
+  fire((t.start(1ms, 1us), line_here()));
+  fire((t.start_at(clock.now() + 1ms), line_here()));
+  fire((t.reset(1ms), line_here()));
+  fire((t.reset(1ms, 1us), line_here()));
+  fire((t.reset_at(clock.now() + 1ms), line_here()));
+  t.reset(1ms);
+  fire((t.reset(2ms), line_here()));
+  t = timer(timers, clock.now() + 1ms, [&] { takes(1ms); });
+  fire(line_here() - 1);
+  t = after_func(timers, 1ms, [&] { takes(1ms); });
+  fire(line_here() - 1);
+  ASSERT_EQ(told.size(), lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(told[i].armed_at.line(), lines[i]) << i;
+}
+
+TEST_P(SlowCallbacks, OfTickersAreToldWithThePlaceOfTheirGrid) {
+  timer_service timers(clock, watching(0ns));
+  ticker beat(timers, 1s, [&] { takes(1ms); });
+  const std::uint32_t made = line_here() - 1;
+  clock.advance(2s);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[1].armed_at.line(), made);
+  beat.reset(1s);
+  const std::uint32_t again = line_here() - 1;
+  clock.advance(1s);
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_EQ(told[2].armed_at.line(), again);
+  EXPECT_THROW(beat.reset(0ns), std::invalid_argument);
+  clock.advance(1s);
+  EXPECT_EQ(told.back().armed_at.line(), again) << "what was refused has armed nothing";
+}
+
+TEST_P(SlowCallbacks, ThatRearmThemselvesAreToldByTheStartThatTheyServe) {
+  timer_service timers(clock, watching(0ns));
+  timer t;
+  t = timer(timers, [&] {
+    takes(1ms);
+    t.reset(1h);
+  });
+  t.start(1ms);
+  const std::uint32_t line = line_here() - 1;
+  clock.advance(1s);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].armed_at.line(), line);
+}
+
+TEST_P(SlowCallbacks, WhatTellThrowsIsReported) {
+  service_options options = SlowCallbacks::options();
+  int reported = 0;
+  options.on_exception = [&](std::exception_ptr) { ++reported; };
+  options.slow_callback = {.longer_than = 0ns, .tell = [](const slow_callback&) { throw std::runtime_error("full"); }};
+  timer_service timers(clock, std::move(options));
+  const timer t(timers, 1ms, [&] { takes(1ms); });
+  clock.advance(1s);
+  EXPECT_EQ(reported, 1);
+}
+
+TEST_P(SlowCallbacks, OnAnExecutorAreToldToo) {
+  service_options options = watching(1ms);
+  options.executor = [](posted_callback job) { job(); };
+  timer_service timers(clock, std::move(options));
+  timer t(timers, 1ms, [&] { takes(5ms); });
+  const std::uint32_t line = line_here() - 1;
+  timer stopped(timers, 1ms, [] {});
+  stopped.stop();
+  clock.advance(1s);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].armed_at.line(), line);
+  EXPECT_EQ(told[0].took, duration(5ms));
+}
+
+TEST_P(SlowCallbacks, StopAndWaitWaitsForTell) {
+  service_options options = SlowCallbacks::options();
+  timer* mine = nullptr;
+  bool inside = false;
+  options.slow_callback = {.longer_than = 0ns, .tell = [&](const slow_callback&) {
+                             inside = true;
+                             EXPECT_EQ(mine->stop(), stop_result::running);
+                           }};
+  timer_service timers(clock, std::move(options));
+  timer t(timers, 1ms, [&] { takes(1ms); });
+  mine = &t;
+  clock.advance(1s);
+  EXPECT_TRUE(inside);
+}
+
+TEST_P(SlowCallbacks, EveryRecordGoesWithItsHandle) {
+  timer_service timers(clock, watching(1ms));
+  std::size_t before = 0;
+  for (int round = 0; round < 3; ++round) {  // the first leaves what the queue keeps
+    {
+      const timer pending(timers, 1h, [] {});
+      const ticker beat(timers, 1ms, [] {});
+      after_func(timers, 1ms, [] {}).detach();
+      clock.advance(10ms);
+    }
+    if (round == 0) before = live_bytes();
+  }
+  EXPECT_EQ(live_bytes(), before);
+}
+
+TEST(SlowCallbackWatch, NeedsSomebodyToTellAndNoNegativeLimit) {
+  service_options nobody;
+  nobody.slow_callback = {.longer_than = 1ms};
+  EXPECT_THROW(timer_service{std::move(nobody)}, std::invalid_argument);
+  service_options negative;
+  negative.slow_callback = {.longer_than = -1ns, .tell = [](const slow_callback&) {}};
+  EXPECT_THROW(timer_service{std::move(negative)}, std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace foliot::test

@@ -1,0 +1,198 @@
+#include <foliot/service/statistics_socket.hpp>
+
+#include <gtest/gtest.h>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <foliot/service/statistics_text.hpp>
+
+#include "fixture.hpp"
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+namespace fs = std::filesystem;
+
+int connect_to(const std::string& path) {
+  const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  if (::connect(made, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return made;
+  ::close(made);
+  return -1;
+}
+
+/// All that is answered there; nothing if nobody does.
+std::optional<std::string> ask(const std::string& path) {
+  const int connection = connect_to(path);
+  if (connection < 0) return std::nullopt;
+  std::string text;
+  char piece[4096];
+  for (ssize_t got = 0; (got = ::read(connection, piece, sizeof(piece))) > 0;) {
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+  ::close(connection);
+  return text;
+}
+
+std::size_t threads_of_this_process() {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator()));
+}
+
+class StatisticsSocket : public ::testing::Test {
+ protected:
+  StatisticsSocket() {
+    char name[] = "/tmp/foliot-XXXXXX";
+    folder = ::mkdtemp(name);
+    path = folder + "/timers";
+  }
+  ~StatisticsSocket() override { fs::remove_all(folder); }
+
+  std::string sentence_for(const std::string& where) {
+    try {
+      const statistics_socket refused(timers, where);
+      return "nothing was thrown";
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  }
+
+  std::string folder;
+  std::string path;
+  virtual_clock clock;
+  timer_service timers{clock, [] {
+                         service_options options;
+                         options.measure = true;
+                         return options;
+                       }()};
+};
+
+TEST_F(StatisticsSocket, AnswersEachWhoAsksWithWhatIsNow) {
+  const statistics_socket shown(timers, path);
+  EXPECT_EQ(shown.path(), path);
+  EXPECT_EQ(ask(path), statistics_text(timers.statistics()));
+  const timer t(timers, 1ms, [] {});
+  clock.advance(1ms);
+  EXPECT_EQ(ask(path), statistics_text(timers.statistics()));
+  EXPECT_EQ(parse_statistics(*ask(path))->counters.fired, 1u);
+}
+
+TEST_F(StatisticsSocket, AnswersManyAtOnce) {
+  const statistics_socket shown(timers, path);
+  std::vector<std::thread> all;
+  for (int i = 0; i < 8; ++i) {
+    all.emplace_back([&] {
+      for (int j = 0; j < 50; ++j) EXPECT_TRUE(parse_statistics(ask(path).value_or("")));
+    });
+  }
+  for (std::thread& each : all) each.join();
+}
+
+TEST_F(StatisticsSocket, DoesNotWaitForThoseWhoAskAndDoNotRead) {
+  const statistics_socket shown(timers, path);
+  std::vector<int> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(connect_to(path));
+  EXPECT_TRUE(parse_statistics(ask(path).value_or("")));
+  for (const int each : silent) ::close(each);
+  EXPECT_TRUE(parse_statistics(ask(path).value_or("")));
+}
+
+TEST_F(StatisticsSocket, TheThreadAndTheFileGoWithIt) {
+  const std::size_t before = threads_of_this_process();
+  {
+    const statistics_socket shown(timers, path);
+    EXPECT_EQ(threads_of_this_process(), before + 1);
+    EXPECT_TRUE(fs::is_socket(path));
+  }
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_EQ(ask(path), std::nullopt);
+}
+
+TEST_F(StatisticsSocket, APathWhereSomebodyAnswersIsRefused) {
+  const statistics_socket shown(timers, path);
+  EXPECT_NE(sentence_for(path).find("'" + path + "' is in use: somebody answers there"), std::string::npos)
+      << sentence_for(path);
+  EXPECT_TRUE(ask(path)) << "who was there still is";
+}
+
+TEST_F(StatisticsSocket, WhatAProcessLeftBehindIsTakenOver) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      new seam::local_listener(path);
+    } catch (...) {
+      ::_exit(1);
+    }
+    ::_exit(0);  // without destroying it
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  ASSERT_TRUE(fs::is_socket(path));
+  ASSERT_EQ(ask(path), std::nullopt);
+  const statistics_socket shown(timers, path);
+  EXPECT_TRUE(ask(path));
+}
+
+TEST_F(StatisticsSocket, WhatIsNoSocketIsLeftAlone) {
+  std::ofstream(path) << "precious";
+  EXPECT_NE(sentence_for(path).find("is there already, and is no socket"), std::string::npos) << sentence_for(path);
+  std::string kept;
+  std::ifstream(path) >> kept;
+  EXPECT_EQ(kept, "precious");
+}
+
+TEST_F(StatisticsSocket, AFileThatHasTakenItsPlaceIsLeftAlone) {
+  {
+    const statistics_socket shown(timers, path);
+    fs::remove(path);
+    std::ofstream(path) << "mine";
+  }
+  EXPECT_TRUE(fs::is_regular_file(path));
+}
+
+TEST_F(StatisticsSocket, APathThatCannotBeIsRefused) {
+  EXPECT_THROW(statistics_socket(timers, ""), std::invalid_argument);
+  EXPECT_THROW(statistics_socket(timers, std::string(108, 'x')), std::invalid_argument);
+  EXPECT_THROW(statistics_socket(timers, std::string("a\0b", 3)), std::invalid_argument);
+  EXPECT_THROW(statistics_socket(timers, folder + "/none/timers"), std::system_error);
+  EXPECT_NE(sentence_for(folder + "/none/timers").find("cannot listen at"), std::string::npos);
+  const std::string longest = folder + "/" + std::string(107 - folder.size() - 1, 'x');
+  const statistics_socket shown(timers, longest);
+  EXPECT_TRUE(ask(longest));
+}
+
+TEST_F(StatisticsSocket, InTheChildOfAForkItMayBeDestroyedAndTheParentGoesOn) {
+  auto shown = std::make_unique<statistics_socket>(timers, path);
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    shown.reset();
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(ask(path));
+}
+
+}  // namespace
+}  // namespace foliot::test

@@ -1,0 +1,77 @@
+#include <foliot/service/statistics_text.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+
+namespace foliot::test {
+namespace {
+
+service_statistics some(bool measured) {
+  service_statistics now;
+  now.counters = {.started = 1,
+                  .superseded = 2,
+                  .stopped = 3,
+                  .fired = 4,
+                  .skipped = 5,
+                  .dropped = 6,
+                  .wake_ups = 7,
+                  .wakes_with_work = 8,
+                  .wakes_without_work = 9,
+                  .pending = 10,
+                  .peak_pending = 18'446'744'073'709'551'615u};
+  now.shards = 12;
+  now.measured = measured;
+  if (measured) {
+    for (int i = 0; i < 40; ++i) now.lateness.add(duration::nanoseconds(std::int64_t{1} << i), 3);
+    now.callback_time.add(duration::nanoseconds(5));
+  }
+  return now;
+}
+
+TEST(StatisticsText, ComesBackAsItWas) {
+  for (const bool measured : {false, true}) {
+    const service_statistics now = some(measured);
+    const auto back = parse_statistics(statistics_text(now));
+    ASSERT_TRUE(back) << back.error();
+    EXPECT_TRUE(*back == now);
+  }
+  service_statistics measured_nothing = some(false);
+  measured_nothing.measured = true;
+  EXPECT_TRUE(*parse_statistics(statistics_text(measured_nothing)) == measured_nothing);
+}
+
+TEST(StatisticsText, CutShortAnywhereItIsRefused) {
+  const std::string text = statistics_text(some(true));
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    EXPECT_FALSE(parse_statistics(text.substr(0, length))) << length;
+  }
+  EXPECT_EQ(parse_statistics(text.substr(0, text.size() - 4)).error(), "the statistics are cut short");
+}
+
+TEST(StatisticsText, WithAnyByteOfALineChangedItIsRefusedOrAnotherNumber) {
+  const service_statistics now = some(true);
+  const std::string text = statistics_text(now);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::string changed = text;
+    changed[at] = '?';
+    EXPECT_FALSE(parse_statistics(changed)) << at;
+  }
+}
+
+TEST(StatisticsText, SaysWhatIsWrong) {
+  EXPECT_EQ(parse_statistics("").error(), "these are no statistics");
+  EXPECT_EQ(parse_statistics("HTTP/1.1 400\n").error(), "these are no statistics");
+  EXPECT_EQ(parse_statistics("foliot-statistics 2\nend\n").error(),
+            "these statistics are of another version of foliot");
+  std::string text = statistics_text(some(true));
+  text.replace(text.find("fired 4"), 7, "fired x");
+  EXPECT_EQ(parse_statistics(text).error(), "the statistics have a line that is not as it should be: 'x'");
+  std::string beyond = statistics_text(some(true));
+  beyond.replace(beyond.find("callback_time 5 5 5:1"), 21, "callback_time 5 5 1216:1");
+  EXPECT_FALSE(parse_statistics(beyond)) << "there is no such bucket";
+}
+
+}  // namespace
+}  // namespace foliot::test

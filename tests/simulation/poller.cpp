@@ -1,0 +1,123 @@
+// The simulated side of the poller seam: descriptors are the test's, and become ready when it says so.
+//
+// As the system does it: of level is told at each wait while it is so, an edge once; the descriptors take turns, from
+// one that chance chooses; between the look at them and the sleep nobody comes.
+#include <foliot/core/seam/poller.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+#include <foliot/core/seam/system.hpp>
+
+#include "foliot_simulation/world.hpp"
+
+namespace foliot::simulation {
+namespace {
+
+// Of all worlds. Numbers are not used again, so that those of worlds that failed disturb nobody.
+std::vector<descriptor*> descriptors;
+std::vector<seam::poller*> all_pollers;
+int next_number = 100;
+
+readiness ready_of(int number) {
+  const auto found = std::ranges::find(descriptors, number, &descriptor::number);
+  return found == descriptors.end() ? readiness::none : (*found)->ready();
+}
+
+}  // namespace
+}  // namespace foliot::simulation
+
+namespace foliot::inline core::seam {
+
+class pollers {
+ public:
+  static polled look(poller& looks, std::span<poll_event> into) {
+    polled result;
+    auto& all = looks.watched_;
+    const std::size_t first = all.empty() ? 0 : simulation::choose(all.size());
+    for (std::size_t i = 0; i < all.size() && result.events < into.size(); ++i) {
+      auto& each = all[(first + i) % all.size()];
+      const readiness ready = simulation::ready_of(each.fd) & each.what.may_be_told();
+      if (ready == readiness::none || each.told) continue;
+      each.told = each.what.told() == trigger::edge;
+      into[result.events++] = {each.token, ready};
+    }
+    result.woken = std::exchange(looks.rung_, false);
+    return result;
+  }
+
+  static auto find(poller& in, int fd) { return std::ranges::find(in.watched_, fd, &poller::watched::fd); }
+
+  /// Something is new: who sleeps looks again.
+  static void stir(poller& at) {
+    at.changes_.fetch_add(1);
+    futex_wake(at.changes_, 1);
+  }
+
+  static void became_ready(poller& at, int fd) {
+    const auto watched = find(at, fd);
+    if (watched == at.watched_.end()) return;
+    watched->told = false;
+    stir(at);
+  }
+};
+
+poller::poller() { simulation::all_pollers.push_back(this); }
+poller::~poller() { std::erase(simulation::all_pollers, this); }
+
+void poller::add(int fd, interest what, std::uint64_t token) {
+  simulation::point();
+  if (pollers::find(*this, fd) != watched_.end()) throw std::system_error(EEXIST, std::generic_category(), "simulated");
+  watched_.push_back({fd, what, token});
+  pollers::stir(*this);
+}
+
+void poller::modify(int fd, interest what, std::uint64_t token) {
+  simulation::point();
+  const auto place = pollers::find(*this, fd);
+  if (place == watched_.end()) throw std::system_error(ENOENT, std::generic_category(), "simulated");
+  *place = {fd, what, token};
+  pollers::stir(*this);
+}
+
+void poller::remove(int fd) noexcept {
+  simulation::point();
+  const auto place = pollers::find(*this, fd);
+  if (place != watched_.end()) watched_.erase(place);
+}
+
+void poller::listen_to(const alarm& bell) { bell_ = &bell; }
+
+void poller::ring() noexcept {
+  rung_ = true;
+  pollers::stir(*this);
+}
+
+polled poller::wait_in_system(instant deadline, std::span<poll_event> into) noexcept {
+  simulation::point();
+  const std::uint32_t changes = changes_.load();
+  polled result = pollers::look(*this, into);
+  if (result.events > 0 || result.woken) return result;
+  const wait_status why = simulation::sleep_on(changes_, changes, deadline, bell_);
+  result = pollers::look(*this, into);
+  result.interrupted = why == wait_status::interrupted;
+  return result;
+}
+
+}  // namespace foliot::inline core::seam
+
+namespace foliot::simulation {
+
+descriptor::descriptor() noexcept : number_(next_number++) { descriptors.push_back(this); }
+descriptor::~descriptor() { std::erase(descriptors, this); }
+
+void descriptor::become(readiness ready) {
+  point();
+  ready_ = ready;
+  if (ready == readiness::none) return;
+  for (seam::poller* each : std::vector(all_pollers)) seam::pollers::became_ready(*each, number_);
+}
+
+}  // namespace foliot::simulation
