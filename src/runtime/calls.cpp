@@ -24,6 +24,8 @@ scheduler& this_scheduler(const char* what) {
   throw std::logic_error(std::string("foliot: ") + what + " needs a runtime: call it from a task");
 }
 
+[[gnu::noinline]] bool is_worker_of(const scheduler& owner) noexcept { return owner.this_processor() != nullptr; }
+
 [[gnu::noinline]] std::uint64_t random_below(std::uint64_t bound) noexcept {
   return static_cast<processor*>(seam::this_thread().processor)->draw_below(bound);
 }

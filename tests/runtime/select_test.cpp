@@ -277,6 +277,51 @@ TEST(Select, WithoutCasesIsADeadlock) {
   EXPECT_THROW(run([]() -> task<> { co_await select(); }(), options), deadlock);
 }
 
+/// Is begun at once: as if what it waits for had been lost between the try and that.
+class untried {
+ public:
+  explicit untried(receiving<int> of) : of_(std::move(of)) {}
+  [[nodiscard]] bool ready() const { return false; }
+  [[nodiscard]] bool begin(detail::wait_point& wait, detail::wait_word::source by) {
+    const bool of_use = of_.get_operation().begin(wait, by);
+    if (!of_use) ++in_vain;
+    return of_use;
+  }
+  void end() noexcept { of_.get_operation().end(); }
+  std::optional<int> result() { return of_.get_operation().result(); }
+
+  static inline int in_vain = 0;
+
+ private:
+  receiving<int> of_;
+};
+
+TEST(Select, BeginsAnewWhenTheOtherSideHasGone) {
+  untried::in_vain = 0;
+  test::in_virtual_worlds([]() -> task<> {
+    channel<int> c;
+    channel<int> other;
+    for (const bool alone : {true, false}) {
+      auto gone = spawn(send_after(0ms, c, 1));
+      co_await sleep(1ms);
+      auto comes = spawn(send_after(1ms, c, 2));
+      gone.request_stop();  // its wait is over, but it has not run yet, and is still in the queue
+      untried receive(c.receive());
+      if (alone) {
+        detail::operation_awaiter<untried> awaiter(c.receive());
+        const auto got = co_await awaiter;
+        EXPECT_EQ(got, 2);
+      } else {
+        auto chosen = co_await select(other.receive(), receive);
+        EXPECT_EQ(chosen.index(), 1U);
+        EXPECT_EQ(chosen.get<1>(), 2);
+      }
+      co_await comes.join();
+    }
+  });
+  EXPECT_EQ(untried::in_vain, 2 * 15);
+}
+
 TEST(SelectAny, TakesFromWhicheverHasSomething) {
   everywhere([]() -> task<> {
     std::vector<channel<int>> channels(20);

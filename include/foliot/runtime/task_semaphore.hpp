@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/operation.hpp>
@@ -89,14 +90,21 @@ class acquire_operation : private queued_wait {
   ~acquire_operation() { end(); }
 
   [[nodiscard]] bool ready() noexcept { return of_->try_acquire(); }
-  void begin(wait_point& wait, wait_word::source by) noexcept { of_->begin(*this, wait, by); }
+  void begin(wait_point& wait, wait_word::source by) noexcept {
+    waited_ = true;
+    of_->begin(*this, wait, by);
+  }
   void end() noexcept {
     if (!is_over()) of_->end(*this);
   }
-  void result() const noexcept {}
+  /// The semaphore may go now: the release() has left it.
+  void result() noexcept {
+    if (std::exchange(waited_, false)) static_cast<void>(of_->available());
+  }
 
  private:
   task_semaphore* of_;
+  bool waited_ = false;
 };
 
 }  // namespace detail

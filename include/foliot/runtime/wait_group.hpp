@@ -107,14 +107,21 @@ class group_operation : private queued_wait {
   ~group_operation() { end(); }
 
   [[nodiscard]] bool ready() const noexcept { return of_->count() == 0; }
-  void begin(wait_point& wait, wait_word::source by) noexcept { of_->begin(*this, wait, by); }
+  void begin(wait_point& wait, wait_word::source by) noexcept {
+    waited_ = true;
+    of_->begin(*this, wait, by);
+  }
   void end() noexcept {
     if (!is_over()) of_->end(*this);
   }
-  void result() const noexcept {}
+  /// The group may go now: the last done() has left it.
+  void result() noexcept {
+    if (std::exchange(waited_, false)) static_cast<void>(of_->count());
+  }
 
  private:
   wait_group* of_;
+  bool waited_ = false;
 };
 
 }  // namespace detail

@@ -20,6 +20,9 @@ class timer_entry;
 /// none; `what` is what the caller wanted to do.
 [[nodiscard]] scheduler& this_scheduler(const char* what);
 
+/// Whether the caller is run by one of its workers: then it does not end meanwhile.
+[[nodiscard]] bool is_worker_of(const scheduler& owner) noexcept;
+
 /// A new task, which will be run: one share goes to the scheduler.
 void launch(task_state& task, std::coroutine_handle<> body) noexcept;
 

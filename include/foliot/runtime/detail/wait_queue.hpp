@@ -4,12 +4,15 @@
 // queued_wait: link() it; whoever completes it claims it, leaves the result in it, and finishes it; else its own end()
 // unlinks it. A claim that comes too late unlinks it as well: something else has ended that wait.
 //
-// Claimed tasks are made ready under the lock, so that the end of a runtime, which destroys tasks where they wait,
-// never overtakes a thread that is none of its own: the operation's end() waits for that lock.
+// Claimed tasks are made ready under the lock. A thread that is none of their runtime's does that before it lets the
+// operation go: the runtime may end meanwhile, and destroy its tasks where they wait; the operation's end() then waits
+// for the lock. A worker cannot be overtaken so, and lets the operation go first: that needs the object no more then,
+// which may be gone.
 #pragma once
 
 #include <foliot/core/contract.hpp>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 
 namespace foliot::runtime::detail {
@@ -86,8 +89,12 @@ class wait_queue {
   }
   /// Its task goes on, and it may be gone.
   void finish(queued_wait& claimed) noexcept {
-    if (claimed.parked_) make_ready(claimed.wait_->task());
+    task_state& task = claimed.wait_->task();
+    const bool parked = claimed.parked_;
+    const bool from_outside = parked && !is_worker_of(task.owner());
+    if (from_outside) make_ready(task);
     claimed.over_.store(true, seam::release);  // pairs with is_over()
+    if (parked && !from_outside) make_ready(task);
   }
   /// Claims the first that can be, or none.
   [[nodiscard]] queued_wait* claim_first(const wait_point* own = nullptr) noexcept {

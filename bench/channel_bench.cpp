@@ -1,0 +1,125 @@
+// What channels cost: a round trip of a value between two tasks, a value through a buffer, and a select.
+//
+//   build/release/bin/channel_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
+//
+// The argument of each line is the number of processors. Each line runs a runtime of its own; its time is that of one
+// operation inside of it, as its name says. On a machine that is busy with other things, look at the processor time.
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <utility>
+
+#include <foliot/runtime/channel.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/select.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/task_mutex.hpp>
+
+namespace {
+
+using foliot::runtime::channel;
+using foliot::runtime::task;
+
+template <class Main>
+void on_processors(benchmark::State& state, Main main) {
+  foliot::runtime::run_options options;
+  options.processors = static_cast<std::size_t>(state.range(0));
+  foliot::runtime::run(main(state), options);
+}
+
+task<> answer(channel<int> questions, channel<int> answers) {
+  while (auto value = co_await questions.receive()) co_await answers.send(*value + 1);
+}
+
+/// A value there and another one back.
+task<> round_trips(benchmark::State& state, std::size_t room) {
+  channel<int> questions(room);
+  channel<int> answers(room);
+  auto peer = foliot::runtime::spawn(answer(questions, answers));
+  int sent = 0;
+  for (auto each : state) {
+    co_await questions.send(sent);
+    auto got = co_await answers.receive();
+    benchmark::DoNotOptimize(got);
+    ++sent;
+  }
+  questions.close();
+  co_await peer.join();
+}
+
+task<> drain(channel<int> values) {
+  while (auto value = co_await values.receive()) benchmark::DoNotOptimize(value);
+}
+
+/// A value through a channel, from one task to another, which both are as fast as they can.
+task<> stream(benchmark::State& state, std::size_t room) {
+  channel<int> values(room);
+  auto peer = foliot::runtime::spawn(drain(values));
+  int sent = 0;
+  for (auto each : state) {
+    co_await values.send(sent);
+    ++sent;
+  }
+  values.close();
+  co_await peer.join();
+}
+
+task<> select_answers(channel<int> questions, channel<int> answers, channel<int> other) {
+  for (;;) {
+    auto chosen = co_await foliot::runtime::select(questions.receive(), other.receive());
+    if (chosen.index() == 1) co_return;
+    const int value = *chosen.get<0>();
+    auto sent = co_await foliot::runtime::select(answers.send(value + 1), other.receive());
+    if (sent.index() == 1) co_return;
+  }
+}
+
+/// A round trip whose every wait is a select of two cases.
+task<> selected_round_trips(benchmark::State& state) {
+  channel<int> questions;
+  channel<int> answers;
+  channel<int> other;
+  auto peer = foliot::runtime::spawn(select_answers(questions, answers, other));
+  int sent = 0;
+  for (auto each : state) {
+    auto asked = co_await foliot::runtime::select(questions.send(sent), other.receive());
+    benchmark::DoNotOptimize(asked.index());
+    auto got = co_await foliot::runtime::select(answers.receive(), other.receive());
+    benchmark::DoNotOptimize(got.index());
+    ++sent;
+  }
+  other.close();
+  co_await peer.join();
+}
+
+task<> locks(benchmark::State& state) {
+  foliot::runtime::task_mutex guard;
+  for (auto each : state) {
+    auto held = co_await guard.lock();
+    benchmark::DoNotOptimize(held);
+  }
+}
+
+void round_trip_unbuffered(benchmark::State& state) {
+  on_processors(state, [](benchmark::State& s) { return round_trips(s, 0); });
+}
+void round_trip_buffered(benchmark::State& state) {
+  on_processors(state, [](benchmark::State& s) { return round_trips(s, 1); });
+}
+void stream_unbuffered(benchmark::State& state) {
+  on_processors(state, [](benchmark::State& s) { return stream(s, 0); });
+}
+void stream_buffered(benchmark::State& state) {
+  on_processors(state, [](benchmark::State& s) { return stream(s, 128); });
+}
+void round_trip_in_selects(benchmark::State& state) { on_processors(state, selected_round_trips); }
+void lock_and_unlock(benchmark::State& state) { on_processors(state, locks); }
+
+BENCHMARK(round_trip_unbuffered)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(round_trip_buffered)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(stream_unbuffered)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(stream_buffered)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(round_trip_in_selects)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(lock_and_unlock)->Arg(1)->UseRealTime();
+
+}  // namespace
