@@ -15,12 +15,15 @@ constexpr std::uint32_t generations = 0xffff'0000;  // tokens end below the larg
 
 // No task is left, and no worker: what others have a share in is theirs from now on.
 poll_table::~poll_table() {
-  const lock held(lock_);
-  std::vector<bool> unused(places_.size());
-  for (const std::uint32_t place : free_) unused[place] = true;
-  for (std::unique_ptr<descriptor>& each : places_) {
-    if (unused[each->place_]) continue;
-    const lock held_too(each->lock_);
+  std::vector<std::unique_ptr<descriptor>> all;
+  {
+    const lock held(lock_);
+    for (const std::uint32_t place : free_) places_[place].reset();
+    all.swap(places_);
+  }
+  for (std::unique_ptr<descriptor>& each : all) {
+    if (each == nullptr) continue;
+    const lock held(each->lock_);
     each->closed_ = true;
     each->table_ = nullptr;
     static_cast<void>(each.release());

@@ -64,6 +64,9 @@ or_error<std::pair<int, int>> open_socket_pair() noexcept {
 
 std::error_code reuse_address(int socket) noexcept { return set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1); }
 std::error_code keep_to_own_family(int socket) noexcept { return set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1); }
+std::error_code choose_port_late(int socket) noexcept {
+  return set_option(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+}
 
 std::error_code bind_socket(int socket, const socket_address& to) noexcept {
   return outcome(::bind(socket, system_address(to), to.size()));

@@ -113,6 +113,7 @@ task<or_error<stream>> connect_from(address to, address from, instant deadline) 
   if (!opened) co_return std::unexpected(opened.error());
   open_descriptor fd(*opened);
   if (from.system().family() != seam::address_family::none) {
+    if (!from.is_local()) seam::choose_port_late(fd.get());  // an old system chooses now
     const std::error_code bound = seam::bind_socket(fd.get(), from.system());
     if (bound) co_return std::unexpected(bound);
   }

@@ -31,6 +31,9 @@ using or_error = std::expected<Value, std::error_code>;
 std::error_code reuse_address(int socket) noexcept;
 /// An IPv6 socket takes no IPv4 connections.
 std::error_code keep_to_own_family(int socket) noexcept;
+/// An IP socket that is bound to port 0 gets its port when it connects: one that others have for other peers will do,
+/// and it is found sooner.
+std::error_code choose_port_late(int socket) noexcept;
 std::error_code bind_socket(int socket, const socket_address& to) noexcept;
 std::error_code listen_socket(int socket, int backlog) noexcept;
 [[nodiscard]] or_error<int> accept_socket(int socket) noexcept;

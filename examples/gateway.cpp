@@ -1,0 +1,259 @@
+// A server for long connections, as chats and devices have them: each connection has a heartbeat deadline, which every
+// line resets; who is silent until then is hung up on. A line that begins with "all " goes to everybody.
+//
+// SIGINT or SIGTERM end it: nobody gets in any more, everybody is told "bye", and has a second to hang up.
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include <foliot/runtime/net/listener.hpp>
+#include <foliot/runtime/net/stream.hpp>
+#include <foliot/runtime/net/watched_descriptor.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+
+#include "gateway_options.hpp"
+
+namespace rt = foliot::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* usage =
+    "usage: gateway [--listen ADDRESS] [--silence MS] [--counters 0|1] [--processors N]\n"
+    "  --listen      127.0.0.1:7000 (the default), [::1]:7000, unix:/path or unix:@name; port 0: any that is free\n"
+    "  --silence     who says nothing for so many milliseconds is hung up on (default 3000)\n"
+    "  --counters 1  prints the counters once a second\n"
+    "  --processors  how many processors run it; 0: all (the default)\n"
+    "Clients send lines. Each is a heartbeat; 'all TEXT' sends TEXT to everybody.\n";
+
+constexpr std::size_t longest_line = 512;
+constexpr std::size_t most_unsent = 65'536;  // who takes no more than that is too slow
+
+struct counters {
+  std::atomic<std::uint64_t> accepted{0}, lines{0}, broadcasts{0}, silent{0}, left{0}, failed{0};
+  std::atomic<std::int64_t> latest_ns{0};  // by how much a hang-up came after its deadline, at most
+};
+
+struct connection {
+  explicit connection(rt::stream stream) : peer(std::move(stream)) {}
+
+  rt::stream peer;
+  std::mutex lock;  // of the next two
+  std::string unsent;
+  bool is_sending = false;
+};
+using shared_connection = std::shared_ptr<connection>;
+
+/// Everybody who is connected.
+class hub {
+ public:
+  void add(const shared_connection& added) {
+    const std::lock_guard held(lock_);
+    all_.insert(added);
+  }
+  void remove(const shared_connection& removed) {
+    const std::lock_guard held(lock_);
+    all_.erase(removed);
+  }
+  [[nodiscard]] std::size_t size() {
+    const std::lock_guard held(lock_);
+    return all_.size();
+  }
+  [[nodiscard]] std::vector<shared_connection> everybody() {
+    const std::lock_guard held(lock_);
+    return {all_.begin(), all_.end()};
+  }
+
+ private:
+  std::mutex lock_;
+  std::unordered_set<shared_connection> all_;
+};
+
+struct gateway {
+  foliot::duration silence;
+  hub connected;
+  counters count;
+};
+
+/// Sends what there is, and what comes meanwhile.
+foliot::task<> send_all(shared_connection to) {
+  std::string sending;
+  for (;;) {
+    {
+      const std::lock_guard held(to->lock);
+      sending.swap(to->unsent);
+      to->unsent.clear();
+      if (sending.empty()) {
+        to->is_sending = false;
+        co_return;
+      }
+    }
+    to->peer.set_write_deadline(5s);
+    const auto sent = co_await to->peer.write_all(sending);
+    if (!sent) to->peer.close_read();  // whoever reads finds the end
+  }
+}
+
+void send(const shared_connection& to, std::string_view line) {
+  const std::lock_guard held(to->lock);
+  if (to->unsent.size() + line.size() > most_unsent) {
+    to->peer.close_read();
+    return;
+  }
+  to->unsent += line;
+  if (to->is_sending) return;
+  to->is_sending = true;
+  rt::spawn(send_all(to), "sends");
+}
+
+void broadcast(gateway& self, std::string_view line) {
+  for (const shared_connection& each : self.connected.everybody()) send(each, line);
+  ++self.count.broadcasts;
+}
+
+/// Takes the lines from the beginning of `text`; what is left has no end yet.
+void take_lines(gateway& self, std::string& text) {
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    ++self.count.lines;
+    const std::string_view line(text.data() + begin, end + 1 - begin);
+    if (line.starts_with("all ")) broadcast(self, line.substr(4));
+  }
+  text.erase(0, begin);
+}
+
+void note_lateness(gateway& self, foliot::instant deadline) {
+  const std::int64_t late = (rt::now() - deadline).count();
+  std::int64_t latest = self.count.latest_ns;
+  while (late > latest && !self.count.latest_ns.compare_exchange_weak(latest, late)) {
+  }
+}
+
+foliot::task<> serve(gateway& self, shared_connection with) {
+  std::string text;
+  std::array<char, longest_line> buffer;
+  foliot::instant deadline;
+  for (;;) {
+    deadline = rt::now() + self.silence;
+    with->peer.set_read_deadline(deadline);
+    const auto got = co_await with->peer.read_some(buffer);
+    if (!got && got.error() == rt::io_errc::deadline_exceeded) {
+      ++self.count.silent;
+      note_lateness(self, deadline);
+      break;
+    }
+    if (!got || *got == 0) {
+      ++(got ? self.count.left : self.count.failed);
+      break;
+    }
+    text.append(buffer.data(), *got);
+    take_lines(self, text);
+    if (text.size() >= longest_line) {
+      ++self.count.failed;
+      break;
+    }
+  }
+  self.connected.remove(with);
+  with->peer.close();
+}
+
+foliot::task<> accept_all(gateway& self, rt::listener& gate) {
+  for (;;) {
+    auto peer = co_await gate.accept();
+    if (!peer && peer.error() == rt::io_errc::closed) co_return;
+    if (!peer) {
+      std::fprintf(stderr, "cannot accept: %s\n", peer.error().message().c_str());
+      continue;  // accept() has waited a while
+    }
+    ++self.count.accepted;
+    auto added = std::make_shared<connection>(std::move(*peer));
+    self.connected.add(added);
+    rt::spawn(serve(self, std::move(added)), "serves");
+  }
+}
+
+void print_counters(gateway& self) {
+  const auto number = [](const auto& counter) { return static_cast<long long>(counter.load()); };
+  std::printf(
+      "connections %zu accepted %lld lines %lld broadcasts %lld silent %lld left %lld failed %lld latest %lld us\n",
+      self.connected.size(), number(self.count.accepted), number(self.count.lines), number(self.count.broadcasts),
+      number(self.count.silent), number(self.count.left), number(self.count.failed),
+      number(self.count.latest_ns) / 1000);
+  std::fflush(stdout);
+}
+
+foliot::task<> print_each_second(gateway& self) {
+  for (foliot::instant next = rt::now();;) {
+    next += 1s;
+    co_await rt::sleep_until(next);
+    print_counters(self);
+  }
+}
+
+foliot::task<> say_bye(gateway& self) {
+  for (const shared_connection& each : self.connected.everybody()) send(each, "bye\n");
+  const foliot::instant until = rt::now() + 1s;
+  while (self.connected.size() != 0 && rt::now() < until) co_await rt::sleep(10ms);
+}
+
+foliot::task<int> serve_until_signal(gateway& self, rt::address at, bool prints, int signals) {
+  auto gate = rt::listener::listen(at);
+  if (!gate) {
+    std::fprintf(stderr, "cannot listen on %s: %s\n", at.to_string().c_str(), gate.error().message().c_str());
+    co_return 1;
+  }
+  auto told = rt::watched_descriptor::watch(signals);
+  if (!told) {
+    std::fprintf(stderr, "cannot wait for signals: %s\n", told.error().message().c_str());
+    co_return 1;
+  }
+  std::printf("listening on %s\n", gate->local_address().value_or(at).to_string().c_str());
+  std::fflush(stdout);
+  auto accepting = rt::spawn(accept_all(self, *gate), "accepts");
+  if (prints) rt::spawn(print_each_second(self), "prints");
+  const auto signalled = co_await told->readable();
+  if (!signalled) co_return 1;
+  gate->close();
+  co_await accepting.join();
+  co_await say_bye(self);
+  print_counters(self);
+  co_return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const options given(
+      argc, argv, {{"listen", "127.0.0.1:7000"}, {"silence", "3000"}, {"counters", "0"}, {"processors", "0"}}, usage);
+  const auto at = rt::address::parse(given.text("listen"));
+  if (!at) given.fail("not an address: '" + given.text("listen") + "'");
+  gateway self{std::chrono::milliseconds(given.number("silence", 1, 86'400'000)), {}, {}};
+  const bool prints = given.number("counters", 0, 1) == 1;
+  rt::run_options how;
+  how.processors = given.number("processors", 0, 256);
+  std::printf("room for %zu descriptors\n", raise_file_limit());
+
+  sigset_t ends;  // blocked here, and so in all threads: the descriptor tells of them
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
+  const int signals = signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC);
+  const int result = foliot::run(serve_until_signal(self, *at, prints, signals), how);
+  close(signals);
+  return result;
+}
