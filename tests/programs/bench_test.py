@@ -37,7 +37,6 @@ GO = (["AfterFunc1000", "After", "Stop/impl=chan", "Stop/impl=func", "Simultaneo
       + [f"CancelTree/depth={each}" for each in (1, 10, 100, 1000)] + ["SetReadDeadline"]
       + [f"{family}{kind}Timeout" for kind in ("OneShot", "Persistent") for family in ("TCP4", "TCP6")] + WAKE_UPS + [ASLEEP])
 RUNTIMES = ["foliot", "processor-heaps"]
-SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps"]
 SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps", "epoll-heap"]
 SHARING = SERVICES + ["multimap"]
 SYSTEM = [call + slack for call in ("futex", "clock_nanosleep", "epoll_pwait2", "timerfd") for slack in ("", "-slack1")]

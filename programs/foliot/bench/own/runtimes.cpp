@@ -18,6 +18,7 @@ namespace {
 const own_benchmarks& all_benchmarks() {
   static const own_benchmarks all = [] {
     own_benchmarks made;
+    add_context_benchmarks(made);
     add_lateness_benchmarks(made);
     add_sleep_benchmarks(made);
     add_socket_benchmarks(made);
