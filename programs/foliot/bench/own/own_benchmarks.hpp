@@ -43,8 +43,10 @@ using own_benchmarks = std::map<std::string_view, own_benchmark>;
 /// The average and the worst of so many latenesses, in ns.
 [[nodiscard]] finding average_of(const std::vector<std::int64_t>& lateness);
 
+void add_context_benchmarks(own_benchmarks& to);
 void add_lateness_benchmarks(own_benchmarks& to);
 void add_sleep_benchmarks(own_benchmarks& to);
+void add_socket_benchmarks(own_benchmarks& to);
 void add_ticker_benchmarks(own_benchmarks& to);
 void add_timer_benchmarks(own_benchmarks& to);
 void add_wake_up_benchmarks(own_benchmarks& to);
