@@ -97,6 +97,10 @@ void scheduler::run(task_state& main, std::coroutine_handle<> body) {
       virtual_driver(*this).drive(main);
     } else {
       monitor_.start();
+      {
+        const lock held(lock_);
+        monitor_.begin(instant::never());  // the first task may be one that computes
+      }
       for (std::size_t i = 1; i < count_.load(seam::relaxed); ++i) start_worker(*processors_[i]);
       work(*processors_[0]);
     }
