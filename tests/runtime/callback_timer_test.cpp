@@ -36,6 +36,22 @@ TEST(CallbackTimer, CallsOnceAtItsTimeAndAgainAfterAReset) {
   });
 }
 
+// From the first task on, which has never waited: nobody else looks after that processor's timers but the monitor.
+TEST(CallbackTimer, IsCalledBehindATaskThatOnlyComputes) {
+  test::on_real_processors([]() -> task<> {
+    std::atomic<bool> called{false};
+    bool knows_its_runtime = false;
+    auto t = after_func(2ms, [&] {
+      knows_its_runtime = processors() > 0;
+      called = true;
+    });
+    while (!called) {
+    }
+    EXPECT_TRUE(knows_its_runtime);
+    co_return;
+  });
+}
+
 TEST(CallbackTimer, StopSaysWhetherItPreventedTheCall) {
   test::in_virtual_worlds([]() -> task<> {
     int calls = 0;
