@@ -1,0 +1,47 @@
+// Waits for the first of two operations, as a select would.
+#pragma once
+
+#include <coroutine>
+#include <utility>
+
+#include <foliot/runtime/detail/operation.hpp>
+
+namespace foliot::test {
+
+/// Gives 0 or 1: which completed. The other is as it was before.
+template <class First, class Second>
+class either {
+ public:
+  either(First& first, Second& second) noexcept : first_(&first), second_(&second) {}
+  either(const either&) = delete;
+  either& operator=(const either&) = delete;
+
+  bool await_ready() {
+    if (first_->ready()) return true;
+    if (!second_->ready()) return false;
+    which_ = 1;
+    return true;
+  }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) {
+    wait_.begin(who);
+    first_->begin(wait_, 0);
+    second_->begin(wait_, 1);
+    return wait_.park();
+  }
+  int await_resume() {
+    if (!wait_.begun()) return which_;
+    first_->end();
+    second_->end();
+    wait_.throw_if_interrupted();
+    return static_cast<int>(wait_.ended_by());
+  }
+
+ private:
+  First* first_;
+  Second* second_;
+  int which_ = 0;
+  runtime::detail::wait_point wait_;
+};
+
+}  // namespace foliot::test
