@@ -57,7 +57,7 @@ bool scheduler::wait_awake(processor& p) noexcept {
   for (int i = 0; i < looks_before_sleep; ++i) {
     if (idle_count_.load(seam::relaxed) + 1 >= count_.load(seam::relaxed)) return false;  // nobody is at work
     if (common_size_.load(seam::relaxed) != 0 || ending_.load(seam::relaxed)) return true;
-    const std::size_t made = made_.load(seam::relaxed);
+    const std::size_t made = made_.load(seam::acquire);
     for (std::size_t other = 0; other < made; ++other) {
       if (!processors_[other]->queue.empty()) return true;
     }
