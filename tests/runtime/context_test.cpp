@@ -10,11 +10,11 @@
 
 #include <foliot/runtime/after.hpp>
 #include <foliot/runtime/run.hpp>
+#include <foliot/runtime/select.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 
-#include "either.hpp"
 #include "worlds.hpp"
 
 namespace foliot::runtime {
@@ -67,21 +67,15 @@ TEST(Context, NestedScopesEndInTheRightPlace) {
 TEST(Context, DoneIsACaseOfASelect) {
   test::in_virtual_worlds([]() -> task<> {
     auto request = with_cancel(background());
-    auto done = request.done();
-    auto soon = after(1s);
-    test::either first(done.get_operation(), soon.get_operation());
-    const int which = co_await first;
-    EXPECT_EQ(which, 1);
+    const auto first = co_await select(request.done(), after(1s));
+    EXPECT_EQ(first.index(), 1U);
     auto cancels = [](cancel_context& which_one) -> task<> {
       co_await sleep(1s);
       which_one.cancel();
     };
     auto other = spawn(cancels(request));
-    auto done_again = request.done();
-    auto late = after(1h);
-    test::either second(done_again.get_operation(), late.get_operation());
-    const int which_then = co_await second;
-    EXPECT_EQ(which_then, 0);
+    const auto second = co_await select(request.done(), after(1h));
+    EXPECT_EQ(second.index(), 0U);
     co_await request.done();  // at once
     co_await other.join();
   });

@@ -10,12 +10,12 @@
 #include <foliot/runtime/after.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/run.hpp>
+#include <foliot/runtime/select.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/ticker.hpp>
 
-#include "either.hpp"
 #include "worlds.hpp"
 
 namespace foliot::runtime {
@@ -216,12 +216,9 @@ TEST(Timer, OutlivesItsRuntime) {
 TEST(After, GivesTheInstantAndLeavesNothingBehind) {
   test::in_virtual_worlds([]() -> task<> {
     const instant begin = now();
-    auto soon = after(1s);
-    auto late = after(1h);
-    test::either first(soon.get_operation(), late.get_operation());
-    const int which = co_await first;
-    EXPECT_EQ(which, 0);
-    EXPECT_EQ(soon.get_operation().result(), begin + 1s);
+    auto chosen = co_await select(after(1h), after(1s));
+    EXPECT_EQ(chosen.index(), 1U);
+    EXPECT_EQ(chosen.get<1>(), begin + 1s);
     EXPECT_EQ(counters().timers, 0U);
     const instant again = co_await after(0ns);
     EXPECT_EQ(again, now());
@@ -289,11 +286,8 @@ TEST(Ticker, APeriodThatNoTimeHoldsNeverComesAndDisturbsNothing) {
   test::in_virtual_worlds([]() -> task<> {
     ticker beat{duration::forever(), first_tick::at_once};
     co_await beat;
-    auto beats = beat.c();
-    auto soon = after(1s);
-    test::either first(beats.get_operation(), soon.get_operation());
-    const int which = co_await first;
-    EXPECT_EQ(which, 1);
+    const auto chosen = co_await select(beat.c(), after(1s));
+    EXPECT_EQ(chosen.index(), 1U);
   });
 }
 
