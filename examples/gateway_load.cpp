@@ -67,6 +67,7 @@ class progress {
     std::printf("connected in %.2f s\n", static_cast<double>((start() - begin_).count()) / 1e9);
     std::fflush(stdout);
   }
+  [[nodiscard]] bool is_first_to_tell() { return !told_.exchange(true); }
   void note(std::error_code why_not) {
     if (!failed_.exchange(true)) std::fprintf(stderr, "cannot connect: %s\n", why_not.message().c_str());
   }
@@ -75,6 +76,7 @@ class progress {
   const foliot::instant begin_ = rt::now();
   std::atomic<std::size_t> connecting_;
   std::atomic<std::int64_t> start_{foliot::instant::never().nanoseconds()};
+  std::atomic<bool> told_{false};
   std::atomic<bool> failed_{false};
 };
 
@@ -84,7 +86,6 @@ struct client {
   rt::stream stream;
   std::int64_t number = 0;
   bool falls_silent = false;
-  bool tells_everybody = false;  // a message, in the middle of the run
   end ended = end::none;
   foliot::instant last_beat;     // when it was about to be sent
   foliot::duration longest_gap;  // from before one beat until after the next
@@ -124,7 +125,7 @@ foliot::task<bool> listen_until(client& self, foliot::instant until) {
 }
 
 /// One connection: beats until its time, and then waits to be hung up on, or leaves.
-foliot::task<> live(const plan& by, const progress& run, client& self, foliot::duration phase) {
+foliot::task<> live(const plan& by, progress& run, client& self, foliot::duration phase) {
   foliot::instant next = rt::now() + phase;
   const auto goes_on = [&] {
     if (self.falls_silent) return next < run.start() + by.length / 4 + by.length / 2 * self.number / by.clients();
@@ -134,8 +135,8 @@ foliot::task<> live(const plan& by, const progress& run, client& self, foliot::d
   for (; goes_on(); next += by.every) {
     const bool is_there = co_await listen_until(self, next);
     if (!is_there) co_return;
-    const bool tells = self.tells_everybody && next >= run.start() + by.length / 2;
-    if (tells) self.tells_everybody = false;
+    // One that goes on tells everybody something, in the middle of the run.
+    const bool tells = !self.falls_silent && next >= run.start() + by.length / 2 && run.is_first_to_tell();
     const bool sent = co_await send_line(self, tells ? message : beat);
     if (!sent) break;
   }
@@ -221,12 +222,10 @@ int report(const plan& by, const findings& found) {
 
 foliot::task<int> press(plan by) {
   std::vector<client> all(by.connections);
-  bool nobody_tells = true;
   for (std::size_t i = 0; i < all.size(); ++i) {
     // The silent ones are spread over all, and their last beats over the middle of the run.
     all[i].number = static_cast<std::int64_t>(i);
     all[i].falls_silent = (i + 1) * by.silent / all.size() != i * by.silent / all.size();
-    all[i].tells_everybody = !all[i].falls_silent && std::exchange(nobody_tells, false);
   }
   const std::size_t at_once = std::min(connectors, all.size());
   progress run(at_once);

@@ -20,13 +20,27 @@ constexpr std::uint8_t most_in_a_row = 64;
 // acq_rel: what all others did with it comes before its end.
 void descriptor::let_go() noexcept {
   if (shares_.fetch_sub(1, seam::acq_rel) != 1) return;
-  close();  // if nobody has: then the poller knows it still
-  if (at_end_ == at_end::closes) seam::close_descriptor(fd_);
+  close();
   if (table_ != nullptr) {
     table_->give_back(*this);
   } else {
     delete this;  // the runtime has ended
   }
+}
+
+bool descriptor::begin_use() noexcept {
+  const lock held(lock_);
+  if (closed_) return false;
+  ++uses_;
+  return true;
+}
+
+void descriptor::end_use() noexcept {
+  {
+    const lock held(lock_);
+    if (--uses_ != 0 || !ended_) return;
+  }
+  if (at_end_ == at_end::closes) seam::close_descriptor(fd_);
 }
 
 bool descriptor::has_come(instant deadline) const noexcept {
@@ -77,8 +91,10 @@ void descriptor::close() noexcept {
   ready_list woken;
   {
     const lock held(lock_);
-    if (closed_) return;
+    if (ended_) return;
+    ended_ = true;
     closed_ = true;
+    ++uses_;        // this one: the number is no other's until the poller has forgotten it
     ++generation_;  // what the poller has still to tell is told to nobody
     for (const direction way : {direction::in, direction::out}) {
       side& here = at(way);
@@ -86,7 +102,8 @@ void descriptor::close() noexcept {
       if (here.wait != nullptr) woken.claim(*here.wait->wait_, here.wait->by_);
     }
   }
-  table_->poller_.remove(fd_);
+  if (table_ != nullptr) table_->poller_.remove(fd_);  // else the runtime has ended
+  end_use();
   while (task_state* const task = woken.pop_front()) make_ready(*task);
 }
 

@@ -63,6 +63,7 @@ std::expected<descriptor_share, std::error_code> poll_table::add(int fd, at_end 
     added->sides_ = {};
     for (auto& side : added->sides_) side.ready = true;  // as far as anybody knows: the first operation tries
     added->closed_ = false;
+    added->ended_ = false;
     added->owner_ = &owner;
     added->table_ = this;
     added->fd_ = fd;

@@ -15,7 +15,7 @@ namespace {
 
 using detail::descriptor;
 using detail::descriptor_awaiter;
-using detail::descriptor_share;
+using detail::descriptor_use;
 using detail::direction;
 
 /// How long an accept waits that found no descriptor for the connection.
@@ -34,7 +34,7 @@ or_error<stream> stream_of(int fd) {
   return stream(std::move(*share));
 }
 
-task<or_error<stream>> accept_one(descriptor_share by) {
+task<or_error<stream>> accept_one(descriptor_use by) {
   if (!by) co_return std::unexpected(make_error_code(io_errc::closed));
   bool has_paused = false;
   for (;;) {
@@ -85,17 +85,18 @@ or_error<listener> listener::listen(const address& at, int backlog) {
   return listener(std::move(*share), std::move(file));
 }
 
-task<or_error<stream>> listener::accept() const { return accept_one(share_); }
+task<or_error<stream>> listener::accept() const { return accept_one(descriptor_use(share_)); }
 
 void listener::close() noexcept {
-  if (!share_) return;
-  if (!file_.empty()) seam::remove_file(std::exchange(file_, std::string()).c_str());
-  std::exchange(share_, descriptor_share())->close();
+  if (!*this) return;
+  if (!file_.empty()) seam::remove_file(file_.c_str());  // first: it may be another's as soon as nobody listens
+  end();
 }
 
 or_error<address> listener::local_address() const noexcept {
-  if (!share_) return std::unexpected(make_error_code(io_errc::closed));
-  const auto system = seam::local_address(share_->fd());
+  const descriptor_use use(share_);
+  if (!use) return std::unexpected(make_error_code(io_errc::closed));
+  const auto system = seam::local_address(use->fd());
   if (!system) return std::unexpected(system.error());
   return address(*system);
 }

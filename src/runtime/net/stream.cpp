@@ -17,6 +17,7 @@ namespace {
 using detail::descriptor;
 using detail::descriptor_awaiter;
 using detail::descriptor_share;
+using detail::descriptor_use;
 using detail::direction;
 
 /// How often a local listener without room is tried again: the system does not tell when it has some.
@@ -29,7 +30,7 @@ bool would_block(const or_error<std::size_t>& result) noexcept {
 /// Tries, waits, and tries again. A try that did less than it might have used up what there was, and an edge tells of
 /// more; that the other side has ended is told apart from that, and remembered (descriptor::side::ended).
 template <class Bytes>
-task<or_error<std::size_t>> transfer_some(descriptor_share by, direction way, Bytes bytes,
+task<or_error<std::size_t>> transfer_some(descriptor_use by, direction way, Bytes bytes,
                                           or_error<std::size_t> (*attempt)(int, Bytes) noexcept) {
   if (!by) co_return std::unexpected(make_error_code(io_errc::closed));
   for (;;) {
@@ -54,7 +55,7 @@ task<or_error<std::size_t>> transfer_some(descriptor_share by, direction way, By
 task<or_error<std::size_t>> receive_all(descriptor_share by, std::span<std::byte> into) {
   std::size_t sum = 0;
   while (sum < into.size()) {
-    const auto got = co_await transfer_some(by, direction::in, into.subspan(sum), seam::receive);
+    const auto got = co_await transfer_some(descriptor_use(by), direction::in, into.subspan(sum), seam::receive);
     if (!got) co_return got;
     if (*got == 0) break;
     sum += *got;
@@ -65,7 +66,7 @@ task<or_error<std::size_t>> receive_all(descriptor_share by, std::span<std::byte
 task<or_error<std::size_t>> send_all(descriptor_share by, std::span<const std::byte> from) {
   std::size_t sum = 0;
   do {
-    const auto sent = co_await transfer_some(by, direction::out, from.subspan(sum), seam::send);
+    const auto sent = co_await transfer_some(descriptor_use(by), direction::out, from.subspan(sum), seam::send);
     if (!sent) co_return sent;
     sum += *sent;
   } while (sum < from.size());
@@ -96,7 +97,7 @@ bool is_connected_with_itself(int fd) noexcept {
   return here && there && here->family() != seam::address_family::local && *here == *there;
 }
 
-task<std::error_code> finish_connect(descriptor_share by) {
+task<std::error_code> finish_connect(descriptor_use by) {
   for (;;) {
     const auto advice = by->prepare(direction::out);
     if (!advice) co_return advice.error();
@@ -127,10 +128,10 @@ task<or_error<stream>> connect_from(address to, address from, instant deadline) 
   if (outcome && !waits) co_return std::unexpected(outcome);
   auto share = detail::watch(fd.release(), detail::at_end::closes);
   if (!share) co_return std::unexpected(share.error());
-  const descriptor_share by = *share;
+  const descriptor_share& by = *share;
   if (waits) {
     by->set_deadline(direction::out, deadline);
-    outcome = co_await finish_connect(by);
+    outcome = co_await finish_connect(descriptor_use(by));
     if (outcome) co_return std::unexpected(outcome);
     by->set_deadline(direction::out, instant::never());
   }
@@ -162,42 +163,45 @@ or_error<std::pair<stream, stream>> stream::pair() {
 }
 
 task<or_error<std::size_t>> stream::read_some(std::span<std::byte> into) const {
-  return transfer_some(share_, direction::in, into, seam::receive);
+  return transfer_some(descriptor_use(share_), direction::in, into, seam::receive);
 }
 task<or_error<std::size_t>> stream::read_all(std::span<std::byte> into) const { return receive_all(share_, into); }
 task<or_error<std::size_t>> stream::write_some(std::span<const std::byte> from) const {
-  return transfer_some(share_, direction::out, from, seam::send);
+  return transfer_some(descriptor_use(share_), direction::out, from, seam::send);
 }
 task<or_error<std::size_t>> stream::write_all(std::span<const std::byte> from) const { return send_all(share_, from); }
 
 std::error_code stream::close_write() const noexcept {
-  return share_ ? seam::shut_down(share_->fd(), seam::half::writing) : without_one();
+  const descriptor_use use(share_);
+  return use ? seam::shut_down(use->fd(), seam::half::writing) : without_one();
 }
 std::error_code stream::close_read() const noexcept {
-  return share_ ? seam::shut_down(share_->fd(), seam::half::reading) : without_one();
-}
-void stream::close() noexcept {
-  if (share_) std::exchange(share_, descriptor_share())->close();
+  const descriptor_use use(share_);
+  return use ? seam::shut_down(use->fd(), seam::half::reading) : without_one();
 }
 void stream::reset() noexcept {
-  if (share_) seam::reset_at_close(share_->fd());
+  const descriptor_use use(share_);
+  if (use) seam::reset_at_close(use->fd());
   close();
 }
 
 or_error<address> stream::local_address() const noexcept {
-  if (!share_) return std::unexpected(without_one());
-  const auto system = seam::local_address(share_->fd());
+  const descriptor_use use(share_);
+  if (!use) return std::unexpected(without_one());
+  const auto system = seam::local_address(use->fd());
   if (!system) return std::unexpected(system.error());
   return address(*system);
 }
 or_error<address> stream::peer_address() const noexcept {
-  if (!share_) return std::unexpected(without_one());
-  const auto system = seam::peer_address(share_->fd());
+  const descriptor_use use(share_);
+  if (!use) return std::unexpected(without_one());
+  const auto system = seam::peer_address(use->fd());
   if (!system) return std::unexpected(system.error());
   return address(*system);
 }
 std::error_code stream::set_no_delay(bool on) const noexcept {
-  return share_ ? seam::set_no_delay(share_->fd(), on) : without_one();
+  const descriptor_use use(share_);
+  return use ? seam::set_no_delay(use->fd(), on) : without_one();
 }
 
 }  // namespace foliot::runtime

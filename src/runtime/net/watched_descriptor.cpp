@@ -19,17 +19,18 @@ std::expected<descriptor_share, std::error_code> watch(int fd, at_end then) {
 
 // The memory of edges is given up first, then the system is asked: what comes after that is an edge again.
 bool readiness_operation::ready() noexcept {
-  if (!of_) {
+  const descriptor_use use(of_);
+  if (!use) {
     failure_ = io_errc::closed;
     return true;
   }
-  const auto advice = of_->prepare(way_);
+  const auto advice = use->prepare(way_);
   if (!advice) {
     failure_ = advice.error();
     return true;
   }
   const readiness which = way_ == direction::in ? readiness::readable : readiness::writable;
-  return seam::ready_now(of_->fd(), which) != readiness::none;
+  return seam::ready_now(use->fd(), which) != readiness::none;
 }
 
 std::expected<void, std::error_code> readiness_operation::result() noexcept {

@@ -81,8 +81,7 @@ TEST(NetDeadlines, ReadTimeoutUnblocksRead) {
 TEST(NetDeadlines, WriteTimeout) {
   in_virtual_worlds([]() -> task<> {
     auto [here, there] = local_pair();
-    const std::size_t filled = co_await fill(here);
-    EXPECT_GT(filled, 0U);
+    EXPECT_GT(fill(here), 0U);
     for (const duration timeout : {duration(-5ns), duration(0ns), duration(1ns), duration(50ms)}) {
       const instant begin = now();
       here.set_write_deadline(timeout);
@@ -99,7 +98,7 @@ TEST(NetDeadlines, WriteTimeoutMustNotReturn) {
   everywhere([]() -> task<> {
     auto [here, there] = local_pair();
     here.set_read_deadline(-1ns);
-    static_cast<void>(co_await fill(here));
+    EXPECT_GT(fill(here), 0U);
     auto writing = spawn(here.write_all(std::string_view("more")), "writes");
     co_await sleep(1ms);
     EXPECT_FALSE(writing.done());
@@ -213,7 +212,7 @@ TEST(NetDeadlines, ReadTimeoutFluctuation) {
 TEST(NetDeadlines, WriteTimeoutFluctuation) {
   in_virtual_worlds([]() -> task<> {
     auto [here, there] = local_pair();
-    static_cast<void>(co_await fill(here));
+    EXPECT_GT(fill(here), 0U);
     const instant begin = now();
     here.set_write_deadline(1h);
     auto writing = spawn(here.write_all(std::string_view("more")), "writes");

@@ -8,8 +8,9 @@
 // timer of the wait that there is. A wait that a deadline has ended looks at the deadline again: one that was moved
 // meanwhile has not ended it.
 //
-// Whoever uses it has a share. close() wakes who waits at once; the system's descriptor is closed, and its number free
-// for others, only with the last share, so that nobody reads from another's.
+// Whoever knows it has a share; whoever calls the system with it has a use besides. close() wakes who waits at once;
+// the system's descriptor is closed, and its number free for others, when the last use has ended, so that nobody reads
+// from another's.
 //
 // Thread safety: under its lock, from any thread; one task waits in each direction at a time.
 #pragma once
@@ -68,12 +69,20 @@ class descriptor {
   void set_deadline(direction way, instant deadline);
   void set_deadline(direction way, duration from_now);
 
-  /// Once. Who waits is woken; nobody begins anything any more.
+  /// Who waits is woken; nobody begins anything any more. Any thread, and again for nothing.
   void close() noexcept;
+  [[nodiscard]] bool closed() const noexcept {
+    const lock held(lock_);
+    return closed_;
+  }
 
  private:
   friend class poll_table;
   friend class descriptor_wait;
+  friend class descriptor_use;
+
+  [[nodiscard]] bool begin_use() noexcept;
+  void end_use() noexcept;
 
   /// What is known of one direction.
   struct side {
@@ -94,7 +103,9 @@ class descriptor {
 
   mutable mutex lock_{lock_rank::object};
   std::array<side, 2> sides_ FOLIOT_GUARDED_BY(lock_) = {};
-  bool closed_ FOLIOT_GUARDED_BY(lock_) = false;
+  bool closed_ FOLIOT_GUARDED_BY(lock_) = false;  // nobody begins anything
+  bool ended_ FOLIOT_GUARDED_BY(lock_) = false;   // by close()
+  std::uint32_t uses_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint32_t generation_ FOLIOT_GUARDED_BY(lock_) = 0;
 
   // Whoever has the last share takes it apart, and so sees what all others did. Written by share() and let_go().
@@ -132,6 +143,26 @@ class descriptor_share {
 
  private:
   descriptor* of_ = nullptr;
+};
+
+/// Keeps the system's descriptor open meanwhile; or nothing, where it is closed already.
+class descriptor_use {
+ public:
+  explicit descriptor_use(const descriptor_share& of) noexcept {
+    if (of && of->begin_use()) of_ = of;
+  }
+  descriptor_use(descriptor_use&& other) noexcept = default;
+  descriptor_use& operator=(descriptor_use&&) = delete;
+  ~descriptor_use() {
+    if (of_) of_->end_use();
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(of_); }
+  [[nodiscard]] descriptor* operator->() const noexcept { return &*of_; }
+  [[nodiscard]] descriptor& operator*() const noexcept { return *of_; }
+
+ private:
+  descriptor_share of_;
 };
 
 /// An operation: waits until something may be done in one direction, the deadline has come, or it is closed; which of

@@ -11,10 +11,10 @@ namespace foliot::runtime::detail {
 
 class with_deadlines {
  public:
-  /// Whether there is one, and nobody has closed it through this object.
-  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(share_); }
-  /// The system's descriptor, or -1: to ask and to set what foliot does not.
-  [[nodiscard]] int native_handle() const noexcept { return share_ ? share_->fd() : -1; }
+  /// Whether there is one, and nobody has closed it.
+  [[nodiscard]] explicit operator bool() const noexcept { return share_ && !share_->closed(); }
+  /// The system's descriptor, or -1: to ask and to set what foliot does not, while nobody closes it.
+  [[nodiscard]] int native_handle() const noexcept { return *this ? share_->fd() : -1; }
 
   /// For reading, and for accepting. A deadline that has come ends at once what waits, and instant::never() takes it
   /// back: see stream.hpp. A duration counts from now. Throws std::bad_alloc, with nothing changed.
@@ -37,6 +37,10 @@ class with_deadlines {
   ~with_deadlines() = default;
   with_deadlines(with_deadlines&&) noexcept = default;
   with_deadlines& operator=(with_deadlines&&) noexcept = default;
+
+  void end() const noexcept {
+    if (share_) share_->close();
+  }
 
   descriptor_share share_;
 

@@ -52,7 +52,7 @@ class listener : public detail::with_deadlines {
   listener(detail::descriptor_share share, std::string file) noexcept
       : with_deadlines(std::move(share)), file_(std::move(file)) {}
 
-  std::string file_;  // that close() removes
+  std::string file_;  // that close() removes; it changes only with the owner
 };
 
 }  // namespace foliot::runtime

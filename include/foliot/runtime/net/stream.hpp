@@ -21,7 +21,8 @@
 //
 // Thread safety: one task reads and another one writes, at the same time; deadlines, close() and close_write() from any
 // task. An operation keeps the connection alive: the stream may be moved, closed or destroyed meanwhile; the buffer has
-// to stay. close() ends the operations that wait, with io_errc::closed. Made inside of a runtime, and used in that one.
+// to stay. close() ends the operations that wait, with io_errc::closed. Moving and destroying are the owner's. Made
+// inside of a runtime, and used in that one.
 #pragma once
 
 #include <cstddef>
@@ -95,7 +96,7 @@ class stream : public detail::with_deadlines {
   /// Whoever reads here gets the end.
   std::error_code close_read() const noexcept;
   /// What was written is still sent.
-  void close() noexcept;
+  void close() noexcept { end(); }
   /// What was written and not sent is discarded, and the other side gets errc::connection_reset. (TCP; a local one is
   /// closed.)
   void reset() noexcept;

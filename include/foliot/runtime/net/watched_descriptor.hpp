@@ -71,9 +71,7 @@ class watched_descriptor : public detail::with_deadlines {
   [[nodiscard]] awaiter writable() const noexcept { return awaiter(share_, detail::direction::out); }
 
   /// Who waits gets io_errc::closed.
-  void unwatch() noexcept {
-    if (share_) std::exchange(share_, detail::descriptor_share())->close();
-  }
+  void unwatch() noexcept { end(); }
 
  private:
   explicit watched_descriptor(detail::descriptor_share share) noexcept : with_deadlines(std::move(share)) {}
