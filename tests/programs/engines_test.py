@@ -18,8 +18,8 @@ from program_case import ProgramCase, main
 REAL_LOG = Path(os.environ.get("FOLIOT_DATA_DIR", ".")) / "nasa-1995-08-01.log.gz"
 
 ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap",
-           "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel"]
-EXACT = ENGINES[:7]
+           "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel", "foliot-runtime", "processor-heaps"]
+EXACT = ENGINES[:7] + ENGINES[-2:]
 LATE = "linux-wheel"  # by more than its tick
 
 
@@ -127,8 +127,8 @@ class Engines(Comparing):
                           "/dev/full", "sample.log")
 
     def test_all_is_named_where_engines_are(self):
-        self.assertRegex(self.expect_done("replay", "--help"), r"erlang-wheel;\s+all runs each of them")
-        self.expect_error("erlang-wheel, and all for each of them", "replay", "--engine", "sundial", "-")
+        self.assertRegex(self.expect_done("replay", "--help"), r"processor-heaps;\s+all runs each of them")
+        self.expect_error("foliot-runtime processor-heaps, and all for each of them", "replay", "--engine", "sundial", "-")
 
 
 class EnginesOnRealLog(Comparing):

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <foliot/service/timer_service.hpp>
 
 #include "agreement.hpp"
 #include "processor_time.hpp"
@@ -37,8 +36,10 @@ class comparison::lane {
   template <class Work>
   void run(const Work& work) {
     const duration before = processor_time();
+    const duration elsewhere = tracker_.spent_elsewhere();
     work(tracker_);
-    spent_ += processor_time() - before;
+    tracker_.settle();
+    spent_ += processor_time() - before + (tracker_.spent_elsewhere() - elsewhere);
   }
 
   /// What has ended during a run, of the reference and here.
@@ -74,8 +75,8 @@ class comparison::lane {
 
 std::vector<compared_engine> engines_to_compare(duration idle) {
   std::vector<compared_engine> engines;
-  for (const std::string_view name : timer_service::engines()) {
-    engines.push_back({std::string(name), timer_service::lateness(name, idle)});
+  for (const std::string_view name : session_tracker::engines()) {
+    engines.push_back({std::string(name), session_tracker::lateness(name, idle)});
   }
   const auto exact = std::ranges::find(engines, duration::zero(), &compared_engine::lateness);
   std::rotate(engines.begin(), exact, exact + 1);

@@ -10,6 +10,7 @@
 #include "../duration_text.hpp"
 #include "../failure.hpp"
 #include "replay.hpp"
+#include "session_tracker.hpp"
 
 namespace foliot::program {
 
@@ -39,7 +40,7 @@ void add_replay(CLI::App& program, command& chosen) {
   line->add_option("--engine", all->options.engine,
                    fmt::format("What keeps the timers: {};\n{} runs each of them, checks that they agree, and "
                                "compares what they cost",
-                               fmt::join(timer_service::engines(), ", "), all_engines))
+                               fmt::join(session_tracker::engines(), ", "), all_engines))
       ->type_name("NAME")
       ->capture_default_str();
   const CLI::Option* sessions =

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <foliot/service/timer_service.hpp>
 
 #include "../duration_text.hpp"
 #include "../failure.hpp"
 #include "../output_file.hpp"
 #include "input_file.hpp"
+#include "session_tracker.hpp"
 
 namespace foliot::program {
 
@@ -39,7 +39,7 @@ void check(const replay_options& options) {
     throw failure(fmt::format("--idle {} is too long: it may be at most {}", duration_text(options.idle),
                               duration_text(longest_idle)));
   }
-  const auto engines = timer_service::engines();
+  const auto engines = session_tracker::engines();
   if (options.engine != all_engines && std::ranges::find(engines, options.engine) == engines.end()) {
     throw failure(fmt::format("there is no engine '{}'; there is: {}, and {} for each of them", options.engine,
                               fmt::join(engines, " "), all_engines));

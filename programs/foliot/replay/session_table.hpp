@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <foliot/core/instant.hpp>
+#include <foliot/runtime/callback_timer.hpp>
 #include <foliot/service/timer.hpp>
 
 namespace foliot::program {
@@ -26,7 +27,8 @@ struct live_session {
   instant start;
   instant last_request;
   std::uint64_t requests = 0;
-  timer idle;
+  timer idle;                     ///< a service's; or
+  runtime::callback_timer wakes;  ///< a runtime's
 };
 
 class session_table {

@@ -8,78 +8,62 @@
 //   tracker.request("192.0.2.7", t);
 //   tracker.finish();
 //
+// The timers are those of a service, or of a runtime: by the engine's name.
+//
 // Invariants:
 //   1. Before a request at t is handled, every session that is due at or before t has ended, in order.
 //   2. The clock never goes back: a request earlier than it counts as now.
 //   3. A client has at most one session at a time, and it has a session exactly while its timer is
 //      pending.
 //
-// Thread safety: none, one thread. Memory: the live sessions. O(log n) a request, in the sessions
-// alive; no allocation for a client that has a session.
+// Thread safety: none, one thread. Memory: the live sessions, and with a runtime's timers some requests that have yet
+// to be handled. O(log n) a request, in the sessions alive; no allocation for a client that has a session.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include <foliot/core/callable.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
-#include <foliot/core/virtual_clock.hpp>
-#include <foliot/service/timer_service.hpp>
 
-#include "distinct_counter.hpp"
-#include "session_table.hpp"
+#include "session_engine.hpp"
 
 namespace foliot::program {
 
-/// A session that is over.
-struct ended_session {
-  std::string client;
-  instant start;
-  instant last_request;
-  std::uint64_t requests = 0;
-  instant expired;
-};
-
 class session_tracker {
  public:
-  /// Gets every session when it ends, in the order of `expired`. What it throws comes out of the call
-  /// of request() or finish() during which the session ended.
-  using session_sink = callable<void(ended_session&&)>;
+  /// What it throws comes out of the call of request(), settle() or finish() during which the session ended.
+  using session_sink = program::session_sink;
 
   /// Throws std::invalid_argument for an engine that does not exist. Precondition: idle is positive.
-  session_tracker(std::string engine, duration idle, session_sink sink);
-  session_tracker(const session_tracker&) = delete;
-  session_tracker& operator=(const session_tracker&) = delete;
+  session_tracker(std::string_view engine, duration idle, session_sink sink);
 
-  /// Handles one request. Precondition: `time + idle` can be counted (is not never).
-  void request(std::string_view client, instant time);
+  /// The names of the engines there are: those of the services, and then those of runtimes.
+  [[nodiscard]] static std::vector<std::string_view> engines();
+  /// How late one of them may end a session. Throws as the constructor.
+  [[nodiscard]] static duration lateness(std::string_view engine, duration idle);
+
+  /// Handles one request, now or by settle(). Precondition: `time + idle` can be counted (is not never).
+  void request(std::string_view client, instant time) { engine_->request(client, time); }
+  /// All requests that came so far have been handled.
+  void settle() { engine_->settle(); }
   /// No request follows: time runs on until the last session has ended.
-  void finish();
+  void finish() { engine_->finish(); }
 
-  [[nodiscard]] std::uint64_t sessions() const noexcept { return sessions_; }
-  [[nodiscard]] std::uint64_t out_of_order() const noexcept { return out_of_order_; }
-  [[nodiscard]] const distinct_counter& clients() const noexcept { return clients_; }
-  [[nodiscard]] service_counters timers() const noexcept { return service_.counters(); }
+  // What follows is complete when all is settled.
+
+  [[nodiscard]] std::uint64_t sessions() const noexcept { return engine_->sessions(); }
+  [[nodiscard]] std::uint64_t out_of_order() const noexcept { return engine_->out_of_order(); }
+  [[nodiscard]] const distinct_counter& clients() const noexcept { return engine_->clients(); }
+  [[nodiscard]] service_counters timers() const { return engine_->timers(); }
+  /// The processor time that it has taken on threads of its own.
+  [[nodiscard]] duration spent_elsewhere() const noexcept { return engine_->spent_elsewhere(); }
 
  private:
-  void begin(std::string_view client, std::uint64_t hash);
-  void end(const live_session& session);
-  void advance_to(instant time);
-
-  const duration idle_;
-  session_sink sink_;
-  std::exception_ptr failure_;                // what the sink threw
-  virtual_clock clock_{instant::earliest()};  // the first request moves it to its time
-  instant now_ = clock_.now();                // what it shows
-  timer_service service_;
-  session_table live_;
-  distinct_counter clients_;
-  std::uint64_t sessions_ = 0;
-  std::uint64_t out_of_order_ = 0;
+  std::unique_ptr<session_engine> engine_;
 };
 
 }  // namespace foliot::program

@@ -37,9 +37,9 @@ std::string row(const ended_session& session) {
 
 TEST(Comparison, BeginsWithAnEngineThatIsExactAndHasThemAll) {
   const auto engines = engines_to_compare(30s);
-  ASSERT_EQ(engines.size(), timer_service::engines().size());
+  ASSERT_EQ(engines.size(), session_tracker::engines().size());
   EXPECT_EQ(engines.front().name, "foliot");
-  for (const compared_engine& each : engines) EXPECT_EQ(each.lateness, timer_service::lateness(each.name, 30s));
+  for (const compared_engine& each : engines) EXPECT_EQ(each.lateness, session_tracker::lateness(each.name, 30s));
 }
 
 TEST(Comparison, FindsThatAllEnginesAgree) {
