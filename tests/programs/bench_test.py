@@ -164,8 +164,7 @@ class BenchFigures(BenchCase):
         absent = {each["contestant"] for each in figures["absences"] if each["workloads"].startswith("W6")} - {"libuv"}
         absent -= set(FOREIGN)
         self.assertLessEqual(absent, {"epoll_pwait2", "epoll_pwait2-slack1"})
-        for name in {"foliot", "foliot-precise", "foliot-runtime", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
-        for name in {"foliot", "foliot-precise", "epoll-heap", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
+        for name in {"foliot", "foliot-precise", "foliot-runtime", "epoll-heap", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
             wanted |= {(what, None, name, 1, 1) for what in LATENESS if (name, what) != ("libuv", "W6-100us")}
         wanted |= {(what, None, name, 1000, 1) for what in IDLE for name in ENGINES + ["foliot-runtime"]}
         found = [(each["workload"], each.get("call"), each["contestant"], each["n"], each["threads"])

@@ -66,7 +66,7 @@ class said_to_take {
   explicit said_to_take(std::int64_t each) : each_(each) {}
 
   benchmark get() {
-    return [this](const stretch& asked) { return answer(*this, asked); };
+    return [this](const stretch& next) { return answer(*this, next); };
   }
   std::vector<stretch> asked;
 
