@@ -102,7 +102,10 @@ task<std::error_code> finish_connect(descriptor_use by) {
     const auto advice = by->prepare(direction::out);
     if (!advice) co_return advice.error();
     const std::error_code outcome = seam::connect_outcome(by->fd());
-    if (outcome != std::errc::operation_in_progress) co_return outcome;
+    if (outcome != std::errc::operation_in_progress) {
+      by->remember(direction::out);  // the edge may have been told before prepare(), and there is no other
+      co_return outcome;
+    }
     co_await descriptor_awaiter(*by, direction::out);
   }
 }
