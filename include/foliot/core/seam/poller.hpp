@@ -108,11 +108,12 @@ class poller {
     std::uint64_t token;
     bool told = false;  // of an edge
   };
-  std::vector<watched> watched_;
-  const alarm* bell_ = nullptr;
+  // Each side uses some of them.
+  [[maybe_unused]] std::vector<watched> watched_;
+  [[maybe_unused]] const alarm* bell_ = nullptr;
   seam::atomic<std::uint32_t> changes_{0};  // what a wait sleeps on
-  std::uint32_t seen_ = 0;
-  bool rung_ = false;
+  [[maybe_unused]] std::uint32_t seen_ = 0;
+  [[maybe_unused]] bool rung_ = false;
 #else
   int epoll_;
   int wake_ups_;  // an eventfd
