@@ -15,7 +15,7 @@ run_packages=(
 # To test with every preset, added to those above.
 # shellcheck disable=SC2034
 test_packages=(
-    clang-19 clang-format-19 libclang-rt-19-dev llvm-19 chromium
+    clang-19 clang-format-19 libclang-rt-19-dev llvm-19 chromium spin
     python3-prometheus-client
 )
 

@@ -66,26 +66,26 @@ void scheduler::leave_idle(processor& p) noexcept {
 /// There is work, or there may be: one idle worker comes and looks for it, unless one is looking already. After a full
 /// barrier behind the work.
 void scheduler::wake_one() noexcept {
-  if (idle_count_.load(seam::relaxed) == 0) return;
-  std::uint32_t none = 0;
-  if (!spinning_.compare_exchange_strong(none, 1, seam::seq_cst, seam::relaxed)) return;
-  processor* woken = nullptr;
-  {
-    const lock held(lock_);
-    if (!idle_.empty()) {
-      woken = idle_.back();
-      if (idle_.size() >= count_.load(seam::relaxed)) monitor_.begin(woken->timers->first());
-      idle_.pop_back();
-      idle_count_.store(idle_.size(), seam::relaxed);
-      woken->idle = false;
-      woken->spinning = true;
+  while (idle_count_.load(seam::relaxed) != 0) {
+    std::uint32_t none = 0;
+    if (!spinning_.compare_exchange_strong(none, 1, seam::seq_cst, seam::relaxed)) return;
+    processor* woken = nullptr;
+    {
+      const lock held(lock_);
+      if (!idle_.empty()) {
+        woken = idle_.back();
+        if (idle_.size() >= count_.load(seam::relaxed)) monitor_.begin(woken->timers->first());
+        idle_.pop_back();
+        idle_count_.store(idle_.size(), seam::relaxed);
+        woken->idle = false;
+        woken->spinning = true;
+      }
     }
-  }
-  if (woken == nullptr) {
-    // H3: who lists itself from now on looks again after that, and finds the work.
+    if (woken != nullptr) return notify(*woken);
+    // H3: who lists itself from now on looks again after that, and finds the work. But others have made work meanwhile
+    // and woken nobody, since the caller was counted, and a worker may have been listed since: hence once more.
     spinning_.fetch_sub(1, seam::seq_cst);
-  } else {
-    notify(*woken);
+    seam::full_fence();
   }
 }
 

@@ -55,7 +55,7 @@ class blocking_call final : public blocking_job {
     return wait_.park(false);
   }
   result await_resume() {
-    static_cast<void>(wait_.ended_by());  // from here on what the call has left is seen
+    static_cast<void>(wait_.ended_by());  // pairs with the claim, where the call was over before the task had parked
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     if constexpr (has_value) return std::move(*result_);
   }
