@@ -96,17 +96,17 @@ typedef struct foliot_service_options {
 // clang-format on
 
 typedef struct foliot_service_counters {
-  uint64_t started;       // of timers that were not pending
-  uint64_t superseded;    // resets of timers that were
-  uint64_t stopped;       //
-  uint64_t fired;         //
-  uint64_t skipped;       // beats of tickers that came too late
-  uint64_t dropped;       // pending when the service ended
-  uint64_t wake_ups;      //
+  uint64_t started;             // of timers that were not pending
+  uint64_t superseded;          // resets of timers that were
+  uint64_t stopped;             //
+  uint64_t fired;               //
+  uint64_t skipped;             // beats of tickers that came too late
+  uint64_t dropped;             // pending when the service ended
+  uint64_t wake_ups;            //
   uint64_t wakes_with_work;     // a thread woke, and something was due
   uint64_t wakes_without_work;  // and nothing was
-  uint64_t pending;       // now
-  uint64_t peak_pending;  //
+  uint64_t pending;             // now
+  uint64_t peak_pending;        //
 } foliot_service_counters;
 
 // `options` may be null: all as it comes.

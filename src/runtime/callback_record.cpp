@@ -5,9 +5,6 @@
 
 namespace foliot::runtime::detail {
 
-void* callback_record::operator new(std::size_t size) { return ::operator new(size); }
-void callback_record::operator delete(void* memory) noexcept { ::operator delete(memory); }
-
 void callback_record::call(timer_entry& self) noexcept {
   auto& mine = static_cast<callback_record&>(self);
   switch (mine.word_.begin()) {

@@ -12,6 +12,7 @@ constexpr std::uint64_t common_every = 61;
 /// How many tasks may go on in the next-slot one after the other before the queue has its turn.
 constexpr std::uint32_t most_in_a_row = 64;
 constexpr int steal_passes = 4;
+constexpr int most_turns = 16;  // of timers, before tasks have theirs
 constexpr duration shortest_sleep = duration::nanoseconds(3'000);
 constexpr int looks_before_sleep = 60;  // some 20 us
 
@@ -26,7 +27,10 @@ task_state* scheduler::find_task(processor& p) noexcept {
       p.stuck.store(false, seam::relaxed);
     if (ending_.load(seam::relaxed) || p.retires.load(seam::relaxed)) [[unlikely]]
       return nullptr;
-    run_timers(p, &p);
+    // Callbacks start timers, which may be due at once.
+    int turns = 0;
+    while (run_timers(p, &p) && ++turns < most_turns) {
+    }
     const bool others_first = round % common_every == 0;
     task_state* task = others_first ? take_common(p) : nullptr;
     // With tasks that always run nobody would ever come to the poller. (Go has its monitor look after 10 ms.)
@@ -40,6 +44,8 @@ task_state* scheduler::find_task(processor& p) noexcept {
     if (task == nullptr) task = steal(p);
     if (task != nullptr) {
       stop_spinning(p);
+      // H8: what callbacks have started may be due while the task runs.
+      if (turns > 0 && idle_count_.load(seam::relaxed) != 0) monitor_.guard(p.timers->first());
       return task;
     }
     if (!wait_awake(p)) sleep(p);

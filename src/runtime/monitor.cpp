@@ -37,7 +37,9 @@ void monitor::set_earlier(instant at) noexcept {
 void monitor::begin(instant first) noexcept {
   const instant now = of_.time().now_or_later();
   const duration longest = of_.descriptors_.empty() ? patience : poll_patience;
-  set(std::min(std::max(first, now + shortest_gap), now + longest));
+  // What is due already is what the processor has woken up for, and fires before anything else.
+  const instant missed = first > now + shortest_gap ? first : now + poll_patience;
+  set(std::min(missed, now + longest));
 }
 
 void monitor::work() noexcept {

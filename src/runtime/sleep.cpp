@@ -99,7 +99,9 @@ void scheduler::wake_for(processor_timers& home, instant deadline, bool parks) n
   if (virtual_time() != nullptr) return;
   processor& at = *processors_[home.processor_number()];
   if (&at == this_processor()) {
-    if (!parks && idle_count_.load(seam::relaxed) != 0) monitor_.guard(deadline);
+    // A callback between two tasks comes back to a worker that looks at its timers again: find_task().
+    const bool in_a_task = at.running != nullptr;
+    if (!parks && in_a_task && idle_count_.load(seam::relaxed) != 0) monitor_.guard(deadline);
     return;
   }
   seam::full_fence();  // H1: pairs with the one in sleep()

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <foliot/core/seam/sync.hpp>
-#include <foliot/runtime/detail/operation.hpp>
+#include <foliot/runtime/detail/descriptor.hpp>
 
 #include "runtime/scheduler.hpp"
 #include "runtime_worlds.hpp"
@@ -25,11 +25,19 @@ using runtime::yield;
 
 constexpr std::uint64_t worlds = 200;
 
-/// A descriptor of the world that tasks of the runtime wait for. It stays readable, and the edges tell of what is new.
+using runtime::detail::direction;
+
+/// That descriptor of the world, as tasks of the runtime know it.
+runtime::detail::descriptor_share known_to_tasks(const descriptor& wire) {
+  auto& here = runtime::detail::this_scheduler("a descriptor");
+  return here.descriptors().add(wire.number(), runtime::detail::at_end::leaves_open, here).value();
+}
+
+/// A descriptor that tasks wait for. It stays readable, and the edges tell of what is new.
 class socket {
  public:
-  socket() : table_(runtime::detail::this_scheduler("socket").descriptors()), known_(table_.add(wire_.number())) {}
-  ~socket() { table_.remove(known_); }
+  socket() : known_(known_to_tasks(wire_)) {}
+  ~socket() { known_->close(); }
   socket(const socket&) = delete;
   socket& operator=(const socket&) = delete;
 
@@ -41,56 +49,29 @@ class socket {
   }
   /// False: it would block.
   bool read() {
+    require(known_->prepare(direction::in).has_value(), "it is open");
     if (unread_ == 0) return false;
     --unread_;
     return true;
   }
   [[nodiscard]] instant written_at() const { return written_at_; }
-  [[nodiscard]] runtime::detail::descriptor& known() const { return known_; }
+  [[nodiscard]] runtime::detail::descriptor& known() const { return *known_; }
 
  private:
   descriptor wire_;
-  runtime::detail::poll_table& table_;
-  runtime::detail::descriptor& known_;
+  const runtime::detail::descriptor_share known_;
   int unread_ = 0;
   instant written_at_;
 };
 
-class read_operation {
- public:
-  explicit read_operation(socket& from) : from_(from) {}
-  ~read_operation() { end(); }
-  read_operation(const read_operation&) = delete;
-  read_operation& operator=(const read_operation&) = delete;
-
-  bool ready() {
-    from_.known().forget(runtime::detail::direction::in);
-    done_ = from_.read();
-    return done_;
-  }
-  void begin(runtime::detail::wait_point& wait, runtime::detail::wait_word::source by) {
-    wait_ = &wait;
-    require(from_.known().begin_wait(runtime::detail::direction::in, wait, by), "nobody else waits");
-  }
-  void end() noexcept {
-    if (wait_ != nullptr) from_.known().end_wait(runtime::detail::direction::in, *wait_);
-    wait_ = nullptr;
-  }
-  /// Whether it has read; else it is ready now, perhaps.
-  bool result() const { return done_; }
-
- private:
-  socket& from_;
-  runtime::detail::wait_point* wait_ = nullptr;
-  bool done_ = false;
-};
-
-using reads = runtime::detail::operation_awaiter<read_operation>;
+using runtime::detail::descriptor_awaiter;
 
 task<> read_all(socket& from, int count, duration allowed) {
   for (int i = 0; i < count;) {
-    const bool got = co_await reads(from);
-    if (!got) continue;
+    if (!from.read()) {
+      co_await descriptor_awaiter(from.known(), direction::in);
+      continue;
+    }
     ++i;
     if (allowed > duration::zero()) require(runtime::now() - from.written_at() < allowed, "it was told late");
   }
@@ -211,30 +192,10 @@ TEST(Hazards, H9ADescriptorWhileTasksGoOnWithoutAPause) {
 TEST(RuntimePoller, TheEndMayComeMeanwhile) {
   const auto leave = [](seam::thread& outside, std::deque<descriptor>& wires) -> task<> {
     const auto wait_for_it = [](descriptor& wire) -> task<> {
-      auto& table = runtime::detail::this_scheduler("a wait").descriptors();
-      auto& known = table.add(wire.number());
-      const auto forget = [&](runtime::detail::descriptor* which) { table.remove(*which); };
-      const std::unique_ptr<runtime::detail::descriptor, decltype(forget)> held(&known, forget);
-      known.forget(runtime::detail::direction::in);
-      class readable {
-       public:
-        explicit readable(runtime::detail::descriptor& of) : of_(of) {}
-        ~readable() { of_.end_wait(runtime::detail::direction::in, wait_); }
-        readable(const readable&) = delete;
-        readable& operator=(const readable&) = delete;
-        bool await_ready() const noexcept { return false; }
-        bool await_suspend(std::coroutine_handle<runtime::task<>::promise_type> who) {
-          wait_.begin(who);
-          require(of_.begin_wait(runtime::detail::direction::in, wait_, 0), "nobody else waits");
-          return wait_.park();
-        }
-        void await_resume() const {}
-
-       private:
-        runtime::detail::descriptor& of_;
-        runtime::detail::wait_point wait_;
-      };
-      co_await readable(known);
+      const auto known = known_to_tasks(wire);
+      static_cast<void>(known->prepare(direction::in));
+      co_await descriptor_awaiter(*known, direction::in);
+      known->close();
     };
     for (descriptor& each : wires) static_cast<void>(spawn(wait_for_it(each)));
     outside = seam::thread("outside", [&wires] {

@@ -34,7 +34,9 @@ class ticker : public detail::timer_channel_handle {
   /// A new grid begins: the next beat is one period from now. Also after a stop. Throws std::invalid_argument for a
   /// period that is not positive, std::logic_error on an empty handle, std::bad_alloc: it is then as it was.
   reset_result reset(duration period) {
-    return timer_channel_handle::reset(detail::deadline_in(checked().owner(), checked_period(period)), period);
+    // By the cheaper clock, however short: the grid may begin some microseconds later, and is kept from then on.
+    const duration length = checked_period(period);
+    return timer_channel_handle::reset(deadline_after(detail::now_or_later(checked().owner()), length), length);
   }
 
   /// How many beats it has skipped in its life.

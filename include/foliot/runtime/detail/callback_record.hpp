@@ -17,6 +17,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/sync/note.hpp>
 #include <foliot/runtime/detail/callback_word.hpp>
+#include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -26,7 +27,7 @@ namespace foliot::runtime::detail {
 /// With room for three pointers of closure; larger ones have an allocation of their own.
 using callback = callable<void()>;
 
-class callback_record final : public timer_entry {
+class callback_record final : public timer_entry, public pooled {
  public:
   callback_record(scheduler& owner, callback what) noexcept
       : timer_entry(what_to_do), owner_(owner), closure_(std::move(what)) {}
@@ -76,9 +77,6 @@ class callback_record final : public timer_entry {
   void destroy() noexcept;
 
   [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
-
-  static void* operator new(std::size_t size);
-  static void operator delete(void* memory) noexcept;
 
  private:
   ~callback_record() = default;
