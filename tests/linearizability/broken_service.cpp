@@ -10,7 +10,7 @@
 #include "broken_service.hpp"
 
 #define timer_word shipped_timer_word
-#include "service/timer_word.hpp"
+#include <foliot/queue/detail/timer_word.hpp>
 #undef timer_word
 #define quad_heap shipped_quad_heap
 #include <foliot/queue/quad_heap.hpp>

@@ -68,7 +68,7 @@ class round {
 
   struct watched : timer {
     using timer::timer;
-    [[nodiscard]] const engine* shard() const { return &owner(); }
+    [[nodiscard]] const engine* shard() const { return &record().owner(); }
   };
 
   using caller = std::optional<std::size_t>;  // the timer inside whose callback, if any
