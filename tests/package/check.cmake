@@ -128,7 +128,7 @@ function(check_refusals)
     expect_refusal(${wrong} service "compatible with requested version \"${wrong}\"")
   endforeach()
   expect_refusal(${VERSION} "service escapement"
-    "foliot ${VERSION} has no component 'escapement'; it has: core, queue, adapters, service.")
+    "foliot ${VERSION} has no component 'escapement'; it has: core, queue, adapters, service, runtime.")
 endfunction()
 
 # Inside the consumer's own build: foliot is built once more, and installs nothing.

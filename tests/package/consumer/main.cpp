@@ -1,5 +1,6 @@
-// A program of somebody who uses foliot: a timer in virtual time, one in real time, a queue by itself.
+// A program of somebody who uses foliot: a timer in virtual time, one in real time, a queue by itself, tasks.
 #include <foliot/queue.hpp>
+#include <foliot/runtime.hpp>
 #include <foliot/service.hpp>
 #include <foliot/version.hpp>
 
@@ -59,12 +60,20 @@ void queue_alone() {
   expect(queue.stop(one) && queue.size() == 0, "the queue is empty at the end");
 }
 
+foliot::task<int> answer() {
+  co_await foliot::runtime::sleep(1ms);
+  co_return 42;
+}
+
+void tasks() { expect(foliot::run(answer()) == 42, "a task's result is what run returns"); }
+
 }  // namespace
 
 int main() {
   virtual_time();
   real_time();
   queue_alone();
+  tasks();
   expect(&foliot::seam::this_thread() == this_thread_elsewhere(), "a thread is the same one in every library");
   if (failures == 0) std::printf("foliot %s works\n", FOLIOT_VERSION);
   return failures == 0 ? 0 : 1;
