@@ -177,7 +177,8 @@ foliot::task<> accept_all(gateway& self, rt::listener& gate) {
     if (!peer && peer.error() == rt::io_errc::closed) co_return;
     if (!peer) {
       std::fprintf(stderr, "cannot accept: %s\n", peer.error().message().c_str());
-      continue;  // accept() has waited a while
+      co_await rt::sleep(10ms);
+      continue;
     }
     ++self.count.accepted;
     auto added = std::make_shared<connection>(std::move(*peer));

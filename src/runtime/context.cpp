@@ -35,7 +35,10 @@ void context_node::begin(instant deadline, std::exception_ptr cause) {
   if (end() != context_end::none || deadline_ <= deadline) return;  // that of a context above comes first
   deadline_ = deadline;
   if (deadline <= now(owner)) return cancel(context_end::deadline_exceeded, cause);
-  timer_ = callback_timer([this, cause] { cancel(context_end::deadline_exceeded, cause); });
+  callback_timer made([this, cause] { cancel(context_end::deadline_exceeded, cause); });
+  const lock held(root_.lock_);
+  if (end_ != context_end::none) return;  // a context above was quicker
+  timer_ = std::move(made);
   timer_.reset_at(deadline);
 }
 
@@ -65,8 +68,9 @@ void context_node::cancel(context_end why, const std::exception_ptr& cause) noex
       }
       node = rest;
     }
+    // Under the lock, which those who end wait for: the tasks, and their scheduler, are there still.
+    while (task_state* const task = ready.pop_front()) make_ready(*task);
   }
-  while (task_state* const task = ready.pop_front()) make_ready(*task);
 }
 
 /// Under the lock.
@@ -95,8 +99,8 @@ void context_node::add(context_hook& hook) noexcept {
       last_hook_ = &hook;
       hook.listed_ = true;
     }
+    while (task_state* const task = ready.pop_front()) make_ready(*task);
   }
-  while (task_state* const task = ready.pop_front()) make_ready(*task);
 }
 
 bool context_node::remove(context_hook& hook) noexcept {

@@ -101,10 +101,11 @@ void descriptor::close() noexcept {
       here.ready = true;
       if (here.wait != nullptr) woken.claim(*here.wait->wait_, here.wait->by_);
     }
+    // Under the lock, which those who end wait for: the tasks, and their scheduler, are there still.
+    while (task_state* const task = woken.pop_front()) make_ready(*task);
   }
   if (table_ != nullptr) table_->poller_.remove(fd_);  // else the runtime has ended
   end_use();
-  while (task_state* const task = woken.pop_front()) make_ready(*task);
 }
 
 void descriptor::tell(readiness now, std::uint32_t generation, ready_list& ready) noexcept {

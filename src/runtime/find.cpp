@@ -44,8 +44,8 @@ task_state* scheduler::find_task(processor& p) noexcept {
     if (task == nullptr) task = steal(p);
     if (task != nullptr) {
       stop_spinning(p);
-      // H8: what callbacks have started may be due while the task runs.
-      if (turns > 0 && idle_count_.load(seam::relaxed) != 0) monitor_.guard(p.timers->first());
+      // H8: what callbacks and tasks that wait have started may be due while this task runs.
+      if (idle_count_.load(seam::relaxed) != 0) monitor_.guard(p.timers->first());
       return task;
     }
     if (!wait_awake(p)) sleep(p);
@@ -184,7 +184,14 @@ void scheduler::stop_spinning(processor& p) noexcept {
   if (!p.spinning) return;
   p.spinning = false;
   spinning_.fetch_sub(1, seam::seq_cst);
-  if (!p.queue.empty() || common_size_.load(seam::relaxed) != 0) wake_one();
+  // H2: who made work meanwhile relied on this one, wherever that work is. Pairs with the maker's; who is listed as
+  // idle later looks again.
+  seam::full_fence();
+  if (idle_count_.load(seam::relaxed) == 0) return;
+  bool more = common_size_.load(seam::relaxed) != 0;
+  const std::size_t made = made_.load(seam::acquire);
+  for (std::size_t i = 0; i < made && !more; ++i) more = !processors_[i]->queue.empty();
+  if (more) wake_one();
 }
 
 /// What the poller has to tell; `by` waits for it until then, null: does not wait. True: a task became ready.
@@ -229,6 +236,7 @@ void scheduler::make_ready_last(task_state& task) noexcept {
     common_.push_back(task);
     common_size_.store(common_.size(), seam::relaxed);
   }
+  if (virtual_time() != nullptr && p == nullptr) descriptors_.break_wait();  // the driver may be in the poller
   if (virtual_time() != nullptr || (p != nullptr && made_.load(seam::relaxed) == 1)) return;  // there is nobody else
   seam::full_fence();  // H2: pairs with the one in sleep()
   wake_one();

@@ -133,10 +133,15 @@ class foliot_timers final : public processor_timers {
 inline bool foliot_timers::run_shuffled(instant now, ready_list& ready, call_list& calls) {
   shuffled_.clear();
   shuffled_.reserve(queue_.size());
-  queue_.expire(now, unlimited, [this](timer_node& node) {
-    lock_.assert_held();
-    shuffled_.push_back(&static_cast<timer_entry&>(node));
-  });
+  bool more = false;
+  try {
+    queue_.expire(now, unlimited, [this](timer_node& node) {
+      lock_.assert_held();
+      shuffled_.push_back(&static_cast<timer_entry&>(node));
+    });
+  } catch (const std::bad_alloc&) {
+    more = true;  // what it has taken out is run all the same
+  }
   for (std::size_t begin = 0, end = 0; begin < shuffled_.size(); begin = end) {
     while (end < shuffled_.size() && shuffled_[end]->deadline() == shuffled_[begin]->deadline()) ++end;
     for (std::size_t i = begin + 1; i < end; ++i) {
@@ -150,8 +155,8 @@ inline bool foliot_timers::run_shuffled(instant now, ready_list& ready, call_lis
       file_whatever_it_takes();  // the others must not be lost
     }
   }
-  set_first(queue_.next_deadline());
-  return false;
+  set_first(more ? now : queue_.next_deadline());
+  return more;
 }
 
 inline void foliot_timers::file_whatever_it_takes() noexcept {

@@ -29,7 +29,7 @@ void monitor::set(instant at) noexcept {
 
 void monitor::set_earlier(instant at) noexcept {
   const lock held(lock_);
-  if (!alarm_ || at.nanoseconds() >= rings_at_.load(seam::relaxed)) return;
+  if (!alarm_ || ending_.load(seam::relaxed) || at.nanoseconds() >= rings_at_.load(seam::relaxed)) return;
   rings_at_.store(at.nanoseconds(), seam::relaxed);
   alarm_->set(at);
 }
@@ -39,7 +39,7 @@ void monitor::begin(instant first) noexcept {
   const duration longest = of_.descriptors_.empty() ? patience : poll_patience;
   // What is due already is what the processor has woken up for, and fires before anything else.
   const instant missed = first > now + shortest_gap ? first : now + poll_patience;
-  set(std::min(missed, now + longest));
+  set_earlier(std::min(missed, now + longest));  // rest() has unset it; a guard since then stays
 }
 
 void monitor::work() noexcept {
@@ -75,7 +75,7 @@ instant monitor::look() noexcept {
       rescued = true;
     }
     const bool asleep = p.sleeps_until.load(seam::relaxed) != processor::awake;
-    if (asleep) continue;
+    if (asleep || !p.has_worker.load(seam::relaxed)) continue;
     first = std::min(first, p.timers->first());
     const std::uint64_t rounds = p.rounds.load(seam::relaxed);
     if (compare && rounds == p.seen_rounds) {

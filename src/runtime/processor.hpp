@@ -18,7 +18,7 @@ namespace foliot::runtime::detail {
 class processor : public execution {
  public:
   processor(scheduler& of, std::uint32_t number, std::unique_ptr<processor_timers> own_timers, std::uint64_t seed)
-      : owner(of), id(number), timers(std::move(own_timers)), random(seed | 1) {}
+      : owner(of), id(number), timers(std::move(own_timers)), random(mixed(seed) | 1) {}
 
   scheduler& owner;
   const std::uint32_t id;
@@ -37,6 +37,9 @@ class processor : public execution {
   static constexpr std::int64_t awake = INT64_MIN;
   seam::atomic<std::int64_t> sleeps_until{awake};
 
+  // Whether it has a worker. Written by that, and by who starts it; a hint to the monitor.
+  seam::atomic<bool> has_worker{false};
+
   // Counts the worker's rounds. Written by the worker alone; the monitor sees by it that a task has gone on.
   seam::atomic<std::uint64_t> rounds{0};
 
@@ -48,6 +51,13 @@ class processor : public execution {
   seam::atomic<bool> retires{false};
 
   // The worker's.
+  /// splitmix64's: seeds that differ little make streams that differ much.
+  static constexpr std::uint64_t mixed(std::uint64_t seed) noexcept {
+    seed += 0x9e3779b97f4a7c15;
+    seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9;
+    seed = (seed ^ (seed >> 27)) * 0x94d049bb133111eb;
+    return seed ^ (seed >> 31);
+  }
   /// Where it begins to steal: xorshift, one step for each draw.
   std::uint64_t random;
   [[nodiscard]] std::size_t draw_below(std::size_t bound) noexcept {

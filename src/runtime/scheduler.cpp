@@ -103,6 +103,7 @@ void scheduler::run(task_state& main, std::coroutine_handle<> body) {
         monitor_.begin(instant::never());  // the processors come to life busy
       }
       start_workers();
+      processors_[0]->has_worker.store(true, seam::relaxed);
       work(*processors_[0]);
     }
   } catch (...) {
@@ -123,7 +124,9 @@ void scheduler::start_worker(processor& p) {
   p.worker = seam::thread("foliot-worker", [this, &p] {
     seam::set_timer_slack(workers_slack);
     seam::this_thread().processor = &p;
+    p.has_worker.store(true, seam::relaxed);
     work(p);
+    p.has_worker.store(false, seam::relaxed);
     if (!ending_.load(seam::relaxed)) retire(p);
     seam::this_thread().processor = nullptr;
   });
@@ -255,6 +258,7 @@ void scheduler::retire(processor& p) noexcept {
   if (virtual_time() != nullptr) return;
   seam::full_fence();  // pairs with the one in sleep()
   notify(heir);
+  monitor_.guard(heir.timers->first());  // H8: it may be in a task that computes
   wake_one();
 }
 

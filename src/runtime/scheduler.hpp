@@ -121,6 +121,7 @@ class scheduler {
   // How it sleeps, and is woken: sleep.cpp.
   void sleep(processor& p) noexcept;
   bool look_again(processor& p) noexcept;
+  void guard_those_at_work() noexcept;
   void leave_idle(processor& p) noexcept;
   void wake_one() noexcept;
   void notify(processor& p) noexcept;

@@ -26,6 +26,7 @@ void scheduler::sleep(processor& p) noexcept {
   const instant until = p.timers->first();
   p.sleeps_until.store(until.nanoseconds(), seam::relaxed);
   seam::full_fence();  // H1, H2, H3: pairs with the one in wake_one() and wake_for()
+  guard_those_at_work();
   if (!look_again(p) && p.timers->first() == until) {
     processor* nobody = nullptr;
     // relaxed: the word publishes it, for who must know who sleeps in the poller.
@@ -39,6 +40,16 @@ void scheduler::sleep(processor& p) noexcept {
   p.park.end();
   p.sleeps_until.store(processor::awake, seam::relaxed);
   leave_idle(p);
+}
+
+/// H8: one processor more is free from now on; what those who compute may miss is worth to be watched.
+void scheduler::guard_those_at_work() noexcept {
+  const std::size_t made = made_.load(seam::acquire);
+  for (std::size_t i = 0; i < made; ++i) {
+    const processor& other = *processors_[i];
+    const bool works = other.has_worker.load(seam::relaxed);
+    if (works && other.sleeps_until.load(seam::relaxed) == processor::awake) monitor_.guard(other.timers->first());
+  }
 }
 
 /// Whether there is something to do after all.

@@ -74,6 +74,8 @@ void timer_channel::answer(timer_entry& self) noexcept {
     // Before the look at the clock: what rings from now on calls again. acq_rel: pairs with ring().
     mine.rung_.exchange(false, seam::acq_rel);
     mine.deliver();
+    // A reset may have set it anew before this call had the lock; what was then delivered leaves it pending.
+    if (mine.first_ == nullptr) stop_timer(mine);
     last = mine.is_last();
   }
   if (last) delete &mine;

@@ -70,8 +70,7 @@ bool virtual_driver::expire_late_scopes() {
 }
 
 bool virtual_driver::move_time_on() {
-  if (!of_.options().time_jumps) return false;
-  const instant next = of_.next_deadline();
+  const instant next = of_.options().time_jumps ? of_.next_deadline() : instant::never();
   if (!next.is_never()) {
     of_.virtual_time()->advance_to(next);
     return true;

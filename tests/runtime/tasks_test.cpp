@@ -167,6 +167,55 @@ TEST(Tasks, AreCancelledWhereTheyWaitOrNextTime) {
   });
 }
 
+TEST(Tasks, AreCancelledThoughTheySleepForNextToNothing) {
+  test::on_real_processors([]() -> task<> {
+    auto naps = []() -> task<> {
+      for (;;) co_await sleep(1ns);
+    };
+    auto until_the_past = []() -> task<> {
+      for (;;) {
+        co_await sleep_until(instant::earliest());
+        co_await yield();
+      }
+    };
+    auto one = spawn(naps());
+    auto other = spawn(until_the_past());
+    co_await sleep(1ms);
+    one.request_stop();
+    other.request_stop();
+    int cancelled_ones = 0;
+    for (auto* each : {&one, &other}) {
+      try {
+        co_await each->join();
+      } catch (const cancelled&) {
+        ++cancelled_ones;
+      }
+    }
+    EXPECT_EQ(cancelled_ones, 2);
+  });
+}
+
+TEST(Tasks, AFailureIsReportedAlsoIfItsHandleIsDroppedLater) {
+  int reported = 0;
+  run_options options;
+  options.processors = 1;
+  options.on_failure = [&](std::string_view, const std::exception_ptr&) { ++reported; };
+  const auto main = []() -> task<> {
+    {
+      const auto kept = spawn(fails());
+      co_await sleep(1ms);
+      EXPECT_TRUE(kept.done());
+    }
+    auto joined = spawn(fails());
+    try {
+      co_await joined.join();
+    } catch (const std::runtime_error&) {
+    }
+  };
+  run(main(), options);
+  EXPECT_EQ(reported, 1);
+}
+
 TEST(Tasks, AStopTokenStopsThem) {
   everywhere([]() -> task<> {
     std::stop_source source;

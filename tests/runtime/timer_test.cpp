@@ -2,12 +2,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <foliot/runtime/after.hpp>
+#include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
@@ -127,6 +129,26 @@ TEST(Timer, AResetMovesThoseWhoWait) {
     EXPECT_EQ(t.reset(0ns), reset_result::idle);
     co_await waits.join();
     EXPECT_EQ(got, std::vector{begin + 3h + 1s});
+  });
+}
+
+/// The alarm of who waits is due together with a callback that resets the timer and one that destroys it.
+TEST(Timer, MayBeResetAndDestroyedWhileItsAlarmIsOnItsWay) {
+  test::in_virtual_worlds([]() -> task<> {
+    const instant due = now() + 1ms;
+    std::optional<timer> t;
+    t.emplace(due);
+    std::vector<instant> got;
+    callback_timer resets([&t] { t->reset(0s); });
+    resets.reset_at(due);
+    auto waiting = spawn(receive(*t, got));
+    co_await yield();
+    callback_timer destroys([&t] { t.reset(); });
+    destroys.reset_at(due);
+    co_await sleep(2ms);
+    EXPECT_FALSE(t.has_value());
+    waiting.request_stop();
+    co_await sleep(1ms);
   });
 }
 

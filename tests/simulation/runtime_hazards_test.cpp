@@ -59,6 +59,30 @@ TEST(Hazards, H1AnEarlierTimerForAProcessorThatGoesToSleep) {
   for (const std::size_t processors : {1U, 2U}) explore_punctual(processors, main);
 }
 
+/// H2, with more processors than two: who was woken for one task takes it and must wake another for the next, wherever
+/// that lies. (find.cpp: stop_spinning() looks at all queues.)
+TEST(Hazards, H2TwoTasksThatComputeBesideTheirMaker) {
+  const auto computes = [](instant& begun) -> task<> {
+    begun = runtime::now();
+    compute(50ms);
+    co_return;
+  };
+  const auto main = [&computes]() -> task<> {
+    co_await sleep(1ms);  // the others are asleep
+    instant one = instant::never();
+    instant other = instant::never();
+    const instant made_at = runtime::now();
+    auto first = spawn(computes(one));
+    auto second = spawn(computes(other));
+    compute(50ms);
+    co_await first.join();
+    co_await second.join();
+    require(one - made_at < 5ms, "nobody came for the first");
+    require(other - made_at < 5ms, "nobody came for the second");
+  };
+  explore_punctual(3, main);
+}
+
 /// Two processors: a task makes another one and computes; the other processor is anywhere between looking for work and
 /// sleeping. The new task must not wait for the first to end.
 task<> hand_over() {

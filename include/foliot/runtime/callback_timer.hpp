@@ -10,7 +10,8 @@
 // wait is a task: after_spawn. Calls of one timer never overlap. What it throws goes to run_options::on_failure.
 //
 // Thread safety: reset, stop and stop_and_wait from any thread, also at once, and from the function itself; moving and
-// destroying a handle need it to oneself. Resets end with the runtime, a handle may outlive it.
+// destroying a handle need it to oneself. Resets end with the runtime; a handle may outlive it, but no other
+// thread uses it while that ends.
 // Destroying a handle stops it for good: on return the function does not run and will not, and what it captured is
 // gone. If it runs in another thread just now the destructor waits for that; inside the function itself it does not,
 // and the captures go when the function returns. Two functions that destroy each other's timers deadlock.

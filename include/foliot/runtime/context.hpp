@@ -125,7 +125,7 @@ class cancel_context : public context {
 }
 
 /// A function that is called when a context is done. Move-only; it goes with the handle, as certainly as that of a
-/// callback_timer.
+/// callback_timer. It goes, or is stopped, before its runtime does, if the context may be cancelled after that.
 class context_callback {
  public:
   context_callback() noexcept = default;

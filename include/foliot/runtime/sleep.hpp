@@ -30,6 +30,7 @@ class sleep_awaiter {
     if (!by_deadline_) deadline_ = deadline_in(owner, length_);
     // What is over before a timer could be started only lets the others go first.
     if ((by_deadline_ || length_ <= shorter_than_a_start) && deadline_ <= now(owner)) {
+      if (wait_.leave_if_interrupted()) return false;  // as from any other wait
       wait_.claim(0);
       if (wait_.park()) return true;
       if (by_deadline_) return false;

@@ -33,6 +33,8 @@ class spawned final : public task_state, public pooled {
   static constexpr bool has_value = !std::is_void_v<Result>;
   using stored = std::conditional_t<std::is_reference_v<Result>, std::remove_reference_t<Result>*,
                                     std::conditional_t<has_value, Result, char>>;
+  static_assert(alignof(stored) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
+                "foliot: a task's result must not need a stricter alignment than operator new gives");
 
  public:
   spawned(scheduler& owner, const char* name, task<Result> body) noexcept
@@ -66,9 +68,20 @@ class spawned final : public task_state, public pooled {
   void stop_when(const std::stop_token& token) {
     stopping_ = std::make_unique<std::stop_callback<stop_request>>(token, stop_request(*this));
   }
-  void detach() noexcept {
+  /// Asks it to stop. Any thread: finish() waits for the lock, so that the scheduler is there as long as this needs it.
+  void stop() noexcept {
     const lock held(lock_);
-    detached_ = true;
+    request_stop();
+  }
+  void detach() noexcept {
+    bool lost = false;
+    {
+      const lock held(lock_);
+      detached_ = true;
+      lost = done_ && failure_ != nullptr && !taken_;
+    }
+    // Elsewhere the runtime may have ended.
+    if (lost && is_worker_of(owner())) report_failure(owner(), *this, failure_);
   }
   [[nodiscard]] bool done() const noexcept {
     const lock held(lock_);
@@ -89,6 +102,7 @@ class spawned final : public task_state, public pooled {
   }
   /// Precondition: done.
   Result take() {
+    taken_ = true;
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     if constexpr (std::is_reference_v<Result>) {
       return static_cast<Result>(**result_);
@@ -128,6 +142,7 @@ class spawned final : public task_state, public pooled {
   bool done_ FOLIOT_GUARDED_BY(lock_) = false;
   bool detached_ FOLIOT_GUARDED_BY(lock_) = false;
   std::unique_ptr<std::stop_callback<stop_request>> stopping_;
+  bool taken_ = false;  // the handle's
   // Written before done_, read after it.
   std::exception_ptr failure_;
   std::optional<stored> result_;
@@ -199,7 +214,7 @@ class join_handle {
     return detail::join_awaiter<Result>(*of_, false);
   }
   /// Asks the task to stop: its waits throw `cancelled` from now on. Any thread.
-  void request_stop() const noexcept { of_->request_stop(); }
+  void request_stop() const noexcept { of_->stop(); }
 
  private:
   template <class R>
@@ -232,9 +247,9 @@ join_handle<Result> spawn(task<Result> body, const char* name = "task") {
 template <class Result>
 join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* name = "task") {
   auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
-  made->share();
-  join_handle<Result> handle(*made);
+  join_handle<Result> handle(*made);  // the only share: if the next line throws, all goes with it
   made->stop_when(token);
+  made->share();  // the scheduler's
   made->begin();
   return handle;
 }

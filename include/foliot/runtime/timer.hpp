@@ -9,7 +9,8 @@
 // them. A timer that no task waits for costs the processors nothing, whether it is stopped or not.
 //
 // Thread safety: all but moving and destroying from any thread; several tasks may wait. A handle is not destroyed while
-// others use it; a task that waits at a destroyed timer waits for ever. Resets and waits end with the runtime.
+// others use it; a task that waits at a destroyed timer waits for ever. Resets, waits and try_receive end with
+// the runtime.
 // Time: zero or less means now; past the end of time, never.
 #pragma once
 

@@ -62,6 +62,7 @@ task<or_error<stream>> accept_one(descriptor_use by) {
 }  // namespace
 
 or_error<listener> listener::listen(const address& at, int backlog) {
+  static_cast<void>(detail::this_scheduler("a listener"));  // throws before there is anything to lose
   const auto opened = seam::open_socket(at.system().family());
   if (!opened) return std::unexpected(opened.error());
   const int fd = *opened;

@@ -36,7 +36,10 @@ task<or_error<std::size_t>> transfer_some(descriptor_use by, direction way, Byte
   for (;;) {
     const auto advice = by->prepare(way);
     if (!advice) co_return std::unexpected(advice.error());
-    if (bytes.empty()) co_return std::size_t{0};
+    if (bytes.empty()) {
+      if (*advice == descriptor::advice::tries) by->remember(way);  // nothing was tried
+      co_return std::size_t{0};
+    }
     if (*advice == descriptor::advice::tries) {
       const or_error<std::size_t> done = attempt(by->fd(), bytes);
       if (!would_block(done)) {
@@ -155,6 +158,7 @@ task<or_error<stream>> stream::connect(address to, address from, instant deadlin
 }
 
 or_error<std::pair<stream, stream>> stream::pair() {
+  static_cast<void>(detail::this_scheduler("a stream"));  // throws before there is anything to lose
   const auto opened = seam::open_socket_pair();
   if (!opened) return std::unexpected(opened.error());
   open_descriptor second(opened->second);

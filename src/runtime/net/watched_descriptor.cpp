@@ -19,6 +19,8 @@ std::expected<descriptor_share, std::error_code> watch(int fd, at_end then) {
 
 // The memory of edges is given up first, then the system is asked: what comes after that is an edge again.
 bool readiness_operation::ready() noexcept {
+  failure_ = {};  // of an earlier use
+  wait_.reset();
   const descriptor_use use(of_);
   if (!use) {
     failure_ = io_errc::closed;

@@ -241,5 +241,28 @@ TEST(Streams, NeedARuntime) {
   EXPECT_THROW(static_cast<void>(watched_descriptor::watch(0)), std::logic_error);
 }
 
+/// Without a deadline it would hang: nothing tells again of what a try for nothing has forgotten.
+TEST(Streams, NothingIsReadAndWrittenWithoutForgettingThatItIsReady) {
+  everywhere([]() -> task<> {
+    auto [here, there] = local_pair();
+    auto answer = spawn(echo(std::move(there)));
+    std::array<char, 5> buffer{};
+    for (int round = 0; round < 2; ++round) {
+      const auto nothing = co_await here.write_all(std::string_view());
+      EXPECT_EQ(nothing.value_or(1), 0U);
+      here.set_write_deadline(5s);
+      const auto sent = co_await here.write_all(std::string_view("hello"));
+      EXPECT_EQ(sent.value_or(0), 5U);
+      const auto no_room = co_await here.read_some(std::span<char>(buffer).first(0));
+      EXPECT_EQ(no_room.value_or(1), 0U);
+      here.set_read_deadline(5s);
+      const auto got = co_await here.read_all(std::span<char>(buffer));
+      EXPECT_EQ(got.value_or(0), 5U);
+    }
+    EXPECT_FALSE(here.close_write());
+    co_await answer.join();
+  });
+}
+
 }  // namespace
 }  // namespace foliot::runtime

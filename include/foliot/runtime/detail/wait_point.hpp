@@ -55,6 +55,13 @@ class wait_point {
     }
   }
 
+  /// For a wait that will not park: whether an interrupt ends it.
+  [[nodiscard]] bool leave_if_interrupted() noexcept {
+    if (!task_->wait().has_interrupt() || !task_->must_leave_wait()) return false;
+    task_->wait().leave();
+    return true;
+  }
+
   /// Ends the wait, unless something else has: then false, and the source keeps what it had to give. Any thread.
   bool claim(source by) noexcept {
     task_state& task = *task_;
