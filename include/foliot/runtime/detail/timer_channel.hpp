@@ -121,18 +121,21 @@ class timer_receive {
   [[nodiscard]] bool ready() noexcept { return of_->receive_at_once(receiver_); }
   void begin(wait_point& wait, wait_word::source by) {
     of_->begin_receive(receiver_, wait, by);
-    waits_ = true;
+    waits_ = &wait;
+    by_ = by;
   }
   void end() noexcept {
-    if (waits_) of_->end_receive(receiver_);
-    waits_ = false;
+    // What was delivered has nothing to do with the timer any more, which may be gone.
+    if (waits_ != nullptr && !waits_->was_ended_by(by_)) of_->end_receive(receiver_);
+    waits_ = nullptr;
   }
   [[nodiscard]] instant result() const { return timer_channel::value_of(receiver_); }
 
  private:
   timer_channel* of_;
   timer_channel::receiver receiver_;
-  bool waits_ = false;
+  wait_point* waits_ = nullptr;
+  wait_word::source by_ = 0;
 };
 
 }  // namespace foliot::runtime::detail

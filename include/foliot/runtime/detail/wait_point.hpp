@@ -79,6 +79,8 @@ class wait_point {
 
   /// After the wait: what ended it.
   [[nodiscard]] source ended_by() const noexcept { return task_->wait().winner(); }
+  /// Whether that source has ended it; false also while it has not ended.
+  [[nodiscard]] bool was_ended_by(source which) const noexcept { return task_->wait().settled_by(which); }
   [[nodiscard]] bool was_interrupted() const noexcept { return ended_by() == wait_word::interrupted; }
   /// After the wait, and after the sources have been told: throws `cancelled`, or what ends a scope of the task.
   void throw_if_interrupted() const {

@@ -81,6 +81,13 @@ class wait_word {
   // acquire: pairs with the release in claim(): what the source left for the task is seen.
   [[nodiscard]] source winner() const noexcept { return winner_of(word_.load(seam::acquire)); }
 
+  /// Whether the wait is over, and that source has ended it.
+  // acquire: as in winner().
+  [[nodiscard]] bool settled_by(source by) const noexcept {
+    const std::uint64_t seen = word_.load(seam::acquire);
+    return (seen & phase_bits) == settled && winner_of(seen) == by;
+  }
+
   [[nodiscard]] claim_result claim(ticket wait, source by) noexcept {
     FOLIOT_ASSERT(by <= most_sources, "a wait has at most 4,094 sources");
     std::uint64_t seen = word_.load(seam::relaxed);
