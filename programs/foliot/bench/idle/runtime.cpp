@@ -4,7 +4,9 @@
 #include <stop_token>
 #include <utility>
 
+#include <foliot/core/clock.hpp>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/note.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
@@ -21,7 +23,12 @@ namespace {
 using namespace std::chrono_literals;
 using runtime::task;
 
-task<> sleep_for(duration length) { co_await runtime::sleep(length); }
+using count = seam::atomic<std::size_t>;
+
+task<> sleep_for(duration length, count& asleep) {
+  asleep.fetch_add(1, seam::relaxed);  // a number, which publishes nothing
+  co_await runtime::sleep(length);
+}
 
 task<> beat() {
   for (instant next = runtime::now() + duration(10ms);; next = next + duration(10ms)) {
@@ -30,17 +37,17 @@ task<> beat() {
 }
 
 /// Until it is stopped.
-task<> have_far_timers(trial asked) {
+task<> have_far_timers(trial asked, count& asleep) {
   quick_random random(asked.seed);
   for (std::size_t i = 0; i < asked.timers; ++i) {
-    static_cast<void>(runtime::spawn(sleep_for(far_from(random.next())), "far"));
+    static_cast<void>(runtime::spawn(sleep_for(far_from(random.next()), asleep), "far"));
   }
   if (asked.what == workload::idle_ticker) static_cast<void>(runtime::spawn(beat(), "ticker"));
   co_await runtime::sleep_until(instant::never());
 }
 
-task<> main_task(trial asked, std::stop_token ends) {
-  auto inner = runtime::spawn(have_far_timers(asked), std::move(ends), "timers");
+task<> main_task(trial asked, std::stop_token ends, count& asleep) {
+  auto inner = runtime::spawn(have_far_timers(asked, asleep), std::move(ends), "timers");
   try {
     co_await inner.join();
   } catch (const runtime::cancelled&) {  // that was to be
@@ -50,7 +57,10 @@ task<> main_task(trial asked, std::stop_token ends) {
 finding wake_ups_of_runtime(const trial& asked) {
   std::stop_source ends;
   const std::set<int> before = threads_alive();
-  seam::thread runs("bench", [&] { runtime::run(main_task(asked, ends.get_token())); });
+  count asleep{0};
+  seam::thread runs("bench", [&] { runtime::run(main_task(asked, ends.get_token(), asleep)); });
+  while (asleep.load(seam::relaxed) < asked.timers)
+    note().sleep_until(monotonic_clock::instance().now() + duration(1ms));
   finding found = count_wake_ups(before, asked);
   ends.request_stop();
   runs.join();
