@@ -111,7 +111,7 @@ class foliot_timers final : public processor_timers {
     lock_.assert_held();
     if (homeless_ == nullptr) return;
     queue_.start(*homeless_, homeless_deadline_);
-    homeless_ = nullptr;
+    timer_entry_access::word(*std::exchange(homeless_, nullptr)).arm(homeless_deadline_);
   }
   void file_whatever_it_takes() noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] bool take_homeless(timer_entry& entry) noexcept FOLIOT_REQUIRES(lock_) {
@@ -180,7 +180,8 @@ inline void foliot_timers::take_all(processor_timers& from) FOLIOT_NO_ANALYSIS {
     other.successor_ = this;
     while (other.queue_.size() != 0) {
       homeless_ = static_cast<timer_entry*>(other.queue_.pop_any());
-      homeless_deadline_ = homeless_->deadline();  // its word may say later, and goes on saying so
+      const instant filed = homeless_->deadline();
+      homeless_deadline_ = timer_entry_access::word(*homeless_).claim(filed).value_or(filed);
       timer_entry_access::home(*homeless_).store(this, seam::relaxed);
       lower_first(homeless_deadline_);
       bring_home();

@@ -7,7 +7,7 @@
 // run_due.
 //
 // A design says what a shard is made of: `queue`, any model of timer_queue; `wait`, how the thread sleeps (waits.hpp);
-// `word`, timer_word where a reset to a later deadline goes without the lock, else no_word. With the 4-ary
+// `word`, timer_word where stops, and resets to a later deadline, go without the lock, else no_word. With the 4-ary
 // heap, a note and no word this is `global-heap`, the timers of Go up to 1.9: docs/engines/global-heap.md.
 //
 // Thread safety: everything below is guarded by `lock_`, which is never held while a user's code runs:
@@ -19,12 +19,13 @@
 //      touches the closure meanwhile, and the record is not destroyed.
 //   3. The thread does not sleep past the queue's next deadline, or it has been, or is about to be, woken by
 //      whoever made it so.
-//   4. A record whose word is armed is in the queue at the word's deadline or earlier, or is `homeless_`.
+//   4. A record whose word is armed is pending, one whose word is stopped is not: both are in the queue, at the
+//      word's deadline or earlier (timer_word.hpp). With an open word it is pending if it is in the queue.
 //   5. The shard owns itself while it has records or its thread lives.
-//   6. From the moment at which it ends all that is pending counts as dropped: nothing fires any more, and every
-//      answer says so, also while the records are taken out of the queue one by one.
+//   6. From the moment at which it ends nothing fires any more. Each timer that is pending is dropped, at the latest
+//      when it is taken out of the queue, and every answer under the lock says so before.
 //
-// Complexity: the queue's, and one uncontended lock a call; a put-off is one compare-and-swap.
+// Complexity: the queue's, and one uncontended lock a call; without the lock one compare-and-swap.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +35,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include <foliot/core/seam/fork.hpp>
@@ -48,10 +50,10 @@
 
 #include "../core/seam/probes.hpp"
 #include "callback_watch.hpp"
+#include "lockless_counts.hpp"
 #include "shard_options.hpp"
 #include "shard_record.hpp"
 #include "sleeper.hpp"
-#include "thread_counts.hpp"
 
 namespace foliot::inline service {
 
@@ -64,7 +66,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   using ticking_record = detail::ticking_record<queue_type, word>;
   using posting_record = detail::posting_record<queue_type, word>;
   using placed_record = detail::placed_record<queue_type, word>;
-  static constexpr bool puts_off = std::same_as<word, detail::timer_word>;
+  static constexpr bool lockless = std::same_as<word, detail::timer_word>;
 
  public:
   explicit shard(shard_options options, std::size_t index)
@@ -81,7 +83,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   reset_result reset(timer_record& timer, instant deadline) override {
     record& r = as_record(timer);
-    if (put_off(r, deadline)) return reset_result::superseded;
+    if (const auto done = reset_lockless(r, deadline)) return *done;
     return rearm(r, [deadline] { return deadline; });
   }
 
@@ -91,8 +93,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
       return coalesced(deadline_after(options_.precise ? options_.time.now() : options_.time.now_or_later(), delay),
                        slack);
     };
-    if (r.word().armed() && put_off(r, deadline())) return reset_result::superseded;
-    return rearm(r, deadline);
+    if (const auto is = r.word().now(); !is.armed() && !is.stopped()) return rearm(r, deadline);
+    return reset(timer, deadline());
   }
 
   reset_result restart(timer_record& timer, duration period) override {
@@ -101,48 +103,22 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   }
 
   stop_result stop(timer_record& timer) noexcept override {
-    const lock held(lock_);
-    return take_back(as_record(timer));
-  }
-
-  stop_result stop_and_wait(timer_record& timer) noexcept override {
     record& r = as_record(timer);
-    std::shared_ptr<engine> last;  // outlives the lock below; the closure may own the last handle
+    if (stop_lockless(r)) return stop_result::stopped;
     const lock held(lock_);
-    const stop_result result = take_back(r);
-    r.closed_ = true;
-    if (wait_for_closure(r)) retire(r);
-    last = farewell();
-    return result;
+    return take_back(r);
   }
 
-  void destroy(timer_record* timer) noexcept override {
-    record& r = as_record(*timer);
-    std::shared_ptr<engine> last;
-    const lock held(lock_);
-    take_back(r);
-    r.closed_ = true;
-    const bool mine = wait_for_closure(r);
-    r.orphaned_ = true;
-    if (mine) retire(r);
-    last = farewell();
-  }
-
-  void detach(timer_record* timer) noexcept override {
-    record& r = as_record(*timer);
-    std::shared_ptr<engine> last;
-    const lock held(lock_);
-    r.orphaned_ = true;
-    if (!is_pending(r) && r.user_ == nullptr) retire(r);
-    last = farewell();
-  }
-
+  stop_result stop_and_wait(timer_record& timer) noexcept override;
+  void destroy(timer_record* timer) noexcept override;
+  void detach(timer_record* timer) noexcept override;
   void run_posted(timer_record& timer) noexcept override;
   void drop_posted(timer_record& timer) noexcept override;
 
   bool pending(const timer_record& timer) const noexcept override {
     const record& r = static_cast<const record&>(timer);
-    if (r.word().armed()) return true;
+    const auto is = r.word().now();
+    if (is.armed() || is.stopped()) return is.armed();
     const lock held(lock_);
     return phase_ != phase::ended && is_pending(r);
   }
@@ -156,7 +132,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   void begin_to_drain() noexcept override {
     const lock held(lock_);
-    if (phase_ != phase::ended) phase_ = phase::draining;
+    if (phase_ != phase::ended) close(phase::draining);
   }
 
   void wait_until_drained(instant until) noexcept override {
@@ -188,15 +164,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     queue_.reserve(count);
   }
 
-  service_counters counters() const noexcept override {
-    const lock held(lock_);
-    service_counters now = counters_;
-    now.pending = phase_ == phase::ended ? 0 : count_pending();
-    if constexpr (puts_off) now.superseded += put_offs_.sum();
-    // Each start ends once: what did not fire and is not there any more was stopped.
-    now.stopped = now.started + beats_ - now.fired - now.pending - now.dropped;
-    return now;
-  }
+  service_counters counters() const noexcept override;
 
   void add_to(service_statistics& sum) const noexcept override {
     ++sum.shards;
@@ -251,9 +219,11 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     return timer_thread_ == self();
   }
 
-  [[nodiscard]] std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_) {
-    return queue_.size() + (homeless_ == nullptr ? 0 : 1) + posted_;
-  }
+  // How many there are: shard_counts.hpp.
+  std::size_t count_filed() const noexcept FOLIOT_REQUIRES(lock_);
+  std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_);
+  detail::lockless_counts::sums count_lockless() const noexcept;
+  void count_unfiled() noexcept FOLIOT_REQUIRES(lock_);
 
   void before_fork() noexcept override { lock_.lock_beside_others(); }
   void after_fork_in_parent() noexcept override { lock_.unlock_beside_others(); }
@@ -262,7 +232,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   /// Whether it will fire; or would have, and the end of the service has yet to take it out of the queue.
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     if (forked_) return false;
-    return r.pending() || homeless_ == &r ||
+    return (r.pending() && !r.word().now().stopped()) || homeless_ == &r ||
            (options_.executor != nullptr && phase_ != phase::ended && as_posting(r).posted_);
   }
 
@@ -280,16 +250,16 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   }
   void forget(record& r) noexcept FOLIOT_REQUIRES(lock_);
 
-  /// Without the lock: a later deadline for a timer that is pending, and no ticker.
-  bool put_off(record& r, [[maybe_unused]] instant deadline) noexcept {
-    if constexpr (puts_off) {
-      if (!r.word().put_off(deadline)) return false;
-      put_offs_.add_one();
-      return true;
-    } else {
-      return false;
-    }
-  }
+  // Without the lock: shard_lockless.hpp.
+  std::optional<reset_result> reset_lockless(record& r, instant deadline);
+  std::optional<reset_result> start_where_it_lies(record& r, instant deadline);
+  bool stop_lockless(record& r) noexcept;
+  void file_earlier(record& r);
+  reset_result take_start_back(record& r) noexcept;
+  void tell_those_who_wait() noexcept;
+  void close(phase to) noexcept FOLIOT_REQUIRES(lock_);
+  void let_go_lockless(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void unfile_if_stopped(record& r) noexcept FOLIOT_REQUIRES(lock_);
 
   /// Arms the record for what `deadline_of` says, which is asked only if the record may be armed; `then`
   /// runs under the lock when it has been.
@@ -299,18 +269,16 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     if (phase_ != phase::running || r.closed_) [[unlikely]] {
       const bool no_more = phase_ == phase::ended || (phase_ == phase::draining && !is_pending(r));
       if (no_more || r.closed_) {
-        r.word().disarm();  // where it has been dropped, and is still to be taken out: no put-off comes after this
+        take_back(r);
         return reset_result::closed;
       }
       if (phase_ == phase::unstarted) start_thread();
     }
     const instant deadline = deadline_of();
     if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
-    bool superseded = queue_.reset(r, deadline);
-    superseded = take_back_outside(r) || superseded;
+    const bool superseded = file(r, deadline);
     detail::probes::armed(&r, deadline, superseded);  // here, where it holds up nothing
-    // On virtual time all go by the queue, and equal deadlines in the order of their starts.
-    if (!r.ticks_ && !options_.by_hand) r.word().arm(deadline);
+    let_go_lockless(r);
     then();
     reset_result result = reset_result::superseded;
     if (superseded) {
@@ -330,6 +298,23 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   void start_thread() FOLIOT_REQUIRES(lock_);
 
+  /// Whether it was pending. Throws std::bad_alloc, with nothing changed.
+  bool file(record& r, instant deadline) FOLIOT_REQUIRES(lock_) {
+    const auto was = r.word().take();
+    bool superseded = false;
+    try {
+      superseded = queue_.reset(r, deadline);
+    } catch (...) {
+      r.word().restore(was);
+      throw;
+    }
+    if (was.stopped()) {
+      superseded = false;
+      count_unfiled();
+    }
+    return take_back_outside(r) || superseded;
+  }
+
   /// Of a timer that is pending outside the queue: without memory there, or with the executor.
   bool take_back_outside(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     if (homeless_ == &r) [[unlikely]] {
@@ -344,52 +329,24 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   }
 
   stop_result take_back(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    bool stopped = queue_.stop(r);
+    const auto was = r.word().take();
+    bool stopped = queue_.stop(r) && !was.stopped();
+    if (was.stopped()) count_unfiled();
     stopped = take_back_outside(r) || stopped;
-    r.word().disarm();
     if (phase_ == phase::draining) [[unlikely]]
       done_.notify_all();
     if (stopped && phase_ != phase::ended) {
       detail::probes::stop(&r);
       return stop_result::stopped;
     }
+    if (stopped) ++counters_.dropped;  // which it was from the end on
     return r.running_ ? stop_result::running : stop_result::idle;
   }
 
-  /// Waits until nobody uses the closure. False if that is the caller itself, from inside the callback
-  /// or the closure's destructor: then settle(), further up the stack, does what is left to do.
-  bool wait_for_closure(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    while (r.user_ != nullptr) {
-      if (r.user_ == self()) return false;
-      if (forked_) [[unlikely]] {
-        // Its thread is not in this process: what that was in the middle of is nobody's any more.
-        std::construct_at(&r.callback_);
-        r.user_ = nullptr;
-        break;
-      }
-      done_.wait(lock_);
-    }
-    return true;
-  }
-
-  /// Ends a record that is not pending and whose closure nobody uses.
-  void retire(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    r.user_ = self();
-    r.closed_ = true;
-    settle(r);
-  }
-
-  /// The caller, until now the closure's user, is done with it: what was put off meanwhile is done.
-  void settle(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    if (r.closed_ || (r.orphaned_ && !is_pending(r))) {
-      lock_.unlock();
-      r.callback_.reset();  // a user's code: it may look back here, and even destroy the last handle
-      lock_.lock();
-    }
-    r.user_ = nullptr;
-    done_.notify_all();
-    if (r.orphaned_ && !is_pending(r) && !is_out(r)) forget(r);
-  }
+  // The end of a timer: shard_lifetime.hpp.
+  bool wait_for_closure(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void retire(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void settle(record& r) noexcept FOLIOT_REQUIRES(lock_);
 
   // The thread's part: shard_thread.hpp, the executor's: shard_posting.hpp, and the records': shard_records.hpp.
   void timerproc();
@@ -411,11 +368,14 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   const shard_options options_;
   const std::size_t index_;
   const std::unique_ptr<detail::callback_watch> watch_;  // null: callbacks are not measured
+  /// It drains or has ended. Written under the lock.
+  seam::atomic<bool> closing_{false};
 
   mutable mutex lock_{lock_rank::engine};
   queue_type queue_ FOLIOT_GUARDED_BY(lock_);
   /// A timer that is pending, and that the queue had no memory for; null nearly always.
   record* homeless_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  instant homeless_until_ FOLIOT_GUARDED_BY(lock_);
   /// All but `pending` and `stopped`, which follow from the rest: a start and a stop write as little as
   /// they can.
   service_counters counters_ FOLIOT_GUARDED_BY(lock_);
@@ -439,11 +399,14 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   /// Under the lock, but for the sleep itself and waking.
   detail::sleeper<typename Design::wait> sleeper_;
   struct nothing {};
-  [[no_unique_address]] std::conditional_t<puts_off, detail::thread_counts, nothing> put_offs_;
+  [[no_unique_address]] std::conditional_t<lockless, detail::lockless_counts, nothing> lockless_;
 };
 
 }  // namespace foliot::inline service
 
+#include "shard_counts.hpp"
+#include "shard_lifetime.hpp"
+#include "shard_lockless.hpp"
 #include "shard_posting.hpp"
 #include "shard_records.hpp"
 #include "shard_thread.hpp"

@@ -1,4 +1,4 @@
-// What a shard does where an executor runs its callbacks: the third part of shard.hpp.
+// What a shard does where an executor runs its callbacks: a part of shard.hpp.
 //
 //   due ──► posted, job out ──job begins──► running ──► idle
 //              │ stop, reset, end: taken back; the job then finds nothing to do

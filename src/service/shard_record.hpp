@@ -17,9 +17,13 @@ namespace foliot::detail {
 
 /// In engines where every reset takes the lock.
 struct no_word {
-  static void arm(instant) noexcept {}
-  static void disarm() noexcept {}
-  static bool armed() noexcept { return false; }
+  struct state {
+    static constexpr bool armed() noexcept { return false; }
+    static constexpr bool stopped() noexcept { return false; }
+  };
+  static state take() noexcept { return {}; }
+  static state now() noexcept { return {}; }
+  static void restore(state) noexcept {}
 };
 
 /// In this order: what a start, a stop and a reset touch comes first, in 48 bytes.

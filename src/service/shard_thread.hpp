@@ -1,4 +1,4 @@
-// What a shard's thread does, or whoever runs a shard by hand: the second half of shard.hpp.
+// What a shard's thread does, or whoever runs a shard by hand: a part of shard.hpp.
 #pragma once
 
 #include <algorithm>
@@ -77,15 +77,17 @@ bool shard<Design>::fire_what_is_due(instant& until) noexcept {
 /// Throws std::bad_alloc: what has fired has fired, and nothing is lost.
 template <class Design>
 expiry shard<Design>::run_turn(instant now, budget limit) {
-  if constexpr (puts_off) {
+  if constexpr (lockless) {
     if (homeless_ != nullptr) [[unlikely]]
-      file_again(*homeless_, homeless_->word().armed_for());
+      file_again(*homeless_, homeless_until_);
   }
   return queue_.expire(now, limit, [this](node_type& node) {
     lock_.assert_held();
     record& r = static_cast<record&>(node);
-    if constexpr (puts_off) {
-      if (const auto later = r.word().claim(r.deadline())) return file_again(r, *later);
+    if constexpr (lockless) {
+      const auto was = r.word().take();
+      if (was.stopped()) return count_unfiled();
+      if (was.armed() && was.deadline() > r.deadline()) return file_again(r, was.deadline());
     }
     fire(r);
   });
@@ -96,9 +98,11 @@ expiry shard<Design>::run_turn(instant now, budget limit) {
 template <class Design>
 void shard<Design>::file_again(record& r, instant deadline) {
   homeless_ = &r;
+  homeless_until_ = deadline;
   detail::probes::reset(&r, deadline);  // not at the put-off, of which it would be a tenth
   queue_.start(r, deadline);
   homeless_ = nullptr;
+  let_go_lockless(r);
 }
 
 template <class Design>
@@ -133,6 +137,7 @@ void shard<Design>::call(record& r, const firing& now) noexcept {
   watch_ == nullptr ? run(r, now) : run_watched(r, now);
   lock_.lock();
   r.running_ = false;
+  let_go_lockless(r);  // it may have been started again meanwhile
   settle(r);
   seam::this_thread().inside = frame.outer;
   --callbacks_running_;  // last: what the callback captured may have been destroyed just now
@@ -173,13 +178,14 @@ std::size_t shard<Design>::end() noexcept {
   if (options_.watches != nullptr) options_.watches->end();
   std::shared_ptr<engine> last;
   const lock held(lock_);
-  const std::size_t dropped = std::exchange(phase_, phase::ended) == phase::ended ? 0 : count_pending();
+  const bool has_ended = phase_ == phase::ended;
+  close(phase::ended);
   if (sleeper_.must_wake()) sleeper_.wake();
-  counters_.dropped += dropped;
-  posted_ = 0;  // their jobs will find that the service has ended
+  const std::uint64_t dropped_before = counters_.dropped;
+  counters_.dropped += std::exchange(posted_, 0);  // their jobs will find that the service has ended
   drop_pending();
   last = farewell();
-  return dropped;
+  return has_ended ? 0 : counters_.dropped - dropped_before;
 }
 
 template <class Design>
@@ -187,14 +193,15 @@ void shard<Design>::drop_pending() noexcept {
   for (;;) {
     node_type* node = homeless_ != nullptr ? std::exchange(homeless_, nullptr) : queue_.pop_any();
     if (node == nullptr) break;
-    drop(static_cast<record&>(*node));
+    record& r = static_cast<record&>(*node);
+    r.word().take().stopped() ? count_unfiled() : drop(r);
   }
 }
 
-/// A record that has been counted as dropped, and is out of the queue.
+/// A timer that was pending when its service ended, and is out of the queue.
 template <class Design>
 void shard<Design>::drop(record& r) noexcept {
-  r.word().disarm();
+  ++counters_.dropped;
   r.closed_ = true;
   if (r.user_ == nullptr) retire(r);  // else its user settles it
 }
@@ -203,7 +210,8 @@ void shard<Design>::drop(record& r) noexcept {
 template <class Design>
 void shard<Design>::after_fork_in_child() noexcept {
   forked_ = true;
-  if (std::exchange(phase_, phase::ended) != phase::ended) counters_.dropped += count_pending();
+  phase_ = phase::ended;
+  closing_.store(true, seam::relaxed);
   if (timer_thread_ != self()) {
     thread_.forget();
     if (std::exchange(timer_thread_, nullptr) != nullptr) --holders_;

@@ -4,7 +4,6 @@
 // The shipped headers are taken in under other names, and what they are replaced by stands between them and the
 // service. Only for an executable that has no other service.
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "broken_service.hpp"
@@ -22,39 +21,39 @@ flaw present = flaw::none;
 
 namespace foliot::detail {
 
-/// The word by which `foliot` puts timers off.
-class timer_word {
+/// The word by which `foliot` puts timers off and stops them.
+class timer_word : public shipped_timer_word {
   using flaw = linearizability::flaw;
   static bool has(flaw one) { return linearizability::present == one; }
 
  public:
-  void arm(instant deadline) noexcept { shipped_.arm(deadline); }
-  void disarm() noexcept {
-    if (!has(flaw::stopped_words_stay_armed)) shipped_.disarm();
+  [[nodiscard]] state take() noexcept {
+    if (has(flaw::words_stay_as_they_are)) return now();
+    if (has(flaw::takes_are_not_atomic)) {
+      const state was = now();
+      disarm();  // and with it a put-off that has just come
+      return was;
+    }
+    const state was = shipped_timer_word::take();
+    const bool forgets =
+        (has(flaw::takes_forget_put_offs) && was.armed()) || (has(flaw::takes_forget_stops) && was.stopped());
+    return forgets ? shipped_timer_word().take() : was;
   }
-  [[nodiscard]] bool armed() const noexcept { return shipped_.armed(); }
   [[nodiscard]] bool put_off(instant deadline) noexcept {
-    if (!has(flaw::put_offs_are_not_atomic)) return shipped_.put_off(deadline);
-    if (!shipped_.armed() || shipped_.armed_for() > deadline) return false;
-    shipped_.arm(deadline);  // whatever has come between
+    if (!has(flaw::put_offs_are_not_atomic)) return shipped_timer_word::put_off(deadline);
+    if (const state is = now(); !is.armed() || is.deadline() > deadline) return false;
+    arm(deadline);  // whatever has come between
     return true;
   }
-  [[nodiscard]] std::optional<instant> claim(instant filed) noexcept {
-    if (has(flaw::claims_forget_put_offs)) {
-      shipped_.disarm();
-      return std::nullopt;
-    }
-    if (has(flaw::claims_are_not_atomic)) {
-      if (shipped_.armed() && shipped_.armed_for() > filed) return shipped_.armed_for();
-      shipped_.disarm();  // and with it a put-off that has just come
-      return std::nullopt;
-    }
-    return shipped_.claim(filed);
+  [[nodiscard]] bool stop() noexcept {
+    const bool stopped = shipped_timer_word::stop();
+    return stopped || has(flaw::stops_say_that_they_did);
   }
-  [[nodiscard]] instant armed_for() const noexcept { return shipped_.armed_for(); }
-
- private:
-  shipped_timer_word shipped_;
+  template <class Filed>
+  [[nodiscard]] started start(instant deadline, Filed filed) noexcept {
+    return shipped_timer_word::start(deadline,
+                                     [&] { return has(flaw::starts_forget_where_it_lies) ? instant{} : filed(); });
+  }
 };
 
 }  // namespace foliot::detail

@@ -8,10 +8,13 @@ namespace foliot::linearizability {
 enum class flaw : std::uint8_t {
   none,
   // In the word of `foliot`.
-  claims_forget_put_offs,
-  claims_are_not_atomic,
+  takes_forget_put_offs,
+  takes_forget_stops,
+  takes_are_not_atomic,
+  words_stay_as_they_are,
   put_offs_are_not_atomic,
-  stopped_words_stay_armed,
+  stops_say_that_they_did,
+  starts_forget_where_it_lies,
   // In the queue of `global-heap`.
   stops_leave_it_in,
   stops_find_it_idle,

@@ -49,19 +49,31 @@ TEST_F(Canaries, WithoutAFlawNothingIsFound) {
 }
 
 TEST_F(Canaries, AClaimThatForgetsAPutOff) {
-  EXPECT_TRUE(found(flaw::claims_forget_put_offs, "foliot", race::reset_against_fire));
+  EXPECT_TRUE(found(flaw::takes_forget_put_offs, "foliot", race::reset_against_fire));
+}
+
+TEST_F(Canaries, AClaimThatForgetsAStop) {
+  EXPECT_TRUE(found(flaw::takes_forget_stops, "foliot", race::stop_against_fire));
 }
 
 TEST_F(Canaries, AClaimThatIsNotAtomic) {
-  EXPECT_TRUE(found(flaw::claims_are_not_atomic, "foliot", race::reset_against_fire));
+  EXPECT_TRUE(found(flaw::takes_are_not_atomic, "foliot", race::reset_against_fire));
 }
 
 TEST_F(Canaries, APutOffThatIsNotAtomic) {
   EXPECT_TRUE(found(flaw::put_offs_are_not_atomic, "foliot", race::reset_against_fire));
 }
 
-TEST_F(Canaries, AStopThatLeavesTheWordArmed) {
-  EXPECT_TRUE(found(flaw::stopped_words_stay_armed, "foliot", race::stop_against_reset));
+TEST_F(Canaries, AWordThatStaysArmed) {
+  EXPECT_TRUE(found(flaw::words_stay_as_they_are, "foliot", race::stop_against_reset));
+}
+
+TEST_F(Canaries, AStopThatComesSecond) {
+  EXPECT_TRUE(found(flaw::stops_say_that_they_did, "foliot", race::stop_against_stop));
+}
+
+TEST_F(Canaries, AStartThatIsFiledTooLate) {
+  EXPECT_TRUE(found(flaw::starts_forget_where_it_lies, "foliot", race::stop_against_reset));
 }
 
 TEST_F(Canaries, AStopThatLeavesTheTimerInTheQueue) {

@@ -1,5 +1,5 @@
-// The word that puts a timer off without a lock, as it is shipped: put-offs against the claim, a stop and each
-// other, in every schedule; and each of its memory orders, which must be needed.
+// The word that puts a timer off and stops it without a lock, as it is shipped: put-offs, stops and starts against the
+// claim, the lock and each other, in every schedule; and each of its memory orders, which must be needed.
 #include <foliot/queue/detail/timer_word.hpp>
 
 #include "audited.hpp"
@@ -18,6 +18,7 @@ instant fire(timer_word& word, instant filed) {
   while (const auto later = word.claim(filed)) {
     require(*later > filed, "a timer is filed again for later alone");
     filed = *later;
+    word.arm(filed);
   }
   return filed;
 }
@@ -44,7 +45,7 @@ void put_off_against_fire() {
 }
 
 TEST(TimerWord, APutOffAgainstTheClaim) {
-  holds_and_needs_its_orders({.name = "put-off against fire", .preemptions = unlimited}, put_off_against_fire);
+  holds({.name = "put-off against fire", .preemptions = unlimited}, put_off_against_fire);
 }
 
 /// Two put-offs: each that said it superseded something did; the timer fires once, for the latest of them, and sees
@@ -89,7 +90,7 @@ void a_chain_of_put_offs() {
     first_did = word.put_off(at(200));
   });
   seam::thread two("puts off to 300", [&] {
-    if (word.armed_for() == at(200)) static_cast<void>(word.put_off(at(300)));
+    if (word.armed() && word.now().deadline() == at(200)) static_cast<void>(word.put_off(at(300)));
   });
   if (fire(word, at(100)) == at(300)) require(message == 1, "the first one's too");
   one.join();
@@ -118,6 +119,164 @@ void put_off_against_stop() {
 TEST(TimerWord, APutOffAgainstAStop) {
   holds({.name = "put-off against stop", .preemptions = unlimited}, put_off_against_stop);
 }
+
+/// A stop without the lock against the timer's end by the queue: one of them has it.
+void stop_against_fire() {
+  timer_word word;
+  word.arm(at(100));
+  bool stopped = false;
+  seam::thread other("stops", [&] { stopped = word.stop(); });
+  const auto was = word.take();
+  require(was.armed() != was.stopped(), "one of the two");
+  other.join();
+  require(stopped == was.stopped(), "the answer agrees with what happened");
+}
+
+TEST(TimerWord, AStopAgainstTheClaim) {
+  holds({.name = "stop against fire", .preemptions = unlimited}, stop_against_fire);
+}
+
+/// Who stops a timer sees what came before its start.
+void stop_after_start() {
+  timer_word word;
+  seam::plain<int> message{0};
+  name(word, "word");
+  name(message, "message");
+  seam::thread other("stops", [&] {
+    if (word.stop()) require(message == 1, "what came before the start is seen");
+  });
+  message = 1;
+  word.arm(at(100));
+  other.join();
+}
+
+TEST(TimerWord, AStopSeesWhatCameBeforeTheStart) {
+  holds({.name = "stop after start", .preemptions = unlimited}, stop_after_start);
+}
+
+/// Two stops and two starts: each outcome is had once.
+void two_stops_and_two_starts() {
+  timer_word word;
+  word.arm(at(100));
+  const auto filed = [] { return at(100); };
+  int stops = 0;
+  int starts = 0;
+  bool stopped = false;
+  bool started = false;
+  seam::thread other("stops and starts", [&] {
+    stopped = word.stop();
+    started = word.start(at(200), filed) == timer_word::started::yes;
+  });
+  stops += word.stop() ? 1 : 0;
+  starts += word.start(at(300), filed) == timer_word::started::yes ? 1 : 0;
+  other.join();
+  stops += stopped ? 1 : 0;
+  starts += started ? 1 : 0;
+  const auto is = word.now();
+  require(is.armed() == (stops == starts), "as many starts as stops, or one less");
+  require(is.stopped() == (stops == starts + 1), "no stop or start is had twice");
+}
+
+TEST(TimerWord, TwoStopsAndTwoStarts) {
+  holds({.name = "two stops, two starts", .preemptions = 4}, two_stops_and_two_starts);
+}
+
+/// A start without the lock against the claim: what came before it is seen by the callback that it has led to.
+void start_against_fire() {
+  timer_word word;
+  seam::plain<int> message{0};
+  name(word, "word");
+  name(message, "message");
+  word.arm(at(100));
+  require(word.stop(), "nobody else does");
+  bool started = false;
+  seam::thread other("starts", [&] {
+    message = 1;
+    started = word.start(at(200), [] { return at(100); }) == timer_word::started::yes;
+  });
+  const auto was = word.take();
+  if (was.armed()) require(message == 1 && was.deadline() == at(200), "the callback sees what came before the start");
+  other.join();
+  require(started == was.armed(), "the answer agrees with what happened");
+}
+
+TEST(TimerWord, AStartAgainstTheClaim) {
+  holds({.name = "start against fire", .preemptions = unlimited}, start_against_fire);
+}
+
+/// A start that looks at what the timer is filed at, while who has the lock files it for later: whoever is told yes
+/// has a timer that is filed at its deadline or earlier.
+void start_against_filing() {
+  timer_word word;
+  seam::atomic<std::int64_t> filed{100};
+  name(word, "word");
+  name(filed, "filed");
+  word.arm(at(100));
+  require(word.put_off(at(300)) && word.stop(), "nobody else is there");
+  auto did = timer_word::started::no;
+  seam::thread other("starts", [&] { did = word.start(at(200), [&] { return at(filed.load(seam::relaxed)); }); });
+  // Under the lock: started anew, and stopped again.
+  const bool was_started = word.take().armed();
+  filed.store(300, seam::relaxed);
+  word.arm(at(300));
+  const bool was_stopped = word.stop();
+  other.join();
+  if (did == timer_word::started::yes) require(was_started, "it is armed at 200, and filed at 300");
+  if (did == timer_word::started::no) require(!was_started && was_stopped, "the lock came between");
+}
+
+TEST(TimerWord, AStartAgainstThoseWhoFileItForLater) {
+  holds({.name = "start against filing", .preemptions = unlimited}, start_against_filing);
+}
+
+/// One after the other what each of the above needs its orders for.
+void what_needs_orders() {
+  timer_word stopped;
+  timer_word put_off;
+  timer_word started;
+  timer_word refiled;
+  timer_word restored;
+  name(stopped, "stopped");
+  name(put_off, "put off");
+  name(started, "started");
+  name(refiled, "refiled");
+  name(restored, "restored");
+  seam::plain<int> before_stop{0};
+  seam::plain<int> before_put_off{0};
+  seam::plain<int> before_start{0};
+  seam::plain<int> before_restore{0};
+  seam::atomic<std::int64_t> filed{100};
+  put_off.arm(at(100));
+  started.arm(at(100));
+  refiled.arm(at(300));
+  require(started.stop() && refiled.stop(), "nobody else is there");
+  restored.arm(at(100));
+  const auto was = restored.take();
+  auto did = timer_word::started::no;
+  seam::thread other("without the lock", [&] {
+    if (stopped.stop()) require(before_stop == 1, "what came before the start is seen");
+    before_put_off = 1;
+    static_cast<void>(put_off.put_off(at(200)));
+    before_start = 1;
+    static_cast<void>(started.start(at(200), [] { return at(100); }));
+    did = refiled.start(at(200), [&] { return at(filed.load(seam::relaxed)); });
+    if (restored.stop()) require(before_restore == 1, "what came before the start is seen");
+  });
+  before_stop = 1;
+  stopped.arm(at(100));
+  if (put_off.take().deadline() == at(200)) require(before_put_off == 1, "seen by the callback");
+  if (started.take().armed()) require(before_start == 1, "seen by the callback");
+  const bool was_started = refiled.take().armed();
+  filed.store(300, seam::relaxed);
+  refiled.arm(at(300));
+  require(refiled.stop() || was_started || did != timer_word::started::no, "nobody else stops it");
+  before_restore = 1;
+  restored.restore(was);
+  other.join();
+  require(did != timer_word::started::yes || was_started, "it is armed at 200, and filed at 300");
+}
+
+TEST(TimerWord, NeedsEachOfItsOrders) { needs_its_orders({.name = "timer word", .preemptions = 3}, what_needs_orders); }
 
 }  // namespace
 }  // namespace foliot::model

@@ -13,6 +13,7 @@
 
 #include <foliot/core/contract.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/seam/sync.hpp>
 
 namespace foliot::inline core {
 
@@ -42,6 +43,14 @@ struct timer_node_access {
   static constexpr std::size_t nowhere = timer_node::nowhere;
 
   static instant& deadline(timer_node& node) noexcept { return node.deadline_; }
+  /// For queues whose nodes' deadlines other threads look at, by deadline_seen(), while it is written.
+  // relaxed: whoever looks finds out by other means what to make of it.
+  static void set_deadline(timer_node& node, instant deadline) noexcept {
+    seam::atomic_ref<instant>(node.deadline_).store(deadline, seam::relaxed);
+  }
+  static instant deadline_seen(timer_node& node) noexcept {
+    return seam::atomic_ref<instant>(node.deadline_).load(seam::relaxed);
+  }
   /// The order of starts within one queue, for ties: a larger one was started later.
   static std::uint64_t& sequence(timer_node& node) noexcept { return node.sequence_; }
   /// Where in the queue the node is, in the queue's own terms; `nowhere` when it is not pending.

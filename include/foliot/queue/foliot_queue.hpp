@@ -212,7 +212,7 @@ class basic_foliot_queue {
   using word = typename wheel::word;
 
   void arm(node_type& node, instant deadline) noexcept {
-    access::deadline(node) = deadline;
+    access::set_deadline(node, deadline);
     access::sequence(node) = next_sequence_++;
   }
 

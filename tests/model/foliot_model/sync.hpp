@@ -222,6 +222,18 @@ class atomic {
   model::word word_;
 };
 
+/// A plain variable: no weak memory is explored there.
+template <class Value>
+class atomic_ref {
+ public:
+  explicit atomic_ref(Value& value) noexcept : value_(value) {}
+  Value load(order = seq_cst) const noexcept { return value_; }
+  void store(Value value, order = seq_cst) const noexcept { value_ = value; }
+
+ private:
+  Value& value_;
+};
+
 inline void atomic_thread_fence(order o, model::site where = model::site::current()) noexcept {
   model::fence(o, where);
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <thread>
 
 namespace foliot::test {
@@ -29,7 +30,7 @@ TEST(TimerWord, IsPutOffToLaterDeadlinesAlone) {
   EXPECT_TRUE(word.put_off(at(100)));
   EXPECT_TRUE(word.put_off(at(150)));
   EXPECT_FALSE(word.put_off(at(120))) << "earlier than it is now";
-  EXPECT_EQ(word.armed_for(), at(150));
+  EXPECT_EQ(word.now().deadline(), at(150));
 }
 
 TEST(TimerWord, AClaimTakesItOrSaysHowFarItWasPutOff) {
@@ -37,7 +38,8 @@ TEST(TimerWord, AClaimTakesItOrSaysHowFarItWasPutOff) {
   word.arm(at(100));
   EXPECT_TRUE(word.put_off(at(150)));
   EXPECT_EQ(word.claim(at(100)), at(150));
-  EXPECT_TRUE(word.armed()) << "it is still pending";
+  EXPECT_FALSE(word.armed()) << "while it is filed again";
+  word.arm(at(150));
   EXPECT_EQ(word.claim(at(150)), std::nullopt);
   EXPECT_FALSE(word.armed());
   EXPECT_FALSE(word.put_off(at(200))) << "it has fired";
@@ -55,9 +57,9 @@ TEST(TimerWord, HoldsEveryDeadlineFromTheOriginToTheEndOfTime) {
     timer_word word;
     word.arm(deadline);
     EXPECT_TRUE(word.armed());
-    EXPECT_EQ(word.armed_for(), deadline);
+    EXPECT_EQ(word.now().deadline(), deadline);
     EXPECT_TRUE(word.put_off(instant::latest()));
-    EXPECT_EQ(word.armed_for(), instant::latest());
+    EXPECT_EQ(word.now().deadline(), instant::latest());
     EXPECT_FALSE(word.put_off(instant::never())) << "never is for the lock";
   }
   for (const instant deadline : {at(-1), instant::earliest(), instant::never()}) {
@@ -65,6 +67,55 @@ TEST(TimerWord, HoldsEveryDeadlineFromTheOriginToTheEndOfTime) {
     word.arm(deadline);
     EXPECT_FALSE(word.armed()) << "these go by the lock";
   }
+}
+
+TEST(TimerWord, IsStoppedAndStartedWhereItLies) {
+  using started = timer_word::started;
+  const auto filed = [] { return at(100); };
+  timer_word word;
+  EXPECT_FALSE(word.stop()) << "what is open is for the lock";
+  EXPECT_EQ(word.start(at(200), filed), started::no);
+  word.arm(at(100));
+  EXPECT_EQ(word.start(at(200), filed), started::no) << "it is pending";
+  EXPECT_TRUE(word.put_off(at(300)));
+  EXPECT_TRUE(word.stop());
+  EXPECT_FALSE(word.armed());
+  EXPECT_TRUE(word.now().stopped());
+  EXPECT_FALSE(word.stop()) << "once";
+  EXPECT_FALSE(word.put_off(at(400))) << "it is not pending";
+  EXPECT_EQ(word.start(at(99), filed), started::no) << "it would be late";
+  EXPECT_EQ(word.start(instant::never(), filed), started::no) << "never is for the lock";
+  EXPECT_EQ(word.start(at(-1), filed), started::no) << "and so is what was before the clock";
+  EXPECT_EQ(word.start(at(100), filed), started::yes) << "earlier than it was, but not than it is filed";
+  EXPECT_EQ(word.now().deadline(), at(100));
+  EXPECT_TRUE(word.stop());
+  EXPECT_EQ(word.start(instant::latest(), filed), started::yes);
+  EXPECT_EQ(word.now().deadline(), instant::latest());
+}
+
+TEST(TimerWord, AStartSaysSoWhereTheTimerIsFiledLaterAfterAll) {
+  timer_word word;
+  word.arm(at(300));
+  EXPECT_TRUE(word.stop());
+  int looks = 0;
+  EXPECT_EQ(word.start(at(200), [&] { return ++looks == 1 ? at(100) : at(300); }), timer_word::started::misfiled);
+  EXPECT_EQ(word.now().deadline(), at(200));
+}
+
+TEST(TimerWord, ATakeSaysWhatItWasAndCanBeTakenBack) {
+  timer_word word;
+  EXPECT_FALSE(word.take().armed() || word.take().stopped());
+  word.arm(at(100));
+  const auto armed = word.take();
+  EXPECT_TRUE(armed.armed() && !armed.stopped() && armed.deadline() == at(100));
+  EXPECT_FALSE(word.stop()) << "it is open";
+  word.restore(armed);
+  EXPECT_TRUE(word.stop());
+  const auto stopped = word.take();
+  EXPECT_TRUE(stopped.stopped() && !stopped.armed());
+  EXPECT_EQ(word.claim(at(100)), std::nullopt);
+  word.restore(stopped);
+  EXPECT_EQ(word.start(at(100), [] { return at(100); }), timer_word::started::yes);
 }
 
 /// Of a put-off and a claim that meet, one comes first, and both know which.
@@ -80,7 +131,7 @@ TEST(TimerWord, AClaimAgainstPutOffs) {
       ++done;
     });
     instant filed = at(100);
-    while (const auto later = word.claim(filed)) filed = *later;
+    while (const auto later = word.claim(filed)) word.arm(filed = *later);
     const bool saw = filed == at(200);
     if (saw) {
       EXPECT_EQ(data[0], 1);

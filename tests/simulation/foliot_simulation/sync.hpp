@@ -75,6 +75,21 @@ class atomic {
   mutable Value value_{};
 };
 
+/// Another thread may come before a look at the value, which is all that can be told apart.
+template <class Value>
+class atomic_ref {
+ public:
+  explicit atomic_ref(Value& value) noexcept : value_(value) {}
+  Value load(order = seq_cst) const noexcept {
+    simulation::point();
+    return value_;
+  }
+  void store(Value value, order = seq_cst) const noexcept { value_ = value; }
+
+ private:
+  Value& value_;
+};
+
 inline void atomic_thread_fence(order) noexcept { simulation::point(); }
 inline void full_fence() noexcept { simulation::point(); }
 

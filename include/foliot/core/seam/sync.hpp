@@ -66,6 +66,8 @@ namespace foliot::inline core::seam {
 
 template <class Value>
 using atomic = std::atomic<Value>;
+template <class Value>
+using atomic_ref = std::atomic_ref<Value>;
 
 inline constexpr auto relaxed = std::memory_order_relaxed;
 inline constexpr auto acquire = std::memory_order_acquire;

@@ -1,17 +1,23 @@
-// The word that decides, without a lock, whether a timer that is pending may be put off.
+// The word that decides, without a lock, whether a timer that is pending is put off or stopped, and whether one that
+// was stopped this way is pending again.
 //
-// A timer is filed in its shard's queue at some deadline. While its word is armed, any thread may put it
-// off: the word says so, the queue does not know. When the timer is due by the queue, the shard claims
-// it: the claim and the last put-off are decided by one compare-and-swap. Whoever comes second knows.
+// A timer is filed in its shard's queue at some deadline. While its word is armed, any thread may put it off or stop
+// it: the word says so, the queue does not know. What was stopped stays filed for a while, and may be started again
+// where it lies, unless its new deadline is before the one it is filed at. When the timer is due by the queue, or
+// somebody has the shard's lock, the word is taken: that and the last call without the lock are decided by one atomic
+// instruction. Whoever comes second knows.
 //
-//     open ──arm──► armed(deadline) ──put_off──► armed(later)        put_off: any thread
-//      ▲                │                            │               the others: under the shard's lock
-//      └── disarm, or ──┴── claim, when due ─────────┘
+//     open ──arm──► armed(deadline) ──put_off──► armed(later)        put_off, stop, start: any thread
+//      ▲              │        ▲ start                               the others: under the shard's lock
+//      │              ▼ stop   │
+//      │            stopped(deadline)
+//      └── take ──────┴── from whatever it is
 //
 // An open word decides nothing: the shard's lock does.
 //
-// Invariants: armed means that the timer is pending, filed at its deadline or earlier; the deadline only
-// grows while it is armed.
+// Invariants: armed means that the timer is pending, stopped that it is not; in either case it is filed, at the word's
+// deadline or earlier (but for the moment in which start() finds out that it is not, and says so). What a timer is
+// filed at changes only while its word is open.
 #pragma once
 
 #include <cstdint>
@@ -23,62 +29,114 @@
 namespace foliot::detail {
 
 class timer_word {
- public:
-  /// Lets the timer, just filed at this deadline, be put off; not if that is before the clock's origin,
-  /// or never. Under the lock.
-  // relaxed: what the starter did is published by the lock, under which the claim is made.
-  void arm(instant deadline) noexcept { word_.store(encoded(deadline), seam::relaxed); }
+  static constexpr std::uint64_t open = 0;
+  static constexpr std::uint64_t stopped_bit = std::uint64_t{1} << 63;  // the rest is a deadline: see encoded()
 
-  /// Under the lock, when the timer is taken out of the queue or filed anew. A put-off that slips in before
-  /// it came first: it superseded what was there, and is itself taken back.
-  // relaxed: as in arm.
+ public:
+  /// What a word was.
+  class state {
+   public:
+    [[nodiscard]] bool armed() const noexcept { return word_ != open && !stopped(); }
+    [[nodiscard]] bool stopped() const noexcept { return (word_ & stopped_bit) != 0; }
+    /// Of one that is armed.
+    [[nodiscard]] instant deadline() const noexcept { return decoded(word_); }
+
+   private:
+    friend timer_word;
+    explicit state(std::uint64_t word) noexcept : word_(word) {}
+    std::uint64_t word_;
+  };
+
+  /// Lets the timer, just filed at this deadline, be put off and stopped; not if that is before the clock's origin,
+  /// or never. Under the lock, and the word is open.
+  // release: pairs with the acquire in start(), which looks at what the timer is filed at.
+  void arm(instant deadline) noexcept { word_.store(encoded(deadline), seam::release); }
+
+  /// Opens the word, and says what it was; a call without the lock has come before, or does nothing. Under the lock.
+  // acquire: pairs with the release in put_off() and start(): the callback sees what was done before them, and before
+  // those that they follow, since each of them is a read-modify-write.
+  [[nodiscard]] state take() noexcept { return state(word_.exchange(open, seam::acquire)); }
+
+  /// Takes back a take(). Under the lock.
+  // release: as in arm.
+  void restore(state was) noexcept { word_.store(was.word_, seam::release); }
+
+  /// Opens the word, whatever it was. Under the lock.
+  // relaxed: nobody asks what came before.
   void disarm() noexcept { word_.store(open, seam::relaxed); }
 
   /// Whether it is armed, and so pending, just now. Any thread.
   // relaxed: who is told so learns nothing else from it.
-  [[nodiscard]] bool armed() const noexcept { return word_.load(seam::relaxed) != open; }
+  [[nodiscard]] bool armed() const noexcept { return now().armed(); }
+  /// What it is just now. Any thread.
+  [[nodiscard]] state now() const noexcept { return state(word_.load(seam::relaxed)); }
 
   /// Puts an armed timer off to a deadline that is not earlier. False: nothing was done, ask the lock.
   /// Any thread.
   [[nodiscard]] bool put_off(instant deadline) noexcept {
     const std::uint64_t wanted = encoded(deadline);
     std::uint64_t seen = word_.load(seam::relaxed);
-    while (seen != open && seen <= wanted) {
-      // release: pairs with the acquire in claim(): the callback sees what was done before the put-off, and
-      // before those that it follows, since each of them is a read-modify-write.
+    while (seen != open && seen <= wanted) {  // a stopped one is larger than any deadline
+      // release: pairs with the acquire in take().
       if (word_.compare_exchange_weak(seen, wanted, seam::release, seam::relaxed)) return true;
     }
     return false;
   }
 
-  /// The timer is due by the deadline it is filed at. Nothing: it fires, and the word is open. Else it has
-  /// been put off till then, and stays armed. Under the lock.
-  [[nodiscard]] std::optional<instant> claim(instant filed) noexcept {
+  /// Stops an armed timer, and leaves it filed. False: nothing was done, ask the lock. Any thread.
+  [[nodiscard]] bool stop() noexcept {
     std::uint64_t seen = word_.load(seam::relaxed);
-    while (seen != open) {
-      if (seen > encoded(filed)) return decoded(seen);
-      // acquire: pairs with the release in put_off(). It fails when a put-off has just come first.
-      if (word_.compare_exchange_weak(seen, open, seam::acquire, seam::relaxed)) break;
+    while (state(seen).armed()) {
+      // acquire: pairs with the release in arm(), put_off() and start(): who stops a timer sees what those saw who
+      // started it, such as what its last callback did. What came before is passed on by the read-modify-write.
+      if (word_.compare_exchange_weak(seen, seen | stopped_bit, seam::acquire, seam::relaxed)) return true;
     }
+    return false;
+  }
+
+  enum class started : std::uint8_t {
+    no,        // nothing was done, ask the lock
+    yes,       // it is armed, and filed at its deadline or earlier
+    misfiled,  // it is armed, and filed later: it was taken, filed and stopped again while this looked. Put it right
+  };
+  /// Arms a stopped timer where it lies. `filed` says what deadline it is filed at, whoever may be changing that.
+  /// Any thread.
+  template <class Filed>
+  [[nodiscard]] started start(instant deadline, Filed filed) noexcept {
+    const std::uint64_t wanted = encoded(deadline);
+    if (wanted == open) return started::no;
+    std::uint64_t seen = word_.load(seam::relaxed);
+    while (state(seen).stopped()) {
+      const bool surely_later = (seen & ~stopped_bit) <= wanted;
+      if (!surely_later && filed() > deadline) break;
+      // acquire: pairs with the release in arm(): what the timer was filed at then is seen below. release: pairs
+      // with the acquire in take().
+      if (word_.compare_exchange_weak(seen, wanted, seam::acq_rel, seam::relaxed)) {
+        return surely_later || filed() <= deadline ? started::yes : started::misfiled;
+      }
+    }
+    return started::no;
+  }
+
+  /// The timer is due by the deadline it is filed at: takes the word. Nothing: it fires. Else it has been put off till
+  /// then. For those who never stop() it. Under the lock.
+  [[nodiscard]] std::optional<instant> claim(instant filed) noexcept {
+    const state was = take();
+    if (was.armed() && was.deadline() > filed) return was.deadline();
     return std::nullopt;
   }
 
-  /// The deadline of an armed word. Under the lock.
-  [[nodiscard]] instant armed_for() const noexcept { return decoded(word_.load(seam::relaxed)); }
-
  private:
-  static constexpr std::uint64_t open = 0;
-
-  /// In the order of the deadlines; `open` for those that a word does not hold.
+  /// In the order of the deadlines, and below the stopped bit; `open` for those that a word does not hold.
   static constexpr std::uint64_t encoded(instant deadline) noexcept {
     if (deadline < instant{} || deadline.is_never()) return open;
     return static_cast<std::uint64_t>(deadline.nanoseconds()) + 1;
   }
   static constexpr instant decoded(std::uint64_t word) noexcept {
-    return instant::from_nanoseconds(static_cast<std::int64_t>(word - 1));
+    return instant::from_nanoseconds(static_cast<std::int64_t>((word & ~stopped_bit) - 1));
   }
 
-  // Written by put_off from any thread, by the others under the shard's lock.
+  // Written by put_off, stop and start from any thread, by the others under the shard's lock.
   seam::atomic<std::uint64_t> word_{open};
 };
 

@@ -1,0 +1,52 @@
+// How many timers a shard has, and what became of those it had: a part of shard.hpp.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "shard.hpp"
+
+namespace foliot::inline service {
+
+/// Those that are pending, and those that were stopped and are still filed.
+template <class Design>
+std::size_t shard<Design>::count_filed() const noexcept {
+  return queue_.size() + (homeless_ == nullptr ? 0 : 1) + posted_;
+}
+
+template <class Design>
+std::size_t shard<Design>::count_pending() const noexcept {
+  return count_filed() - count_lockless().stopped_and_filed();
+}
+
+template <class Design>
+detail::lockless_counts::sums shard<Design>::count_lockless() const noexcept {
+  if constexpr (lockless) {
+    return lockless_.sum();
+  } else {
+    return {};
+  }
+}
+
+/// A timer that was stopped without the lock has left the queue.
+template <class Design>
+void shard<Design>::count_unfiled() noexcept {
+  if constexpr (lockless) lockless_.add_unfiled();
+}
+
+template <class Design>
+service_counters shard<Design>::counters() const noexcept {
+  const lock held(lock_);
+  service_counters now = counters_;
+  const auto without_lock = count_lockless();
+  now.pending = count_filed() - without_lock.stopped_and_filed();
+  now.superseded += without_lock.put_offs;
+  now.started += without_lock.starts;
+  // Once it has ended, what is still there counts as dropped.
+  if (phase_ == phase::ended) now.dropped += std::exchange(now.pending, 0);
+  // Each start ends once: what did not fire and is not there any more was stopped.
+  now.stopped = now.started + beats_ - now.fired - now.pending - now.dropped;
+  return now;
+}
+
+}  // namespace foliot::inline service

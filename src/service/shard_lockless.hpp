@@ -1,0 +1,129 @@
+// What a shard's callers do without its lock, by the timer's word: a part of shard.hpp.
+//
+// Where the shard is closing, that is, where it drains or has ended, they go by the lock. One that finds out
+// afterwards may have come before that, but whoever waits for the drain has perhaps not seen it: see closing_.
+#pragma once
+
+#include <optional>
+
+#include "shard.hpp"
+
+namespace foliot::inline service {
+
+/// Nothing: go by the lock.
+template <class Design>
+std::optional<reset_result> shard<Design>::reset_lockless(record& r, [[maybe_unused]] instant deadline) {
+  if constexpr (lockless) {
+    if (r.word().put_off(deadline)) {
+      lockless_.add_put_off();
+      return reset_result::superseded;
+    }
+    if (r.word().now().stopped() && !closing_.load(seam::relaxed)) return start_where_it_lies(r, deadline);
+  }
+  return std::nullopt;
+}
+
+template <class Design>
+std::optional<reset_result> shard<Design>::start_where_it_lies(record& r, instant deadline) {
+  lockless_.add_start();
+  const auto started = r.word().start(deadline, [&r] { return timer_node_access::deadline_seen(r); });
+  if (started == detail::timer_word::started::no) {
+    lockless_.take_start_back();
+    return std::nullopt;
+  }
+  lockless_.reward_start();
+  if (started == detail::timer_word::started::misfiled) [[unlikely]]
+    file_earlier(r);
+  detail::probes::armed(&r, deadline, false);
+  seam::light_barrier();  // pairs with the heavy one in close()
+  if (closing_.load(seam::relaxed)) [[unlikely]]
+    return take_start_back(r);
+  return reset_result::idle;
+}
+
+/// The timer is armed, and perhaps still filed for later than that.
+template <class Design>
+[[gnu::noinline]] void shard<Design>::file_earlier(record& r) {
+  const lock held(lock_);
+  const auto was = r.word().take();
+  if (was.armed() && was.deadline() < r.deadline()) {
+    try {
+      queue_.reset(r, was.deadline());
+    } catch (...) {
+      // It is as if it had been started and stopped.
+      queue_.stop(r);
+      throw;
+    }
+  }
+  r.word().restore(was);
+}
+
+/// The shard was closing when the timer had just been started.
+template <class Design>
+[[gnu::noinline]] reset_result shard<Design>::take_start_back(record& r) noexcept {
+  const lock held(lock_);
+  done_.notify_all();
+  const auto was = r.word().take();
+  if (was.armed() && phase_ != phase::ended) {
+    queue_.stop(r);
+    --counters_.started;
+    return reset_result::closed;
+  }
+  r.word().restore(was);
+  return reset_result::idle;  // it has fired, or was stopped or dropped
+}
+
+template <class Design>
+bool shard<Design>::stop_lockless(record& r) noexcept {
+  if constexpr (lockless) {
+    if (!r.word().armed() || closing_.load(seam::relaxed) || !lockless_.take_credit()) return false;
+    if (!r.word().stop()) {
+      lockless_.give_credit_back();
+      return false;
+    }
+    lockless_.add_stop();
+    detail::probes::stop(&r);
+    seam::light_barrier();  // pairs with the heavy one in close()
+    if (closing_.load(seam::relaxed)) [[unlikely]]
+      tell_those_who_wait();
+    return true;
+  } else {
+    return false;
+  }
+}
+
+template <class Design>
+[[gnu::noinline]] void shard<Design>::tell_those_who_wait() noexcept {
+  const lock held(lock_);
+  done_.notify_all();
+}
+
+/// Nothing is started any more. Whoever has not seen this yet, and stops or starts without the lock, is seen by the
+/// caller, who counts what is pending.
+template <class Design>
+void shard<Design>::close(phase to) noexcept {
+  phase_ = to;
+  closing_.store(true, seam::relaxed);
+  if constexpr (lockless) seam::heavy_barrier();  // pairs with the light ones above
+}
+
+/// From here on stops and later deadlines go without the lock, if the timer is in the queue. Not for tickers, which
+/// keep to their grid; nor while the callback runs, which the answers must tell; nor on virtual time, where all go
+/// by the queue, and equal deadlines in the order of their starts.
+template <class Design>
+inline void shard<Design>::let_go_lockless(record& r) noexcept {
+  if constexpr (lockless) {
+    if (r.pending() && !r.ticks_ && !r.running_ && !r.closed_ && !options_.by_hand) r.word().arm(r.deadline());
+  }
+}
+
+/// What was stopped without the lock leaves the queue.
+template <class Design>
+void shard<Design>::unfile_if_stopped(record& r) noexcept {
+  const auto was = r.word().take();
+  if (!was.stopped()) return r.word().restore(was);
+  queue_.stop(r);
+  count_unfiled();
+}
+
+}  // namespace foliot::inline service

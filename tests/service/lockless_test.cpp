@@ -1,0 +1,187 @@
+// Stops and starts without the lock: how many of them there may be, and that nobody can tell from the outside.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "fixture.hpp"
+#include "lockless_counts.hpp"
+
+namespace foliot::test {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::lockless_counts;
+
+TEST(LocklessCounts, StopsAreBoundedUntilStartsOrTheShardPayBack) {
+  lockless_counts counts;
+  const auto stops = [&counts] {
+    std::uint64_t done = 0;
+    for (; counts.take_credit(); ++done) counts.add_stop();
+    return done;
+  };
+  EXPECT_EQ(stops(), lockless_counts::most_stopped);
+  EXPECT_EQ(counts.sum().stopped_and_filed(), lockless_counts::most_stopped);
+  counts.add_start();
+  counts.reward_start();
+  counts.add_unfiled();
+  EXPECT_EQ(counts.sum().stopped_and_filed(), lockless_counts::most_stopped - 2);
+  EXPECT_EQ(stops(), 1u) << "what the shard pays back is lent in batches";
+  for (int i = 0; i < 15; ++i) counts.add_unfiled();
+  EXPECT_EQ(stops(), 16u);
+}
+
+TEST(LocklessCounts, WhatComesToNothingIsTakenBack) {
+  lockless_counts counts;
+  ASSERT_TRUE(counts.take_credit());
+  counts.give_credit_back();
+  counts.add_start();
+  counts.take_start_back();
+  const auto sum = counts.sum();
+  EXPECT_EQ(sum.stops + sum.starts + sum.stopped_and_filed(), 0u);
+  std::uint64_t all = 0;
+  while (counts.take_credit()) ++all;
+  EXPECT_EQ(all, lockless_counts::most_stopped);
+}
+
+/// One thread stops what another starts: the credit that gathers with the one comes back to the other.
+TEST(LocklessCounts, CreditGoesFromThoseWhoStartToThoseWhoStop) {
+  lockless_counts counts;
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    std::uint64_t stopped = 0;
+    for (; stopped < 500 && counts.take_credit(); ++stopped) counts.add_stop();
+    ASSERT_EQ(stopped, 500u) << "in round " << round;
+    std::thread([&counts] {
+      for (int i = 0; i < 500; ++i) {
+        counts.add_start();
+        counts.reward_start();
+      }
+    }).join();
+  }
+  EXPECT_EQ(counts.sum().stopped_and_filed(), 0u);
+}
+
+class Lockless : public threaded_suite {};
+INSTANTIATE_TEST_SUITE_P(, Lockless, every_exact_engine(), engine_as_name);
+
+TEST_P(Lockless, ManyMoreStopsThanMayStayFiled) {
+  constexpr std::size_t many = 5 * lockless_counts::most_stopped;
+  std::vector<timer> all;
+  for (std::size_t i = 0; i < many; ++i) all.emplace_back(timers, 1h, [] {});
+  for (int round = 0; round < 3; ++round) {
+    for (timer& each : all) {
+      EXPECT_EQ(each.stop(), stop_result::stopped);
+      EXPECT_EQ(each.stop(), stop_result::idle);
+      EXPECT_FALSE(each.pending());
+    }
+    EXPECT_EQ(timers.counters().pending, 0u);
+    for (timer& each : all) {
+      EXPECT_EQ(each.reset(round == 0 ? 2h : 30min), reset_result::idle);
+      EXPECT_TRUE(each.pending());
+    }
+    EXPECT_EQ(timers.counters().pending, many);
+  }
+  const service_counters counted = timers.counters();
+  EXPECT_EQ(counted.started, 4 * many);
+  EXPECT_EQ(counted.stopped, 3 * many);
+  EXPECT_EQ(timers.shut_down(), many);
+}
+
+TEST_P(Lockless, StartsEarlierAndLaterThanItIsFiled) {
+  for (const duration next : {duration(1ms), duration(20ms)}) {
+    std::latch fired(1);
+    timer t(timers, 10ms, [&](const firing& now) {
+      EXPECT_GE(now.now, now.deadline);
+      fired.count_down();
+    });
+    if (t.stop() != stop_result::stopped) continue;  // ten milliseconds late
+    const instant before = timers.now();
+    EXPECT_EQ(t.reset(next), reset_result::idle);
+    fired.wait();
+    EXPECT_GE(timers.now() - before, next);
+  }
+}
+
+TEST_P(Lockless, AnEndOfTheServiceCountsThePendingAlone) {
+  std::vector<timer> all;
+  for (int i = 0; i < 10; ++i) all.emplace_back(timers, 1h, [] {});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)].stop(), stop_result::stopped);
+  EXPECT_EQ(timers.shut_down(), 6u);
+  EXPECT_EQ(timers.counters().stopped, 4u);
+  EXPECT_EQ(timers.counters().dropped, 6u);
+  for (timer& each : all) {
+    EXPECT_EQ(each.stop(), stop_result::idle);
+    EXPECT_EQ(each.reset(1h), reset_result::closed);
+  }
+  EXPECT_EQ(timers.counters().dropped, 6u) << "nothing is dropped twice";
+}
+
+TEST_P(Lockless, ADrainDoesNotWaitForWhatWasStopped) {
+  timer stopped(timers, 1h, [] {});
+  EXPECT_EQ(stopped.stop(), stop_result::stopped);
+  EXPECT_EQ(timers.drain(1h), 0u);
+  EXPECT_EQ(stopped.reset(2h), reset_result::closed);
+}
+
+TEST_P(Lockless, WhatWasStoppedIsFreedWithItsHandle) {
+  auto captured = std::make_shared<int>();
+  const std::weak_ptr<int> seen = captured;
+  timer destroyed(timers, 1h, [captured] {});
+  timer detached(timers, 1h, [captured] {});
+  captured.reset();
+  EXPECT_EQ(destroyed.stop(), stop_result::stopped);
+  EXPECT_EQ(detached.stop(), stop_result::stopped);
+  destroyed = timer();
+  EXPECT_FALSE(seen.expired());
+  detached.detach();
+  EXPECT_TRUE(seen.expired());
+}
+
+TEST_P(Lockless, AnswersOfATimerThatIsStartedAgainWhileItRuns) {
+  std::latch running(1);
+  std::latch go(1);
+  std::latch again(2);
+  timer t(timers, 0ns, [&] {
+    running.count_down();
+    go.wait();
+    again.count_down();
+  });
+  running.wait();
+  EXPECT_EQ(t.stop(), stop_result::running);
+  EXPECT_EQ(t.reset(1h), reset_result::running);
+  EXPECT_EQ(t.stop(), stop_result::stopped);
+  EXPECT_EQ(t.reset(2h), reset_result::running) << "the callback still runs";
+  EXPECT_EQ(t.reset(3h), reset_result::superseded);
+  EXPECT_EQ(t.reset(0ns), reset_result::superseded);
+  go.count_down();
+  again.wait();
+}
+
+/// Stops and starts of the same timers by two threads, of which one wins each time.
+TEST_P(Lockless, EachStopHasOneWinner) {
+  constexpr int rounds = 3000;
+  std::vector<timer> all;
+  for (int i = 0; i < 8; ++i) all.emplace_back(timers, 1h, [] {});
+  std::atomic<std::int64_t> stopped = 0;
+  std::atomic<std::int64_t> started = 0;
+  const auto work = [&](unsigned seed) {
+    for (unsigned i = 0; i < rounds; ++i) {
+      seed = seed * 1664525u + 1013904223u;
+      timer& one = all[(seed >> 16) % all.size()];
+      if (one.stop() == stop_result::stopped) ++stopped;
+      const reset_result did = one.reset(1h + 1s * (seed >> 24));
+      if (did == reset_result::idle) ++started;
+    }
+  };
+  std::thread other(work, 1u);
+  work(2u);
+  other.join();
+  EXPECT_EQ(stopped, started) << "each start ends once, and all are pending now";
+  EXPECT_EQ(timers.counters().pending, all.size());
+}
+
+}  // namespace
+}  // namespace foliot::test
