@@ -1,45 +1,93 @@
 #include <foliot/runtime/context.hpp>
 
+#include <algorithm>
 #include <new>
+
+#include <foliot/runtime/detail/timer_entry.hpp>
 
 namespace foliot::runtime::detail {
 
-context_node::context_node(std::shared_ptr<context_node> parent) noexcept
-    : parent_(std::move(parent)), root_(parent_ == nullptr ? *this : parent_->root_) {
-  if (parent_ != nullptr) deadline_ = parent_->deadline_;
+namespace {
+
+/// One with a deadline of its own.
+class timed_node final : public context_node, private timer_entry {
+ public:
+  timed_node(context_node* parent, instant deadline, const std::exception_ptr& cause) noexcept
+      : context_node(parent, deadline), timer_entry(what_to_do), deadline_cause_(cause) {}
+
+  void begin(scheduler& owner) {
+    if (settled()) return;                                       // as its parent was
+    start_timer(owner, *this, context_node::deadline(), false);  // the first, as it may throw
+    join_parent();
+  }
+
+ private:
+  // Under the lock of the timers, which stop_timer() waits for: the node is there still, but may be about to go.
+  static then come(timer_entry& self, ready_list&) noexcept {
+    return static_cast<timed_node&>(self).share_of_the_living() ? then::call : then::nothing;
+  }
+  static void call(timer_entry& self) noexcept {
+    auto& mine = static_cast<timed_node&>(self);
+    mine.cancel(context_end::deadline_exceeded, mine.deadline_cause_);
+    mine.let_go();
+  }
+  static constexpr actions what_to_do{come, call};
+
+  void stop_timer() noexcept override { static_cast<void>(detail::stop_timer(*this)); }
+
+  const std::exception_ptr deadline_cause_;
+};
+
+}  // namespace
+
+context_node::context_node(context_node* parent, instant deadline) noexcept
+    : parent_(parent == nullptr || parent->settled() ? nullptr : parent),
+      root_(parent_ == nullptr ? *this : parent_->root_),
+      deadline_(parent == nullptr ? deadline : std::min(parent->deadline_, deadline)) {
+  if (parent_ != nullptr) {
+    parent_->share();
+  } else if (parent != nullptr) {
+    end_ = parent->end_;
+    cause_ = parent->cause_;
+    settle();
+  }
 }
 
-context_node::~context_node() {
-  timer_ = callback_timer();  // without the lock, which its function may be about to take
-  const lock held(root_.lock_);
-  leave_parent();
+context_share context_node::make(context_node* parent) {
+  context_share made(*new context_node(parent, instant::never()));
+  made->join_parent();
+  return made;
 }
 
-void context_node::begin() {
+context_share context_node::make(context_node* parent, instant deadline, const std::exception_ptr& cause) {
+  scheduler& owner = this_scheduler("a context with a deadline");
+  if (parent != nullptr && parent->deadline_ <= deadline) return make(parent);  // that one comes first
+  if (deadline <= now_or_later(owner) && deadline <= now(owner)) {
+    context_share past(*new context_node(parent, deadline));
+    past->join_parent();
+    past->cancel(context_end::deadline_exceeded, cause);
+    return past;
+  }
+  auto* const timed = new timed_node(parent, deadline, cause);
+  context_share made(*timed);
+  timed->begin(owner);
+  return made;
+}
+
+void context_node::join_parent() noexcept {
   if (parent_ == nullptr) return;
   const lock held(root_.lock_);
+  if (end_ != context_end::none) return;  // its deadline has come already
   if (parent_->end_ != context_end::none) {
     end_ = parent_->end_;
     cause_ = parent_->cause_;
-    return;
+    stop_timer();
+    return settle();
   }
   next_ = parent_->first_child_;
   if (next_ != nullptr) next_->previous_ = this;
   parent_->first_child_ = this;
   joined_ = true;
-}
-
-void context_node::begin(instant deadline, std::exception_ptr cause) {
-  scheduler& owner = this_scheduler("a context with a deadline");
-  begin();
-  if (end() != context_end::none || deadline_ <= deadline) return;  // that of a context above comes first
-  deadline_ = deadline;
-  if (deadline <= now(owner)) return cancel(context_end::deadline_exceeded, cause);
-  callback_timer made([this, cause] { cancel(context_end::deadline_exceeded, cause); });
-  const lock held(root_.lock_);
-  if (end_ != context_end::none) return;  // a context above was quicker
-  timer_ = std::move(made);
-  timer_.reset_at(deadline);
 }
 
 void context_node::leave_parent() noexcept {
@@ -49,35 +97,70 @@ void context_node::leave_parent() noexcept {
   joined_ = false;
 }
 
-void context_node::cancel(context_end why, const std::exception_ptr& cause) noexcept {
-  ready_list ready;
-  {
-    const lock held(root_.lock_);
-    if (end_ != context_end::none) return;
-    leave_parent();
-    next_ = nullptr;
-    for (context_node* node = this; node != nullptr;) {
-      node->finish(why, cause, ready);
-      context_node* rest = node->next_;
-      for (context_node* child = std::exchange(node->first_child_, nullptr); child != nullptr;) {
-        context_node* const sibling = child->next_;
-        child->joined_ = false;
-        child->next_ = rest;
-        rest = child;
-        child = sibling;
-      }
-      node = rest;
-    }
-    // Under the lock, which those who end wait for: the tasks, and their scheduler, are there still.
-    while (task_state* const task = ready.pop_front()) make_ready(*task);
+// One after the other up the tree, however long the chain is.
+void context_node::let_go() noexcept {
+  for (context_node* node = this; node != nullptr && node->drop_share();) {
+    context_node* const parent = node->parent_;
+    node->forget();
+    delete node;
+    node = parent;
   }
+}
+
+/// True: it was the last one.
+bool context_node::drop_share() noexcept {
+  // Once it is settled its deadline takes no share any more: who has the only one is alone, and need not count it down.
+  // acquire: pairs with the release below.
+  if (settled() && shares_.load(seam::acquire) == 1) return true;
+  return shares_.fetch_sub(1, seam::acq_rel) == 1;  // what all others did with it comes before its end
+}
+
+bool context_node::share_of_the_living() noexcept {
+  std::uint32_t seen = shares_.load(seam::relaxed);
+  while (seen != 0) {
+    // relaxed: a share publishes nothing.
+    if (shares_.compare_exchange_weak(seen, seen + 1, seam::relaxed, seam::relaxed)) return true;
+  }
+  return false;
+}
+
+/// Nobody has it any more, but for its parent's list and the timers.
+void context_node::forget() noexcept {
+  if (settled()) return;
+  const lock held(root_.lock_);
+  leave_parent();
+  stop_timer();
+}
+
+void context_node::cancel(context_end why, const std::exception_ptr& cause) noexcept {
+  if (settled()) return;
+  ready_list ready;
+  const lock held(root_.lock_);
+  if (end_ != context_end::none) return;
+  leave_parent();
+  next_ = nullptr;
+  for (context_node* node = this; node != nullptr;) {
+    node->finish(why, cause, ready);
+    context_node* rest = node->next_;
+    for (context_node* child = std::exchange(node->first_child_, nullptr); child != nullptr;) {
+      context_node* const sibling = child->next_;
+      child->joined_ = false;
+      child->next_ = rest;
+      rest = child;
+      child = sibling;
+    }
+    node->settle();  // from here on it may be gone; who asks those below, which are not settled, waits for the lock
+    node = rest;
+  }
+  // Under the lock, which those who end wait for: the tasks, and their scheduler, are there still.
+  while (task_state* const task = ready.pop_front()) make_ready(*task);
 }
 
 /// Under the lock.
 void context_node::finish(context_end why, const std::exception_ptr& cause, ready_list& ready) noexcept {
   end_ = why;
   cause_ = cause;
-  timer_.stop();
+  stop_timer();
   while (context_hook* const hook = first_hook_) {
     first_hook_ = hook->next_;
     hook->listed_ = false;
@@ -113,11 +196,13 @@ bool context_node::remove(context_hook& hook) noexcept {
 }
 
 context_end context_node::end() const noexcept {
+  if (settled()) return end_;
   const lock held(root_.lock_);
   return end_;
 }
 
 std::exception_ptr context_node::cause() const noexcept {
+  if (settled()) return cause_;
   const lock held(root_.lock_);
   return cause_;
 }

@@ -2,8 +2,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <exception>
 #include <memory>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -128,6 +132,114 @@ TEST(Context, ManyTasksAndCancelsRace) {
       callbacks.clear();
       EXPECT_EQ(calls + stopped, 8);
     }
+  });
+}
+
+// A context that was taken out of its owner's hands: only its deadline, and those above, end it.
+TEST(Context, WithoutAnOwnerGoesWithThoseWhoKnowIt) {
+  test::in_virtual_worlds([]() -> task<> {
+    const instant begin = now();
+    context request = with_timeout(background(), 5s);
+    EXPECT_EQ(request.err(), context_end::none);
+    auto part = with_cancel(request);
+    request = background();
+    EXPECT_EQ(counters().timers, 1U);  // `part` ends with it still
+    co_await part.done();
+    EXPECT_EQ(now(), begin + 5s);
+    EXPECT_EQ(part.err(), context_end::deadline_exceeded);
+
+    auto above = with_cancel(background());
+    context first = with_timeout(above, 1h);
+    context second = with_cancel(above);
+    context third = with_timeout(second, 1h);
+    EXPECT_EQ(counters().timers, 2U);
+    first = background();
+    second = background();
+    EXPECT_EQ(counters().timers, 1U);
+    above.cancel();
+    EXPECT_EQ(third.err(), context_end::cancelled);
+    EXPECT_EQ(counters().timers, 0U);
+  });
+}
+
+TEST(Context, BelowOneThatIsDoneIsDone) {
+  test::in_virtual_worlds([]() -> task<> {
+    auto above = with_timeout(background(), 1h);
+    above.cancel(std::make_exception_ptr(std::runtime_error("why")));
+    for (const auto& below : {context(with_cancel(above)), context(with_timeout(above, 1s)),
+                              context(with_timeout(above, -1s)), context(with_timeout(above, 2h))}) {
+      EXPECT_EQ(below.err(), context_end::cancelled);
+      EXPECT_NE(below.cause(), nullptr);
+      EXPECT_EQ(below.cause(), above.cause());
+      co_await below.done();
+    }
+    EXPECT_EQ(counters().timers, 0U);
+  });
+}
+
+TEST(Context, OutlivesItsRuntime) {
+  std::vector<cancel_context> made;
+  run([](std::vector<cancel_context>& into) -> task<> {
+    into.push_back(with_timeout(background(), 1h));
+    into.push_back(with_timeout(into.back(), 1min));
+    into.push_back(with_cancel(into.back()));
+    into.push_back(with_timeout(background(), 1h));
+    co_return;
+  }(made));
+  for (const context& each : made) EXPECT_EQ(each.err(), context_end::none);
+  std::thread elsewhere([known = context(made.back())] { EXPECT_EQ(known.err(), context_end::none); });
+  made.push_back(with_cancel(made.front()));
+  made.front().cancel();
+  EXPECT_EQ(made[1].err(), context_end::cancelled);
+  EXPECT_EQ(made[2].err(), context_end::cancelled);
+  EXPECT_EQ(made[3].err(), context_end::none);
+  EXPECT_EQ(made[4].err(), context_end::cancelled);
+  elsewhere.join();
+}
+
+// Each was destroyed inside of the one below it.
+TEST(Context, ALongChainGoesWithoutRecursion) {
+  constexpr std::size_t length = 300'000;
+  const auto chain = [](const context& root) {
+    std::vector<cancel_context> all;
+    all.reserve(length);
+    for (std::size_t i = 0; i < length; ++i) all.push_back(with_cancel(i == 0 ? root : all.back()));
+    return all;
+  };
+  auto root = with_cancel(background());
+  auto cancelled = chain(root);
+  root.cancel();
+  EXPECT_EQ(cancelled.back().err(), context_end::cancelled);
+  cancelled.clear();
+  context last = background();
+  for (std::size_t i = 0; i < length; ++i) last = with_cancel(last);
+  EXPECT_EQ(last.err(), context_end::none);
+}
+
+// A deadline comes while the last who know the context let go of it, and while one above is cancelled.
+TEST(Context, DeadlinesAndLettingGoRace) {
+  test::on_real_processors([]() -> task<> {
+    for (int round = 0; round < 200; ++round) {
+      auto root = with_cancel(background());
+      std::vector<join_handle<>> all;
+      for (int i = 0; i < 8; ++i) {
+        auto knows = [](context which, duration length) -> task<> {
+          co_await sleep(length);
+          const bool done = which.err() != context_end::none;
+          EXPECT_TRUE(!done || which.cause() != nullptr);
+        };
+        const auto length = std::chrono::microseconds(20 + 5 * i);
+        auto one = with_timeout(root, length);
+        all.push_back(spawn(knows(one, length)));
+        all.push_back(spawn(knows(with_timeout(one, 1h), length)));  // without an owner
+        context third = with_timeout(background(), length);
+        all.push_back(spawn(knows(std::move(third), length)));
+        if (i % 2 == 0) co_await sleep(length);
+      }
+      root.cancel();
+      for (auto& each : all) co_await each.join();
+    }
+    EXPECT_EQ(counters().timers, 0U);
   });
 }
 

@@ -10,8 +10,8 @@
 // when it goes. A context is a share in it, for those who are to know; it is copied freely.
 //
 // Thread safety: all from any thread, as plain objects'; contexts with a deadline are made in a runtime, and its end
-// stops their timers. Cost: a context has one allocation, with a deadline two; done() and run_in allocate nothing
-// besides the task; a cancel is O(contexts and waits below).
+// stops their timers. Cost: a context has one allocation, from the pieces that a thread keeps; done() and run_in
+// allocate nothing besides the task; a cancel is O(contexts and waits below).
 #pragma once
 
 #include <exception>
@@ -51,7 +51,7 @@ class context {
     return detail::operation_awaiter<detail::context_done>(node_);
   }
   /// `none` as long as it is not done.
-  [[nodiscard]] context_end err() const noexcept { return node_ == nullptr ? context_end::none : node_->end(); }
+  [[nodiscard]] context_end err() const noexcept { return node_ ? node_->end() : context_end::none; }
   /// Null as long as it is not done; then what the cancel was given, or a context_error.
   [[nodiscard]] std::exception_ptr cause() const {
     const context_end why = err();
@@ -60,14 +60,14 @@ class context {
     return given != nullptr ? given : std::make_exception_ptr(context_error(why));
   }
   /// When it will be done at the latest, by the runtime's clock; never, if that is open.
-  [[nodiscard]] instant deadline() const noexcept { return node_ == nullptr ? instant::never() : node_->deadline(); }
+  [[nodiscard]] instant deadline() const noexcept { return node_ ? node_->deadline() : instant::never(); }
 
   friend bool operator==(const context&, const context&) noexcept = default;
 
  protected:
-  explicit context(std::shared_ptr<detail::context_node> node) noexcept : node_(std::move(node)) {}
+  explicit context(detail::context_share node) noexcept : node_(std::move(node)) {}
 
-  std::shared_ptr<detail::context_node> node_;
+  detail::context_share node_;
 
  private:
   friend class cancel_context;
@@ -93,35 +93,30 @@ class cancel_context : public context {
 
   /// It, and all that descend from it, are done, unless they were. Those who wait go on; functions are called soon.
   void cancel(const std::exception_ptr& cause = nullptr) noexcept {
-    if (node_ != nullptr) node_->cancel(context_end::cancelled, cause);
+    if (node_) node_->cancel(context_end::cancelled, cause);
   }
 
  private:
   friend cancel_context with_cancel(const context& parent);
-  friend cancel_context with_deadline(const context& parent, instant deadline, std::exception_ptr cause);
+  friend cancel_context with_deadline(const context& parent, instant deadline, const std::exception_ptr& cause);
 
-  explicit cancel_context(const context& parent) : context(std::make_shared<detail::context_node>(parent.node_)) {}
+  explicit cancel_context(const context& parent) : context(detail::context_node::make(parent.node_.get())) {}
+  cancel_context(const context& parent, instant deadline, const std::exception_ptr& cause)
+      : context(detail::context_node::make(parent.node_.get(), deadline, cause)) {}
 };
 
 /// Throws std::bad_alloc.
-[[nodiscard]] inline cancel_context with_cancel(const context& parent) {
-  cancel_context made(parent);
-  made.node_->begin();
-  return made;
-}
+[[nodiscard]] inline cancel_context with_cancel(const context& parent) { return cancel_context(parent); }
 /// Done when the runtime's clock shows `deadline`, at once if it does; `cause` is the cause then. Throws
 /// std::logic_error outside of a runtime, std::bad_alloc.
 [[nodiscard]] inline cancel_context with_deadline(const context& parent, instant deadline,
-                                                  std::exception_ptr cause = nullptr) {
-  cancel_context made(parent);
-  made.node_->begin(deadline, std::move(cause));
-  return made;
+                                                  const std::exception_ptr& cause = nullptr) {
+  return cancel_context(parent, deadline, cause);
 }
 /// The same `delay` from now.
 [[nodiscard]] inline cancel_context with_timeout(const context& parent, duration delay,
-                                                 std::exception_ptr cause = nullptr) {
-  return with_deadline(parent, detail::deadline_in(detail::this_scheduler("a context with a timeout"), delay),
-                       std::move(cause));
+                                                 const std::exception_ptr& cause = nullptr) {
+  return with_deadline(parent, detail::deadline_in(detail::this_scheduler("a context with a timeout"), delay), cause);
 }
 
 /// A function that is called when a context is done. Move-only; it goes with the handle, as certainly as that of a

@@ -1,19 +1,23 @@
 // A context that can be done, and who is to be told of it.
 //
 // All contexts that descend from one, which itself descends from none, share that one's lock: so a cancel reaches all
-// of them at once. Thread safety: any thread. Lifetime: shared by contexts, and by children with their parents.
+// of them at once. A node is settled when it is done and nobody will change it any more: from then on what it says is
+// read without the lock, and who descends from it needs it no longer. Of one that is not, the lock decides.
+//
+// Thread safety: any thread. Lifetime: counted, by contexts, by children, and by the call of a deadline that has come.
 // Invariants: a node that is done has neither children nor hooks; a child of one that is done is done.
 #pragma once
 
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <utility>
 
 #include <foliot/core/instant.hpp>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/detail/cancel_scope.hpp>
+#include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 
@@ -44,17 +48,20 @@ class context_hook {
   bool listed_ = false;
 };
 
-class context_node {
+class context_share;
+
+class context_node : public pooled {
  public:
-  explicit context_node(std::shared_ptr<context_node> parent) noexcept;
-  ~context_node();
+  /// One below `parent`; null: below none. Throws std::bad_alloc.
+  static context_share make(context_node* parent);
+  /// The same, done at the deadline, with that cause. Throws std::logic_error outside of a runtime, std::bad_alloc.
+  static context_share make(context_node* parent, instant deadline, const std::exception_ptr& cause);
+
   context_node(const context_node&) = delete;
   context_node& operator=(const context_node&) = delete;
 
-  /// Once, before others know of it: joins its parent, if that is not done; and is done at the deadline, with that
-  /// cause. Throws std::logic_error outside of a runtime, std::bad_alloc.
-  void begin();
-  void begin(instant deadline, std::exception_ptr cause);
+  void share() noexcept { shares_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
+  void let_go() noexcept;
 
   /// First come, first served: it, and all that descend from it, are done.
   void cancel(context_end why, const std::exception_ptr& cause) noexcept;
@@ -68,38 +75,85 @@ class context_node {
   [[nodiscard]] std::exception_ptr cause() const noexcept;
   [[nodiscard]] instant deadline() const noexcept { return deadline_; }
 
+ protected:
+  context_node(context_node* parent, instant deadline) noexcept;
+  virtual ~context_node() = default;
+
+  // acquire: pairs with the release in settle().
+  [[nodiscard]] bool settled() const noexcept { return settled_.load(seam::acquire); }
+  /// For who has none: false when nobody has any more.
+  [[nodiscard]] bool share_of_the_living() noexcept;
+  /// Before others know of it.
+  void join_parent() noexcept;
+
  private:
+  /// Under the lock, once: afterwards its timer tells nobody any more, but who was told may be about to cancel it.
+  virtual void stop_timer() noexcept {}
   void finish(context_end why, const std::exception_ptr& cause, ready_list& ready) noexcept;
   void leave_parent() noexcept;
+  [[nodiscard]] bool drop_share() noexcept;
+  void forget() noexcept;
 
-  const std::shared_ptr<context_node> parent_;
+  void settle() noexcept { settled_.store(true, seam::release); }  // pairs with settled(): publishes end_ and cause_
+
+  context_node* const parent_;  // a share in it; null: none, or it was settled before
   context_node& root_;
-  instant deadline_ = instant::never();  // its own, or of those above; const once it has begun
-  callback_timer timer_;
+  const instant deadline_;  // its own, or of those above
 
   mutable mutex lock_{lock_rank::context};  // the root's counts
-  // Under that lock.
+  // Written by all who share, and by a deadline that has come.
+  seam::atomic<std::uint32_t> shares_{1};
+  // Written once, under the lock or before others know of the node; publishes how it ended.
+  seam::atomic<bool> settled_{false};
+  // Under that lock, until it is settled.
+  bool joined_ = false;  // its parent's list
   context_end end_ = context_end::none;
   std::exception_ptr cause_;
   context_node* first_child_ = nullptr;
   context_node* next_ = nullptr;  // of its parent's, or of those that a cancel is about to reach
   context_node* previous_ = nullptr;
-  bool joined_ = false;  // its parent's list
   context_hook* first_hook_ = nullptr;
   context_hook* last_hook_ = nullptr;
+};
+
+/// A share in a context's node, or none.
+class context_share {
+ public:
+  context_share() noexcept = default;
+  /// Takes over a share.
+  explicit context_share(context_node& of) noexcept : of_(&of) {}
+  context_share(const context_share& other) noexcept : of_(other.of_) {
+    if (of_ != nullptr) of_->share();
+  }
+  context_share(context_share&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  context_share& operator=(context_share other) noexcept {
+    std::swap(of_, other.of_);
+    return *this;
+  }
+  ~context_share() {
+    if (of_ != nullptr) of_->let_go();
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+  [[nodiscard]] context_node* get() const noexcept { return of_; }
+  [[nodiscard]] context_node* operator->() const noexcept { return of_; }
+  friend bool operator==(const context_share&, const context_share&) noexcept = default;
+
+ private:
+  context_node* of_ = nullptr;
 };
 
 /// An operation, see operation.hpp: waits until a context is done; null: for ever.
 class context_done final : private context_hook {
  public:
-  explicit context_done(std::shared_ptr<context_node> of) noexcept : of_(std::move(of)) {}
+  explicit context_done(context_share of) noexcept : of_(std::move(of)) {}
   ~context_done() override { end(); }
 
-  [[nodiscard]] bool ready() const noexcept { return of_ != nullptr && of_->end() != context_end::none; }
+  [[nodiscard]] bool ready() const noexcept { return of_ && of_->end() != context_end::none; }
   void begin(wait_point& wait, wait_word::source by) noexcept {
     wait_ = &wait;
     by_ = by;
-    waits_ = of_ != nullptr;
+    waits_ = static_cast<bool>(of_);
     if (waits_) of_->add(*this);
   }
   void end() noexcept {
@@ -111,7 +165,7 @@ class context_done final : private context_hook {
  private:
   void context_is_done(ready_list& ready) noexcept override { ready.claim(*wait_, by_); }
 
-  std::shared_ptr<context_node> of_;
+  context_share of_;
   wait_point* wait_ = nullptr;
   wait_word::source by_ = 0;
   bool waits_ = false;
@@ -120,11 +174,11 @@ class context_done final : private context_hook {
 /// Ends a task's waits when a context is done.
 class context_scope final : private context_hook {
  public:
-  context_scope(const std::shared_ptr<context_node>& of, task_state& task) noexcept : scope_(task), of_(of) {
-    if (of_ != nullptr) of_->add(*this);
+  context_scope(const context_share& of, task_state& task) noexcept : scope_(task), of_(of) {
+    if (of_) of_->add(*this);
   }
   ~context_scope() override {
-    if (of_ != nullptr) of_->remove(*this);
+    if (of_) of_->remove(*this);
   }
   [[nodiscard]] const cancel_scope& scope() const noexcept { return scope_; }
 
@@ -132,28 +186,28 @@ class context_scope final : private context_hook {
   void context_is_done(ready_list& ready) noexcept override { scope_.expire(ready); }
 
   cancel_scope scope_;
-  std::shared_ptr<context_node> of_;
+  context_share of_;
 };
 
 /// Has a function called when a context is done.
 class context_callback_hook final : private context_hook {
  public:
-  context_callback_hook(std::shared_ptr<context_node> of, callback_timer timer) noexcept
+  context_callback_hook(context_share of, callback_timer timer) noexcept
       : of_(std::move(of)), timer_(std::move(timer)) {
-    if (of_ != nullptr) of_->add(*this);
+    if (of_) of_->add(*this);
   }
   ~context_callback_hook() override {
-    if (of_ != nullptr) of_->remove(*this);
+    if (of_) of_->remove(*this);
   }
   stop_result stop() noexcept {
-    if (of_ == nullptr) return std::exchange(over_, true) ? stop_result::idle : stop_result::stopped;
+    if (!of_) return std::exchange(over_, true) ? stop_result::idle : stop_result::stopped;
     return of_->remove(*this) ? stop_result::stopped : timer_.stop();
   }
 
  private:
   void context_is_done(ready_list& ready) noexcept override;
 
-  std::shared_ptr<context_node> of_;
+  context_share of_;
   callback_timer timer_;
   bool over_ = false;  // stopped, where there is nobody to tell it anything
 };
