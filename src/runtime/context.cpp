@@ -61,7 +61,8 @@ context_share context_node::make(context_node* parent) {
 
 context_share context_node::make(context_node* parent, instant deadline, const std::exception_ptr& cause) {
   scheduler& owner = this_scheduler("a context with a deadline");
-  if (parent != nullptr && parent->deadline_ <= deadline) return make(parent);  // that one comes first
+  const instant above = parent == nullptr ? instant::never() : parent->deadline_;
+  if (above <= deadline) return make(parent);  // that one comes first
   if (deadline <= now_or_later(owner) && deadline <= now(owner)) {
     context_share past(*new context_node(parent, deadline));
     past->join_parent();

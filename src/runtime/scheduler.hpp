@@ -17,7 +17,7 @@
 //
 // Thread safety: what it says at each member.
 //
-// Lock order: an object's, the timers', lock_.
+// Lock order: a tree of contexts', an object's, the timers', lock_.
 #pragma once
 
 #include <array>

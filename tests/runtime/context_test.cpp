@@ -162,6 +162,16 @@ TEST(Context, WithoutAnOwnerGoesWithThoseWhoKnowIt) {
   });
 }
 
+TEST(Context, NeedsNoTimerForADeadlineThatNeverComes) {
+  test::in_virtual_worlds([]() -> task<> {
+    const auto forever = with_timeout(background(), duration::forever());
+    const auto never = with_deadline(forever, instant::never());
+    EXPECT_EQ(never.deadline(), instant::never());
+    EXPECT_EQ(counters().timers, 0U);
+    co_return;
+  });
+}
+
 TEST(Context, BelowOneThatIsDoneIsDone) {
   test::in_virtual_worlds([]() -> task<> {
     auto above = with_timeout(background(), 1h);

@@ -9,9 +9,11 @@
 // which way, cause() says why. Whoever makes one that can be done owns it: cancel_context is move-only, and cancels
 // when it goes. A context is a share in it, for those who are to know; it is copied freely.
 //
-// Thread safety: all from any thread, as plain objects'; contexts with a deadline are made in a runtime, and its end
-// stops their timers. Cost: a context has one allocation, from the pieces that a thread keeps; done() and run_in
-// allocate nothing besides the task; a cancel is O(contexts and waits below).
+// Thread safety: all from any thread, as plain objects'. Contexts with a deadline are made in a runtime, and its end
+// stops their timers: they and those below them outlive it, but no deadline comes to them any more, and while it ends
+// no other thread uses them, nor one that they descend from.
+// Cost: a context has one allocation, from the pieces that a thread keeps, and with `processor-heaps` another for its
+// deadline; done() and run_in allocate nothing besides the task; a cancel is O(contexts and waits below).
 #pragma once
 
 #include <exception>

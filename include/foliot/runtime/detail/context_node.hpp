@@ -87,7 +87,7 @@ class context_node : public pooled {
   void join_parent() noexcept;
 
  private:
-  /// Under the lock, once: afterwards its timer tells nobody any more, but who was told may be about to cancel it.
+  /// Under the lock: afterwards its timer tells nobody any more, but who was told may be about to cancel it.
   virtual void stop_timer() noexcept {}
   void finish(context_end why, const std::exception_ptr& cause, ready_list& ready) noexcept;
   void leave_parent() noexcept;

@@ -1,5 +1,6 @@
-// Memory for coroutines and for the states of tasks: pieces of a few sizes, which each thread keeps some of for the
-// next. Tasks come and go a thousand at a time; an allocator for everything keeps no more than a handful at hand.
+// Memory for coroutines, the states of tasks, contexts and callbacks: pieces of a few sizes, which each thread keeps
+// some of for the next. Tasks come and go a thousand at a time; an allocator for everything keeps no more than a
+// handful at hand.
 //
 // Thread safety: all from any thread; a piece may be given back by another thread than the one it was taken by, which
 // then keeps it. A thread keeps at most most_kept bytes of each size, and gives them back when it ends. Under

@@ -1,5 +1,5 @@
 // A timer as a processor's timers hold it. Intrusive: an awaiter in a coroutine's frame has one, and so has every
-// handle.
+// handle, and every context with a deadline.
 //
 //   start   an idle entry, at the processor that the caller runs on, or at any
 //   stop    from any thread: true if it was pending. Afterwards nobody touches the entry any more
