@@ -230,6 +230,26 @@ TEST(Hazards, H8ATimerBehindTheOnlyTask) {
   explore_punctual(2, main);
 }
 
+/// H8 too: what a callback starts that the monitor has run does not wait behind the same task. (calls.cpp:
+/// processor_for_start().)
+TEST(Hazards, H8WhatTheMonitorsCallbacksStartGoesToAnIdleProcessor) {
+  constexpr int links = 20;
+  const auto main = []() -> task<> {
+    co_await sleep(1ms);  // all are asleep by now
+    std::deque<runtime::callback_timer> chain;
+    std::function<void()> next = [&] {
+      if (chain.size() < links) chain.push_back(runtime::after_func(1ms, std::ref(next)));
+    };
+    const std::uint64_t before = runtime::counters().rescues;
+    chain.push_back(runtime::after_func(1ms, std::ref(next)));
+    compute(100ms);
+    require(chain.size() == links, "the timers had to wait for the task");
+    // Besides the first, the monitor finds the task stuck now and then.
+    require(runtime::counters().rescues - before < links, "the monitor had to run all of them");
+  };
+  explore_punctual(2, main);
+}
+
 /// Not a hazard but its price: a worker that goes round fires its own timers, and nobody takes them from it, be it idle
 /// or the monitor. (processor.hpp: sees_to_timers().)
 TEST(Hazards, H8TimersOfAWorkerThatGoesRoundAreLeftToIt) {
