@@ -64,13 +64,22 @@ bool stop_timer(timer_entry& entry) noexcept {
   }
 }
 
-// The caller's processor, if it has one and the entry has no home yet.
+/// Where a timer that has no home yet is started: at the caller's processor; from elsewhere, as from a callback that
+/// the monitor runs, at one that has nothing to do, if there is one.
+processor& scheduler::processor_for_start() noexcept {
+  if (processor* const p = this_processor()) return *p;
+  if (idle_count_.load(seam::relaxed) != 0) {
+    const lock held(lock_);
+    if (!idle_.empty()) return *idle_.back();
+  }
+  return *processors_[0];
+}
+
 void scheduler::start_timer(timer_entry& entry, instant deadline, bool parks) {
   for (;;) {
     processor_timers* home = timer_entry_access::home(entry).load(seam::relaxed);
     if (home == nullptr) {
-      processor* const p = this_processor();
-      home = (p != nullptr ? *p : *processors_[0]).timers.get();
+      home = processor_for_start().timers.get();
       if (!home->adopt(entry)) continue;
     }
     if (home->reset(entry, deadline) == at_home::lives_on) continue;

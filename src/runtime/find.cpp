@@ -23,6 +23,7 @@ task_state* scheduler::find_task(processor& p) noexcept {
   for (;;) {
     const std::uint64_t round = p.rounds.load(seam::relaxed) + 1;
     p.rounds.store(round, seam::relaxed);  // the worker's own
+    p.in_task.store(false, seam::relaxed);
     if (p.stuck.load(seam::relaxed)) [[unlikely]]
       p.stuck.store(false, seam::relaxed);
     if (ending_.load(seam::relaxed) || p.retires.load(seam::relaxed)) [[unlikely]]
@@ -41,9 +42,15 @@ task_state* scheduler::find_task(processor& p) noexcept {
       poll(&p, instant::earliest());
       task = take_local(p);
     }
+    // There is more to fire, which is work as well. What waits behind others' tasks has its turn now and then.
+    if (task == nullptr && turns == most_turns && !others_first) {
+      stop_spinning(p);
+      continue;
+    }
     if (task == nullptr) task = steal(p);
     if (task != nullptr) {
       stop_spinning(p);
+      p.in_task.store(true, seam::relaxed);  // before the alarm, whose ring looks at it
       // H8: what callbacks and tasks that wait have started may be due while this task runs.
       if (idle_count_.load(seam::relaxed) != 0) monitor_.guard(p.timers->first());
       return task;
@@ -171,7 +178,7 @@ task_state* scheduler::steal(processor& p) noexcept {
       if (victim.stuck.load(seam::relaxed)) {
         if (task_state* const next = victim.next_task.exchange(nullptr, seam::acq_rel)) return next;
       }
-      if (run_timers(victim, &p)) {
+      if (!victim.sees_to_timers() && run_timers(victim, &p)) {
         if (task_state* const task = take_local(p)) return task;
       }
     }

@@ -66,24 +66,29 @@ instant monitor::look() noexcept {
   const bool compare = now - looked_at_rounds_ >= poll_patience;
   bool stuck = false;
   bool rescued = false;
+  bool left_to_worker = false;
   instant first = instant::never();
   const std::size_t made = of_.made_.load(seam::acquire);
   for (std::size_t i = 0; i < made; ++i) {
     processor& p = *of_.processors_[i];
-    if (is_due(p.timers->first(), now)) {
-      of_.run_timers(p, nullptr);
-      rescued = true;
-    }
     const bool asleep = p.sleeps_until.load(seam::relaxed) != processor::awake;
-    if (asleep || !p.has_worker.load(seam::relaxed)) continue;
-    first = std::min(first, p.timers->first());
+    const bool works = !asleep && p.has_worker.load(seam::relaxed);
     const std::uint64_t rounds = p.rounds.load(seam::relaxed);
-    if (compare && rounds == p.seen_rounds) {
+    if (compare && works && rounds == p.seen_rounds) {
       stuck = true;
       // relaxed: a hint to thieves, who find by the queues themselves what is there.
       p.stuck.store(true, seam::relaxed);
     }
-    if (compare) p.seen_rounds = rounds;
+    if (compare && works) p.seen_rounds = rounds;
+    if (is_due(p.timers->first(), now)) {
+      if (p.sees_to_timers()) {
+        left_to_worker = true;
+      } else {
+        of_.run_timers(p, nullptr);
+        rescued = true;
+      }
+    }
+    if (works) first = std::min(first, p.timers->first());
   }
   if (compare) looked_at_rounds_ = now;
   const bool others_are_free = of_.idle_count_.load(seam::relaxed) != 0;  // before one of them is woken for nothing
@@ -99,7 +104,8 @@ instant monitor::look() noexcept {
   }
   if (compare) seen_looks_ = of_.looks_.load(seam::relaxed);
   if (rescued) rescues_.fetch_add(1, seam::relaxed);
-  gap_ = rescued ? shortest_gap : std::min(gap_ * 2, patience);
+  // A worker whose timers were left to it may have been on its way into a task: the next look comes soon.
+  gap_ = rescued ? shortest_gap : std::min(gap_ * 2, left_to_worker ? poll_patience : patience);
   const instant longest = now + (of_.descriptors_.empty() ? patience : std::max(poll_patience, gap_));
   if (!others_are_free) return longest;
   return std::min(std::max(first, now + gap_), longest);

@@ -5,8 +5,9 @@
 // task; whoever makes it idle unsets it. A running task that starts an earlier timer moves it, if another processor
 // would be free to go on with what that timer makes ready: no thread is woken for that.
 //
-// When it rings: timers that are due on a processor that is in a task are run here; what is queued behind that task is
-// given to an idle processor, whom the monitor wakes; and the poller is looked into, if nobody has had the time to.
+// When it rings: timers that are due on a processor that is in a task (or stuck in a callback) are run here; what is
+// queued behind that task is given to an idle processor, whom the monitor wakes; and the poller is looked into, if
+// nobody has had the time to.
 //
 // Thread safety: guard() from any thread; begin() and rest() under the scheduler's lock.
 #pragma once

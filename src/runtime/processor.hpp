@@ -47,6 +47,17 @@ class processor : public execution {
   // cleared by the worker in its next round.
   seam::atomic<bool> stuck{false};
 
+  // The worker is in a task, or about to run one. Set by the worker before it sets the monitor's alarm for what may be
+  // due meanwhile (H8), cleared at the beginning of its next round; a hint to thieves and to the monitor.
+  seam::atomic<bool> in_task{false};
+  /// Whether the worker goes round, and so will look at its timers itself: they are left to it. Who takes one also
+  /// takes what its callback starts, and all of that goes from cache to cache. A moment's answer: who is wrong by it
+  /// goes to sleep, which sets the alarm, or is the monitor, which soon looks again.
+  [[nodiscard]] bool sees_to_timers() const noexcept {
+    return has_worker.load(seam::relaxed) && sleeps_until.load(seam::relaxed) == awake &&
+           !in_task.load(seam::relaxed) && !stuck.load(seam::relaxed);
+  }
+
   // The worker is to leave: set_processors made the processor go away, or the runtime ends.
   seam::atomic<bool> retires{false};
 

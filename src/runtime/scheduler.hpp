@@ -127,6 +127,7 @@ class scheduler {
   void notify(processor& p) noexcept;
   void wake_for(processor_timers& home, instant deadline, bool parks) noexcept;
 
+  processor& processor_for_start() noexcept;
   void retire(processor& p) noexcept;
   void end_workers() noexcept;
   void abandon_tasks() noexcept;

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/callback_timer.hpp>
+#include <foliot/runtime/channel.hpp>
 
 #include "runtime_worlds.hpp"
 
@@ -224,6 +228,53 @@ TEST(Hazards, H8ATimerBehindTheOnlyTask) {
     require(timer.fired() == 1 && timer.fired_at() - deadline < 1ms, "the timer had to wait for the task");
   };
   explore_punctual(2, main);
+}
+
+/// H8 too: what a callback starts that the monitor has run does not wait behind the same task. (calls.cpp:
+/// processor_for_start().)
+TEST(Hazards, H8WhatTheMonitorsCallbacksStartGoesToAnIdleProcessor) {
+  constexpr int links = 20;
+  const auto main = []() -> task<> {
+    co_await sleep(1ms);  // all are asleep by now
+    std::deque<runtime::callback_timer> chain;
+    std::function<void()> next = [&] {
+      if (chain.size() < links) chain.push_back(runtime::after_func(1ms, std::ref(next)));
+    };
+    const std::uint64_t before = runtime::counters().rescues;
+    chain.push_back(runtime::after_func(1ms, std::ref(next)));
+    compute(100ms);
+    require(chain.size() == links, "the timers had to wait for the task");
+    // Besides the first, the monitor finds the task stuck now and then.
+    require(runtime::counters().rescues - before < links, "the monitor had to run all of them");
+  };
+  explore_punctual(2, main);
+}
+
+/// Not a hazard but its price: a worker that goes round fires its own timers, and nobody takes them from it, be it idle
+/// or the monitor. (processor.hpp: sees_to_timers().)
+TEST(Hazards, H8TimersOfAWorkerThatGoesRoundAreLeftToIt) {
+  constexpr int links = 100;
+  const auto main = []() -> task<> {
+    co_await sleep(1ms);  // all are asleep, or on their way
+    const runtime::channel<bool> done(1);
+    std::deque<runtime::callback_timer> chain;
+    const void* here = nullptr;
+    int moves = 0;
+    std::function<void()> next = [&] {
+      const void* const thread = &seam::this_thread();
+      moves += std::exchange(here, thread) != thread ? 1 : 0;
+      if (chain.size() == links) return static_cast<void>(done.try_send(true));
+      chain.push_back(runtime::after_func(0ns, std::ref(next)));
+      compute(up_to(5us));
+    };
+    auto bait = spawn([]() -> task<> { co_return; }());  // another worker looks for work, and goes to sleep again
+    chain.push_back(runtime::after_func(0ns, std::ref(next)));
+    co_await done.receive();
+    co_await bait.join();
+    // The first may be due before the task waits, or while the worker enters another.
+    require(moves <= 5, "the timers went from thread to thread");
+  };
+  for (const std::size_t processors : {2U, 3U}) explore_punctual(processors, main);
 }
 
 /// H10: a wait that ends too early, by a rounded timeout, a signal or for nothing, fires nothing early. (find.cpp:

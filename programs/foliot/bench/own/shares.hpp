@@ -19,7 +19,8 @@
 namespace foliot::program::bench {
 
 /// What a task takes of the operations that all of them share (Go: testing.PB): some 100 us of work at a time.
-class share {
+// Each has a cache line of its own, since it counts every operation. (Go: each goroutine makes its own.)
+class alignas(64) share {
  public:
   share(seam::atomic<std::uint64_t>& taken, std::uint64_t operations, std::uint64_t grain) noexcept
       : taken_(taken), operations_(operations), grain_(grain) {}
