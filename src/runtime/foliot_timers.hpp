@@ -9,6 +9,7 @@
 // Invariants: a pending entry is in the queue, at its word's deadline or earlier, and this is its home.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <optional>
@@ -70,7 +71,8 @@ class foliot_timers final : public processor_timers {
 
   void refresh_first() noexcept override {
     const lock held(lock_);
-    set_first(queue_.next_deadline());
+    const instant first = queue_.next_deadline();
+    set_first(homeless_ == nullptr ? first : std::min(first, homeless_deadline_));
   }
 
   void take_all(processor_timers& from) override;

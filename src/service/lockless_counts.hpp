@@ -1,6 +1,8 @@
 // What threads do to a shard's timers without its lock, counted, each thread in a cache line of its own; and the
 // credit that bounds how many of those that were stopped this way stay filed.
 //
+// relaxed, but for what sum() says: numbers that publish nothing.
+//
 // There is a fixed sum of credit. A stop takes one, and whoever ends it gives one back: the start that follows it, or
 // the shard when the timer leaves its queue. Threads take and give it in batches, so that they seldom meet.
 //
@@ -10,6 +12,7 @@
 // who add have been heard of.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +47,7 @@ class lockless_counts {
   }
   void add_stop() noexcept { add(&line::stops, 1); }
 
-  /// Before a start of a timer that was stopped, so that nobody counts too few pending.
+  /// Before a start of a timer that was stopped: who stops it then has seen this, by the timer's word.
   void add_start() noexcept { add(&line::starts, 1); }
   /// If it has come to nothing.
   void take_start_back() noexcept { add(&line::starts, ~std::uint64_t{0}); }
@@ -53,7 +56,7 @@ class lockless_counts {
     line* const mine = my_line();
     if (mine == nullptr) return give(1);
     std::uint64_t left = mine->credit.load(seam::relaxed) + 1;
-    if (left > 2 * batch) {
+    if (left > batch) {
       give(batch);
       left -= batch;
     }
@@ -72,16 +75,19 @@ class lockless_counts {
     std::uint64_t starts = 0;
     std::uint64_t unfiled = 0;
 
-    /// How many are filed, and are not pending.
-    [[nodiscard]] std::uint64_t stopped_and_filed() const noexcept {
-      return stops > starts + unfiled ? stops - starts - unfiled : 0;
+    /// How many of those that are filed are not pending.
+    [[nodiscard]] std::uint64_t stopped_and_filed(std::uint64_t filed) const noexcept {
+      return stops > starts + unfiled ? std::min(stops - starts - unfiled, filed) : 0;
     }
   };
+  /// Whoever is seen to have stopped a timer is also seen to have started it, so that nobody counts too few pending.
+  /// Under the shard's lock.
   [[nodiscard]] sums sum() const noexcept {
     sums total{.unfiled = unfiled_.load(seam::relaxed)};
+    // acquire: pairs with the release in add(): what is read from here on is as new as the stops.
+    for (const line& each : lines_) total.stops += each.stops.load(seam::acquire);
     for (const line& each : lines_) {
       total.put_offs += each.put_offs.load(seam::relaxed);
-      total.stops += each.stops.load(seam::relaxed);
       total.starts += each.starts.load(seam::relaxed);
     }
     return total;
@@ -90,7 +96,7 @@ class lockless_counts {
  private:
   static constexpr std::uint64_t batch = 16;
 
-  // relaxed, all of them: they count, and publish nothing. Only its thread writes a line of its own.
+  // Only its thread writes a line of its own.
   struct alignas(64) line {
     number put_offs{0};
     number stops{0};
@@ -103,10 +109,11 @@ class lockless_counts {
     return mine != seam::shared_thread_number ? &lines_[mine] : nullptr;
   }
   void add(number line::* which, std::uint64_t much) noexcept {
+    // release: pairs with the acquire in sum().
     if (line* const mine = my_line(); mine != nullptr) [[likely]] {
-      (mine->*which).store((mine->*which).load(seam::relaxed) + much, seam::relaxed);
+      (mine->*which).store((mine->*which).load(seam::relaxed) + much, seam::release);
     } else {
-      (lines_[seam::shared_thread_number].*which).fetch_add(much, seam::relaxed);
+      (lines_[seam::shared_thread_number].*which).fetch_add(much, seam::release);
     }
   }
 

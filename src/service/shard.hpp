@@ -19,8 +19,9 @@
 //      touches the closure meanwhile, and the record is not destroyed.
 //   3. The thread does not sleep past the queue's next deadline, or it has been, or is about to be, woken by
 //      whoever made it so.
-//   4. A record whose word is armed is pending, one whose word is stopped is not: both are in the queue, at the
-//      word's deadline or earlier (timer_word.hpp). With an open word it is pending if it is in the queue.
+//   4. A record whose word is armed is pending, one whose word is stopped is not: both are in the queue, the former
+//      at the word's deadline or earlier (timer_word.hpp). With an open word it is pending if it is in the queue,
+//      homeless or posted.
 //   5. The shard owns itself while it has records or its thread lives.
 //   6. From the moment at which it ends nothing fires any more. Each timer that is pending is dropped, at the latest
 //      when it is taken out of the queue, and every answer under the lock says so before.
@@ -106,7 +107,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     record& r = as_record(timer);
     if (stop_lockless(r)) return stop_result::stopped;
     const lock held(lock_);
-    return take_back(r);
+    return phase_ == phase::ended ? leave_to_the_end(r) : take_back(r);
   }
 
   stop_result stop_and_wait(timer_record& timer) noexcept override;
@@ -161,7 +162,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   void reserve(std::size_t count) override {
     const lock held(lock_);
-    queue_.reserve(count);
+    queue_.reserve(lockless && !options_.by_hand ? count + detail::lockless_counts::most_stopped : count);
   }
 
   service_counters counters() const noexcept override;
@@ -255,11 +256,12 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   std::optional<reset_result> start_where_it_lies(record& r, instant deadline);
   bool stop_lockless(record& r) noexcept;
   void file_earlier(record& r);
-  reset_result take_start_back(record& r) noexcept;
+  reset_result take_start_back(record& r, instant deadline) noexcept;
   void tell_those_who_wait() noexcept;
   void close(phase to) noexcept FOLIOT_REQUIRES(lock_);
   void let_go_lockless(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void unfile_if_stopped(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  stop_result leave_to_the_end(record& r) noexcept FOLIOT_REQUIRES(lock_);
 
   /// Arms the record for what `deadline_of` says, which is asked only if the record may be armed; `then`
   /// runs under the lock when it has been.
@@ -269,7 +271,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     if (phase_ != phase::running || r.closed_) [[unlikely]] {
       const bool no_more = phase_ == phase::ended || (phase_ == phase::draining && !is_pending(r));
       if (no_more || r.closed_) {
-        take_back(r);
+        phase_ == phase::ended ? leave_to_the_end(r) : take_back(r);
         return reset_result::closed;
       }
       if (phase_ == phase::unstarted) start_thread();
@@ -394,6 +396,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   seam::thread thread_ FOLIOT_GUARDED_BY(lock_);
   /// The thread as it knows itself, while it lives.
   const void* timer_thread_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  /// How many of those that came out of the queue in this turn were put off or stopped.
+  std::size_t not_due_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// It has woken, and not yet looked whether something is due.
   bool just_woke_ FOLIOT_GUARDED_BY(lock_) = false;
   /// Under the lock, but for the sleep itself and waking.

@@ -16,7 +16,7 @@ std::size_t shard<Design>::count_filed() const noexcept {
 
 template <class Design>
 std::size_t shard<Design>::count_pending() const noexcept {
-  return count_filed() - count_lockless().stopped_and_filed();
+  return count_filed() - count_lockless().stopped_and_filed(count_filed());
 }
 
 template <class Design>
@@ -39,7 +39,7 @@ service_counters shard<Design>::counters() const noexcept {
   const lock held(lock_);
   service_counters now = counters_;
   const auto without_lock = count_lockless();
-  now.pending = count_filed() - without_lock.stopped_and_filed();
+  now.pending = count_filed() - without_lock.stopped_and_filed(count_filed());
   now.superseded += without_lock.put_offs;
   now.started += without_lock.starts;
   // Once it has ended, what is still there counts as dropped.

@@ -37,7 +37,7 @@ void shard<Design>::detach(timer_record* timer) noexcept {
   record& r = as_record(*timer);
   std::shared_ptr<engine> last;
   const lock held(lock_);
-  unfile_if_stopped(r);
+  forked_ ? static_cast<void>(take_back(r)) : unfile_if_stopped(r);
   r.orphaned_ = true;
   if (!is_pending(r) && r.user_ == nullptr) retire(r);
   last = farewell();
@@ -78,7 +78,9 @@ void shard<Design>::settle(record& r) noexcept {
   }
   r.user_ = nullptr;
   done_.notify_all();
-  if (r.orphaned_ && !is_pending(r) && !is_out(r)) forget(r);
+  if (!r.orphaned_ || is_pending(r) || is_out(r)) return;
+  if (forked_) take_back(r);  // it may be in the queue, which nobody empties in time here
+  forget(r);
 }
 
 }  // namespace foliot::inline service

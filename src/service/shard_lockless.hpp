@@ -37,40 +37,46 @@ std::optional<reset_result> shard<Design>::start_where_it_lies(record& r, instan
   detail::probes::armed(&r, deadline, false);
   seam::light_barrier();  // pairs with the heavy one in close()
   if (closing_.load(seam::relaxed)) [[unlikely]]
-    return take_start_back(r);
+    return take_start_back(r, deadline);
   return reset_result::idle;
 }
 
-/// The timer is armed, and perhaps still filed for later than that.
+/// The timer has been started, and perhaps is still filed for later than that; unless somebody has taken it in hand
+/// since, who has seen to it. Throws std::bad_alloc: it is stopped.
 template <class Design>
 [[gnu::noinline]] void shard<Design>::file_earlier(record& r) {
-  const lock held(lock_);
+  lock held(lock_);
   const auto was = r.word().take();
-  if (was.armed() && was.deadline() < r.deadline()) {
+  const bool earlier = was.armed() && was.deadline() < r.deadline();
+  if (earlier) {
     try {
       queue_.reset(r, was.deadline());
     } catch (...) {
-      // It is as if it had been started and stopped.
       queue_.stop(r);
+      done_.notify_all();
       throw;
     }
   }
   r.word().restore(was);
+  if (!earlier || !sleeper_.must_wake_for(was.deadline())) return;
+  ++counters_.wake_ups;
+  held.leave();
+  sleeper_.wake();
 }
 
 /// The shard was closing when the timer had just been started.
 template <class Design>
-[[gnu::noinline]] reset_result shard<Design>::take_start_back(record& r) noexcept {
+[[gnu::noinline]] reset_result shard<Design>::take_start_back(record& r, instant deadline) noexcept {
   const lock held(lock_);
   done_.notify_all();
   const auto was = r.word().take();
-  if (was.armed() && phase_ != phase::ended) {
+  if (was.armed() && was.deadline() == deadline && phase_ != phase::ended) {
     queue_.stop(r);
     --counters_.started;
     return reset_result::closed;
   }
   r.word().restore(was);
-  return reset_result::idle;  // it has fired, or was stopped or dropped
+  return reset_result::idle;  // it has fired, or was reset, stopped or dropped
 }
 
 template <class Design>
@@ -115,6 +121,15 @@ inline void shard<Design>::let_go_lockless(record& r) noexcept {
   if constexpr (lockless) {
     if (r.pending() && !r.ticks_ && !r.running_ && !r.closed_ && !options_.by_hand) r.word().arm(r.deadline());
   }
+}
+
+/// The service has ended: the timer, if it was pending, stays for drop_pending() to find, with its closure.
+template <class Design>
+stop_result shard<Design>::leave_to_the_end(record& r) noexcept {
+  unfile_if_stopped(r);
+  static_cast<void>(r.word().take());  // nobody puts it off any more
+  static_cast<void>(take_back_outside(r));
+  return r.running_ ? stop_result::running : stop_result::idle;
 }
 
 /// What was stopped without the lock leaves the queue.

@@ -1,5 +1,5 @@
 // What a shard keeps of one timer: the part that every engine has, the queue's node, and the word by
-// which it is put off, if the engine has that.
+// which it is put off and stopped, if the engine has that.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace foliot::detail {
 
-/// In engines where every reset takes the lock.
+/// In engines where every reset and every stop takes the lock.
 struct no_word {
   struct state {
     static constexpr bool armed() noexcept { return false; }

@@ -51,9 +51,10 @@ template <class Design>
 bool shard<Design>::fire_what_is_due(instant& until) noexcept {
   try {
     const expiry turn = run_turn(options_.time.now(), options_.turn);
-    if (just_woke_ && (turn.fired > 0 || !turn.more)) {
+    const bool worked = turn.fired > not_due_;
+    if (just_woke_ && (worked || !turn.more)) {
       just_woke_ = false;
-      ++(turn.fired > 0 ? counters_.wakes_with_work : counters_.wakes_without_work);
+      ++(worked ? counters_.wakes_with_work : counters_.wakes_without_work);
     }
     // Time has passed while callbacks ran: look again, rather than sleep until what is due already.
     if (phase_ == phase::ended || turn.fired > 0) return false;
@@ -78,6 +79,7 @@ bool shard<Design>::fire_what_is_due(instant& until) noexcept {
 template <class Design>
 expiry shard<Design>::run_turn(instant now, budget limit) {
   if constexpr (lockless) {
+    not_due_ = 0;
     if (homeless_ != nullptr) [[unlikely]]
       file_again(*homeless_, homeless_until_);
   }
@@ -86,8 +88,15 @@ expiry shard<Design>::run_turn(instant now, budget limit) {
     record& r = static_cast<record&>(node);
     if constexpr (lockless) {
       const auto was = r.word().take();
-      if (was.stopped()) return count_unfiled();
-      if (was.armed() && was.deadline() > r.deadline()) return file_again(r, was.deadline());
+      if (was.stopped()) {
+        ++not_due_;
+        return count_unfiled();
+      }
+      if (was.armed() && was.deadline() > r.deadline()) {
+        ++not_due_;
+        return file_again(r, was.deadline());
+      }
+      if (was.armed()) timer_node_access::set_deadline(r, was.deadline());  // where a start has found it misfiled
     }
     fire(r);
   });

@@ -236,17 +236,21 @@ void what_needs_orders() {
   timer_word started;
   timer_word refiled;
   timer_word restored;
+  timer_word chained;
   name(stopped, "stopped");
   name(put_off, "put off");
   name(started, "started");
   name(refiled, "refiled");
   name(restored, "restored");
+  name(chained, "chained");
   seam::plain<int> before_stop{0};
   seam::plain<int> before_put_off{0};
   seam::plain<int> before_start{0};
   seam::plain<int> before_restore{0};
+  seam::plain<int> before_chain{0};
   seam::atomic<std::int64_t> filed{100};
   put_off.arm(at(100));
+  chained.arm(at(100));
   started.arm(at(100));
   refiled.arm(at(300));
   require(started.stop() && refiled.stop(), "nobody else is there");
@@ -261,6 +265,8 @@ void what_needs_orders() {
     static_cast<void>(started.start(at(200), [] { return at(100); }));
     did = refiled.start(at(200), [&] { return at(filed.load(seam::relaxed)); });
     if (restored.stop()) require(before_restore == 1, "what came before the start is seen");
+    before_chain = 1;
+    static_cast<void>(chained.stop());
   });
   before_stop = 1;
   stopped.arm(at(100));
@@ -272,6 +278,9 @@ void what_needs_orders() {
   require(refiled.stop() || was_started || did != timer_word::started::no, "nobody else stops it");
   before_restore = 1;
   restored.restore(was);
+  if (chained.start(at(200), [] { return at(100); }) == timer_word::started::yes) {
+    require(before_chain == 1, "what came before the stop is seen");
+  }
   other.join();
   require(did != timer_word::started::yes || was_started, "it is armed at 200, and filed at 300");
 }

@@ -102,6 +102,22 @@ TEST_P(Fork, WhileOtherThreadsUseTheService) {
 }
 
 #if !defined(__SANITIZE_THREAD__)  // which does not follow new threads there
+TEST_P(Fork, InTheChildHandlesOfWhatWasPendingOrStoppedGo) {
+  auto captured = std::make_shared<int>();
+  timer pending(timers, 1h, [captured] {});
+  timer stopped(timers, 1h, [captured] {});
+  EXPECT_EQ(stopped.stop(), stop_result::stopped);
+  expect_in_child([&] {
+    bool fine = stopped.reset(2h) == reset_result::closed && stopped.stop() == stop_result::idle;
+    pending.detach();
+    stopped.detach();
+    fine = fine && captured.use_count() == 1;
+    timers.shut_down();  // finds nothing of them
+    return fine;
+  });
+  EXPECT_EQ(stopped.reset(2h), reset_result::idle) << "the parent goes on";
+}
+
 TEST_P(Fork, ANewServiceInTheChildWorks) {
   std::latch fired(1);
   timer once(timers, 0ns, [&] { fired.count_down(); });

@@ -5,6 +5,7 @@
 #include <latch>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "fixture.hpp"
@@ -24,11 +25,12 @@ TEST(LocklessCounts, StopsAreBoundedUntilStartsOrTheShardPayBack) {
     return done;
   };
   EXPECT_EQ(stops(), lockless_counts::most_stopped);
-  EXPECT_EQ(counts.sum().stopped_and_filed(), lockless_counts::most_stopped);
+  EXPECT_EQ(counts.sum().stopped_and_filed(9999), lockless_counts::most_stopped);
   counts.add_start();
   counts.reward_start();
   counts.add_unfiled();
-  EXPECT_EQ(counts.sum().stopped_and_filed(), lockless_counts::most_stopped - 2);
+  EXPECT_EQ(counts.sum().stopped_and_filed(9999), lockless_counts::most_stopped - 2);
+  EXPECT_EQ(counts.sum().stopped_and_filed(7), 7u) << "there are no more than are filed";
   EXPECT_EQ(stops(), 1u) << "what the shard pays back is lent in batches";
   for (int i = 0; i < 15; ++i) counts.add_unfiled();
   EXPECT_EQ(stops(), 16u);
@@ -41,7 +43,7 @@ TEST(LocklessCounts, WhatComesToNothingIsTakenBack) {
   counts.add_start();
   counts.take_start_back();
   const auto sum = counts.sum();
-  EXPECT_EQ(sum.stops + sum.starts + sum.stopped_and_filed(), 0u);
+  EXPECT_EQ(sum.stops + sum.starts + sum.stopped_and_filed(9999), 0u);
   std::uint64_t all = 0;
   while (counts.take_credit()) ++all;
   EXPECT_EQ(all, lockless_counts::most_stopped);
@@ -61,7 +63,7 @@ TEST(LocklessCounts, CreditGoesFromThoseWhoStartToThoseWhoStop) {
       }
     }).join();
   }
-  EXPECT_EQ(counts.sum().stopped_and_filed(), 0u);
+  EXPECT_EQ(counts.sum().stopped_and_filed(9999), 0u);
 }
 
 class Lockless : public threaded_suite {};
@@ -117,6 +119,34 @@ TEST_P(Lockless, AnEndOfTheServiceCountsThePendingAlone) {
     EXPECT_EQ(each.reset(1h), reset_result::closed);
   }
   EXPECT_EQ(timers.counters().dropped, 6u) << "nothing is dropped twice";
+}
+
+/// What is destroyed at the end looks back at the others, which the end has yet to come to.
+TEST_P(Lockless, AnEndThatIsLookedAtFromInsideDestroysAll) {
+  struct looks_back {
+    std::vector<timer>* all;
+    int* destroyed;
+    bool alive = true;
+    looks_back(std::vector<timer>& of, int& count) : all(&of), destroyed(&count) {}
+    looks_back(looks_back&& other) noexcept
+        : all(other.all), destroyed(other.destroyed), alive(std::exchange(other.alive, false)) {}
+    ~looks_back() {
+      if (!alive) return;
+      ++*destroyed;
+      for (timer& each : *all) {
+        EXPECT_EQ(each.stop(), stop_result::idle);
+        EXPECT_EQ(each.reset(1h), reset_result::closed);
+      }
+    }
+    void operator()() const {}
+  };
+  int destroyed = 0;
+  std::vector<timer> all;
+  for (int i = 0; i < 5; ++i) all.emplace_back(timers, 1h, looks_back(all, destroyed));
+  EXPECT_EQ(timers.shut_down(), 5u);
+  EXPECT_EQ(destroyed, 5);
+  EXPECT_EQ(timers.counters().dropped, 5u);
+  EXPECT_EQ(timers.counters().stopped, 0u);
 }
 
 TEST_P(Lockless, ADrainDoesNotWaitForWhatWasStopped) {

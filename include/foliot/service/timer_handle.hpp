@@ -17,7 +17,7 @@ class timer_handle {
  public:
   /// Takes the start back, if it is pending, and says what became of it. Does not wait; a later reset
   /// arms the timer again. The answer speaks of the latest start: one that was made while the callback
-  /// of an earlier one runs is `stopped`. Wakes nobody. The queue's cost; O(1) in `foliot`.
+  /// of an earlier one runs is `stopped`. Wakes nobody. The queue's cost; in `foliot` O(1), and as a rule no lock.
   stop_result stop() noexcept { return record_ == nullptr ? stop_result::idle : record_->owner().stop(*record_); }
 
   /// Stops it for good: on return the callback does not run and will not, and all that it captured has

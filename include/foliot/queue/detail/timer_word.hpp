@@ -15,9 +15,9 @@
 //
 // An open word decides nothing: the shard's lock does.
 //
-// Invariants: armed means that the timer is pending, stopped that it is not; in either case it is filed, at the word's
-// deadline or earlier (but for the moment in which start() finds out that it is not, and says so). What a timer is
-// filed at changes only while its word is open.
+// Invariants: armed means that the timer is pending, and filed at the word's deadline or earlier; or somebody's start()
+// was told that it is misfiled, and has yet to put that right. Stopped means that it is not pending, and filed. What
+// a timer is filed at changes only while its word is open.
 #pragma once
 
 #include <cstdint>
@@ -88,8 +88,9 @@ class timer_word {
     std::uint64_t seen = word_.load(seam::relaxed);
     while (state(seen).armed()) {
       // acquire: pairs with the release in arm(), put_off() and start(): who stops a timer sees what those saw who
-      // started it, such as what its last callback did. What came before is passed on by the read-modify-write.
-      if (word_.compare_exchange_weak(seen, seen | stopped_bit, seam::acquire, seam::relaxed)) return true;
+      // started it, such as what its last callback did. release: pairs with the acquire in take() and start(): who
+      // starts it again knows what was done before the stop.
+      if (word_.compare_exchange_weak(seen, seen | stopped_bit, seam::acq_rel, seam::relaxed)) return true;
     }
     return false;
   }
@@ -107,12 +108,11 @@ class timer_word {
     if (wanted == open) return started::no;
     std::uint64_t seen = word_.load(seam::relaxed);
     while (state(seen).stopped()) {
-      const bool surely_later = (seen & ~stopped_bit) <= wanted;
-      if (!surely_later && filed() > deadline) break;
+      if (filed() > deadline) break;
       // acquire: pairs with the release in arm(): what the timer was filed at then is seen below. release: pairs
       // with the acquire in take().
       if (word_.compare_exchange_weak(seen, wanted, seam::acq_rel, seam::relaxed)) {
-        return surely_later || filed() <= deadline ? started::yes : started::misfiled;
+        return filed() <= deadline ? started::yes : started::misfiled;
       }
     }
     return started::no;
