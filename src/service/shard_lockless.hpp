@@ -126,9 +126,10 @@ inline void shard<Design>::let_go_lockless(record& r) noexcept {
 /// The service has ended: the timer, if it was pending, stays for drop_pending() to find, with its closure.
 template <class Design>
 stop_result shard<Design>::leave_to_the_end(record& r) noexcept {
-  unfile_if_stopped(r);
-  static_cast<void>(r.word().take());  // nobody puts it off any more
-  static_cast<void>(take_back_outside(r));
+  if (r.word().take().stopped()) {  // open, nobody puts it off or stops it any more
+    queue_.stop(r);
+    count_unfiled();
+  }
   return r.running_ ? stop_result::running : stop_result::idle;
 }
 
