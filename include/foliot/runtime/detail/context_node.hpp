@@ -18,6 +18,7 @@
 #include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/detail/cancel_scope.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/share_in.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 
@@ -48,7 +49,8 @@ class context_hook {
   bool listed_ = false;
 };
 
-class context_share;
+class context_node;
+using context_share = share_in<context_node>;
 
 class context_node : public pooled {
  public:
@@ -114,33 +116,6 @@ class context_node : public pooled {
   context_node* previous_ = nullptr;
   context_hook* first_hook_ = nullptr;
   context_hook* last_hook_ = nullptr;
-};
-
-/// A share in a context's node, or none.
-class context_share {
- public:
-  context_share() noexcept = default;
-  /// Takes over a share.
-  explicit context_share(context_node& of) noexcept : of_(&of) {}
-  context_share(const context_share& other) noexcept : of_(other.of_) {
-    if (of_ != nullptr) of_->share();
-  }
-  context_share(context_share&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
-  context_share& operator=(context_share other) noexcept {
-    std::swap(of_, other.of_);
-    return *this;
-  }
-  ~context_share() {
-    if (of_ != nullptr) of_->let_go();
-  }
-
-  [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
-  [[nodiscard]] context_node* get() const noexcept { return of_; }
-  [[nodiscard]] context_node* operator->() const noexcept { return of_; }
-  friend bool operator==(const context_share&, const context_share&) noexcept = default;
-
- private:
-  context_node* of_ = nullptr;
 };
 
 /// An operation, see operation.hpp: waits until a context is done; null: for ever.

@@ -22,7 +22,6 @@
 #include <expected>
 #include <optional>
 #include <system_error>
-#include <utility>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
@@ -30,6 +29,7 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/operation.hpp>
+#include <foliot/runtime/detail/share_in.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 #include <foliot/runtime/detail/waiting_timer.hpp>
@@ -119,31 +119,7 @@ class descriptor {
   at_end at_end_ = at_end::closes;
 };
 
-/// A share in a descriptor, or none.
-class descriptor_share {
- public:
-  descriptor_share() noexcept = default;
-  /// Takes over a share.
-  explicit descriptor_share(descriptor& of) noexcept : of_(&of) {}
-  descriptor_share(const descriptor_share& other) noexcept : of_(other.of_) {
-    if (of_ != nullptr) of_->share();
-  }
-  descriptor_share(descriptor_share&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
-  descriptor_share& operator=(descriptor_share other) noexcept {
-    std::swap(of_, other.of_);
-    return *this;
-  }
-  ~descriptor_share() {
-    if (of_ != nullptr) of_->let_go();
-  }
-
-  [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
-  [[nodiscard]] descriptor* operator->() const noexcept { return of_; }
-  [[nodiscard]] descriptor& operator*() const noexcept { return *of_; }
-
- private:
-  descriptor* of_ = nullptr;
-};
+using descriptor_share = share_in<descriptor>;
 
 /// Keeps the system's descriptor open meanwhile; or nothing, where it is closed already.
 class descriptor_use {
