@@ -1,5 +1,6 @@
 // How a worker finds what to run next, and where a task goes that can run.
 #include <algorithm>
+#include <utility>
 
 #include "scheduler.hpp"
 
@@ -15,6 +16,13 @@ constexpr int steal_passes = 4;
 constexpr int most_turns = 16;  // of timers, before tasks have theirs
 constexpr duration shortest_sleep = duration::nanoseconds(3'000);
 constexpr int looks_before_sleep = 60;  // some 20 us
+constexpr int looks_for_overdue = 4;    // of those, how far the ones at next-slots are apart
+/// Every so many tasks in a next-slot one is measured. Odd, since those that hand over often take turns.
+constexpr std::uint32_t measured_every = 7;
+/// Who would stay there for so long is worth a wake-up: it takes less.
+constexpr duration worth_a_wake_up = duration::nanoseconds(30'000);
+/// And for so long one now and then: who has come stays awake if more follows soon.
+constexpr duration worth_a_try = duration::nanoseconds(4'000);
 
 }  // namespace
 
@@ -24,6 +32,8 @@ task_state* scheduler::find_task(processor& p) noexcept {
     const std::uint64_t round = p.rounds.load(seam::relaxed) + 1;
     p.rounds.store(round, seam::relaxed);  // the worker's own
     p.in_task.store(false, seam::relaxed);
+    if (!p.measured_since.is_never()) [[unlikely]]
+      end_measurement(p);
     if (p.stuck.load(seam::relaxed)) [[unlikely]]
       p.stuck.store(false, seam::relaxed);
     if (ending_.load(seam::relaxed) || p.retires.load(seam::relaxed)) [[unlikely]]
@@ -74,7 +84,22 @@ bool scheduler::wait_awake(processor& p) noexcept {
     for (std::size_t other = 0; other < made; ++other) {
       if (!processors_[other]->queue.empty()) return true;
     }
+    if (i % looks_for_overdue == 0 && sees_overdue(p)) return true;
     for (int pause = 0; pause < 8; ++pause) seam::spin_pause();
+  }
+  return false;
+}
+
+/// Whether a task waits in another's next-slot since an earlier look: whoever put it there computes on. It is
+/// steal()'s then. (Go's thieves leave a next-slot 3 us.)
+bool scheduler::sees_overdue(processor& p) noexcept {
+  if (p.has_seen_overdue()) return true;
+  const std::size_t made = made_.load(seam::acquire);
+  for (std::size_t i = 0; i < made; ++i) {
+    const processor& other = *processors_[i];
+    if (other.next_task.load(seam::relaxed) == nullptr) continue;
+    p.seen = {.of = &other, .round = other.rounds.load(seam::relaxed)};
+    break;
   }
   return false;
 }
@@ -175,7 +200,7 @@ task_state* scheduler::steal(processor& p) noexcept {
       if (&victim == &p) continue;
       if (task_state* const task = victim.queue.steal_half(p.queue)) return task;
       if (pass < steal_passes) continue;
-      if (victim.stuck.load(seam::relaxed)) {
+      if (victim.stuck.load(seam::relaxed) || (p.seen.of == &victim && p.has_seen_overdue())) {
         if (task_state* const next = victim.next_task.exchange(nullptr, seam::acq_rel)) return next;
       }
       if (!victim.sees_to_timers() && run_timers(victim, &p)) {
@@ -217,14 +242,32 @@ bool scheduler::poll(processor* by, instant until) noexcept {
   return any;
 }
 
+/// A task was put into the next-slot. It is the next to run here, and nobody is woken for it, unless the one that runs
+/// is likely to run on for long.
+bool scheduler::should_wake_for_next(processor& p) noexcept {
+  if (p.running == nullptr) return false;  // a callback's, and taken at once
+  const bool measured = ++p.handovers % measured_every == 0;
+  if (measured) p.measured_since = time_.now_or_later();
+  return p.runs_on.load(seam::relaxed) || (measured && p.stayed >= worth_a_try);
+}
+
+/// The measured one leaves the next-slot, or would do so now if no thief had come.
+void scheduler::end_measurement(processor& p) noexcept {
+  p.stayed = time_.now_or_later() - std::exchange(p.measured_since, instant::never());
+  p.runs_on.store(p.stayed >= worth_a_wake_up, seam::relaxed);
+}
+
 void scheduler::make_ready(task_state& task) noexcept {
   if (ending_.load(seam::relaxed)) return;  // no task runs any more
   processor* const p = this_processor();
   if (p != nullptr) {
     // release: publishes the task, for a thief.
     task_state* const other = p->next_task.exchange(&task, seam::acq_rel);
-    if (other == nullptr) return;
-    push(*p, *other);
+    if (other != nullptr) {
+      push(*p, *other);
+    } else if (!should_wake_for_next(*p)) {
+      return;
+    }
     if (virtual_time() != nullptr || made_.load(seam::relaxed) == 1) return;  // there is nobody else
     seam::full_fence();                                                       // H2: pairs with the one in sleep()
     wake_one();

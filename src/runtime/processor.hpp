@@ -58,6 +58,10 @@ class processor : public execution {
            !in_task.load(seam::relaxed) && !stuck.load(seam::relaxed);
   }
 
+  // Tasks run on here for long after they have made another one ready, which should not wait until then. Written by
+  // the worker; a hint to who is about to sleep.
+  seam::atomic<bool> runs_on{false};
+
   // The worker is to leave: set_processors made the processor go away, or the runtime ends.
   seam::atomic<bool> retires{false};
 
@@ -80,6 +84,23 @@ class processor : public execution {
   bool spinning = false;          // counted in scheduler::spinning_; passed on by who wakes the worker
   std::uint32_t in_a_row = 0;     // tasks taken from next_task one after the other
   std::uint64_t seen_rounds = 0;  // the monitor's
+
+  // How long what is put into next_task stays there, measured now and then: scheduler::should_wake_for_next().
+  std::uint32_t handovers = 0;
+  instant measured_since = instant::never();  // never: none is
+  duration stayed{};
+
+  /// In whose next-slot it has seen a task that may stay there for long, and in which round of that one.
+  struct sight {
+    const processor* of = nullptr;
+    std::uint64_t round = 0;
+  };
+  sight seen;
+  /// Whether there is one still, and the same task runs: a hint.
+  [[nodiscard]] bool has_seen_overdue() const noexcept {
+    return seen.of != nullptr && seen.of->rounds.load(seam::relaxed) == seen.round &&
+           seen.of->next_task.load(seam::relaxed) != nullptr;
+  }
 
   // Under the scheduler's lock.
   bool idle = false;

@@ -113,6 +113,9 @@ class scheduler {
   task_state* take_common(processor& p) noexcept;
   task_state* steal(processor& p) noexcept;
   bool wait_awake(processor& p) noexcept;
+  bool sees_overdue(processor& p) noexcept;
+  bool should_wake_for_next(processor& p) noexcept;
+  void end_measurement(processor& p) noexcept;
   bool poll(processor* by, instant until) noexcept;
   void push(processor& p, task_state& task) noexcept;
   void put(processor* by, ready_list& ready) noexcept;

@@ -58,7 +58,9 @@ bool scheduler::look_again(processor& p) noexcept {
   if (common_size_.load(seam::relaxed) != 0) return true;
   const std::size_t made = made_.load(seam::acquire);
   for (std::size_t i = 0; i < made; ++i) {
-    if (!processors_[i]->queue.empty()) return true;
+    const processor& each = *processors_[i];
+    if (!each.queue.empty()) return true;
+    if (each.runs_on.load(seam::relaxed) && each.next_task.load(seam::relaxed) != nullptr) return true;
   }
   const instant first = p.timers->first();
   return !first.is_never() && is_due(first, time_.now());

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -111,6 +112,41 @@ task<> hand_over() {
 TEST(Hazards, H2H3WorkComesAsTheOtherProcessorGoesToSleep) {
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds * 3, with, [] { run_task(2, hand_over()); });
+  }
+}
+
+/// H2, for what nobody is woken for: a task makes another one ready, and computes on. Seven times on a processor the
+/// other one may have to wait; then its tasks are known for it. (find.cpp: should_wake_for_next(), sees_overdue().
+/// sleep.cpp: look_again().)
+TEST(Hazards, H2WhatIsMadeReadyByATaskThatComputesOn) {
+  constexpr int rounds = 40;
+  struct sent {
+    instant at;
+    bool known;
+  };
+  const auto receive = [](runtime::channel<sent> made) -> task<> {
+    for (int i = 0; i < rounds; ++i) {
+      const auto each = co_await made.receive();
+      require(!each.value().known || runtime::now() - each.value().at < overslept, "nobody came for it");
+    }
+  };
+  const auto main = [&receive]() -> task<> {
+    const runtime::channel<sent> made;
+    std::map<const void*, int> handovers;  // by worker
+    auto receiver = spawn(receive(made));
+    for (int i = 0; i < rounds; ++i) {
+      co_await sleep(up_to(2ms));
+      // Another processor is woken, and is then at any point of its way to sleep.
+      static_cast<void>(spawn([]() -> task<> { co_return; }()));
+      for (std::uint64_t left = choose(2'000); left > 0; --left) point();
+      const bool known = ++handovers[&seam::this_thread()] > 7;
+      co_await made.send({.at = runtime::now(), .known = known});
+      compute(2ms);
+    }
+    co_await receiver.join();
+  };
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds / 4, with, [&] { run_task(2, main()); });
   }
 }
 
