@@ -1,4 +1,5 @@
 // Connections, TCP and local: what is written is read, ends are ends, and who waits is told.
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -88,15 +89,22 @@ TEST(Streams, EchoOverIPv6) {
   echo_at(at);
 }
 TEST(Streams, EchoOverAbstractNames) { echo_at(test::fresh_name()); }
+/// Where nothing is, not even what a run of this test has left that was killed.
+std::string fresh_path(const std::string& name) {
+  std::string path = ::testing::TempDir() + "foliot-" + name + "-" + std::to_string(::getpid());
+  std::filesystem::remove(path);
+  return path;
+}
+
 TEST(Streams, EchoOverPathsWhichAreRemoved) {
-  const std::string path = ::testing::TempDir() + "foliot-echo-" + std::to_string(::getpid());
+  const std::string path = fresh_path("echo");
   echo_at(address::parse("unix:" + path).value());
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(Streams, APathThatIsThereIsRefusedAndStays) {
   everywhere([]() -> task<> {
-    const std::string path = ::testing::TempDir() + "foliot-there-" + std::to_string(::getpid());
+    const std::string path = fresh_path("there");
     const address at = address::parse("unix:" + path).value();
     auto first = listener::listen(at);
     EXPECT_TRUE(first.has_value());
@@ -127,14 +135,32 @@ TEST(Streams, BothEndsKnowTheAddresses) {
   });
 }
 
+/// A port at which nobody listens, and which nobody else on this machine can have meanwhile.
+class held_port {
+ public:
+  held_port() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const address any = address::loopback(0);
+    EXPECT_EQ(::bind(socket_, static_cast<const sockaddr*>(any.system().data()), any.system().size()), 0);
+  }
+  ~held_port() { ::close(socket_); }
+  held_port(const held_port&) = delete;
+  held_port& operator=(const held_port&) = delete;
+
+  [[nodiscard]] address at() const {
+    sockaddr_in bound{};
+    socklen_t size = sizeof(bound);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&bound), &size), 0);
+    return address::loopback(ntohs(bound.sin_port));
+  }
+
+ private:
+  const int socket_;
+};
+
 TEST(Streams, ARefusedConnectionSaysSo) {
   everywhere([]() -> task<> {
-    address free;
-    {
-      auto gate = listener::listen(address::loopback(0));
-      free = gate->local_address().value();
-    }
-    const auto refused = co_await stream::connect(free);
+    const held_port unheard;
+    const auto refused = co_await stream::connect(unheard.at());
     EXPECT_TRUE(!refused && refused.error() == std::errc::connection_refused);
     const auto nobody = co_await stream::connect(test::fresh_name());
     EXPECT_TRUE(!nobody && nobody.error() == std::errc::connection_refused);
@@ -250,12 +276,12 @@ TEST(Streams, NothingIsReadAndWrittenWithoutForgettingThatItIsReady) {
     for (int round = 0; round < 2; ++round) {
       const auto nothing = co_await here.write_all(std::string_view());
       EXPECT_EQ(nothing.value_or(1), 0U);
-      here.set_write_deadline(5s);
+      here.set_write_deadline(2min);
       const auto sent = co_await here.write_all(std::string_view("hello"));
       EXPECT_EQ(sent.value_or(0), 5U);
       const auto no_room = co_await here.read_some(std::span<char>(buffer).first(0));
       EXPECT_EQ(no_room.value_or(1), 0U);
-      here.set_read_deadline(5s);
+      here.set_read_deadline(2min);
       const auto got = co_await here.read_all(std::span<char>(buffer));
       EXPECT_EQ(got.value_or(0), 5U);
     }
