@@ -2,12 +2,12 @@
 //
 // The system's own reading counts the same ticks, but first waits until everything before it is done, which
 // where memory is slow costs several times the reading itself. Here each thread keeps an anchor, a reading of
-// both, for a millisecond, and goes on from there by ticks alone.
+// both, for 10 us, and goes on from there by ticks alone.
 //
 // Never behind:
-//   - The rate is measured between anchors at least a millisecond apart, each of them read within 500 ticks, and so
-//     to some 0.04 %. The system may change the clock's rate meanwhile, by 0.1 % (adjtimex allows 500 ppm, and 500
-//     more while adjtime is at work). 0.2 % is added.
+//   - The rate is measured between anchors at least 10 us apart, each of them read within 500 ticks, and so to some
+//     2 %. The system may change the clock's rate meanwhile: adjtimex lets it run up to 10 % slow or fast (ADJ_TICK,
+//     which chrony uses to slew), and 0.1 % besides. A quarter is added, which in 10 us is 2.5.
 //   - The processor may read its ticks some instructions ahead of time, before loads that are still waited for;
 //     processors' counts may differ by nanoseconds. 1 us is added.
 //   - An anchor is only used where the kernel itself trusts the ticks of all processors, and while the rate stays
@@ -26,10 +26,10 @@ namespace {
 
 __extension__ using wide = unsigned __int128;
 
-constexpr std::int64_t margin = 1'000;      // ns
-constexpr std::uint64_t rate_margin = 500;  // a part in so many
-constexpr std::uint64_t rate_may_differ = 1'000;
-constexpr std::int64_t lifetime = 1'000'000;     // ns, of an anchor
+constexpr std::int64_t margin = 1'000;    // ns
+constexpr std::uint64_t rate_margin = 4;  // a part in so many
+constexpr std::uint64_t rate_may_differ = 20;
+constexpr std::int64_t lifetime = 10'000;        // ns, of an anchor
 constexpr std::int64_t shortest_gap = lifetime;  // to measure the rate over
 constexpr std::uint64_t longest_reading = 500;   // ticks: what took more was interrupted
 
