@@ -260,6 +260,17 @@ TYPED_TEST(AsioTimer, HandlersRunOnTheirOwnExecutor) {
   EXPECT_EQ(this->outcomes, (std::vector{1, 2}));
 }
 
+TYPED_TEST(AsioTimer, WhatIsDueAtOnceIsInOrderWhicheverWayItComesToAnExecutor) {
+  auto strand = asio::make_strand(this->context);
+  const auto long_ago = clock_type::now() - 1h;
+  TypeParam timer(this->context, long_ago);
+  timer.async_wait(asio::bind_executor(strand, this->note(1)));
+  typename TypeParam::template rebind_executor<decltype(strand)>::other stranded(strand, long_ago + 1ns);
+  stranded.async_wait(this->note(2));
+  this->context.run();
+  EXPECT_EQ(this->outcomes, (std::vector{1, 2}));
+}
+
 TYPED_TEST(AsioTimer, AHandlersExecutorKeepsItsOwnContextAtWork) {
   asio::io_context other;
   TypeParam timer(this->context, 2ms);

@@ -83,7 +83,10 @@ class asio_wait_of final : public asio_wait {
   };
 
   void post(std::shared_ptr<asio_wait> self) override {
-    asio::post(executor_, completion(std::static_pointer_cast<asio_wait_of>(std::move(self))));
+    completion done(std::static_pointer_cast<asio_wait_of>(std::move(self)));
+    // To the handler's own at once, and not by way of the timer's, where others may overtake it.
+    const handler_executor executor = done.get_executor();
+    asio::post(executor, std::move(done));
     // What is posted is work itself, for each of the two from when it is theirs.
     work_.reset();
     handler_work_.reset();
