@@ -40,10 +40,18 @@ std::set<int> threads_alive() {
   return numbers;
 }
 
-std::optional<std::uint64_t> voluntary_switches(const std::set<int>& threads) {
-  std::optional<std::uint64_t> sum;
+thread_switches voluntary_switches(const std::set<int>& threads) {
+  thread_switches all;
   for (const int each : threads) {
-    if (const auto count = switches_of(each)) sum = sum.value_or(0) + *count;
+    if (const auto count = switches_of(each)) all[each] = *count;
+  }
+  return all;
+}
+
+std::optional<std::uint64_t> switches_between(const thread_switches& first, const thread_switches& last) {
+  std::optional<std::uint64_t> sum;
+  for (const auto& [thread, count] : last) {
+    if (const auto before = first.find(thread); before != first.end()) sum = sum.value_or(0) + count - before->second;
   }
   return sum;
 }

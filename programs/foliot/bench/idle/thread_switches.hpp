@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -13,8 +14,13 @@ namespace foliot::program::bench {
 /// The numbers of all threads of this process.
 [[nodiscard]] std::set<int> threads_alive();
 
-/// The voluntary context switches of these threads together, in their lives so far; those that have ended
-/// count as none. Nothing where the system does not tell.
-[[nodiscard]] std::optional<std::uint64_t> voluntary_switches(const std::set<int>& threads);
+/// The voluntary context switches of threads in their lives so far, by their numbers.
+using thread_switches = std::map<int, std::uint64_t>;
+
+/// Without those that have ended, and empty where the system does not tell.
+[[nodiscard]] thread_switches voluntary_switches(const std::set<int>& threads);
+
+/// Of all threads together that were there both times; nothing where there are none.
+[[nodiscard]] std::optional<std::uint64_t> switches_between(const thread_switches& first, const thread_switches& last);
 
 }  // namespace foliot::program::bench

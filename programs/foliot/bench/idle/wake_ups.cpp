@@ -25,12 +25,12 @@ finding count_wake_ups(const std::set<int>& before, const trial& asked) {
   std::erase_if(own, [&before](int each) { return before.contains(each); });
   const monotonic_clock& clock = monotonic_clock::instance();
   const instant begin = clock.now();
-  const auto first = voluntary_switches(own);
+  const thread_switches first = voluntary_switches(own);
   wait(duration::nanoseconds(asked.nanoseconds));
-  const auto last = voluntary_switches(own);
-  if (!first || !last || *last < *first) return {.wrong = "the system does not tell its threads' context switches"};
+  const auto count = switches_between(first, voluntary_switches(own));
+  if (!count) return {.wrong = "the system does not tell its threads' context switches"};
   const double seconds = static_cast<double>((clock.now() - begin).count()) * 1e-9;
-  return {.figure = static_cast<double>(*last - *first) / seconds};
+  return {.figure = static_cast<double>(*count) / seconds};
 }
 
 }  // namespace foliot::program::bench
