@@ -1,5 +1,5 @@
 // foliot's timer in an Asio program: asio::steady_timer with another type. A coroutine reads lines from a peer, and
-// gives up when there has been none for 30 ms.
+// gives up when there has been none for 300 ms.
 #include <foliot/adapters/asio_timer.hpp>
 
 #include <asio/awaitable.hpp>
@@ -20,7 +20,7 @@ asio::awaitable<void> peer(foliot::asio_timer& idle) {
     pause.expires_after(10ms);
     co_await pause.async_wait(asio::use_awaitable);
     std::printf("line %d\n", i);
-    idle.expires_after(30ms);  // ends the wait for the old expiry, for certain
+    idle.expires_after(300ms);  // ends the wait for the old expiry, for certain
   }
 }
 
@@ -35,7 +35,7 @@ void watch(foliot::asio_timer& idle) {
 
 int main() {
   asio::io_context context;
-  foliot::asio_timer idle(context, 30ms);
+  foliot::asio_timer idle(context, 300ms);
   watch(idle);
   asio::co_spawn(context, peer(idle), asio::detached);
   context.run();

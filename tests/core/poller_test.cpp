@@ -179,7 +179,7 @@ bool is_never_early_where_refused(int error, bool& possible) {
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
       ::_exit(77);
     }
-    ::alarm(60);  // a wait that does not end, ends by a signal
+    ::alarm(250);  // a wait that does not end, ends by a signal
     poller waits;
     expect_never_early(waits);
     std::array<poll_event, 1> events{};

@@ -106,7 +106,7 @@ class Report(ProgramCase):
         command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                    f"--user-data-dir={self.here / 'profile'}", "--virtual-time-budget=5000", *flags, "--dump-dom",
                    (self.here / "probed.html").as_uri()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True)
         found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.S)
         self.assertIsNotNone(found, done.stderr[-2000:] + done.stdout[-500:])
         return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))

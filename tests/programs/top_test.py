@@ -47,7 +47,7 @@ class TopCase(ProgramCase):
     @staticmethod
     def end(process):
         if process.poll() is None:
-            process.communicate(timeout=60)
+            process.communicate()
 
     def answer_with(self, text):
         """A listener that gives one who connects this text."""

@@ -25,7 +25,7 @@ class Fork : public threaded_suite {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      alarm(60);  // a child that waits for what is not there ends by a signal
+      alarm(250);  // a child that waits for what is not there ends by a signal
       _exit(body() ? 0 : 1);
     }
     int status = 0;
