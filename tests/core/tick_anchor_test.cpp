@@ -1,0 +1,116 @@
+// The clock by ticks, on a machine whose clocks do all that they may: run fast and slow, stand still while it sleeps,
+// and are read by a thread that is interrupted anywhere.
+#include "seam/tick_anchor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include <foliot/core/seam/random.hpp>
+
+namespace foliot {
+namespace {
+
+/// Both clocks, in true nanoseconds.
+class machine {
+ public:
+  machine(std::uint64_t seed, double ticks_a_nanosecond) : random_(seed), ticks_rate_(ticks_a_nanosecond) {}
+
+  // What a tick_anchor asks.
+  std::uint64_t ticks() {
+    const auto read = static_cast<std::uint64_t>(ticks_);
+    pass_a_moment();
+    return read;
+  }
+  instant system() {
+    const instant read = now();
+    pass_a_moment();
+    return read;
+  }
+  bool trusts_ticks() const { return trusted; }
+
+  [[nodiscard]] instant now() const { return instant::from_nanoseconds(static_cast<std::int64_t>(system_)); }
+  void pass(double nanoseconds) {
+    system_ += nanoseconds * slew_;
+    ticks_ += nanoseconds * ticks_rate_;
+  }
+  /// Not again for 100 ms: a computer is awake for a while.
+  void suspend(double nanoseconds) {
+    if (system_ - resumed_at_ < 100e6) return;
+    resumed_at_ = system_;
+    ticks_ += nanoseconds * ticks_rate_;
+  }
+  /// As far as adjtimex goes.
+  void slew() { slew_ = 0.899 + 0.202 * part(); }
+
+  /// From 0 to 1.
+  double part() { return random_.unit(); }
+  /// From `shortest` on, each order of magnitude as likely as any other.
+  double some_time(double shortest, double longest) {
+    return shortest * std::exp(part() * std::log(longest / shortest));
+  }
+
+  bool trusted = true;
+  int interrupts = 0;
+
+ private:
+  void pass_a_moment() {
+    pass(part() * 20);
+    if (part() > 0.02) return;
+    ++interrupts;
+    pass(some_time(100, 10e6));
+  }
+
+  random_stream random_;
+  double ticks_rate_;
+  double slew_ = 1;
+  double ticks_ = 1e12 * part();
+  double system_ = 1e12 * part();
+  double resumed_at_ = 0;
+};
+
+TEST(TickAnchor, IsNeverBehindAndLittleAhead) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    machine all(seed, seed % 3 == 0 ? 1.0 : 2.45);
+    seam::tick_anchor anchor;
+    int ahead = 0;
+    for (int i = 0; i < 20'000; ++i) {
+      const instant before = all.now();
+      const int interrupts = all.interrupts;
+      const instant shown = anchor.now_or_later(all);
+      ASSERT_GE(shown, before);
+      if (all.interrupts == interrupts) {
+        ASSERT_LE(shown, all.now() + duration::nanoseconds(7'000));
+      }
+      ahead += shown > all.now() ? 1 : 0;
+      const double what = all.part();
+      if (what < 0.9) {
+        all.pass(all.some_time(1, 10e3));
+      } else if (what < 0.98) {
+        all.pass(all.some_time(10e3, 10e6));
+      } else if (what < 0.995) {
+        all.slew();
+      } else {
+        all.suspend(all.some_time(1e6, 1e12));
+      }
+    }
+    EXPECT_GT(ahead, 1'000) << "it goes by ticks";
+  }
+}
+
+TEST(TickAnchor, AsksTheSystemWhereTicksAreNotTrusted) {
+  machine all(1, 2.45);
+  all.trusted = false;
+  seam::tick_anchor anchor;
+  for (int i = 0; i < 100'000; ++i) {
+    const instant before = all.now();
+    const instant shown = anchor.now_or_later(all);
+    ASSERT_GE(shown, before);
+    ASSERT_LE(shown, all.now());
+  }
+}
+
+}  // namespace
+}  // namespace foliot
