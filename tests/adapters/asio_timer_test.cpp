@@ -271,6 +271,25 @@ TYPED_TEST(AsioTimer, WhatIsDueAtOnceIsInOrderWhicheverWayItComesToAnExecutor) {
   EXPECT_EQ(this->outcomes, (std::vector{1, 2}));
 }
 
+/// The least that Asio takes for an executor: it runs what it is given at once.
+struct runs_at_once {
+  asio::io_context* of;
+  asio::execution_context& query(asio::execution::context_t) const noexcept { return *of; }
+  template <class Function>
+  void execute(Function function) const {
+    std::move(function)();
+  }
+  bool operator==(const runs_at_once&) const noexcept = default;
+};
+
+TYPED_TEST(AsioTimer, AHandlersExecutorMayRunAtOnce) {
+  TypeParam timer(this->context, 1ms);
+  timer.async_wait(asio::bind_executor(runs_at_once{&this->context}, this->note(1)));
+  EXPECT_TRUE(this->outcomes.empty()) << "never from inside async_wait";
+  this->context.run();
+  EXPECT_EQ(this->outcomes, std::vector{1});
+}
+
 TYPED_TEST(AsioTimer, AHandlersExecutorKeepsItsOwnContextAtWork) {
   asio::io_context other;
   TypeParam timer(this->context, 2ms);

@@ -32,6 +32,7 @@
 #include <asio/associated_executor.hpp>
 #include <asio/async_result.hpp>
 #include <asio/cancellation_type.hpp>
+#include <asio/execution.hpp>
 #include <asio/execution_context.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
@@ -55,6 +56,9 @@ class asio_wait_of final : public asio_wait {
 
  private:
   using handler_executor = asio::associated_executor_t<Handler, Executor>;
+  /// Asio posts to none that cannot promise not to run what it is given at once.
+  static constexpr bool takes_posts = !asio::execution::is_executor<handler_executor>::value ||
+                                      asio::can_require<handler_executor, asio::execution::blocking_t::never_t>::value;
 
   /// What is posted: on the handler's executor it asks how the wait ended, and calls.
   class completion {
@@ -84,10 +88,12 @@ class asio_wait_of final : public asio_wait {
 
   void post(std::shared_ptr<asio_wait> self) override {
     completion done(std::static_pointer_cast<asio_wait_of>(std::move(self)));
-    // To the handler's own at once, and not by way of the timer's, where others may overtake it.
-    const handler_executor executor = done.get_executor();
-    asio::post(executor, std::move(done));
-    // What is posted is work itself, for each of the two from when it is theirs.
+    if constexpr (takes_posts) {
+      asio::post(std::move(done));  // to the handler's own at once: by way of the timer's others could overtake it
+    } else {
+      asio::post(executor_, std::move(done));
+    }
+    // What is posted is work itself.
     work_.reset();
     handler_work_.reset();
   }
