@@ -16,10 +16,10 @@ constexpr int steal_passes = 4;
 constexpr int most_turns = 16;  // of timers, before tasks have theirs
 constexpr duration shortest_sleep = duration::nanoseconds(3'000);
 constexpr int looks_before_sleep = 60;  // some 20 us
-constexpr int looks_for_overdue = 4;    // of those, how far the ones at next-slots are apart
-/// Every so many tasks in a next-slot one is measured. Odd, since those that hand over often take turns.
+constexpr int looks_for_overdue = 4;    // every so many of them are at next-slots too
+/// Of so many tasks that go to a next-slot one is measured. Odd, since those that hand over often take turns.
 constexpr std::uint32_t measured_every = 7;
-/// Who would stay there for so long is worth a wake-up: it takes less.
+/// What stays there for so long is worth a wake-up, which takes some 25 us.
 constexpr duration worth_a_wake_up = duration::nanoseconds(30'000);
 /// And for so long one now and then: who has come stays awake if more follows soon.
 constexpr duration worth_a_try = duration::nanoseconds(4'000);
@@ -90,15 +90,16 @@ bool scheduler::wait_awake(processor& p) noexcept {
   return false;
 }
 
-/// Whether a task waits in another's next-slot since an earlier look: whoever put it there computes on. It is
-/// steal()'s then. (Go's thieves leave a next-slot 3 us.)
+/// Whether another's next-slot is taken since an earlier look, in the same round: who put a task there computes on. It
+/// is steal()'s then. (Go's thieves leave a next-slot 3 us.)
 bool scheduler::sees_overdue(processor& p) noexcept {
   if (p.has_seen_overdue()) return true;
   const std::size_t made = made_.load(seam::acquire);
+  const std::size_t start = p.draw_below(made);  // or those that hand over all the time would hide the others
   for (std::size_t i = 0; i < made; ++i) {
-    const processor& other = *processors_[i];
+    const processor& other = *processors_[(start + i) % made];
     if (other.next_task.load(seam::relaxed) == nullptr) continue;
-    p.seen = {.of = &other, .round = other.rounds.load(seam::relaxed)};
+    p.sees_next_of(other);
     break;
   }
   return false;
@@ -222,7 +223,9 @@ void scheduler::stop_spinning(processor& p) noexcept {
   if (idle_count_.load(seam::relaxed) == 0) return;
   bool more = common_size_.load(seam::relaxed) != 0;
   const std::size_t made = made_.load(seam::acquire);
-  for (std::size_t i = 0; i < made && !more; ++i) more = !processors_[i]->queue.empty();
+  for (std::size_t i = 0; i < made && !more; ++i) {
+    more = !processors_[i]->queue.empty() || processors_[i]->has_slow_next();
+  }
   if (more) wake_one();
 }
 
@@ -263,13 +266,10 @@ void scheduler::make_ready(task_state& task) noexcept {
   if (p != nullptr) {
     // release: publishes the task, for a thief.
     task_state* const other = p->next_task.exchange(&task, seam::acq_rel);
-    if (other != nullptr) {
-      push(*p, *other);
-    } else if (!should_wake_for_next(*p)) {
-      return;
-    }
+    if (other != nullptr) push(*p, *other);
     if (virtual_time() != nullptr || made_.load(seam::relaxed) == 1) return;  // there is nobody else
-    seam::full_fence();                                                       // H2: pairs with the one in sleep()
+    if (other == nullptr && !should_wake_for_next(*p)) return;
+    seam::full_fence();  // H2: pairs with the one in sleep()
     wake_one();
   } else {
     make_ready_last(task);

@@ -59,8 +59,11 @@ class processor : public execution {
   }
 
   // Tasks run on here for long after they have made another one ready, which should not wait until then. Written by
-  // the worker; a hint to who is about to sleep.
+  // the worker; a hint to others.
   seam::atomic<bool> runs_on{false};
+  [[nodiscard]] bool has_slow_next() const noexcept {
+    return runs_on.load(seam::relaxed) && next_task.load(seam::relaxed) != nullptr;
+  }
 
   // The worker is to leave: set_processors made the processor go away, or the runtime ends.
   seam::atomic<bool> retires{false};
@@ -90,13 +93,16 @@ class processor : public execution {
   instant measured_since = instant::never();  // never: none is
   duration stayed{};
 
-  /// In whose next-slot it has seen a task that may stay there for long, and in which round of that one.
+  /// In whose next-slot it has seen a task, and in which round of that one.
   struct sight {
     const processor* of = nullptr;
     std::uint64_t round = 0;
   };
   sight seen;
-  /// Whether there is one still, and the same task runs: a hint.
+  void sees_next_of(const processor& other) noexcept {
+    seen = {.of = &other, .round = other.rounds.load(seam::relaxed)};
+  }
+  /// Whether there is one still, be it another, and the same task runs there: a hint.
   [[nodiscard]] bool has_seen_overdue() const noexcept {
     return seen.of != nullptr && seen.of->rounds.load(seam::relaxed) == seen.round &&
            seen.of->next_task.load(seam::relaxed) != nullptr;

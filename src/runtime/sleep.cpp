@@ -60,7 +60,11 @@ bool scheduler::look_again(processor& p) noexcept {
   for (std::size_t i = 0; i < made; ++i) {
     const processor& each = *processors_[i];
     if (!each.queue.empty()) return true;
-    if (each.runs_on.load(seam::relaxed) && each.next_task.load(seam::relaxed) != nullptr) return true;
+    // While others look for work it is theirs: the last of them comes here, or to stop_spinning().
+    if (each.has_slow_next() && spinning_.load(seam::relaxed) == 0) {
+      p.sees_next_of(each);  // and takes it, if it stays there until it steals
+      return true;
+    }
   }
   const instant first = p.timers->first();
   return !first.is_never() && is_due(first, time_.now());

@@ -115,39 +115,76 @@ TEST(Hazards, H2H3WorkComesAsTheOtherProcessorGoesToSleep) {
   }
 }
 
-/// H2, for what nobody is woken for: a task makes another one ready, and computes on. Seven times on a processor the
-/// other one may have to wait; then its tasks are known for it. (find.cpp: should_wake_for_next(), sees_overdue().
-/// sleep.cpp: look_again().)
-TEST(Hazards, H2WhatIsMadeReadyByATaskThatComputesOn) {
-  constexpr int rounds = 40;
+/// H2, for what nobody is woken for: a task makes others ready, and computes on. Seven times on a processor they may
+/// have to wait; then its tasks are known for it.
+class ComputesOn {
+ public:
+  explicit ComputesOn(std::size_t receivers) : made_(receivers) {}
+
+  task<> run(int rounds) {
+    std::vector<join_handle<>> receivers;
+    for (const runtime::channel<sent>& each : made_) receivers.push_back(spawn(receive(each, rounds)));
+    for (int i = 0; i < rounds; ++i) {
+      co_await sleep(3ms + up_to(1ms));  // all are idle
+      if (choose(2) == 0) {  // another processor is woken, and is then at any point of its way to sleep
+        static_cast<void>(spawn([]() -> task<> { co_return; }()));
+        for (std::uint64_t left = choose(2'000); left > 0; --left) point();
+      }
+      const bool known = ++rounds_at_[&seam::this_thread()] > 7;
+      for (const runtime::channel<sent>& each : made_) co_await each.send({.at = runtime::now(), .known = known});
+      compute(2ms);
+    }
+    for (join_handle<>& each : receivers) co_await each.join();
+  }
+
+ private:
   struct sent {
     instant at;
     bool known;
   };
-  const auto receive = [](runtime::channel<sent> made) -> task<> {
+
+  static task<> receive(runtime::channel<sent> made, int rounds) {
     for (int i = 0; i < rounds; ++i) {
       const auto each = co_await made.receive();
       require(!each.value().known || runtime::now() - each.value().at < overslept, "nobody came for it");
+      compute(1ms);  // whoever came for it does not come for another
     }
-  };
-  const auto main = [&receive]() -> task<> {
-    const runtime::channel<sent> made;
-    std::map<const void*, int> handovers;  // by worker
-    auto receiver = spawn(receive(made));
-    for (int i = 0; i < rounds; ++i) {
-      co_await sleep(up_to(2ms));
-      // Another processor is woken, and is then at any point of its way to sleep.
-      static_cast<void>(spawn([]() -> task<> { co_return; }()));
-      for (std::uint64_t left = choose(2'000); left > 0; --left) point();
-      const bool known = ++handovers[&seam::this_thread()] > 7;
-      co_await made.send({.at = runtime::now(), .known = known});
-      compute(2ms);
-    }
-    co_await receiver.join();
+  }
+
+  std::vector<runtime::channel<sent>> made_;
+  std::map<const void*, int> rounds_at_;  // by worker
+};
+
+/// (find.cpp: should_wake_for_next(), sees_overdue(), stop_spinning(). sleep.cpp: look_again().)
+TEST(Hazards, H2WhatIsMadeReadyByATaskThatComputesOn) {
+  const auto main = [](std::size_t processors) -> task<> {
+    ComputesOn tasks(processors - 1);
+    co_await tasks.run(40);
   };
   for (const faults& with : {quiet, interrupted}) {
-    explore(worlds / 4, with, [&] { run_task(2, main()); });
+    for (const std::size_t processors : {2U, 3U}) {
+      explore(worlds / 4, with, [&] { run_task(processors, main(processors)); });
+    }
   }
+}
+
+/// And whoever may not take it sleeps. (sleep.cpp: look_again().)
+TEST(Hazards, H2WhatComputesOnAtAProcessorThatGoesAwayKeepsNobodyAwake) {
+  const auto main = []() -> task<> {
+    ComputesOn tasks(1);
+    co_await tasks.run(40);
+    const runtime::channel<int> made(1);
+    auto receiver =
+        spawn([](runtime::channel<int> from) -> task<> { static_cast<void>(co_await from.receive()); }(made));
+    co_await sleep(2ms);
+    const std::uint64_t before = runtime::counters().rounds;
+    co_await made.send(1);
+    set_processors(1);
+    compute(20ms);
+    require(runtime::counters().rounds - before < 50, "somebody was kept awake");
+    co_await receiver.join();
+  };
+  explore(worlds, quiet, [&] { run_task(2, main()); });
 }
 
 /// H4: a timer is started for a processor that is going away. (foliot_timers.hpp: its home says under its lock who
