@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -229,13 +230,14 @@ TEST(SocketWaits, ACloseRacesWithEverything) {
   });
 }
 
-/// How much it got; 0: it was refused.
-task<std::size_t> try_to_read(stream& from) {
+/// How much it got, unless it was refused.
+task<std::size_t> try_to_read(stream& from, std::atomic<int>& refused) {
   std::array<char, 10> buffer{};
   try {
     const auto got = co_await from.read_some(std::span<char>(buffer));
     co_return got.value_or(0);
   } catch (const std::logic_error&) {
+    ++refused;
     co_return 0;
   }
 }
@@ -243,9 +245,11 @@ task<std::size_t> try_to_read(stream& from) {
 TEST(SocketWaits, TwoTasksThatReadAreAnError) {
   everywhere([]() -> task<> {
     auto [here, there] = local_pair();
-    auto one = spawn(try_to_read(here), "reads");
-    auto other = spawn(try_to_read(here), "reads too");
+    std::atomic<int> refused = 0;
+    auto one = spawn(try_to_read(here, refused), "reads");
+    auto other = spawn(try_to_read(here, refused), "reads too");
     while (!one.done() && !other.done()) co_await sleep(1ms);  // whoever comes second
+    EXPECT_EQ(refused, 1);
     const auto sent = co_await there.write_all(std::string_view("x"));
     EXPECT_TRUE(sent.has_value());
     const std::size_t first = co_await one.join();

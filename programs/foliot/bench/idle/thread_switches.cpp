@@ -51,7 +51,9 @@ thread_switches voluntary_switches(const std::set<int>& threads) {
 std::optional<std::uint64_t> switches_between(const thread_switches& first, const thread_switches& last) {
   std::optional<std::uint64_t> sum;
   for (const auto& [thread, count] : last) {
-    if (const auto before = first.find(thread); before != first.end()) sum = sum.value_or(0) + count - before->second;
+    const auto before = first.find(thread);
+    if (before == first.end() || count < before->second) continue;  // another thread with its number
+    sum = sum.value_or(0) + count - before->second;
   }
   return sum;
 }
