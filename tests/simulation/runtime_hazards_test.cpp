@@ -126,7 +126,7 @@ class ComputesOn {
     for (const runtime::channel<sent>& each : made_) receivers.push_back(spawn(receive(each, rounds)));
     for (int i = 0; i < rounds; ++i) {
       co_await sleep(3ms + up_to(1ms));  // all are idle
-      if (choose(2) == 0) {  // another processor is woken, and is then at any point of its way to sleep
+      if (choose(2) == 0) {              // another processor is woken, and is then at any point of its way to sleep
         static_cast<void>(spawn([]() -> task<> { co_return; }()));
         for (std::uint64_t left = choose(2'000); left > 0; --left) point();
       }

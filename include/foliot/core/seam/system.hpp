@@ -15,8 +15,8 @@ namespace foliot::inline core::seam {
 /// CLOCK_MONOTONIC: nanoseconds since boot, without the time spent in suspend.
 [[nodiscard]] instant monotonic_now() noexcept;
 
-/// Not before monotonic_now(), and at most 4 us after it, or 7 while that is slewed; cheaper where the processor's ticks
-/// can be counted, for threads that ask again within 10 us.
+/// Not before monotonic_now(), and at most 4 us after it, or 7 while that is slewed; cheaper where the processor's
+/// ticks can be counted, for threads that ask again within 10 us.
 [[nodiscard]] instant monotonic_now_or_later() noexcept;
 
 /// How many processors this program may run on. At least 1.
