@@ -8,6 +8,21 @@ if(FOLIOT_INSTALL AND BUILD_SHARED_LIBS AND NOT DEFINED CMAKE_INSTALL_RPATH)
   set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/${libraries_from_programs}")
 endif()
 
+# Whether contracts are checked, in the library and, by way of its targets, in all that is built with it. Those who
+# link an installed foliot check what the headers have inline in their Debug configurations: any mix works
+# (<foliot/core/contract.hpp>).
+function(foliot_assertions target)
+  set(in_debug $<$<CONFIG:Debug>:FOLIOT_ASSERTIONS=1>)
+  if(FOLIOT_ASSERTIONS STREQUAL "AUTO")
+    set(here ${in_debug})
+  elseif(FOLIOT_ASSERTIONS)
+    set(here FOLIOT_ASSERTIONS=1)
+  else()
+    set(here "")
+  endif()
+  target_compile_definitions(${target} PUBLIC $<BUILD_INTERFACE:${here}> $<INSTALL_INTERFACE:${in_debug}>)
+endfunction()
+
 function(foliot_compile_options target)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wcast-qual

@@ -194,6 +194,8 @@ RULES = [
     ban("using-namespace", r"\busing\s+namespace\b", "name what you use: this is a header", where=r".*\.h(?:pp)?$"),
     ban("assert", r"(?<!\w)assert\s*\(", "use FOLIOT_ASSERT (<foliot/core/contract.hpp>)",
         unless=r"include/foliot/core/contract\.hpp$"),
+    ban("build-type", r"\bNDEBUG\b", "an application may be compiled otherwise than the library: test FOLIOT_ASSERTIONS, "
+        "for what has no state (<foliot/core/contract.hpp>)"),
     ban("console", r"\bstd::(?:cout|cerr|clog)\b", "the library does not print: report through a handler",
         unless="programs/|examples/|tests/|bench/"),
     ban("null", r"\bNULL\b", "use nullptr"),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <foliot/core/clock.hpp>
+#include <foliot/core/contract.hpp>
 #include <foliot/core/sync/condition.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/sync/note.hpp>
@@ -41,7 +42,7 @@ TEST(Mutex, ALockMayBeLeftAndEnteredAgain) {
   held.enter();
 }
 
-#ifndef NDEBUG
+#if FOLIOT_ASSERTIONS
 TEST(MutexDeathTest, LocksOutOfOrderAreReported) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   mutex high(lock_rank::engine);

@@ -43,8 +43,22 @@ function(build_and_run_consumer)
   configure_consumer(configure -D WAY=${WAY} ${ARGN})
   run("configuring the consumer" ${configure})
   run("building the consumer" ${CMAKE_COMMAND} --build ${SCRATCH}/${WAY} --parallel 2)
-  run("the consumer" ${SCRATCH}/${WAY}/consumer)
-  expect("the consumer" "foliot ${VERSION} works")
+  foreach(program IN ITEMS consumer consumer_unchecked consumer_checked)
+    run("${program}" ${SCRATCH}/${WAY}/${program})
+    expect("${program}" "foliot ${VERSION} works")
+  endforeach()
+  run("a breach that nobody looks for" ${SCRATCH}/${WAY}/consumer_unchecked call_nothing)
+  expect_breach(consumer_checked call_nothing "an empty callable must not be called")
+endfunction()
+
+# This program must stop with this sentence.
+function(expect_breach program breach sentence)
+  execute_process(COMMAND ${SCRATCH}/${WAY}/${program} ${breach}
+    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(status EQUAL 0)
+    fail("${program} must stop at ${breach}" "${output}")
+  endif()
+  expect("${program}'s stop at ${breach}" "${sentence}")
 endfunction()
 
 # Whoever asks for this must get an answer that contains `expected`.
@@ -131,9 +145,13 @@ function(check_refusals)
     "foliot ${VERSION} has no component 'escapement'; it has: core, queue, adapters, service, runtime.")
 endfunction()
 
-# Inside the consumer's own build: foliot is built once more, and installs nothing.
+# Inside the consumer's own build: foliot is built once more, and installs nothing. It is a Debug build, so the library
+# checks its contracts, also where it is called from files that do not.
 function(check_add_subdirectory)
   build_and_run_consumer(-D CMAKE_BUILD_TYPE=Debug)
+  foreach(program IN ITEMS consumer_unchecked consumer_checked)
+    expect_breach(${program} lock_out_of_order "locks must be taken in the order of lock_rank")
+  endforeach()
   file(REMOVE_RECURSE ${SCRATCH}/nothing)
   run("installing the consumer" ${CMAKE_COMMAND} --install ${SCRATCH}/${WAY} --prefix ${SCRATCH}/nothing)
   file(GLOB_RECURSE installed ${SCRATCH}/nothing/*)
@@ -142,9 +160,12 @@ function(check_add_subdirectory)
   endif()
 endfunction()
 
-# The same, fetched, and with shared libraries.
+# The same, fetched, and with shared libraries, which do not check their contracts.
 function(check_fetch_content)
   build_and_run_consumer(-D CMAKE_BUILD_TYPE=Release -D BUILD_SHARED_LIBS=ON)
+  foreach(program IN ITEMS consumer_unchecked consumer_checked)
+    run("a breach that the library does not look for" ${SCRATCH}/${WAY}/${program} lock_out_of_order)
+  endforeach()
 endfunction()
 
 cmake_language(CALL check_${WAY})

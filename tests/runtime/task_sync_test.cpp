@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <foliot/core/contract.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/channel.hpp>
@@ -295,7 +296,7 @@ TEST(WaitGroup, WhoIsStoppedWaitsNoMore) {
   });
 }
 
-#ifndef NDEBUG
+#if FOLIOT_ASSERTIONS
 TEST(WaitGroupDeathTest, MoreDoneThanAddedIsAMistake) {
   EXPECT_DEATH(
       {

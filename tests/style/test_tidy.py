@@ -256,6 +256,11 @@ class Words(TidyTest):
         self.keeps("src/queue/a.cpp", "static_assert(a); FOLIOT_ASSERT(a); my_assert(a);")
         self.keeps("include/foliot/core/contract.hpp", HEAD + "inline void f() { assert(true); }")
 
+    def test_build_type(self):
+        self.breaks("build-type", "include/foliot/queue/a.hpp", HEAD + "#ifdef NDEBUG\n#endif", 3)
+        self.breaks("build-type", "tests/queue/a.cpp", "#if !defined(NDEBUG)\n#endif")
+        self.keeps("include/foliot/queue/a.hpp", HEAD + "// NDEBUG decides nothing.\n#if FOLIOT_ASSERTIONS\n#endif")
+
     def test_console(self):
         for stream in ["std::cout", "std::cerr"]:
             self.breaks("console", "src/service/a.cpp", f"{stream} << 1;")

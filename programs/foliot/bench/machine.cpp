@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <foliot/core/contract.hpp>
 #include <foliot/version.hpp>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -43,11 +44,7 @@ std::string compiler() {
 
 std::string build() {
   std::string text = FOLIOT_BUILD_FLAGS;
-#ifdef NDEBUG
-  text += ", contracts not checked";
-#else
-  text += ", contracts checked";
-#endif
+  text += FOLIOT_ASSERTIONS ? ", contracts checked" : ", contracts not checked";
   return text;
 }
 
@@ -90,7 +87,7 @@ std::optional<std::string> build_warning() {
   return "this program was built without optimisation: its figures mean nothing";
 #elif defined(FOLIOT_SANITIZED_BUILD)
   return "this program was built with sanitizers: its figures mean nothing";
-#elif !defined(NDEBUG)
+#elif FOLIOT_ASSERTIONS
   return "this program checks its contracts: its figures are too high";
 #else
   return std::nullopt;

@@ -4,15 +4,28 @@ namespace foliot::inline core {
 
 std::array<seam::atomic<std::uint32_t>, seam::lock_table_size> mutex::sleepers_{};
 
+constinit const bool mutex::checks_ranks_ = FOLIOT_ASSERTIONS != 0;
+
 void mutex::lock_slowly() noexcept {
+  if (checks_ranks_) {
+    std::uint32_t& ranks = seam::this_thread().held_ranks;
+    FOLIOT_ASSERT(ranks < bit(), "locks must be taken in the order of lock_rank");
+    ranks |= bit();
+    if (try_acquire()) return;
+  }
+  contend();
+}
+
+void mutex::unlock_checked() noexcept {
+  seam::this_thread().held_ranks &= ~bit();
+  release();
+}
+
+void mutex::contend() noexcept {
   for (int spin = 0; spin < seam::spins_before_sleep; ++spin) {
     seam::spin_pause();
-    std::uint32_t expected = free;
     // Looked at before it is tried, so that spinners share the line instead of fighting for it.
-    if (word_.load(seam::relaxed) == free &&
-        word_.compare_exchange_strong(expected, held, seam::acquire, seam::relaxed)) {
-      return;
-    }
+    if (word_.load(seam::relaxed) == free && try_acquire()) return;
   }
   seam::atomic<std::uint32_t>& sleeping = sleepers();
   // relaxed: the barrier orders it before the looks at the word.

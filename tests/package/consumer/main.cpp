@@ -1,4 +1,8 @@
 // A program of somebody who uses foliot: a timer in virtual time, one in real time, a queue by itself, tasks.
+//
+// With an argument it breaks one contract, and ends well if nobody sees that.
+#include <foliot/core/callable.hpp>
+#include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue.hpp>
 #include <foliot/runtime.hpp>
 #include <foliot/service.hpp>
@@ -6,6 +10,8 @@
 
 #include <chrono>
 #include <cstdio>
+#include <optional>
+#include <string_view>
 
 #include "elsewhere.hpp"
 
@@ -66,11 +72,46 @@ foliot::task<int> answer() {
   co_return 42;
 }
 
-void tasks() { expect(foliot::run(answer()) == 42, "a task's result is what run returns"); }
+foliot::task<int> sum() {
+  const foliot::channel<int> numbers;
+  foliot::runtime::spawn(count_elsewhere(numbers, 1000));
+  int total = 0;
+  for (;;) {
+    const std::optional<int> number = co_await numbers.receive();
+    if (!number) co_return total;
+    total += *number;
+  }
+}
+
+void tasks() {
+  expect(foliot::run(answer()) == 42, "a task's result is what run returns");
+  expect(foliot::run(sum()) == 500'500, "what one file sends another one receives");
+}
+
+/// Stops the program where this file was compiled with FOLIOT_ASSERTIONS.
+int call_nothing() {
+#if FOLIOT_ASSERTIONS
+  foliot::callable<void()> nothing;
+  nothing();
+#endif
+  return 0;
+}
+
+/// Stops the program where the library was.
+int lock_out_of_order() {
+  foliot::mutex high(foliot::lock_rank::engine);
+  foliot::mutex low(foliot::lock_rank::timeline);
+  const foliot::lock first(high);
+  const foliot::lock second(low);
+  return 0;
+}
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const std::string_view wanted = argc > 1 ? argv[1] : "";
+  if (wanted == "call_nothing") return call_nothing();
+  if (wanted == "lock_out_of_order") return lock_out_of_order();
   virtual_time();
   real_time();
   queue_alone();

@@ -14,7 +14,9 @@
 // for nothing now and then.
 //
 // Rank: a thread may only lock a mutex whose rank is higher than every one that it holds (the table
-// is `lock_rank`); debug and sanitizer builds assert it.
+// is `lock_rank`). A library that was built with FOLIOT_ASSERTIONS asserts it, for all who use the library: a thread's
+// ranks are state, which inline code in differently compiled files must treat alike, so the library alone decides, by
+// `checks_ranks_`.
 #pragma once
 
 #include <array>
@@ -46,45 +48,52 @@ class FOLIOT_CAPABILITY("mutex") mutex {
   mutex& operator=(const mutex&) = delete;
 
   void lock() noexcept FOLIOT_ACQUIRE() {
-    note_rank();
-    acquire();
+    if (checks_ranks_ || !try_acquire()) [[unlikely]]
+      lock_slowly();
   }
 
   void unlock() noexcept FOLIOT_RELEASE() {
-    forget_rank();
-    release();
+    if (checks_ranks_) [[unlikely]]
+      unlock_checked();
+    else
+      release();
   }
 
   /// For who takes several locks of one rank, in an order that is its own business, as a fork takes those of all
   /// engines: as lock and unlock, but for the order and for the compiler's check.
-  void lock_beside_others() noexcept FOLIOT_NO_ANALYSIS { acquire(); }
+  void lock_beside_others() noexcept FOLIOT_NO_ANALYSIS {
+    if (!try_acquire()) contend();
+  }
   void unlock_beside_others() noexcept FOLIOT_NO_ANALYSIS { release(); }
 
   /// Tells the compiler's check, where it cannot follow (a closure), that the caller holds the lock.
   void assert_held() const noexcept FOLIOT_ASSERT_CAPABILITY(this) {
-    FOLIOT_ASSERT((seam::this_thread().held_ranks & bit()) != 0, "this lock must be held here");
+    FOLIOT_ASSERT(!checks_ranks_ || (seam::this_thread().held_ranks & bit()) != 0, "this lock must be held here");
   }
 
  private:
   static constexpr std::uint32_t free = 0;
   static constexpr std::uint32_t held = 1;
 
-  void acquire() noexcept {
+  [[nodiscard]] bool try_acquire() noexcept {
     std::uint32_t expected = free;
-    // acquire: pairs with the release in release(); relaxed on failure, lock_slowly() looks again.
-    if (!word_.compare_exchange_strong(expected, held, seam::acquire, seam::relaxed)) lock_slowly();
+    // acquire: pairs with the release in release(); relaxed on failure, contend() looks again.
+    return word_.compare_exchange_strong(expected, held, seam::acquire, seam::relaxed);
   }
 
   void release() noexcept {
     const seam::atomic<std::uint32_t>& sleeping = sleepers();  // found before the lock may be gone
     // release: pairs with the acquire of the next owner, which thereby sees all that was done here.
     word_.store(free, seam::release);
-    seam::light_barrier();  // pairs with the heavy one in lock_slowly()
+    seam::light_barrier();  // pairs with the heavy one in contend()
     if (sleeping.load(seam::relaxed) != 0) [[unlikely]]
       seam::futex_wake(word_, 1);  // of an address where nobody sleeps, or nothing is, it does nothing
   }
 
-  void lock_slowly() noexcept;
+  /// Where ranks are checked, or the lock is held.
+  [[gnu::cold]] void lock_slowly() noexcept;
+  /// Takes the lock once it is free.
+  void contend() noexcept;
 
   /// How many threads sleep on this lock, or on another one of the same entry, or are about to.
   [[nodiscard]] seam::atomic<std::uint32_t>& sleepers() const noexcept {
@@ -94,18 +103,10 @@ class FOLIOT_CAPABILITY("mutex") mutex {
 
   [[nodiscard]] std::uint32_t bit() const noexcept { return std::uint32_t{1} << static_cast<unsigned>(rank_); }
 
-#ifdef NDEBUG
-  void note_rank() noexcept {}
-  void forget_rank() noexcept {}
-#else
-  void note_rank() noexcept {
-    std::uint32_t& ranks = seam::this_thread().held_ranks;
-    FOLIOT_ASSERT(ranks < bit(), "locks must be taken in the order of lock_rank");
-    ranks |= bit();
-  }
-  void forget_rank() noexcept { seam::this_thread().held_ranks &= ~bit(); }
-#endif
+  [[gnu::cold]] void unlock_checked() noexcept;
 
+  /// Whether the library was built with FOLIOT_ASSERTIONS.
+  static const bool checks_ranks_;
   static std::array<seam::atomic<std::uint32_t>, seam::lock_table_size> sleepers_;
 
   // Written by every lock and unlock; publishes whatever the mutex protects.
