@@ -1,15 +1,16 @@
 // A good 64-bit hash of a text: every bit of it depends on every bit of the text, so that any of them
-// may serve. The same on every machine. Not meant against those who choose texts to collide.
+// may serve. The same on every machine. Whoever wants texts that collide can find them: for texts that
+// come from outside, such as the clients in a log, there is keyed_hash.
 //
 // Wang Yi's construction (wyhash): fold the 128-bit product of two words that the text was mixed into.
 // Some 3 ns for a host name.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
+
+#include "load_word.hpp"
 
 namespace foliot::detail {
 
@@ -17,15 +18,6 @@ constexpr std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) noexcept 
   __extension__ using wide = unsigned __int128;
   const wide product = static_cast<wide>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
-
-/// The word at `from`, little-endian.
-template <class Word>
-std::uint64_t load_word(const char* from) noexcept {
-  Word word = 0;
-  std::memcpy(&word, from, sizeof word);
-  if constexpr (std::endian::native == std::endian::big) word = std::byteswap(word);
-  return word;
 }
 
 }  // namespace foliot::detail
@@ -54,8 +46,8 @@ inline std::uint64_t text_hash(std::string_view text) noexcept {
     low = load_word<std::uint32_t>(at);
     high = load_word<std::uint32_t>(at + left - 4);
   } else if (left > 0) {
-    low = load_word<std::uint8_t>(at) << 16 | load_word<std::uint8_t>(at + left / 2) << 8 |
-          load_word<std::uint8_t>(at + left - 1);
+    low = std::uint64_t{load_word<std::uint8_t>(at)} << 16 |
+          std::uint64_t{load_word<std::uint8_t>(at + left / 2)} << 8 | load_word<std::uint8_t>(at + left - 1);
   }
   state = fold_product(low ^ second, high ^ state);
   return fold_product(state ^ third, text.size() ^ second);

@@ -105,7 +105,7 @@ void agreement::not_ended(std::string_view client, const part& missing) {
 
 void agreement::breaks(std::string_view client, std::string what) {
   difference_ = finding{std::string(client), std::move(what)};
-  waiting_ = {};  // last: the arguments may lie there
+  waiting_.clear();  // last: the arguments may lie there
 }
 
 }  // namespace foliot::program

@@ -32,6 +32,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 
+#include "../keyed_hash.hpp"
 #include "session_tracker.hpp"
 
 namespace foliot::program {
@@ -44,7 +45,7 @@ class agreement {
   };
 
   /// For an engine that may be late by `lateness`, which is not negative.
-  explicit agreement(duration lateness) noexcept : lateness_(lateness) {}
+  explicit agreement(duration lateness) : lateness_(lateness), waiting_(0, keyed_hash::with_random_key()) {}
 
   /// The reference has ended a session. Precondition: those of a client come in order.
   void expect(const ended_session& session);
@@ -83,7 +84,7 @@ class agreement {
   void not_ended(std::string_view client, const part& missing);
 
   const duration lateness_;
-  std::unordered_map<std::string, client_parts> waiting_;  // for the engine; no list is empty
+  std::unordered_map<std::string, client_parts, keyed_hash> waiting_;  // for the engine; no list is empty
   std::uint64_t stretch_ = 0;
   std::optional<finding> difference_;
 };

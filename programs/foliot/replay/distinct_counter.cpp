@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "../text_hash.hpp"
+
 namespace foliot::program {
 
 namespace {
@@ -24,17 +26,22 @@ bool insert(std::vector<std::uint64_t>& table, std::uint64_t hash) noexcept {
 
 }  // namespace
 
-distinct_counter::distinct_counter(std::size_t limit) : limit_(limit), table_(first_table) {}
+distinct_counter::distinct_counter(std::size_t limit)
+    : limit_(limit), table_(first_table), registers_(register_count) {}
 
-void distinct_counter::add(std::uint64_t hash) {
-  if (!exact()) return note(hash);
+void distinct_counter::add(std::string_view name, std::uint64_t hash) {
+  note(text_hash(name));
+  if (!exact()) return;
   if (size_ + 1 > table_.size() / 2) grow();
   if (!insert(table_, std::max<std::uint64_t>(hash, 1))) return;
   ++size_;
-  if (size_ > limit_) begin_to_estimate();
+  if (!exact()) table_ = {};
 }
 
-std::uint64_t distinct_counter::count() const noexcept { return exact() ? size_ : estimate(); }
+std::uint64_t distinct_counter::count() const noexcept {
+  // More than the limit have been counted, whatever the estimate says.
+  return exact() ? size_ : std::max<std::uint64_t>(size_, estimate());
+}
 
 void distinct_counter::grow() {
   std::vector<std::uint64_t> larger(table_.size() * 2);
@@ -42,14 +49,6 @@ void distinct_counter::grow() {
     if (hash != 0) insert(larger, hash);
   }
   table_.swap(larger);
-}
-
-void distinct_counter::begin_to_estimate() {
-  registers_.resize(register_count);
-  for (const std::uint64_t hash : table_) {
-    if (hash != 0) note(hash);
-  }
-  table_ = {};
 }
 
 void distinct_counter::note(std::uint64_t hash) noexcept {

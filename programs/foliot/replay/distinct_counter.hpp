@@ -1,20 +1,23 @@
 // How many different things there were, in bounded memory.
 //
-// Up to a limit every hash is kept and the count is exact (but for two things that share a 64-bit
-// hash: one chance in thirty million for a million things). Past it the count is an estimate, with a
-// standard error of 0.8 %.
+// Up to a limit the keyed hash of every name is kept, and the count is exact, but for two names that have
+// one 64-bit hash: for a million names a chance of one in thirty million, whoever chose them. Past the
+// limit the count is an estimate, with a standard error of 0.8 %. The estimate goes by a hash without a
+// key, so that the same names give the same estimate in each run. Whoever chooses the names can make it
+// wrong, but not smaller than the limit.
 //
 //   distinct_counter clients;
-//   clients.add(text_hash(name));
+//   clients.add(name, hash(name));
 //
-// Thread safety: none, one thread. add is O(1). Memory: 8 to 16 bytes for each thing that is counted,
-// at most 16 MiB (24 MiB while the table grows), and 16 KiB once it is an estimate.
+// Thread safety: none, one thread. add is O(1). Memory: 16 KiB for the estimate, and until it is one 8 to
+// 16 bytes for each name, at most 16 MiB (24 MiB while the table grows).
 // The estimate is HyperLogLog's: P. Flajolet et al., "HyperLogLog: the analysis of a near-optimal
 // cardinality estimation algorithm" (2007).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace foliot::program {
@@ -23,27 +26,26 @@ class distinct_counter {
  public:
   static constexpr std::size_t default_limit = std::size_t{1} << 20;
 
-  /// Exact up to `limit` things.
+  /// Exact up to `limit` names.
   explicit distinct_counter(std::size_t limit = default_limit);
 
-  /// Counts a thing, known by a good hash of it, unless it has been counted.
-  void add(std::uint64_t hash);
+  /// Counts a name unless it has been counted. `hash` is that of `name`, by one keyed_hash for all.
+  void add(std::string_view name, std::uint64_t hash);
 
   [[nodiscard]] std::uint64_t count() const noexcept;
-  [[nodiscard]] bool exact() const noexcept { return registers_.empty(); }
+  [[nodiscard]] bool exact() const noexcept { return size_ <= limit_; }
 
  private:
   void grow();
-  void begin_to_estimate();
   void note(std::uint64_t hash) noexcept;
   [[nodiscard]] std::uint64_t estimate() const noexcept;
 
   std::size_t limit_;
   // While exact: open addressing with linear probing; at most half of the slots are taken, 0 is free.
   std::vector<std::uint64_t> table_;
-  std::size_t size_ = 0;
-  // Afterwards: for each of the values that the upper bits of a hash can have, the longest run of
-  // zeros at the end of those that had them, plus one; 0 for none.
+  std::size_t size_ = 0;  // of the table; limit_ + 1 when the count is an estimate
+  // For the estimate, from the first name on: for each of the values that the upper bits of a text_hash
+  // can have, the longest run of zeros at the end of those that had them, plus one; 0 for none.
   std::vector<std::uint8_t> registers_;
 };
 

@@ -6,7 +6,6 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
-#include "../text_hash.hpp"
 #include "processor_time.hpp"
 
 namespace foliot::program {
@@ -103,7 +102,7 @@ runtime::task<> runtime_sessions::handle_batch() {
 }
 
 void runtime_sessions::handle(std::string_view client) {
-  const std::uint64_t hash = text_hash(client);
+  const std::uint64_t hash = hash_of(client);
   if (live_session* const session = go_on(client, hash)) {
     ++counters_.superseded;
     session->wakes.reset_at(deadline());

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "../text_hash.hpp"
-
 namespace foliot::program {
 
 service_sessions::service_sessions(std::string engine, duration idle, session_sink sink)
@@ -12,7 +10,7 @@ service_sessions::service_sessions(std::string engine, duration idle, session_si
 void service_sessions::request(std::string_view client, instant time) {
   // When the clock came to now_ it fired all that was due by then.
   if (comes_later(time)) advance_to(time);
-  const std::uint64_t hash = text_hash(client);
+  const std::uint64_t hash = hash_of(client);
   if (live_session* const session = go_on(client, hash)) {
     session->idle.reset_at(deadline());
     return;

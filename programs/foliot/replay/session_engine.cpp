@@ -14,7 +14,7 @@ live_session* session_engine::go_on(std::string_view client, std::uint64_t hash)
 }
 
 live_session& session_engine::begin(std::string_view client, std::uint64_t hash) {
-  clients_.add(hash);
+  clients_.add(client, hash);
   live_session& session =
       live_.add(std::make_unique<live_session>(std::string(client), hash, now_, now_, std::uint64_t{1}));
   ++sessions_;

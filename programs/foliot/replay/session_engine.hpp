@@ -14,6 +14,7 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/engine.hpp>
 
+#include "../keyed_hash.hpp"
 #include "distinct_counter.hpp"
 #include "session_table.hpp"
 
@@ -62,6 +63,8 @@ class session_engine {
     if (time < now_) ++out_of_order_;
     return time > now_;
   }
+  /// What the next two take as the client's hash.
+  [[nodiscard]] std::uint64_t hash_of(std::string_view client) const noexcept { return hash_(client); }
   /// A request at now_: of the session that it belongs to, whose timer is to be reset; null, when it begins one.
   [[nodiscard]] live_session* go_on(std::string_view client, std::uint64_t hash) noexcept;
   /// Its session, whose timer is to be made and started.
@@ -77,6 +80,7 @@ class session_engine {
   instant now_ = clock_.now();                // what it shows
 
  private:
+  const keyed_hash hash_ = keyed_hash::with_random_key();  // whoever writes the log chooses the clients
   session_sink sink_;
   std::exception_ptr failure_;  // what the sink threw first
   session_table live_;

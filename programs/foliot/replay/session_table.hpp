@@ -5,7 +5,7 @@
 // that it finds. At most half of the slots are taken; they grow with the most sessions that there ever
 // were at a time and do not shrink.
 //
-// Thread safety: none, one thread. find, add and take are O(1).
+// Thread safety: none, one thread. find, add and take are O(1) with hashes that do not collide: a keyed_hash's.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class session_table {
   session_table(const session_table&) = delete;
   session_table& operator=(const session_table&) = delete;
 
-  /// The client's session, or null. `hash` is the text_hash of `client`.
+  /// The client's session, or null. `hash` is that of `client`, by one hash function for the whole table.
   [[nodiscard]] live_session* find(std::string_view client, std::uint64_t hash) const noexcept {
     std::size_t place = home_of(hash);
     for (; slots_[place].session != nullptr; place = after(place)) {

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "../colliding_names.hpp"
+
 namespace foliot::program {
 namespace {
 
@@ -151,6 +153,14 @@ TEST(SessionTrackerErrors, WhatTheSinkThrowsComesOut) {
     };
     EXPECT_THROW(next(), std::runtime_error) << engine;
   }
+}
+
+TEST_P(SessionTracker, CountsClientsWhoseNamesWereChosenToCollide) {
+  for (const std::string& name : colliding_names(1'000)) tracker.request(name, at_second(100));
+  tracker.finish();
+  EXPECT_EQ(taken().size(), 1'000U);
+  EXPECT_TRUE(tracker.clients().exact());
+  EXPECT_EQ(tracker.clients().count(), 1'000U);
 }
 
 TEST(SessionTrackerErrors, AnUnknownEngineIsNamedWithThoseThereAre) {
