@@ -35,29 +35,16 @@ std::size_t status_and_size_end(std::string_view line, std::size_t at) noexcept 
   return at == line.size() || line[at] == ' ' ? at : none;
 }
 
-/// Whether two quoted fields end the line, the first of which has its text from `at` on.
-bool quoted_fields_end(std::string_view line, std::size_t at) noexcept {
-  const std::size_t between = line.find("\" \"", at);
-  if (between == none) return false;
-  const std::size_t agent = between + 3;
-  return (agent < line.size() && line.back() == '"') || line.find("\" ", agent) != none;
-}
-
 /// What is wrong with the line behind its time, if anything. `request` is where the request's text
 /// begins. It is taken to end at the first quote that makes sense of the rest.
 std::optional<malformed> check_rest(std::string_view line, std::size_t request) noexcept {
   malformed reason = malformed::no_status;
-  // Where the quoted fields have no end, they have none further on: looked for once, so that the
-  // whole stays linear in the length of the line, whatever that holds.
-  bool may_be_combined = true;
   for (std::size_t quote = line.find('"', request); quote != none; quote = line.find('"', quote + 1)) {
     const std::size_t end = status_and_size_end(line, quote + 1);
     if (end == none) continue;
-    if (end == line.size()) return std::nullopt;
-    reason = malformed::no_combined_end;
-    if (!may_be_combined || line.compare(end, 2, " \"") != 0) continue;
-    may_be_combined = quoted_fields_end(line, end + 2);
-    if (may_be_combined) return std::nullopt;
+    // Where the quoted fields end does not matter: quotes may be inside them, and the line may be cut off there.
+    if (end == line.size() || line.compare(end, 2, " \"") == 0) return std::nullopt;
+    reason = malformed::no_quoted_field;
   }
   return reason;
 }
@@ -76,7 +63,7 @@ std::string_view to_text(malformed reason) noexcept {
     case malformed::impossible_time: return "a time that does not exist, or not as [02/Mar/2026:13:45:07 +0100]";
     case malformed::no_request: return "no request in quotes after the time";
     case malformed::no_status: return "no status and size after the request in quotes";
-    case malformed::no_combined_end: return "what follows the size is not a referer and a user agent in quotes";
+    case malformed::no_quoted_field: return "what follows the size is not a referer in quotes";
   }
   return "not in the format";
 }

@@ -3,10 +3,11 @@
 //   client ident user [02/Mar/2026:13:45:07 +0100] "GET / HTTP/1.1" 200 5120
 //   client ident user [02/Mar/2026:13:45:07 +0100] "GET / HTTP/1.1" 200 5120 "referer" "user agent"
 //
-// What is wanted of it is who and when; but the whole of it is checked, so that a line that is cut off
-// or comes from something else is noticed. A user may have spaces in its name. Quotes inside the
-// quoted fields, escaped or not, are no harm: a field ends where the rest of the line makes sense.
-// Status and size may be `-`. Behind the user agent a server may append what it likes. White space at
+// What is wanted of it is who and when; but all of it up to the size is checked, so that a line that is cut
+// off before, or comes from something else, is noticed. Behind the size a quoted field may begin: what it
+// holds, whether it ends, and what comes behind it does not matter. So a line that was cut off there, as by
+// a crash or a full disk, counts. A user may have spaces in its name. Quotes inside the request, escaped or
+// not, are no harm: it ends where the rest of the line makes sense. Status and size may be `-`. White space at
 // the end, and a carriage return, do not count.
 //
 // Thread safety: none, one thread. O(length of the line), without an allocation.
@@ -40,7 +41,7 @@ enum class malformed : std::uint8_t {
   impossible_time,
   no_request,
   no_status,
-  no_combined_end,
+  no_quoted_field,
 };
 
 /// The reason in a few words.

@@ -45,6 +45,7 @@ TEST(LogLine, ReadsCombinedLogFormat) {
   expect_request("h - - " TIME " \"GET / HTTP/1.1\" 200 5 \"-\" \"Browser/1.0 (a; b)\"");
   expect_request("h - - " TIME " \"GET / HTTP/1.1\" 200 5 \"\" \"\"");
   expect_request("h - - " TIME " \"GET / HTTP/1.1\" 200 5 \"-\" \"-\" 0.003 \"more\" x");
+  expect_request("h - - " TIME " \"GET / HTTP/1.1\" 200 5 \"only a referer\"");
 }
 
 TEST(LogLine, ReadsAnyKindOfClient) {
@@ -122,29 +123,49 @@ TEST(LogLine, SaysWhatIsMalformed) {
   expect_malformed("h - - " TIME " \"GET /\" 200 -5", malformed::no_status);
   expect_malformed("h - - " TIME " \"GET /\"200 5", malformed::no_status);
   expect_malformed("h - - " TIME " \"GET /\" 200  5", malformed::no_status);
-  expect_malformed("h - - " TIME " \"GET /\" 200 5 more", malformed::no_combined_end);
-  expect_malformed("h - - " TIME " \"GET /\" 200 5 \"-", malformed::no_combined_end);
-  expect_malformed("h - - " TIME " \"GET /\" 200 5 \"-\"", malformed::no_combined_end);
-  expect_malformed("h - - " TIME " \"GET /\" 200 5 \"-\" \"", malformed::no_combined_end);
-  expect_malformed("h - - " TIME " \"GET /\" 200 5 \"-\" \"cut off", malformed::no_combined_end);
-  expect_malformed("h - - " TIME " \"GET /\" 200 5 \"-\"  \"-\"", malformed::no_combined_end);
+  expect_malformed("h - - " TIME " \"GET /\" 200 5 more", malformed::no_quoted_field);
+  expect_malformed("h - - " TIME " \"GET /\" 200 5 more \"-\" \"-\"", malformed::no_quoted_field);
+  expect_malformed("h - - " TIME " \"GET /\" 200 5  \"-\" \"-\"", malformed::no_quoted_field);
 }
 
 TEST(LogLine, EveryReasonHasWords) {
-  for (int i = 0; i <= static_cast<int>(malformed::no_combined_end); ++i) {
+  for (int i = 0; i <= static_cast<int>(malformed::no_quoted_field); ++i) {
     EXPECT_NE(to_text(static_cast<malformed>(i)), "not in the format");
   }
 }
 
-TEST(LogLine, EveryBeginningOfALineIsMalformedButThoseThatMakeSense) {
-  const std::string whole = "h - - " TIME " \"GET / HTTP/1.1\" 200 51 \"http://a/\" \"B/1 (c; d)\"";
-  const std::size_t common = whole.find(" \"http");
-  for (std::size_t size = 0; size < whole.size(); ++size) {
-    // Cut off in its size a line still looks whole, and white space at its end does not count.
-    const bool looks_whole = size >= common - 1 && size <= common + 1;
-    EXPECT_EQ(parse(std::string_view(whole).substr(0, size)).has_value(), looks_whole) << size;
+/// Cut off after each of its bytes, a line is accepted if and only if it has its size, or a part of that.
+void expect_accepted_from_the_size_on(const std::string& line, std::size_t size) {
+  for (const char* const ending : {"", "\r", " \t"}) {
+    for (std::size_t end = 0; end <= line.size(); ++end) {
+      const std::string cut = line.substr(0, end) + ending;
+      const auto request = parse(cut);
+      ASSERT_EQ(request.has_value(), end > size) << cut;
+      if (!request) continue;
+      EXPECT_EQ(request->client, "h");
+      EXPECT_EQ(request->time.nanoseconds(), august_1995 * 1'000'000'000);
+    }
   }
-  EXPECT_TRUE(parse(whole));
+}
+
+TEST(LogLine, CutOffBehindItsSizeItCountsAndCutOffBeforeItIsMalformed) {
+  const std::string common = "h - - " TIME " \"GET / HTTP/1.1\" 200 ";
+  for (const char* const fields : {"51", "51 \"http://a/\" \"B/1 (c; d)\"", "- \"-\" \"-\" 0.003 \"more\" x",
+                                   "51 \"a \"b\" c\" \"d \\\"e\" f\"", "51 \"\" \"\" \xff"}) {
+    expect_accepted_from_the_size_on(common + fields, common.size());
+  }
+}
+
+TEST(LogLine, CutOffAnywhereARequestWithQuotesIsNeverTakenForAnotherOne) {
+  // A request that looks like the end of one: the line counts from there on, with the same client and time.
+  const std::string line = "h - - " TIME " \"GET /\" 404 - HTTP/1.1\" 200 51 \"-\" \"-\"";
+  for (std::size_t end = 0; end <= line.size(); ++end) {
+    const auto request = parse(std::string_view(line).substr(0, end));
+    if (!request) continue;
+    EXPECT_EQ(request->client, "h") << end;
+    EXPECT_EQ(request->time.nanoseconds(), august_1995 * 1'000'000'000) << end;
+  }
+  EXPECT_TRUE(parse(line));
 }
 
 TEST(LogLine, RubbishIsMalformedAndNothingWorse) {
@@ -164,9 +185,9 @@ TEST(LogLine, RubbishIsMalformedAndNothingWorse) {
 bool matches(const std::string& line) {
   static const ::regex_t form = [] {
     ::regex_t compiled{};
-    const int failed = ::regcomp(
-        &compiled, "^[^ ]+ [^ ]+ .+ \\[[^]]{26}\\] \".*\" ([0-9]{3}|-) ([0-9]+|-)( \".*\" \".*\"( .*)?)?[ \t\r]*$",
-        REG_EXTENDED | REG_NOSUB);
+    const int failed =
+        ::regcomp(&compiled, "^[^ ]+ [^ ]+ .+ \\[[^]]{26}\\] \".*\" ([0-9]{3}|-) ([0-9]+|-)( \".*)?[ \t\r]*$",
+                  REG_EXTENDED | REG_NOSUB);
     EXPECT_EQ(failed, 0);
     return compiled;
   }();
@@ -195,10 +216,12 @@ TEST(LogLine, AgreesWithTheGrammarOnLinesAlmostRight) {
 }
 
 TEST(LogLine, TakesLinearTimeForTheWorstLine) {
-  // Each of these tails looks at first as if it might be the end; the test ends soon, or never.
-  std::string line = "h - - " TIME " \"";
-  while (line.size() < 60'000) line += "\" 200 5 \"";
-  for (int round = 0; round < 50; ++round) EXPECT_FALSE(parse(line + "\\ x"));
+  // Each of these quotes looks at first as if the request might end there.
+  for (const char* const almost : {"\" 200 5x", "\" 200 5 x", "\""}) {
+    std::string line = "h - - " TIME " \"";
+    while (line.size() < 60'000) line += almost;
+    for (int round = 0; round < 50; ++round) EXPECT_FALSE(parse(line + "x"));
+  }
 }
 
 }  // namespace
