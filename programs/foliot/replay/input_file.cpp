@@ -71,12 +71,10 @@ class input_file::gunzip {
 
   /// Whether a member begins here. If not, it has passed over padding and there may be more to read.
   bool begin_member() {
-    if (*stream_.next_in == 0 && any_member_) {
-      while (stream_.avail_in > 0 && *stream_.next_in == 0) {
-        ++stream_.next_in;
-        --stream_.avail_in;
-      }
-      return false;
+    if (any_member_ && skip_padding()) return false;
+    if (padded_) {
+      throw failure("'" + file_.name_ +
+                    "' has more data behind zeros that follow its gzip data: is a part of it lost?");
     }
     if (any_member_ && *stream_.next_in != 0x1f) {
       throw failure("'" + file_.name_ + "' has something behind its gzip data that is not gzip: unpack it first");
@@ -85,10 +83,23 @@ class input_file::gunzip {
     return true;
   }
 
+  /// Whether there was any here.
+  bool skip_padding() {
+    const uInt before = stream_.avail_in;
+    while (stream_.avail_in > 0 && *stream_.next_in == 0) {
+      ++stream_.next_in;
+      --stream_.avail_in;
+    }
+    const bool any = stream_.avail_in < before;
+    padded_ = padded_ || any;
+    return any;
+  }
+
   input_file& file_;
   z_stream stream_{};
   bool inside_member_ = false;
   bool any_member_ = false;
+  bool padded_ = false;  // zeros have followed a member
   std::array<char, std::size_t{64} * 1024> packed_;
 };
 

@@ -1,8 +1,9 @@
 // A log as it lies on disk or comes down a pipe: plain or gzip, told apart by its first two bytes.
 //
 // gzip data may be several members, one after the other, as `cat a.gz b.gz` makes them, and may be
-// padded with zeros. What ends in the middle of a member, is damaged, or is followed by something else
-// is a failure, so that no part of a log is passed over in silence.
+// padded with zeros at the end. What ends in the middle of a member, is damaged, or is followed by anything
+// else is a failure, so that no part of a log is passed over in silence: also zeros with more data behind
+// them, which are what a lost block looks like.
 //
 // Thread safety: none, one thread. Memory: some 100 KiB, whatever the file's size.
 #pragma once

@@ -69,7 +69,7 @@ TEST_F(InputFile, ReadsSeveralMembersAndPadding) {
   EXPECT_EQ(read(two), "one\ntwo\n");
   EXPECT_EQ(read(two, 3), "one\ntwo\n");
   EXPECT_EQ(read(two + std::string(1000, '\0')), "one\ntwo\n");
-  EXPECT_EQ(read(packed("one\n") + std::string(5, '\0') + packed("two\n")), "one\ntwo\n");
+  EXPECT_EQ(read(packed("") + std::string(200'000, '\0')), "") << "more than is read at once";
 }
 
 TEST_F(InputFile, NoticesEveryTruncation) {
@@ -99,6 +99,16 @@ TEST_F(InputFile, NoticesDamage) {
 TEST_F(InputFile, NoticesWhatFollowsGzipData) {
   EXPECT_EQ(read(packed("one\n") + "two\n"),
             named("has something behind its gzip data that is not gzip: unpack it first"));
+}
+
+TEST_F(InputFile, NoticesZerosInTheMiddleOfGzipData) {
+  const std::string sentence = named("has more data behind zeros that follow its gzip data: is a part of it lost?");
+  for (const std::size_t zeros : {1U, 5U, 65'536U, 200'000U}) {
+    const std::string hole(zeros, '\0');
+    EXPECT_EQ(read(packed("one\n") + hole + packed("two\n")), sentence) << zeros;
+    EXPECT_EQ(read(packed("one\n") + hole + "two\n"), sentence) << zeros;
+    EXPECT_EQ(read(packed("one\n") + packed("two\n") + hole + '\x1f'), sentence) << zeros;
+  }
 }
 
 TEST_F(InputFile, SaysWhatCannotBeRead) {
