@@ -205,11 +205,45 @@ class OutputFiles(ProgramCase):
 
     def test_names_that_clash(self):
         self.put("a.log", LOG)
-        self.expect_error("go to the same place", "replay", "--sessions", "-", "--json", "/dev/stdout", "a.log")
-        self.expect_error("go to the same place", "replay", "--sessions", "x", "--json", "./x", "a.log")
-        self.expect_error("'./a.log' is a log to be read", "replay", "--sessions", "./a.log", "a.log")
-        self.expect_error("'a.log' is a log to be read", "replay", "--json", "a.log", "a.log")
+        (self.here / "folder").mkdir()
+        (self.here / "other").symlink_to("folder")
+        self.put("old", b"old")
+        os.link(self.here / "old", self.here / "hard")
+        (self.here / "soft").symlink_to("old")
+        for one, two in (("-", "/dev/stdout"), ("x", "./x"), ("x", "folder/../x"), ("folder/x", "other/x"),
+                         ("old", "hard"), ("hard", "soft"), ("old", str(self.here / "old"))):
+            self.expect_error("--sessions and --json go to the same place", "replay", "--sessions", one, "--json", two, "a.log")
+        self.assertEqual((self.here / "old").read_bytes(), b"old")
+        self.assertEqual(self.names(), ["a.log", "folder", "hard", "old", "other", "soft"])
+
+    def test_outputs_that_are_a_log(self):
+        self.put("a.log", LOG)
+        self.put("b.log", LOG)
+        (self.here / "soft").symlink_to("a.log")
+        for option in ("--sessions", "--json"):
+            for name in ("a.log", "./a.log", "soft"):
+                self.expect_error(f"{option} goes to 'a.log', which is a log to be read", "replay", option, name, "b.log", "a.log")
+        with open(self.here / "a.log", "rb") as log:
+            self.expect_error("--json goes to 'standard input', which is a log", "replay", "--json", "a.log", "-", stdin=log)
         self.assertEqual((self.here / "a.log").read_bytes(), LOG)
+
+    def test_standard_output_that_is_a_log_or_another_output(self):
+        self.put("a.log", LOG)
+        self.put("old", b"old")
+        for arguments, name in ((("--json", "-", "a.log"), "a.log"), (("a.log",), "a.log"), (("--json", "old", "a.log"), "old")):
+            with open(self.here / name, "ab") as out:
+                code, _, err = self.run_foliot("replay", *arguments, stdout=out)
+            self.assertEqual(code, 2)
+            self.assertRegex(err, r"\Afoliot: [^\n]*(which is a log to be read|go to the same place)[^\n]*\n\Z")
+        self.assertEqual((self.here / "a.log").read_bytes(), LOG)
+        self.assertEqual((self.here / "old").read_bytes(), b"old")
+        with open(self.here / "old", "ab") as out:
+            self.assertEqual(self.run_foliot("replay", "--sessions", "-", "--json", "x", "a.log", stdout=out)[0], 0)
+
+    def test_a_device_may_be_standard_input_and_output_at_once(self):
+        with open("/dev/null", "r+b") as device:
+            code, _, err = self.run_foliot("replay", "-", stdin=device, stdout=device)
+        self.assertEqual((code, err), (0, ""))
 
     def test_what_cannot_be_written(self):
         self.put("a.log", LOG)

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "../failure.hpp"
+#include "../file_identity.hpp"
 #include "../output_file.hpp"
 #include "../replay/progress.hpp"
 #include "../report.hpp"
@@ -23,10 +24,28 @@ namespace {
 
 constexpr std::string_view standard_output = "-";
 
+/// Whether the JSON or the page goes to standard output, so that the text does not.
+bool standard_output_taken(const bench_options& options) noexcept {
+  return (options.json && output_file::is_standard_output(*options.json)) ||
+         (options.report && output_file::is_standard_output(*options.report));
+}
+
+/// No output may take the place of another one.
+void check_outputs(const bench_options& options) {
+  const auto refuse_if_one = [](const std::optional<std::string>& a, const std::optional<std::string>& b,
+                                std::string_view names) {
+    if (!a || !b || !same_file(file_identity::of_output(*a), file_identity::of_output(*b))) return;
+    throw failure(fmt::format("{} go to the same place: name two", names));
+  };
+  refuse_if_one(options.json, options.report, "--json and --report");
+  if (standard_output_taken(options)) return;
+  const std::optional<std::string> text{standard_output};
+  refuse_if_one(options.json, text, "--json and standard output");
+  refuse_if_one(options.report, text, "--report and standard output");
+}
+
 void check(const bench_options& options) {
-  if (options.json && options.report && *options.json == *options.report) {
-    throw failure("--json and --report go to the same place: name two");
-  }
+  check_outputs(options);
   if (options.report && !report_available()) {
     throw failure("--report: Chart.js was not installed when this program was built (Debian: libjs-chart.js)");
   }
@@ -79,9 +98,7 @@ void run_bench(const bench_options& options) {
   const results all = measure_with_progress(options, who);
   publish(json, json ? results_json(all) : "");
   publish(page, page ? report_page(all) : "");
-  const bool taken = (options.json && output_file::is_standard_output(*options.json)) ||
-                     (options.report && output_file::is_standard_output(*options.report));
-  if (taken) return;
+  if (standard_output_taken(options)) return;
   output_file text{std::string(standard_output)};
   text.write(results_text(all));
   text.publish();

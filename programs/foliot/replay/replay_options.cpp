@@ -1,14 +1,15 @@
 #include "replay_options.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "../duration_text.hpp"
 #include "../failure.hpp"
+#include "../file_identity.hpp"
 #include "../output_file.hpp"
 #include "input_file.hpp"
 #include "session_tracker.hpp"
@@ -17,15 +18,40 @@ namespace foliot::program {
 
 namespace {
 
-/// Whether the two names lead to one file, or would if it existed.
-bool same_file(const std::string& a, const std::string& b) {
-  if (output_file::is_standard_output(a) && output_file::is_standard_output(b)) return true;
-  std::error_code ignored;
-  if (std::filesystem::equivalent(a, b, ignored)) return true;
-  const auto normal = [&ignored](const std::string& name) {
-    return std::filesystem::absolute(name, ignored).lexically_normal();
-  };
-  return normal(a) == normal(b);
+/// Something that is written: what the user calls it, and where it goes.
+struct output {
+  std::string name;
+  file_identity file;
+};
+
+/// All that a run writes: the files that were asked for, and the summary for people.
+std::vector<output> outputs_of(const replay_options& options) {
+  std::vector<output> all;
+  if (options.sessions) all.push_back({"--sessions", file_identity::of_output(*options.sessions)});
+  if (options.json) all.push_back({"--json", file_identity::of_output(*options.json)});
+  if (!options.standard_output_taken()) all.push_back({"standard output", file_identity::of_output("-")});
+  return all;
+}
+
+/// No output may take the place of another one, or of a log.
+void check_outputs(const replay_options& options) {
+  const std::vector<output> outputs = outputs_of(options);
+  for (auto one = outputs.begin(); one != outputs.end(); ++one) {
+    for (auto other = one + 1; other != outputs.end(); ++other) {
+      if (same_file(one->file, other->file)) {
+        throw failure(fmt::format("{} and {} go to the same place: name two", one->name, other->name));
+      }
+    }
+  }
+  for (const std::string& log : options.logs) {
+    const file_identity input = file_identity::of_input(log);
+    for (const auto& [name, file] : outputs) {
+      if (same_file(input, file)) {
+        throw failure(fmt::format("{} goes to '{}', which is a log to be read: name another file to write", name,
+                                  log == "-" ? "standard input" : log));
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -47,17 +73,8 @@ void check(const replay_options& options) {
   if (std::ranges::count(options.logs, "-") > 1) {
     throw failure("standard input can be read only once: name '-' once");
   }
-  if (options.sessions && options.json && same_file(*options.sessions, *options.json)) {
-    throw failure("--sessions and --json go to the same place: name two");
-  }
-  for (const std::string& log : options.logs) {
-    input_file::check(log);
-    for (const auto& output : {options.sessions, options.json}) {
-      if (output && log != "-" && same_file(log, *output)) {
-        throw failure(fmt::format("'{}' is a log to be read: name another file to write", *output));
-      }
-    }
-  }
+  for (const std::string& log : options.logs) input_file::check(log);
+  check_outputs(options);
 }
 
 std::uint64_t bytes_to_read(const replay_options& options) {

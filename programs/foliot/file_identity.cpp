@@ -1,0 +1,40 @@
+#include "file_identity.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "output_file.hpp"
+
+namespace foliot::program {
+
+file_identity file_identity::of_output(const std::string& name) {
+  return output_file::is_standard_output(name) ? file_identity(STDOUT_FILENO) : file_identity(name);
+}
+
+file_identity file_identity::of_input(const std::string& name) {
+  return name == "-" ? file_identity(STDIN_FILENO) : file_identity(name);
+}
+
+file_identity::file_identity(int stream) noexcept : stream_(stream) {
+  struct stat found{};
+  if (::fstat(stream, &found) == 0) note(found);
+}
+
+file_identity::file_identity(const std::string& path) {
+  struct stat found{};
+  if (::stat(path.c_str(), &found) == 0) {
+    note(found);
+    return;
+  }
+  std::error_code ignored;
+  path_ = std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored).string();
+}
+
+void file_identity::note(const struct ::stat& found) noexcept {
+  inode_ = {found.st_dev, found.st_ino};
+  regular_ = S_ISREG(found.st_mode);
+}
+
+}  // namespace foliot::program
