@@ -1,6 +1,7 @@
 // The command line of `foliot`, and the way from an error to an exit code.
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,7 @@
 #include "bench/bench_command.hpp"
 #include "command.hpp"
 #include "failure.hpp"
+#include "output_file.hpp"
 #include "replay/replay_command.hpp"
 #include "report.hpp"
 #include "sample/sample_command.hpp"
@@ -50,7 +52,9 @@ exit_code run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
-    program.exit(wanted);
+    std::ostringstream text;
+    program.exit(wanted, text, text);
+    print(text.str());
     return exit_code::success;
   } catch (const CLI::ParseError& error) {
     throw failure(explain(error, program));

@@ -91,4 +91,10 @@ void output_file::write_out(std::string_view text) {
   }
 }
 
+void print(std::string_view text) {
+  output_file out("-");
+  out.write(text);
+  out.finish();
+}
+
 }  // namespace foliot::program

@@ -50,4 +50,7 @@ class output_file {
   std::string buffer_;
 };
 
+/// Writes a whole text to standard output. Throws failure.
+void print(std::string_view text);
+
 }  // namespace foliot::program

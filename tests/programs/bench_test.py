@@ -103,6 +103,16 @@ class BenchArguments(BenchCase):
         self.assertEqual((code, err), (2, "foliot: --json and standard output go to the same place: name two\n"))
 
 
+    def test_figures_that_cannot_be_written_are_an_error(self):
+        quick = ["bench", "--quick", "--only", "W1", "--contestants", "floor-store", "--n", "10", "--repetitions", "1"]
+        for arguments in ([], ["--json", "-"]):
+            with open("/dev/full", "wb") as full:
+                code, _, err = self.run_foliot(*quick, *arguments, stdout=full)
+            self.assertEqual((code, err.splitlines()[-1]), (2, "foliot: cannot write 'standard output': No space left on device"))
+        code, _, err = self.run_foliot(*quick, "--json", "/dev/full")
+        self.assertEqual((code, err.splitlines()[-1]), (2, "foliot: cannot write '/dev/full': No space left on device"))
+
+
 class BenchFigures(BenchCase):
     def test_shape(self):
         figures, out = self.bench()

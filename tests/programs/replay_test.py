@@ -42,6 +42,15 @@ class CommandLine(ProgramCase):
             self.assertIn(option, text)
         self.assertIn("--seed", self.expect_done("sample", "--help"))
 
+    def test_help_and_version_that_cannot_be_written_are_an_error(self):
+        for arguments in (("--version",), ("--help",), ("-h",), ("replay", "--help"), ("sample", "--help"), ("bench", "--help"),
+                          ("bench", "go", "--help"), ("top", "--help")):
+            with open("/dev/full", "wb") as full:
+                code, _, err = self.run_foliot(*arguments, stdout=full)
+            self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': No space left on device\n"), arguments)
+            code, _, err = self.run_foliot(*arguments, preexec_fn=lambda: os.close(1))
+            self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': Bad file descriptor\n"), arguments)
+
     def test_wrong_arguments(self):
         self.expect_error("'foliot replay LOG', 'foliot sample', 'foliot bench' or 'foliot top PATH'")
         self.expect_error("foliot has no 'rewind'; see foliot --help", "rewind")
@@ -432,6 +441,12 @@ class Sample(ProgramCase):
     def test_begins_on_its_day(self):
         out = self.expect_done("sample", "--lines", "100", "--start", "2024-02-29")
         self.assertIn("[29/Feb/2024:", out.splitlines()[0])
+
+    def test_a_full_disk_is_an_error(self):
+        for arguments in ((), ("-o", "-")):
+            with open("/dev/full", "wb") as full:
+                code, _, err = self.run_foliot("sample", "--lines", "10", *arguments, stdout=full)
+            self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': No space left on device\n"))
 
     def test_replays_without_a_malformed_line(self):
         given = self.expect_done("sample", "--lines", "5000", "--clients", "500").encode()

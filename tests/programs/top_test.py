@@ -78,6 +78,13 @@ class TopOnce(TopCase):
         self.assertRegex(out, r"\n {31}p50 {9}p99 {7}p99\.9 {9}max\n")
         self.assertRegex(out, r"\ncallback time {14}40\.\d us {5}40\.\d us {5}40\.\d us {5}40\.0 us\n")
 
+    def test_a_table_that_cannot_be_written_is_an_error(self):
+        self.show()
+        for arguments in (["--once"], ["--prometheus"], ["--interval", "1ms"]):
+            with open("/dev/full", "wb") as full:
+                code, _, err = self.run_foliot("top", "timers", *arguments, stdout=full)
+            self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': No space left on device\n"), arguments)
+
     def test_the_socket_goes_with_the_program(self):
         shown = self.show()
         self.assertEqual(self.names(), ["timers"])

@@ -99,9 +99,7 @@ void run_bench(const bench_options& options) {
   publish(json, json ? results_json(all) : "");
   publish(page, page ? report_page(all) : "");
   if (standard_output_taken(options)) return;
-  output_file text{std::string(standard_output)};
-  text.write(results_text(all));
-  text.publish();
+  print(results_text(all));
 }
 
 }  // namespace foliot::program::bench

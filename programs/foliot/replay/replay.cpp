@@ -69,7 +69,7 @@ class run {
     // The files are complete before the summary says so, and take their names last of all.
     if (sessions_file_) sessions_file_->finish();
     if (json_file_) json_file_->finish();
-    print(summary_text(summary));
+    show(summary_text(summary));
     if (sessions_file_) sessions_file_->publish();
     if (json_file_) json_file_->publish();
     for (const engine_result& each : summary.engines) {
@@ -131,13 +131,11 @@ class run {
     return summary;
   }
 
-  void print(const std::string& text) const {
+  void show(const std::string& text) const {
     if (options_.standard_output_taken()) {
       static_cast<void>(std::fputs(text.c_str(), stderr));
     } else {
-      output_file out("-");
-      out.write(text);
-      out.finish();
+      print(text);
     }
   }
 

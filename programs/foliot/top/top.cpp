@@ -16,16 +16,6 @@
 
 namespace foliot::program {
 
-namespace {
-
-void print(std::string_view text) {
-  output_file out("-");
-  out.write(text);
-  out.finish();
-}
-
-}  // namespace
-
 void top(const top_options& options) {
   if (options.prometheus) return print(prometheus_text(read_snapshot(options.path)));
   if (options.once) return print(statistics_table(options.path, read_snapshot(options.path)));
