@@ -94,6 +94,22 @@ bool read(reader& from, service_statistics& now) noexcept {
   return !now.measured || (from.line("lateness", now.lateness) && from.line("callback_time", now.callback_time));
 }
 
+/// The beginning of a line of strangers, in quotes, so that it can be shown on a terminal.
+std::string excerpt(std::string_view line) {
+  constexpr std::size_t longest = 60;
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text = "'";
+  for (const char c : line.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      text += c;
+    } else {
+      text.append("\\x").append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
+    }
+  }
+  return text + (line.size() > longest ? "'..." : "'");
+}
+
 }  // namespace
 
 std::string statistics_text(const service_statistics& now) {
@@ -122,8 +138,8 @@ std::expected<service_statistics, std::string> parse_statistics(std::string_view
   if (!read(from, now) || from.left() != "end\n") {
     const bool short_of = !text.ends_with("\nend\n");
     return std::unexpected(short_of ? "the statistics are cut short"
-                                    : "the statistics have a line that is not as it should be: '" +
-                                          std::string(from.left().substr(0, from.left().find('\n'))) + "'");
+                                    : "the statistics have a line that is not as it should be: " +
+                                          excerpt(from.left().substr(0, from.left().find('\n'))));
   }
   return now;
 }

@@ -75,6 +75,15 @@ class CommandLine(ProgramCase):
         self.put("-x", LOG)
         self.assertIn("lines", self.expect_done("replay", "--", "-x"))
 
+    def test_names_with_escape_sequences(self):
+        name = self.put("a\x1b[2J\n.log", LOG + BAD)
+        code, out, err = self.run_foliot("replay", name)
+        self.assertEqual(code, 0)
+        self.assertTrue(out.startswith("foliot replay of a\\x1b[2J\\x0a.log, idle"), out)
+        self.assertTrue(err.startswith("foliot: a\\x1b[2J\\x0a.log:61: malformed line"), err)
+        self.expect_error(r"cannot read '\x1b[2J': No such file", "replay", "\x1b[2J")
+        self.expect_error(r"foliot has no '\x1b[2J'", "\x1b[2J")
+
     def test_names_that_are_commands(self):
         self.put("sample", LOG)
         self.put("replay", LOG)

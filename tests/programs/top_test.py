@@ -140,6 +140,22 @@ class TopErrors(TopCase):
         self.answer_with(b"foliot-statistics 99\nend\n")
         self.expect_error("of another version of foliot", "top", "odd", "--once")
 
+    def test_an_answer_with_escape_sequences(self):
+        self.answer_with(b"foliot-statistics 1\nstarted \x1b]0;pwned\x07\x1b[31mx\nend\n")
+        self.expect_error(r"as it should be: '\x1b]0;pwned\x07\x1b[31mx'", "top", "odd", "--once")
+
+    def test_an_answer_with_a_long_line(self):
+        self.answer_with(b"foliot-statistics 1\n" + b"x" * 900_000 + b"\nend\n")
+        code, out, err = self.run_foliot("top", "odd", "--once")
+        self.assertEqual((code, out), (2, ""))
+        self.assertLess(len(err), 300)
+
+    def test_a_path_with_escape_sequences(self):
+        self.expect_error(r"there is no 'a\x1b[2J\x0ab'", "top", "a\x1b[2J\nb", "--once")
+        shown = self.show(path="a\x1b[2J")
+        self.assertTrue(self.expect_done("top", "a\x1b[2J", "--once").startswith("foliot top of a\\x1b[2J\n"))
+        self.end(shown)
+
     def test_cut_short(self):
         self.answer_with(b"foliot-statistics 1\nstarted 5\n")
         self.expect_error("cut short", "top", "odd", "--once")

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../duration_text.hpp"
+#include "../printable.hpp"
 #include "comparison_table.hpp"
 #include "grouped.hpp"
 
@@ -26,7 +27,7 @@ std::string names(const std::vector<std::string>& logs) {
   std::string text;
   for (const std::string& log : logs) {
     if (!text.empty()) text += ", ";
-    text += log == "-" ? "standard input" : log;
+    text += log == "-" ? "standard input" : printable(log);
   }
   return text;
 }

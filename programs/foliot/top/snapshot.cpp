@@ -2,16 +2,20 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
+#include <foliot/core/clock.hpp>
 #include <foliot/service/statistics_text.hpp>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../duration_text.hpp"
 #include "../failure.hpp"
 
 namespace foliot::program {
@@ -27,7 +31,8 @@ bool is_socket(const std::string& path) noexcept {
 
 class connection {
  public:
-  explicit connection(const std::string& path) : path_(path) {
+  connection(const std::string& path, duration limit)
+      : path_(path), limit_(limit), deadline_(monotonic_clock::instance().now() + limit) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.empty() || path.size() >= sizeof(address.sun_path)) {
@@ -37,13 +42,12 @@ class connection {
     path.copy(address.sun_path, path.size());
     descriptor_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor_ < 0) throw system_failure("connect to", path, errno);
-    const timeval patience{.tv_sec = 5, .tv_usec = 0};
-    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));  // for the connect
-    if (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return;
-    const int error = errno;
-    ::close(descriptor_);
-    throw refusal(error);
+    try {
+      connect_to(address);
+    } catch (...) {
+      ::close(descriptor_);
+      throw;
+    }
   }
   ~connection() { ::close(descriptor_); }
   connection(const connection&) = delete;
@@ -53,34 +57,71 @@ class connection {
     std::string text;
     char piece[16'384];
     for (;;) {
-      const ssize_t got = ::read(descriptor_, piece, sizeof(piece));
-      if (got < 0 && errno == EINTR) continue;
+      wait_for_more(text.empty());
+      const ssize_t got = ::recv(descriptor_, piece, sizeof(piece), MSG_DONTWAIT);
+      if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (got < 0) throw refusal(errno);
       if (got == 0) return text;
       text.append(piece, static_cast<std::size_t>(got));
-      if (text.size() > longest_answer) throw failure(fmt::format("what '{}' answers has no end", path_));
+      if (text.size() > longest_answer)
+        throw failure(fmt::format("what '{}' answers is longer than 1 MiB: these are no statistics", path_));
     }
   }
 
  private:
+  /// Waits while the listener's queue is full.
+  void connect_to(const sockaddr_un& address) const {
+    for (;;) {
+      const timeval left = time_left(false);
+      ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof(left));
+      if (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return;
+      if (errno != EINTR) throw refusal(errno);
+    }
+  }
+
+  /// Returns when there is something to read, or somebody has hung up; or for a signal.
+  void wait_for_more(bool nothing_came) const {
+    const timeval left = time_left(!nothing_came);
+    const timespec limit{.tv_sec = left.tv_sec, .tv_nsec = left.tv_usec * 1000};
+    ::pollfd socket{.fd = descriptor_, .events = POLLIN, .revents = 0};
+    static_cast<void>(::ppoll(&socket, 1, &limit, nullptr));
+  }
+
+  /// Until the deadline, in whole microseconds and not zero. Throws failure when it has passed.
+  [[nodiscard]] timeval time_left(bool began_to_answer) const {
+    const std::int64_t left = (deadline_ - monotonic_clock::instance().now()).count();
+    if (left <= 0) {
+      throw failure(began_to_answer
+                        ? fmt::format("what '{}' answers is not complete after {}: it comes too slowly", path_,
+                                      duration_text(limit_))
+                        : fmt::format("who listens at '{}' has not answered within {}", path_, duration_text(limit_)));
+    }
+    const std::int64_t microseconds = (left + 999) / 1000;
+    return {.tv_sec = microseconds / 1'000'000, .tv_usec = microseconds % 1'000'000};
+  }
+
   [[nodiscard]] failure refusal(int error) const {
     switch (error) {
       case ENOENT: return failure(fmt::format("there is no '{}': no program shows its timers there", path_));
       case ECONNREFUSED:  // by a socket that nobody has, or by what is none
         return failure(is_socket(path_) ? fmt::format("nobody listens at '{}': the program that did has ended", path_)
                                         : fmt::format("'{}' is no socket: no program shows its timers there", path_));
-      case EAGAIN: return failure(fmt::format("who listens at '{}' does not answer", path_));
+      case EAGAIN:  // the listener's queue was full until the deadline
+        return failure(fmt::format("who listens at '{}' has not answered within {}", path_, duration_text(limit_)));
       default: return system_failure("read", path_, error);
     }
   }
+
   const std::string& path_;
+  const duration limit_;
+  const instant deadline_;
   int descriptor_ = -1;
 };
 
 }  // namespace
 
-service_statistics read_snapshot(const std::string& path) {
-  auto now = parse_statistics(connection(path).read_all());
+service_statistics read_snapshot(const std::string& path, duration limit) {
+  auto now = parse_statistics(connection(path, limit).read_all());
   if (!now) throw failure(fmt::format("what '{}' answers cannot be read: {}", path, now.error()));
   return *std::move(now);
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "../printable.hpp"
 #include "../replay/grouped.hpp"
 
 namespace foliot::program {
@@ -64,7 +65,7 @@ std::string length_text(duration length) {
 std::string statistics_table(std::string_view name, const service_statistics& now, const earlier_look* earlier) {
   const bool rates =
       earlier != nullptr && earlier->ago > duration::zero() && same_service(earlier->then.counters, now.counters);
-  std::string text = fmt::format("foliot top of {}\n", name);
+  std::string text = fmt::format("foliot top of {}\n", printable(name));
   const auto add = [to = std::back_inserter(text)](fmt::string_view line, const auto&... values) {
     fmt::vformat_to(to, line, fmt::make_format_args(values...));
   };
