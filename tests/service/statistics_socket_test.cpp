@@ -133,6 +133,26 @@ TEST_F(StatisticsSocket, APathWhereSomebodyAnswersIsRefused) {
   EXPECT_TRUE(ask(path)) << "who was there still is";
 }
 
+// A connect that may block would wait for the owner for ever.
+TEST_F(StatisticsSocket, APathWhoseOwnerHangsWithAFullBacklogIsRefusedAtOnce) {
+  const int owner = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const auto* const at = reinterpret_cast<const sockaddr*>(&address);
+  ASSERT_EQ(::bind(owner, at, sizeof(address)), 0);
+  ASSERT_EQ(::listen(owner, 0), 0);
+  std::vector<int> waiting;
+  do {
+    waiting.push_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  } while (::connect(waiting.back(), at, sizeof(address)) == 0);
+  ASSERT_EQ(errno, EAGAIN) << "the backlog is full";
+  EXPECT_NE(sentence_for(path).find("'" + path + "' is in use: somebody answers there"), std::string::npos);
+  EXPECT_TRUE(fs::is_socket(path));
+  for (const int each : waiting) ::close(each);
+  ::close(owner);
+}
+
 TEST_F(StatisticsSocket, WhatAProcessLeftBehindIsTakenOver) {
   const ::pid_t child = ::fork();
   if (child == 0) {
@@ -167,6 +187,29 @@ TEST_F(StatisticsSocket, AFileThatHasTakenItsPlaceIsLeftAlone) {
     std::ofstream(path) << "mine";
   }
   EXPECT_TRUE(fs::is_regular_file(path));
+}
+
+/// The process is in another folder as long as this lives.
+class in_folder {
+ public:
+  explicit in_folder(const std::string& where) : before_(fs::current_path()) { fs::current_path(where); }
+  ~in_folder() { fs::current_path(before_); }
+  in_folder(const in_folder&) = delete;
+  in_folder& operator=(const in_folder&) = delete;
+
+ private:
+  const fs::path before_;
+};
+
+TEST_F(StatisticsSocket, TheFileOfARelativePathGoesAlsoAfterAChdir) {
+  fs::create_directory(folder + "/other");
+  const in_folder at_first(folder);
+  std::optional<statistics_socket> shown(std::in_place, timers, "timers");
+  const in_folder later(folder + "/other");
+  std::ofstream("timers") << "precious";
+  shown.reset();
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_TRUE(fs::is_regular_file(folder + "/other/timers"));
 }
 
 TEST_F(StatisticsSocket, APathThatCannotBeIsRefused) {

@@ -8,9 +8,10 @@
 // wakes. A connection is never waited for.
 //
 // Who may connect: who may write the socket's file, as the process' umask leaves it; as a rule its owner.
-// A path where a process still answers is refused; one that a process has left behind is taken over. Two that take
-// over the same path at the same moment may both believe that they have it: give each its own.
-// The file goes when the object does.
+// A path where a process still listens is refused, at once, also if that process hangs and its backlog is full; one
+// that a process has left behind is taken over. Two that take over the same path at the same moment may both believe
+// that they have it: give each its own. The file goes when the object does, wherever the process has changed its folder
+// to; what another process has put in its place stays.
 //
 // Thread safety: making and destroying it need it to oneself. Lifetime: the service outlives it. In the child of a fork
 // it shows nothing, and may be destroyed.

@@ -46,8 +46,8 @@ class descriptor {
   int number_;
 };
 
-int make_socket() {
-  const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+int make_socket(int flags = 0) {
+  const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
   if (made < 0) fail(errno, "cannot make a socket");
   return made;
 }
@@ -62,7 +62,8 @@ void remove_stale(const std::string& path, const sockaddr_un& address) {
     fail(errno, "cannot look at '" + path + "'");
   }
   if (!S_ISSOCK(found.st_mode)) fail(EEXIST, "'" + path + "' is there already, and is no socket");
-  const descriptor probe(make_socket());
+  // Without O_NONBLOCK connect would wait for as long as the owner hangs with a full backlog; so that is EAGAIN.
+  const descriptor probe(make_socket(SOCK_NONBLOCK));
   if (::connect(probe.number(), generic(address), sizeof(address)) == 0 || errno == EAGAIN) {
     fail(EADDRINUSE, "'" + path + "' is in use: somebody answers there");
   }
@@ -75,6 +76,7 @@ void remove_stale(const std::string& path, const sockaddr_un& address) {
 
 local_listener::local_listener(std::string path) : path_(std::move(path)), maker_(::getpid()) {
   const sockaddr_un address = address_of(path_);
+  file_ = socket_file(path_);
   descriptor made(make_socket());
   const auto bound = [&] { return ::bind(made.number(), generic(address), sizeof(address)) == 0; };
   if (!bound()) {
@@ -85,21 +87,17 @@ local_listener::local_listener(std::string path) : path_(std::move(path)), maker
       fail(errno, "cannot listen at '" + path_ + "'");
     }
   }
-  struct stat file{};
-  if (::listen(made.number(), SOMAXCONN) != 0 || ::lstat(path_.c_str(), &file) != 0) {
+  if (const std::error_code lost = file_.claim()) fail(lost.value(), "cannot listen at '" + path_ + "'");
+  if (::listen(made.number(), SOMAXCONN) != 0) {
     const int error = errno;
-    ::unlink(path_.c_str());
+    file_.remove();
     fail(error, "cannot listen at '" + path_ + "'");
   }
-  device_ = file.st_dev;
-  file_ = file.st_ino;
   descriptor_ = made.release();
 }
 
 local_listener::~local_listener() {
-  struct stat file{};
-  const bool mine = is_here() && ::lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == file_;
-  if (mine) ::unlink(path_.c_str());
+  file_.remove();
   ::close(descriptor_);
 }
 

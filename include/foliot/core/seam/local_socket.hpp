@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include <foliot/core/seam/socket_file.hpp>
 #include <foliot/core/seam/sync.hpp>
 
 namespace foliot::inline core::seam {
@@ -19,7 +20,7 @@ class local_listener {
   /// Takes the path, also from a listener that has gone without removing it. Throws std::invalid_argument for a path
   /// that no socket can have, else std::system_error.
   explicit local_listener(std::string path);
-  /// Removes the path, if it is still this listener's; not in the child of a fork.
+  /// Removes the file at the path, if it is still this listener's (socket_file.hpp); not in the child of a fork.
   ~local_listener();
   local_listener(const local_listener&) = delete;
   local_listener& operator=(const local_listener&) = delete;
@@ -37,10 +38,9 @@ class local_listener {
 
  private:
   std::string path_;
+  socket_file file_;
   int descriptor_ = -1;
   int connection_ = -1;
-  ::dev_t device_ = 0;
-  ::ino_t file_ = 0;
   ::pid_t maker_ = 0;
   // Set by shut_down(), read by accept().
   atomic<bool> ended_{false};
