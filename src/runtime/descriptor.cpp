@@ -1,6 +1,7 @@
 #include <foliot/runtime/detail/descriptor.hpp>
 
 #include <stdexcept>
+#include <utility>
 
 #include <foliot/core/seam/sockets.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
@@ -87,14 +88,18 @@ void descriptor::change_deadline(direction way, instant deadline) {
   here.deadline = deadline;
 }
 
-void descriptor::close() noexcept {
+bool descriptor::begin_close() noexcept {
+  const lock held(lock_);
+  if (std::exchange(ended_, true)) return false;
+  ++uses_;  // the caller's: the number is no other's until the poller has forgotten it
+  return true;
+}
+
+void descriptor::finish_close() noexcept {
   ready_list woken;
   {
     const lock held(lock_);
-    if (ended_) return;
-    ended_ = true;
     closed_ = true;
-    ++uses_;        // this one: the number is no other's until the poller has forgotten it
     ++generation_;  // what the poller has still to tell is told to nobody
     for (const direction way : {direction::in, direction::out}) {
       side& here = at(way);

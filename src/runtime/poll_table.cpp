@@ -75,6 +75,9 @@ std::expected<descriptor_share, std::error_code> poll_table::add(int fd, at_end 
   } catch (const std::system_error& error) {
     give_back(*added);
     return std::unexpected(error.code());
+  } catch (const std::bad_alloc&) {  // not even for the error
+    give_back(*added);
+    return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
   }
   added->share();
   return descriptor_share(*added);

@@ -141,8 +141,6 @@ std::error_code reset_at_close(int socket) noexcept {
   return outcome(::setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
 }
 
-void remove_file(const char* path) noexcept { ::unlink(path); }
-
 readiness ready_now(int descriptor, readiness which) noexcept {
   pollfd asked{};
   asked.fd = descriptor;

@@ -3,10 +3,12 @@
 #include <array>
 #include <chrono>
 
+#include <foliot/core/seam/socket_file.hpp>
 #include <foliot/core/seam/sockets.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/this_task.hpp>
 
+#include "open_descriptor.hpp"
 #include "watch.hpp"
 
 namespace foliot::runtime {
@@ -17,6 +19,7 @@ using detail::descriptor;
 using detail::descriptor_awaiter;
 using detail::descriptor_use;
 using detail::direction;
+using detail::open_descriptor;
 
 /// How long an accept waits that found no descriptor for the connection.
 constexpr duration pause_without_resources = std::chrono::milliseconds(10);
@@ -27,10 +30,11 @@ bool lacks_resources(std::error_code error) noexcept {
   return std::ranges::any_of(lacking, [&](std::errc each) { return error == each; });
 }
 
-or_error<stream> stream_of(int fd) {
-  auto share = detail::watch(fd, detail::at_end::closes);
+or_error<stream> stream_of(int accepted) {
+  open_descriptor fd(accepted);
+  auto share = detail::watch(fd);
   if (!share) return std::unexpected(share.error());
-  seam::set_no_delay(fd, true);  // a local one has no such thing
+  seam::set_no_delay(accepted, true);  // a local one has no such thing
   return stream(std::move(*share));
 }
 
@@ -63,24 +67,26 @@ task<or_error<stream>> accept_one(descriptor_use by) {
 
 or_error<listener> listener::listen(const address& at, int backlog) {
   static_cast<void>(detail::this_scheduler("a listener"));  // throws before there is anything to lose
+  // Whatever may throw comes before the bind, or nobody would remove its file.
+  const std::string path = at.system().path();
+  const bool has_file = !path.empty() && !path.starts_with('@');
+  seam::socket_file file = has_file ? seam::socket_file(path) : seam::socket_file();
   const auto opened = seam::open_socket(at.system().family());
   if (!opened) return std::unexpected(opened.error());
-  const int fd = *opened;
+  open_descriptor fd(*opened);
   std::error_code failed;
-  if (!at.is_local()) failed = seam::reuse_address(fd);
-  if (!failed && at.system().family() == seam::address_family::ip6) failed = seam::keep_to_own_family(fd);
-  if (!failed) failed = seam::bind_socket(fd, at.system());
-  std::string file;
-  if (!failed && at.is_local() && !at.system().path().starts_with('@')) file = at.system().path();
-  if (!failed) failed = seam::listen_socket(fd, backlog);
+  if (!at.is_local()) failed = seam::reuse_address(fd.get());
+  if (!failed && at.system().family() == seam::address_family::ip6) failed = seam::keep_to_own_family(fd.get());
+  if (!failed) failed = seam::bind_socket(fd.get(), at.system());
+  if (!failed && has_file) failed = file.claim();
+  if (!failed) failed = seam::listen_socket(fd.get(), backlog);
   if (failed) {
-    if (!file.empty()) seam::remove_file(file.c_str());
-    seam::close_descriptor(fd);
+    file.remove();
     return std::unexpected(failed);
   }
-  auto share = detail::watch(fd, detail::at_end::closes);
+  auto share = detail::watch(fd);
   if (!share) {
-    if (!file.empty()) seam::remove_file(file.c_str());
+    file.remove();
     return std::unexpected(share.error());
   }
   return listener(std::move(*share), std::move(file));
@@ -88,10 +94,12 @@ or_error<listener> listener::listen(const address& at, int backlog) {
 
 task<or_error<stream>> listener::accept() const { return accept_one(descriptor_use(share_)); }
 
+// The file goes while the socket is open, which keeps its inode (socket_file.hpp), and before any task learns of the
+// close and may listen at the same path again.
 void listener::close() noexcept {
-  if (!*this) return;
-  if (!file_.empty()) seam::remove_file(file_.c_str());  // first: it may be another's as soon as nobody listens
-  end();
+  if (!share_ || !share_->begin_close()) return;
+  file_.remove();
+  share_->finish_close();
 }
 
 or_error<address> listener::local_address() const noexcept {

@@ -8,6 +8,7 @@
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/this_task.hpp>
 
+#include "open_descriptor.hpp"
 #include "watch.hpp"
 
 namespace foliot::runtime {
@@ -19,6 +20,7 @@ using detail::descriptor_awaiter;
 using detail::descriptor_share;
 using detail::descriptor_use;
 using detail::direction;
+using detail::open_descriptor;
 
 /// How often a local listener without room is tried again: the system does not tell when it has some.
 constexpr duration between_tries = std::chrono::milliseconds(1);
@@ -76,23 +78,6 @@ task<or_error<std::size_t>> send_all(descriptor_share by, std::span<const std::b
   co_return sum;
 }
 
-/// A system's descriptor that nobody has yet.
-class open_descriptor {
- public:
-  explicit open_descriptor(int fd) noexcept : fd_(fd) {}
-  ~open_descriptor() {
-    if (fd_ >= 0) seam::close_descriptor(fd_);
-  }
-  open_descriptor(const open_descriptor&) = delete;
-  open_descriptor& operator=(const open_descriptor&) = delete;
-
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
 /// A port that nobody listens at, of those that the system gives to who connects: it may connect with itself.
 bool is_connected_with_itself(int fd) noexcept {
   const auto here = seam::local_address(fd);
@@ -132,7 +117,7 @@ task<or_error<stream>> connect_from(address to, address from, instant deadline) 
   }
   const bool waits = outcome == std::errc::operation_in_progress;
   if (outcome && !waits) co_return std::unexpected(outcome);
-  auto share = detail::watch(fd.release(), detail::at_end::closes);
+  auto share = detail::watch(fd);
   if (!share) co_return std::unexpected(share.error());
   const descriptor_share& by = *share;
   if (waits) {
@@ -161,10 +146,11 @@ or_error<std::pair<stream, stream>> stream::pair() {
   static_cast<void>(detail::this_scheduler("a stream"));  // throws before there is anything to lose
   const auto opened = seam::open_socket_pair();
   if (!opened) return std::unexpected(opened.error());
+  open_descriptor first(opened->first);
   open_descriptor second(opened->second);
-  auto one = detail::watch(opened->first, detail::at_end::closes);
+  auto one = detail::watch(first);
   if (!one) return std::unexpected(one.error());
-  auto other = detail::watch(second.release(), detail::at_end::closes);
+  auto other = detail::watch(second);
   if (!other) return std::unexpected(other.error());
   return std::pair(stream(std::move(*one)), stream(std::move(*other)));
 }

@@ -6,9 +6,13 @@
 
 #include <foliot/runtime/detail/descriptor.hpp>
 
+#include "open_descriptor.hpp"
+
 namespace foliot::runtime::detail {
 
-/// At an error `fd` is closed if the share would have closed it. Throws std::logic_error outside of a runtime.
-std::expected<descriptor_share, std::error_code> watch(int fd, at_end then);
+/// A descriptor that stays its owner's. Throws std::logic_error outside of a runtime.
+[[nodiscard]] std::expected<descriptor_share, std::error_code> watch(int fd);
+/// One that is closed with the last share. At an error it stays the caller's. Throws std::logic_error as well.
+[[nodiscard]] std::expected<descriptor_share, std::error_code> watch(open_descriptor& fd);
 
 }  // namespace foliot::runtime::detail

@@ -10,10 +10,14 @@ namespace foliot::runtime {
 
 namespace detail {
 
-std::expected<descriptor_share, std::error_code> watch(int fd, at_end then) {
+std::expected<descriptor_share, std::error_code> watch(int fd) {
   scheduler& here = this_scheduler("a descriptor");
-  auto share = here.descriptors().add(fd, then, here);
-  if (!share && then == at_end::closes) seam::close_descriptor(fd);
+  return here.descriptors().add(fd, at_end::leaves_open, here);
+}
+std::expected<descriptor_share, std::error_code> watch(open_descriptor& fd) {
+  scheduler& here = this_scheduler("a descriptor");
+  auto share = here.descriptors().add(fd.get(), at_end::closes, here);
+  if (share) static_cast<void>(fd.release());
   return share;
 }
 
@@ -47,7 +51,7 @@ std::expected<void, std::error_code> readiness_operation::result() noexcept {
 }  // namespace detail
 
 std::expected<watched_descriptor, std::error_code> watched_descriptor::watch(int fd) {
-  auto share = detail::watch(fd, detail::at_end::leaves_open);
+  auto share = detail::watch(fd);
   if (!share) return std::unexpected(share.error());
   return watched_descriptor(std::move(*share));
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -256,6 +257,34 @@ TEST(SocketFaults, AllocationsFailOneByOne) {
         options);
   }
   EXPECT_TRUE(passed);
+}
+
+TEST(SocketFaults, AListenThatFindsNoMemoryLeavesNeitherItsFileNorADescriptor) {
+  run([]() -> task<> {
+    const std::string path = ::testing::TempDir() + "foliot-memory-" + std::to_string(::getpid());
+    const address at = address::parse("unix:" + path).value();
+    const auto lowest_free = [] {
+      const int fd = ::dup(0);
+      ::close(fd);
+      return fd;
+    };
+    const int free_before = lowest_free();
+    bool listens = false;
+    for (std::size_t n = 0; !listens && n < 100; ++n) {
+      std::optional<or_error<listener>> gate;
+      try {
+        const test::failing_allocations failing(n);
+        gate.emplace(listener::listen(at));
+      } catch (const std::bad_alloc&) {
+      }
+      listens = gate && gate->has_value();
+      EXPECT_EQ(::access(path.c_str(), F_OK) == 0, listens) << n;
+      gate.reset();
+      EXPECT_EQ(lowest_free(), free_before) << n;
+    }
+    EXPECT_TRUE(listens);
+    co_return;
+  }());
 }
 
 }  // namespace

@@ -57,9 +57,6 @@ std::error_code set_no_delay(int socket, bool on) noexcept;
 /// A close sends a reset, and discards what is still to be sent.
 std::error_code reset_at_close(int socket) noexcept;
 
-/// Removes the file of a local socket.
-void remove_file(const char* path) noexcept;
-
 /// Which of these a descriptor is ready for now, or that it hangs up, or has failed.
 [[nodiscard]] readiness ready_now(int descriptor, readiness which) noexcept;
 

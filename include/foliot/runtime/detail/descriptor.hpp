@@ -70,7 +70,13 @@ class descriptor {
   void set_deadline(direction way, duration from_now);
 
   /// Who waits is woken; nobody begins anything any more. Any thread, and again for nothing.
-  void close() noexcept;
+  void close() noexcept {
+    if (begin_close()) finish_close();
+  }
+  /// The same in two steps, with something in between that has to be done once, while the system's descriptor is open
+  /// and before anybody learns of the close. False: another caller has begun, or it is closed.
+  [[nodiscard]] bool begin_close() noexcept;
+  void finish_close() noexcept;
   [[nodiscard]] bool closed() const noexcept {
     const lock held(lock_);
     return closed_;
@@ -104,7 +110,7 @@ class descriptor {
   mutable mutex lock_{lock_rank::object};
   std::array<side, 2> sides_ FOLIOT_GUARDED_BY(lock_) = {};
   bool closed_ FOLIOT_GUARDED_BY(lock_) = false;  // nobody begins anything
-  bool ended_ FOLIOT_GUARDED_BY(lock_) = false;   // by close()
+  bool ended_ FOLIOT_GUARDED_BY(lock_) = false;   // by begin_close()
   std::uint32_t uses_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint32_t generation_ FOLIOT_GUARDED_BY(lock_) = 0;
 

@@ -12,10 +12,10 @@
 // connection stays where it is, and a loop that goes on does not spin.
 #pragma once
 
-#include <string>
 #include <system_error>
 #include <utility>
 
+#include <foliot/core/seam/socket_file.hpp>
 #include <foliot/runtime/net/deadlines.hpp>
 #include <foliot/runtime/net/stream.hpp>
 
@@ -24,13 +24,12 @@ namespace foliot::runtime {
 class listener : public detail::with_deadlines {
  public:
   listener() noexcept = default;
-  listener(listener&& other) noexcept
-      : with_deadlines(std::move(other)), file_(std::exchange(other.file_, std::string())) {}
+  listener(listener&&) noexcept = default;
   listener& operator=(listener&& other) noexcept {
     if (this != &other) {
       close();
       with_deadlines::operator=(std::move(other));
-      file_ = std::exchange(other.file_, std::string());
+      file_ = std::move(other.file_);
     }
     return *this;
   }
@@ -43,16 +42,18 @@ class listener : public detail::with_deadlines {
   /// The next connection. TCP ones do not gather small pieces (stream::set_no_delay).
   [[nodiscard]] task<or_error<stream>> accept() const;
 
-  /// Nobody gets in from now on; the file of a path is removed. Connections that nobody has accepted are reset.
+  /// Nobody gets in from now on. Connections that nobody has accepted are reset. The file of a path is removed, also
+  /// after a chdir and after the end of the runtime; a file that another process has put in its place stays (but see
+  /// core/seam/socket_file.hpp on processes that do so at this very moment). In the child of a fork it stays as well.
   void close() noexcept;
 
   [[nodiscard]] or_error<address> local_address() const noexcept;
 
  private:
-  listener(detail::descriptor_share share, std::string file) noexcept
+  listener(detail::descriptor_share share, seam::socket_file file) noexcept
       : with_deadlines(std::move(share)), file_(std::move(file)) {}
 
-  std::string file_;  // that close() removes; it changes only with the owner
+  seam::socket_file file_;  // none, where the address is no path; else removed by the one close() that has begun
 };
 
 }  // namespace foliot::runtime

@@ -62,7 +62,7 @@ class stream : public detail::with_deadlines {
   ~stream() { close(); }
 
   /// Connects to where somebody listens, until the deadline: then io_errc::deadline_exceeded. `from`: with that address
-  /// of this machine, and its port, unless that is 0.
+  /// of this machine, and its port, unless that is 0. The file of a local `from` is the caller's to remove.
   [[nodiscard]] static task<or_error<stream>> connect(address to, instant deadline = instant::never());
   [[nodiscard]] static task<or_error<stream>> connect(address to, address from, instant deadline = instant::never());
   /// Two local ones that are connected with each other.
