@@ -64,7 +64,8 @@ class channel_share {
     if (of_ != nullptr) of_->let_go();
   }
 
-  /// Whether it is a handle of a channel: false of one that was moved from.
+  /// Whether it is a handle of a channel: false of one that was moved from, with which nothing else may be done but to
+  /// assign, compare and destroy it.
   [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
   /// Whether both are handles of the same channel.
   [[nodiscard]] friend bool operator==(const channel_share& a, const channel_share& b) noexcept {

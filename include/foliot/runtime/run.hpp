@@ -9,7 +9,7 @@
 // monitor, and those of blocking(); on virtual time none.
 //
 // Throws what the task threw; std::invalid_argument for options that cannot be; std::system_error where there are no
-// threads or file descriptors; deadlock, on virtual time; std::logic_error inside of a runtime.
+// threads or file descriptors; deadlock, on virtual time; std::logic_error inside of a runtime, and for an empty task.
 #pragma once
 
 #include <memory>
@@ -44,6 +44,7 @@ class own_scheduler {
 
 template <class Result>
 Result run(task<Result> main, const run_options& options = {}) {
+  detail::refuse_empty(main);
   detail::own_scheduler scheduler(options);
   auto* const state = new detail::spawned<Result>(scheduler.get(), "main", std::move(main));
   state->share();

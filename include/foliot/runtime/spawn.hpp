@@ -6,6 +6,9 @@
 //
 // Dropping the handle lets the task go on alone. What it throws then goes to run_options::on_failure.
 //
+// A handle may outlive its runtime. A task that the runtime has destroyed where it waited, because it ended first, is
+// done, and a join of it throws std::logic_error: there is no result.
+//
 // Thread safety: a handle as a plain object; request_stop from any thread.
 #pragma once
 
@@ -14,6 +17,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -50,6 +54,7 @@ class spawned final : public task_state, public pooled {
   void begin() noexcept { launch(*this, prepare()); }
 
   void finish(bool abandoned) noexcept override {
+    abandoned_ = abandoned;
     if (!abandoned) take_result();
     stopping_.reset();
     body_ = task<Result>();  // the frame, and its parameters
@@ -100,8 +105,10 @@ class spawned final : public task_state, public pooled {
     const lock held(lock_);
     joiner_ = nullptr;
   }
-  /// Precondition: done.
+  /// Precondition: done. Throws std::logic_error where there is no result, or none any more.
   Result take() {
+    if (abandoned_) throw std::logic_error("foliot: the task has no result: its runtime has ended before it");
+    if (taken_) throw std::logic_error("foliot: the result of the task is gone: join a task once");
     taken_ = true;
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     if constexpr (std::is_reference_v<Result>) {
@@ -144,9 +151,16 @@ class spawned final : public task_state, public pooled {
   std::unique_ptr<std::stop_callback<stop_request>> stopping_;
   bool taken_ = false;  // the handle's
   // Written before done_, read after it.
+  bool abandoned_ = false;  // the runtime has ended before the task
   std::exception_ptr failure_;
   std::optional<stored> result_;
 };
+
+/// Throws std::logic_error for a task without a coroutine: one that was made so, or has been moved from.
+template <class Result>
+void refuse_empty(const task<Result>& body) {
+  if (!body) throw std::logic_error("foliot: an empty task cannot be run: call a coroutine to make one");
+}
 
 /// Waits for the end of another task.
 template <class Result>
@@ -204,17 +218,21 @@ class join_handle {
 
   /// Whether it holds a task.
   [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
-  /// Whether the task has ended.
-  [[nodiscard]] bool done() const noexcept { return of_->done(); }
-  /// What awaits this gets what the task returned, or what it threw. One task at a time, and once; the handle lives as
-  /// long. When the waiting task is stopped the other one goes on.
-  [[nodiscard]] detail::join_awaiter<Result> join() noexcept { return detail::join_awaiter<Result>(*of_, true); }
+
+  // The rest throws std::logic_error on an empty handle, as one that was moved from is.
+
+  /// Whether the task has ended, or its runtime has, and will not run it any more.
+  [[nodiscard]] bool done() const { return checked().done(); }
+  /// What awaits this gets what the task returned, or what it threw. One task at a time, and once: the next join throws
+  /// std::logic_error, and so does that of a task whose runtime has ended before it. The handle lives as long as the
+  /// wait. When the waiting task is stopped the other one goes on, and may be joined again.
+  [[nodiscard]] detail::join_awaiter<Result> join() { return detail::join_awaiter<Result>(checked(), true); }
   /// The same, but the wait goes on when the waiting task is asked to stop.
-  [[nodiscard]] detail::join_awaiter<Result> join_whatever_comes() noexcept {
-    return detail::join_awaiter<Result>(*of_, false);
+  [[nodiscard]] detail::join_awaiter<Result> join_whatever_comes() {
+    return detail::join_awaiter<Result>(checked(), false);
   }
   /// Asks the task to stop: its waits throw `cancelled` from now on. Any thread.
-  void request_stop() const noexcept { of_->stop(); }
+  void request_stop() const { checked().stop(); }
 
  private:
   template <class R>
@@ -223,6 +241,10 @@ class join_handle {
   friend join_handle<R> spawn(task<R> body, std::stop_token token, const char* name);
 
   explicit join_handle(detail::spawned<Result>& of) noexcept : of_(&of) {}
+  [[nodiscard]] detail::spawned<Result>& checked() const {
+    if (of_ == nullptr) throw std::logic_error("foliot: an empty join_handle was used: spawn gives one with a task");
+    return *of_;
+  }
   void drop() noexcept {
     if (of_ == nullptr) return;
     of_->detach();
@@ -233,9 +255,10 @@ class join_handle {
 };
 
 /// Runs `body` as a task of its own, from soon on. The name is shown when it fails or is stuck; it is not copied.
-/// Throws std::logic_error outside of a runtime, std::bad_alloc.
+/// Throws std::logic_error outside of a runtime and for an empty task, std::bad_alloc.
 template <class Result>
 join_handle<Result> spawn(task<Result> body, const char* name = "task") {
+  detail::refuse_empty(body);
   auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
   made->share();
   join_handle<Result> handle(*made);
@@ -246,6 +269,7 @@ join_handle<Result> spawn(task<Result> body, const char* name = "task") {
 /// The same, and it is asked to stop when the token is.
 template <class Result>
 join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* name = "task") {
+  detail::refuse_empty(body);
   auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
   join_handle<Result> handle(*made);  // the only share: if the next line throws, all goes with it
   made->stop_when(token);

@@ -1,0 +1,179 @@
+// Join handles that are empty, joined twice, or of a task that its runtime has abandoned: a clear error for each.
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <foliot/runtime/channel.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/this_task.hpp>
+
+#include "worlds.hpp"
+
+namespace foliot::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using test::everywhere;
+
+task<std::string> answer() { co_return "an answer that does not fit into a small string"; }
+task<> nothing() { co_return; }
+template <class Result>
+task<Result> late(Result what) {
+  co_await sleep(1h);
+  co_return what;
+}
+task<> late() { co_await sleep(1h); }
+
+/// What a join of it throws; empty if nothing.
+template <class Result>
+task<std::string> join_error(join_handle<Result>& handle) {
+  try {
+    static_cast<void>(co_await handle.join());
+  } catch (const std::logic_error& error) {
+    co_return error.what();
+  }
+  co_return "";
+}
+task<std::string> join_error(join_handle<>& handle) {
+  try {
+    co_await handle.join();
+  } catch (const std::logic_error& error) {
+    co_return error.what();
+  }
+  co_return "";
+}
+
+task<> expect_empty(join_handle<std::string>& handle) {
+  EXPECT_FALSE(handle);
+  EXPECT_THROW(static_cast<void>(handle.done()), std::logic_error);
+  EXPECT_THROW(static_cast<void>(handle.join()), std::logic_error);
+  EXPECT_THROW(static_cast<void>(handle.join_whatever_comes()), std::logic_error);
+  EXPECT_THROW(handle.request_stop(), std::logic_error);
+  const std::string error = co_await join_error(handle);
+  EXPECT_EQ(error, "foliot: an empty join_handle was used: spawn gives one with a task");
+}
+
+TEST(JoinHandles, AnEmptyOneThrows) {
+  everywhere([]() -> task<> {
+    join_handle<std::string> empty;
+    co_await expect_empty(empty);
+  });
+}
+
+TEST(JoinHandles, OneThatWasMovedFromThrows) {
+  everywhere([]() -> task<> {
+    auto first = spawn(answer());
+    auto second = std::move(first);
+    co_await expect_empty(first);
+    const std::string result = co_await second.join();
+    EXPECT_EQ(result.size(), 47U);
+  });
+}
+
+TEST(JoinHandles, ASecondJoinThrowsInsteadOfGivingWhatWasMovedOut) {
+  everywhere([]() -> task<> {
+    auto handle = spawn(answer());
+    static_cast<void>(co_await handle.join());
+    EXPECT_TRUE(handle.done());
+    const std::string error = co_await join_error(handle);
+    EXPECT_EQ(error, "foliot: the result of the task is gone: join a task once");
+    auto without_result = spawn(nothing());
+    co_await without_result.join();
+    const std::string same = co_await join_error(without_result);
+    EXPECT_EQ(same, error);
+  });
+}
+
+TEST(JoinHandles, AJoinThatWasCancelledMayBeMadeAgain) {
+  everywhere([]() -> task<> {
+    auto target = spawn(late(7));
+    auto joins = [](join_handle<int>& of) -> task<int> { co_return co_await of.join(); };
+    auto waiting = spawn(joins(target));
+    co_await yield();
+    waiting.request_stop();
+    bool stopped = false;
+    try {
+      static_cast<void>(co_await waiting.join());
+    } catch (const cancelled&) {
+      stopped = true;
+    }
+    EXPECT_TRUE(stopped);
+    target.request_stop();
+    bool target_stopped = false;
+    try {
+      static_cast<void>(co_await target.join());
+    } catch (const cancelled&) {
+      target_stopped = true;
+    }
+    EXPECT_TRUE(target_stopped);
+  });
+}
+
+const std::string abandoned = "foliot: the task has no result: its runtime has ended before it";
+
+template <class Result, class Make>
+void expect_abandoned(Make make) {
+  join_handle<Result> kept;
+  everywhere([&kept, &make]() -> task<> {
+    if (kept) {  // of the runtime before this one
+      EXPECT_TRUE(kept.done());
+      kept.request_stop();
+      const std::string error = co_await join_error(kept);
+      EXPECT_EQ(error, abandoned);
+    }
+    kept = spawn(make());
+    co_await yield();
+  });
+}
+
+TEST(JoinHandles, ATaskThatItsRuntimeHasAbandonedIsDoneAndAJoinThrows) {
+  expect_abandoned<std::string>([] { return late(std::string("x")); });
+  expect_abandoned<std::unique_ptr<int>>([] { return late(std::make_unique<int>(1)); });
+  expect_abandoned<void>([] { return late(); });
+}
+
+TEST(JoinHandles, ATaskIsAbandonedWhileATaskOfAnotherRuntimeJoinsIt) {
+  run([]() -> task<> {
+    channel<std::shared_ptr<join_handle<std::string>>> handles(1);
+    channel<int> ends(1);
+    auto joins = [](channel<std::shared_ptr<join_handle<std::string>>> from, channel<int> end) -> task<std::string> {
+      auto handle = co_await from.receive();
+      end.close();  // the other runtime's main may end before the join, while it begins, or after that
+      auto error = co_await join_error(**handle);
+      co_return error;
+    };
+    auto joining = spawn(joins(handles, ends));
+    auto other_runtime = [handles, ends] {
+      run([](channel<std::shared_ptr<join_handle<std::string>>> to, channel<int> end) -> task<> {
+        auto made = std::make_shared<join_handle<std::string>>(spawn(late(std::string("x"))));
+        co_await to.send(made);
+        static_cast<void>(co_await end.receive());
+      }(handles, ends));
+    };
+    co_await blocking(other_runtime);
+    const std::string error = co_await joining.join();
+    EXPECT_EQ(error, abandoned);
+  }());
+}
+
+TEST(Tasks, AnEmptyTaskIsRefusedBySpawnAndByRun) {
+  EXPECT_THROW(static_cast<void>(run(task<int>())), std::logic_error);
+  everywhere([]() -> task<> {
+    EXPECT_THROW(static_cast<void>(spawn(task<int>())), std::logic_error);
+    const std::stop_source source;
+    EXPECT_THROW(static_cast<void>(spawn(task<>(), source.get_token())), std::logic_error);
+    auto moved_from = answer();
+    const auto moved_to = std::move(moved_from);
+    EXPECT_THROW(static_cast<void>(spawn(std::move(moved_from))), std::logic_error);
+    co_return;
+  });
+}
+
+}  // namespace
+}  // namespace foliot::runtime
