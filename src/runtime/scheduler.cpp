@@ -189,7 +189,11 @@ void scheduler::report(const char* name, const std::exception_ptr& failure) noex
   } catch (const cancelled&) {
     return;  // as it was asked to
   } catch (...) {
-    options_.on_failure(name, failure);
+    try {
+      options_.on_failure(name, failure);
+    } catch (...) {
+      // A handler that fails has nobody to report to, and the run goes on.
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
@@ -92,6 +93,34 @@ TEST(Tasks, AFailureThatNobodyJoinsIsReported) {
       }(reported),
       options);
   EXPECT_EQ(reported, std::vector<std::string>{"poor thing"});
+}
+
+// Whatever is reported, and whatever is thrown: tasks, functions of timers, handles that are dropped later.
+TEST(Tasks, AFailureHandlerThatThrowsDoesNotEndTheProgram) {
+  run_options options;
+  int reported = 0;
+  options.on_failure = [&reported](std::string_view, const std::exception_ptr& failure) {
+    ++reported;
+    if (reported % 2 == 0) throw 42;
+    std::rethrow_exception(failure);
+  };
+  test::in_virtual_worlds(
+      [&reported]() -> task<> {
+        reported = 0;
+        spawn(fails());
+        auto by_function = after_func(1ms, [] { throw std::runtime_error("no"); });
+        auto by_spawned = after_spawn(1ms, [] { return fails(); });
+        co_await sleep(1s);
+        EXPECT_EQ(reported, 3);
+        {
+          auto dropped_later = spawn(fails());
+          while (!dropped_later.done()) co_await sleep(1ms);
+        }
+        EXPECT_EQ(reported, 4);
+        const int still_here = co_await twice(21);
+        EXPECT_EQ(still_here, 42);
+      },
+      options);
 }
 
 task<> deep(int levels) {

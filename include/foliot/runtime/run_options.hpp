@@ -13,7 +13,8 @@
 
 namespace foliot::runtime {
 
-/// Gets what a task threw that nobody joins. Called on any worker.
+/// Gets what a task threw that nobody joins, and what the function of a timer threw. Called on any thread of the
+/// runtime, also on several at once. What it throws itself is swallowed, and the run goes on.
 using failure_handler = std::function<void(std::string_view task, const std::exception_ptr& failure)>;
 
 struct run_options {
