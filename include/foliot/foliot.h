@@ -124,7 +124,8 @@ foliot_status foliot_service_get_counters(const foliot_service* service,
                                           foliot_service_counters* result) FOLIOT_NOEXCEPT;
 // What the service's clock shows; 0 for null.
 int64_t foliot_now(const foliot_service* service) FOLIOT_NOEXCEPT;
-// Blocks the calling thread for at least `length`; `whole`: unless the service ended.
+// Blocks the calling thread for at least `length`; `whole`: unless the service ended first. Not from a callback of this
+// service, whatever the length.
 foliot_status foliot_sleep(foliot_service* service, int64_t length, bool* whole) FOLIOT_NOEXCEPT;
 
 // ---------------------------------------------------------------- timers

@@ -21,10 +21,11 @@
 //      whoever made it so.
 //   4. A record whose word is armed is pending, one whose word is stopped is not: both are in the queue, the former
 //      at the word's deadline or earlier (timer_word.hpp). With an open word it is pending if it is in the queue,
-//      homeless or posted.
+//      homeless or posted. The posted records are the list at first_posted_, and posted_ is their number.
 //   5. The shard owns itself while it has records or its thread lives.
 //   6. From the moment at which it ends nothing fires any more. Each timer that is pending is dropped, at the latest
-//      when it is taken out of the queue, and every answer under the lock says so before.
+//      when the thread in end() takes it out of the queue, or out of the list of posted timers, and every answer under
+//      the lock says so before.
 //
 // Complexity: the queue's, and one uncontended lock a call; without the lock one compare-and-swap.
 #pragma once
@@ -234,7 +235,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     if (forked_) return false;
     return (r.pending() && !r.word().now().stopped()) || homeless_ == &r ||
-           (options_.executor != nullptr && phase_ != phase::ended && as_posting(r).posted_);
+           (options_.executor != nullptr && as_posting(r).posted_);
   }
 
   /// Whether the executor, or who calls it, will look at the record again: it stays.
@@ -324,24 +325,24 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
       return true;
     }
     if (options_.executor == nullptr || !as_posting(r).posted_) return false;
-    as_posting(r).posted_ = false;
-    if (phase_ == phase::ended) return false;  // which has dropped it
-    --posted_;
+    take_back_posted(as_posting(r));
     return true;
   }
 
   stop_result take_back(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     const auto was = r.word().take();
-    bool stopped = queue_.stop(r) && !was.stopped();
+    const bool filed = queue_.stop(r) && !was.stopped();
     if (was.stopped()) count_unfiled();
-    stopped = take_back_outside(r) || stopped;
+    const bool outside = take_back_outside(r);
     if (phase_ == phase::draining) [[unlikely]]
       done_.notify_all();
-    if (stopped && phase_ != phase::ended) {
+    if (phase_ == phase::ended) [[unlikely]] {
+      // It was dropped from the end on; of a ticker that may be two starts, a posted beat and the next one.
+      counters_.dropped += (filed ? 1u : 0u) + (outside ? 1u : 0u);
+    } else if (filed || outside) {
       detail::probes::stop(&r);
       return stop_result::stopped;
     }
-    if (stopped) ++counters_.dropped;  // which it was from the end on
     return r.running_ ? stop_result::running : stop_result::idle;
   }
 
@@ -360,6 +361,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   void run(record& r, const firing& now) noexcept;
   void run_watched(record& r, const firing& now) noexcept;
   void post(posting_record& r, const firing& now) noexcept FOLIOT_REQUIRES(lock_);
+  void take_back_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void drop_start(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   void run_all_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   void come_back(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   std::exception_ptr arm_next_beat(ticking_record& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
@@ -386,8 +389,9 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   std::size_t holders_ FOLIOT_GUARDED_BY(lock_) = 0;  // records, and the thread
   std::shared_ptr<engine> self_ FOLIOT_GUARDED_BY(lock_);
   std::size_t callbacks_running_ FOLIOT_GUARDED_BY(lock_) = 0;
-  /// Timers that are with the executor, and whose callback has not begun.
+  /// Timers that are with the executor, and whose callback has not begun: how many, and their list.
   std::size_t posted_ FOLIOT_GUARDED_BY(lock_) = 0;
+  posting_record* first_posted_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   /// For those who wait until a closure is not used any more, or no callback runs.
   condition done_ FOLIOT_GUARDED_BY(lock_);
 

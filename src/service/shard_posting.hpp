@@ -4,20 +4,26 @@
 //              │ stop, reset, end: taken back; the job then finds nothing to do
 //
 // A timer has one job out at most. One that is due again while its job waits or runs leaves it to that job.
+// A job outlives the end of the service, its timer's start and closure do not: the thread that ends the service drops
+// the posted timers as it drops those in the queue, and the record stays, an empty shell, until the job has gone. A
+// posted timer of an ended service is left to that thread: a job that runs, or is destroyed, before the thread has come
+// to its timer takes nothing back.
 #pragma once
 
 #include <exception>
 #include <memory>
+#include <utility>
 
 #include "shard.hpp"
 
 namespace foliot::inline service {
 
 /// Gives the executor a job, unless it has one of this timer: that one will see to it. A beat that comes before
-/// the one ahead of it has been run is skipped.
+/// the one ahead of it has been run is skipped. Precondition: a one-shot timer is not posted, for what started it again
+/// has taken it back.
 template <class Design>
 void shard<Design>::post(posting_record& r, const firing& now) noexcept {
-  if (r.ticks_ && r.job_is_out_) {
+  if (r.ticks_ && (r.posted_ || r.running_)) {
     ++r.skipped_;
     ++counters_.skipped;
     --beats_;
@@ -26,6 +32,9 @@ void shard<Design>::post(posting_record& r, const firing& now) noexcept {
   r.posted_firing_ = now;
   r.posted_ = true;
   ++posted_;
+  r.previous_posted_ = nullptr;
+  r.next_posted_ = std::exchange(first_posted_, &r);
+  if (r.next_posted_ != nullptr) r.next_posted_->previous_posted_ = &r;
   if (r.job_is_out_) return;
   r.job_is_out_ = r.being_posted_ = true;
   lock_.unlock();
@@ -44,7 +53,25 @@ void shard<Design>::post(posting_record& r, const firing& now) noexcept {
     r.job_is_out_ = true;
     return run_all_posted(r);
   }
-  if (take_back_outside(r)) ++counters_.dropped;
+  drop_start(r);
+}
+
+/// The timer is not posted any more.
+template <class Design>
+void shard<Design>::take_back_posted(posting_record& r) noexcept {
+  r.posted_ = false;
+  --posted_;
+  (r.previous_posted_ != nullptr ? r.previous_posted_->next_posted_ : first_posted_) = r.next_posted_;
+  if (r.next_posted_ != nullptr) r.next_posted_->previous_posted_ = r.previous_posted_;
+}
+
+/// The executor has destroyed the job, without having called it.
+template <class Design>
+void shard<Design>::drop_start(posting_record& r) noexcept {
+  if (r.posted_ && phase_ != phase::ended) {
+    take_back_posted(r);
+    ++counters_.dropped;
+  }
   come_back(r);
 }
 
@@ -52,12 +79,10 @@ void shard<Design>::post(posting_record& r, const firing& now) noexcept {
 template <class Design>
 void shard<Design>::run_all_posted(posting_record& r) noexcept {
   while (r.posted_ && phase_ != phase::ended) {
-    r.posted_ = false;
-    --posted_;
+    take_back_posted(r);
     ++counters_.fired;
     call(r, firing(r.posted_firing_));
   }
-  r.posted_ = false;  // if the service has ended: which has dropped it
   r.job_is_out_ = false;
   come_back(r);
 }
@@ -84,8 +109,7 @@ void shard<Design>::drop_posted(timer_record& timer) noexcept {
   posting_record& r = as_posting(as_record(timer));
   r.job_is_out_ = false;
   if (r.being_posted_) return;  // post() sees to it
-  if (take_back_outside(r)) ++counters_.dropped;
-  come_back(r);
+  drop_start(r);
   last = farewell();
 }
 

@@ -71,6 +71,9 @@ struct posting_record : ticking_record<Queue, Word> {
   bool job_is_out_ = false;
   /// The executor is being called, and may have run or destroyed the job already.
   bool being_posted_ = false;
+  /// Its neighbours in the shard's list of posted timers, while posted_.
+  posting_record* previous_posted_ = nullptr;
+  posting_record* next_posted_ = nullptr;
 };
 
 /// Any timer's, where slow callbacks are told by the place that armed them. One with wants_place().

@@ -191,15 +191,20 @@ std::size_t shard<Design>::end() noexcept {
   close(phase::ended);
   if (sleeper_.must_wake()) sleeper_.wake();
   const std::uint64_t dropped_before = counters_.dropped;
-  counters_.dropped += std::exchange(posted_, 0);  // their jobs will find that the service has ended
   drop_pending();
   last = farewell();
   return has_ended ? 0 : counters_.dropped - dropped_before;
 }
 
+/// Drops what is pending, wherever that is. The lock is let go of for each closure: others may end timers meanwhile.
 template <class Design>
 void shard<Design>::drop_pending() noexcept {
   for (;;) {
+    if (posting_record* const posted = first_posted_; posted != nullptr) {
+      take_back_posted(*posted);
+      drop(*posted);
+      continue;
+    }
     node_type* node = homeless_ != nullptr ? std::exchange(homeless_, nullptr) : queue_.pop_any();
     if (node == nullptr) break;
     record& r = static_cast<record&>(*node);
@@ -207,7 +212,7 @@ void shard<Design>::drop_pending() noexcept {
   }
 }
 
-/// A timer that was pending when its service ended, and is out of the queue.
+/// A timer that was pending when its service ended, and is out of the queue, or not posted any more.
 template <class Design>
 void shard<Design>::drop(record& r) noexcept {
   ++counters_.dropped;

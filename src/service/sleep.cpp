@@ -1,5 +1,6 @@
 #include <foliot/service/sleep.hpp>
 
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -10,19 +11,29 @@ namespace foliot::inline service {
 
 namespace {
 
-/// Wakes its note when it is destroyed: after the callback that holds it has run, or when the service
-/// ended and dropped the timer.
-class wakes_at_end {
+/// What the sleeping thread and its timer's callback share, since either may be done with it first.
+struct one_sleep {
+  note woken;
+  bool whole = false;  // written before the wake-up
+};
+
+/// The timer's callback. When it is called the whole time was slept; when it is destroyed without that, the timer's
+/// start was dropped. Both wake the sleeping thread.
+class wakes_sleeper {
  public:
-  explicit wakes_at_end(note& sleeper) noexcept : sleeper_(&sleeper) {}
-  wakes_at_end(wakes_at_end&& other) noexcept : sleeper_(std::exchange(other.sleeper_, nullptr)) {}
-  ~wakes_at_end() {
-    if (sleeper_ != nullptr) sleeper_->wake();
+  explicit wakes_sleeper(std::shared_ptr<one_sleep> of) noexcept : of_(std::move(of)) {}
+  wakes_sleeper(wakes_sleeper&&) noexcept = default;
+  wakes_sleeper& operator=(wakes_sleeper&&) = delete;
+  ~wakes_sleeper() {
+    if (of_ != nullptr) of_->woken.wake();
   }
-  void wake() noexcept { std::exchange(sleeper_, nullptr)->wake(); }
+  void operator()() noexcept {
+    of_->whole = true;
+    std::exchange(of_, nullptr)->woken.wake();
+  }
 
  private:
-  note* sleeper_;
+  std::shared_ptr<one_sleep> of_;
 };
 
 }  // namespace
@@ -32,23 +43,20 @@ bool sleep_for(timer_service& service, duration length) {
 }
 
 bool sleep_until(timer_service& service, instant deadline) {
-  if (deadline <= service.now()) return true;
   if (service.runs_on_caller()) {
     throw std::logic_error(
         "foliot: a callback must not sleep on the service, or the virtual clock, that runs it: the sleep could not "
         "end; "
         "start a timer instead");
   }
-  note woken;
-  bool slept = false;
-  // The timer's end waits for its callback, so the note outlives whoever wakes it.
-  timer alarm(service, [&slept, waker = wakes_at_end(woken)]() mutable {
-    slept = true;
-    waker.wake();
-  });
+  if (deadline <= service.now()) return true;
+  const auto sleep = std::make_shared<one_sleep>();
+  timer alarm(service, wakes_sleeper(sleep));
   if (alarm.reset_at(deadline) == reset_result::closed) return false;
-  woken.sleep_until(instant::never());
-  return slept;
+  // Without a handle: whatever becomes of the start, it ends the timer, and so destroys the callback.
+  alarm.detach();
+  sleep->woken.sleep_until(instant::never());
+  return sleep->whole;
 }
 
 }  // namespace foliot::inline service

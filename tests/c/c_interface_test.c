@@ -49,6 +49,7 @@ static void destroy_itself(void* context, const foliot_firing* firing) {
 static void sleeps(void* context, const foliot_firing* firing) {
   record* r = context;
   (void)firing;
+  EXPECT(foliot_sleep(r->service, 0, NULL) == FOLIOT_NOT_ALLOWED);
   r->inside = foliot_sleep(r->service, FOLIOT_SECOND, NULL);
   EXPECT(foliot_virtual_clock_advance(r->time, FOLIOT_SECOND, NULL) == FOLIOT_NOT_ALLOWED);
 }

@@ -181,6 +181,47 @@ TEST_P(Executor, JobsMayOutliveHandlesAndService) {
   EXPECT_EQ(fired, 0);
 }
 
+TEST_P(Executor, TheEndOfTheServiceDestroysTheCapturesOfWhatIsPosted) {
+  std::vector<std::weak_ptr<int>> captured;
+  const auto capturing = [&] {
+    auto made = std::make_shared<int>(0);
+    captured.emplace_back(made);
+    return [this, made] { ++fired; };
+  };
+  timer posted(*timers, 1ms, capturing());
+  timer pending(*timers, 1h, capturing());
+  timer(*timers, 1ms, capturing()).detach();
+  ticker beat(*timers, 1ms, capturing());
+  timer taken_back(*timers, 1ms, capturing());
+  clock.advance(1ms);
+  ASSERT_EQ(jobs.size(), 4u);
+  EXPECT_EQ(taken_back.stop(), stop_result::stopped);
+  EXPECT_EQ(timers->shut_down(), 5u) << "the ticker's beat, and its next one, are two starts";
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(captured[i].expired()) << "the closure of timer " << i;
+  EXPECT_FALSE(captured[4].expired()) << "an idle timer keeps its callback";
+  EXPECT_EQ(timers->counters().dropped, 5u);
+  EXPECT_EQ(timers->counters().stopped, 1u);
+  EXPECT_EQ(posted.reset(1ms), reset_result::closed);
+  EXPECT_EQ(posted.stop(), stop_result::idle);
+  run_jobs();
+  EXPECT_EQ(fired, 0);
+  EXPECT_EQ(timers->counters().dropped, 5u);
+}
+
+/// A job's timer was posted, taken back and started again, before the executor has come to the job.
+TEST_P(Executor, ABeatIsNotLostToAJobThatFindsNothingToDo) {
+  ticker beat(*timers, 1ms, [this] { ++fired; });
+  clock.advance(1ms);
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(beat.stop(), stop_result::stopped);
+  beat.reset(1ms);
+  clock.advance(1ms);
+  EXPECT_EQ(jobs.size(), 1u) << "the job that is out will see to it";
+  EXPECT_EQ(beat.skipped(), 0u);
+  run_jobs();
+  EXPECT_EQ(fired, 1);
+}
+
 TEST_P(Executor, ACallbackMayEndItsOwnTimer) {
   t = timer(*timers, [&] {
     ++fired;

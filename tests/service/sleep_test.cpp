@@ -82,6 +82,9 @@ TEST_P(Sleep, InsideACallbackItIsRefused) {
   bool refused = false;
   timer t(timers, 1ms, [&] {
     EXPECT_THROW(sleep_for(timers, 1s), std::logic_error);
+    EXPECT_THROW(sleep_for(timers, 0ns), std::logic_error) << "the same, whether or not there is something to wait for";
+    EXPECT_THROW(sleep_for(timers, -1h), std::logic_error);
+    EXPECT_THROW(sleep_until(timers, timers.now()), std::logic_error);
     refused = true;
   });
   clock.advance(1ms);
@@ -93,6 +96,7 @@ TEST_P(Sleep, InsideACallbackOfTheSameClockItIsRefusedToo) {
   bool refused = false;
   timer t(timers, 1ms, [&] {
     EXPECT_THROW(sleep_for(other, 1s), std::logic_error);
+    EXPECT_THROW(sleep_for(other, 0ns), std::logic_error);
     refused = true;
   });
   clock.advance(1ms);

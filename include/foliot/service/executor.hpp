@@ -6,7 +6,12 @@
 // When a timer is due, its shard's thread calls the executor with a job, without any lock. The executor
 // keeps it and calls it once, on whatever thread, now or later. Until a job has begun, its timer can still be
 // stopped, or taken back by a reset; calling the job then does nothing. A job that is destroyed without having
-// been called drops its start. A timer's callbacks never overlap, on however many threads.
+// been called drops its start: the timer is idle then, and keeps its callback. A timer's callbacks never overlap, on
+// however many threads.
+//
+// The end of the service drops the timers whose jobs have not begun, and destroys their captures, as it does with those
+// that are pending. The executor may keep such a job, and call or destroy it at any time after that, even when the
+// service is gone: nothing happens then.
 //
 // An executor that throws has its exception reported, and the callback runs on the shard's thread. It is called
 // from several threads at once where a service has several shards.

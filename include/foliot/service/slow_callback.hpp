@@ -6,7 +6,7 @@
 //   }};
 //
 // A callback keeps all others of its shard waiting. With this option the shards measure each of them, two looks at
-// the clock, and every timer keeps the place in the source that made it or armed it last, in a record that is some 56
+// the clock, and every timer keeps the place in the source that made it or armed it last, in a record that is some 72
 // bytes larger. Without it neither is so.
 #pragma once
 
