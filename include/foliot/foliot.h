@@ -116,7 +116,8 @@ foliot_status foliot_service_create(const foliot_service_options* options, folio
 void foliot_service_destroy(foliot_service* service) FOLIOT_NOEXCEPT;
 // Drops what is pending, and waits for the callbacks that run.
 foliot_status foliot_service_shut_down(foliot_service* service, size_t* dropped) FOLIOT_NOEXCEPT;
-// Starts nothing new, waits for what is pending, at most so long, and drops the rest. Not on virtual time.
+// Starts nothing new, waits for what is pending, at most so long by the monotonic clock, and drops the rest. A
+// foliot_service_shut_down by another thread ends the wait. Not on virtual time.
 foliot_status foliot_service_drain(foliot_service* service, int64_t at_most, size_t* dropped) FOLIOT_NOEXCEPT;
 // Room for so many pending timers: up to there no start allocates.
 foliot_status foliot_service_reserve(foliot_service* service, size_t count) FOLIOT_NOEXCEPT;

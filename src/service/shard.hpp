@@ -139,10 +139,9 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   void wait_until_drained(instant until) noexcept override {
     const lock held(lock_);
-    while (phase_ == phase::draining && (count_pending() > 0 || callbacks_running_ > 0)) {
-      const duration left = until - options_.time.now();
-      if (left <= duration::zero()) break;
-      done_.wait_until(lock_, seam::monotonic_now() + left);
+    while (phase_ == phase::draining && (count_pending() > 0 || callbacks_running_ > 0) &&
+           seam::monotonic_now() < until) {
+      done_.wait_until(lock_, until);
     }
   }
 
@@ -392,7 +391,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   /// Timers that are with the executor, and whose callback has not begun: how many, and their list.
   std::size_t posted_ FOLIOT_GUARDED_BY(lock_) = 0;
   posting_record* first_posted_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  /// For those who wait until a closure is not used any more, or no callback runs.
+  /// For those who wait until a closure is not used any more, no callback runs, or the service has drained or ended.
   condition done_ FOLIOT_GUARDED_BY(lock_);
 
   /// This process is the child of a fork: what the shard's thread was, is not here.

@@ -189,6 +189,7 @@ std::size_t shard<Design>::end() noexcept {
   const lock held(lock_);
   const bool has_ended = phase_ == phase::ended;
   close(phase::ended);
+  done_.notify_all();  // a thread that drains the service waits for nothing any more
   if (sleeper_.must_wake()) sleeper_.wake();
   const std::uint64_t dropped_before = counters_.dropped;
   drop_pending();

@@ -214,7 +214,7 @@ std::size_t timer_service::drain(duration at_most) {
   if (by_hand_) {
     throw std::logic_error("foliot: a service on virtual time does not drain: advance its clock, then shut it down");
   }
-  const instant until = deadline_after(now(), at_most);
+  const instant until = deadline_after(seam::monotonic_now(), at_most);  // the service's clock may be set meanwhile
   for (const auto& each : *shards_) each->begin_to_drain();
   for (const auto& each : *shards_) each->wait_until_drained(until);
   return shut_down();

@@ -127,5 +127,58 @@ TEST_P(End, DestroysTheCapturesOfWhatIsPosted) {
   }
 }
 
+TEST_P(End, OfTheServiceEndsADrainThatWaitsForAJob) {
+  explore(worlds, quiet, [&] {
+    keeps_jobs s;
+    timer t(s.timers, 1ms, [] {});
+    s.wait_for_jobs(1);
+    seam::thread other("shuts down", [&] {
+      pass_time(100ms);
+      require(s.timers.shut_down() == 1, "what was posted");
+    });
+    const instant begin = seam::monotonic_now();
+    require(s.timers.drain(10s) <= 1, "what was posted");
+    require(seam::monotonic_now() - begin < 1s, "the drain waits for what has been dropped");
+    other.join();
+  });
+}
+
+TEST_P(End, OfADrainComesInItsTimeWhereTheWallClockIsSetBack) {
+  explore(worlds, quiet, [&] {
+    service_options chosen = options();
+    chosen.clock = service_clock::wall;
+    timer_service timers(std::move(chosen));
+    timer t(timers, 10h, [] {});
+    seam::thread setter("sets the clock", [] {
+      pass_time(50ms);
+      step_wall_clock(-1h);
+    });
+    const instant begin = seam::monotonic_now();
+    require(timers.drain(200ms) == 1, "what is not due in time is dropped");
+    const duration took = seam::monotonic_now() - begin;
+    require(took >= 200ms && took < 300ms, "the drain goes by the clock that somebody sets");
+    setter.join();
+  });
+}
+
+/// And where it is set forward, a drain does not give up early, when something fires.
+TEST_P(End, OfADrainComesInItsTimeWhereTheWallClockIsSetForward) {
+  explore(worlds, quiet, [&] {
+    service_options chosen = options();
+    chosen.clock = service_clock::wall;
+    timer_service timers(std::move(chosen));
+    timer t(timers, 10h, [] {});
+    timer due(timers, 30min, [] {});
+    seam::thread setter("sets the clock", [] {
+      pass_time(50ms);
+      step_wall_clock(1h);
+    });
+    const instant begin = seam::monotonic_now();
+    require(timers.drain(200ms) == 1, "what is not due in time is dropped");
+    require(seam::monotonic_now() - begin >= 200ms, "the drain goes by the clock that somebody sets");
+    setter.join();
+  });
+}
+
 }  // namespace
 }  // namespace foliot::simulation

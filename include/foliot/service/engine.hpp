@@ -123,8 +123,8 @@ class engine : public timeline {
   /// From now on nothing new is started: a reset of a timer that is not pending is refused, a ticker's pending beat
   /// is its last. What is pending fires, and may be stopped or reset.
   virtual void begin_to_drain() noexcept = 0;
-  /// After that: waits until nothing is pending and no callback runs, at most until then. Not from inside a
-  /// callback, and not on a clock that is moved by hand.
+  /// After that: waits until nothing is pending and no callback runs, or the engine has ended, at most until the
+  /// monotonic clock shows `until`. Not from inside a callback, and not on a clock that is moved by hand.
   virtual void wait_until_drained(instant until) noexcept = 0;
 
   /// Ends the engine, and does not wait: drops what is pending and refuses every further reset. Returns how

@@ -90,8 +90,10 @@ class timer_service {
 
   /// Ends the service in order: starts nothing new (a reset of a timer that is not pending answers `closed`, a
   /// ticker's pending beat is its last), lets what is pending fire at its time, for at most this long, and drops
-  /// the rest. Returns how many timers that were. Throws std::logic_error from inside a callback of this
-  /// service, which would wait for itself, and on virtual time, where advancing the clock is what lets them fire.
+  /// the rest. Returns how many timers that were. `at_most` is time of the monotonic clock, whatever the service's
+  /// clock is set to meanwhile; a shut_down() by another thread ends the wait. Throws std::logic_error from inside a
+  /// callback of this service, which would wait for itself, and on virtual time, where advancing the clock is what lets
+  /// them fire.
   std::size_t drain(duration at_most);
 
   /// Makes room for `count` pending timers: up to there no start allocates. Throws std::bad_alloc.
