@@ -30,7 +30,7 @@ scheduler& this_scheduler(const char* what) {
   return static_cast<processor*>(seam::this_thread().processor)->draw_below(bound);
 }
 
-void launch(task_state& task, std::coroutine_handle<> body) noexcept { task.owner().launch(task, body); }
+void launch(task_state& task, frame& body) noexcept { task.owner().launch(task, body); }
 void make_ready(task_state& task) noexcept { task.owner().make_ready(task); }
 void make_ready_last(task_state& task) noexcept { task.owner().make_ready_last(task); }
 

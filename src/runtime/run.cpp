@@ -8,7 +8,7 @@ namespace detail {
 
 own_scheduler::own_scheduler(const run_options& options) : scheduler_(std::make_unique<scheduler>(options)) {}
 own_scheduler::~own_scheduler() = default;
-void own_scheduler::run(task_state& main, std::coroutine_handle<> body) {
+void own_scheduler::run(task_state& main, frame& body) {
   main.is_main = true;
   scheduler_->run(main, body);
 }

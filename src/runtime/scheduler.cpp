@@ -8,6 +8,7 @@
 
 #include <foliot/core/seam/system.hpp>
 #include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
 #include "timers_by_name.hpp"
@@ -77,7 +78,7 @@ processor* scheduler::this_processor() const noexcept {
   return p != nullptr && &p->owner == this ? p : nullptr;
 }
 
-void scheduler::run(task_state& main, std::coroutine_handle<> body) {
+void scheduler::run(task_state& main, frame& body) {
   if (seam::this_thread().processor != nullptr) {
     main.finish(true);  // it was never launched
     main.let_go();
@@ -160,8 +161,8 @@ void scheduler::run_task(processor& p, task_state& task) noexcept {
   p.running = &task;
   p.next = task.resume;
   do {
-    std::exchange(p.next, nullptr).resume();  // where the task waits now, others may run it already
-  } while (p.next);
+    std::exchange(p.next, nullptr)->resume();  // where the task waits now, others may run it already
+  } while (p.next != nullptr);
   p.running = nullptr;
   if (task_state* const ended = std::exchange(p.ended, nullptr)) {
     living_.remove(*ended);
@@ -176,9 +177,9 @@ void scheduler::run_task(processor& p, task_state& task) noexcept {
   }
 }
 
-void scheduler::launch(task_state& task, std::coroutine_handle<> body) noexcept {
+void scheduler::launch(task_state& task, frame& body) noexcept {
   processor* const p = this_processor();
-  task.resume = body;
+  task.resume = &body;
   living_.add(task, p != nullptr ? p->id : 0);
   make_ready_last(task);
 }

@@ -55,11 +55,11 @@ class scheduler {
 
   /// Runs until `main` has ended; then what still runs is destroyed where it waits. The caller's thread is a worker
   /// meanwhile. Throws deadlock on virtual time.
-  void run(task_state& main, std::coroutine_handle<> body);
+  void run(task_state& main, frame& body);
 
   // For tasks, and for anybody:
 
-  void launch(task_state& task, std::coroutine_handle<> body) noexcept;
+  void launch(task_state& task, frame& body) noexcept;
   void make_ready(task_state& task) noexcept;
   void make_ready_last(task_state& task) noexcept;
   void report(const char* name, const std::exception_ptr& failure) noexcept;

@@ -45,11 +45,10 @@ class spawned final : public task_state, public pooled {
       : task_state(owner, name), body_(std::move(body)) {}
 
   /// What is resumed first.
-  [[nodiscard]] std::coroutine_handle<> prepare() noexcept {
-    const auto coroutine = body_.coroutine_;
-    FOLIOT_ASSERT(coroutine, "an empty task cannot be run");
-    coroutine.promise().begin(*this, nullptr);
-    return coroutine;
+  [[nodiscard]] frame& prepare() noexcept {
+    FOLIOT_ASSERT(body_, "an empty task cannot be run");
+    body_.promise().begin(*this, nullptr);
+    return body_.promise();
   }
   void begin() noexcept { launch(*this, prepare()); }
 
@@ -129,7 +128,7 @@ class spawned final : public task_state, public pooled {
   };
 
   void take_result() noexcept {
-    auto& promise = body_.coroutine_.promise();
+    auto& promise = body_.promise();
     failure_ = promise.failure();
     if (failure_ != nullptr) return;
     try {

@@ -8,7 +8,8 @@
 //
 // A task is lazy: it runs when it is awaited, as a part of the task that awaits it, or when it is spawned, as one of
 // its own. It may be destroyed before it has run. Inside, co_await takes whatever has an awaiter: tasks, and
-// everything in foliot/runtime.
+// everything in foliot/runtime. Calls may be nested as deep as memory allows: neither running them, nor stopping them,
+// nor destroying them where they wait takes stack.
 //
 // Thread safety: as a plain object's. A task may go on in another thread after each co_await, so nothing that belongs
 // to a thread may be held across one: no lock, no pointer to a thread_local.
@@ -26,6 +27,7 @@
 #include <utility>
 
 #include <foliot/core/contract.hpp>
+#include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 
@@ -55,15 +57,8 @@ class forwarded_awaiter {
   Awaiter* target_;
 };
 
-class task_promise_base : public pooled {
+class task_promise_base : public frame, public pooled {
  public:
-  [[nodiscard]] task_state& task() const noexcept { return *task_; }
-  /// The coroutine is run as a part of `task`; `caller`, if there is one, goes on after it.
-  void begin(task_state& task, std::coroutine_handle<> caller) noexcept {
-    task_ = &task;
-    caller_ = caller;
-  }
-
   std::suspend_always initial_suspend() const noexcept { return {}; }
 
   class final_awaiter {
@@ -71,11 +66,11 @@ class task_promise_base : public pooled {
     explicit final_awaiter(task_promise_base& ended) noexcept : ended_(ended) {}
     bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<>) const noexcept {
-      execution& on = *ended_.task_->on;
-      if (ended_.caller_) {
-        on.next = ended_.caller_;
+      execution& on = *ended_.task().on;
+      if (ended_.caller() != nullptr) {
+        on.next = ended_.caller();
       } else {
-        on.ended = ended_.task_;
+        on.ended = &ended_.task();
       }
     }
     void await_resume() const noexcept {}
@@ -90,7 +85,7 @@ class task_promise_base : public pooled {
 
   template <class Awaitable>
   auto await_transform(Awaitable&& awaitable, std::source_location where = std::source_location::current()) {
-    task_->where = where;
+    task().where = where;
     if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
       return std::forward<Awaitable>(awaitable).operator co_await();
     } else {
@@ -99,8 +94,6 @@ class task_promise_base : public pooled {
   }
 
  private:
-  task_state* task_ = nullptr;
-  std::coroutine_handle<> caller_;
   std::exception_ptr failure_;
 };
 
@@ -146,23 +139,21 @@ class task_promise<void> : public task_promise_base {
 template <class Result>
 class call_awaiter {
  public:
-  using handle = std::coroutine_handle<task_promise<Result>>;
-
-  explicit call_awaiter(handle called) noexcept : called_(called) {}
+  explicit call_awaiter(task_promise<Result>* called) noexcept : called_(called) {}
   bool await_ready() const noexcept {
-    FOLIOT_ASSERT(called_ && !called_.done(), "a task is awaited once");
+    FOLIOT_ASSERT(called_ != nullptr && !called_->done(), "a task is awaited once");
     return false;
   }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> caller) const noexcept {
     task_state& task = caller.promise().task();
-    called_.promise().begin(task, caller);
+    called_->begin(task, &caller.promise());
     task.on->next = called_;
   }
-  Result await_resume() const { return called_.promise().take(); }
+  Result await_resume() const { return called_->take(); }
 
  private:
-  handle called_;
+  task_promise<Result>* called_;
 };
 
 }  // namespace foliot::runtime::detail
@@ -176,34 +167,25 @@ class [[nodiscard("a task does nothing until it is awaited or spawned")]] task {
   using result_type = Result;
 
   task() noexcept = default;
-  task(task&& other) noexcept : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
-  task& operator=(task&& other) noexcept {
-    if (this != &other) {
-      if (coroutine_) coroutine_.destroy();
-      coroutine_ = std::exchange(other.coroutine_, nullptr);
-    }
-    return *this;
-  }
-  ~task() {
-    if (coroutine_) coroutine_.destroy();
-  }
 
   /// Whether there is a coroutine in it.
-  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(coroutine_); }
+  [[nodiscard]] explicit operator bool() const noexcept { return owner_.get() != nullptr; }
 
   /// Runs it, as a part of the calling task, to its end; then it is used up.
-  detail::call_awaiter<Result> operator co_await() const& noexcept { return detail::call_awaiter<Result>(coroutine_); }
+  detail::call_awaiter<Result> operator co_await() const& noexcept {
+    return detail::call_awaiter<Result>(static_cast<promise_type*>(owner_.get()));
+  }
 
  private:
   template <class>
   friend class detail::task_promise;
   template <class>
   friend class detail::spawned;
-  using handle = std::coroutine_handle<promise_type>;
 
-  explicit task(handle coroutine) noexcept : coroutine_(coroutine) {}
+  explicit task(promise_type& made) noexcept : owner_(made, std::coroutine_handle<promise_type>::from_promise(made)) {}
+  [[nodiscard]] promise_type& promise() const noexcept { return static_cast<promise_type&>(*owner_.get()); }
 
-  handle coroutine_;
+  detail::frame_owner owner_;
 };
 
 }  // namespace foliot::runtime
@@ -212,11 +194,9 @@ namespace foliot::runtime::detail {
 
 template <class Result>
 runtime::task<Result> task_promise<Result>::get_return_object() noexcept {
-  return runtime::task<Result>(std::coroutine_handle<task_promise>::from_promise(*this));
+  return runtime::task<Result>(*this);
 }
-inline runtime::task<void> task_promise<void>::get_return_object() noexcept {
-  return runtime::task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
-}
+inline runtime::task<void> task_promise<void>::get_return_object() noexcept { return runtime::task<void>(*this); }
 
 }  // namespace foliot::runtime::detail
 

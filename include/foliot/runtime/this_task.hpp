@@ -25,7 +25,7 @@ class yield_awaiter {
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     task_ = &who.promise().task();
     if (task_->wait().has_interrupt() && task_->must_leave_wait()) return false;
-    task_->resume = who;
+    task_->resume = &who.promise();
     make_ready_last(*task_);
     return true;
   }

@@ -3,7 +3,6 @@
 // Thread safety: each from any thread.
 #pragma once
 
-#include <coroutine>
 #include <cstdint>
 #include <exception>
 
@@ -12,6 +11,7 @@
 
 namespace foliot::runtime::detail {
 
+class frame;
 class scheduler;
 class task_state;
 class timer_entry;
@@ -24,7 +24,7 @@ class timer_entry;
 [[nodiscard]] bool is_worker_of(const scheduler& owner) noexcept;
 
 /// A new task, which will be run: one share goes to the scheduler.
-void launch(task_state& task, std::coroutine_handle<> body) noexcept;
+void launch(task_state& task, frame& body) noexcept;
 
 /// Nobody will join a task that has failed: reports it.
 void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept;

@@ -5,7 +5,6 @@
 // Lifetime: counted. The scheduler holds one share until the task has ended, each handle another.
 #pragma once
 
-#include <coroutine>
 #include <cstdint>
 #include <source_location>
 
@@ -17,12 +16,13 @@ namespace foliot::runtime::detail {
 class scheduler;
 class task_state;
 class cancel_scope;
+class frame;
 
 /// Where a task runs: what a worker offers to the coroutines that it resumes.
 struct execution {
   /// Resumed as soon as the current coroutine has returned to the worker: a call, or a return, within the task.
   /// Constant stack, whatever the compiler makes of symmetric transfer.
-  std::coroutine_handle<> next;
+  frame* next = nullptr;
   /// The task whose outermost coroutine has just ended.
   task_state* ended = nullptr;
   task_state* running = nullptr;
@@ -55,7 +55,7 @@ class task_state {
   // What follows is the property of whoever runs the task.
 
   execution* on = nullptr;
-  std::coroutine_handle<> resume;  // when it is run next
+  frame* resume = nullptr;         // when it is run next: the innermost of those that wait
   cancel_scope* scopes = nullptr;  // the innermost that it is in
   std::source_location where;      // its latest co_await
 

@@ -17,6 +17,7 @@
 
 #include <coroutine>
 
+#include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 
 namespace foliot::runtime::detail {
@@ -31,12 +32,12 @@ class wait_point {
 
   template <class Promise>
   void begin(std::coroutine_handle<Promise> who) noexcept {
-    begin(who.promise().task(), who);
+    begin(who.promise());
   }
-  void begin(task_state& task, std::coroutine_handle<> who) noexcept {
-    task_ = &task;
-    task.resume = who;
-    ticket_ = task.wait().begin();
+  void begin(frame& innermost) noexcept {
+    task_ = &innermost.task();
+    task_->resume = &innermost;
+    ticket_ = task_->wait().begin();
   }
 
   /// Whether the task is parked. If not it goes on at once: the wait is over. One that heeds no interrupt leaves

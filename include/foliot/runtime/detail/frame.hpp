@@ -1,0 +1,91 @@
+// A coroutine of a task: who has called it, and who owns it. The base of the promises of tasks.
+//
+// A task that waits is a chain of frames: its task resumes the innermost one, and each frame was called by the next one
+// outwards. Whoever destroys a frame that waits destroys those that it has called before it, the innermost first, which
+// is the order in which an exception would leave them. That takes constant stack, however long the chain is.
+//
+// Thread safety: a frame belongs to whoever runs its task, and before it has begun to its owner.
+// Invariants: a frame has one owner as long as it lives; task_state::resume of a task that waits is its innermost
+// frame.
+#pragma once
+
+#include <coroutine>
+#include <utility>
+
+#include <foliot/runtime/detail/task_state.hpp>
+
+namespace foliot::runtime::detail {
+
+class frame_owner;
+
+class frame {
+ public:
+  frame(const frame&) = delete;
+  frame& operator=(const frame&) = delete;
+
+  /// The task that it is a part of. Precondition: it has begun.
+  [[nodiscard]] task_state& task() const noexcept { return *task_; }
+  /// The frame that goes on after this one; null: this is the outermost one.
+  [[nodiscard]] frame* caller() const noexcept { return caller_; }
+  /// From now on it is a part of `task`.
+  void begin(task_state& task, frame* caller) noexcept {
+    task_ = &task;
+    caller_ = caller;
+  }
+  void resume() const { self_.resume(); }
+  [[nodiscard]] bool done() const noexcept { return self_.done(); }
+
+ protected:
+  frame() noexcept = default;
+  ~frame() = default;
+
+ private:
+  friend class frame_owner;
+
+  /// Of one that has not ended: it has not begun, or it waits.
+  void destroy_before_end() noexcept;
+
+  std::coroutine_handle<> self_;
+  frame_owner* owner_ = nullptr;
+  task_state* task_ = nullptr;
+  frame* caller_ = nullptr;
+};
+
+/// What destroys a frame when it goes: a part of `task`.
+class frame_owner {
+ public:
+  frame_owner() noexcept = default;
+  frame_owner(frame& made, std::coroutine_handle<> self) noexcept : frame_(&made) {
+    made.self_ = self;
+    made.owner_ = this;
+  }
+  frame_owner(frame_owner&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {
+    if (frame_ != nullptr) frame_->owner_ = this;
+  }
+  frame_owner& operator=(frame_owner&& other) noexcept {
+    if (this == &other) return *this;
+    destroy();
+    frame_ = std::exchange(other.frame_, nullptr);
+    if (frame_ != nullptr) frame_->owner_ = this;
+    return *this;
+  }
+  ~frame_owner() { destroy(); }
+
+  [[nodiscard]] frame* get() const noexcept { return frame_; }
+
+ private:
+  friend class frame;
+
+  void destroy() noexcept {
+    if (frame_ == nullptr) return;
+    if (frame_->self_.done()) [[likely]] {
+      frame_->self_.destroy();
+    } else {
+      frame_->destroy_before_end();
+    }
+  }
+
+  frame* frame_ = nullptr;
+};
+
+}  // namespace foliot::runtime::detail

@@ -1,0 +1,19 @@
+#include <foliot/runtime/detail/frame.hpp>
+
+namespace foliot::runtime::detail {
+
+// Its task waits in this frame, or in one that this has called. Each owner learns first that its frame is gone, so that
+// the destructors of the caller's frame do not destroy it again.
+void frame::destroy_before_end() noexcept {
+  if (task_ == nullptr || task_->resume == nullptr) return self_.destroy();  // it has not begun
+  task_state& task = *task_;
+  for (bool last = false; !last;) {
+    frame* const innermost = task.resume;
+    last = innermost == this;
+    task.resume = innermost->caller_;
+    innermost->owner_->frame_ = nullptr;
+    innermost->self_.destroy();
+  }
+}
+
+}  // namespace foliot::runtime::detail
