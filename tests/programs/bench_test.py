@@ -90,6 +90,15 @@ class BenchArguments(BenchCase):
                 ("--repetitions", ["--repetitions", "x"]),
                 ("foliot bench has no '--onyl'", ["--onyl", "W1"]),
                 ("foliot bench has no 'W1'", ["W1"]),
+                ("--contestants: none of those named (quad-heap) takes part in idle: name one of foliot, global-heap, ",
+                 ["--only", "idle", "--contestants", "quad-heap"]),
+                ("none of those named (floor-load, multimap) takes part in W6-1ms, idle: name one of ",
+                 ["--only", "idle,W6-1ms", "--contestants", "floor-load,multimap"]),
+                ("none of those named (floor-store) takes part in W3: name one of foliot, quad-heap, ",
+                 ["--only", "W3", "--contestants", "floor-store"]),
+                (f"none of those named (quad-heap) takes part in any of the {len(GO)} workloads: name one of foliot, ", ["go", "--contestants", "quad-heap"]),
+                ("--threads: W5W1-remote, ParallelTimerLatency cannot be measured with 1: name 2 or more",
+                 ["--only", "ParallelTimerLatency,W5W1-remote", "--threads", "1"]),
                 ("--only", ["--only"])):
             self.expect_error(sentence, "bench", *arguments)
 
@@ -397,6 +406,14 @@ class BenchPeers(BenchCase):
         self.expect_left_out(figures, out, "", "it ended with exit code 1")
         self.assertEqual(figures["left_out"], ["go"])
         self.assertEqual([each["name"] for each in figures["contestants"]], ["foliot"])
+
+    def test_without_any_figure_it_is_an_error(self):
+        self.stub("exit 1")
+        code, out, err = self.run_foliot("bench", "--quick", "--only", "W5W1", "--contestants", "go", "--json", "figures.json",
+                                         env=self.environment_with_go())
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("nothing was measured, for all contestants were left out: go: it ended with exit code 1", err)
+        self.assertNotIn("figures.json", self.names())
 
     def test_a_peer_that_cannot_be_built_is_left_out(self):
         self.stub("", toolchain="#!/bin/sh\necho no such module >&2\nexit 1\n")

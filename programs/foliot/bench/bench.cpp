@@ -1,11 +1,16 @@
 #include "bench.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "../failure.hpp"
 #include "../file_identity.hpp"
@@ -51,6 +56,28 @@ void check(const bench_options& options) {
   }
 }
 
+/// Something will be measured: with these threads, and by those who were chosen.
+void check_work(const bench_options& options, const roster& chosen) {
+  const int threads = options.threads.back();
+  std::vector<workload> wanted;
+  std::ranges::copy_if(options.only, std::back_inserter(wanted),
+                       [threads](workload what) { return fewest_threads(what) <= threads; });
+  const auto named = [](const std::vector<workload>& all) {
+    constexpr std::size_t most_names = 6;
+    if (all.size() > most_names) return fmt::format("any of the {} workloads", all.size());
+    std::vector<std::string_view> names;
+    for (const workload each : all) names.push_back(name(each));
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
+  if (wanted.empty()) {
+    throw failure(fmt::format("--threads: {} cannot be measured with 1: name 2 or more", named(options.only)));
+  }
+  if (!taking_part(chosen, wanted).empty()) return;
+  throw failure(fmt::format("--contestants: none of those named ({}) takes part in {}: name one of {}",
+                            fmt::join(chosen.names(), ", "), named(wanted),
+                            fmt::join(taking_part(everybody(), wanted), ", ")));
+}
+
 /// Opened before the long work, so that a name that cannot be written to is told at once.
 void open(std::optional<output_file>& file, const std::optional<std::string>& name) {
   if (name) file.emplace(*name);
@@ -85,17 +112,27 @@ results measure_with_progress(const bench_options& options, const roster& who) {
                  [&line](const std::string& what, std::uint64_t done, std::uint64_t all) { line(what, done, all); });
 }
 
+/// Where everybody had to be left out there is nothing to write.
+void check_figures(const results& all) {
+  if (!all.records.empty()) return;
+  std::vector<std::string> reasons;
+  for (const absence& each : all.left_out) reasons.push_back(fmt::format("{}: {}", each.name, each.reason));
+  throw failure(fmt::format("nothing was measured, for all contestants were left out: {}", fmt::join(reasons, "; ")));
+}
+
 }  // namespace
 
 void run_bench(const bench_options& options) {
   check(options);
   const roster who = select(everybody(), options.contestants);
+  check_work(options, who);
   std::optional<output_file> json;
   std::optional<output_file> page;
   open(json, options.json);
   open(page, options.report);
   if (const auto warning = build_warning()) report(*warning);
   const results all = measure_with_progress(options, who);
+  check_figures(all);
   publish(json, json ? results_json(all) : "");
   publish(page, page ? report_page(all) : "");
   if (standard_output_taken(options)) return;

@@ -149,6 +149,16 @@ roster select(roster all, const std::vector<std::string>& names) {
   return chosen;
 }
 
+std::vector<std::string> taking_part(const roster& all, const std::vector<workload>& in) {
+  roster some;
+  const auto takes_part = [&in](const auto& each) {
+    return std::ranges::any_of(in, [&each](workload what) { return each.takes_part(what); });
+  };
+  std::ranges::copy_if(all.contestants, std::back_inserter(some.contestants), takes_part);
+  std::ranges::copy_if(all.trials, std::back_inserter(some.trials), takes_part);
+  return some.names();
+}
+
 std::string_view reference_of(const roster& who) {
   const auto own = std::ranges::find(who.contestants, own_queue, &contestant::name);
   const auto own_service = std::ranges::find(who.trials, own_queue, &trial_contestant::name);

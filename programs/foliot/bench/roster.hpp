@@ -30,6 +30,9 @@ struct roster {
 /// there is not, naming all that there are.
 [[nodiscard]] roster select(roster all, const std::vector<std::string>& names);
 
+/// The names of those that take part in any of these workloads, each once.
+[[nodiscard]] std::vector<std::string> taking_part(const roster& all, const std::vector<workload>& in);
+
 /// The one that the others are compared with: foliot's own, or else the first queue that takes part;
 /// empty if none does.
 [[nodiscard]] std::string_view reference_of(const roster& who);

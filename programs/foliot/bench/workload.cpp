@@ -96,9 +96,10 @@ bool times_calls(workload what) noexcept { return kind_of(what) == figure_kind::
 
 bool needs_fires(workload what) noexcept { return what == workload::w3 || times_calls(what); }
 
-bool needs_two_processors(workload what) noexcept {
+int fewest_threads(workload what) noexcept {
+  if (what == workload::w5w1_remote) return 2;  // with one there is no other thread
   const go_benchmark* const go = go_benchmark_of(what);
-  return go != nullptr && go->must_have == needs_two;
+  return go != nullptr && go->must_have == needs_two ? 2 : 1;
 }
 
 bool tells_worst(workload what) noexcept {

@@ -72,8 +72,8 @@ inline constexpr std::span<const workload> go_workloads(all_workloads.data() + w
 /// Whether timers must fire in it, so that the floors cannot take part.
 [[nodiscard]] bool needs_fires(workload what) noexcept;
 
-/// Whether it takes two processors.
-[[nodiscard]] bool needs_two_processors(workload what) noexcept;
+/// With how many threads, or processors, it can be measured at least: 1 or 2.
+[[nodiscard]] int fewest_threads(workload what) noexcept;
 /// Whether the figure is an average of latenesses, told with the worst of them.
 [[nodiscard]] bool tells_worst(workload what) noexcept;
 /// Whether it also tells what a task takes of memory.

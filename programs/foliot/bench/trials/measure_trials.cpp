@@ -141,14 +141,14 @@ std::vector<trial_contest::setting> trial_contest::settings_of(workload what) co
   switch (kind_of(what)) {
     case figure_kind::threads:
       for (const int threads : options_.threads) {
-        if (what == workload::w5w1_remote && threads < 2) continue;  // there is no other thread
+        if (threads < fewest_threads(what)) continue;
         for (const std::size_t timers : options_.timers) all.push_back({timers, threads});
       }
       break;
     case figure_kind::lateness: all.push_back({1, 1}); break;  // the one that is waited for
     case figure_kind::processors:
       for (const int processors : options_.threads) {
-        if (processors > 1 || !needs_two_processors(what)) all.push_back({1, processors});
+        if (processors >= fewest_threads(what)) all.push_back({1, processors});
       }
       break;
     default: all.push_back({options_.timers.back(), 1});
