@@ -319,6 +319,16 @@ class OutputFiles(ProgramCase):
                          '"a,""b""",1995-08-01T06:00:00Z,1995-08-01T06:00:00Z,1,1995-08-01T06:30:00Z')
 
 
+    def test_clients_that_are_formulas_are_guarded(self):
+        names = [b"=cmd|'/C", b"@SUM(1)", b"-", b"'x", b"a;=b"]
+        self.put("a.log", b"".join(name + b' - - [01/Aug/1995:02:00:00 -0400] "GET /" 200 5\n' for name in names))
+        self.expect_done("replay", "--sessions", "out.csv", "a.log")
+        with open(self.here / "out.csv", newline="") as file:
+            clients = [row["client"] for row in csv.DictReader(file)]
+        self.assertEqual(sorted(clients), sorted(["'=cmd|'/C", "'@SUM(1)", "-", "''x", "a;=b"]))
+        self.assertEqual({client.removeprefix("'").encode() for client in clients}, set(names))
+
+
 class Comparing(ProgramCase):
     IDLE_TIMES = {"1s": 1, "1m": 60, "30m": 1800, "90m": 5400, "1.5h": 5400, "10d": 864000, "1500ms": 1.5}
 

@@ -7,8 +7,24 @@
 
 namespace foliot::program {
 
+namespace {
+
+/// Whether a spreadsheet may take it for a formula, or it looks as if it had been guarded already. (OWASP, "CSV
+/// Injection".)
+bool needs_guard(std::string_view client) noexcept {
+  if (client == "-") return false;  // a client that is not known, as logs have it
+  // The last four are their full-width forms: = + - @.
+  for (const std::string_view start :
+       {"=", "+", "-", "@", "\t", "\r", "\n", "'", "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"}) {
+    if (client.starts_with(start)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void append_csv_field(std::string& to, std::string_view field) {
-  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
+  if (field.find_first_of(",;\"\r\n") == std::string_view::npos) {
     to += field;
     return;
   }
@@ -18,6 +34,13 @@ void append_csv_field(std::string& to, std::string_view field) {
     to += c;
   }
   to += '"';
+}
+
+void append_csv_client(std::string& to, std::string_view client) {
+  if (!needs_guard(client)) return append_csv_field(to, client);
+  std::string guarded("'");
+  guarded += client;
+  append_csv_field(to, guarded);
 }
 
 session_csv::session_csv(output_file& out) : out_(out) { out_.write("client,start,last_request,requests,expired\n"); }
@@ -31,7 +54,7 @@ void session_csv::write_held_back() {
   std::ranges::sort(held_back_, {}, &ended_session::client);
   for (const ended_session& session : held_back_) {
     row_.clear();
-    append_csv_field(row_, session.client);
+    append_csv_client(row_, session.client);
     row_ += ',';
     append_iso_time(row_, session.start);
     row_ += ',';

@@ -5,6 +5,10 @@
 //
 // Ordered by `expired`, then by `client`, byte by byte. Times are UTC.
 //
+// A client that a spreadsheet would take for a formula, and run, has an apostrophe in front: `'=cmd|…`. So has
+// one that begins with an apostrophe itself: whoever takes the first apostrophe of a client away has its
+// name. Names of hosts and addresses begin with none of these characters.
+//
 // Thread safety: none, one thread. Memory: the sessions that end at one and the same instant are held
 // back until time moves on, as they come in no order of their own.
 #pragma once
@@ -18,8 +22,11 @@
 
 namespace foliot::program {
 
-/// Appends `field`, in quotes if it has to be.
+/// Appends `field`, in quotes if it has to be; also where it has a semicolon, at which some spreadsheets would
+/// part it.
 void append_csv_field(std::string& to, std::string_view field);
+/// Appends `client` as a field that is no formula, by the rule above.
+void append_csv_client(std::string& to, std::string_view client);
 
 class session_csv {
  public:

@@ -1,5 +1,6 @@
 #include "replay/session_csv.hpp"
 
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -25,7 +26,45 @@ TEST(SessionCsv, QuotesWhatHasToBe) {
   EXPECT_EQ(field("\""), "\"\"\"\"");
   EXPECT_EQ(field("a\nb"), "\"a\nb\"");
   EXPECT_EQ(field("a\rb"), "\"a\rb\"");
-  EXPECT_EQ(field("a'b;c"), "a'b;c");
+  EXPECT_EQ(field("a;=b"), "\"a;=b\"");
+  EXPECT_EQ(field("a'b c"), "a'b c");
+}
+
+std::string client(std::string_view name) {
+  std::string written;
+  append_csv_client(written, name);
+  return written;
+}
+
+TEST(SessionCsv, AClientIsNoFormula) {
+  EXPECT_EQ(client("=cmd|'/C"), "'=cmd|'/C");
+  EXPECT_EQ(client("+1"), "'+1");
+  EXPECT_EQ(client("-1"), "'-1");
+  EXPECT_EQ(client("@SUM(A1)"), "'@SUM(A1)");
+  EXPECT_EQ(client("=a,\"b\""), "\"'=a,\"\"b\"\"\"") << "guarded, and then quoted";
+  EXPECT_EQ(client("\xef\xbc\x9d"
+                   "1"),
+            "'\xef\xbc\x9d"
+            "1")
+      << "U+FF1D";
+  for (const char* const harmless :
+       {"192.0.2.7", "::1", "2001:db8::7", "host.example.net", "-", "a=b", "1+1", "", "\xef\xbc\x91"}) {
+    EXPECT_EQ(client(harmless), harmless);
+  }
+}
+
+TEST(SessionCsv, AClientComesBackWithoutItsFirstApostrophe) {
+  std::set<std::string> written;
+  const std::string characters = "'=+-@a";
+  for (const char a : characters) {
+    for (const char b : characters) {
+      const std::string name{a, b};
+      const std::string as_written = client(name);
+      written.insert(as_written);
+      EXPECT_EQ(as_written.starts_with('\'') ? as_written.substr(1) : as_written, name);
+    }
+  }
+  EXPECT_EQ(written.size(), characters.size() * characters.size());
 }
 
 TEST(SessionCsv, WritesRowsInOrder) {
