@@ -29,12 +29,24 @@ file_identity::file_identity(const std::string& path) {
     return;
   }
   std::error_code ignored;
-  path_ = std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored).string();
+  path_ = std::filesystem::weakly_canonical(std::filesystem::absolute(end_of_links(path), ignored), ignored).string();
 }
 
 void file_identity::note(const struct ::stat& found) noexcept {
   inode_ = {found.st_dev, found.st_ino};
   regular_ = S_ISREG(found.st_mode);
+}
+
+std::string end_of_links(const std::string& name) {
+  constexpr int longest_chain = 40;  // Linux'
+  std::filesystem::path path = name;
+  for (int i = 0; i < longest_chain; ++i) {
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) return path.string();
+    path = path.parent_path() / target;  // the target itself, if it is absolute
+  }
+  return name;
 }
 
 }  // namespace foliot::program

@@ -4,7 +4,7 @@
 //   if (same_file(file_identity::of_output("a.json"), file_identity::of_output("./a.json"))) …
 //
 // A file that exists is known by its device and inode, whatever its name; another one by the path that it
-// would have, with the links of its directories resolved.
+// would have, with all links resolved.
 //
 // Thread safety: immutable. The answer holds for the moment when the identities were made.
 #pragma once
@@ -46,5 +46,9 @@ class file_identity {
   bool regular_ = false;
   std::string path_;  // of what does not exist; empty where it cannot be told
 };
+
+/// Where a chain of symbolic links leads, whether there is a file or not; `name` itself if it is no link, or if the
+/// chain has no end.
+[[nodiscard]] std::string end_of_links(const std::string& name);
 
 }  // namespace foliot::program

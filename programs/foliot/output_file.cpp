@@ -1,8 +1,6 @@
 #include "output_file.hpp"
 
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -10,6 +8,7 @@
 #include <unistd.h>
 
 #include "failure.hpp"
+#include "file_identity.hpp"
 
 namespace foliot::program {
 
@@ -17,12 +16,9 @@ namespace {
 
 constexpr std::size_t buffer_size = std::size_t{64} * 1024;
 
-/// Where a chain of symbolic links ends; `name` itself where there is none, or nothing at its end.
-std::string without_links(const std::string& name) {
-  std::error_code ignored;
-  if (!std::filesystem::is_symlink(name, ignored)) return name;
-  const std::filesystem::path target = std::filesystem::canonical(name, ignored);
-  return ignored ? name : target.string();
+/// Whether it stands for what this process has open, which has to be written to as it is.
+bool names_a_descriptor(std::string_view name) noexcept {
+  return name.starts_with("/dev/fd/") || name.starts_with("/dev/std") || name.starts_with("/proc/");
 }
 
 }  // namespace
@@ -37,15 +33,16 @@ output_file::output_file(std::string name) : name_(std::move(name)) {
   if (name_.empty()) throw system_failure("write", name_, ENOENT);
   struct stat existing{};
   const bool exists = ::stat(name_.c_str(), &existing) == 0;
+  if (!exists && errno == ELOOP) throw system_failure("write", name_, ELOOP);
   if (exists && S_ISDIR(existing.st_mode)) throw system_failure("write", name_, EISDIR);
-  if (exists && (!S_ISREG(existing.st_mode) || name_.starts_with("/dev/"))) {
+  if (exists && (!S_ISREG(existing.st_mode) || names_a_descriptor(name_))) {
     descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor_ < 0) throw system_failure("write", name_, errno);
     return;
   }
   // A rename would replace what the user may not write.
   if (exists && ::access(name_.c_str(), W_OK) != 0) throw system_failure("write", name_, errno);
-  temporary_.emplace(without_links(name_));
+  temporary_.emplace(end_of_links(name_));
   descriptor_ = temporary_->descriptor();
 }
 

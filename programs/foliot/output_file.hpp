@@ -7,8 +7,9 @@
 //   out.publish();                     // and now it is there
 //
 // If the object dies unpublished, nothing is left and an older file of that name is as it was (see
-// temporary_file). A symbolic link stays one: what it points to is replaced. What is no regular file
-// (a pipe, a terminal, anything in /dev) cannot be replaced; it is written to as it is.
+// temporary_file). A symbolic link stays one: what it points to is replaced, or made. What is no regular file
+// (a pipe, a terminal, a device), or stands for an open descriptor (/dev/fd/3), cannot be replaced; it is
+// written to as it is.
 //
 // Thread safety: none, one thread.
 #pragma once

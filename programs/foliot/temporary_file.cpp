@@ -18,7 +18,7 @@ namespace foliot::program {
 
 namespace {
 
-constexpr std::array deadly_signals{SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
+constexpr std::array deadly_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
 
 /// The names that the signal handler removes; an empty one is free. Written only with the deadly
 /// signals blocked, so that the handler never sees half a name.

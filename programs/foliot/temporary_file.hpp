@@ -3,7 +3,7 @@
 //
 // It is made in the directory of that name, so that publishing is one rename: whoever looks there sees
 // the old file or the new one, never half of it. It is also removed when SIGINT, SIGTERM, SIGHUP,
-// SIGPIPE or SIGXFSZ ends the process, which then dies of that signal as it would have anyway. Signals
+// SIGQUIT, SIGPIPE or SIGXFSZ ends the process, which then dies of that signal as it would have anyway. Signals
 // that the process ignores stay ignored. (SIGKILL and a crash of the machine leave it: a file
 // `.foliot-*.tmp`.)
 //

@@ -42,6 +42,9 @@ TEST(FileIdentity, KnowsAFileThatDoesNotExistByThePathThatItWillHave) {
   EXPECT_TRUE(same_outputs(here / "folder/new", here / "link/new"));
   EXPECT_TRUE(same_outputs(here / "folder/new", here / "inner link/../new")) << "the folder above where the link leads";
   EXPECT_FALSE(same_outputs(here / "new", here / "inner link/../new"));
+  std::filesystem::create_symlink("folder/new", here / "dangling");
+  EXPECT_TRUE(same_outputs(here / "folder/new", here / "dangling"));
+  EXPECT_FALSE(same_outputs(here / "new", here / "dangling"));
   EXPECT_FALSE(same_outputs(here / "new", here / "New"));
   EXPECT_FALSE(same_outputs(here / "new", here / "folder/new"));
   EXPECT_FALSE(same_outputs(here / "no folder/new", here / "new"));

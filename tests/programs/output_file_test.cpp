@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,6 +93,69 @@ TEST(OutputFile, FollowsASymbolicLink) {
   EXPECT_EQ(contents(here / "real"), "new");
 }
 
+TEST(OutputFile, MakesWhatASymbolicLinkPointsTo) {
+  const temporary_directory here;
+  std::filesystem::create_directory(here / "folder");
+  std::filesystem::create_symlink("folder/real", here / "link");
+  std::filesystem::create_symlink("link", here / "link to it");
+  output_file out(here / "link to it");
+  out.write("new");
+  out.publish();
+  EXPECT_TRUE(std::filesystem::is_symlink(here / "link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(here / "link to it"));
+  EXPECT_EQ(contents(here / "folder/real"), "new");
+}
+
+TEST(OutputFile, ALinkToItselfIsAFailure) {
+  const temporary_directory here;
+  std::filesystem::create_symlink("link", here / "link");
+  EXPECT_EQ(failure_of([&] { output_file out(here / "link"); }),
+            fmt::format("cannot write '{}': Too many levels of symbolic links", here / "link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(here / "link"));
+}
+
+TEST(OutputFile, AShorterFileInDevShmLeavesNothingOfTheOldOne) {
+  if (::access("/dev/shm", W_OK) != 0) GTEST_SKIP() << "there is no /dev/shm here";
+  const std::string name = fmt::format("/dev/shm/foliot-test-{}", ::getpid());
+  put_contents(name, "an old file, longer than the new one");
+  {
+    output_file out(name);
+    out.write("new");
+    out.publish();
+  }
+  EXPECT_EQ(contents(name), "new");
+  std::filesystem::remove(name);
+}
+
+TEST(OutputFile, WritesToAnOpenDescriptorAsItIs) {
+  const temporary_directory here;
+  put_contents(here / "open", "");
+  struct stat before{};
+  struct stat after{};
+  const int descriptor = ::open((here / "open").c_str(), O_RDWR | O_CLOEXEC);
+  ::fstat(descriptor, &before);
+  output_file out(fmt::format("/dev/fd/{}", descriptor));
+  out.write("through");
+  out.publish();
+  ::close(descriptor);
+  EXPECT_EQ(contents(here / "open"), "through");
+  ::stat((here / "open").c_str(), &after);
+  EXPECT_EQ(after.st_ino, before.st_ino) << "it was not replaced";
+}
+
+TEST(OutputFile, ADirectoryThatIsRemovedMeanwhileIsAFailure) {
+  const temporary_directory here;
+  std::filesystem::create_directory(here / "folder");
+  EXPECT_EQ(failure_of([&] {
+              output_file out(here / "folder/a");
+              out.write("a");
+              std::filesystem::remove_all(here / "folder");
+              out.publish();
+            }),
+            fmt::format("cannot write '{}': No such file or directory", here / "folder/a"));
+  EXPECT_EQ(here.names(), names{});
+}
+
 TEST(OutputFile, SaysWhatCannotBeWritten) {
   const temporary_directory here;
   EXPECT_EQ(failure_of([&] { output_file out(here / "no/such"); }),
@@ -133,6 +197,8 @@ TEST(OutputFile, WritesToAPipeAsItIs) {
 int died_of(const temporary_directory& here, int signal_number) {
   const ::pid_t child = ::fork();
   if (child == 0) {
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
     output_file one(here / "one");
     output_file two(here / "two");
     one.write(std::string(100'000, 'x'));
@@ -145,7 +211,7 @@ int died_of(const temporary_directory& here, int signal_number) {
 }
 
 TEST(OutputFile, ASignalThatEndsTheProcessLeavesNothing) {
-  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ}) {
     const temporary_directory here;
     EXPECT_EQ(died_of(here, signal_number), signal_number);
     EXPECT_EQ(here.names(), names{});

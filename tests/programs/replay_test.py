@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -279,6 +280,28 @@ class OutputFiles(ProgramCase):
             code, _, err = self.run_foliot("replay", "--sessions", "out.csv", "a.log", stdout=full)
         self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': No space left on device\n"))
         self.assertEqual(self.names(), ["a.log"])
+
+    def test_a_disk_that_fills_up_leaves_nothing(self):
+        self.put("a.log", LOG)
+
+        def small_disk():  # as the limit that a process may have
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+        for name, *arguments in (("out", "replay", "--sessions", "out", "a.log"), ("out", "replay", "--json", "out", "a.log"),
+                                 ("out", "sample", "-o", "out"), ("out.gz", "sample", "-o", "out.gz")):
+            self.expect_error(f"cannot write '{name}': File too large", *arguments, preexec_fn=small_disk)
+            self.assertEqual(self.names(), ["a.log"])
+
+    def test_a_folder_that_is_removed_meanwhile_is_an_error(self):
+        (self.here / "folder").mkdir()
+        with self.start("replay", "--sessions", "folder/out.csv", "-", stdin=subprocess.PIPE) as process:
+            # More than a pipe holds: when this is written, some of it has been read, and the file is open.
+            process.stdin.write(LOG * 500)
+            shutil.rmtree(self.here / "folder")
+            _, err = process.communicate()
+        self.assertEqual((process.returncode, err), (2, b"foliot: cannot write 'folder/out.csv': No such file or directory\n"))
+        self.assertEqual(self.names(), [])
 
     def test_closed_standard_output_is_not_taken_for_a_file(self):
         self.put("a.log", LOG)
