@@ -20,13 +20,17 @@ namespace {
 
 constexpr std::array deadly_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
 
-/// The names that the signal handler removes; an empty one is free. Written only with the deadly
+/// A file that the signal handler removes; free while the name is empty. Written only with the deadly
 /// signals blocked, so that the handler never sees half a name.
-std::array<char[PATH_MAX], 8> names{};
+struct removable {
+  char name[PATH_MAX];
+  ::pid_t maker;  // the child of a fork, which has the names too, leaves the files alone
+};
+std::array<removable, 8> files{};
 
 extern "C" void remove_and_die(int signal_number) {
-  for (const auto& name : names) {
-    if (name[0] != '\0') ::unlink(name);
+  for (const removable& each : files) {
+    if (each.name[0] != '\0' && each.maker == ::getpid()) ::unlink(each.name);
   }
   // SA_RESETHAND has put the default action back and SA_NODEFER has left the signal open.
   ::raise(signal_number);
@@ -61,8 +65,8 @@ void catch_deadly_signals() noexcept {
 }
 
 int free_slot() {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i][0] == '\0') return static_cast<int>(i);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (files[i].name[0] == '\0') return static_cast<int>(i);
   }
   throw failure("too many files are being written at once");
 }
@@ -96,9 +100,11 @@ temporary_file::temporary_file(std::string target) : target_(std::move(target)) 
     // The new file can be read by those who could read the old one; if that cannot be, by fewer.
     static_cast<void>(::fchmod(descriptor_, replaced.st_mode & 0777));
   }
-  if (name_.size() < sizeof(names[0])) {
+  if (name_.size() < sizeof(files[0].name)) {
     slot_ = slot;
-    std::memcpy(names[static_cast<std::size_t>(slot_)], name_.c_str(), name_.size() + 1);
+    removable& mine = files[static_cast<std::size_t>(slot_)];
+    std::memcpy(mine.name, name_.c_str(), name_.size() + 1);
+    mine.maker = ::getpid();
   }
 }
 
@@ -106,7 +112,7 @@ temporary_file::~temporary_file() {
   const deadly_signals_blocked blocked;
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!name_.empty()) ::unlink(name_.c_str());
-  if (slot_ >= 0) names[static_cast<std::size_t>(slot_)][0] = '\0';
+  if (slot_ >= 0) files[static_cast<std::size_t>(slot_)].name[0] = '\0';
 }
 
 void temporary_file::close() {
@@ -119,7 +125,7 @@ void temporary_file::publish() {
   const deadly_signals_blocked blocked;
   if (std::rename(name_.c_str(), target_.c_str()) != 0) throw system_failure("write", target_, errno);
   name_.clear();
-  if (slot_ >= 0) names[static_cast<std::size_t>(std::exchange(slot_, -1))][0] = '\0';
+  if (slot_ >= 0) files[static_cast<std::size_t>(std::exchange(slot_, -1))].name[0] = '\0';
 }
 
 }  // namespace foliot::program

@@ -218,6 +218,22 @@ TEST(OutputFile, ASignalThatEndsTheProcessLeavesNothing) {
   }
 }
 
+TEST(OutputFile, ASignalThatEndsAChildLeavesTheFilesOfItsParent) {
+  const temporary_directory here;
+  output_file out(here / "a");
+  out.write("whole");
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    ::raise(SIGTERM);
+    ::_exit(99);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  out.publish();
+  EXPECT_EQ(contents(here / "a"), "whole");
+}
+
 TEST(OutputFile, ASignalThatIsIgnoredStaysIgnored) {
   const temporary_directory here;
   const ::pid_t child = ::fork();
