@@ -5,9 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "../failure.hpp"
 #include "bench.hpp"
 #include "roster.hpp"
 
@@ -22,7 +19,7 @@ struct arguments {
   std::vector<std::string> contestants;
   std::vector<std::string> timers;
   std::vector<std::string> threads;
-  int repetitions = bench::bench_options{}.repetitions;
+  std::string repetitions = std::to_string(bench::bench_options{}.repetitions);
   std::string json;
   std::string report;
   bool quick = false;
@@ -48,11 +45,7 @@ bench::bench_options read(const arguments& all, const CLI::App& line) {
   if (given("--only")) options.only = bench::parse_workloads(all.only);
   if (given("--n")) options.timers = bench::parse_timers(all.timers);
   if (given("--threads")) options.threads = bench::parse_threads(all.threads);
-  if (all.repetitions < 1 || all.repetitions > bench::most_repetitions) {
-    throw failure(
-        fmt::format("--repetitions: {} is out of range: name 1 to {}", all.repetitions, bench::most_repetitions));
-  }
-  options.repetitions = all.repetitions;
+  options.repetitions = bench::parse_repetitions(all.repetitions);
   options.contestants = all.contestants;
   if (given("--json")) options.json = all.json;
   if (given("--report")) options.report = all.report;

@@ -65,6 +65,16 @@ std::vector<int> parse_threads(const std::vector<std::string>& numbers) {
   return threads;
 }
 
+int parse_repetitions(std::string_view text) {
+  int number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || rest != text.data() + text.size() || number < 1 || number > most_repetitions) {
+    throw failure(fmt::format("--repetitions: '{}' is no number of repetitions: name a whole number from 1 to {}", text,
+                              most_repetitions));
+  }
+  return number;
+}
+
 void make_quick(bench_options& options, bool timers_given, bool repetitions_given) {
   options.quick = true;
   if (!timers_given) options.timers = {100, 1'000};

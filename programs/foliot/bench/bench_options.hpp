@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "workload.hpp"
@@ -35,6 +36,8 @@ struct bench_options {
 [[nodiscard]] std::vector<std::size_t> parse_timers(const std::vector<std::string>& numbers);
 /// Numbers of threads, sorted and each once. Throws failure.
 [[nodiscard]] std::vector<int> parse_threads(const std::vector<std::string>& numbers);
+/// 1 to most_repetitions, in decimal: 010 is ten. Throws failure.
+[[nodiscard]] int parse_repetitions(std::string_view number);
 
 /// What --quick means: few timers, two short repetitions, where the user has not said otherwise.
 void make_quick(bench_options& options, bool timers_given, bool repetitions_given);

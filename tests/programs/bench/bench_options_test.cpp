@@ -63,6 +63,23 @@ TEST(BenchOptions, NumbersOfThreadsAreSortedAndOnce) {
   }
 }
 
+TEST(BenchOptions, RepetitionsAreDecimal) {
+  EXPECT_EQ(parse_repetitions("1"), 1);
+  EXPECT_EQ(parse_repetitions("010"), 10);
+  EXPECT_EQ(parse_repetitions("1000"), 1000);
+  for (const char* each : {"", "0", "1001", "-1", "+1", "1.5", "0x10", "1e1", "x", " 2", "2 ", "99999999999"}) {
+    EXPECT_THAT([each] { (void)parse_repetitions(each); }, ThrowsMessage<failure>(HasSubstr("from 1 to 1000"))) << each;
+  }
+}
+
+TEST(BenchOptions, WhoTakesPartIsKnown) {
+  EXPECT_THAT(taking_part(select(everybody(), {"quad-heap", "floor-load"}), {workload::w3, workload::idle}),
+              ElementsAre("quad-heap"));
+  EXPECT_THAT(taking_part(select(everybody(), {"quad-heap", "foliot-runtime"}), {workload::idle}),
+              ElementsAre("foliot-runtime"));
+  for (const workload each : all_workloads) EXPECT_FALSE(taking_part(everybody(), {each}).empty()) << name(each);
+}
+
 TEST(BenchOptions, AContestantIsChosenForEverythingThatItDoes) {
   const roster chosen = select(everybody(), {"foliot", "futex"});
   EXPECT_THAT(chosen.names(), ElementsAre("foliot", "futex"));
