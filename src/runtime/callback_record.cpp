@@ -23,7 +23,7 @@ void callback_record::run() noexcept {
     try {
       closure_();
     } catch (...) {
-      report_failure(owner_, "after_func", std::current_exception());
+      report_failure(*runtime_.living(), "after_func", std::current_exception());
     }
     end = word_.end();
   } while (end == callback_word::end_result::again);
@@ -58,9 +58,10 @@ bool callback_record::runs_on_caller() const noexcept {
 
 reset_result callback_record::reset_slowly(instant deadline) {
   const lock held(lock_);
-  if (word_.is_closed()) return reset_result::closed;
+  scheduler* const owner = runtime_.living();
+  if (owner == nullptr || word_.is_closed()) return reset_result::closed;
   // Where the latest start has come due, or never was, the new one is the next.
-  if (reset_timer(owner_, *this, deadline)) return reset_result::superseded;
+  if (reset_timer(*owner, *this, deadline)) return reset_result::superseded;
   const callback_word::number previous = std::exchange(latest_, callback_word::after(latest_));
   switch (word_.cancel(previous)) {
     case callback_word::cancel_result::cancelled: return reset_result::superseded;

@@ -4,6 +4,7 @@
 
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/detail/cancel_scope.hpp>
+#include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
@@ -29,6 +30,8 @@ scheduler& this_scheduler(const char* what) {
 [[gnu::noinline]] std::uint64_t random_below(std::uint64_t bound) noexcept {
   return static_cast<processor*>(seam::this_thread().processor)->draw_below(bound);
 }
+
+runtime_ref reference_to(const scheduler& which) noexcept { return which.ref(); }
 
 void launch(task_state& task, frame& body) noexcept { task.owner().launch(task, body); }
 void make_ready(task_state& task) noexcept { task.owner().make_ready(task); }

@@ -291,6 +291,7 @@ void scheduler::abandon_tasks() noexcept {
     task->finish(true);
     task->let_go();
   }
+  life_.end();  // timers that outlive this are not started any more
   for (std::size_t i = 0; i < made_.load(seam::relaxed); ++i) processors_[i]->timers->forget_all();
 }
 

@@ -32,6 +32,7 @@
 #include <foliot/core/seam/poller.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/virtual_clock.hpp>
+#include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/timed_scope.hpp>
 #include <foliot/runtime/run_options.hpp>
@@ -73,6 +74,8 @@ class scheduler {
   [[nodiscard]] poll_table& descriptors() noexcept { return descriptors_; }
   [[nodiscard]] blocking_pool& blocking() noexcept { return blocking_; }
   [[nodiscard]] const run_options& options() const noexcept { return options_; }
+  /// For what may outlive this.
+  [[nodiscard]] runtime_ref ref() const noexcept { return life_.ref(); }
 
   /// Changes the number of processors. From any thread; the tasks and timers of those that go away go on elsewhere.
   /// Throws std::invalid_argument, and std::system_error where there is no thread to be had: those that there are stay.
@@ -136,6 +139,7 @@ class scheduler {
   void abandon_tasks() noexcept;
 
   const run_options options_;
+  runtime_life life_{*this};
   const clock& time_;
   living_tasks living_;
   poll_table descriptors_;

@@ -1,6 +1,7 @@
 #include <foliot/runtime/detail/timer_channel.hpp>
 
 #include <new>
+#include <stdexcept>
 
 namespace foliot::runtime::detail {
 
@@ -26,8 +27,11 @@ std::optional<instant> timer_channel::try_receive() noexcept {
   return take();
 }
 
-bool timer_channel::receive_at_once(receiver& who) noexcept {
+bool timer_channel::receive_at_once(receiver& who) {
   const lock held(lock_);
+  if (runtime_.living() == nullptr) {
+    throw std::logic_error("foliot: a wait for a timer whose runtime has ended: make a timer in this one");
+  }
   if (!has_come()) return false;
   who.value_ = take();
   return true;
@@ -35,7 +39,7 @@ bool timer_channel::receive_at_once(receiver& who) noexcept {
 
 void timer_channel::begin_receive(receiver& who, wait_point& wait, wait_word::source by) {
   const lock held(lock_);
-  if (first_ == nullptr && armed_) start_timer(owner_, *this, deadline_, true);
+  if (first_ == nullptr && armed_) start_timer(*runtime_.living(), *this, deadline_, true);
   who.wait_ = &wait;
   who.by_ = by;
   who.failed_ = false;
@@ -91,7 +95,7 @@ void timer_channel::deliver() noexcept {
   }
   if (first_ == nullptr || !armed_) return;
   try {
-    start_timer(owner_, *this, deadline_, false);
+    start_timer(*runtime_.living(), *this, deadline_, false);
   } catch (const std::bad_alloc&) {
     while (first_ != nullptr) {
       receiver& who = *first_;
@@ -102,20 +106,20 @@ void timer_channel::deliver() noexcept {
   }
 }
 
-bool timer_channel::reset(instant first, duration period) {
+reset_result timer_channel::reset(scheduler& owner, instant first, duration period) {
   const lock held(lock_);
-  if (first_ != nullptr) reset_timer(owner_, *this, first);
+  if (first_ != nullptr) reset_timer(owner, *this, first);
   const bool pending = armed_;
   armed_ = true;
   deadline_ = first;
   period_ = period;
-  return pending;
+  return pending ? reset_result::superseded : reset_result::idle;
 }
 
 bool timer_channel::stop() noexcept {
   const lock held(lock_);
   if (first_ != nullptr) stop_timer(*this);
-  const bool pending = armed_;
+  const bool pending = armed_ && runtime_.living() != nullptr;
   armed_ = false;
   return pending;
 }

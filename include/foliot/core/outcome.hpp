@@ -18,7 +18,7 @@ enum class reset_result : std::uint8_t {
   superseded,  ///< it was pending; only the new deadline counts
   running,     ///< its callback is running now; it will run again, after that
   idle,        ///< it had fired or been stopped before, or was never started
-  closed,      ///< stop_and_wait or the end of its service came first: nothing was started
+  closed,      ///< stop_and_wait, or the end of its service or runtime, came first: nothing was started
 };
 
 }  // namespace foliot::inline core

@@ -10,8 +10,8 @@
 // wait is a task: after_spawn. Calls of one timer never overlap. What it throws goes to run_options::on_failure.
 //
 // Thread safety: reset, stop and stop_and_wait from any thread, also at once, and from the function itself; moving and
-// destroying a handle need it to oneself. Resets end with the runtime; a handle may outlive it, but no other
-// thread uses it while that ends.
+// destroying a handle need it to oneself. A handle may outlive its runtime, but no other thread uses it while that
+// ends. Afterwards the function is not called any more, a reset answers `closed`, and a stop `idle`.
 // Destroying a handle stops it for good: on return the function does not run and will not, and what it captured is
 // gone. If it runs in another thread just now the destructor waits for that; inside the function itself it does not,
 // and the captures go when the function returns. Two functions that destroy each other's timers deadlock.
@@ -97,8 +97,8 @@ class callback_timer {
   [[nodiscard]] explicit operator bool() const noexcept { return record_ != nullptr; }
 
   /// Has the function called `delay` from now, or at that instant of the runtime's clock, instead of when it was to be
-  /// called; and says what became of that. Throws std::logic_error on an empty handle, std::bad_alloc: it is then as
-  /// it was.
+  /// called; and says what became of that: `closed` after stop_and_wait, and after the end of the runtime. Throws
+  /// std::logic_error on an empty handle, std::bad_alloc: it is then as it was.
   reset_result reset(duration delay) { return checked().reset(delay); }
   reset_result reset_at(instant deadline) { return checked().reset(deadline); }
 
@@ -133,7 +133,7 @@ template <class Function>
   requires std::is_invocable_r_v<void, std::decay_t<Function>&>
 [[nodiscard("the timer ends with its handle")]] callback_timer after_func(duration delay, Function&& function) {
   callback_timer made(std::forward<Function>(function));
-  made.record_->start(detail::deadline_in(made.record_->owner(), delay));
+  made.record_->start(delay);
   return made;
 }
 

@@ -122,7 +122,8 @@ class cancel_context : public context {
 }
 
 /// A function that is called when a context is done. Move-only; it goes with the handle, as certainly as that of a
-/// callback_timer. It goes, or is stopped, before its runtime does, if the context may be cancelled after that.
+/// callback_timer. It may outlive its runtime, and is not called then: a context that is cancelled after the end of
+/// that runtime calls nothing of it.
 class context_callback {
  public:
   context_callback() noexcept = default;

@@ -31,13 +31,10 @@ class ticker : public detail::timer_channel_handle {
   explicit ticker(duration period, first_tick first = first_tick::after_a_period)
       : ticker(detail::this_scheduler("a ticker"), checked_period(period), first) {}
 
-  /// A new grid begins: the next beat is one period from now. Also after a stop. Throws std::invalid_argument for a
+  /// A new grid begins: the next beat is one period from now. Also after a stop, but not after the end of the runtime:
+  /// `closed`. Throws std::invalid_argument for a
   /// period that is not positive, std::logic_error on an empty handle, std::bad_alloc: it is then as it was.
-  reset_result reset(duration period) {
-    // By the cheaper clock, however short: the grid may begin some microseconds later, and is kept from then on.
-    const duration length = checked_period(period);
-    return timer_channel_handle::reset(deadline_after(detail::now_or_later(checked().owner()), length), length);
-  }
+  reset_result reset(duration period) { return checked().reset_grid(checked_period(period)); }
 
   /// How many beats it has skipped in its life.
   [[nodiscard]] std::uint64_t skipped() const noexcept { return channel_ == nullptr ? 0 : channel_->skipped(); }

@@ -9,8 +9,9 @@
 // them. A timer that no task waits for costs the processors nothing, whether it is stopped or not.
 //
 // Thread safety: all but moving and destroying from any thread; several tasks may wait. A handle is not destroyed while
-// others use it; a task that waits at a destroyed timer waits for ever. Resets, waits and try_receive end with
-// the runtime.
+// others use it; a task that waits at a destroyed timer waits for ever. A handle may outlive its runtime, but no other
+// thread uses it while that ends. Afterwards nothing comes: a reset answers `closed`, a stop `idle`, try_receive gives
+// nothing, and a wait, in another runtime, throws std::logic_error.
 // Time: zero or less means now; past the end of time, never.
 #pragma once
 
@@ -40,7 +41,8 @@ class timer_channel_handle {
 
   [[nodiscard]] explicit operator bool() const noexcept { return channel_ != nullptr; }
 
-  /// The next instant, as an operation: for co_await, or a select. Throws std::logic_error on an empty handle.
+  /// The next instant, as an operation: for co_await, or a select. Throws std::logic_error on an empty handle; the wait
+  /// does so after the end of the runtime.
   [[nodiscard]] operation_awaiter<timer_receive> c() const { return operation_awaiter<timer_receive>(checked()); }
   operation_awaiter<timer_receive> operator co_await() const { return operation_awaiter<timer_receive>(checked()); }
   /// The instant, if it has come and nobody has received it.
@@ -59,9 +61,6 @@ class timer_channel_handle {
   [[nodiscard]] timer_channel& checked() const {
     if (channel_ == nullptr) throw std::logic_error("foliot: an empty timer was used: give it a time first");
     return *channel_;
-  }
-  reset_result reset(instant first, duration period) const {
-    return checked().reset(first, period) ? reset_result::superseded : reset_result::idle;
   }
 
   timer_channel* channel_ = nullptr;
@@ -85,12 +84,10 @@ class timer : public detail::timer_channel_handle {
   }
 
   /// Comes `delay` from now, or at that instant of the runtime's clock: `superseded` if something was to come that
-  /// nobody has received, else `idle`. Throws std::logic_error on an empty handle; std::bad_alloc, and it is then as it
-  /// was.
-  reset_result reset(duration delay) {
-    return timer_channel_handle::reset(detail::deadline_in(checked().owner(), delay), duration::zero());
-  }
-  reset_result reset_at(instant deadline) { return timer_channel_handle::reset(deadline, duration::zero()); }
+  /// nobody has received, else `idle`; `closed` after the end of the runtime. Throws std::logic_error on an empty
+  /// handle; std::bad_alloc, and it is then as it was.
+  reset_result reset(duration delay) { return checked().reset(delay); }
+  reset_result reset_at(instant deadline) { return checked().reset(deadline); }
 
  private:
   timer(detail::scheduler& owner, duration delay)

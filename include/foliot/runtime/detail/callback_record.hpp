@@ -18,6 +18,7 @@
 #include <foliot/core/sync/note.hpp>
 #include <foliot/runtime/detail/callback_word.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -30,21 +31,28 @@ using callback = callable<void()>;
 class callback_record final : public timer_entry, public pooled {
  public:
   callback_record(scheduler& owner, callback what) noexcept
-      : timer_entry(what_to_do), owner_(owner), closure_(std::move(what)) {}
+      : timer_entry(what_to_do), runtime_(reference_to(owner)), closure_(std::move(what)) {}
 
-  /// Precondition: nobody has stopped or reset it, nor has it been started. Throws std::bad_alloc; it is then idle.
-  void start(instant deadline) FOLIOT_NO_ANALYSIS {
+  /// Precondition: nobody has stopped or reset it, nor has it been started, and its runtime lives. Throws
+  /// std::bad_alloc; it is then idle.
+  void start(duration delay) FOLIOT_NO_ANALYSIS {
+    scheduler& owner = *runtime_.living();
     latest_ = callback_word::after(latest_);
     try {
-      start_timer(owner_, *this, deadline, false);
+      start_timer(owner, *this, deadline_in(owner, delay), false);
     } catch (...) {
       latest_ = callback_word::before(latest_);
       throw;
     }
   }
 
-  reset_result reset(duration delay) { return reset(deadline_in(owner_, delay)); }
+  // `closed`: it was closed, or its runtime has ended.
+  reset_result reset(duration delay) {
+    const scheduler* const owner = runtime_.living();
+    return owner == nullptr ? reset_result::closed : reset(deadline_in(*owner, delay));
+  }
   reset_result reset(instant deadline) {
+    // When a runtime ends the words of all its timers are disarmed, so this need not ask whether it has.
     if (timer_entry_access::word(*this).put_off(deadline)) return reset_result::superseded;
     return reset_slowly(deadline);
   }
@@ -76,8 +84,6 @@ class callback_record final : public timer_entry, public pooled {
   /// As close(), waits on this thread, and frees the record; in the callback itself at its end.
   void destroy() noexcept;
 
-  [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
-
  private:
   ~callback_record() = default;
 
@@ -94,7 +100,7 @@ class callback_record final : public timer_entry, public pooled {
   stop_result stop_pending() noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] closing close(watcher& who, wait_point* task, note* thread) noexcept;
 
-  scheduler& owner_;
+  const runtime_ref runtime_;
   callback_word word_;
   mutex lock_{lock_rank::object};
   callback_word::number latest_ FOLIOT_GUARDED_BY(lock_) = 0;

@@ -18,7 +18,9 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/outcome.hpp>
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -47,14 +49,13 @@ class timer_channel final : public timer_entry {
 
   /// Delivers `first`, and with a positive period what follows on that grid.
   timer_channel(scheduler& owner, instant first, duration period) noexcept
-      : timer_entry(what_to_do), owner_(owner), deadline_(first), period_(period) {}
-
-  [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
+      : timer_entry(what_to_do), runtime_(reference_to(owner)), deadline_(first), period_(period) {}
 
   /// Takes the instant that has come.
   [[nodiscard]] std::optional<instant> try_receive() noexcept;
-  /// The same, or waits: the wait is claimed when the receiver has an instant. Throws std::bad_alloc.
-  [[nodiscard]] bool receive_at_once(receiver& who) noexcept;
+  /// The same, or waits: the wait is claimed when the receiver has an instant. Throws std::bad_alloc, and
+  /// std::logic_error where the runtime has ended.
+  [[nodiscard]] bool receive_at_once(receiver& who);
   void begin_receive(receiver& who, wait_point& wait, wait_word::source by);
   /// Afterwards nobody touches the receiver. The channel may be gone.
   void end_receive(receiver& who) noexcept;
@@ -64,9 +65,22 @@ class timer_channel final : public timer_entry {
     return who.value_;
   }
 
-  /// Whether an instant was to come that nobody has received. From now on that, or none, is it. Throws std::bad_alloc,
-  /// with nothing changed.
-  bool reset(instant first, duration period);
+  /// `superseded`, or true: an instant was to come that nobody has received. From now on that, or none, is it.
+  /// `closed`: the runtime has ended. Throws std::bad_alloc, with nothing changed.
+  reset_result reset(instant first) {
+    scheduler* const owner = runtime_.living();
+    return owner == nullptr ? reset_result::closed : reset(*owner, first, duration::zero());
+  }
+  reset_result reset(duration first) {
+    scheduler* const owner = runtime_.living();
+    return owner == nullptr ? reset_result::closed : reset(*owner, deadline_in(*owner, first), duration::zero());
+  }
+  /// By the cheaper clock, however short: the grid may begin some microseconds later, and is kept from then on.
+  reset_result reset_grid(duration period) {
+    scheduler* const owner = runtime_.living();
+    if (owner == nullptr) return reset_result::closed;
+    return reset(*owner, deadline_after(now_or_later(*owner), period), period);
+  }
   bool stop() noexcept;
   [[nodiscard]] std::uint64_t skipped() const noexcept;
 
@@ -87,8 +101,10 @@ class timer_channel final : public timer_entry {
   static constexpr actions what_to_do{ring, answer};
 
   [[nodiscard]] bool has_come() noexcept FOLIOT_REQUIRES(lock_) {
-    return armed_ && is_due(deadline_, now_ = now(owner_));
+    const scheduler* const owner = runtime_.living();
+    return owner != nullptr && armed_ && is_due(deadline_, now_ = now(*owner));
   }
+  reset_result reset(scheduler& owner, instant first, duration period);
   instant take() noexcept FOLIOT_REQUIRES(lock_);
   void deliver() noexcept FOLIOT_REQUIRES(lock_);
   void unlist(receiver& who) noexcept FOLIOT_REQUIRES(lock_);
@@ -96,7 +112,7 @@ class timer_channel final : public timer_entry {
     return orphaned_ && first_ == nullptr && !rung_.load(seam::relaxed);  // nobody rings any more
   }
 
-  scheduler& owner_;
+  const runtime_ref runtime_;
   mutable mutex lock_{lock_rank::object};
   // A call of this entry is on its way. Set under the lock of the timers, cleared under lock_.
   seam::atomic<bool> rung_{false};
@@ -118,7 +134,7 @@ class timer_receive {
   timer_receive(const timer_receive&) = delete;
   timer_receive& operator=(const timer_receive&) = delete;
 
-  [[nodiscard]] bool ready() noexcept { return of_->receive_at_once(receiver_); }
+  [[nodiscard]] bool ready() { return of_->receive_at_once(receiver_); }
   void begin(wait_point& wait, wait_word::source by) {
     of_->begin_receive(receiver_, wait, by);
     waits_ = &wait;
