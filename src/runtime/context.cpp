@@ -1,6 +1,5 @@
 #include <foliot/runtime/context.hpp>
 
-#include <algorithm>
 #include <new>
 
 #include <foliot/runtime/detail/timer_entry.hpp>
@@ -12,12 +11,15 @@ namespace {
 /// One with a deadline of its own.
 class timed_node final : public context_node, private timer_entry {
  public:
-  timed_node(context_node* parent, instant deadline, const std::exception_ptr& cause) noexcept
-      : context_node(parent, deadline), timer_entry(what_to_do), deadline_cause_(cause) {}
+  timed_node(scheduler& owner, context_node* parent, instant deadline, const std::exception_ptr& cause) noexcept
+      : context_node(parent, deadline),
+        timer_entry(what_to_do),
+        runtime_(reference_to(owner)),
+        deadline_cause_(cause) {}
 
-  void begin(scheduler& owner) {
-    if (settled()) return;                                       // as its parent was
-    start_timer(owner, *this, context_node::deadline(), false);  // the first, as it may throw
+  void begin(scheduler& owner, instant deadline) {
+    if (settled()) return;                       // as its parent was
+    start_timer(owner, *this, deadline, false);  // the first, as it may throw
     join_parent();
   }
 
@@ -34,7 +36,9 @@ class timed_node final : public context_node, private timer_entry {
   static constexpr actions what_to_do{come, call};
 
   void stop_timer() noexcept override { static_cast<void>(detail::stop_timer(*this)); }
+  const runtime_ref* keeper() const noexcept override { return &runtime_; }
 
+  const runtime_ref runtime_;
   const std::exception_ptr deadline_cause_;
 };
 
@@ -43,7 +47,7 @@ class timed_node final : public context_node, private timer_entry {
 context_node::context_node(context_node* parent, instant deadline) noexcept
     : parent_(parent == nullptr || parent->settled() ? nullptr : parent),
       root_(parent_ == nullptr ? *this : parent_->root_),
-      deadline_(parent == nullptr ? deadline : std::min(parent->deadline_, deadline)) {
+      deadline_(deadline) {
   if (parent_ != nullptr) {
     parent_->share();
   } else if (parent != nullptr) {
@@ -54,24 +58,41 @@ context_node::context_node(context_node* parent, instant deadline) noexcept
 }
 
 context_share context_node::make(context_node* parent) {
-  context_share made(*new context_node(parent, instant::never()));
+  context_share made(*new context_node(parent, parent == nullptr ? instant::never() : parent->deadline_));
   made->join_parent();
   return made;
 }
 
+context_node::kept_deadline context_node::next_deadline() const noexcept {
+  if (deadline_.is_never()) return {};  // and so have those above none
+  for (const context_node* node = this; node != nullptr; node = node->parent_) {
+    const runtime_ref* const keeper = node->keeper();
+    const scheduler* const by = keeper == nullptr ? nullptr : keeper->living();
+    if (by != nullptr) return {node->deadline_, by};  // it is earlier than those above, or it would not be there
+  }
+  return {};
+}
+
+instant context_node::deadline() const noexcept { return settled() ? deadline_ : next_deadline().when; }
+
 context_share context_node::make(context_node* parent, instant deadline, const std::exception_ptr& cause) {
   scheduler& owner = this_scheduler("a context with a deadline");
-  const instant above = parent == nullptr ? instant::never() : parent->deadline_;
-  if (above <= deadline) return make(parent);  // that one comes first
-  if (deadline <= now_or_later(owner) && deadline <= now(owner)) {
-    context_share past(*new context_node(parent, deadline));
+  const kept_deadline above = parent == nullptr ? kept_deadline() : parent->next_deadline();
+  const bool has_earlier = above.when <= deadline;
+  // The deadline above comes first, if the runtime that keeps it does not end before it: that is sure of this one
+  // alone.
+  if (has_earlier && (above.by == &owner || above.when.is_never())) return make(parent);
+  const instant first = has_earlier ? above.when : deadline;
+  const std::exception_ptr why = has_earlier ? nullptr : cause;
+  if (first <= now_or_later(owner) && first <= now(owner)) {
+    context_share past(*new context_node(parent, first));
     past->join_parent();
-    past->cancel(context_end::deadline_exceeded, cause);
+    past->cancel(context_end::deadline_exceeded, why);
     return past;
   }
-  auto* const timed = new timed_node(parent, deadline, cause);
+  auto* const timed = new timed_node(owner, parent, first, why);
   context_share made(*timed);
-  timed->begin(owner);
+  timed->begin(owner, first);
   return made;
 }
 

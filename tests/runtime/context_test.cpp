@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -205,6 +207,79 @@ TEST(Context, OutlivesItsRuntime) {
   EXPECT_EQ(made[3].err(), context_end::none);
   EXPECT_EQ(made[4].err(), context_end::cancelled);
   elsewhere.join();
+}
+
+// It trusted the deadline above it, which was earlier, and which nobody kept any more.
+TEST(Context, BelowOneWhoseRuntimeHasEndedKeepsItsOwnDeadline) {
+  for (const std::string_view timers : test::kinds_of_timers) {
+    virtual_clock clock;
+    run_options options;
+    options.clock = &clock;
+    options.timers = timers;
+    std::optional<cancel_context> old;
+    std::optional<cancel_context> below;
+    const auto make = [&]() -> task<> {
+      old = with_timeout(background(), 1s);
+      below = with_cancel(*old);
+      EXPECT_EQ(below->deadline(), now() + 1s);
+      co_return;
+    };
+    run(make, options);
+    EXPECT_EQ(old->deadline(), instant::never());
+    EXPECT_EQ(below->deadline(), instant::never());
+    const auto use = [&]() -> task<> {
+      const instant begin = now();
+      const auto later = with_timeout(*below, 5s);
+      const auto earlier = with_timeout(later, 3s);
+      const auto follows = with_timeout(earlier, 4s);
+      const auto plain = with_cancel(*below);
+      EXPECT_EQ(counters().timers, 2U) << "the third trusts the deadline above it, which this runtime keeps";
+      EXPECT_EQ(later.deadline(), begin + 5s);
+      EXPECT_EQ(earlier.deadline(), begin + 3s);
+      EXPECT_EQ(follows.deadline(), begin + 3s);
+      EXPECT_EQ(plain.deadline(), instant::never());
+      co_await follows.done();
+      EXPECT_EQ(now(), begin + 3s);
+      EXPECT_EQ(earlier.err(), context_end::deadline_exceeded);
+      EXPECT_EQ(later.err(), context_end::none);
+      co_await later.done();
+      EXPECT_EQ(now(), begin + 5s);
+      EXPECT_EQ(later.err(), context_end::deadline_exceeded);
+      EXPECT_EQ(plain.err(), context_end::none);
+      EXPECT_EQ(old->err(), context_end::none);
+      const auto past = with_timeout(*below, -1s);
+      EXPECT_EQ(past.err(), context_end::deadline_exceeded);
+      EXPECT_EQ(below->err(), context_end::none);
+      const auto told = with_timeout(*below, 1h);
+      old->cancel();
+      EXPECT_EQ(told.err(), context_end::cancelled);
+      EXPECT_EQ(plain.err(), context_end::cancelled);
+    };
+    run(use, options);
+  }
+}
+
+// That runtime may end before its deadline comes.
+TEST(Context, BelowOneOfAnotherRuntimeKeepsTheDeadlineOfThatItself) {
+  run([]() -> task<> {
+    const auto outer = with_timeout(background(), 1h);
+    const auto use = [&outer] {
+      run(
+          [](const context& above) -> task<> {
+            const auto inner = with_timeout(above, 2h);
+            EXPECT_EQ(inner.deadline(), above.deadline());
+            EXPECT_EQ(counters().timers, 1U);
+            co_return;
+          }(outer),
+          [] {
+            run_options one;
+            one.processors = 1;
+            return one;
+          }());
+    };
+    co_await blocking(use);
+    EXPECT_EQ(outer.err(), context_end::none);
+  }());
 }
 
 // Each was destroyed inside of the one below it.

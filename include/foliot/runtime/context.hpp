@@ -10,8 +10,9 @@
 // when it goes. A context is a share in it, for those who are to know; it is copied freely.
 //
 // Thread safety: all from any thread, as plain objects'. Contexts with a deadline are made in a runtime, and its end
-// stops their timers: they and those below them outlive it, but no deadline comes to them any more, and while it ends
-// no other thread uses them, nor one that they descend from.
+// stops their timers: they and those below them outlive it, but that deadline does not come to them any more, and while
+// the runtime ends no other thread uses them, nor one that they descend from. A context with a deadline that is made
+// below them in a later runtime keeps its own. Runtimes whose contexts descend from one another go by the same clock.
 // Cost: a context has one allocation, from the pieces that a thread keeps, and with `processor-heaps` another for its
 // deadline; done() and run_in allocate nothing besides the task; a cancel is O(contexts and waits below).
 #pragma once
@@ -61,7 +62,8 @@ class context {
     std::exception_ptr given = node_->cause();
     return given != nullptr ? given : std::make_exception_ptr(context_error(why));
   }
-  /// When it will be done at the latest, by the runtime's clock; never, if that is open.
+  /// When it will be done at the latest, by the runtime's clock; never, if that is open, as it is when the runtime that
+  /// kept the deadline has ended. O(depth).
   [[nodiscard]] instant deadline() const noexcept { return node_ ? node_->deadline() : instant::never(); }
 
   friend bool operator==(const context&, const context&) noexcept = default;

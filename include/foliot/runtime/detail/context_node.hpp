@@ -18,6 +18,7 @@
 #include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/detail/cancel_scope.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/share_in.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -75,9 +76,11 @@ class context_node : public pooled {
 
   [[nodiscard]] context_end end() const noexcept;
   [[nodiscard]] std::exception_ptr cause() const noexcept;
-  [[nodiscard]] instant deadline() const noexcept { return deadline_; }
+  /// When it is done at the latest, by the deadlines that living runtimes keep. O(depth).
+  [[nodiscard]] instant deadline() const noexcept;
 
  protected:
+  /// `deadline`: its own, which is earlier than those above, or as its parent's.
   context_node(context_node* parent, instant deadline) noexcept;
   virtual ~context_node() = default;
 
@@ -89,6 +92,15 @@ class context_node : public pooled {
   void join_parent() noexcept;
 
  private:
+  /// The runtime that keeps a deadline of its own; null: it has none, and those above may have.
+  [[nodiscard]] virtual const runtime_ref* keeper() const noexcept { return nullptr; }
+  /// The earliest deadline, of its own and of those above, that comes; and the runtime that keeps it.
+  struct kept_deadline {
+    instant when = instant::never();
+    const scheduler* by = nullptr;
+  };
+  [[nodiscard]] kept_deadline next_deadline() const noexcept;
+
   /// Under the lock: afterwards its timer tells nobody any more, but who was told may be about to cancel it.
   virtual void stop_timer() noexcept {}
   void finish(context_end why, const std::exception_ptr& cause, ready_list& ready) noexcept;
@@ -100,7 +112,7 @@ class context_node : public pooled {
 
   context_node* const parent_;  // a share in it; null: none, or it was settled before
   context_node& root_;
-  const instant deadline_;  // its own, or of those above
+  const instant deadline_;  // its own, or of those above; their runtime may have ended since
 
   mutable mutex lock_{lock_rank::context};  // the root's counts
   // Written by all who share, and by a deadline that has come.
