@@ -1,5 +1,6 @@
 // A server for long connections, as chats and devices have them: each connection has a heartbeat deadline, which every
-// line resets; who is silent until then is hung up on. A line that begins with "all " goes to everybody.
+// line resets; a client that has sent no whole line until then is hung up on, though it may have sent bytes. A line
+// that begins with "all " goes to everybody.
 //
 // SIGINT or SIGTERM end it: nobody gets in any more, everybody is told "bye", and has a second to hang up.
 #include <signal.h>
@@ -35,7 +36,7 @@ namespace {
 constexpr const char* usage =
     "usage: gateway [--listen ADDRESS] [--silence MS] [--counters 0|1] [--processors N]\n"
     "  --listen      127.0.0.1:7000 (the default), [::1]:7000, unix:/path or unix:@name; port 0: any that is free\n"
-    "  --silence     who says nothing for so many milliseconds is hung up on (default 3000)\n"
+    "  --silence     who sends no line for so many milliseconds is hung up on (default 3000)\n"
     "  --counters 1  prints the counters once a second\n"
     "  --processors  how many processors run it; 0: all (the default)\n"
     "Clients send lines. Each is a heartbeat; 'all TEXT' sends TEXT to everybody.\n";
@@ -125,8 +126,8 @@ void broadcast(gateway& self, std::string_view line) {
   ++self.count.broadcasts;
 }
 
-/// Takes the lines from the beginning of `text`; what is left has no end yet.
-void take_lines(gateway& self, std::string& text) {
+/// Takes the lines from the beginning of `text`; what is left has no end yet. Whether there was one.
+bool take_lines(gateway& self, std::string& text) {
   std::size_t begin = 0;
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     ++self.count.lines;
@@ -134,6 +135,7 @@ void take_lines(gateway& self, std::string& text) {
     if (line.starts_with("all ")) broadcast(self, line.substr(4));
   }
   text.erase(0, begin);
+  return begin != 0;
 }
 
 void note_lateness(gateway& self, foliot::instant deadline) {
@@ -147,9 +149,11 @@ foliot::task<> serve(gateway& self, shared_connection with) {
   std::string text;
   std::array<char, longest_line> buffer;
   foliot::instant deadline;
-  for (;;) {
-    deadline = rt::now() + self.silence;
-    with->peer.set_read_deadline(deadline);
+  for (bool has_line = true;;) {
+    if (has_line) {
+      deadline = rt::now() + self.silence;
+      with->peer.set_read_deadline(deadline);
+    }
     const auto got = co_await with->peer.read_some(buffer);
     if (!got && got.error() == rt::io_errc::deadline_exceeded) {
       ++self.count.silent;
@@ -161,7 +165,7 @@ foliot::task<> serve(gateway& self, shared_connection with) {
       break;
     }
     text.append(buffer.data(), *got);
-    take_lines(self, text);
+    has_line = take_lines(self, text);
     if (text.size() >= longest_line) {
       ++self.count.failed;
       break;
