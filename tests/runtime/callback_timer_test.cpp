@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -219,6 +220,26 @@ TEST(CallbackTimer, ATaskThatWasSpawnedKeepsItsFunction) {
     t = callback_timer();
     while (sum.use_count() != 1) co_await sleep(1ms);
     EXPECT_EQ(*sum, 2);
+  });
+}
+
+/// As a vector of AVX.
+struct alignas(64) wide {
+  double numbers[8] = {};
+  [[nodiscard]] bool is_aligned() const noexcept { return reinterpret_cast<std::uintptr_t>(this) % 64 == 0; }
+};
+
+TEST(CallbackTimer, AnOveralignedFunctionIsAligned) {
+  test::in_virtual_worlds([]() -> task<> {
+    int aligned = 0;
+    auto called = after_func(1ms, [&aligned, w = wide()] { aligned += w.is_aligned() ? 1 : 0; });
+    auto moved = std::move(called);
+    auto spawned = after_spawn(1ms, [&aligned, w = wide()]() -> task<> {
+      aligned += w.is_aligned() ? 1 : 0;
+      co_return;
+    });
+    co_await sleep(1s);
+    EXPECT_EQ(aligned, 2);
   });
 }
 

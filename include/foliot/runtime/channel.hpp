@@ -22,9 +22,9 @@
 // send and receive are awaited as they are, or as cases of a select, in a task; the handle lives as long. The others
 // from any thread. All O(1), but for close: by the number of those who wait.
 //
-// T can be moved; its destructor does not throw. Where its moves can, each value gets memory of its own, from send to
-// receive, and no move happens in between: a throw reaches who sends, and nothing was sent; or who receives, and the
-// value is gone. try_send then also needs T's assignment.
+// T can be moved; its destructor does not throw; it is not over-aligned, since frames are not (task.hpp). Where its
+// moves can, each value gets memory of its own, from send to receive, and no move happens in between: a throw reaches
+// who sends, and nothing was sent; or who receives, and the value is gone. try_send then also needs T's assignment.
 #pragma once
 
 #include <concepts>
@@ -37,6 +37,7 @@
 #include <foliot/core/contract.hpp>
 #include <foliot/runtime/channel_closed.hpp>
 #include <foliot/runtime/detail/channel_core.hpp>
+#include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/operation.hpp>
 
 namespace foliot::runtime {
@@ -48,6 +49,10 @@ template <class T>
 class channel_share {
   static_assert(std::is_object_v<T> && std::move_constructible<T> && std::is_nothrow_destructible_v<T>,
                 "foliot: a channel carries objects that can be moved, whose destructors do not throw");
+  static_assert(
+      fits_in_frame<T>,
+      "foliot: a channel's values must not need a stricter alignment than operator new gives, which the frame "
+      "of who waits does not have: send a pointer to it");
 
  public:
   using value_type = T;

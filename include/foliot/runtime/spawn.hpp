@@ -37,8 +37,6 @@ class spawned final : public task_state, public pooled {
   static constexpr bool has_value = !std::is_void_v<Result>;
   using stored = std::conditional_t<std::is_reference_v<Result>, std::remove_reference_t<Result>*,
                                     std::conditional_t<has_value, Result, char>>;
-  static_assert(alignof(stored) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
-                "foliot: a task's result must not need a stricter alignment than operator new gives");
 
  public:
   spawned(scheduler& owner, const char* name, task<Result> body) noexcept

@@ -14,6 +14,9 @@
 // Thread safety: as a plain object's. A task may go on in another thread after each co_await, so nothing that belongs
 // to a thread may be held across one: no lock, no pointer to a thread_local.
 // Exceptions reach whoever awaits it.
+// A coroutine's frame is aligned as what operator new gives, and neither g++ 12 nor clang 19 aligns more strictly what
+// lies in it: keep what is over-aligned, such as a vector of AVX, behind a pointer. As a result it does not compile; as
+// a parameter or a variable of a coroutine it does, and is misaligned.
 // With g++ 12: one co_await in a full expression, none inside ?:, && or ||, no closure with captures among its
 // operands.
 #pragma once
@@ -99,6 +102,11 @@ class task_promise_base : public frame, public pooled {
 
 template <class Result>
 class task_promise : public task_promise_base {
+  static_assert(
+      fits_in_frame<Result>,
+      "foliot: a task's result must not need a stricter alignment than operator new gives, which a frame does "
+      "not have: return a pointer to it");
+
  public:
   runtime::task<Result> get_return_object() noexcept;
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 
@@ -38,6 +39,13 @@ class blocking_call final : public blocking_job {
   using result = std::invoke_result_t<Function&>;
   static constexpr bool has_value = !std::is_void_v<result>;
   static_assert(!std::is_reference_v<result>, "foliot: blocking() gives values, no references");
+  static_assert(
+      fits_in_frame<result>,
+      "foliot: the result of blocking() must not need a stricter alignment than operator new gives, which the "
+      "frame of who waits does not have: return a pointer to it");
+  static_assert(fits_in_frame<Function>,
+                "foliot: the function for blocking() must not need a stricter alignment than operator new gives, which "
+                "the frame of who waits does not have: capture a pointer");
 
  public:
   explicit blocking_call(Function function) : blocking_job(call), function_(std::move(function)) {}

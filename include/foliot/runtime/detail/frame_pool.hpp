@@ -9,8 +9,15 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 namespace foliot::runtime::detail {
+
+/// Whether an object of that type may lie in a coroutine's frame, or in a piece; of a reference or void always. Pieces
+/// are aligned as what operator new gives, and neither g++ 12 nor clang 19 aligns anything in a frame more strictly.
+template <class T>
+inline constexpr bool fits_in_frame =
+    alignof(std::conditional_t<std::is_object_v<T>, T, char>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 /// Throws std::bad_alloc.
 [[nodiscard]] void* take_piece(std::size_t size);
