@@ -139,10 +139,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   void wait_until_drained(instant until) noexcept override {
     const lock held(lock_);
-    while (phase_ == phase::draining && (count_pending() > 0 || callbacks_running_ > 0) &&
-           seam::monotonic_now() < until) {
-      done_.wait_until(lock_, until);
-    }
+    while (phase_ == phase::draining && !finish_drain() && seam::monotonic_now() < until) done_.wait_until(lock_, until);
   }
 
   std::size_t end() noexcept override;
@@ -256,10 +253,11 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   std::optional<reset_result> start_where_it_lies(record& r, instant deadline);
   bool stop_lockless(record& r) noexcept;
   void file_earlier(record& r);
-  reset_result take_start_back(record& r, instant deadline) noexcept;
   void tell_those_who_wait() noexcept;
+  bool finish_drain() noexcept FOLIOT_REQUIRES(lock_);
   void close(phase to) noexcept FOLIOT_REQUIRES(lock_);
   void let_go_lockless(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  bool admit_start(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void unfile_if_stopped(record& r) noexcept FOLIOT_REQUIRES(lock_);
   stop_result leave_to_the_end(record& r) noexcept FOLIOT_REQUIRES(lock_);
 
@@ -269,11 +267,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {}) {
     lock held(lock_);
     if (phase_ != phase::running || r.closed_) [[unlikely]] {
-      const bool no_more = phase_ == phase::ended || (phase_ == phase::draining && !is_pending(r));
-      if (no_more || r.closed_) {
-        phase_ == phase::ended ? leave_to_the_end(r) : take_back(r);
-        return reset_result::closed;
-      }
+      if (!admit_start(r)) return reset_result::closed;
       if (phase_ == phase::unstarted) start_thread();
     }
     const instant deadline = deadline_of();
@@ -377,7 +371,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   mutable mutex lock_{lock_rank::engine};
   queue_type queue_ FOLIOT_GUARDED_BY(lock_);
-  /// A timer that is pending, and that the queue had no memory for; null nearly always.
+  /// A timer that is pending, and that waits until the shard's thread files it again: the queue had no memory for it,
+  /// or finish_drain() has taken it out. Null nearly always.
   record* homeless_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   instant homeless_until_ FOLIOT_GUARDED_BY(lock_);
   /// All but `pending` and `stopped`, which follow from the rest: a start and a stop write as little as

@@ -1,7 +1,8 @@
 // What a shard's callers do without its lock, by the timer's word: a part of shard.hpp.
 //
-// Where the shard is closing, that is, where it drains or has ended, they go by the lock. One that finds out
-// afterwards may have come before that, but whoever waits for the drain has perhaps not seen it: see closing_.
+// Where the shard is closing, that is, where it drains or has ended, they go by the lock. A call that finds out
+// afterwards stands, as one that came before the end or the drain. The thread that waits for the drain has perhaps not
+// counted it, and is told to look again: see closing_ and finish_drain().
 #pragma once
 
 #include <optional>
@@ -37,7 +38,7 @@ std::optional<reset_result> shard<Design>::start_where_it_lies(record& r, instan
   detail::probes::armed(&r, deadline, false);
   seam::light_barrier();  // pairs with the heavy one in close()
   if (closing_.load(seam::relaxed)) [[unlikely]]
-    return take_start_back(r, deadline);
+    tell_those_who_wait();
   return reset_result::idle;
 }
 
@@ -62,21 +63,6 @@ template <class Design>
   ++counters_.wake_ups;
   held.leave();
   sleeper_.wake();
-}
-
-/// The shard was closing when the timer had just been started.
-template <class Design>
-[[gnu::noinline]] reset_result shard<Design>::take_start_back(record& r, instant deadline) noexcept {
-  const lock held(lock_);
-  done_.notify_all();
-  const auto was = r.word().take();
-  if (was.armed() && was.deadline() == deadline && phase_ != phase::ended) {
-    queue_.stop(r);
-    --counters_.started;
-    return reset_result::closed;
-  }
-  r.word().restore(was);
-  return reset_result::idle;  // it has fired, or was reset, stopped or dropped
 }
 
 template <class Design>
@@ -113,6 +99,35 @@ void shard<Design>::close(phase to) noexcept {
   if constexpr (lockless) seam::heavy_barrier();  // pairs with the light ones above
 }
 
+/// Ends the drain if nothing is pending and no callback runs, and returns whether that is so; then it stays so. A
+/// stopped timer that is still filed could yet be started by a thread that has not seen that the shard is closing, so
+/// those leave the queue: then their words are open, and such a start goes by the lock, which refuses it. A timer that
+/// has been started in time waits outside the queue, as one does that there is no memory for, until the shard's thread
+/// files it again.
+template <class Design>
+bool shard<Design>::finish_drain() noexcept {
+  if (count_pending() > 0 || callbacks_running_ > 0) return false;
+  if constexpr (lockless) {
+    if (homeless_ != nullptr) return false;  // its start is perhaps not counted yet
+    while (node_type* const node = queue_.pop_any()) {
+      record& r = static_cast<record&>(*node);
+      const auto was = r.word().take();
+      if (was.stopped()) {
+        count_unfiled();
+        continue;
+      }
+      homeless_ = &r;
+      homeless_until_ = was.armed() ? was.deadline() : r.deadline();
+      if (sleeper_.must_wake()) {
+        ++counters_.wake_ups;
+        sleeper_.wake();
+      }
+      return false;
+    }
+  }
+  return true;
+}
+
 /// From here on stops and later deadlines go without the lock, if the timer is in the queue. Not for tickers, which
 /// keep to their grid; nor while the callback runs, which the answers must tell; nor on virtual time, where all go
 /// by the queue, and equal deadlines in the order of their starts.
@@ -131,6 +146,19 @@ stop_result shard<Design>::leave_to_the_end(record& r) noexcept {
     count_unfiled();
   }
   return r.running_ ? stop_result::running : stop_result::idle;
+}
+
+/// Lets a timer be started under the lock, or not: an ended shard starts none, and one that drains none that is not
+/// pending.
+template <class Design>
+[[gnu::noinline]] bool shard<Design>::admit_start(record& r) noexcept {
+  if (phase_ == phase::ended) leave_to_the_end(r);
+  if (phase_ == phase::ended || r.closed_) return false;
+  if (phase_ != phase::draining) return true;
+  // The word decides here, too, whether a start without the lock, of a thread that has not seen that the shard is
+  // closing, has come before: that start stands.
+  unfile_if_stopped(r);
+  return is_pending(r);
 }
 
 /// What was stopped without the lock leaves the queue.

@@ -2,6 +2,9 @@
 // state of a timer's word look like another.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <utility>
+
 #include <foliot/service.hpp>
 
 #include "foliot_simulation/world.hpp"
@@ -53,6 +56,40 @@ TEST_P(Lockless, AStartOfATimerThatIsFiledForLaterMeanwhile) {
       require(!t.pending(), "what was started has fired");
       const service_counters counted = timers.counters();
       require(counted.started == counted.fired + counted.stopped, "each start ends once");
+    });
+  }
+}
+
+/// Two threads start a timer that was stopped, both for the same deadline, while the service begins to drain. What a
+/// start or a reset has accepted fires, for the drain has the time to wait for it; what it has refused does not.
+TEST_P(Lockless, AStartAndAResetToTheSameDeadlineAgainstADrain) {
+  for (const std::size_t shards : {std::size_t{1}, std::size_t{2}}) {
+    explore(worlds / 4, {}, [&] {
+      service_options chosen = options();
+      chosen.shards = shards;
+      timer_service timers(std::move(chosen));
+      const instant begin = timers.now();
+      int fired = 0;
+      timer t(timers, [&] { ++fired; });
+      timer other(timers, [] {});  // where the drain still waits when it has been here
+      seam::thread elsewhere("has another shard", [&] { other = timer(timers, 5ms, [] {}); });
+      elsewhere.join();
+      t.reset_at(begin + 10ms);
+      require(t.stop() == stop_result::stopped, "it was pending");
+      std::array<reset_result, 2> answers{};
+      const auto start = [&](std::size_t which) { answers[which] = t.reset_at(begin + 20ms); };
+      seam::thread one("starts", [&] { start(0); });
+      seam::thread two("resets", [&] { start(1); });
+      const std::size_t dropped = timers.drain(1h);
+      one.join();
+      two.join();
+      require(dropped == 0, "a drain that has an hour drops what is due in 20 ms");
+      const bool accepted = answers[0] != reset_result::closed || answers[1] != reset_result::closed;
+      require(fired == (accepted ? 1 : 0), accepted ? "what was accepted does not fire" : "what was refused fires");
+      require(answers[0] != answers[1] || answers[0] != reset_result::idle, "one start found it stopped");
+      const service_counters counted = timers.counters();
+      require(counted.started == counted.fired + counted.stopped, "each start ends once");
+      require(counted.pending == 0 && counted.dropped == 0, "nothing is left");
     });
   }
 }
