@@ -120,7 +120,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   bool pending(const timer_record& timer) const noexcept override {
     const record& r = static_cast<const record&>(timer);
     const auto is = r.word().now();
-    if (is.armed() || is.stopped()) return is.armed();
+    if ((is.armed() || is.stopped()) && !closing_.load(seam::relaxed)) return is.armed();
     const lock held(lock_);
     return phase_ != phase::ended && is_pending(r);
   }
@@ -139,7 +139,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   void wait_until_drained(instant until) noexcept override {
     const lock held(lock_);
-    while (phase_ == phase::draining && !finish_drain() && seam::monotonic_now() < until) done_.wait_until(lock_, until);
+    while (phase_ == phase::draining && !finish_drain() && seam::monotonic_now() < until)
+      done_.wait_until(lock_, until);
   }
 
   std::size_t end() noexcept override;
@@ -253,6 +254,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   std::optional<reset_result> start_where_it_lies(record& r, instant deadline);
   bool stop_lockless(record& r) noexcept;
   void file_earlier(record& r);
+  reset_result postponed_while_closing(record& r) noexcept;
   void tell_those_who_wait() noexcept;
   bool finish_drain() noexcept FOLIOT_REQUIRES(lock_);
   void close(phase to) noexcept FOLIOT_REQUIRES(lock_);
@@ -363,12 +365,12 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   void drop(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void report(std::exception_ptr failure) noexcept;
 
+  /// It drains or has ended. Written under the lock. In the first cache line, which is only read: beside the lock, what
+  /// goes without it would wait for what takes it.
+  seam::atomic<bool> closing_{false};
   const shard_options options_;
   const std::size_t index_;
   const std::unique_ptr<detail::callback_watch> watch_;  // null: callbacks are not measured
-  /// It drains or has ended. Written under the lock.
-  seam::atomic<bool> closing_{false};
-
   mutable mutex lock_{lock_rank::engine};
   queue_type queue_ FOLIOT_GUARDED_BY(lock_);
   /// A timer that is pending, and that waits until the shard's thread files it again: the queue had no memory for it,

@@ -16,12 +16,27 @@ template <class Design>
 std::optional<reset_result> shard<Design>::reset_lockless(record& r, [[maybe_unused]] instant deadline) {
   if constexpr (lockless) {
     if (r.word().put_off(deadline)) {
+      if (closing_.load(seam::relaxed)) [[unlikely]]
+        return postponed_while_closing(r);
       lockless_.add_put_off();
       return reset_result::superseded;
     }
     if (r.word().now().stopped() && !closing_.load(seam::relaxed)) return start_where_it_lies(r, deadline);
   }
   return std::nullopt;
+}
+
+/// The timer has been put off: a shard that drains still lets it fire; one that has ended does not, which in the child
+/// of a fork nobody has told the timer's word.
+template <class Design>
+[[gnu::noinline]] reset_result shard<Design>::postponed_while_closing(record& r) noexcept {
+  const lock held(lock_);
+  if (phase_ == phase::ended) {
+    leave_to_the_end(r);
+    return reset_result::closed;
+  }
+  if constexpr (lockless) lockless_.add_put_off();
+  return reset_result::superseded;
 }
 
 template <class Design>

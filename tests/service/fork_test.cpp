@@ -44,6 +44,7 @@ TEST_P(Fork, InTheChildTheServiceHasEnded) {
   timer far(timers, 1h, [] {});
   expect_in_child([&] {
     bool fine = once.reset(0ns) == reset_result::closed;
+    fine = fine && !far.pending() && far.reset(2h) == reset_result::closed && !far.pending();
     timer made(timers, [] {});
     fine = fine && made.reset(0ns) == reset_result::closed && !made.pending();
     far = timer();
@@ -106,9 +107,13 @@ TEST_P(Fork, InTheChildHandlesOfWhatWasPendingOrStoppedGo) {
   auto captured = std::make_shared<int>();
   timer pending(timers, 1h, [captured] {});
   timer stopped(timers, 1h, [captured] {});
+  timer put_off(timers, 1h, [] {});
   EXPECT_EQ(stopped.stop(), stop_result::stopped);
+  EXPECT_EQ(put_off.reset(2h), reset_result::superseded);
   expect_in_child([&] {
     bool fine = stopped.reset(2h) == reset_result::closed && stopped.stop() == stop_result::idle;
+    fine = fine && put_off.reset(2h) == reset_result::closed && put_off.stop() == stop_result::idle;
+    fine = fine && pending.stop() == stop_result::idle && !pending.pending();
     pending.detach();
     stopped.detach();
     fine = fine && captured.use_count() == 1;
