@@ -311,6 +311,39 @@ TEST_P(ProcessorTimers, DoWhatAModelDoes) {
   }
 }
 
+/// Timers that were put off leave the queue at their old deadline, and one of them finds no memory to be filed for its
+/// new one. A thread that sleeps now must be awake in time for it: in the end it is the only one that is pending.
+TEST_P(ProcessorTimers, OneThatWasPutOffAndFoundNoMemoryIsNotOverslept) {
+  bool any_failed = true;
+  for (std::size_t n = 0; any_failed; ++n) {
+    for (int last = 0; last < 40; ++last) {
+      const auto mine = timers_of_kind(GetParam());
+      std::vector<counted_timer> all(40);
+      const auto deadline = [](int i) { return at(std::int64_t{100'000'000} << i % 32); };
+      for (int i = 0; i < 40; ++i) {
+        all[static_cast<std::size_t>(i)].reset(*mine, at(1'000));
+        EXPECT_TRUE(all[static_cast<std::size_t>(i)].reset(*mine, deadline(i)));
+      }
+      {
+        ready_list ready;
+        call_list calls;
+        const test::failing_allocations fail(n);
+        static_cast<void>(mine->run_due(at(1'000), ready, calls));
+        any_failed = fail.failed();
+      }
+      EXPECT_EQ(mine->size(), all.size()) << "none is lost";
+      for (int i = 0; i < 40; ++i) {
+        if (i == last) continue;
+        EXPECT_TRUE(all[static_cast<std::size_t>(i)].stop());
+      }
+      mine->refresh_first();
+      EXPECT_LE(mine->first(), deadline(last)) << "timer " << last << " is overslept, with " << n << " allocations";
+      run_all_due(*mine, deadline(last));
+      EXPECT_EQ(all[static_cast<std::size_t>(last)].fired(), 1);
+    }
+  }
+}
+
 TEST_P(ProcessorTimers, TheNthAllocationFails) {
   bool any_failed = true;
   std::size_t n = 0;
