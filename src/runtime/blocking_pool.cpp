@@ -6,6 +6,7 @@ namespace foliot::runtime::detail {
 
 void blocking_pool::submit(blocking_job& job) {
   const lock held(lock_);
+  if (closed_) return;  // its task will be destroyed where it waits
   if (waiting_ >= idle_ && threads_.size() < most_) {
     try {
       threads_.reserve(threads_.size() + 1);
@@ -25,7 +26,7 @@ void blocking_pool::submit(blocking_job& job) {
 void blocking_pool::work() noexcept {
   lock held(lock_);
   for (;;) {
-    while (first_ == nullptr && !ending_) come_.wait(lock_);
+    while (first_ == nullptr && !closed_) come_.wait(lock_);
     if (first_ == nullptr) return;
     blocking_job* const job = first_;
     first_ = job->next_;
@@ -38,12 +39,19 @@ void blocking_pool::work() noexcept {
   }
 }
 
+void blocking_pool::close() noexcept {
+  const lock held(lock_);
+  closed_ = true;
+  first_ = nullptr;
+  waiting_ = 0;
+  come_.notify_all();
+}
+
 void blocking_pool::end() noexcept {
+  close();
   std::vector<seam::thread> threads;
   {
     const lock held(lock_);
-    ending_ = true;
-    come_.notify_all();
     threads = std::move(threads_);
     threads_.clear();
   }

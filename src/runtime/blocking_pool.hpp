@@ -19,10 +19,12 @@ class blocking_pool {
   explicit blocking_pool(std::size_t most) noexcept : most_(most) {}
   ~blocking_pool() { end(); }
 
-  /// The job is run, in the order in which they come. Throws std::system_error where there is no thread, and none can
-  /// be had; the job is then forgotten.
+  /// The job is run, in the order in which they come; after close() it is not. Throws std::system_error or
+  /// std::bad_alloc where there is no thread, and none can be had; the job is then forgotten.
   void submit(blocking_job& job);
-  /// Waits until all jobs are done.
+  /// No job begins any more: those that have not begun are forgotten, and belong to whoever submitted them.
+  void close() noexcept;
+  /// Closes it, and waits until those that have begun are done.
   void end() noexcept;
 
  private:
@@ -35,7 +37,7 @@ class blocking_pool {
   blocking_job* last_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   std::size_t idle_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::size_t waiting_ FOLIOT_GUARDED_BY(lock_) = 0;
-  bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
+  bool closed_ FOLIOT_GUARDED_BY(lock_) = false;
   std::vector<seam::thread> threads_ FOLIOT_GUARDED_BY(lock_);
 };
 

@@ -169,6 +169,7 @@ void scheduler::run_task(processor& p, task_state& task) noexcept {
     ended->finish(false);
     if (ended->is_main) {
       ending_.store(true, seam::seq_cst);
+      blocking_.close();
       if (virtual_time() == nullptr) {
         for (std::size_t i = 0; i < made_.load(seam::acquire); ++i) notify(*processors_[i]);
       }
@@ -269,6 +270,7 @@ void scheduler::retire(processor& p) noexcept {
 
 void scheduler::end_workers() noexcept {
   ending_.store(true, seam::seq_cst);
+  blocking_.close();
   monitor_.end();
   {
     // Who changes the number of processors has done so after this, or finds that it is too late. A task that waits for

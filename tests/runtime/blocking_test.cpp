@@ -1,5 +1,7 @@
 #include <chrono>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -9,6 +11,7 @@
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/this_task.hpp>
 
+#include "blocking_pool.hpp"
 #include "worlds.hpp"
 
 namespace foliot::runtime {
@@ -90,6 +93,57 @@ TEST(Blocking, ARuntimeThatEndsWaitsForTheCall) {
   };
   run(main());
   EXPECT_TRUE(finished);
+}
+
+/// A job that the test can hold.
+class held_job : public detail::blocking_job {
+ public:
+  held_job() noexcept : blocking_job(call) {}
+  note entered;
+  note go_on;
+  bool made = false;
+
+ private:
+  static void call(blocking_job& self) noexcept {
+    auto& mine = static_cast<held_job&>(self);
+    mine.entered.wake();
+    mine.go_on.sleep_until(instant::never());
+    mine.made = true;
+  }
+};
+
+TEST(Blocking, CallsThatHaveNotBegunWhenTheRunEndsAreNotMade) {
+  detail::blocking_pool pool(1);
+  held_job begun;
+  std::vector<held_job> queued(60);
+  held_job late;
+  pool.submit(begun);
+  for (held_job& each : queued) pool.submit(each);
+  begun.entered.sleep_until(instant::never());
+  pool.close();
+  begun.go_on.wake();
+  pool.submit(late);
+  pool.end();
+  EXPECT_TRUE(begun.made);
+  EXPECT_FALSE(late.made);
+  for (const held_job& each : queued) EXPECT_FALSE(each.made);
+}
+
+TEST(Blocking, WhatCallsHaveCapturedGoesWithTheRunWhetherTheyAreMadeOrNot) {
+  const auto captured = std::make_shared<int>();
+  run_options options;
+  options.blocking_threads = 2;
+  auto calls = [](std::shared_ptr<int> what) -> task<> {
+    auto call = [what] { static_cast<void>(what); };
+    what.reset();
+    co_await blocking(std::move(call));
+  };
+  auto main = [&]() -> task<> {
+    for (int i = 0; i < 60; ++i) spawn(calls(captured));
+    co_await yield();
+  };
+  run(main(), options);
+  EXPECT_EQ(captured.use_count(), 1);
 }
 
 }  // namespace

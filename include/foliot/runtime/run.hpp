@@ -5,8 +5,9 @@
 //   int main() { return foliot::run(serve("localhost")); }
 //
 // It returns when that task has ended: what it spawned and did not wait for is destroyed where it waits, the innermost
-// call first, and its destructors run. The calling thread runs tasks meanwhile. Threads: one for each further
-// processor, one for the monitor, and those of blocking(); on virtual time none.
+// call first, and its destructors run. Calls by blocking() that have begun are waited for, the others are not made. The
+// calling thread runs tasks meanwhile. Threads: one for each further processor, one for the monitor, and those of
+// blocking(); on virtual time none.
 //
 // Throws what the task threw; std::invalid_argument for options that cannot be; std::system_error where there are no
 // threads or file descriptors; deadlock, on virtual time; std::logic_error inside of a runtime, and for an empty task.

@@ -63,8 +63,9 @@ class stop_requested_awaiter {
 }
 
 /// co_await blocking(f): calls f on a thread that may block, and gives what it returns, or throws. Cannot be ended from
-/// outside: the task waits until f has returned. On virtual time f is called at once, and time stands still.
-/// Throws std::system_error where there is no thread to be had.
+/// outside: the task waits until f has returned. When the main task has ended, calls that have begun are waited for,
+/// and those that have not are never made: f is destroyed with the task. On virtual time f is called at once, and time
+/// stands still. Throws std::system_error or std::bad_alloc where there is no thread to be had.
 template <class Function>
 [[nodiscard]] detail::blocking_call<std::decay_t<Function>> blocking(Function&& function) {
   return detail::blocking_call<std::decay_t<Function>>(std::forward<Function>(function));
