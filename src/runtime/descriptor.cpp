@@ -11,13 +11,6 @@
 
 namespace foliot::runtime::detail {
 
-namespace {
-
-/// How many attempts may succeed without a wait before others have their turn.
-constexpr std::uint8_t most_in_a_row = 64;
-
-}  // namespace
-
 // acq_rel: what all others did with it comes before its end.
 void descriptor::let_go() noexcept {
   if (shares_.fetch_sub(1, seam::acq_rel) != 1) return;
@@ -55,11 +48,6 @@ std::expected<descriptor::advice, std::error_code> descriptor::prepare(direction
   side& here = at(way);
   if (has_come(here.deadline)) return std::unexpected(make_error_code(io_errc::deadline_exceeded));
   if (!here.ready && !here.ended) return advice::waits;
-  if (here.in_a_row == most_in_a_row) {
-    here.in_a_row = 0;
-    return advice::yields;
-  }
-  ++here.in_a_row;
   here.ready = false;
   return advice::tries;
 }
@@ -134,7 +122,6 @@ void descriptor_wait::begin(wait_point& wait, wait_word::source by) {
   const lock held(of_->lock_);
   descriptor::side& here = of_->at(way_);
   if (here.wait != nullptr) throw std::logic_error("foliot: another task waits for this descriptor in that direction");
-  here.in_a_row = 0;
   if (of_->closed_ || (here.ready && !pauses()) || of_->has_come(here.deadline)) {
     wait.claim(by);
     return;

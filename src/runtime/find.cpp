@@ -292,4 +292,16 @@ void scheduler::make_ready_last(task_state& task) noexcept {
   wake_one();
 }
 
+/// The task has spent its budget: others first. It was no work for another worker while it ran here, and is none now if
+/// it is alone: this worker takes it in its next round.
+void scheduler::end_turn(processor& p, task_state& task) noexcept {
+  task.turn.end(task.wait().has_interrupt());
+  if (ending_.load(seam::relaxed)) return;
+  const bool alone = p.queue.empty() && p.next_task.load(seam::relaxed) == nullptr;
+  push(p, task);
+  if (alone || virtual_time() != nullptr || made_.load(seam::relaxed) == 1) return;
+  seam::full_fence();  // H2: pairs with the one in sleep()
+  wake_one();
+}
+
 }  // namespace foliot::runtime::detail

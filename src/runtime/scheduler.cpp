@@ -159,10 +159,17 @@ bool scheduler::stays(processor& p) noexcept {
 void scheduler::run_task(processor& p, task_state& task) noexcept {
   task.on = &p;
   p.running = &task;
+  task.turn.begin();
   p.next = task.resume;
-  do {
-    std::exchange(p.next, nullptr)->resume();  // where the task waits now, others may run it already
-  } while (p.next != nullptr);
+  for (;;) {
+    std::exchange(p.next, nullptr)->resume();
+    if (p.next == nullptr) break;  // it has ended, or it waits, and others may run it already
+    if (!task.turn.spend()) [[likely]]
+      continue;
+    task.resume = std::exchange(p.next, nullptr);
+    end_turn(p, task);
+    break;
+  }
   p.running = nullptr;
   if (task_state* const ended = std::exchange(p.ended, nullptr)) {
     living_.remove(*ended);

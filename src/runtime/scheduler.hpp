@@ -108,6 +108,7 @@ class scheduler {
   bool leaves(processor& p) noexcept;
   bool stays(processor& p) noexcept;
   void run_task(processor& p, task_state& task) noexcept;
+  void end_turn(processor& p, task_state& task) noexcept;
 
   // How a worker finds a task: find.cpp.
   task_state* find_task(processor& p) noexcept;

@@ -11,7 +11,8 @@
 //
 // Who waits is served in order, senders and receivers alike: values come out in the order in which they went in, and a
 // value goes straight from who sends to who waits for it. Waiting throws `cancelled` in a task that is to stop; the
-// value was not sent then, and none was taken. What can be done at once is done also in a task that is to stop.
+// value was not sent then, and none was taken. What can be done at once is done also in a task that is to stop, unless
+// its turn has come to its end (task.hpp): then it throws as well.
 //
 //   send        waits for room or a receiver. channel_closed if it is closed, also while it waits
 //   receive     waits for a value; nothing once the channel is closed and empty

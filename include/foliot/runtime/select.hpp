@@ -25,8 +25,8 @@
 //     auto got = co_await select_any(receives);             // got.index and got.value, which is what receive() gives
 //
 // Throws what the chosen case throws alone (channel_closed from a send); `cancelled` in a task that is to stop, if it
-// has to wait. In tasks only. O(number of cases); allocates nothing, but select_any two bytes for each, and
-// throws std::length_error if there are more than 4,094.
+// has to wait or the task's turn has come to its end (task.hpp). In tasks only. O(number of cases); allocates nothing,
+// but select_any two bytes for each, and throws std::length_error if there are more than 4,094.
 #pragma once
 
 #include <cstddef>

@@ -2,8 +2,9 @@
 //
 //   co_await foliot::runtime::sleep(20ms);
 //
-// Zero or less returns at once, without letting others go first. Throws `cancelled` in a task that is to stop, and
-// std::bad_alloc where the timer's queue cannot grow. Allocates nothing itself: the timer lies in the task's frame.
+// Zero or less returns at once, and lets others go first only at the end of the task's turn (task.hpp). Throws
+// `cancelled` in a task that is to stop, and std::bad_alloc where the timer's queue cannot grow. Allocates nothing
+// itself: the timer lies in the task's frame.
 #pragma once
 
 #include <coroutine>
@@ -39,6 +40,10 @@ class sleep_awaiter {
     }
     timer_.start(owner, deadline_);
     return wait_.park();
+  }
+  bool interrupt(frame& who) noexcept {
+    wait_.begin_interrupted(who);
+    return true;
   }
   void await_resume() {
     if (!wait_.begun()) return;

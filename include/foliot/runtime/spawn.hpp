@@ -179,10 +179,17 @@ class join_awaiter {
     waits_ = true;
     return wait_.park(heeds_interrupts_);
   }
+  bool interrupt(frame& who) noexcept {
+    if (!heeds_interrupts_) return false;
+    wait_.begin_interrupted(who);
+    return true;
+  }
   Result await_resume() {
     if (std::exchange(waits_, false)) {
       target_->end_join();
       if (!target_->done()) wait_.throw_if_interrupted();
+    } else if (wait_.begun()) {
+      wait_.throw_if_interrupted();
     }
     return target_->take();
   }

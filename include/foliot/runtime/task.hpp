@@ -11,6 +11,12 @@
 // everything in foliot/runtime. Calls may be nested as deep as memory allows: neither running them, nor stopping them,
 // nor destroying them where they wait takes stack.
 //
+// Turns: a task has a budget of 128 steps. Each co_await is one, and so is the return from a task that was called. A
+// task that has made so many without waiting goes to the back of the queue, as with yield(), with what the last one
+// gave. So a task whose awaits all complete at once starves nobody. It learns there, before an operation begins,
+// whether it is to stop: channels, locks, selects, sleeps, joins and sockets throw `cancelled` as if they had to wait.
+// Calls of tasks and blocking() do not.
+//
 // Thread safety: as a plain object's. A task may go on in another thread after each co_await, so nothing that belongs
 // to a thread may be held across one: no lock, no pointer to a thread_local.
 // Exceptions reach whoever awaits it.
@@ -32,6 +38,7 @@
 #include <foliot/core/contract.hpp>
 #include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/step.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 
 namespace foliot::runtime {
@@ -44,21 +51,12 @@ namespace foliot::runtime::detail {
 template <class Result>
 class spawned;
 
-/// Stands for an awaiter that lies elsewhere: g++ 12 would copy what await_transform returns by reference.
+template <class Result>
+class call_awaiter;
 template <class Awaiter>
-class forwarded_awaiter {
- public:
-  explicit forwarded_awaiter(Awaiter& target) noexcept : target_(&target) {}
-  bool await_ready() { return target_->await_ready(); }
-  template <class Promise>
-  auto await_suspend(std::coroutine_handle<Promise> who) {
-    return target_->await_suspend(who);
-  }
-  decltype(auto) await_resume() { return target_->await_resume(); }
-
- private:
-  Awaiter* target_;
-};
+inline constexpr bool is_call = false;
+template <class Result>
+inline constexpr bool is_call<call_awaiter<Result>> = true;
 
 class task_promise_base : public frame, public pooled {
  public:
@@ -90,9 +88,15 @@ class task_promise_base : public frame, public pooled {
   auto await_transform(Awaitable&& awaitable, std::source_location where = std::source_location::current()) {
     task().where = where;
     if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
-      return std::forward<Awaitable>(awaitable).operator co_await();
+      const auto make = [&]() -> decltype(auto) { return std::forward<Awaitable>(awaitable).operator co_await(); };
+      using awaiter = decltype(make());
+      if constexpr (is_call<awaiter>) {
+        return make();  // the worker counts calls and returns
+      } else {
+        return step<awaiter>(task(), make);
+      }
     } else {
-      return forwarded_awaiter<std::remove_reference_t<Awaitable>>(awaitable);
+      return step<std::remove_reference_t<Awaitable>&>(task(), [&]() -> auto& { return awaitable; });
     }
   }
 

@@ -7,7 +7,7 @@
 //                                              // unlocked by the destructor of `held`, or by held.unlock()
 //
 // First come, first served: it is handed to whoever has waited longest. Not recursive. lock() is also a case of a
-// select; it throws `cancelled` in a task that is to stop, where it has to wait.
+// select; it throws `cancelled` in a task that is to stop, where it has to wait or the task's turn ends (task.hpp).
 //
 // Threads: lock() in a task; try_lock and unlock anywhere, also in another thread than it was locked in. O(1).
 // The mutex outlives who locks it. A task that still holds it, or has just got it, when the run ends unlocks it as it

@@ -7,7 +7,7 @@
 //   slots.release();
 //
 // First come, first served. acquire() is also a case of a select; it throws `cancelled` in a task that is to stop,
-// where it has to wait, and has acquired nothing then.
+// where it has to wait or the task's turn ends (task.hpp), and has acquired nothing then.
 //
 // Threads: acquire in a task; the others anywhere. O(1), release by the number of those who go on. It outlives who
 // waits for it, as with task_mutex.

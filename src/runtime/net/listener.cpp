@@ -6,7 +6,6 @@
 #include <foliot/core/seam/socket_file.hpp>
 #include <foliot/core/seam/sockets.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
-#include <foliot/runtime/this_task.hpp>
 
 #include "open_descriptor.hpp"
 #include "watch.hpp"
@@ -39,6 +38,7 @@ or_error<stream> stream_of(int accepted) {
 }
 
 task<or_error<stream>> accept_one(descriptor_use by) {
+  co_await detail::checkpoint();  // who always has a connection to accept does not wait
   if (!by) co_return std::unexpected(make_error_code(io_errc::closed));
   bool has_paused = false;
   for (;;) {
@@ -55,11 +55,7 @@ task<or_error<stream>> accept_one(descriptor_use by) {
         pause = detail::now(by->owner()) + pause_without_resources;
       }
     }
-    if (*advice == descriptor::advice::yields) {
-      co_await yield();
-    } else {
-      co_await descriptor_awaiter(*by, direction::in, pause);
-    }
+    co_await descriptor_awaiter(*by, direction::in, pause);
   }
 }
 

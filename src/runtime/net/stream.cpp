@@ -6,7 +6,6 @@
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
-#include <foliot/runtime/this_task.hpp>
 
 #include "open_descriptor.hpp"
 #include "watch.hpp"
@@ -34,6 +33,7 @@ bool would_block(const or_error<std::size_t>& result) noexcept {
 template <class Bytes>
 task<or_error<std::size_t>> transfer_some(descriptor_use by, direction way, Bytes bytes,
                                           or_error<std::size_t> (*attempt)(int, Bytes) noexcept) {
+  co_await detail::checkpoint();  // who always has something to read does not wait
   if (!by) co_return std::unexpected(make_error_code(io_errc::closed));
   for (;;) {
     const auto advice = by->prepare(way);
@@ -49,11 +49,7 @@ task<or_error<std::size_t>> transfer_some(descriptor_use by, direction way, Byte
         co_return done;
       }
     }
-    if (*advice == descriptor::advice::yields) {
-      co_await yield();
-    } else {
-      co_await descriptor_awaiter(*by, way);
-    }
+    co_await descriptor_awaiter(*by, way);
   }
 }
 

@@ -55,9 +55,8 @@ class descriptor {
   [[nodiscard]] scheduler& owner() const noexcept { return *owner_; }
 
   enum class advice : std::uint8_t {
-    tries,   ///< it may succeed, as far as is known; that is forgotten now
-    waits,   ///< it would block
-    yields,  ///< it may succeed, but has done so many times in a row: others first
+    tries,  ///< it may succeed, as far as is known; that is forgotten now
+    waits,  ///< it would block
   };
   /// The caller is about to try something in that direction. Fails where it is closed, or the deadline has come.
   [[nodiscard]] std::expected<advice, std::error_code> prepare(direction way) noexcept;
@@ -93,8 +92,7 @@ class descriptor {
   /// What is known of one direction.
   struct side {
     bool ready = false;
-    bool ended = false;         // nothing more will be told: whoever tries finds out
-    std::uint8_t in_a_row = 0;  // attempts since the last wait
+    bool ended = false;  // nothing more will be told: whoever tries finds out
     instant deadline = instant::never();
     descriptor_wait* wait = nullptr;
   };

@@ -73,6 +73,11 @@ class operation_awaiter {
     }
     return wait_.park();
   }
+  bool interrupt(frame& who) noexcept {
+    waited_ = true;
+    wait_.begin_interrupted(who);
+    return true;
+  }
   decltype(auto) await_resume() {
     if (waited_) {
       operation_.end();

@@ -50,6 +50,11 @@ class select_awaiter {
     } while (!begin_all());
     return wait_.park();
   }
+  bool interrupt(frame& who) noexcept {
+    chosen_ = none;
+    wait_.begin_interrupted(who);
+    return true;
+  }
   Selected await_resume() {
     if (chosen_ == none) {
       end_all();

@@ -9,6 +9,7 @@
 #include <source_location>
 
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/detail/turn_budget.hpp>
 #include <foliot/runtime/detail/wait_word.hpp>
 
 namespace foliot::runtime::detail {
@@ -58,6 +59,7 @@ class task_state {
   frame* resume = nullptr;         // when it is run next: the innermost of those that wait
   cancel_scope* scopes = nullptr;  // the innermost that it is in
   std::source_location where;      // its latest co_await
+  turn_budget turn;
 
   // The scheduler's.
   task_state* next_in_queue = nullptr;

@@ -40,6 +40,12 @@ class wait_point {
     ticket_ = task_->wait().begin();
   }
 
+  /// A wait that is over before anything has begun: the interrupt that there is has ended it.
+  void begin_interrupted(frame& innermost) noexcept {
+    begin(innermost);
+    task_->wait().leave();
+  }
+
   /// Whether the task is parked. If not it goes on at once: the wait is over. One that heeds no interrupt leaves
   /// them for the next wait.
   [[nodiscard]] bool park(bool heeds_interrupts = true) noexcept {

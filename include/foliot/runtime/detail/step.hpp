@@ -1,0 +1,79 @@
+// One co_await of a task, as a step of its turn (turn_budget.hpp).
+//
+// The last step of a turn is made as all others are, but its task does not go on at once where it need not wait: it
+// goes to the back of the queue, with what the step gave, which await_resume takes in the next turn. A task that is to
+// stop learns it before that step begins, as from a wait: so nothing is received or locked that would be lost by the
+// throw.
+//
+// Awaiters whose waits can be interrupted say so:
+//   bool interrupt(frame& who) noexcept    the wait is over before it began, and await_resume throws; false: it is one
+//                                          that heeds no interrupts, and nothing was done
+//
+// Thread safety: the task's.
+#pragma once
+
+#include <coroutine>
+
+#include <foliot/runtime/detail/frame.hpp>
+#include <foliot/runtime/detail/task_state.hpp>
+#include <foliot/runtime/detail/wait_point.hpp>
+
+namespace foliot::runtime::detail {
+
+/// `Awaiter` is held, or, as a reference, lies elsewhere (g++ 12 would copy what await_transform returns by reference).
+template <class Awaiter>
+class step {
+ public:
+  /// `make` gives the awaiter.
+  template <class Make>
+  step(task_state& task, const Make& make) : awaiter_(make()), is_last_(task.turn.spend()) {}
+  step(const step&) = delete;
+  step& operator=(const step&) = delete;
+
+  [[nodiscard]] bool await_ready() { return !is_last_ && awaiter_.await_ready(); }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) {
+    return is_last_ ? end_turn(who) : awaiter_.await_suspend(who);
+  }
+  decltype(auto) await_resume() { return awaiter_.await_resume(); }
+
+ private:
+  template <class Promise>
+  [[gnu::noinline]] bool end_turn(std::coroutine_handle<Promise> who) {
+    frame& self = who.promise();
+    task_state& task = self.task();
+    bool leaves = false;
+    if constexpr (requires { awaiter_.interrupt(self); }) {
+      leaves = task.wait().has_interrupt() && task.must_leave_wait() && awaiter_.interrupt(self);
+    }
+    if (!leaves && !awaiter_.await_ready() && awaiter_.await_suspend(who)) return true;  // others may run it already
+    task.on->next = &self;  // the worker sees that the budget is spent
+    return true;
+  }
+
+  Awaiter awaiter_;
+  bool is_last_;
+};
+
+/// A step that does not wait, for what can go on for long without any other: a task that is to stop learns it here.
+class checkpoint {
+ public:
+  checkpoint() noexcept {}
+  bool await_ready() const noexcept { return true; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise>) const noexcept {
+    return false;
+  }
+  bool interrupt(frame& who) noexcept {
+    wait_.begin_interrupted(who);
+    return true;
+  }
+  void await_resume() const {
+    if (wait_.begun()) wait_.throw_if_interrupted();
+  }
+
+ private:
+  wait_point wait_;
+};
+
+}  // namespace foliot::runtime::detail
