@@ -4,6 +4,18 @@
 
 namespace foliot::inline core::seam::detail {
 
+constinit thread_local thread_state own_state;
+
+void full_barrier_elsewhere() noexcept {
+#if defined(__SANITIZE_THREAD__) || defined(FOLIOT_THREAD_SANITIZER)
+  // ThreadSanitizer does not know fences. What each barrier orders is published by operations as well.
+  static std::atomic<int> anything{0};
+  anything.fetch_add(0, seq_cst);
+#else
+  std::atomic_thread_fence(seq_cst);
+#endif
+}
+
 namespace {
 
 /// One bit for each number that is taken.

@@ -1,12 +1,12 @@
-// Another library of the same somebody: shared where foliot is, and compiled with FOLIOT_ASSERTIONS, whatever the
-// program is compiled with.
+// Another library of the same somebody: shared where foliot is, with hidden visibility, and compiled with
+// FOLIOT_ASSERTIONS, whatever the program is compiled with.
 #pragma once
 
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/task.hpp>
 
 /// How that library sees the calling thread.
-const void* this_thread_elsewhere() noexcept;
+[[gnu::visibility("default")]] const void* this_thread_elsewhere() noexcept;
 
 /// Sends 1, 2, … up to `until`, and closes the channel.
-foliot::task<> count_elsewhere(foliot::runtime::send_end<int> to, int until);
+[[gnu::visibility("default")]] foliot::task<> count_elsewhere(foliot::runtime::send_end<int> to, int until);

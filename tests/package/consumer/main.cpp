@@ -10,8 +10,12 @@
 
 #include <chrono>
 #include <cstdio>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 #include "elsewhere.hpp"
 
@@ -48,6 +52,22 @@ void real_time() {
   expect(foliot::sleep_for(timers, 2ms), "the sleep is slept to its end");
   expect(timers.drain(1min) == 0, "nothing is left at the end");
   expect(fired == 1, "what was pending has fired");
+}
+
+void one_thread_one_shard() {
+  foliot::service_options options;
+  options.shards = 4;
+  foliot::timer_service timers{std::move(options)};
+  std::mutex guard;
+  std::set<std::thread::id> ran;
+  for (int i = 0; i < 8; ++i) {
+    foliot::after_func(timers, 0ns, [&] {
+      const std::lock_guard held(guard);
+      ran.insert(std::this_thread::get_id());
+    }).detach();
+  }
+  timers.drain(1min);
+  expect(ran.size() == 1, "the timers that one thread starts run on one shard");
 }
 
 void queue_alone() {
@@ -114,6 +134,7 @@ int main(int argc, char** argv) {
   if (wanted == "lock_out_of_order") return lock_out_of_order();
   virtual_time();
   real_time();
+  one_thread_one_shard();
   queue_alone();
   tasks();
   expect(&foliot::seam::this_thread() == this_thread_elsewhere(), "a thread is the same one in every library");

@@ -80,11 +80,24 @@ inline constexpr auto seq_cst = std::memory_order_seq_cst;
 template <class Value>
 using plain = Value;
 
+namespace detail {
+// Defined in one file of the library, so that every library and program of a process has the same one, whatever their
+// visibility. A thread_local of an inline function would be one for each shared object that is compiled with
+// -fvisibility=hidden.
+//
+// The initial-exec model: where foliot is shared, an access is a load from the GOT and one from the thread's block, and
+// not a call of __tls_get_addr. It puts the variable into the threads' static blocks, which are laid out when the
+// program is loaded; glibc keeps a reserve there for libraries that come by dlopen (some 1.5 KiB for all of them, of
+// which foliot takes what `readelf -lW` shows as TLS, some hundred bytes). musl keeps none, so there the compiler's own
+// model stays.
+#if defined(__GLIBC__)
+[[gnu::tls_model("initial-exec")]]
+#endif
+extern constinit thread_local thread_state own_state;
+}  // namespace detail
+
 /// The calling thread's own state. The address is unique among the threads alive.
-inline thread_state& this_thread() noexcept {
-  static thread_local thread_state state;
-  return state;
-}
+inline thread_state& this_thread() noexcept { return detail::own_state; }
 
 namespace detail {
 std::size_t take_thread_number() noexcept;
@@ -123,11 +136,12 @@ namespace detail {
 // Before that is known: no. Set once, before threads rely on it, and cleared by heavy_barrier() at most.
 extern std::atomic<bool> heavy_barrier_reaches_all;
 
+/// The library's own: for files that are compiled with ThreadSanitizer, whatever the library was compiled with.
+void full_barrier_elsewhere() noexcept;
+
 inline void full_barrier() noexcept {
 #if defined(__SANITIZE_THREAD__) || defined(FOLIOT_THREAD_SANITIZER)
-  // ThreadSanitizer does not know fences. What each barrier orders is published by operations as well.
-  static std::atomic<int> anything{0};
-  anything.fetch_add(0, seq_cst);
+  full_barrier_elsewhere();
 #else
   std::atomic_thread_fence(seq_cst);
 #endif
