@@ -67,6 +67,9 @@ function(foliot_layer name)
   else()
     set(scope PUBLIC)
     foliot_compile_options(${target})
+    # Shared libraries show what is marked FOLIOT_EXPORT, and nothing else. Static ones are compiled alike, so that they
+    # may become parts of a shared one.
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
     # While the major version is 0, every minor one has an interface of its own.
     set_target_properties(${target} PROPERTIES
       VERSION ${PROJECT_VERSION}

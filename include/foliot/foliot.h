@@ -20,6 +20,7 @@
 #ifndef FOLIOT_FOLIOT_H
 #define FOLIOT_FOLIOT_H
 
+#include <foliot/core/export.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,24 +54,25 @@ typedef enum foliot_status {
 } foliot_status;
 
 // A few words for each status, for ever.
-const char* foliot_strerror(int status) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT const char* foliot_strerror(int status) FOLIOT_NOEXCEPT;
 // What was wrong with the latest call of this thread that failed; "" before there was one. Until the next one fails.
-const char* foliot_error_message(void) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT const char* foliot_error_message(void) FOLIOT_NOEXCEPT;
 // "0.1.0": of the library, not of this header.
-const char* foliot_version(void) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT const char* foliot_version(void) FOLIOT_NOEXCEPT;
 
 // ---------------------------------------------------------------- virtual clocks
 
 // A clock that stands still until it is advanced, and then fires what becomes due, in order, on the calling thread.
 // It outlives the services on it. `limit` is how many timers fire at most, 0 for no limit; where more are due time
 // stays, `fired` equals `limit`, and the next advance goes on.
-foliot_status foliot_virtual_clock_create(int64_t start, foliot_virtual_clock** result) FOLIOT_NOEXCEPT;
-void foliot_virtual_clock_destroy(foliot_virtual_clock* time) FOLIOT_NOEXCEPT;
-foliot_status foliot_virtual_clock_advance(foliot_virtual_clock* time, int64_t length, size_t* fired) FOLIOT_NOEXCEPT;
-foliot_status foliot_virtual_clock_advance_to(foliot_virtual_clock* time, int64_t target, size_t limit,
-                                              size_t* fired) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_virtual_clock_create(int64_t start, foliot_virtual_clock** result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT void foliot_virtual_clock_destroy(foliot_virtual_clock* time) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_virtual_clock_advance(foliot_virtual_clock* time, int64_t length,
+                                                         size_t* fired) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_virtual_clock_advance_to(foliot_virtual_clock* time, int64_t target, size_t limit,
+                                                            size_t* fired) FOLIOT_NOEXCEPT;
 // What it shows; 0 for null.
-int64_t foliot_virtual_clock_now(const foliot_virtual_clock* time) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT int64_t foliot_virtual_clock_now(const foliot_virtual_clock* time) FOLIOT_NOEXCEPT;
 
 // ---------------------------------------------------------------- services
 
@@ -110,24 +112,26 @@ typedef struct foliot_service_counters {
 } foliot_service_counters;
 
 // `options` may be null: all as it comes.
-foliot_status foliot_service_create(const foliot_service_options* options, foliot_service** result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_service_create(const foliot_service_options* options,
+                                                  foliot_service** result) FOLIOT_NOEXCEPT;
 // Shuts it down. The handles that it leaves behind must still be destroyed; they answer, and start nothing. Not from
 // a callback of this service.
-void foliot_service_destroy(foliot_service* service) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT void foliot_service_destroy(foliot_service* service) FOLIOT_NOEXCEPT;
 // Drops what is pending, and waits for the callbacks that run.
-foliot_status foliot_service_shut_down(foliot_service* service, size_t* dropped) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_service_shut_down(foliot_service* service, size_t* dropped) FOLIOT_NOEXCEPT;
 // Starts nothing new, waits for what is pending, at most so long by the monotonic clock, and drops the rest. A
 // foliot_service_shut_down by another thread ends the wait. Not on virtual time.
-foliot_status foliot_service_drain(foliot_service* service, int64_t at_most, size_t* dropped) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_service_drain(foliot_service* service, int64_t at_most,
+                                                 size_t* dropped) FOLIOT_NOEXCEPT;
 // Room for so many pending timers: up to there no start allocates.
-foliot_status foliot_service_reserve(foliot_service* service, size_t count) FOLIOT_NOEXCEPT;
-foliot_status foliot_service_get_counters(const foliot_service* service,
-                                          foliot_service_counters* result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_service_reserve(foliot_service* service, size_t count) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_service_get_counters(const foliot_service* service,
+                                                        foliot_service_counters* result) FOLIOT_NOEXCEPT;
 // What the service's clock shows; 0 for null.
-int64_t foliot_now(const foliot_service* service) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT int64_t foliot_now(const foliot_service* service) FOLIOT_NOEXCEPT;
 // Blocks the calling thread for at least `length`; `whole`: unless the service ended first. Not from a callback of this
 // service, whatever the length.
-foliot_status foliot_sleep(foliot_service* service, int64_t length, bool* whole) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_sleep(foliot_service* service, int64_t length, bool* whole) FOLIOT_NOEXCEPT;
 
 // ---------------------------------------------------------------- timers
 
@@ -158,39 +162,45 @@ typedef enum foliot_reset_result {
 } foliot_reset_result;
 
 // An idle timer. `release` may be null.
-foliot_status foliot_timer_create(foliot_service* service, foliot_callback callback, void* context,
-                                  foliot_release release, foliot_timer** result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_timer_create(foliot_service* service, foliot_callback callback, void* context,
+                                                foliot_release release, foliot_timer** result) FOLIOT_NOEXCEPT;
 // Stops it, and waits for a callback that runs, unless that is the caller.
-void foliot_timer_destroy(foliot_timer* timer) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT void foliot_timer_destroy(foliot_timer* timer) FOLIOT_NOEXCEPT;
 // Lets the timer go its way, and destroys the handle. One that is not pending goes at once.
-void foliot_timer_detach(foliot_timer* timer) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT void foliot_timer_detach(foliot_timer* timer) FOLIOT_NOEXCEPT;
 
 // Arm the timer, wherever it was. start and reset are two names for one thing.
-foliot_status foliot_timer_start(foliot_timer* timer, int64_t delay, foliot_reset_result* result) FOLIOT_NOEXCEPT;
-foliot_status foliot_timer_reset(foliot_timer* timer, int64_t delay, foliot_reset_result* result) FOLIOT_NOEXCEPT;
-foliot_status foliot_timer_start_at(foliot_timer* timer, int64_t deadline, foliot_reset_result* result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_timer_start(foliot_timer* timer, int64_t delay,
+                                               foliot_reset_result* result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_timer_reset(foliot_timer* timer, int64_t delay,
+                                               foliot_reset_result* result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_timer_start_at(foliot_timer* timer, int64_t deadline,
+                                                  foliot_reset_result* result) FOLIOT_NOEXCEPT;
 // Fires up to `slack` later, so that timers share wake-ups.
-foliot_status foliot_timer_start_with_slack(foliot_timer* timer, int64_t delay, int64_t slack,
-                                            foliot_reset_result* result) FOLIOT_NOEXCEPT;
-foliot_status foliot_timer_stop(foliot_timer* timer, foliot_stop_result* result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_timer_start_with_slack(foliot_timer* timer, int64_t delay, int64_t slack,
+                                                          foliot_reset_result* result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_timer_stop(foliot_timer* timer, foliot_stop_result* result) FOLIOT_NOEXCEPT;
 // Stops it for good: on return the callback does not run and will not, and the context has been released.
-foliot_status foliot_timer_stop_and_wait(foliot_timer* timer, foliot_stop_result* result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_timer_stop_and_wait(foliot_timer* timer, foliot_stop_result* result) FOLIOT_NOEXCEPT;
 // Whether it will fire; false for null.
-bool foliot_timer_pending(const foliot_timer* timer) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT bool foliot_timer_pending(const foliot_timer* timer) FOLIOT_NOEXCEPT;
 
 // ---------------------------------------------------------------- tickers
 
 // Runs the callback every `period`, on a grid that does not drift, the first time one period from now.
-foliot_status foliot_ticker_create(foliot_service* service, int64_t period, foliot_callback callback, void* context,
-                                   foliot_release release, foliot_ticker** result) FOLIOT_NOEXCEPT;
-void foliot_ticker_destroy(foliot_ticker* ticker) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_ticker_create(foliot_service* service, int64_t period, foliot_callback callback,
+                                                 void* context, foliot_release release,
+                                                 foliot_ticker** result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT void foliot_ticker_destroy(foliot_ticker* ticker) FOLIOT_NOEXCEPT;
 // A new grid from now on.
-foliot_status foliot_ticker_reset(foliot_ticker* ticker, int64_t period, foliot_reset_result* result) FOLIOT_NOEXCEPT;
-foliot_status foliot_ticker_stop(foliot_ticker* ticker, foliot_stop_result* result) FOLIOT_NOEXCEPT;
-foliot_status foliot_ticker_stop_and_wait(foliot_ticker* ticker, foliot_stop_result* result) FOLIOT_NOEXCEPT;
-bool foliot_ticker_pending(const foliot_ticker* ticker) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_ticker_reset(foliot_ticker* ticker, int64_t period,
+                                                foliot_reset_result* result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_ticker_stop(foliot_ticker* ticker, foliot_stop_result* result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT foliot_status foliot_ticker_stop_and_wait(foliot_ticker* ticker,
+                                                        foliot_stop_result* result) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT bool foliot_ticker_pending(const foliot_ticker* ticker) FOLIOT_NOEXCEPT;
 // How many beats it has skipped in its life; 0 for null.
-uint64_t foliot_ticker_skipped(const foliot_ticker* ticker) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT uint64_t foliot_ticker_skipped(const foliot_ticker* ticker) FOLIOT_NOEXCEPT;
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -129,6 +129,36 @@ function(check_pkg_config_c)
   expect("the consumer" "foliot ${VERSION} works")
 endfunction()
 
+# All layers in one shared object, which shows what is marked FOLIOT_EXPORT: a consumer that hides what it has inline, a
+# program in C, and one that loads the object when it runs.
+function(check_one_object)
+  file(GLOB_RECURSE libraries ${prefix}/*libfoliot_*.a)
+  set(one ${SCRATCH}/one_object)
+  file(REMOVE_RECURSE ${one})
+  file(MAKE_DIRECTORY ${one})
+  separate_arguments(flags UNIX_COMMAND "${CXX_FLAGS}")
+  set(hidden -fPIC -fvisibility=hidden -fvisibility-inlines-hidden)
+  separate_arguments(options UNIX_COMMAND "-std=c++23 ${warnings} -I${prefix}/include")
+  set(link -L${one} -lfoliot_all -Wl,-rpath,${one} -pthread)
+
+  run("linking all layers into one object" ${CXX} ${flags} -shared -o ${one}/libfoliot_all.so
+    -Wl,--whole-archive ${libraries} -Wl,--no-whole-archive -Wl,-z,defs -pthread)
+  run("linking another library with it" ${CXX} ${flags} ${options} ${hidden} -DFOLIOT_ASSERTIONS=1 -shared
+    ${consumer}/elsewhere.cpp -o ${one}/libelsewhere.so ${link} -Wl,-z,defs)
+  run("linking the consumer with both" ${CXX} ${flags} ${options} ${hidden} ${consumer}/main.cpp -o ${one}/consumer
+    -L${one} -lelsewhere ${link})
+  run("the consumer" ${one}/consumer)
+  expect("the consumer" "foliot ${VERSION} works")
+
+  separate_arguments(options UNIX_COMMAND "-std=c99 -Wall -Wextra -Werror -fvisibility=hidden -I${prefix}/include")
+  run("linking a program in C with it" ${CC} ${options} ${consumer}/main.c -o ${one}/consumer_c ${link})
+  run("the consumer in C" ${one}/consumer_c)
+  expect("the consumer in C" "foliot ${VERSION} works")
+  run("compiling a program that loads it" ${CC} ${options} ${consumer}/plugin.c -o ${one}/plugin -ldl)
+  run("the program that loads it" ${one}/plugin ${one}/libfoliot_all.so)
+  expect("the program that loads it" "a loaded foliot works")
+endfunction()
+
 # What is not there is refused, in words that help.
 function(check_refusals)
   set(WAY refused)

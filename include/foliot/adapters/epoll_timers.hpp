@@ -17,12 +17,13 @@
 #include <foliot/adapters/loop_timers.hpp>
 #include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/alarm.hpp>
 
 namespace foliot::inline adapters {
 
-class epoll_timers final : public loop_timers {
+class FOLIOT_EXPORT epoll_timers final : public loop_timers {
  public:
   /// Throws std::system_error when the process is out of file descriptors, or the system of memory.
   epoll_timers() : alarm_(seam::clock_id::monotonic) {}

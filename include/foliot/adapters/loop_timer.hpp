@@ -18,11 +18,12 @@
 #include <foliot/adapters/loop_timers.hpp>
 #include <foliot/core/callable.hpp>
 #include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 
 namespace foliot::inline adapters {
 
-class loop_timer final : public loop_node {
+class FOLIOT_EXPORT loop_timer final : public loop_node {
  public:
   /// An idle timer. The function takes nothing; up to 24 bytes of captures need no allocation. Throws
   /// std::invalid_argument for a null function, std::bad_alloc.

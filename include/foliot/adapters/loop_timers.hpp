@@ -26,6 +26,7 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/contract.hpp>
 #include <foliot/core/expiry.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/foliot_queue.hpp>
@@ -33,7 +34,7 @@
 namespace foliot::inline adapters {
 
 /// A timer without a callback of its own: derive from it where an object already holds what is to be done.
-class loop_node : public timer_node {
+class FOLIOT_EXPORT loop_node : public timer_node {
  public:
   /// For loop_timers: its time has come, and it is not pending any more. It may destroy the node.
   virtual void fire() = 0;
@@ -43,7 +44,7 @@ class loop_node : public timer_node {
   ~loop_node() = default;
 };
 
-class loop_timers {
+class FOLIOT_EXPORT loop_timers {
  public:
   explicit loop_timers(const clock& time = monotonic_clock::instance()) noexcept : time_(time), queue_(time.now()) {}
   loop_timers(const loop_timers&) = delete;

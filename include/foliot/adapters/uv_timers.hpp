@@ -27,12 +27,13 @@
 #include <foliot/adapters/loop_timer.hpp>
 #include <foliot/adapters/loop_timers.hpp>
 #include <foliot/core/expiry.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/alarm.hpp>
 
 namespace foliot::inline adapters {
 
-class uv_timers final : public loop_timers {
+class FOLIOT_EXPORT uv_timers final : public loop_timers {
  public:
   /// Fires at most `turn` timers before the loop looks at its other handles. Throws std::system_error where there is no
   /// descriptor, or the loop does not take it; std::bad_alloc.

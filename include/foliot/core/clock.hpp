@@ -1,12 +1,13 @@
 // Clocks: where a timer's `now` comes from.
 #pragma once
 
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 
 namespace foliot::inline core {
 
 /// Something that shows the time. But for the wall clock it never goes back. `now` may be called from any thread.
-class clock {
+class FOLIOT_EXPORT clock {
  public:
   [[nodiscard]] virtual instant now() const noexcept = 0;
   /// An instant that is not before what now() shows, and at most a few microseconds after it: for computing
@@ -26,7 +27,7 @@ class clock {
 /// wall clock moves it. A reading costs some 20 ns, and keeps the processor from working ahead; now_or_later()
 /// some 10 where it can count the processor's ticks, up to 4 us late (7 while somebody slews the clock); the first in
 /// 10 us of a thread, some 45.
-class monotonic_clock final : public clock {
+class FOLIOT_EXPORT monotonic_clock final : public clock {
  public:
   [[nodiscard]] instant now() const noexcept override;
   [[nodiscard]] instant now_or_later() const noexcept override;
@@ -35,14 +36,14 @@ class monotonic_clock final : public clock {
 };
 
 /// The system's CLOCK_BOOTTIME: the same, and it goes on in suspend.
-class boottime_clock final : public clock {
+class FOLIOT_EXPORT boottime_clock final : public clock {
  public:
   [[nodiscard]] instant now() const noexcept override;
   [[nodiscard]] static const boottime_clock& instance() noexcept;
 };
 
 /// The system's CLOCK_REALTIME: since 1970, and whoever may sets it, to any time.
-class wall_clock final : public clock {
+class FOLIOT_EXPORT wall_clock final : public clock {
  public:
   [[nodiscard]] instant now() const noexcept override;
   [[nodiscard]] static const wall_clock& instance() noexcept;

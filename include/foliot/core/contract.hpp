@@ -14,9 +14,12 @@
 #include <expected>
 #include <string>
 
+#include <foliot/core/export.h>
+
 namespace foliot::detail {
 /// Prints the broken contract to standard error and aborts.
-[[noreturn]] void contract_broken(const char* condition, const char* sentence, const char* file, int line) noexcept;
+[[noreturn]] FOLIOT_EXPORT void contract_broken(const char* condition, const char* sentence, const char* file,
+                                                int line) noexcept;
 }  // namespace foliot::detail
 
 namespace foliot::inline core {

@@ -25,6 +25,7 @@
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/condition.hpp>
@@ -33,7 +34,7 @@
 namespace foliot::inline core {
 
 /// Who follows a virtual clock: something that has timers and no thread of its own.
-class timeline {
+class FOLIOT_EXPORT timeline {
  public:
   virtual ~timeline() = default;
   /// The earliest deadline, or never.
@@ -42,7 +43,7 @@ class timeline {
   virtual expiry run_due(instant now, budget limit) = 0;
 };
 
-class virtual_clock final : public clock {
+class FOLIOT_EXPORT virtual_clock final : public clock {
  public:
   /// Begins at `start`, which is any instant but never; by default the origin.
   explicit virtual_clock(instant start = instant{}) noexcept;

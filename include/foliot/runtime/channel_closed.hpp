@@ -3,10 +3,12 @@
 
 #include <stdexcept>
 
+#include <foliot/core/export.h>
+
 namespace foliot::runtime {
 
 /// Who closes a channel says that nothing comes any more: sending after that is a mistake, and so is closing it again.
-class channel_closed : public std::logic_error {
+class FOLIOT_EXPORT channel_closed : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };

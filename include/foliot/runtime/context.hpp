@@ -23,6 +23,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <foliot/core/export.h>
 #include <foliot/runtime/detail/context_node.hpp>
 #include <foliot/runtime/detail/current_task.hpp>
 #include <foliot/runtime/detail/operation.hpp>
@@ -31,7 +32,7 @@
 namespace foliot::runtime {
 
 /// The cause of a context that nobody gave another one.
-class context_error : public std::exception {
+class FOLIOT_EXPORT context_error : public std::exception {
  public:
   explicit context_error(context_end why) noexcept : why_(why) {}
   [[nodiscard]] context_end why() const noexcept { return why_; }

@@ -17,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <foliot/core/export.h>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/run_options.hpp>
 #include <foliot/runtime/spawn.hpp>
@@ -27,7 +28,7 @@ namespace foliot::runtime {
 namespace detail {
 
 /// A scheduler that is made and destroyed by whoever does not know what it looks like.
-class own_scheduler {
+class FOLIOT_EXPORT own_scheduler {
  public:
   explicit own_scheduler(const run_options& options);
   ~own_scheduler();
@@ -65,14 +66,14 @@ auto run(Main main, const run_options& options = {}) {
 /// Changes the number of processors of the runtime that the caller is in: see run_options::processors. What those that
 /// go away have goes on elsewhere. Throws std::invalid_argument; std::system_error, with as many as could be had;
 /// std::logic_error outside of a runtime.
-void set_processors(std::size_t count);
-[[nodiscard]] std::size_t processors();
+FOLIOT_EXPORT void set_processors(std::size_t count);
+[[nodiscard]] FOLIOT_EXPORT std::size_t processors();
 
 /// Of the runtime that the caller is in.
-[[nodiscard]] runtime_counters counters();
+[[nodiscard]] FOLIOT_EXPORT runtime_counters counters();
 
 /// The clock of the runtime that the caller is in: what timers go by.
-[[nodiscard]] instant now();
+[[nodiscard]] FOLIOT_EXPORT instant now();
 
 }  // namespace foliot::runtime
 

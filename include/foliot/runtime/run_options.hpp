@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <foliot/core/export.h>
 #include <foliot/core/virtual_clock.hpp>
 
 namespace foliot::runtime {
@@ -39,7 +40,7 @@ struct run_options {
 };
 
 /// On virtual time: all tasks wait, and nothing will ever happen. Its what() names each task and where it waits.
-class deadlock : public std::logic_error {
+class FOLIOT_EXPORT deadlock : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };

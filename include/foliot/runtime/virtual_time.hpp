@@ -9,6 +9,7 @@
 #pragma once
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/task.hpp>
@@ -18,12 +19,12 @@ namespace foliot::runtime {
 namespace detail {
 
 /// For who is on virtual time; throws std::logic_error.
-[[nodiscard]] scheduler& this_virtual_scheduler(const char* what);
-void begin_idle_wait(scheduler& of, wait_point& wait, wait_word::source by);
-void end_idle_wait(scheduler& of, wait_point& wait) noexcept;
+[[nodiscard]] FOLIOT_EXPORT scheduler& this_virtual_scheduler(const char* what);
+FOLIOT_EXPORT void begin_idle_wait(scheduler& of, wait_point& wait, wait_word::source by);
+FOLIOT_EXPORT void end_idle_wait(scheduler& of, wait_point& wait) noexcept;
 /// The first deadline that there is, or never.
-[[nodiscard]] instant next_deadline(scheduler& of);
-void advance_to(scheduler& of, instant target);
+[[nodiscard]] FOLIOT_EXPORT instant next_deadline(scheduler& of);
+FOLIOT_EXPORT void advance_to(scheduler& of, instant target);
 
 /// An operation, see operation.hpp.
 class idle_wait {
@@ -59,6 +60,6 @@ class idle_wait {
 
 /// Moves time on by `length`, from one deadline to the next: at each, all that it leads to happens before time goes
 /// on. Zero or less: as wait_idle.
-[[nodiscard]] task<> advance(duration length);
+[[nodiscard]] FOLIOT_EXPORT task<> advance(duration length);
 
 }  // namespace foliot::runtime

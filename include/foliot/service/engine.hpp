@@ -21,6 +21,7 @@
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/firing.hpp>
@@ -32,7 +33,7 @@ class watcher;
 namespace foliot::inline service {
 
 /// What a service has done since it began.
-struct service_counters {
+struct FOLIOT_EXPORT service_counters {
   std::uint64_t started = 0;             ///< resets and starts of timers that were not pending
   std::uint64_t superseded = 0;          ///< resets of timers that were
   std::uint64_t stopped = 0;             ///< stops that found the timer pending
@@ -83,7 +84,7 @@ class timer_record {
   bool orphaned_ = false;
 };
 
-class engine : public timeline {
+class FOLIOT_EXPORT engine : public timeline {
  public:
   /// A new timer, idle. A positive period makes it a ticker. Throws std::bad_alloc.
   [[nodiscard]] virtual timer_record* make(timer_callback callback, duration period) = 0;

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include <foliot/core/export.h>
 #include <foliot/service/statistics.hpp>
 
 namespace foliot::inline service {
@@ -26,8 +27,8 @@ struct prometheus_label {
 
 /// The text, of whole lines. Throws std::invalid_argument for a prefix that cannot begin a metric's name, and for a
 /// label whose name is none, is `le`, or comes twice; std::bad_alloc.
-[[nodiscard]] std::string prometheus_text(const service_statistics& now, std::string_view prefix,
-                                          std::span<const prometheus_label> labels);
+[[nodiscard]] FOLIOT_EXPORT std::string prometheus_text(const service_statistics& now, std::string_view prefix,
+                                                        std::span<const prometheus_label> labels);
 [[nodiscard]] inline std::string prometheus_text(const service_statistics& now, std::string_view prefix = "foliot",
                                                  std::initializer_list<prometheus_label> labels = {}) {
   return prometheus_text(now, prefix, std::span(labels.begin(), labels.size()));

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/service/timer_service.hpp>
 
@@ -19,9 +20,9 @@ namespace foliot::inline service {
 /// Blocks the calling thread for at least `length`. Throws std::logic_error from inside a callback of
 /// the same service, which would wait for itself, also where there is nothing to wait for; std::bad_alloc;
 /// std::system_error when the service's thread cannot be started.
-bool sleep_for(timer_service& service, duration length);
+FOLIOT_EXPORT bool sleep_for(timer_service& service, duration length);
 
 /// Blocks the calling thread until the service's clock shows `deadline`. Throws as sleep_for does.
-bool sleep_until(timer_service& service, instant deadline);
+FOLIOT_EXPORT bool sleep_until(timer_service& service, instant deadline);
 
 }  // namespace foliot::inline service

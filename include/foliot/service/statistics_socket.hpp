@@ -19,13 +19,14 @@
 
 #include <string>
 
+#include <foliot/core/export.h>
 #include <foliot/core/seam/local_socket.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/service/timer_service.hpp>
 
 namespace foliot::inline service {
 
-class statistics_socket {
+class FOLIOT_EXPORT statistics_socket {
  public:
   /// From the return on, who connects is answered. Throws std::invalid_argument for a path that no socket can have
   /// (empty, longer than 107 bytes); std::system_error where the path is in use, is no socket, or cannot be

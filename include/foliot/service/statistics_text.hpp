@@ -15,15 +15,16 @@
 #include <string>
 #include <string_view>
 
+#include <foliot/core/export.h>
 #include <foliot/service/statistics.hpp>
 
 namespace foliot::inline service {
 
 /// Throws std::bad_alloc.
-[[nodiscard]] std::string statistics_text(const service_statistics& now);
+[[nodiscard]] FOLIOT_EXPORT std::string statistics_text(const service_statistics& now);
 
 /// What statistics_text was given; or a sentence, without a full stop, that says what is wrong with the text. It may be
 /// shown on a terminal: what it quotes of the text is short, and has its control characters as \xNN.
-[[nodiscard]] std::expected<service_statistics, std::string> parse_statistics(std::string_view text);
+[[nodiscard]] FOLIOT_EXPORT std::expected<service_statistics, std::string> parse_statistics(std::string_view text);
 
 }  // namespace foliot::inline service

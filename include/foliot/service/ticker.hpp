@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
 #include <foliot/service/engine.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/timer_handle.hpp>
@@ -21,7 +22,7 @@
 
 namespace foliot::inline service {
 
-class ticker : public timer_handle {
+class FOLIOT_EXPORT ticker : public timer_handle {
  public:
   /// Empty: only assignment, destruction, `stop` and `pending` mean anything.
   ticker() noexcept = default;

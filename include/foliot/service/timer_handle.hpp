@@ -9,11 +9,12 @@
 #include <source_location>
 #include <utility>
 
+#include <foliot/core/export.h>
 #include <foliot/service/engine.hpp>
 
 namespace foliot::inline service {
 
-class timer_handle {
+class FOLIOT_EXPORT timer_handle {
  public:
   /// Takes the start back, if it is pending, and says what became of it. Does not wait; a later reset
   /// arms the timer again. The answer speaks of the latest start: one that was made while the callback

@@ -23,6 +23,7 @@
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/virtual_clock.hpp>
@@ -68,7 +69,7 @@ struct service_options {
   budget turn = 256;
 };
 
-class timer_service {
+class FOLIOT_EXPORT timer_service {
  public:
   /// On one of the system's clocks. Throws std::invalid_argument for an engine that does not exist (the
   /// message lists those that do), for a number of shards that it cannot have, for a turn of zero, and for a watch on

@@ -25,6 +25,7 @@
 #include <utility>
 
 #include <foliot/core/callable.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/readiness.hpp>
 
 namespace foliot::inline service {
@@ -61,7 +62,7 @@ watch_callback to_watch_callback(Function&& function) {
 
 namespace foliot::inline service {
 
-class watch {
+class FOLIOT_EXPORT watch {
  public:
   /// Empty: only assignment, destruction, stop_and_wait and `watching` mean anything.
   watch() noexcept = default;

@@ -5,6 +5,8 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue.hpp>
 #include <foliot/runtime.hpp>
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/channel_closed.hpp>
 #include <foliot/service.hpp>
 #include <foliot/version.hpp>
 
@@ -13,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -108,6 +111,44 @@ void tasks() {
   expect(foliot::run(sum()) == 500'500, "what one file sends another one receives");
 }
 
+foliot::task<> wait_for_ever() {
+  const foliot::channel<int> silent;
+  static_cast<void>(co_await silent.receive());
+}
+
+/// Whether calling `what` throws an Exception, and nothing else.
+template <class Exception, class Function>
+bool throws(Function what) {
+  try {
+    what();
+  } catch (const Exception&) {
+    return true;
+  } catch (...) {
+  }
+  return false;
+}
+
+// From the library, and from a library that has foliot's headers inline; by their own types and by those of their
+// bases.
+void exceptions() {
+  const auto waits_for_nobody = [] {
+    foliot::virtual_clock clock;
+    foliot::runtime::run_options options;
+    options.clock = &clock;
+    foliot::run(wait_for_ever(), options);
+  };
+  expect(throws<foliot::runtime::deadlock>(waits_for_nobody), "the library's deadlock is caught");
+  expect(throws<std::logic_error>(waits_for_nobody), "the library's deadlock is caught as what it is derived from");
+  expect(throws<foliot::runtime::channel_closed>([] { throw_elsewhere(true); }), "another library's is caught");
+  expect(throws<foliot::runtime::cancelled>([] { throw_elsewhere(false); }), "and another one");
+  expect(throws<std::invalid_argument>([] {
+           foliot::service_options options;
+           options.engine = "sundial";
+           const foliot::timer_service timers{std::move(options)};
+         }),
+         "an unknown engine is refused");
+}
+
 /// Stops the program where this file was compiled with FOLIOT_ASSERTIONS.
 int call_nothing() {
 #if FOLIOT_ASSERTIONS
@@ -137,6 +178,7 @@ int main(int argc, char** argv) {
   one_thread_one_shard();
   queue_alone();
   tasks();
+  exceptions();
   expect(&foliot::seam::this_thread() == this_thread_elsewhere(), "a thread is the same one in every library");
   if (failures == 0) std::printf("foliot %s works\n", FOLIOT_VERSION);
   return failures == 0 ? 0 : 1;

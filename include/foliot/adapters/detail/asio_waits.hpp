@@ -29,6 +29,7 @@
 #include <asio/wait_traits.hpp>
 
 #include <foliot/adapters/loop_timers.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/sync/mutex.hpp>
 
@@ -65,7 +66,7 @@ class asio_waits;
 class asio_entry;
 
 /// One async_wait. What follows is asio_waits', under its lock.
-class asio_wait {
+class FOLIOT_EXPORT asio_wait {
  public:
   asio_wait(const asio_wait&) = delete;
   asio_wait& operator=(const asio_wait&) = delete;
@@ -95,7 +96,7 @@ class asio_wait {
 };
 
 /// A timer that was waited for. It has those of its waits that a cancel can still reach, oldest first.
-class asio_entry final : public loop_node {
+class FOLIOT_EXPORT asio_entry final : public loop_node {
  public:
   explicit asio_entry(std::shared_ptr<asio_waits> waits) noexcept : all(std::move(waits)) {}
   void fire() override;
@@ -105,7 +106,7 @@ class asio_entry final : public loop_node {
   asio_wait* last = nullptr;
 };
 
-class asio_waits final : public loop_timers, public std::enable_shared_from_this<asio_waits> {
+class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_shared_from_this<asio_waits> {
  public:
   explicit asio_waits(asio::execution_context& context) { alarm_.emplace(in_context{&context}); }
 
@@ -321,7 +322,7 @@ inline void asio_entry::fire() {
 }
 
 /// Keeps a context's waits, and ends them with it.
-class asio_timer_service final : public asio::execution_context::service {
+class FOLIOT_EXPORT asio_timer_service final : public asio::execution_context::service {
  public:
   static inline asio::execution_context::id id;
 

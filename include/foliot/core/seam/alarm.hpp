@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/system.hpp>
 
@@ -19,9 +20,9 @@ enum class clock_id : std::uint8_t {
   wall,       ///< since 1970, and set by whoever may
 };
 
-[[nodiscard]] instant now(clock_id clock) noexcept;
+[[nodiscard]] FOLIOT_EXPORT instant now(clock_id clock) noexcept;
 
-class alarm {
+class FOLIOT_EXPORT alarm {
  public:
   /// Throws std::system_error when the process is out of file descriptors, or the system of memory.
   explicit alarm(clock_id clock);

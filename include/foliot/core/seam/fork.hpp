@@ -7,9 +7,11 @@
 // Real side: src/core/seam/fork.cpp (pthread_atfork). The simulated worlds do not fork.
 #pragma once
 
+#include <foliot/core/export.h>
+
 namespace foliot::inline core::seam {
 
-class fork_witness {
+class FOLIOT_EXPORT fork_witness {
  public:
   fork_witness(const fork_witness&) = delete;
   fork_witness& operator=(const fork_witness&) = delete;

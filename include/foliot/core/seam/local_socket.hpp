@@ -10,12 +10,13 @@
 #include <string>
 #include <string_view>
 
+#include <foliot/core/export.h>
 #include <foliot/core/seam/socket_file.hpp>
 #include <foliot/core/seam/sync.hpp>
 
 namespace foliot::inline core::seam {
 
-class local_listener {
+class FOLIOT_EXPORT local_listener {
  public:
   /// Takes the path, also from a listener that has gone without removing it. Throws std::invalid_argument for a path
   /// that no socket can have, else std::system_error.

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <span>
 
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/readiness.hpp>
 #include <foliot/core/seam/alarm.hpp>
@@ -48,7 +49,7 @@ struct polled {
   bool interrupted = false;  ///< a signal came
 };
 
-class poller {
+class FOLIOT_EXPORT poller {
  public:
   /// How many events a wait fills in at most; the others come with the next one.
   static constexpr std::size_t most_events = 64;

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <random>
 
+#include <foliot/core/export.h>
+
 namespace foliot::inline core {
 
 class random_stream {
@@ -20,7 +22,7 @@ class random_stream {
   explicit random_stream(std::uint64_t seed) noexcept : engine_(seed) {}
 
   /// A seed that nobody knows beforehand. Throws std::system_error where the system has none.
-  [[nodiscard]] static std::uint64_t entropy();
+  [[nodiscard]] FOLIOT_EXPORT static std::uint64_t entropy();
 
   /// 64 random bits.
   std::uint64_t next() noexcept { return engine_(); }

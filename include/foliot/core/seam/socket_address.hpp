@@ -10,11 +10,13 @@
 #include <string>
 #include <string_view>
 
+#include <foliot/core/export.h>
+
 namespace foliot::inline core::seam {
 
 enum class address_family : std::uint8_t { none, ip4, ip6, local };
 
-class socket_address {
+class FOLIOT_EXPORT socket_address {
  public:
   /// What the system's own may be long: 110 bytes are the longest, of a path.
   static constexpr std::size_t capacity = 112;
@@ -42,7 +44,7 @@ class socket_address {
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   void set_size(std::uint32_t size) noexcept { size_ = size; }
 
-  friend bool operator==(const socket_address& a, const socket_address& b) noexcept;
+  FOLIOT_EXPORT friend bool operator==(const socket_address& a, const socket_address& b) noexcept;
 
  private:
   alignas(8) std::array<std::byte, capacity> bytes_{};

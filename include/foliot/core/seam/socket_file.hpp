@@ -22,9 +22,11 @@
 #include <system_error>
 #include <utility>
 
+#include <foliot/core/export.h>
+
 namespace foliot::inline core::seam {
 
-class socket_file {
+class FOLIOT_EXPORT socket_file {
  public:
   /// No file.
   socket_file() noexcept = default;

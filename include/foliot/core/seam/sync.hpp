@@ -53,6 +53,8 @@ inline constexpr std::size_t shared_thread_number = thread_numbers - 1;
 #include <thread>
 #include <utility>
 
+#include <foliot/core/export.h>
+
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define FOLIOT_THREAD_SANITIZER
@@ -93,15 +95,15 @@ namespace detail {
 #if defined(__GLIBC__)
 [[gnu::tls_model("initial-exec")]]
 #endif
-extern constinit thread_local thread_state own_state;
+FOLIOT_EXPORT extern constinit thread_local thread_state own_state;
 }  // namespace detail
 
 /// The calling thread's own state. The address is unique among the threads alive.
 inline thread_state& this_thread() noexcept { return detail::own_state; }
 
 namespace detail {
-std::size_t take_thread_number() noexcept;
-std::size_t take_thread_home() noexcept;
+FOLIOT_EXPORT std::size_t take_thread_number() noexcept;
+FOLIOT_EXPORT std::size_t take_thread_home() noexcept;
 }  // namespace detail
 
 /// A number that no other thread alive has, or shared_thread_number.
@@ -134,10 +136,10 @@ inline void yield_thread() noexcept { std::this_thread::yield(); }
 // system has none, or refuses it one day (a sandbox, want of memory), both are full ones from then on.
 namespace detail {
 // Before that is known: no. Set once, before threads rely on it, and cleared by heavy_barrier() at most.
-extern std::atomic<bool> heavy_barrier_reaches_all;
+FOLIOT_EXPORT extern std::atomic<bool> heavy_barrier_reaches_all;
 
 /// The library's own: for files that are compiled with ThreadSanitizer, whatever the library was compiled with.
-void full_barrier_elsewhere() noexcept;
+FOLIOT_EXPORT void full_barrier_elsewhere() noexcept;
 
 inline void full_barrier() noexcept {
 #if defined(__SANITIZE_THREAD__) || defined(FOLIOT_THREAD_SANITIZER)
@@ -156,7 +158,7 @@ inline void light_barrier() noexcept {
     detail::full_barrier();
   }
 }
-void heavy_barrier() noexcept;
+FOLIOT_EXPORT void heavy_barrier() noexcept;
 
 /// A full fence: of two threads that each store, pass one of these, and load what the other stores, at least one sees
 /// the other's store.
@@ -171,7 +173,7 @@ inline constexpr std::size_t lock_table_size = 64;
 namespace detail {
 /// While one lives, the calling thread takes no signals but its own faults and a profiler's; what it
 /// starts inherits that.
-class signals_blocked {
+class FOLIOT_EXPORT signals_blocked {
  public:
   signals_blocked() noexcept;
   ~signals_blocked();
@@ -181,8 +183,8 @@ class signals_blocked {
  private:
   alignas(unsigned long) unsigned char saved_[128];  // a sigset_t, whose header stays out of this one
 };
-void name_this_thread(const char* name) noexcept;
-[[noreturn]] void refuse_thread(const std::system_error& refusal, const char* name);
+FOLIOT_EXPORT void name_this_thread(const char* name) noexcept;
+[[noreturn]] FOLIOT_EXPORT void refuse_thread(const std::system_error& refusal, const char* name);
 }  // namespace detail
 
 /// A thread of the operating system. It takes no signals but its own faults (the others go to the

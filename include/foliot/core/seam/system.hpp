@@ -7,24 +7,25 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 
 namespace foliot::inline core::seam {
 
 /// CLOCK_MONOTONIC: nanoseconds since boot, without the time spent in suspend.
-[[nodiscard]] instant monotonic_now() noexcept;
+[[nodiscard]] FOLIOT_EXPORT instant monotonic_now() noexcept;
 
 /// Not before monotonic_now(), and at most 4 us after it, or 7 while that is slewed; cheaper where the processor's
 /// ticks can be counted, for threads that ask again within 10 us.
-[[nodiscard]] instant monotonic_now_or_later() noexcept;
+[[nodiscard]] FOLIOT_EXPORT instant monotonic_now_or_later() noexcept;
 
 /// How many processors this program may run on. At least 1.
-[[nodiscard]] std::size_t processors() noexcept;
+[[nodiscard]] FOLIOT_EXPORT std::size_t processors() noexcept;
 
 /// How much later than asked the kernel may end the calling thread's waits, so that it wakes less often. A
 /// thread has 50 us unless it says otherwise; at least 1 ns. Returns what it was before.
-duration set_timer_slack(duration slack) noexcept;
+FOLIOT_EXPORT duration set_timer_slack(duration slack) noexcept;
 
 enum class wait_status {
   woken,        ///< somebody woke the word, or the kernel did for no reason
@@ -35,11 +36,11 @@ enum class wait_status {
 
 /// Sleeps while `word` holds `expected`, at most until `deadline` of the monotonic clock (never: no
 /// limit). May return early with any status but `timed_out`; the caller looks at the word in a loop.
-[[nodiscard]] wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected,
-                                     instant deadline) noexcept;
+[[nodiscard]] FOLIOT_EXPORT wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected,
+                                                   instant deadline) noexcept;
 
 /// Wakes at most `count` threads that sleep on `word`. The word may be gone by then: a wake-up of an
 /// address on which nobody sleeps does nothing.
-void futex_wake(seam::atomic<std::uint32_t>& word, int count) noexcept;
+FOLIOT_EXPORT void futex_wake(seam::atomic<std::uint32_t>& word, int count) noexcept;
 
 }  // namespace foliot::inline core::seam

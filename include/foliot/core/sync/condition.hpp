@@ -8,13 +8,14 @@
 #include <cstdint>
 
 #include <foliot/core/annotations.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/seam/system.hpp>
 #include <foliot/core/sync/mutex.hpp>
 
 namespace foliot::inline core {
 
-class condition {
+class FOLIOT_EXPORT condition {
  public:
   condition() noexcept = default;
   condition(const condition&) = delete;

@@ -24,6 +24,7 @@
 
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/contract.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/seam/system.hpp>
 
@@ -41,7 +42,7 @@ enum class lock_rank : std::uint8_t {
   monitor,    ///< when the monitor looks
 };
 
-class FOLIOT_CAPABILITY("mutex") mutex {
+class FOLIOT_EXPORT FOLIOT_CAPABILITY("mutex") mutex {
  public:
   explicit mutex(lock_rank rank) noexcept : rank_(rank) {}
   mutex(const mutex&) = delete;

@@ -8,12 +8,13 @@
 
 #include <cstdint>
 
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 
 namespace foliot::inline core {
 
-class note {
+class FOLIOT_EXPORT note {
  public:
   note() noexcept = default;
   note(const note&) = delete;

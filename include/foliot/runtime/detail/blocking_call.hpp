@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <foliot/core/export.h>
 #include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -15,7 +16,7 @@
 namespace foliot::runtime::detail {
 
 /// Lies with whoever waits for it.
-class blocking_job {
+class FOLIOT_EXPORT blocking_job {
  public:
   /// Once; it may be gone afterwards.
   void run() noexcept { run_(*this); }
@@ -32,7 +33,7 @@ class blocking_job {
 
 /// Has the job run elsewhere, or on virtual time here, before it returns. Throws std::system_error where there is no
 /// thread for it.
-void submit(scheduler& to, blocking_job& job);
+FOLIOT_EXPORT void submit(scheduler& to, blocking_job& job);
 
 template <class Function>
 class blocking_call final : public blocking_job {

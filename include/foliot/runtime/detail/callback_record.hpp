@@ -13,6 +13,7 @@
 
 #include <foliot/core/callable.hpp>
 #include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/sync/note.hpp>
@@ -28,7 +29,7 @@ namespace foliot::runtime::detail {
 /// With room for three pointers of closure; larger ones have an allocation of their own.
 using callback = callable<void()>;
 
-class callback_record final : public timer_entry, public pooled {
+class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
  public:
   callback_record(scheduler& owner, callback what) noexcept
       : timer_entry(what_to_do), runtime_(reference_to(owner)), closure_(std::move(what)) {}

@@ -5,6 +5,7 @@
 // lives, which is the caller's business.
 #pragma once
 
+#include <foliot/core/export.h>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
@@ -34,7 +35,7 @@ class cancel_scope {
 
 /// What ends the waits inside a scope. Not for users, nor derived from std::exception: only the scope's maker
 /// catches it, and everything in between lets it pass.
-class scope_expired {
+class FOLIOT_EXPORT scope_expired {
  public:
   explicit scope_expired(const cancel_scope& which) noexcept : which_(&which) {}
   [[nodiscard]] bool is(const cancel_scope& scope) const noexcept { return which_ == &scope; }

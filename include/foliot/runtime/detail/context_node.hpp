@@ -12,6 +12,7 @@
 #include <exception>
 #include <utility>
 
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
@@ -31,7 +32,7 @@ enum class context_end : std::uint8_t { none, cancelled, deadline_exceeded };
 namespace detail {
 
 /// Somebody who is told, under the lock, once.
-class context_hook {
+class FOLIOT_EXPORT context_hook {
  public:
   context_hook(const context_hook&) = delete;
   context_hook& operator=(const context_hook&) = delete;
@@ -53,7 +54,7 @@ class context_hook {
 class context_node;
 using context_share = share_in<context_node>;
 
-class context_node : public pooled {
+class FOLIOT_EXPORT context_node : public pooled {
  public:
   /// One below `parent`; null: below none. Throws std::bad_alloc.
   static context_share make(context_node* parent);
@@ -131,7 +132,7 @@ class context_node : public pooled {
 };
 
 /// An operation, see operation.hpp: waits until a context is done; null: for ever.
-class context_done final : private context_hook {
+class FOLIOT_EXPORT context_done final : private context_hook {
  public:
   explicit context_done(context_share of) noexcept : of_(std::move(of)) {}
   ~context_done() override { end(); }
@@ -159,7 +160,7 @@ class context_done final : private context_hook {
 };
 
 /// Ends a task's waits when a context is done.
-class context_scope final : private context_hook {
+class FOLIOT_EXPORT context_scope final : private context_hook {
  public:
   context_scope(const context_share& of, task_state& task) noexcept : scope_(task), of_(of) {
     if (of_) of_->add(*this);
@@ -177,7 +178,7 @@ class context_scope final : private context_hook {
 };
 
 /// Has a function called when a context is done.
-class context_callback_hook final : private context_hook {
+class FOLIOT_EXPORT context_callback_hook final : private context_hook {
  public:
   context_callback_hook(context_share of, callback_timer timer) noexcept
       : of_(std::move(of)), timer_(std::move(timer)) {

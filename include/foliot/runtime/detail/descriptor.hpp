@@ -24,6 +24,7 @@
 #include <system_error>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/readiness.hpp>
 #include <foliot/core/seam/sync.hpp>
@@ -42,7 +43,7 @@ class descriptor_wait;
 enum class direction : std::uint8_t { in, out };
 enum class at_end : std::uint8_t { closes, leaves_open };
 
-class descriptor {
+class FOLIOT_EXPORT descriptor {
  public:
   descriptor() noexcept = default;
   descriptor(const descriptor&) = delete;
@@ -147,7 +148,7 @@ class descriptor_use {
 
 /// An operation: waits until something may be done in one direction, the deadline has come, or it is closed; which of
 /// these, the next prepare() says. One that pauses does not heed what becomes ready, and ends by itself at `pause`.
-class descriptor_wait {
+class FOLIOT_EXPORT descriptor_wait {
  public:
   descriptor_wait(descriptor& of, direction way, instant pause = instant::never()) noexcept
       : of_(&of), way_(way), pause_(pause) {}

@@ -12,6 +12,7 @@
 #include <coroutine>
 #include <utility>
 
+#include <foliot/core/export.h>
 #include <foliot/runtime/detail/task_state.hpp>
 
 namespace foliot::runtime::detail {
@@ -43,7 +44,7 @@ class frame {
   friend class frame_owner;
 
   /// Of one that has not ended: it has not begun, or it waits.
-  void destroy_before_end() noexcept;
+  FOLIOT_EXPORT void destroy_before_end() noexcept;
 
   std::coroutine_handle<> self_;
   frame_owner* owner_ = nullptr;

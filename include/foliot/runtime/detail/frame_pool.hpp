@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include <foliot/core/export.h>
+
 namespace foliot::runtime::detail {
 
 /// Whether an object of that type may lie in a coroutine's frame, or in a piece; of a reference or void always. Pieces
@@ -20,9 +22,9 @@ inline constexpr bool fits_in_frame =
     alignof(std::conditional_t<std::is_object_v<T>, T, char>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 /// Throws std::bad_alloc.
-[[nodiscard]] void* take_piece(std::size_t size);
+[[nodiscard]] FOLIOT_EXPORT void* take_piece(std::size_t size);
 /// `size` is what it was taken with.
-void give_back(void* piece, std::size_t size) noexcept;
+FOLIOT_EXPORT void give_back(void* piece, std::size_t size) noexcept;
 
 /// What derives from this lies in such pieces.
 class pooled {

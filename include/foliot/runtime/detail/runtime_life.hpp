@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include <foliot/core/export.h>
 #include <foliot/core/seam/sync.hpp>
 
 namespace foliot::runtime::detail {
@@ -56,7 +57,7 @@ class runtime_ref {
 };
 
 /// The runtime's own side: it lives from here on, until the end.
-class runtime_life {
+class FOLIOT_EXPORT runtime_life {
  public:
   /// Throws std::bad_alloc.
   explicit runtime_life(scheduler& owner);
@@ -77,6 +78,6 @@ class runtime_life {
 };
 
 /// The caller is run by it, or knows otherwise that it lives.
-[[nodiscard]] runtime_ref reference_to(const scheduler& which) noexcept;
+[[nodiscard]] FOLIOT_EXPORT runtime_ref reference_to(const scheduler& which) noexcept;
 
 }  // namespace foliot::runtime::detail

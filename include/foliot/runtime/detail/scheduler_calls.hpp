@@ -7,6 +7,7 @@
 #include <exception>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 
 namespace foliot::runtime::detail {
@@ -18,29 +19,29 @@ class timer_entry;
 
 /// The scheduler that runs the caller: a task, or a callback of its timers. Throws std::logic_error where there is
 /// none; `what` is what the caller wanted to do.
-[[nodiscard]] scheduler& this_scheduler(const char* what);
+[[nodiscard]] FOLIOT_EXPORT scheduler& this_scheduler(const char* what);
 
 /// Whether the caller is run by one of its workers: then it does not end meanwhile.
-[[nodiscard]] bool is_worker_of(const scheduler& owner) noexcept;
+[[nodiscard]] FOLIOT_EXPORT bool is_worker_of(const scheduler& owner) noexcept;
 
 /// A new task, which will be run: one share goes to the scheduler.
-void launch(task_state& task, frame& body) noexcept;
+FOLIOT_EXPORT void launch(task_state& task, frame& body) noexcept;
 
 /// Nobody will join a task that has failed: reports it.
-void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept;
+FOLIOT_EXPORT void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept;
 /// The same for what is not a task.
-void report_failure(scheduler& owner, const char* name, const std::exception_ptr& failure) noexcept;
+FOLIOT_EXPORT void report_failure(scheduler& owner, const char* name, const std::exception_ptr& failure) noexcept;
 
 /// The scheduler's clock: as it is, or somewhat later where that is cheaper.
-[[nodiscard]] instant now(const scheduler& owner) noexcept;
-[[nodiscard]] instant now_or_later(const scheduler& owner) noexcept;
+[[nodiscard]] FOLIOT_EXPORT instant now(const scheduler& owner) noexcept;
+[[nodiscard]] FOLIOT_EXPORT instant now_or_later(const scheduler& owner) noexcept;
 /// The deadline of what is to happen `length` from now: never early, and for short lengths not late either.
-[[nodiscard]] instant deadline_in(const scheduler& owner, duration length) noexcept;
+[[nodiscard]] FOLIOT_EXPORT instant deadline_in(const scheduler& owner, duration length) noexcept;
 
 /// Uniform in [0, bound), by the random source of the processor that the calling task runs on.
-[[nodiscard]] std::uint64_t random_below(std::uint64_t bound) noexcept;
+[[nodiscard]] FOLIOT_EXPORT std::uint64_t random_below(std::uint64_t bound) noexcept;
 
 /// Puts the caller's task back, so that others run first. The caller has parked.
-void make_ready_last(task_state& task) noexcept;
+FOLIOT_EXPORT void make_ready_last(task_state& task) noexcept;
 
 }  // namespace foliot::runtime::detail

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <source_location>
 
+#include <foliot/core/export.h>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/detail/turn_budget.hpp>
 #include <foliot/runtime/detail/wait_word.hpp>
@@ -29,7 +30,7 @@ struct execution {
   task_state* running = nullptr;
 };
 
-class task_state {
+class FOLIOT_EXPORT task_state {
  public:
   task_state(scheduler& owner, const char* name) noexcept : owner_(owner), name_(name) {}
   task_state(const task_state&) = delete;
@@ -86,6 +87,6 @@ class task_state {
 };
 
 /// Puts a task that has been claimed to run. Any thread; O(1).
-void make_ready(task_state& task) noexcept;
+FOLIOT_EXPORT void make_ready(task_state& task) noexcept;
 
 }  // namespace foliot::runtime::detail

@@ -4,6 +4,7 @@
 // time, whichever processor had its turn first. Thread safety: the task's.
 #pragma once
 
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/runtime/detail/cancel_scope.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
@@ -11,7 +12,7 @@
 
 namespace foliot::runtime::detail {
 
-class timed_scope final : private timer_entry {
+class FOLIOT_EXPORT timed_scope final : private timer_entry {
  public:
   explicit timed_scope(task_state& task) noexcept : timer_entry(what_to_do), owner_(task.owner()), scope_(task) {}
   ~timed_scope();

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/sync/mutex.hpp>
@@ -27,7 +28,7 @@
 
 namespace foliot::runtime::detail {
 
-class timer_channel final : public timer_entry {
+class FOLIOT_EXPORT timer_channel final : public timer_entry {
  public:
   /// A task that waits for an instant: part of its awaiter.
   class receiver {

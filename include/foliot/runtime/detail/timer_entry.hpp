@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/timer_node.hpp>
@@ -26,7 +27,7 @@ class ready_list;
 class scheduler;
 
 /// The entry that has this record in the heaps of Go 1.14 dies. See timer_status.hpp.
-void abandon_record(void* record) noexcept;
+FOLIOT_EXPORT void abandon_record(void* record) noexcept;
 
 class timer_entry : public timer_node {
  public:
@@ -71,11 +72,11 @@ struct timer_entry_access {
 
 /// Starts an idle entry, at the processor of the caller or, from elsewhere, at one of the scheduler's. `parks`: the
 /// caller is about to wait, and need not be watched. Throws std::bad_alloc; the entry is then idle.
-void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks);
+FOLIOT_EXPORT void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks);
 /// True if it was pending. Afterwards nobody touches the entry: a due_action that was on its way has come back, but
 /// not its `call`.
-bool stop_timer(timer_entry& entry) noexcept;
+FOLIOT_EXPORT bool stop_timer(timer_entry& entry) noexcept;
 /// True if it was pending. Else it is started, as start_timer does. Throws std::bad_alloc; it is then as it was.
-bool reset_timer(scheduler& owner, timer_entry& entry, instant deadline);
+FOLIOT_EXPORT bool reset_timer(scheduler& owner, timer_entry& entry, instant deadline);
 
 }  // namespace foliot::runtime::detail

@@ -15,11 +15,12 @@
 #include <string_view>
 #include <system_error>
 
+#include <foliot/core/export.h>
 #include <foliot/core/seam/socket_address.hpp>
 
 namespace foliot::runtime {
 
-class address {
+class FOLIOT_EXPORT address {
  public:
   /// None: no socket can have it.
   address() noexcept = default;

@@ -8,6 +8,8 @@
 
 #include <system_error>
 
+#include <foliot/core/export.h>
+
 namespace foliot::runtime {
 
 enum class io_errc {
@@ -18,7 +20,7 @@ enum class io_errc {
   closed,
 };
 
-[[nodiscard]] const std::error_category& io_category() noexcept;
+[[nodiscard]] FOLIOT_EXPORT const std::error_category& io_category() noexcept;
 [[nodiscard]] inline std::error_code make_error_code(io_errc what) noexcept {
   return {static_cast<int>(what), io_category()};
 }

@@ -15,13 +15,14 @@
 #include <system_error>
 #include <utility>
 
+#include <foliot/core/export.h>
 #include <foliot/core/seam/socket_file.hpp>
 #include <foliot/runtime/net/deadlines.hpp>
 #include <foliot/runtime/net/stream.hpp>
 
 namespace foliot::runtime {
 
-class listener : public detail::with_deadlines {
+class FOLIOT_EXPORT listener : public detail::with_deadlines {
  public:
   listener() noexcept = default;
   listener(listener&&) noexcept = default;

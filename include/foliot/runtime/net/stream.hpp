@@ -33,6 +33,7 @@
 #include <utility>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/runtime/detail/descriptor.hpp>
 #include <foliot/runtime/net/address.hpp>
@@ -45,7 +46,7 @@ namespace foliot::runtime {
 template <class Value>
 using or_error = std::expected<Value, std::error_code>;
 
-class stream : public detail::with_deadlines {
+class FOLIOT_EXPORT stream : public detail::with_deadlines {
  public:
   /// None: every operation fails with io_errc::closed.
   stream() noexcept = default;

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include <foliot/core/export.h>
 #include <foliot/core/readiness.hpp>
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/net/deadlines.hpp>
@@ -25,7 +26,7 @@ namespace foliot::runtime {
 namespace detail {
 
 /// An operation: a descriptor is ready in one direction.
-class readiness_operation {
+class FOLIOT_EXPORT readiness_operation {
  public:
   readiness_operation(const descriptor_share& of, direction way) noexcept : of_(of), way_(way) {}
   readiness_operation(const readiness_operation&) = delete;
@@ -47,7 +48,7 @@ class readiness_operation {
 
 }  // namespace detail
 
-class watched_descriptor : public detail::with_deadlines {
+class FOLIOT_EXPORT watched_descriptor : public detail::with_deadlines {
  public:
   using awaiter = detail::operation_awaiter<detail::readiness_operation>;
 
