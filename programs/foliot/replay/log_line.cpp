@@ -1,7 +1,11 @@
 #include "log_line.hpp"
 
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <optional>
+
+#include "../load_word.hpp"
 
 namespace foliot::program {
 
@@ -14,6 +18,21 @@ constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 std::string_view without_trailing_space(std::string_view line) noexcept {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t')) line.remove_suffix(1);
   return line;
+}
+
+/// Where the first byte is that is a space or a control character; the size where there is none. Looks at eight
+/// bytes at a time, since clients are read from every line.
+std::size_t end_of_field(std::string_view line) noexcept {
+  constexpr std::uint64_t ones = 0x0101010101010101;
+  std::size_t at = 0;
+  for (; at + 8 <= line.size(); at += 8) {
+    const auto word = detail::load_word<std::uint64_t>(line.data() + at);
+    // The top bit of a byte is set where that is below 0x21; above the first such byte borrows may set others.
+    const std::uint64_t found = (word - ones * 0x21) & ~word & (ones * 0x80);
+    if (found != 0) return at + static_cast<std::size_t>(std::countr_zero(found)) / 8;
+  }
+  while (at < line.size() && static_cast<unsigned char>(line[at]) > ' ') ++at;
+  return at;
 }
 
 /// The end of ` status size` that begins at `at`, or none.
@@ -71,8 +90,7 @@ std::string_view to_text(malformed reason) noexcept {
 std::expected<log_request, malformed> log_parser::parse(std::string_view line) noexcept {
   line = without_trailing_space(line);
   if (line.empty()) return std::unexpected(malformed::empty);
-  std::size_t client_end = 0;
-  while (client_end < line.size() && static_cast<unsigned char>(line[client_end]) > ' ') ++client_end;
+  const std::size_t client_end = end_of_field(line);
   if (client_end == line.size()) return std::unexpected(malformed::no_ident);
   if (line[client_end] != ' ') return std::unexpected(malformed::control_character);
   if (client_end == 0) return std::unexpected(malformed::no_client);

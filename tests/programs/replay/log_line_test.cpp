@@ -55,6 +55,30 @@ TEST(LogLine, ReadsAnyKindOfClient) {
   }
 }
 
+TEST(LogLine, TheClientEndsAtTheFirstSpaceAndHasNoControlCharacter) {
+  const std::string rest = " - - " TIME " \"GET /\" 200 5";
+  for (std::size_t size = 1; size < 40; ++size) {
+    expect_request(std::string(size, 'h') + rest, std::string(size, 'h'));
+    expect_request(std::string(size, '\xff') + rest, std::string(size, '\xff'));
+    for (std::size_t place = 0; place < size; ++place) {
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string client(size, byte % 2 == 0 ? '!' : '\x80');
+        client[place] = static_cast<char>(byte);
+        const std::string line = client + rest;
+        const auto request = parse(line);
+        if (byte > ' ') {
+          ASSERT_TRUE(request && request->client == client) << byte;
+        } else if (byte == ' ' && place > 0) {
+          ASSERT_TRUE(!request || request->client == client.substr(0, place)) << place;
+        } else {
+          ASSERT_FALSE(request) << byte;
+          ASSERT_EQ(request.error(), byte == ' ' ? malformed::no_client : malformed::control_character) << byte;
+        }
+      }
+    }
+  }
+}
+
 TEST(LogLine, AUserMayHaveSpacesAndBrackets) {
   expect_request("h - anna maria k " TIME " \"GET /\" 200 5");
   expect_request("h - a [b] c " TIME " \"GET /\" 200 5");
