@@ -117,8 +117,8 @@ void send(const shared_connection& to, std::string_view line) {
   }
   to->unsent += line;
   if (to->is_sending) return;
+  rt::spawn(send_all(to), "sends");  // waits for the lock
   to->is_sending = true;
-  rt::spawn(send_all(to), "sends");
 }
 
 void broadcast(gateway& self, std::string_view line) {

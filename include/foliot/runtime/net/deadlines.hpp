@@ -17,7 +17,7 @@ class with_deadlines {
   [[nodiscard]] int native_handle() const noexcept { return *this ? share_->fd() : -1; }
 
   /// For reading, and for accepting. A deadline that has come ends at once what waits, and instant::never() takes it
-  /// back: see stream.hpp. A duration counts from now. Throws std::bad_alloc, with nothing changed.
+  /// back: see stream.hpp. A duration counts from now. Throws std::bad_alloc, with that direction's deadline unchanged.
   void set_read_deadline(instant deadline) const { set(direction::in, deadline); }
   void set_read_deadline(duration from_now) const { set(direction::in, from_now); }
   void set_write_deadline(instant deadline) const { set(direction::out, deadline); }
