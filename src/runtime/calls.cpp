@@ -37,6 +37,9 @@ void launch(task_state& task, frame& body) noexcept { task.owner().launch(task, 
 void make_ready(task_state& task) noexcept { task.owner().make_ready(task); }
 void make_ready_last(task_state& task) noexcept { task.owner().make_ready_last(task); }
 
+void begin_outside_wait(scheduler& owner) noexcept { owner.begin_outside_wait(); }
+void end_outside_wait(scheduler& owner) noexcept { owner.end_outside_wait(); }
+
 void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept {
   owner.report(task.name(), failure);
 }

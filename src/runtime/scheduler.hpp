@@ -84,6 +84,13 @@ class scheduler {
 
   [[nodiscard]] runtime_counters counters() const noexcept;
 
+  void begin_outside_wait() noexcept { outside_waits_.fetch_add(1, seam::relaxed); }
+  void end_outside_wait() noexcept { outside_waits_.fetch_sub(1, seam::relaxed); }
+  /// Whether a task waits for what time does not bring: a descriptor, or something foreign.
+  [[nodiscard]] bool waits_for_outside() const noexcept {
+    return !descriptors_.empty() || outside_waits_.load(seam::relaxed) != 0;
+  }
+
   // On virtual time: tasks that wait until no other can run, and nothing is due.
   void begin_idle_wait(wait_point& wait, wait_word::source by);
   void end_idle_wait(wait_point& wait) noexcept;
@@ -172,6 +179,8 @@ class scheduler {
   seam::atomic<processor*> polls_{nullptr};
   // How often somebody has looked into the poller. The monitor sees by it that nobody does.
   seam::atomic<std::uint64_t> looks_{0};
+  // Written by the tasks that wait so; read on virtual time, by the thread that runs them.
+  seam::atomic<std::size_t> outside_waits_{0};
   // The main task has ended.
   seam::atomic<bool> ending_{false};
   mutex changing_{lock_rank::object};  // held by who changes the number of processors

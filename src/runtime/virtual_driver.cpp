@@ -84,9 +84,9 @@ bool virtual_driver::move_time_on() {
     of_.virtual_time()->advance_to(next);
     return true;
   }
-  if (of_.descriptors_.empty()) return false;
-  // Somebody outside is waited for, whose time does not stand still.
-  return of_.poll(of_.processors_[0].get(), instant::never()) || !of_.descriptors_.empty();
+  if (!of_.waits_for_outside()) return false;
+  // Somebody outside is waited for, whose time does not stand still. Who makes a task ready from there breaks the wait.
+  return of_.poll(of_.processors_[0].get(), instant::never()) || of_.waits_for_outside();
 }
 
 std::string virtual_driver::describe_deadlock() {

@@ -10,7 +10,7 @@ namespace foliot::test {
 
 /// Gives 0 or 1: which completed. The other is as it was before.
 template <class First, class Second>
-class either {
+class either : public runtime::detail::task_awaiter {
  public:
   either(First& first, Second& second) noexcept : first_(&first), second_(&second) {}
   either(const either&) = delete;

@@ -1,5 +1,6 @@
 // Tasks whose awaits all complete at once: others have their turn, the run ends, and a stop is seen.
 #include <chrono>
+#include <coroutine>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -58,6 +59,13 @@ task<> pass_through(channel<int> by) {
   co_await by.send(1);
   co_await by.receive();
 }
+
+class does_not_suspend {
+ public:
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<>) const noexcept { return false; }
+  void await_resume() const noexcept {}
+};
 
 const busy ways_to_be_busy[] = {
     {"buffered channel",
@@ -146,6 +154,16 @@ const busy ways_to_be_busy[] = {
     {"calls of what does nothing",
      [](rounds& all) -> task<> {
        while (all.go_on()) co_await nothing();
+     },
+     false},
+    {"foreign awaiters that are ready",
+     [](rounds& all) -> task<> {
+       while (all.go_on()) co_await std::suspend_never();
+     },
+     false},
+    {"foreign awaiters that do not suspend",
+     [](rounds& all) -> task<> {
+       while (all.go_on()) co_await does_not_suspend();
      },
      false},
     {"stop_requested",

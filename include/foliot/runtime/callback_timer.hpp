@@ -33,7 +33,7 @@ namespace foliot::runtime {
 
 namespace detail {
 
-class stop_and_wait_awaiter {
+class stop_and_wait_awaiter : public task_awaiter {
  public:
   explicit stop_and_wait_awaiter(callback_record* record) noexcept : record_(record) {}
   ~stop_and_wait_awaiter() { end(); }

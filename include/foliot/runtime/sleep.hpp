@@ -18,7 +18,7 @@ namespace foliot::runtime {
 
 namespace detail {
 
-class sleep_awaiter {
+class sleep_awaiter : public task_awaiter {
  public:
   explicit sleep_awaiter(duration length) noexcept : length_(length) {}
   explicit sleep_awaiter(instant deadline) noexcept : deadline_(deadline), by_deadline_(true) {}

@@ -161,7 +161,7 @@ void refuse_empty(const task<Result>& body) {
 
 /// Waits for the end of another task.
 template <class Result>
-class join_awaiter {
+class join_awaiter : public task_awaiter {
  public:
   join_awaiter(spawned<Result>& target, bool heeds_interrupts) noexcept
       : target_(&target), heeds_interrupts_(heeds_interrupts) {}

@@ -7,15 +7,24 @@
 //   }
 //
 // A task is lazy: it runs when it is awaited, as a part of the task that awaits it, or when it is spawned, as one of
-// its own. It may be destroyed before it has run. Inside, co_await takes whatever has an awaiter: tasks, and
-// everything in foliot/runtime. Calls may be nested as deep as memory allows: neither running them, nor stopping them,
-// nor destroying them where they wait takes stack.
+// its own. It may be destroyed before it has run. Inside, co_await takes tasks, what foliot/runtime has, and the
+// awaiters of other libraries (below). Calls may be nested as deep as memory allows: neither running them, nor stopping
+// them, nor destroying them where they wait takes stack.
 //
 // Turns: a task has a budget of 128 steps. Each co_await is one, and so is the return from a task that was called. A
 // task that has made so many without waiting goes to the back of the queue, as with yield(), with what the last one
 // gave. So a task whose awaits all complete at once starves nobody. It learns there, before an operation begins,
 // whether it is to stop: channels, locks, selects, sleeps, joins and sockets throw `cancelled` as if they had to wait.
 // Calls of tasks and blocking() do not.
+//
+// Foreign awaiters: whatever has await_ready, await_suspend for a std::coroutine_handle<>, and await_resume, or gives
+// such an awaiter by its operator co_await, member or free. The handle that it gets stands for the task: resume() makes
+// the task ready, once, from any thread, at any time from await_suspend on, and the task goes on at its own processors.
+// It is not destroyed by who gets it. Such a wait cannot be ended from outside: a stop, or a timeout, ends the next
+// one. When the run ends, the task is destroyed where it waits, and the awaiter with it, whose destructor sees to what
+// the other side may still do with the awaiter. A resume() after that does nothing; until it comes, the memory behind
+// the handle, some 100 bytes, stays allocated. On virtual time such a wait is as one for a descriptor: time goes on to
+// the next deadline, and where there is none the run waits for the resume(). Each such wait allocates: std::bad_alloc.
 //
 // Thread safety: as a plain object's. A task may go on in another thread after each co_await, so nothing that belongs
 // to a thread may be held across one: no lock, no pointer to a thread_local.
@@ -89,14 +98,16 @@ class task_promise_base : public frame, public pooled {
     task().where = where;
     if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
       const auto make = [&]() -> decltype(auto) { return std::forward<Awaitable>(awaitable).operator co_await(); };
-      using awaiter = decltype(make());
-      if constexpr (is_call<awaiter>) {
+      if constexpr (is_call<decltype(make())>) {
         return make();  // the worker counts calls and returns
       } else {
-        return step<awaiter>(task(), make);
+        return make_step(task(), make);
       }
+    } else if constexpr (requires { operator co_await(std::forward<Awaitable>(awaitable)); }) {
+      return make_step(task(),
+                       [&]() -> decltype(auto) { return operator co_await(std::forward<Awaitable>(awaitable)); });
     } else {
-      return step<std::remove_reference_t<Awaitable>&>(task(), [&]() -> auto& { return awaitable; });
+      return make_step(task(), [&]() -> auto& { return awaitable; });
     }
   }
 

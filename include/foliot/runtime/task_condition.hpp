@@ -82,7 +82,7 @@ class task_condition {
 namespace detail {
 
 /// The wait itself. It says where its caller is, since that is what a report is to show.
-class condition_awaiter : private lock_wait {
+class condition_awaiter : public task_awaiter, private lock_wait {
  public:
   condition_awaiter(task_condition& of, std::source_location where) noexcept : of_(of), where_(where) {}
   condition_awaiter(condition_awaiter&&) = delete;
@@ -118,7 +118,7 @@ class condition_awaiter : private lock_wait {
 };
 
 /// Has the mutex in the end, whatever comes.
-class relock_awaiter : private lock_wait {
+class relock_awaiter : public task_awaiter, private lock_wait {
  public:
   relock_awaiter(task_mutex& of, std::source_location where) noexcept : of_(of), where_(where) {}
   relock_awaiter(relock_awaiter&&) = delete;

@@ -18,7 +18,7 @@ namespace foliot::runtime {
 
 namespace detail {
 
-class yield_awaiter {
+class yield_awaiter : public task_awaiter {
  public:
   bool await_ready() const noexcept { return false; }
   template <class Promise>
@@ -37,7 +37,7 @@ class yield_awaiter {
   task_state* task_ = nullptr;
 };
 
-class stop_requested_awaiter {
+class stop_requested_awaiter : public task_awaiter {
  public:
   bool await_ready() const noexcept { return false; }
   template <class Promise>

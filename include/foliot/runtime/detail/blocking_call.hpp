@@ -36,7 +36,7 @@ class FOLIOT_EXPORT blocking_job {
 FOLIOT_EXPORT void submit(scheduler& to, blocking_job& job);
 
 template <class Function>
-class blocking_call final : public blocking_job {
+class blocking_call final : public blocking_job, public task_awaiter {
   using result = std::invoke_result_t<Function&>;
   static constexpr bool has_value = !std::is_void_v<result>;
   static_assert(!std::is_reference_v<result>, "foliot: blocking() gives values, no references");

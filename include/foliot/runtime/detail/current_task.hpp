@@ -3,11 +3,12 @@
 
 #include <coroutine>
 
+#include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 
 namespace foliot::runtime::detail {
 
-class current_task {
+class current_task : public task_awaiter {
  public:
   current_task() noexcept = default;
 

@@ -17,6 +17,9 @@
 
 namespace foliot::runtime::detail {
 
+/// The base of foliot's own awaiters, which know how tasks wait: see wait_point.hpp. Others are foreign_awaiter's.
+class task_awaiter {};
+
 class frame_owner;
 
 class frame {

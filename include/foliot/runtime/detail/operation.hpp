@@ -49,7 +49,7 @@ template <operation Operation>
 
 /// Waits for one operation. Ends early only with the task's own interrupt.
 template <operation Operation>
-class operation_awaiter {
+class operation_awaiter : public task_awaiter {
  public:
   template <class... Arguments>
   explicit operation_awaiter(Arguments&&... arguments) : operation_(std::forward<Arguments>(arguments)...) {}

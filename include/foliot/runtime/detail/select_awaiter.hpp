@@ -19,7 +19,7 @@
 namespace foliot::runtime::detail {
 
 template <class Selected, selectable... Cases>
-class select_awaiter {
+class select_awaiter : public task_awaiter {
   static constexpr std::size_t count = sizeof...(Cases);
   static constexpr std::size_t defaults = (std::size_t{0} + ... + (std::same_as<Cases, otherwise_case> ? 1 : 0));
   static_assert(defaults <= 1, "foliot: one otherwise() is enough");
@@ -139,7 +139,7 @@ class select_awaiter {
 };
 
 /// Waits for nothing.
-class forever_awaiter {
+class forever_awaiter : public task_awaiter {
  public:
   forever_awaiter() noexcept {}
   bool await_ready() const noexcept { return false; }

@@ -12,8 +12,11 @@
 // Thread safety: the task's.
 #pragma once
 
+#include <concepts>
 #include <coroutine>
+#include <type_traits>
 
+#include <foliot/runtime/detail/foreign_awaiter.hpp>
 #include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -55,8 +58,32 @@ class step {
   bool is_last_;
 };
 
+/// The step for the awaiter that `make` gives, foliot's or a foreign one.
+template <class Make>
+auto make_step(task_state& task, const Make& make) {
+  using given = decltype(make());
+  using awaiter = std::conditional_t<std::is_lvalue_reference_v<given>, given, std::remove_reference_t<given>>;
+  using type = std::remove_cvref_t<given>;
+  if constexpr (std::derived_from<type, task_awaiter>) {
+    return step<awaiter>(task, make);
+  } else {
+    static_assert(has_ready_and_resume<type>,
+                  "foliot: a task awaits tasks, what foliot/runtime has, and awaiters: this has no await_ready() and "
+                  "await_resume(), and no operator co_await");
+    static_assert(
+        !has_ready_and_resume<type> || suspends_any<type>,
+        "foliot: a task awaits foreign awaiters whose await_suspend takes a std::coroutine_handle<>; this one "
+        "wants the handle of a certain coroutine");
+    if constexpr (has_ready_and_resume<type> && suspends_any<type>) {
+      return step<foreign_awaiter<awaiter>>(task, [&] { return foreign_awaiter<awaiter>(make); });
+    } else {
+      return std::suspend_never();  // refused above
+    }
+  }
+}
+
 /// A step that does not wait, for what can go on for long without any other: a task that is to stop learns it here.
-class checkpoint {
+class checkpoint : public task_awaiter {
  public:
   checkpoint() noexcept {}
   bool await_ready() const noexcept { return true; }

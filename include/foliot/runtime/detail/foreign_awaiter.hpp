@@ -1,0 +1,171 @@
+// Awaiters that are not foliot's, inside of a task.
+//
+// Such an awaiter does not get the task's own coroutine: that may be resumed only by a worker, and may be destroyed
+// while the other side still has its handle. It gets a small coroutine instead, a resumption, whose resume() claims the
+// task's wait, as any source of foliot's does.
+//
+// Thread safety: the resumption is resumed once, by any thread; the rest is the task's.
+// Lifetime of a resumption: two shares, the task's, which goes with the wait, and the other side's, which goes with
+// resume(), or when await_suspend says that it will not come. Cost: one piece of memory for each wait.
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/frame.hpp>
+#include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/detail/wait_point.hpp>
+
+namespace foliot::runtime::detail {
+
+class resumption {
+ public:
+  class promise_type : public pooled {
+   public:
+    class ends_wait {
+     public:
+      ends_wait() noexcept {}
+      bool await_ready() const noexcept { return false; }
+      void await_suspend(std::coroutine_handle<promise_type> self) const noexcept { self.promise().end_wait(); }
+      void await_resume() const noexcept {}
+    };
+
+    resumption get_return_object() noexcept { return resumption(*this); }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    ends_wait final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }
+
+    /// Its resume() claims this wait from now on; null: none.
+    void stand_for(wait_point* wait) noexcept {
+      const lock held(lock_);
+      wait_ = wait;
+    }
+    void let_go() noexcept {
+      // acq_rel: what the other side did with it comes before its end.
+      if (shares_.fetch_sub(1, seam::acq_rel) == 1) std::coroutine_handle<promise_type>::from_promise(*this).destroy();
+    }
+
+   private:
+    void end_wait() noexcept {
+      {
+        const lock held(lock_);  // which the task takes before the wait goes, and so its scheduler
+        if (wait_ != nullptr) wait_->claim(0);
+      }
+      let_go();
+    }
+
+    mutex lock_{lock_rank::object};
+    wait_point* wait_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+    // Written by both sides; whoever is last destroys it.
+    seam::atomic<std::uint32_t> shares_{2};
+  };
+
+  /// Throws std::bad_alloc.
+  static resumption make() { co_return; }
+
+  [[nodiscard]] promise_type& promise() const noexcept { return *promise_; }
+  [[nodiscard]] std::coroutine_handle<> handle() const noexcept {
+    return std::coroutine_handle<promise_type>::from_promise(*promise_);
+  }
+
+ private:
+  explicit resumption(promise_type& made) noexcept : promise_(&made) {}
+
+  promise_type* promise_;
+};
+
+/// A wait for what only a resumption ends.
+class foreign_wait {
+ public:
+  foreign_wait() noexcept = default;
+  foreign_wait(const foreign_wait&) = delete;
+  foreign_wait& operator=(const foreign_wait&) = delete;
+  ~foreign_wait() { end(); }
+
+  /// What the other side is to resume. Throws std::bad_alloc.
+  [[nodiscard]] std::coroutine_handle<> begin(frame& who) {
+    const resumption made = resumption::make();
+    wait_.begin(who);
+    begin_outside_wait(wait_.task().owner());
+    resumption_ = &made.promise();
+    resumption_->stand_for(&wait_);
+    return made.handle();
+  }
+  /// The other side will not resume it after all.
+  void withdraw() noexcept {
+    wait_.claim(0);
+    resumption_->let_go();  // on behalf of the other side
+  }
+  [[nodiscard]] bool park() noexcept { return wait_.park(false); }
+  /// Afterwards a resume() does nothing.
+  void end() noexcept {
+    if (resumption_ == nullptr) return;
+    resumption_->stand_for(nullptr);
+    std::exchange(resumption_, nullptr)->let_go();
+    end_outside_wait(wait_.task().owner());
+  }
+
+ private:
+  wait_point wait_;
+  resumption::promise_type* resumption_ = nullptr;
+};
+
+template <class Awaiter>
+concept has_ready_and_resume = requires(Awaiter& one) {
+  static_cast<bool>(one.await_ready());
+  one.await_resume();
+};
+template <class Awaiter>
+concept suspends_any = requires(Awaiter& one, std::coroutine_handle<> who) { one.await_suspend(who); };
+
+/// `Awaiter` as step has it.
+template <class Awaiter>
+class foreign_awaiter : public task_awaiter {
+  using answer = decltype(std::declval<Awaiter&>().await_suspend(std::coroutine_handle<>()));
+  static constexpr bool suspends_always = std::is_void_v<answer>;
+  static constexpr bool says_whether = std::same_as<answer, bool>;
+  static_assert(suspends_always || says_whether || std::convertible_to<answer, std::coroutine_handle<>>,
+                "foliot: the await_suspend of an awaiter returns void, bool, or a coroutine handle");
+
+ public:
+  template <class Make>
+  explicit foreign_awaiter(const Make& make) : awaiter_(make()) {}
+
+  [[nodiscard]] bool await_ready() { return static_cast<bool>(awaiter_.await_ready()); }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) {
+    const std::coroutine_handle<> task = wait_.begin(who.promise());
+    std::coroutine_handle<> next;
+    try {
+      if constexpr (suspends_always) {
+        awaiter_.await_suspend(task);
+      } else if constexpr (says_whether) {
+        if (!awaiter_.await_suspend(task)) wait_.withdraw();
+      } else {
+        next = awaiter_.await_suspend(task);
+      }
+    } catch (...) {
+      wait_.withdraw();
+      throw;
+    }
+    if (next) next.resume();
+    return wait_.park();
+  }
+  decltype(auto) await_resume() {
+    wait_.end();
+    return awaiter_.await_resume();
+  }
+
+ private:
+  Awaiter awaiter_;
+  foreign_wait wait_;  // ends before the awaiter does
+};
+
+}  // namespace foliot::runtime::detail

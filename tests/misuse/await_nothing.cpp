@@ -1,0 +1,17 @@
+// expect: a task awaits tasks, what foliot/runtime has, and awaiters
+#include <coroutine>
+
+#include <foliot/runtime.hpp>
+
+struct number {
+  int value = 0;
+};
+
+foliot::task<> waits() {
+#ifdef CORRECT
+  co_await std::suspend_never();
+#else
+  const number five{5};
+  co_await five;
+#endif
+}
