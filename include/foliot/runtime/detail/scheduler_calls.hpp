@@ -42,8 +42,8 @@ FOLIOT_EXPORT void report_failure(scheduler& owner, const char* name, const std:
 [[nodiscard]] FOLIOT_EXPORT std::uint64_t random_below(std::uint64_t bound) noexcept;
 
 /// A task waits for something that is none of the runtime's, from any thread: on virtual time that is no deadlock.
-void begin_outside_wait(scheduler& owner) noexcept;
-void end_outside_wait(scheduler& owner) noexcept;
+FOLIOT_EXPORT void begin_outside_wait(scheduler& owner) noexcept;
+FOLIOT_EXPORT void end_outside_wait(scheduler& owner) noexcept;
 
 /// Puts the caller's task back, so that others run first. The caller has parked.
 FOLIOT_EXPORT void make_ready_last(task_state& task) noexcept;
