@@ -89,6 +89,20 @@ def check_file_head(file: File) -> Iterable[Finding]:
         yield number, "#pragma once comes first after the opening comment"
 
 
+LANGUAGE = "#include <foliot/core/language.hpp>"
+
+
+def check_language(file: File) -> Iterable[Finding]:
+    """The first line that a wrong -std would trip over is in a header that includes no other, or in <coroutine>."""
+    includes = [(match.start(), match[0].strip()) for match in INCLUDE.finditer(file.uncommented)]
+    if not includes and not re.search(r"^namespace ", file.code, re.M):
+        return
+    names = [name for _, name in includes]
+    others = [name for name in names if re.match(r"#include <foliot/.*\.hpp>", name) and name != LANGUAGE]
+    if (not others or "#include <coroutine>" in names) and names[:1] != [LANGUAGE]:
+        yield file.line_at(includes[0][0]) if includes else 1, f"{LANGUAGE} comes first here: it names the C++ it takes"
+
+
 TODO_WORDS = "|".join(["TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK"])
 
 
@@ -185,6 +199,8 @@ RULES = [
     Rule("length", lambda file: [(1, f"{file.length} lines: two ideas in one file, so make it two")]
          if file.length > MOST_LINES else []),
     Rule("file-head", check_file_head, where=r"(?:include|src|programs)/.*\.hpp$"),
+    Rule("language", check_language, where=r"include/foliot/.*\.hpp$",
+         unless=r"include/foliot/(?:version|core/language)\.hpp$"),
     Rule("todo", check_todo, kinds="cpp py sh cmake"),
     ban("disabled-test", r"\bDISABLED_\w*", "repair the test, or remove it"),
     Rule("machine-path", lambda file: [
@@ -198,7 +214,7 @@ RULES = [
         "for what has no state (<foliot/core/contract.hpp>)"),
     ban("console", r"\bstd::(?:cout|cerr|clog)\b", "the library does not print: report through a handler",
         unless="programs/|examples/|tests/|bench/"),
-    ban("null", r"\bNULL\b", "use nullptr"),
+    ban("null", r"\bNULL\b", "use nullptr", unless=r"include/foliot/foliot\.h$"),
     Rule("whitespace", check_whitespace, kinds="cpp py sh"),
     Rule("final-newline", lambda file: [(len(file.lines), "end the last line with a newline")]
          if file.lines[-1] else [], kinds="cpp py sh cmake md"),

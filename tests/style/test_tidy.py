@@ -256,6 +256,18 @@ class Words(TidyTest):
         self.keeps("src/queue/a.cpp", "static_assert(a); FOLIOT_ASSERT(a); my_assert(a);")
         self.keeps("include/foliot/core/contract.hpp", HEAD + "inline void f() { assert(true); }")
 
+    def test_language(self):
+        language = "#include <foliot/core/language.hpp>\n"
+        path = "include/foliot/queue/a.hpp"
+        self.breaks("language", path, HEAD + "#include <vector>", 3)
+        self.breaks("language", path, HEAD + "namespace foliot::inline queue {}", 1)
+        self.breaks("language", path, HEAD + "#include <vector>\n\n" + language, 3)
+        self.breaks("language", path, HEAD + "#include <coroutine>\n#include <foliot/queue/b.hpp>", 3,
+                    {"include/foliot/queue/b.hpp": ""})
+        self.keeps(path, HEAD + language + "\n#include <vector>")
+        self.keeps(path, HEAD + "#include <vector>\n\n#include <foliot/queue/b.hpp>")
+        self.keeps("include/foliot/version.hpp", HEAD + "#define A")
+
     def test_build_type(self):
         self.breaks("build-type", "include/foliot/queue/a.hpp", HEAD + "#ifdef NDEBUG\n#endif", 3)
         self.breaks("build-type", "tests/queue/a.cpp", "#if !defined(NDEBUG)\n#endif")
@@ -269,6 +281,7 @@ class Words(TidyTest):
 
     def test_null(self):
         self.breaks("null", "tests/a.cpp", "int* a = NULL;")
+        self.keeps("include/foliot/foliot.h", "#define NOTHING {0, NULL}")
         self.keeps("tests/a.cpp", "int* a = nullptr; int NULLABLE; // NULL")
 
 

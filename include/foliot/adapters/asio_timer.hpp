@@ -19,6 +19,8 @@
 // Complexity: a wait allocates as its handler's associated allocator does; the rest is the queue's, O(1).
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <chrono>
 #include <concepts>
 #include <cstddef>

@@ -17,6 +17,8 @@
 // loop has to run once more before uv_loop_close, as for every handle of libuv.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <uv.h>
 
 #include <exception>

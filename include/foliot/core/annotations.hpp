@@ -4,6 +4,8 @@
 // `clang++ -Wthread-safety` (the clang preset) turns a breach into an error.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #if defined(__clang__)
 #define FOLIOT_THREAD_ANNOTATION(attribute) __attribute__((attribute))
 #else

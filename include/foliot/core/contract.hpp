@@ -11,6 +11,8 @@
 // decided when the library was built (the CMake option FOLIOT_ASSERTIONS). NDEBUG decides nothing.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <expected>
 #include <string>
 

@@ -10,6 +10,8 @@
 // Range: some 292 years either way. Every operation is O(1), constexpr and safe from any thread.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <chrono>
 #include <compare>
 #include <concepts>

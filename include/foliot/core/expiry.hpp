@@ -1,6 +1,8 @@
 // The answer of whatever runs timers for a bounded turn, and the bound itself.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <cstddef>
 #include <limits>
 

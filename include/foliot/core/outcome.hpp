@@ -1,6 +1,8 @@
 // What became of the latest start of a timer when it was stopped, or reset. Values; any thread.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <cstdint>
 
 namespace foliot::inline core {

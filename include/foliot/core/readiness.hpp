@@ -6,6 +6,8 @@
 // The words are epoll's. Thread safety: values.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <cstdint>
 
 namespace foliot::inline core {

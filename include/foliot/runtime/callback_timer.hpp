@@ -19,6 +19,8 @@
 // fits in; a reset allocates nothing, and one that puts off a pending timer takes no lock.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <coroutine>
 #include <memory>
 #include <stdexcept>

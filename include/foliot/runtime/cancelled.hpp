@@ -1,6 +1,8 @@
 // What a wait throws when it ended without what it waited for.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <exception>
 
 #include <foliot/core/export.h>

@@ -1,6 +1,8 @@
 // What a send on a closed channel throws, and a second close.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <stdexcept>
 
 #include <foliot/core/export.h>

@@ -7,6 +7,8 @@
 // itself: the timer lies in the task's frame.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <coroutine>
 
 #include <foliot/core/duration.hpp>

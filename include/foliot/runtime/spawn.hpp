@@ -12,6 +12,8 @@
 // Thread safety: a handle as a plain object; request_stop from any thread.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <concepts>
 #include <coroutine>
 #include <exception>

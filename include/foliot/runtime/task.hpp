@@ -36,6 +36,8 @@
 // operands.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <coroutine>
 #include <exception>
 #include <memory>

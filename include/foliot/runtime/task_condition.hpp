@@ -15,6 +15,8 @@
 // waits for it, as with task_mutex.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <coroutine>
 #include <exception>
 #include <source_location>

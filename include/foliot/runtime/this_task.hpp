@@ -1,6 +1,8 @@
 // What a task does with itself: lets others go first, asks whether it is to stop, calls what blocks.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <coroutine>
 #include <exception>
 #include <functional>

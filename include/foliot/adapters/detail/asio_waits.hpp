@@ -14,6 +14,8 @@
 // Invariant: a timer's entry is pending in the queue if one of its waits is `waiting`; those own themselves.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <memory>

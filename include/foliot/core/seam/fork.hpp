@@ -7,6 +7,8 @@
 // Real side: src/core/seam/fork.cpp (pthread_atfork). The simulated worlds do not fork.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <foliot/core/export.h>
 
 namespace foliot::inline core::seam {

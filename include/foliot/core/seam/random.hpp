@@ -9,6 +9,8 @@
 // Thread safety: one stream, one thread.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <cmath>
 #include <cstdint>
 #include <random>

@@ -3,6 +3,8 @@
 // Numbers and paths only: names are looked up elsewhere. Thread safety: a value.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>

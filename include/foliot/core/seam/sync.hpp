@@ -9,6 +9,8 @@
 // What a thread has for itself, `this_thread()`, is here too: its address tells threads apart.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <cstddef>
 #include <cstdint>
 

@@ -4,6 +4,8 @@
 // `timer_node_access::nowhere`, all ones, reads as the last region, which is never given.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <cstddef>
 #include <cstdint>
 

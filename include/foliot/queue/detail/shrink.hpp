@@ -3,6 +3,8 @@
 // is no memory to move to, it just stays.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <new>

@@ -2,6 +2,8 @@
 // has it between submit and claim, the task before and after.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <coroutine>
 #include <exception>
 #include <optional>

@@ -1,6 +1,8 @@
 // The task that awaits this: does not wait. Thread safety: the task's.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <coroutine>
 
 #include <foliot/runtime/detail/frame.hpp>

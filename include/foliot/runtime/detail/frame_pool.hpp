@@ -8,6 +8,8 @@
 // Complexity: O(1).
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <cstddef>
 #include <type_traits>
 

@@ -12,6 +12,8 @@
 // All are the waiting task's; what completes it comes from any thread, under a lock that end() takes as well.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <concepts>
 #include <coroutine>
 #include <utility>

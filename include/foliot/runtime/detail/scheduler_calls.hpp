@@ -3,6 +3,8 @@
 // Thread safety: each from any thread.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <cstdint>
 #include <exception>
 

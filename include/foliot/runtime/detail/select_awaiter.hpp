@@ -3,6 +3,8 @@
 // (operation.hpp): then all are ended, and begun anew.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <algorithm>
 #include <array>
 #include <coroutine>

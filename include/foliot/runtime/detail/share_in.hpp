@@ -3,6 +3,8 @@
 // Thread safety: as a plain object's; shares in the same thing are used from any threads, if its count is atomic.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <utility>
 
 namespace foliot::runtime::detail {

@@ -5,6 +5,8 @@
 // Lifetime: counted. The scheduler holds one share until the task has ended, each handle another.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <cstdint>
 #include <source_location>
 

@@ -15,6 +15,8 @@
 // neither copied nor moved once its wait has begun.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <coroutine>
 
 #include <foliot/runtime/detail/frame.hpp>

@@ -6,6 +6,8 @@
 // The end of a stream is no error: see stream.hpp. Thread safety: values.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <system_error>
 
 #include <foliot/core/export.h>
