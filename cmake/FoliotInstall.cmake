@@ -9,6 +9,15 @@ list(TRANSFORM foliot_layers PREPEND foliot_ OUTPUT_VARIABLE foliot_targets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING REGEX "\\.h(pp)?$")
 install(TARGETS ${foliot_targets} EXPORT foliotTargets)
 
+# What a linker that is not the C++ compiler's needs beside static libraries: libstdc++ or libc++, and the mathematics.
+set(foliot_cxx_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(FILTER foliot_cxx_runtime INCLUDE REGEX "^(stdc\\+\\+|c\\+\\+|c\\+\\+abi|m)$")
+if(NOT foliot_cxx_runtime)
+  set(foliot_cxx_runtime stdc++ m)
+endif()
+list(TRANSFORM foliot_cxx_runtime PREPEND -l OUTPUT_VARIABLE foliot_pc_cxx_runtime)
+list(JOIN foliot_pc_cxx_runtime " " foliot_pc_cxx_runtime)
+
 set(foliot_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/foliot)
 install(EXPORT foliotTargets NAMESPACE foliot:: DESTINATION ${foliot_cmake_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/foliotConfig.cmake.in foliotConfig.cmake

@@ -99,6 +99,17 @@ function(check_find_package)
   expect("the consumer's cache" ${prefix}/)  # this foliot, and not one that the machine has
 endfunction()
 
+# A project without C++: the package says what the C compiler's linker does not know.
+function(check_find_package_c)
+  set(scratch ${SCRATCH}/find_package_c)
+  file(REMOVE_RECURSE ${scratch})
+  run("configuring the consumer in C" ${CMAKE_COMMAND} -S ${consumer}_in_c -B ${scratch} -G "${GENERATOR}"
+    -D CMAKE_MAKE_PROGRAM=${MAKE_PROGRAM} -D CMAKE_C_COMPILER=${CC} -D CMAKE_PREFIX_PATH=${prefix})
+  run("building the consumer in C" ${CMAKE_COMMAND} --build ${scratch})
+  run("the consumer in C" ${scratch}/consumer_in_c)
+  expect("the consumer in C" "foliot ${VERSION} works")
+endfunction()
+
 # Without CMake: what pkg-config says, and a compiler.
 function(check_pkg_config)
   file(GLOB_RECURSE description ${prefix}/*foliot.pc)
@@ -173,6 +184,15 @@ function(check_refusals)
   endforeach()
   expect_refusal(${VERSION} "service escapement"
     "foliot ${VERSION} has no component 'escapement'; it has: core, queue, adapters, service, runtime.")
+
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${consumer}_in_c -B ${SCRATCH}/refused_c -G "${GENERATOR}"
+    -D CMAKE_MAKE_PROGRAM=${MAKE_PROGRAM} -D CMAKE_C_COMPILER=${CC} -D FOLIOT_SOURCE=${SOURCE}
+    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(status EQUAL 0)
+    fail("a project without C++ that builds foliot must be refused" "${output}")
+  endif()
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  expect("the refusal of a project without C++" "write project(consumer_in_c LANGUAGES C CXX)")
 endfunction()
 
 # Inside the consumer's own build: foliot is built once more, and installs nothing. It is a Debug build, so the library
