@@ -130,7 +130,7 @@ FOLIOT_EXPORT foliot_status foliot_service_shut_down(foliot_service* service, si
  * foliot_service_shut_down by another thread ends the wait. Not on virtual time. */
 FOLIOT_EXPORT foliot_status foliot_service_drain(foliot_service* service, int64_t at_most,
                                                  size_t* dropped) FOLIOT_NOEXCEPT;
-/* Room for so many pending timers: up to there no start allocates. */
+/* Room for so many pending timers: up to there no start allocates. FOLIOT_NO_MEMORY: nothing has changed. */
 FOLIOT_EXPORT foliot_status foliot_service_reserve(foliot_service* service, size_t count) FOLIOT_NOEXCEPT;
 FOLIOT_EXPORT foliot_status foliot_service_get_counters(const foliot_service* service,
                                                         foliot_service_counters* result) FOLIOT_NOEXCEPT;

@@ -47,7 +47,7 @@ foliot_status guarded(Call&& call) noexcept {
   } catch (const std::bad_alloc&) {
     return failed(FOLIOT_NO_MEMORY, "foliot: there is no memory");
   } catch (const std::length_error&) {
-    return failed(FOLIOT_NO_MEMORY, "foliot: so much memory there cannot be");
+    return failed(FOLIOT_NO_MEMORY, "foliot: the requested size exceeds the address space");
   } catch (const std::invalid_argument& error) {
     return failed(FOLIOT_INVALID, error.what());
   } catch (const std::logic_error& error) {

@@ -46,6 +46,7 @@
 #include <foliot/core/slack.hpp>
 #include <foliot/core/sync/condition.hpp>
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/timer_queue.hpp>
 #include <foliot/service/engine.hpp>
 #include <foliot/service/executor.hpp>
@@ -158,9 +159,19 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     if (thread_.joinable()) thread_.detach();  // it has ended, or this is its last act
   }
 
-  void reserve(std::size_t count) override {
+  callable<void()> room_for(std::size_t count) override {
+    detail::refuse_impossible(count);
+    if (lockless && !options_.by_hand) count += detail::lockless_counts::most_stopped;
     const lock held(lock_);
-    queue_.reserve(lockless && !options_.by_hand ? count + detail::lockless_counts::most_stopped : count);
+    if constexpr (requires { queue_.take(queue_.room_for(count)); }) {
+      return [this, room = queue_.room_for(count)]() mutable {
+        const lock held_again(lock_);
+        queue_.take(std::move(room));
+      };
+    } else {
+      queue_.reserve(count);  // a service with such a queue has one shard: all that comes after this succeeds
+      return [] {};
+    }
   }
 
   service_counters counters() const noexcept override;

@@ -6,6 +6,7 @@
 #include <exception>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <foliot/core/seam/system.hpp>
 #include <foliot/queue/erlang_wheel.hpp>
@@ -221,7 +222,11 @@ std::size_t timer_service::drain(duration at_most) {
 }
 
 void timer_service::reserve(std::size_t count) {
-  for (const auto& each : *shards_) each->reserve(count);  // all of them may be of one thread
+  // In each shard as many: all of them may be of one thread. In all, or in none.
+  std::vector<callable<void()>> rooms;
+  rooms.reserve(shards_->size());
+  for (const auto& each : *shards_) rooms.push_back(each->room_for(count));
+  for (auto& take : rooms) take();
 }
 
 service_counters timer_service::counters() const noexcept {

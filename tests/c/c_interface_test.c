@@ -167,6 +167,8 @@ static void clocks_and_counters(void) {
   size_t fired = 0;
   const int64_t now = foliot_now(service);
   EXPECT(foliot_service_reserve(service, 1000) == FOLIOT_OK);
+  EXPECT(foliot_service_reserve(service, SIZE_MAX) == FOLIOT_NO_MEMORY);
+  EXPECT(foliot_service_reserve(service, SIZE_MAX / 2 - 20000) == FOLIOT_NO_MEMORY);
   for (int i = 0; i < 4; ++i) {
     EXPECT(foliot_timer_create(service, on_firing, &r, NULL, &timers[i]) == FOLIOT_OK);
     foliot_timer_start(timers[i], FOLIOT_SECOND, NULL);

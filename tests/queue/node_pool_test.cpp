@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <new>
 #include <set>
 #include <vector>
@@ -121,6 +122,36 @@ TEST(NodePool, KeepsItsMemoryUntilItsEnd) {
     EXPECT_EQ(test::live_bytes(), peak);
   }
   EXPECT_EQ(test::live_bytes(), before);
+}
+
+TEST(NodePool, AReserveThatCannotBeChangesNothing) {
+  pool_type pool(100);
+  session_timer& out = pool.get();
+  const auto ticket = pool.ticket_of(out);
+  const std::size_t capacity = pool.capacity();
+  const std::size_t before = test::live_bytes();
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t count : {most, most - 100, most / 2 + 1, (std::size_t{1} << 32) + 1}) {
+    EXPECT_THROW(pool.reserve(count), std::bad_alloc) << count;
+  }
+  bool any_failed = true;
+  for (std::size_t n = 0; any_failed; ++n) {
+    const test::failing_allocations fail(n);
+    try {
+      pool.reserve(10'000);
+    } catch (const std::bad_alloc&) {
+      EXPECT_EQ(pool.capacity(), capacity);
+      EXPECT_EQ(test::live_bytes(), before) << "after " << n << " allocations";
+      EXPECT_TRUE(pool.check());
+    }
+    any_failed = fail.failed();
+  }
+  EXPECT_GE(pool.capacity(), 10'000u);
+  EXPECT_TRUE(pool.check());
+  EXPECT_EQ(pool.find(ticket), &out);
+  const test::allocation_count allocations;
+  for (int i = 1; i < 10'000; ++i) static_cast<void>(pool.get());
+  EXPECT_EQ(allocations.so_far(), 0u);
 }
 
 TEST(NodePool, CheckNamesTheFirstBrokenInvariant) {

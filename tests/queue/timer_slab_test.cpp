@@ -145,6 +145,27 @@ TEST(TimerSlab, StartsWithinWhatIsReservedDoNotAllocate) {
   EXPECT_EQ(allocations.so_far(), 0u);
 }
 
+TEST(TimerSlab, AReserveThatFindsNoMemoryGivesAllOfItBack) {
+  timer_slab<int> slab;
+  const auto pending = slab.start(morning, 1);
+  const std::size_t before = test::live_bytes();
+  for (const std::size_t count : {~std::size_t{0}, ~std::size_t{0} - 100, std::size_t{1} << 48, std::size_t{1} << 33}) {
+    EXPECT_THROW(slab.reserve(count), std::bad_alloc) << count;
+  }
+  bool any_failed = true;
+  for (std::size_t n = 0; any_failed; ++n) {
+    const test::failing_allocations fail(n);
+    try {
+      slab.reserve(3000);
+    } catch (const std::bad_alloc&) {
+      EXPECT_EQ(test::live_bytes(), before) << "after " << n << " allocations";
+    }
+    any_failed = fail.failed();
+  }
+  EXPECT_EQ(trouble(slab), "");
+  EXPECT_TRUE(slab.stop(pending));
+}
+
 /// Any operations at random, with handles both live and stale, against a map of what must be there.
 template <class Slab>
 void compare_with_a_map() {

@@ -133,6 +133,36 @@ TEST_P(Faults, TheNthAllocationOfAThreadFails) {
   }
 }
 
+/// A service of several shards reserves in all of them, or in none.
+TEST_P(Faults, AReserveThatFindsNoMemoryGivesAllOfItBack) {
+  bool any_failed = true;
+  for (std::size_t n = 0; any_failed; ++n) {
+    timer_service fresh(options());  // no timer, and so no thread that allocates
+    const std::size_t before = live_bytes();
+    const failing_allocations fail(n);
+    try {
+      fresh.reserve(2000);
+    } catch (const std::bad_alloc&) {
+      EXPECT_EQ(live_bytes(), before) << "after " << n << " allocations";
+    }
+    any_failed = fail.failed();
+    ASSERT_FALSE(HasFailure());
+    if (n > 40) n += n / 8;  // there are many blocks of one kind
+  }
+}
+
+TEST_P(Faults, AReserveOfMoreThanThereCanBeIsRefusedAtOnce) {
+  timer_service fresh(options());
+  const std::size_t before = live_bytes();
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t count :
+       {most, most - 100, most - 1023, most - 1024, most / 2 + 1, most / 4, most / 16, std::size_t{1} << 48}) {
+    EXPECT_THROW(timers.reserve(count), std::bad_alloc) << count << ", on virtual time";
+    EXPECT_THROW(fresh.reserve(count), std::bad_alloc) << count;
+  }
+  EXPECT_EQ(live_bytes(), before);
+}
+
 TEST_P(Faults, AResetThatFindsNoMemoryLeavesTheTimerAsItWas) {
   std::vector<timer> many;
   int fired = 0;

@@ -84,7 +84,8 @@ class FOLIOT_EXPORT loop_timers {
     return done;
   }
 
-  /// Makes room for `count` pending timers: up to there no start allocates.
+  /// Makes room for `count` pending timers: up to there no start allocates. Throws std::bad_alloc, with nothing
+  /// changed.
   void reserve(std::size_t count) { queue_.reserve(count); }
   [[nodiscard]] std::size_t size() const noexcept { return queue_.size(); }
   [[nodiscard]] check_result check() const { return queue_.check(); }

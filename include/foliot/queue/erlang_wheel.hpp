@@ -42,6 +42,7 @@
 #include <utility>
 
 #include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/erlang_timer.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
@@ -69,7 +70,7 @@ class basic_erlang_wheel {
   /// Allocates the slots if there are none yet, and never again.
   void start(node_type& node, instant deadline) {
     FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
-    reserve(1);
+    make_slots();
     set_timer(node, deadline);
   }
 
@@ -139,9 +140,11 @@ class basic_erlang_wheel {
     return any;
   }
 
-  /// Any count above zero: the slots are all there is to allocate.
+  /// Any count above zero: the slots are all there is to allocate. Throws std::bad_alloc, also for more timers than
+  /// there can be.
   void reserve(std::size_t count) {
-    if (slots_ == nullptr && count > 0) slots_ = std::make_unique<node_type*[]>(Slots);
+    detail::refuse_impossible(count);
+    if (count > 0) make_slots();
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return nto_; }
@@ -153,6 +156,10 @@ class basic_erlang_wheel {
   using ring = detail::erlang_ring;
   /// A position: milliseconds since the clock's origin.
   using tick = std::int64_t;
+
+  void make_slots() {
+    if (slots_ == nullptr) slots_ = std::make_unique<node_type*[]>(Slots);
+  }
 
   static constexpr tick ns_a_tick = 1'000'000;
   static constexpr tick turn_length = static_cast<tick>(Slots);

@@ -39,12 +39,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/slack.hpp>
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/open_window.hpp>
 #include <foliot/queue/detail/place.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/wheel.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
@@ -191,12 +193,12 @@ class basic_foliot_queue {
   }
 
   /// For `count` timers as they usually lie, and for the case that all of them are due at once: up to
-  /// there neither a start nor an expire allocates.
-  void reserve(std::size_t count) {
-    wheel_.reserve(count);
-    window_.reserve(count + Tuning::window_size);
-    moving_.reserve(Tuning::window_size);
-  }
+  /// there neither a start nor an expire allocates. Throws std::bad_alloc, with nothing changed.
+  void reserve(std::size_t count) { take(room_for(count)); }
+  /// The same in two steps, for who reserves in several queues, in all or in none: see detail/reserve.hpp.
+  struct room;
+  [[nodiscard]] room room_for(std::size_t count) const;
+  void take(room made) noexcept;
 
   [[nodiscard]] std::size_t size() const noexcept { return window_.size() + wheel_.size(); }
   [[nodiscard]] check_result check() const {
@@ -262,6 +264,27 @@ class basic_foliot_queue {
   std::vector<detail::deadline_entry> moving_;  // on their way from slots to others, or to the window
 };
 
+template <class Tuning>
+struct basic_foliot_queue<Tuning>::room {
+  detail::open_window::room window;
+  std::vector<detail::deadline_entry> moving;
+  typename wheel::room wheel_room;
+};
+
+template <class Tuning>
+auto basic_foliot_queue<Tuning>::room_for(std::size_t count) const -> room {
+  detail::refuse_impossible(count);
+  return {window_.room_for(count + Tuning::window_size), detail::larger_array(moving_, Tuning::window_size),
+          wheel_.room_for(count)};
+}
+
+template <class Tuning>
+void basic_foliot_queue<Tuning>::take(room made) noexcept {
+  window_.take(std::move(made.window));
+  detail::move_to_larger_array(moving_, std::move(made.moving));
+  wheel_.take(std::move(made.wheel_room));
+}
+
 /// A reset that cannot leave the entry where it is. What may throw comes first.
 template <class Tuning>
 [[gnu::noinline]] void basic_foliot_queue<Tuning>::move(node_type& node, instant deadline) {
@@ -295,10 +318,10 @@ template <class Tuning>
 auto basic_foliot_queue<Tuning>::choose(const typename wheel::opening& next, std::size_t most) const noexcept
     -> choice {
   const std::size_t few = std::min(Tuning::few_chunks, most);
-  const std::size_t room = next.width > Tuning::widest_window ? few : most;
+  const std::size_t fitting = next.width > Tuning::widest_window ? few : most;
   int width = std::max(next.width, Tuning::widest_window);
   std::size_t chunks = wheel_.chunks_within(width);
-  while (chunks > room) {
+  while (chunks > fitting) {
     if (width == next.width) return {false, width, std::min(next.chunks, most)};
     chunks = wheel_.chunks_within(width -= rings::level_bits);
   }

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/shrink.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
@@ -97,6 +98,7 @@ class goim_heap {
   }
 
   void reserve(std::size_t count) {
+    detail::refuse_impossible(count);
     timers_.reserve(count);
     floor_ = count;
   }

@@ -31,6 +31,7 @@
 #include <string_view>
 
 #include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/ticks.hpp>
 #include <foliot/queue/detail/wheel_node.hpp>
 #include <foliot/queue/timer_queue.hpp>
@@ -111,8 +112,8 @@ class hashed_wheel {
     return found;
   }
 
-  /// Nothing to do: the wheel allocates nothing.
-  void reserve(std::size_t /*count*/) noexcept {}
+  /// Nothing to do: the wheel allocates nothing. Throws std::bad_alloc for more timers than there can be.
+  void reserve(std::size_t count) { detail::refuse_impossible(count); }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 

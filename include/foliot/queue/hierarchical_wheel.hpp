@@ -43,6 +43,7 @@
 #include <string_view>
 
 #include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/ticks.hpp>
 #include <foliot/queue/detail/wheel_node.hpp>
 #include <foliot/queue/timer_queue.hpp>
@@ -172,9 +173,14 @@ class basic_hierarchical_wheel {
     return found;
   }
 
-  /// Makes all levels, so that no start allocates, however many there are.
-  void reserve(std::size_t /*count*/) {
-    if (!make_level(Policy::levels - 1)) throw std::bad_alloc();
+  /// Makes all levels, so that no start allocates, however many there are. Throws std::bad_alloc, with nothing changed,
+  /// and for more timers than there can be.
+  void reserve(std::size_t count) {
+    detail::refuse_impossible(count);
+    const std::size_t made_before = made_;
+    if (make_level(Policy::levels - 1)) return;
+    while (made_ > made_before) levels_[--made_].reset();
+    throw std::bad_alloc();
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

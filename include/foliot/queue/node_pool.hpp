@@ -38,10 +38,12 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/contract.hpp>
 #include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 
 namespace foliot::inline queue {
 
@@ -54,6 +56,7 @@ class node_pool {
     std::uint32_t index = 0;
     Use use = 0;  // odd while the node is out
   };
+  using blocks = std::vector<std::unique_ptr<cell[]>>;
 
  public:
   /// Names one use of a node, in 64 bits. A default one names none.
@@ -128,9 +131,35 @@ class node_pool {
     return named.use == name.use_ ? &named : nullptr;
   }
 
-  /// Makes room for `count` nodes. Throws as get does.
-  void reserve(std::size_t count) {
-    while (capacity() < count) grow();
+  /// Makes room for `count` nodes. Throws as get does, and for more nodes than a pool can have, with nothing changed.
+  void reserve(std::size_t count) { take(room_for(count)); }
+
+  /// A reserve in two steps, for who reserves elsewhere too, in all or in none: see detail/reserve.hpp.
+  class room {
+   public:
+    room() noexcept = default;
+
+   private:
+    friend class node_pool;
+    blocks all_;    // has room for the pool's blocks and those
+    blocks added_;  // that it is to have
+  };
+  [[nodiscard]] room room_for(std::size_t count) const {
+    room made;
+    if (count <= capacity()) return made;
+    if (count > most_nodes) throw std::bad_alloc();
+    const std::size_t missing = (count - capacity() + block() - 1) >> block_bits_;
+    if (missing > 1) detail::ask_for(missing * block() * sizeof(cell));
+    made.all_.reserve(blocks_.size() + missing);
+    made.added_.reserve(missing);
+    while (made.added_.size() < missing) made.added_.push_back(new_block());
+    return made;
+  }
+  void take(room made) noexcept {
+    if (made.added_.empty()) return;
+    for (auto& each : blocks_) made.all_.push_back(std::move(each));
+    blocks_.swap(made.all_);
+    for (auto& each : made.added_) adopt(std::move(each));
   }
 
   /// How many nodes are out, and how many there are.
@@ -156,23 +185,30 @@ class node_pool {
   static constexpr bool is_out(Use use) noexcept { return use % 2 == 1; }
   [[nodiscard]] std::size_t block() const noexcept { return std::size_t{1} << block_bits_; }
 
+  [[nodiscard]] std::unique_ptr<cell[]> new_block() const { return std::make_unique<cell[]>(block()); }
+
   void grow() {
+    if (capacity() + block() > most_nodes) throw std::bad_alloc();
+    blocks_.reserve(blocks_.size() + 1);
+    adopt(new_block());
+  }
+
+  /// Takes a block that there is a place for.
+  void adopt(std::unique_ptr<cell[]> added) noexcept {
     const std::size_t first = capacity();
-    if (first + block() > most_nodes) throw std::bad_alloc();
-    blocks_.push_back(std::make_unique<cell[]>(block()));
-    const std::unique_ptr<cell[]>& added = blocks_.back();
     for (std::size_t i = block(); i > 0; --i) {
       added[i - 1].index = static_cast<std::uint32_t>(first + i - 1);
       added[i - 1].next = free_;
       free_ = &added[i - 1];
     }
+    blocks_.push_back(std::move(added));
   }
 
   int block_bits_;
   std::size_t in_use_ = 0;
   std::size_t retired_ = 0;
   cell* free_ = nullptr;
-  std::vector<std::unique_ptr<cell[]>> blocks_;
+  blocks blocks_;
 };
 
 }  // namespace foliot::inline queue

@@ -13,9 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/deadline_heap.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
 namespace foliot::inline queue {
@@ -84,7 +86,14 @@ class quad_heap {
     return &node;
   }
 
-  void reserve(std::size_t count) { heap_.reserve(count); }
+  /// A reserve in two steps, for who reserves in several queues, in all or in none: see detail/reserve.hpp.
+  using room = detail::deadline_heap<>::room;
+  [[nodiscard]] room room_for(std::size_t count) const {
+    detail::refuse_impossible(count);
+    return heap_.room_for(count);
+  }
+  void take(room made) noexcept { heap_.take(std::move(made)); }
+  void reserve(std::size_t count) { take(room_for(count)); }
 
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size(); }
 

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/shrink.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
@@ -123,6 +124,7 @@ class quad_heap_lazy {
   }
 
   void reserve(std::size_t count) {
+    detail::refuse_impossible(count);
     const std::size_t with_zombies = count + count / 3 + 1;
     heap_.reserve(with_zombies);
     floor_ = with_zombies;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <foliot/core/timer_node.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
 namespace foliot::inline queue {
@@ -73,7 +74,10 @@ class reference_queue {
     return node;
   }
 
-  void reserve(std::size_t count) { pending_.reserve(count); }
+  void reserve(std::size_t count) {
+    detail::refuse_impossible(count);
+    pending_.reserve(count);
+  }
 
   [[nodiscard]] std::size_t size() const noexcept { return pending_.size(); }
 

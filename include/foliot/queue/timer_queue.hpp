@@ -30,7 +30,9 @@
 //                           about, and ends a turn whose budget is not `unlimited` when it has moved many;
 //                           others only when the budget is spent and something is still due.
 //   pop_any()               Takes out any pending node without firing it; null when there is none.
-//   reserve(count)          Makes room for `count` pending timers: up to there no start allocates.
+//   reserve(count)          Makes room for `count` pending timers: up to there no start allocates. Throws
+//                           std::bad_alloc, with nothing changed and all its memory back; at once for more
+//                           timers than an address space has room for.
 //   size(), check()         How many are pending; a walk over all invariants, O(n), for tests.
 //
 // A timer never fires before its deadline, in any queue. One that fires late, because its queue counts

@@ -98,10 +98,12 @@ class timer_slab {
                          [&](typename Queue::node_type& due) { sink(take_value(static_cast<record&>(due))); });
   }
 
-  /// Makes room for `count` pending timers: up to there no start allocates.
+  /// Makes room for `count` pending timers: up to there no start allocates. Throws std::bad_alloc, with nothing
+  /// changed.
   void reserve(std::size_t count) {
-    pool_.reserve(count);
+    auto places = pool_.room_for(count);
     queue_.reserve(count);
+    pool_.take(std::move(places));
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return queue_.size(); }

@@ -19,6 +19,7 @@
 #include <source_location>
 #include <utility>
 
+#include <foliot/core/callable.hpp>
 #include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/export.h>
@@ -135,8 +136,10 @@ class FOLIOT_EXPORT engine : public timeline {
   /// this engine, or of another that may wait for it.
   virtual void wait_for_end() noexcept = 0;
 
-  /// Makes room for `count` pending timers, so that up to there no start allocates.
-  virtual void reserve(std::size_t count) = 0;
+  /// Makes room for `count` pending timers, so that up to there no start allocates, in two steps, so that a service
+  /// reserves in all of its engines or in none: gets the memory, and returns a function that puts it to use, once, and
+  /// does not throw. Destroyed without that, it gives the memory back. Throws std::bad_alloc.
+  [[nodiscard]] virtual callable<void()> room_for(std::size_t count) = 0;
   [[nodiscard]] virtual service_counters counters() const noexcept = 0;
   /// Adds its histograms, where it measures, and itself to the shards. The counters are not touched.
   virtual void add_to(service_statistics& sum) const noexcept = 0;

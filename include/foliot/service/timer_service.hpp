@@ -97,7 +97,8 @@ class FOLIOT_EXPORT timer_service {
   /// them fire.
   std::size_t drain(duration at_most);
 
-  /// Makes room for `count` pending timers: up to there no start allocates. Throws std::bad_alloc.
+  /// Makes room for `count` pending timers in each shard: up to there no start allocates. Throws std::bad_alloc, with
+  /// nothing changed and all its memory back; at once for more timers than an address space has room for.
   void reserve(std::size_t count);
 
   [[nodiscard]] service_counters counters() const noexcept;

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include <foliot/core/seam/random.hpp>
 
 #include "all_queues.hpp"
+#include "support/allocations.hpp"
 #include "twin.hpp"
 
 namespace foliot::conformance {
@@ -270,6 +273,41 @@ TYPED_TEST(Behaviour, ReserveKeepsEverythingInPlace) {
   }
   queue.expire(1s);
   EXPECT_EQ(queue.fired().size(), 20u);
+}
+
+TYPED_TEST(Behaviour, AReserveOfMoreThanThereCanBeIsRefusedAtOnce) {
+  typename TestFixture::subject queue(1);
+  queue.reset(0, 1ms);
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  const std::size_t before = test::live_bytes();
+  for (const std::size_t count : {most, most - 100, most - 2048, most / 2 + 1, most / 2 - 20'000, most / 4, most / 8,
+                                  most / 16, most / 32, std::size_t{1} << 48}) {
+    EXPECT_THROW(queue.queue().reserve(count), std::bad_alloc) << count;
+  }
+  EXPECT_EQ(test::live_bytes(), before);
+  queue.expire(1s);
+  EXPECT_EQ(queue.fired().size(), 1u);
+}
+
+TYPED_TEST(Behaviour, AReserveThatFindsNoMemoryGivesAllOfItBack) {
+  bool any_failed = true;
+  for (std::size_t n = 0; any_failed; ++n) {
+    typename TestFixture::subject queue(20);
+    for (std::size_t i = 0; i < 20; ++i) queue.reset(i, 1ms * (20 - i));
+    const std::size_t before = test::live_bytes();
+    {
+      const test::failing_allocations fail(n);
+      try {
+        queue.queue().reserve(5000);
+      } catch (const std::bad_alloc&) {
+        EXPECT_EQ(test::live_bytes(), before) << "after " << n << " allocations";
+      }
+      any_failed = fail.failed();
+    }
+    queue.expire(1s);
+    EXPECT_EQ(queue.fired().size(), 20u);
+    ASSERT_FALSE(this->HasFailure());
+  }
 }
 
 }  // namespace

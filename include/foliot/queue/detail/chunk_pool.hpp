@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 #include <foliot/core/contract.hpp>
 #include <foliot/queue/detail/place.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 
 namespace foliot::detail {
 
@@ -41,7 +43,7 @@ class chunk_pool {
   /// A chunk, its entries not initialised. Throws std::bad_alloc.
   [[nodiscard]] chunk& take() {
     if (available_ == nullptr) [[unlikely]]
-      add_block();
+      adopt(new_block());
     block& from = *available_;
     if (from.taken++ == 0) --idle_blocks_;
     chunk* taken = from.free;
@@ -68,10 +70,37 @@ class chunk_pool {
     }
   }
 
-  /// Keeps memory for `count` chunks, from now on. Throws std::bad_alloc.
-  void reserve(std::size_t count) {
-    while (chunks_ < count) add_block();
-    floor_ = std::max(floor_, count);
+  /// Blocks that are no pool's yet: what is missing for a number of chunks.
+  class room {
+   public:
+    explicit room(std::size_t count) noexcept : count_(count) {}
+    room(room&& other) noexcept : first_(std::exchange(other.first_, nullptr)), count_(other.count_) {}
+    room& operator=(room&&) = delete;
+    ~room() {
+      while (block* each = get()) delete each;
+    }
+
+   private:
+    friend chunk_pool;
+    void put(block& added) noexcept { added.next = std::exchange(first_, &added); }
+    block* get() noexcept {
+      block* const taken = first_;
+      if (taken != nullptr) first_ = taken->next;
+      return taken;
+    }
+    block* first_ = nullptr;
+    std::size_t count_;
+  };
+  /// Memory for `count` chunks, which stays once it is taken: see reserve.hpp. Throws std::bad_alloc.
+  [[nodiscard]] room room_for(std::size_t count) const {
+    room made(count);
+    if (count > chunks_ + ChunksInBlock) ask_for((count - chunks_) / ChunksInBlock * sizeof(block));
+    for (std::size_t chunks = chunks_; chunks < count; chunks += ChunksInBlock) made.put(new_block());
+    return made;
+  }
+  void take(room&& made) noexcept {
+    while (block* added = made.get()) adopt(*added);
+    floor_ = std::max(floor_, made.count_);
   }
 
   /// How many chunks are out.
@@ -87,7 +116,7 @@ class chunk_pool {
     std::size_t taken;
   };
 
-  void add_block() {
+  [[nodiscard]] static block& new_block() {
     auto* added = new block;  // default-initialised: its pages are not touched
     // A place has 48 bits for an address, which is what processors and systems use unless asked.
     if (place::region(reinterpret_cast<std::uintptr_t>(added + 1)) != 0) [[unlikely]] {
@@ -97,9 +126,13 @@ class chunk_pool {
     added->free = nullptr;
     added->untouched = 0;
     added->taken = 0;
+    return *added;
+  }
+
+  void adopt(block& added) noexcept {
     chunks_ += ChunksInBlock;
     ++idle_blocks_;
-    link(*added);
+    link(added);
   }
 
   void free_block(block& freed) noexcept {

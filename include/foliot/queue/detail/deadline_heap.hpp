@@ -20,12 +20,14 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/contract.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/place.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/shrink.hpp>
 
 namespace foliot::detail {
@@ -85,10 +87,15 @@ class deadline_heap {
     }
   }
 
-  /// Makes room for `count` nodes, which stays. Throws std::bad_alloc.
-  void reserve(std::size_t count) {
-    entries_.reserve(count);
-    floor_ = std::max(floor_, count);
+  /// Room for `count` nodes, which stays once it is taken: see reserve.hpp. Throws std::bad_alloc.
+  struct room {
+    std::vector<entry> entries;
+    std::size_t count;
+  };
+  [[nodiscard]] room room_for(std::size_t count) const { return {larger_array(entries_, count), count}; }
+  void take(room&& made) noexcept {
+    move_to_larger_array(entries_, std::move(made.entries));
+    floor_ = std::max(floor_, made.count);
   }
   /// Makes room for `count` more than there are, for now. Amortised; throws std::bad_alloc.
   void make_room(std::size_t count = 1) {

@@ -20,12 +20,14 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/contract.hpp>
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/deadline_heap.hpp>
 #include <foliot/queue/detail/place.hpp>
+#include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/window_sort.hpp>
 
 namespace foliot::detail {
@@ -140,10 +142,19 @@ class open_window {
       std::vector<entry>().swap(run_);
   }
 
-  void reserve(std::size_t count) {
-    run_.reserve(count);
-    heap_.reserve(count);
-    floor_ = std::max(floor_, count);
+  /// Room for `count`, which stays once it is taken: see reserve.hpp. Throws std::bad_alloc.
+  struct room {
+    std::vector<entry> run;
+    deadline_heap<heap_region>::room heap;
+    std::size_t count;
+  };
+  [[nodiscard]] room room_for(std::size_t count) const {
+    return {larger_array(run_, count), heap_.room_for(count), count};
+  }
+  void take(room&& made) noexcept {
+    move_to_larger_array(run_, std::move(made.run));
+    heap_.take(std::move(made.heap));
+    floor_ = std::max(floor_, made.count);
   }
 
   [[nodiscard]] check_result check() const {

@@ -25,6 +25,7 @@
 #include <new>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include <foliot/core/contract.hpp>
 #include <foliot/core/timer_node.hpp>
@@ -139,8 +140,11 @@ class slot_table {
     drop_first_chunk(slot);
   }
 
-  /// For `count` nodes, and as many holes as there may be beside them.
-  void reserve(std::size_t count) { pool_.reserve(2 * count / Entries + 1 + Slots); }
+  /// Room for `count` nodes, and as many holes as there may be beside them, which stays once it is taken: see
+  /// reserve.hpp. Throws std::bad_alloc.
+  using room = typename pool::room;
+  [[nodiscard]] room room_for(std::size_t count) const { return pool_.room_for(2 * count / Entries + 1 + Slots); }
+  void take(room&& made) noexcept { pool_.take(std::move(made)); }
 
   /// Walks all slots; `visit(slot, node)` is called for each node, and returns what is wrong with it.
   template <class Visit>

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/contract.hpp>
@@ -175,7 +176,10 @@ class wheel {
     }
   }
 
-  void reserve(std::size_t count) { slots_.reserve(count); }
+  /// Room for `count` timers, which stays once it is taken: see reserve.hpp. Throws std::bad_alloc.
+  using room = typename slot_table::room;
+  [[nodiscard]] room room_for(std::size_t count) const { return slots_.room_for(count); }
+  void take(room&& made) noexcept { slots_.take(std::move(made)); }
 
   [[nodiscard]] check_result check() const {
     const auto broken = [](const char* what) { return std::unexpected(std::string("wheel: ") + what); };
