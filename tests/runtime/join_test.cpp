@@ -1,8 +1,10 @@
 // Join handles that are empty, joined twice, or of a task that its runtime has abandoned: a clear error for each.
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -160,6 +162,28 @@ TEST(JoinHandles, ATaskIsAbandonedWhileATaskOfAnotherRuntimeJoinsIt) {
     const std::string error = co_await joining.join();
     EXPECT_EQ(error, abandoned);
   }());
+}
+
+// The next runtime may well be at the same address.
+TEST(JoinHandles, AFailureOfAnEndedRuntimeIsNotReportedToTheNext) {
+  const auto fails = []() -> task<> {
+    co_await yield();
+    throw std::runtime_error("of the first runtime");
+  };
+  join_handle<> failed;
+  int reported = 0;
+  run_options options;
+  options.processors = 1;
+  options.on_failure = [&reported](std::string_view, const std::exception_ptr&) { ++reported; };
+  for (int round = 0; round < 10; ++round) {
+    const auto main = [&]() -> task<> {
+      failed = join_handle<>();  // of the runtime before
+      failed = spawn(fails());
+      while (!failed.done()) co_await yield();
+    };
+    run(main, options);
+  }
+  EXPECT_EQ(reported, 0);
 }
 
 TEST(Tasks, AnEmptyTaskIsRefusedBySpawnAndByRun) {

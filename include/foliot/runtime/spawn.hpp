@@ -26,6 +26,7 @@
 
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -84,8 +85,8 @@ class spawned final : public task_state, public pooled {
       detached_ = true;
       lost = done_ && failure_ != nullptr && !taken_;
     }
-    // Elsewhere the runtime may have ended.
-    if (lost && is_worker_of(owner())) report_failure(owner(), *this, failure_);
+    // Outside of the runtime's workers it may be about to end, and after its end another one may be in its place.
+    if (lost && failed_in_->living() != nullptr && is_worker_of(owner())) report_failure(owner(), *this, failure_);
   }
   [[nodiscard]] bool done() const noexcept {
     const lock held(lock_);
@@ -130,7 +131,10 @@ class spawned final : public task_state, public pooled {
   void take_result() noexcept {
     auto& promise = body_.promise();
     failure_ = promise.failure();
-    if (failure_ != nullptr) return;
+    if (failure_ != nullptr) {
+      failed_in_ = reference_to(owner());
+      return;
+    }
     try {
       if constexpr (std::is_reference_v<Result>) {
         result_ = std::addressof(promise.take());
@@ -139,6 +143,7 @@ class spawned final : public task_state, public pooled {
       }
     } catch (...) {
       failure_ = std::current_exception();
+      failed_in_ = reference_to(owner());
     }
   }
 
@@ -152,6 +157,7 @@ class spawned final : public task_state, public pooled {
   // Written before done_, read after it.
   bool abandoned_ = false;  // the runtime has ended before the task
   std::exception_ptr failure_;
+  std::optional<runtime_ref> failed_in_;  // with a failure
   std::optional<stored> result_;
 };
 
