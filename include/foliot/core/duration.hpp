@@ -1,8 +1,9 @@
 // A length of time in whole nanoseconds, saturating.
 //
 // Any std::chrono duration converts to it, rounded up, never down, so that a timer made from it is
-// never early (one in floating point: to the precision of long double). Arithmetic stops at the ends
-// instead of overflowing; the upper end is `forever()`: plus or minus anything finite it is for ever.
+// never early (one in floating point: to the precision of long double). It may count in integers of up to 128 bits.
+// NaN is refused and infinities are the ends with -ffast-math, too. Arithmetic stops at the ends instead of
+// overflowing; the upper end is `forever()`: plus or minus anything finite it is for ever.
 //
 //   foliot::duration idle = std::chrono::minutes{30};
 //   foliot::duration beat = idle / 2;
@@ -12,6 +13,7 @@
 
 #include <foliot/core/language.hpp>
 
+#include <bit>
 #include <chrono>
 #include <compare>
 #include <concepts>
@@ -43,28 +45,76 @@ constexpr std::int64_t saturating_multiply(std::int64_t a, std::int64_t b) noexc
   return (a < 0) == (b < 0) ? int64_max : int64_min;
 }
 
+__extension__ using int128 = __int128;
+__extension__ using uint128 = unsigned __int128;
+
+/// What a duration counts in: std::integral knows the widest two in GNU's dialects alone.
+template <class Rep>
+concept countable = std::integral<Rep> || std::same_as<Rep, int128> || std::same_as<Rep, uint128>;
+
+enum class number_kind : std::uint8_t { finite, above, below, none };
+
+/// By its bits: with -ffast-math compilers assume that no operation meets an infinity or NaN.
+inline number_kind kind_of(double number) noexcept {
+  auto bits = std::bit_cast<std::uint64_t>(number);
+  asm("" : "+r"(bits));  // so that the assumption ends here: a compiler might know whose bits these are
+  constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+  constexpr std::uint64_t infinity = std::uint64_t{0x7ff} << 52;
+  if ((bits & infinity) != infinity) return number_kind::finite;
+  if ((bits & ~sign) != infinity) return number_kind::none;
+  return (bits & sign) == 0 ? number_kind::above : number_kind::below;
+}
+
+template <class Scale, class Rep>
+constexpr std::int64_t rounded_up_from_floating(Rep count) {
+  const auto number = static_cast<long double>(count);
+  if !consteval {  // a constant NaN does not compile below
+    switch (kind_of(static_cast<double>(number))) {
+      case number_kind::none: throw std::invalid_argument("foliot: a duration must be a number, not NaN");
+      case number_kind::above: return int64_max;
+      case number_kind::below: return int64_min;
+      case number_kind::finite: break;
+    }
+  }
+  const long double exact = number * Scale::num / Scale::den;
+  if (exact >= static_cast<long double>(int64_max)) return int64_max;
+  if (exact <= static_cast<long double>(int64_min)) return int64_min;
+  const auto whole = static_cast<std::int64_t>(exact);  // towards zero
+  return static_cast<long double>(whole) < exact ? whole + 1 : whole;
+}
+
+/// For counts that do not fit into 64 bits with a sign.
+template <class Scale, class Rep>
+constexpr std::int64_t rounded_up_from_wide(Rep count) noexcept {
+  constexpr auto most = static_cast<int128>(~uint128{0} >> 1);
+  if (count > 0 && static_cast<uint128>(count) > static_cast<uint128>(most)) return int64_max;
+  const auto ticks = static_cast<int128>(count);
+  int128 whole = 0;
+  const bool overflows = __builtin_mul_overflow(ticks / Scale::den, int128{Scale::num}, &whole);
+  // The rest has the sign of the whole, and so takes it no nearer to zero.
+  if (overflows || whole > int64_max || whole < int64_min) return ticks > 0 ? int64_max : int64_min;
+  const int128 rest = ticks % Scale::den * Scale::num;  // less than 2^126
+  const int128 exact = whole + rest / Scale::den + (rest % Scale::den > 0 ? 1 : 0);
+  return exact > int64_max ? int64_max : exact < int64_min ? int64_min : static_cast<std::int64_t>(exact);
+}
+
 /// `count` ticks of Period in nanoseconds, rounded up, stopping at the ends.
 template <class Rep, class Period>
 constexpr std::int64_t nanoseconds_rounded_up(Rep count) {
   using scale = std::ratio_divide<Period, std::nano>;
   if constexpr (std::chrono::treat_as_floating_point_v<Rep>) {
-    const auto exact = static_cast<long double>(count) * scale::num / scale::den;
-    if (exact != exact) throw std::invalid_argument("foliot: a duration must be a number, not NaN");
-    if (exact >= static_cast<long double>(int64_max)) return int64_max;
-    if (exact <= static_cast<long double>(int64_min)) return int64_min;
-    const auto whole = static_cast<std::int64_t>(exact);  // towards zero
-    return static_cast<long double>(whole) < exact ? whole + 1 : whole;
+    return rounded_up_from_floating<scale>(count);
   } else {
-    static_assert(std::integral<Rep>, "foliot: a duration counts in integers or floating point");
-    if constexpr (std::unsigned_integral<Rep>) {
-      if (count > static_cast<std::make_unsigned_t<std::int64_t>>(int64_max)) return int64_max;
-    }
-    const std::int64_t ticks = static_cast<std::int64_t>(count);
-    if constexpr (scale::den == 1) {
-      return saturating_multiply(ticks, scale::num);
+    static_assert(countable<Rep>, "foliot: a duration counts in integers or floating point");
+    constexpr bool is_signed = Rep(-1) < Rep(0);
+    if constexpr (sizeof(Rep) > sizeof(std::int64_t) || (sizeof(Rep) == sizeof(std::int64_t) && !is_signed)) {
+      return rounded_up_from_wide<scale>(count);
+    } else if constexpr (scale::den == 1) {
+      return saturating_multiply(static_cast<std::int64_t>(count), scale::num);
     } else {
-      static_assert(scale::den <= detail::int64_max / scale::num, "foliot: the unit of this duration is too odd");
+      static_assert(scale::den <= int64_max / scale::num, "foliot: the unit of this duration is too odd");
       // Whole multiples of den first, so that only the remainder is scaled up before the division.
+      const auto ticks = static_cast<std::int64_t>(count);
       const std::int64_t whole = saturating_multiply(ticks / scale::den, scale::num);
       const std::int64_t rest = ticks % scale::den * scale::num;
       return saturating_add(whole, rest / scale::den + (rest % scale::den > 0 ? 1 : 0));
