@@ -16,6 +16,8 @@
 // Thread safety: as a plain object's. In the child of a fork remove() does nothing: the file is the parent's.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <sys/types.h>
 
 #include <string>

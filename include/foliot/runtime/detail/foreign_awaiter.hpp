@@ -9,6 +9,8 @@
 // resume(), or when await_suspend says that it will not come. Cost: one piece of memory for each wait.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <concepts>
 #include <coroutine>
 #include <exception>

@@ -9,6 +9,8 @@
 // frame.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <coroutine>
 #include <utility>
 

@@ -12,6 +12,8 @@
 // Thread safety: the task's.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <concepts>
 #include <coroutine>
 #include <type_traits>

@@ -6,6 +6,8 @@
 // Thread safety: the task's. Complexity: a step is a decrement and a branch.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <utility>
 
 namespace foliot::runtime::detail {
