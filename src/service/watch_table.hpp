@@ -37,8 +37,9 @@ struct watch_record {
 
 class watch_table {
  public:
-  /// Takes a record, and numbers it. Throws std::bad_alloc; the record is gone then.
-  watch_record& put(std::unique_ptr<watch_record> record) {
+  /// Takes a record, and numbers it. Throws std::bad_alloc; the record is still the caller's then, who destroys it
+  /// without the lock.
+  watch_record& put(std::unique_ptr<watch_record>&& record) {
     if (free_ == none) {
       places_.push_back({});
       free_ = static_cast<std::uint32_t>(places_.size() - 1);

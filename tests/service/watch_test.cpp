@@ -11,6 +11,7 @@
 
 #include <foliot/core/virtual_clock.hpp>
 
+#include "support/allocations.hpp"
 #include "watch_fixture.hpp"
 #include "watch_table.hpp"
 
@@ -256,6 +257,35 @@ TEST_F(Watch, AModifyThatIsRefusedLeavesItAsItWas) {
   told.wait();
   input = watch();
   EXPECT_TRUE(paused.modify(readiness::readable)) << "and now it is not";
+}
+
+/// The destructor of what a callback captured is a user's, and may look back at the service, whose lock is free.
+TEST_F(Watch, OneThatFindsNoMemoryDestroysItsCallbackWithoutALock) {
+  struct looks_back {
+    const watch* other;
+    int* destroyed;
+    looks_back(const watch& at, int& count) : other(&at), destroyed(&count) {}
+    looks_back(looks_back&& from) noexcept : other(std::exchange(from.other, nullptr)), destroyed(from.destroyed) {}
+    ~looks_back() {
+      if (other != nullptr && other->watching()) ++*destroyed;
+    }
+    void operator()(readiness) const {}
+  };
+  const connection pipe;
+  const connection second;
+  const watch other(timers, pipe.here(), readiness::readable, [](readiness) {});
+  int made = 0;
+  int destroyed = 0;
+  bool any_failed = true;
+  for (std::size_t n = 0; any_failed; ++n, ++made) {
+    const failing_allocations fail(n);
+    try {
+      const watch input(timers, second.here(), readiness::readable, looks_back(other, destroyed));
+    } catch (const std::bad_alloc&) {
+    }
+    any_failed = fail.failed();
+  }
+  EXPECT_EQ(destroyed, made);
 }
 
 // The numbers.
