@@ -29,7 +29,8 @@ struct firing {
 /// What a timer runs. Closures of up to 24 bytes are stored without an allocation of their own.
 using timer_callback = callable<void(const firing&)>;
 
-/// What gets the exceptions that callbacks throw. It runs on the thread that ran the callback.
+/// What gets the exceptions that callbacks throw. It runs on the thread that ran the callback. What it throws itself is
+/// swallowed.
 using exception_handler = callable<void(std::exception_ptr)>;
 
 /// A function or closure that a timer can run.

@@ -6,6 +6,9 @@
 // than a period, does not shift the grid: the first beat it missed is delivered late, those that have
 // passed by then too are skipped, and counted.
 //
+// A ticker that finds no memory for its next beat is idle from then on, and std::bad_alloc goes to the service's
+// on_exception: reset it to go on.
+//
 // Thread safety, lifetime and places: as a timer's.
 #pragma once
 

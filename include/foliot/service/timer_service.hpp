@@ -51,7 +51,8 @@ struct service_options {
   /// `bucket-heaps`, and one for the others, which is all that they can have. On virtual time there is one.
   std::size_t shards = 0;
   /// Gets what callbacks throw, on the thread that ran them, and so from several at once where there are
-  /// several shards; the service goes on. By default it is reported to standard error.
+  /// several shards; the service goes on. By default it is reported to standard error. An exception that leaves the
+  /// handler itself is swallowed: the service goes on all the same.
   exception_handler on_exception{};
   /// Runs the callbacks; by default the shards' threads do. See executor.hpp.
   std::optional<callback_executor> executor{};
