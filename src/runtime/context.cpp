@@ -1,7 +1,5 @@
 #include <foliot/runtime/context.hpp>
 
-#include <new>
-
 #include <foliot/runtime/detail/timer_entry.hpp>
 
 namespace foliot::runtime::detail {
@@ -229,15 +227,6 @@ std::exception_ptr context_node::cause() const noexcept {
   return cause_;
 }
 
-void context_callback_hook::context_is_done(ready_list&) noexcept {
-  for (;;) {
-    try {
-      timer_.reset(duration::zero());
-      return;
-    } catch (const std::bad_alloc&) {
-      seam::spin_pause();  // memory comes back, or nothing goes on anyway
-    }
-  }
-}
+void context_callback_hook::context_is_done(ready_list&) noexcept { timer_.reset(duration::zero()); }
 
 }  // namespace foliot::runtime::detail

@@ -36,13 +36,14 @@ task_state* scheduler::find_task(processor& p) noexcept {
       end_measurement(p);
     if (p.stuck.load(seam::relaxed)) [[unlikely]]
       p.stuck.store(false, seam::relaxed);
-    if (ending_.load(seam::relaxed) || p.retires.load(seam::relaxed)) [[unlikely]]
+    if (ending_.load(seam::relaxed) || p.is_to_leave()) [[unlikely]]
       return nullptr;
     // Callbacks start timers, which may be due at once.
     int turns = 0;
     while (run_timers(p, &p) && ++turns < most_turns) {
     }
     const bool others_first = round % common_every == 0;
+    if (others_first) p.keeps_timers = false;  // there may be memory now
     task_state* task = others_first ? take_common(p) : nullptr;
     // With tasks that always run nobody would ever come to the poller. (Go has its monitor look after 10 ms.)
     if (others_first && !descriptors_.empty() && polls_.load(seam::relaxed) == nullptr) poll(&p, instant::earliest());

@@ -4,23 +4,27 @@
 // A reset to a later deadline is one compare-and-swap on the entry's word; the queue learns of it when the entry is
 // due by the old one.
 //
+// Where the queue has no memory, a start is refused, and all else needs none: what is pending already goes to a list in
+// the entries (unfiled_timers.hpp), and is filed as soon as there is memory.
+//
 // Thread safety: as processor_timers.
 //
-// Invariants: a pending entry is in the queue, at its word's deadline or earlier, and this is its home.
+// Invariants: a pending entry is in the queue, at its word's deadline or earlier, or unfiled, and its word is open; and
+// this is its home.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include <foliot/core/seam/random.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue/foliot_queue.hpp>
 
 #include "processor_timers.hpp"
+#include "unfiled_timers.hpp"
 
 namespace foliot::runtime::detail {
 
@@ -38,9 +42,17 @@ class foliot_timers final : public processor_timers {
       timer_entry_access::home(entry).store(successor_, seam::relaxed);  // it was pending nowhere
     }
     if (!is_home_of(entry)) return at_home::lives_on;
-    bool was_pending = queue_.reset(entry, deadline);
-    was_pending = take_homeless(entry) || was_pending;
-    timer_entry_access::word(entry).arm(deadline);
+    const bool was_unfiled = !unfiled_.empty() && unfiled_.remove(entry);
+    bool was_pending = was_unfiled;
+    try {
+      was_pending = queue_.reset(entry, deadline) || was_unfiled;
+      timer_entry_access::word(entry).arm(deadline);
+    } catch (const std::bad_alloc&) {
+      if (!was_unfiled && !queue_.stop(entry)) throw;  // it is not pending, and stays so
+      was_pending = true;
+      timer_entry_access::word(entry).disarm();
+      unfiled_.add(entry, deadline);
+    }
     lower_first(deadline);
     return was_pending ? at_home::yes : at_home::no;
   }
@@ -49,33 +61,28 @@ class foliot_timers final : public processor_timers {
     const lock held(lock_);
     if (!is_home_of(entry)) return at_home::lives_on;
     bool was_pending = queue_.stop(entry);
-    was_pending = take_homeless(entry) || was_pending;
+    if (!unfiled_.empty() && unfiled_.remove(entry)) was_pending = true;
     timer_entry_access::word(entry).disarm();
     return was_pending ? at_home::yes : at_home::no;
   }
 
   bool run_due(instant now, ready_list& ready, call_list& calls) noexcept override {
     const lock held(lock_);
-    try {
-      bring_home();
-      if (ties_) return run_shuffled(now, ready, calls);
-      const expiry turn = queue_.expire(now, most_at_once,
-                                        [&](timer_node& node) { run(static_cast<timer_entry&>(node), ready, calls); });
-      set_first(turn.more ? now : queue_.next_deadline());
-      return turn.more;
-    } catch (const std::bad_alloc&) {
-      set_first(now);  // nothing is lost: the next round tries again
-      return false;
-    }
+    if (!unfiled_.empty()) [[unlikely]]
+      file_some();
+    const bool more = ties_ ? run_shuffled(now, ready, calls) : run_in_order(now, ready, calls);
+    set_first(more ? now : next_deadline());
+    return more;
   }
 
   void refresh_first() noexcept override {
     const lock held(lock_);
-    const instant first = queue_.next_deadline();
-    set_first(homeless_ == nullptr ? first : std::min(first, homeless_deadline_));
+    if (!unfiled_.empty()) [[unlikely]]
+      file_some();
+    set_first(next_deadline());
   }
 
-  void take_all(processor_timers& from) override;
+  void take_all(processor_timers& from) noexcept override;
   void begin_again() noexcept override {
     const lock held(lock_);
     successor_ = nullptr;
@@ -84,7 +91,7 @@ class foliot_timers final : public processor_timers {
 
   std::size_t size() const noexcept override {
     const lock held(lock_);
-    return queue_.size() + (homeless_ != nullptr ? 1 : 0);
+    return queue_.size() + unfiled_.size();
   }
 
  private:
@@ -95,104 +102,132 @@ class foliot_timers final : public processor_timers {
     return timer_entry_access::home(entry).load(seam::relaxed) == this;  // written under this lock
   }
 
-  void run(timer_entry& entry, ready_list& ready, call_list& calls) {
+  [[nodiscard]] instant next_deadline() noexcept FOLIOT_REQUIRES(lock_) {
+    // Without memory a queue may have slots to open still that nothing is left in.
+    if (queue_.size() == 0) return unfiled_.first_deadline();
+    return std::min(queue_.next_deadline(), unfiled_.first_deadline());
+  }
+
+  void run(timer_entry& entry, ready_list& ready, call_list& calls) noexcept {
     lock_.assert_held();
     if (const std::optional<instant> later = timer_entry_access::word(entry).claim(entry.deadline())) {
-      homeless_ = &entry;
-      homeless_deadline_ = *later;
-      bring_home();
+      if (!file(entry, *later)) unfiled_.add(entry, *later);
       return;
     }
     if (timer_entry_access::due(entry, ready) == timer_entry::then::call) calls.add(entry);
   }
 
-  bool run_shuffled(instant now, ready_list& ready, call_list& calls) FOLIOT_REQUIRES(lock_);
+  bool run_in_order(instant now, ready_list& ready, call_list& calls) noexcept FOLIOT_REQUIRES(lock_);
+  bool run_shuffled(instant now, ready_list& ready, call_list& calls) noexcept FOLIOT_REQUIRES(lock_);
 
-  /// Files the timer that has been put off, and that there was no memory for.
-  void bring_home() {
-    lock_.assert_held();
-    if (homeless_ == nullptr) return;
-    queue_.start(*homeless_, homeless_deadline_);
-    timer_entry_access::word(*std::exchange(homeless_, nullptr)).arm(homeless_deadline_);
-  }
-  void file_whatever_it_takes() noexcept FOLIOT_REQUIRES(lock_);
-  [[nodiscard]] bool take_homeless(timer_entry& entry) noexcept FOLIOT_REQUIRES(lock_) {
-    if (homeless_ != &entry) [[likely]]
+  /// False: there is no memory for it.
+  [[nodiscard]] bool file(timer_entry& entry, instant deadline) noexcept FOLIOT_REQUIRES(lock_) {
+    try {
+      queue_.start(entry, deadline);
+    } catch (const std::bad_alloc&) {
       return false;
-    homeless_ = nullptr;
+    }
+    timer_entry_access::word(entry).arm(deadline);
     return true;
+  }
+  /// What is unfiled, as far as there is memory, the earliest first. While a turn now and then fails for want of it,
+  /// only some at once: else all would go to and fro.
+  void file_some() noexcept FOLIOT_REQUIRES(lock_) {
+    for (std::size_t i = 0; i < filed_at_once_ && !unfiled_.empty(); ++i) {
+      timer_entry& entry = unfiled_.pop_first();
+      const instant deadline = entry.deadline();
+      if (file(entry, deadline)) continue;
+      unfiled_.push_front(entry, deadline);
+      filed_at_once_ = 1;
+      return;
+    }
+    filed_at_once_ = unfiled_.empty() ? unlimited : std::min(filed_at_once_, unlimited / 2) * 2;
+  }
+  /// All that the queue holds goes to the list.
+  void unfile_all() noexcept FOLIOT_REQUIRES(lock_) {
+    while (queue_.size() != 0) {
+      auto& entry = static_cast<timer_entry&>(*queue_.pop_any());
+      const instant filed = entry.deadline();
+      unfiled_.push_front(entry, timer_entry_access::word(entry).claim(filed).value_or(filed));
+    }
+    unfiled_.sort();
+  }
+  /// The queue has no memory to go on; the list needs none.
+  void give_up_queue() noexcept FOLIOT_REQUIRES(lock_) {
+    unfile_all();
+    filed_at_once_ = 1;
   }
 
   mutable mutex lock_{lock_rank::timers};
   foliot_queue queue_ FOLIOT_GUARDED_BY(lock_);
-  timer_entry* homeless_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  instant homeless_deadline_ FOLIOT_GUARDED_BY(lock_);
+  unfiled_timers unfiled_ FOLIOT_GUARDED_BY(lock_);
+  std::size_t filed_at_once_ FOLIOT_GUARDED_BY(lock_) = unlimited;
   processor_timers* successor_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // whose what was here is
   std::optional<random_stream> ties_ FOLIOT_GUARDED_BY(lock_);
-  std::vector<timer_entry*> shuffled_ FOLIOT_GUARDED_BY(lock_);
 };
 
-inline bool foliot_timers::run_shuffled(instant now, ready_list& ready, call_list& calls) {
-  shuffled_.clear();
-  shuffled_.reserve(queue_.size());
-  bool more = false;
-  try {
-    queue_.expire(now, unlimited, [this](timer_node& node) {
-      lock_.assert_held();
-      shuffled_.push_back(&static_cast<timer_entry&>(node));
-    });
-  } catch (const std::bad_alloc&) {
-    more = true;  // what it has taken out is run all the same
-  }
-  for (std::size_t begin = 0, end = 0; begin < shuffled_.size(); begin = end) {
-    while (end < shuffled_.size() && shuffled_[end]->deadline() == shuffled_[begin]->deadline()) ++end;
-    for (std::size_t i = begin + 1; i < end; ++i) {
-      std::swap(shuffled_[i], shuffled_[begin + ties_->below(i - begin + 1)]);
-    }
-  }
-  for (timer_entry* const each : shuffled_) {
-    try {
-      run(*each, ready, calls);
-    } catch (const std::bad_alloc&) {
-      file_whatever_it_takes();  // the others must not be lost
-    }
-  }
-  set_first(more ? now : queue_.next_deadline());
-  return more;
-}
-
-inline void foliot_timers::file_whatever_it_takes() noexcept {
+/// The queue's and those that are unfiled, in one order.
+inline bool foliot_timers::run_in_order(instant now, ready_list& ready, call_list& calls) noexcept {
+  budget left = most_at_once;
   for (;;) {
-    try {
-      return bring_home();
-    } catch (const std::bad_alloc&) {
-      seam::spin_pause();  // memory comes back, or nothing goes on anyway
+    const instant unfiled = unfiled_.first_deadline();
+    const bool unfiled_is_due = is_due(unfiled, now);
+    if (unfiled_.empty() || queue_.size() != 0) {
+      try {
+        const expiry turn = queue_.expire(unfiled_is_due ? unfiled : now, left, [&](timer_node& node) {
+          lock_.assert_held();
+          --left;
+          run(static_cast<timer_entry&>(node), ready, calls);
+        });
+        if (turn.more) return true;
+      } catch (const std::bad_alloc&) {
+        give_up_queue();
+        if (unfiled_.empty()) return false;
+        continue;
+      }
     }
+    if (!unfiled_is_due) return false;
+    if (left == 0) return true;
+    --left;
+    run(unfiled_.pop_first(), ready, calls);
   }
 }
 
-inline void foliot_timers::take_all(processor_timers& from) FOLIOT_NO_ANALYSIS {
+/// All that is due, those of one instant in an order that the seed decides: by numbers that are drawn for them.
+inline bool foliot_timers::run_shuffled(instant now, ready_list& ready, call_list& calls) noexcept {
+  unfiled_timers due;
+  const auto take = [&](timer_entry& entry) {
+    lock_.assert_held();
+    timer_node_access::sequence(entry) = ties_->next();
+    due.push_front(entry, entry.deadline());
+  };
+  try {
+    queue_.expire(now, unlimited, [&](timer_node& node) { take(static_cast<timer_entry&>(node)); });
+  } catch (const std::bad_alloc&) {
+    give_up_queue();
+  }
+  while (is_due(unfiled_.first_deadline(), now)) take(unfiled_.pop_first());
+  due.sort();
+  while (!due.empty()) run(due.pop_first(), ready, calls);
+  return false;
+}
+
+inline void foliot_timers::take_all(processor_timers& from) noexcept FOLIOT_NO_ANALYSIS {
   auto& other = static_cast<foliot_timers&>(from);
   // One move at a time, and nobody else takes two of these locks.
   const lock held(other.lock_);
   lock_.lock_beside_others();
-  try {
-    bring_home();
-    other.bring_home();
-    other.successor_ = this;
-    while (other.queue_.size() != 0) {
-      homeless_ = static_cast<timer_entry*>(other.queue_.pop_any());
-      const instant filed = homeless_->deadline();
-      homeless_deadline_ = timer_entry_access::word(*homeless_).claim(filed).value_or(filed);
-      timer_entry_access::home(*homeless_).store(this, seam::relaxed);
-      lower_first(homeless_deadline_);
-      bring_home();
-    }
-    other.set_first(instant::never());
-  } catch (...) {
-    lock_.unlock_beside_others();
-    throw;
+  other.successor_ = this;
+  other.unfile_all();
+  while (!other.unfiled_.empty()) {
+    timer_entry& entry = other.unfiled_.pop_first();
+    const instant deadline = entry.deadline();
+    timer_entry_access::home(entry).store(this, seam::relaxed);
+    lower_first(deadline);
+    if (!file(entry, deadline)) unfiled_.push_front(entry, deadline);
   }
+  unfiled_.sort();
+  other.set_first(instant::never());
   lock_.unlock_beside_others();
 }
 
@@ -202,7 +237,7 @@ inline void foliot_timers::forget_all() noexcept {
     timer_entry_access::home(entry).store(nullptr, seam::relaxed);
   };
   const lock held(lock_);
-  if (homeless_ != nullptr) forget(*std::exchange(homeless_, nullptr));
+  while (!unfiled_.empty()) forget(unfiled_.pop_first());
   while (queue_.size() != 0) forget(static_cast<timer_entry&>(*queue_.pop_any()));
   set_first(instant::never());
 }

@@ -68,6 +68,10 @@ class processor : public execution {
   // The worker is to leave: set_processors made the processor go away, or the runtime ends.
   seam::atomic<bool> retires{false};
 
+  // The worker's: there was no memory to hand its timers over, so it goes on for a while, and tries again.
+  bool keeps_timers = false;
+  [[nodiscard]] bool is_to_leave() const noexcept { return retires.load(seam::relaxed) && !keeps_timers; }
+
   // The worker's.
   /// splitmix64's: seeds that differ little make streams that differ much.
   static constexpr std::uint64_t mixed(std::uint64_t seed) noexcept {

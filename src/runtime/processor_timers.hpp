@@ -72,7 +72,8 @@ class processor_timers {
     return timer_entry_access::home(entry).compare_exchange_strong(nobody, this, seam::relaxed, seam::relaxed);
   }
 
-  /// Arms the entry for `deadline`, pending or not. Throws std::bad_alloc; it is then as it was.
+  /// Arms the entry for `deadline`, pending or not. Throws std::bad_alloc where it has never been started, or is not
+  /// pending: it is then as it was. A reset of one that is pending needs no memory.
   [[nodiscard]] virtual at_home reset(timer_entry& entry, instant deadline) = 0;
   /// Afterwards nobody here touches the entry, but for a call that is already on a call_list.
   [[nodiscard]] virtual at_home stop(timer_entry& entry) noexcept = 0;
@@ -83,8 +84,8 @@ class processor_timers {
   /// Makes `first` exact, as far as that can be had cheaply. For who is about to sleep until then.
   virtual void refresh_first() noexcept = 0;
 
-  /// All that `from` has come here, and what is reset there from now on too. Throws std::bad_alloc; nothing is lost,
-  /// and a later call goes on.
+  /// All that `from` has comes here, and what is reset there from now on too. Throws std::bad_alloc, with nothing
+  /// changed; foliot's queue needs no memory.
   virtual void take_all(processor_timers& from) = 0;
   /// After all was taken from here: entries may have their home here again.
   virtual void begin_again() noexcept = 0;

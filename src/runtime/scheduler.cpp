@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -143,9 +144,17 @@ void scheduler::work(processor& p) noexcept {
 bool scheduler::leaves(processor& p) noexcept {
   stop_spinning(p);  // or nobody would ever be woken again
   if (ending_.load(seam::relaxed)) return true;
-  const lock held(lock_);
-  p.left = p.retires.load(seam::relaxed);
-  return p.left;
+  if (!hand_over_timers(p)) {
+    p.keeps_timers = true;  // it goes on, and tries again
+    return false;
+  }
+  bool left = false;
+  {
+    const lock held(lock_);
+    left = p.left = p.retires.load(seam::relaxed);
+  }
+  if (!left) p.timers->begin_again();
+  return left;
 }
 
 /// A processor that was to go away comes back: true if its worker has not left, and so goes on.
@@ -219,6 +228,7 @@ void scheduler::set_processors(std::size_t count) {
       count_.store(now + 1, seam::relaxed);
     }
     for (; now > count; --now) {
+      if (!hand_over_timers(*processors_[now - 1])) throw std::bad_alloc();
       count_.store(now - 1, seam::relaxed);
       retire(*processors_[now - 1]);
     }
@@ -246,8 +256,23 @@ void scheduler::set_processors(std::size_t count) {
   }
 }
 
-/// The processor has gone away: what it has goes to the first, and to all. Its worker's, or on virtual time the
-/// driver's.
+/// The processor is about to go away: its timers go to the first one. False: there is no memory for that, and nothing
+/// has changed. Its worker's, or on virtual time the driver's.
+bool scheduler::hand_over_timers(processor& p) noexcept {
+  processor& heir = *processors_[0];
+  try {
+    heir.timers->take_all(*p.timers);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  if (virtual_time() != nullptr) return true;
+  seam::full_fence();  // pairs with the one in sleep()
+  notify(heir);
+  monitor_.guard(heir.timers->first());  // H8: it may be in a task that computes
+  return true;
+}
+
+/// The processor has gone away: its tasks go to all. Its worker's, or on virtual time the driver's.
 void scheduler::retire(processor& p) noexcept {
   while (task_state* const task = p.queue.pop()) {
     const lock held(lock_);
@@ -259,19 +284,8 @@ void scheduler::retire(processor& p) noexcept {
     common_.push_back(*task);
     common_size_.store(common_.size(), seam::relaxed);
   }
-  processor& heir = *processors_[0];
-  for (;;) {
-    try {
-      heir.timers->take_all(*p.timers);
-      break;
-    } catch (const std::bad_alloc&) {
-      seam::spin_pause();  // some have moved; memory comes back, or nothing goes on anyway
-    }
-  }
   if (virtual_time() != nullptr) return;
   seam::full_fence();  // pairs with the one in sleep()
-  notify(heir);
-  monitor_.guard(heir.timers->first());  // H8: it may be in a task that computes
   wake_one();
 }
 

@@ -78,7 +78,9 @@ class scheduler {
   [[nodiscard]] runtime_ref ref() const noexcept { return life_.ref(); }
 
   /// Changes the number of processors. From any thread; the tasks and timers of those that go away go on elsewhere.
-  /// Throws std::invalid_argument, and std::system_error where there is no thread to be had: those that there are stay.
+  /// Throws std::invalid_argument; std::system_error and std::bad_alloc where there is no thread, or no memory: those
+  /// that there are stay. On real time a processor that is to go away stays as long as there is no memory to hand its
+  /// timers over.
   void set_processors(std::size_t count);
   [[nodiscard]] std::size_t processors() const noexcept { return count_.load(seam::relaxed); }
 
@@ -142,6 +144,7 @@ class scheduler {
   void wake_for(processor_timers& home, instant deadline, bool parks) noexcept;
 
   processor& processor_for_start() noexcept;
+  [[nodiscard]] bool hand_over_timers(processor& p) noexcept;
   void retire(processor& p) noexcept;
   void end_workers() noexcept;
   void abandon_tasks() noexcept;

@@ -147,7 +147,7 @@ class context_callback {
 };
 
 /// Has the function called once when `when` is done, or soon if it is: on the scheduler, as a callback_timer's. Throws
-/// as callback_timer's constructor.
+/// as callback_timer's constructor and reset: from then on the call needs no memory.
 template <class Function>
   requires std::is_invocable_r_v<void, std::decay_t<Function>&>
 [[nodiscard("the call ends with its handle")]] context_callback after_func(const context& when, Function&& function) {

@@ -64,8 +64,8 @@ auto run(Main main, const run_options& options = {}) {
 }
 
 /// Changes the number of processors of the runtime that the caller is in: see run_options::processors. What those that
-/// go away have goes on elsewhere. Throws std::invalid_argument; std::system_error, with as many as could be had;
-/// std::logic_error outside of a runtime.
+/// go away have goes on elsewhere. Throws std::invalid_argument; std::system_error or std::bad_alloc, with as many as
+/// could be had; std::logic_error outside of a runtime.
 FOLIOT_EXPORT void set_processors(std::size_t count);
 [[nodiscard]] FOLIOT_EXPORT std::size_t processors();
 

@@ -180,16 +180,20 @@ class FOLIOT_EXPORT context_scope final : private context_hook {
 /// Has a function called when a context is done.
 class FOLIOT_EXPORT context_callback_hook final : private context_hook {
  public:
-  context_callback_hook(context_share of, callback_timer timer) noexcept
-      : of_(std::move(of)), timer_(std::move(timer)) {
-    if (of_) of_->add(*this);
+  /// Throws std::bad_alloc. The timer is pending from now on, since a reset of a pending one needs no memory.
+  context_callback_hook(context_share of, callback_timer timer) : of_(std::move(of)), timer_(std::move(timer)) {
+    if (!of_) return;
+    timer_.reset_at(instant::never());
+    of_->add(*this);
   }
   ~context_callback_hook() override {
     if (of_) of_->remove(*this);
   }
   stop_result stop() noexcept {
     if (!of_) return std::exchange(over_, true) ? stop_result::idle : stop_result::stopped;
-    return of_->remove(*this) ? stop_result::stopped : timer_.stop();
+    const bool was_not_told = of_->remove(*this);
+    const stop_result stopped = timer_.stop();  // which is pending either way
+    return was_not_told ? stop_result::stopped : stopped;
   }
 
  private:
