@@ -159,7 +159,10 @@ class node_pool {
     if (made.added_.empty()) return;
     for (auto& each : blocks_) made.all_.push_back(std::move(each));
     blocks_.swap(made.all_);
-    for (auto& each : made.added_) adopt(std::move(each));
+    for (auto& each : made.added_) {
+      blocks_.push_back(std::move(each));
+      free_last_block();
+    }
   }
 
   /// How many nodes are out, and how many there are.
@@ -189,19 +192,19 @@ class node_pool {
 
   void grow() {
     if (capacity() + block() > most_nodes) throw std::bad_alloc();
-    blocks_.reserve(blocks_.size() + 1);
-    adopt(new_block());
+    blocks_.push_back(new_block());
+    free_last_block();
   }
 
-  /// Takes a block that there is a place for.
-  void adopt(std::unique_ptr<cell[]> added) noexcept {
-    const std::size_t first = capacity();
+  /// Puts the nodes of a block that has just come on the free list.
+  void free_last_block() noexcept {
+    const std::unique_ptr<cell[]>& added = blocks_.back();
+    const std::size_t first = capacity() - block();
     for (std::size_t i = block(); i > 0; --i) {
       added[i - 1].index = static_cast<std::uint32_t>(first + i - 1);
       added[i - 1].next = free_;
       free_ = &added[i - 1];
     }
-    blocks_.push_back(std::move(added));
   }
 
   int block_bits_;
