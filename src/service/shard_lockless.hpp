@@ -26,12 +26,13 @@ std::optional<reset_result> shard<Design>::reset_lockless(record& r, [[maybe_unu
   return std::nullopt;
 }
 
-/// The timer has been put off: a shard that drains still lets it fire; one that has ended does not, which in the child
-/// of a fork nobody has told the timer's word.
+/// The timer has been put off, and the shard is closing by now. That counts: a shard that drains lets it fire, one that
+/// has ended since then drops it, and it may have fired. But in the child of a fork the shard had ended before, which
+/// nobody has told the timer's word.
 template <class Design>
 [[gnu::noinline]] reset_result shard<Design>::postponed_while_closing(record& r) noexcept {
   const lock held(lock_);
-  if (phase_ == phase::ended) {
+  if (forked_) {
     leave_to_the_end(r);
     return reset_result::closed;
   }
