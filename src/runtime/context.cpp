@@ -73,9 +73,15 @@ context_node::kept_deadline context_node::next_deadline() const noexcept {
 
 instant context_node::deadline() const noexcept { return settled() ? deadline_ : next_deadline().when; }
 
+/// What a new one below `parent` may rely on. One that is done already needs no runtime to keep its deadline.
+context_node::kept_deadline context_node::deadline_above(const context_node* parent, const scheduler& owner) noexcept {
+  if (parent == nullptr) return {};
+  return parent->settled() ? kept_deadline{parent->deadline_, &owner} : parent->next_deadline();
+}
+
 context_share context_node::make(context_node* parent, instant deadline, const std::exception_ptr& cause) {
   scheduler& owner = this_scheduler("a context with a deadline");
-  const kept_deadline above = parent == nullptr ? kept_deadline() : parent->next_deadline();
+  const kept_deadline above = deadline_above(parent, owner);
   const bool has_earlier = above.when <= deadline;
   // The deadline above comes first, if the runtime that keeps it does not end before it: that is sure of this one
   // alone.

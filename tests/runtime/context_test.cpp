@@ -189,6 +189,19 @@ TEST(Context, BelowOneThatIsDoneIsDone) {
   });
 }
 
+TEST(Context, BelowOneWhoseDeadlineHasPassedHasNoLaterDeadline) {
+  test::in_virtual_worlds([]() -> task<> {
+    const auto past = with_timeout(background(), -1s);
+    const auto passes = with_timeout(background(), 1s);
+    co_await passes.done();
+    for (const context& above : {context(past), context(passes)}) {
+      const auto below = with_timeout(above, 1h);
+      EXPECT_EQ(below.err(), context_end::deadline_exceeded);
+      EXPECT_EQ(below.deadline(), above.deadline());
+    }
+  });
+}
+
 TEST(Context, OutlivesItsRuntime) {
   std::vector<cancel_context> made;
   run([](std::vector<cancel_context>& into) -> task<> {

@@ -101,6 +101,7 @@ class FOLIOT_EXPORT context_node : public pooled {
     const scheduler* by = nullptr;
   };
   [[nodiscard]] kept_deadline next_deadline() const noexcept;
+  static kept_deadline deadline_above(const context_node* parent, const scheduler& owner) noexcept;
 
   /// Under the lock: afterwards its timer tells nobody any more, but who was told may be about to cancel it.
   virtual void stop_timer() noexcept {}
