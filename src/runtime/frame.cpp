@@ -1,11 +1,18 @@
 #include <foliot/runtime/detail/frame.hpp>
 
+#include <stdexcept>
+
 namespace foliot::runtime::detail {
+
+void refuse_to_begin(const frame* body) {
+  if (body == nullptr) throw std::logic_error("foliot: an empty task cannot be run: call a coroutine to make one");
+  throw std::logic_error("foliot: a task runs once, and this one has begun: call its coroutine again for another one");
+}
 
 // Its task waits in this frame, or in one that this has called. Each owner learns first that its frame is gone, so that
 // the destructors of the caller's frame do not destroy it again.
 void frame::destroy_before_end() noexcept {
-  if (task_ == nullptr || task_->resume == nullptr) return self_.destroy();  // it has not begun
+  if (!has_begun() || task_->resume == nullptr) return self_.destroy();  // it has not begun
   task_state& task = *task_;
   for (bool last = false; !last;) {
     frame* const innermost = task.resume;

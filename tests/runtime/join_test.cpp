@@ -199,5 +199,27 @@ TEST(Tasks, AnEmptyTaskIsRefusedBySpawnAndByRun) {
   });
 }
 
+TEST(Tasks, ATaskThatIsEmptyOrHasRunIsRefusedByAwaitAndBySpawn) {
+  everywhere([]() -> task<> {
+    int refused = 0;
+    task<std::string> empty;
+    try {
+      co_await empty;
+    } catch (const std::logic_error&) {
+      ++refused;
+    }
+    auto once = answer();
+    const std::string result = co_await once;
+    EXPECT_FALSE(result.empty());
+    try {
+      co_await once;
+    } catch (const std::logic_error&) {
+      ++refused;
+    }
+    EXPECT_EQ(refused, 2);
+    EXPECT_THROW(static_cast<void>(spawn(std::move(once))), std::logic_error);
+  });
+}
+
 }  // namespace
 }  // namespace foliot::runtime

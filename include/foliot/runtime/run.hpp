@@ -10,7 +10,8 @@
 // blocking(); on virtual time none.
 //
 // Throws what the task threw; std::invalid_argument for options that cannot be; std::system_error where there are no
-// threads or file descriptors; deadlock, on virtual time; std::logic_error inside of a runtime, and for an empty task.
+// threads or file descriptors; deadlock, on virtual time; std::logic_error inside of a runtime, and for a
+// task that is empty or has run.
 #pragma once
 
 #include <memory>
@@ -46,7 +47,7 @@ class FOLIOT_EXPORT own_scheduler {
 
 template <class Result>
 Result run(task<Result> main, const run_options& options = {}) {
-  detail::refuse_empty(main);
+  detail::spawned<Result>::check(main);
   detail::own_scheduler scheduler(options);
   auto* const state = new detail::spawned<Result>(scheduler.get(), "main", std::move(main));
   state->share();

@@ -45,9 +45,11 @@ class spawned final : public task_state, public pooled {
   spawned(scheduler& owner, const char* name, task<Result> body) noexcept
       : task_state(owner, name), body_(std::move(body)) {}
 
+  /// Throws std::logic_error for a task that cannot be run: it is empty, or it has been awaited or spawned before.
+  static void check(const task<Result>& body) { check_can_begin(body.owner_.get()); }
+
   /// What is resumed first.
   [[nodiscard]] frame& prepare() noexcept {
-    FOLIOT_ASSERT(body_, "an empty task cannot be run");
     body_.promise().begin(*this, nullptr);
     return body_.promise();
   }
@@ -161,12 +163,6 @@ class spawned final : public task_state, public pooled {
   std::optional<stored> result_;
 };
 
-/// Throws std::logic_error for a task without a coroutine: one that was made so, or has been moved from.
-template <class Result>
-void refuse_empty(const task<Result>& body) {
-  if (!body) throw std::logic_error("foliot: an empty task cannot be run: call a coroutine to make one");
-}
-
 /// Waits for the end of another task.
 template <class Result>
 class join_awaiter : public task_awaiter {
@@ -267,10 +263,10 @@ class join_handle {
 };
 
 /// Runs `body` as a task of its own, from soon on. The name is shown when it fails or is stuck; it is not copied.
-/// Throws std::logic_error outside of a runtime and for an empty task, std::bad_alloc.
+/// Throws std::logic_error outside of a runtime and for a task that is empty or has run, std::bad_alloc.
 template <class Result>
 join_handle<Result> spawn(task<Result> body, const char* name = "task") {
-  detail::refuse_empty(body);
+  detail::spawned<Result>::check(body);
   auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
   made->share();
   join_handle<Result> handle(*made);
@@ -281,7 +277,7 @@ join_handle<Result> spawn(task<Result> body, const char* name = "task") {
 /// The same, and it is asked to stop when the token is.
 template <class Result>
 join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* name = "task") {
-  detail::refuse_empty(body);
+  detail::spawned<Result>::check(body);
   auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
   join_handle<Result> handle(*made);  // the only share: if the next line throws, all goes with it
   made->stop_when(token);

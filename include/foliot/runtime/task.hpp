@@ -165,8 +165,8 @@ template <class Result>
 class call_awaiter {
  public:
   explicit call_awaiter(task_promise<Result>* called) noexcept : called_(called) {}
-  bool await_ready() const noexcept {
-    FOLIOT_ASSERT(called_ != nullptr && !called_->done(), "a task is awaited once");
+  bool await_ready() const {
+    check_can_begin(called_);
     return false;
   }
   template <class Promise>
@@ -196,7 +196,8 @@ class [[nodiscard("a task does nothing until it is awaited or spawned")]] task {
   /// Whether there is a coroutine in it.
   [[nodiscard]] explicit operator bool() const noexcept { return owner_.get() != nullptr; }
 
-  /// Runs it, as a part of the calling task, to its end; then it is used up.
+  /// Runs it, as a part of the calling task, to its end; then it is used up. To await an empty one, or one that has
+  /// been awaited before, throws std::logic_error.
   detail::call_awaiter<Result> operator co_await() const& noexcept {
     return detail::call_awaiter<Result>(static_cast<promise_type*>(owner_.get()));
   }

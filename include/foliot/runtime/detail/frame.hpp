@@ -38,6 +38,7 @@ class frame {
     task_ = &task;
     caller_ = caller;
   }
+  [[nodiscard]] bool has_begun() const noexcept { return task_ != nullptr; }
   void resume() const { self_.resume(); }
   [[nodiscard]] bool done() const noexcept { return self_.done(); }
 
@@ -56,6 +57,13 @@ class frame {
   task_state* task_ = nullptr;
   frame* caller_ = nullptr;
 };
+
+/// Throws std::logic_error: there is no coroutine, or it has begun before.
+[[noreturn]] FOLIOT_EXPORT void refuse_to_begin(const frame* body);
+inline void check_can_begin(const frame* body) {
+  if (body == nullptr || body->has_begun()) [[unlikely]]
+    refuse_to_begin(body);
+}
 
 /// What destroys a frame when it goes: a part of `task`.
 class frame_owner {
