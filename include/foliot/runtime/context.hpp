@@ -9,12 +9,13 @@
 // which way, cause() says why. Whoever makes one that can be done owns it: cancel_context is move-only, and cancels
 // when it goes. A context is a share in it, for those who are to know; it is copied freely.
 //
-// Thread safety: all from any thread, as plain objects'. Contexts with a deadline are made in a runtime, and its end
-// stops their timers: they and those below them outlive it, but that deadline does not come to them any more, and while
-// the runtime ends no other thread uses them, nor one that they descend from. A context with a deadline that is made
-// below them in a later runtime keeps its own. Runtimes whose contexts descend from one another go by the same clock.
-// Cost: a context has one allocation, from the pieces that a thread keeps, and with `processor-heaps` another for its
-// deadline; done() and run_in allocate nothing besides the task; a cancel is O(contexts and waits below).
+// Thread safety: all from any thread, as plain objects'. A context with a deadline is made in a runtime, whose end
+// stops its timer. The context and its descendants may outlive that runtime; then the deadline no longer ends them.
+// While the runtime ends, no other thread may use such a context, its ancestors or its descendants. A context with a
+// deadline that a later runtime makes below it has its own timer. Runtimes whose contexts descend from one another use
+// the same clock. Cost: a context has one allocation, from the pieces that a thread keeps, and with `processor-heaps`
+// another for its deadline; done() and run_in allocate nothing besides the task; a cancel is O(contexts and waits
+// below).
 #pragma once
 
 #include <exception>

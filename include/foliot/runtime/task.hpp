@@ -11,20 +11,21 @@
 // awaiters of other libraries (below). Calls may be nested as deep as memory allows: neither running them, nor stopping
 // them, nor destroying them where they wait takes stack.
 //
-// Turns: a task has a budget of 128 steps. Each co_await is one, and so is the return from a task that was called. A
-// task that has made so many without waiting goes to the back of the queue, as with yield(), with what the last one
-// gave. So a task whose awaits all complete at once starves nobody. It learns there, before an operation begins,
-// whether it is to stop: channels, locks, selects, sleeps, joins and sockets throw `cancelled` as if they had to wait.
-// Calls of tasks and blocking() do not.
+// Turns: a task has a budget of 128 steps. Each co_await is one step, and so is the return from a called task. A task
+// that has made 128 steps without waiting goes to the back of the queue, as with yield(), and keeps the result of its
+// last step; so a task whose awaits all complete at once does not starve others. If the task was asked to stop, its
+// last step throws `cancelled` before the operation begins: channels, locks, selects, sleeps, joins and sockets do so,
+// as if they had to wait. Calls of tasks and blocking() do not.
 //
-// Foreign awaiters: whatever has await_ready, await_suspend for a std::coroutine_handle<>, and await_resume, or gives
-// such an awaiter by its operator co_await, member or free. The handle that it gets stands for the task: resume() makes
-// the task ready, once, from any thread, at any time from await_suspend on, and the task goes on at its own processors.
-// It is not destroyed by who gets it. Such a wait cannot be ended from outside: a stop, or a timeout, ends the next
-// one. When the run ends, the task is destroyed where it waits, and the awaiter with it, whose destructor sees to what
-// the other side may still do with the awaiter. A resume() after that does nothing; until it comes, the memory behind
-// the handle, some 100 bytes, stays allocated. On virtual time such a wait is as one for a descriptor: time goes on to
-// the next deadline, and where there is none the run waits for the resume(). Each such wait allocates: std::bad_alloc.
+// Foreign awaiters: a task may await any object with await_ready, await_suspend for a std::coroutine_handle<>, and
+// await_resume, and any object whose operator co_await, member or free, returns one. The handle that await_suspend gets
+// stands for the task. Any thread may call its resume(), once, at any time from await_suspend on; the task then
+// continues on a worker of its own runtime. The receiver must not destroy the handle. A stop or a timeout does not end
+// such a wait; the task sees it at its next one. When the run ends, the waiting task is destroyed, and the awaiter with
+// it: the awaiter's destructor must make sure that the other library no longer uses the awaiter. A resume() after that
+// does nothing; until it is called, some 100 bytes behind the handle stay allocated. On virtual time such a wait counts
+// as a wait for a descriptor: time advances to the next deadline, and without one the run waits for the resume(). Each
+// such wait allocates, and may throw std::bad_alloc.
 //
 // Thread safety: as a plain object's. A task may go on in another thread after each co_await, so nothing that belongs
 // to a thread may be held across one: no lock, no pointer to a thread_local.

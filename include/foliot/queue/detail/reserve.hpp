@@ -1,5 +1,5 @@
-// Makes room in all parts of a queue, or in none: memory is got first, from all parts, and put to use when nothing can
-// fail any more.
+// Reserves memory in all parts of a queue, or in none. The first step allocates the memory for every part and may
+// throw; the second step hands it to the parts and cannot fail.
 //
 //   auto room = queue.room_for(count);   // throws std::bad_alloc; destroyed, it gives the memory back
 //   queue.take(std::move(room));         // never fails
@@ -16,22 +16,22 @@
 
 namespace foliot::detail {
 
-/// No more timers can be pending: a place has 48 bits for an address, and the nodes alone would fill as much. What
-/// queues compute from a count up to this does not overflow.
+/// The most timers that can be pending: their nodes alone would fill a 48-bit address space. No size that a queue
+/// computes from a count up to this overflows.
 inline constexpr std::size_t most_timers = (std::size_t{1} << place::position_bits) / sizeof(timer_node);
 
-/// Throws std::bad_alloc for a count of timers that there cannot be.
+/// Throws std::bad_alloc if `count` exceeds most_timers.
 inline void refuse_impossible(std::size_t count) {
   if (count > most_timers) throw std::bad_alloc();
 }
 
-/// Throws std::bad_alloc where the system refuses so much at once, and touches nothing of it. Before many small pieces
-/// of the same memory are got: these it would grant one after the other, and kill the process in the end; and what was
-/// granted before one is refused does not always leave the process again.
+/// Allocates `bytes` in one piece and frees them, without touching them; throws std::bad_alloc if the system refuses.
+/// Called before a caller allocates as much in many small blocks. The system would grant those one by one until it
+/// kills the process, and the allocator does not always return them to the system when a later one fails.
 inline void ask_for(std::size_t bytes) { ::operator delete(::operator new(bytes)); }
 
-/// An array with room for `capacity` entries, to take the place of `array`; none, where that has room enough. Throws
-/// std::bad_alloc.
+/// An empty array with room for `capacity` entries, which will replace `array`; without memory of its own, if `array`
+/// has that capacity already. Throws std::bad_alloc.
 template <class T>
 [[nodiscard]] std::vector<T> larger_array(const std::vector<T>& array, std::size_t capacity) {
   std::vector<T> larger;
@@ -39,7 +39,7 @@ template <class T>
   return larger;
 }
 
-/// Moves what is in `array` to the larger one, unless it has grown as far meanwhile.
+/// Copies the entries of `array` to `larger` and swaps the two, unless `array` has grown to that capacity meanwhile.
 template <class T>
 void move_to_larger_array(std::vector<T>& array, std::vector<T>&& larger) noexcept {
   if (larger.capacity() <= array.capacity()) return;

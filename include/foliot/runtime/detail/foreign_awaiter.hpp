@@ -1,12 +1,12 @@
-// Awaiters that are not foliot's, inside of a task.
+// Lets a task await the awaiters of other libraries.
 //
-// Such an awaiter does not get the task's own coroutine: that may be resumed only by a worker, and may be destroyed
-// while the other side still has its handle. It gets a small coroutine instead, a resumption, whose resume() claims the
-// task's wait, as any source of foliot's does.
+// A foreign awaiter must not get the handle of the task's own coroutine: only a worker may resume that coroutine, and
+// it may be destroyed while the other library still holds the handle. The awaiter gets the handle of a small coroutine
+// instead, a resumption. resume() on it claims the task's wait, and thereby makes the task ready on its own scheduler.
 //
-// Thread safety: the resumption is resumed once, by any thread; the rest is the task's.
-// Lifetime of a resumption: two shares, the task's, which goes with the wait, and the other side's, which goes with
-// resume(), or when await_suspend says that it will not come. Cost: one piece of memory for each wait.
+// Thread safety: any thread may resume a resumption, once; the rest is used by the worker that runs the task.
+// Lifetime: two references keep a resumption. The task's ends with the wait; the other library's ends with resume(), or
+// when await_suspend reports that resume() will not be called. Cost: one allocation for each wait.
 #pragma once
 
 #include <foliot/core/language.hpp>

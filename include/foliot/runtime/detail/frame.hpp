@@ -1,12 +1,12 @@
-// A coroutine of a task: who has called it, and who owns it. The base of the promises of tasks.
+// A coroutine frame of a task, with links to the frame that called it and to the task object that owns it. The base
+// class of the promises of tasks.
 //
-// A task that waits is a chain of frames: its task resumes the innermost one, and each frame was called by the next one
-// outwards. Whoever destroys a frame that waits destroys those that it has called before it, the innermost first, which
-// is the order in which an exception would leave them. That takes constant stack, however long the chain is.
+// A waiting task is a chain of frames. The worker resumes the innermost frame; each frame was called by the next one
+// outwards. Destroying a waiting frame first destroys the frames that it called, the innermost first: the order in
+// which an exception would unwind them. The loop uses constant stack, however long the chain is.
 //
-// Thread safety: a frame belongs to whoever runs its task, and before it has begun to its owner.
-// Invariants: a frame has one owner as long as it lives; task_state::resume of a task that waits is its innermost
-// frame.
+// Thread safety: none. Before a frame has begun its owner uses it, afterwards the worker that runs its task.
+// Invariants: a frame has exactly one owner; task_state::resume of a waiting task is its innermost frame.
 #pragma once
 
 #include <foliot/core/language.hpp>

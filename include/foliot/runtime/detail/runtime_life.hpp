@@ -1,12 +1,13 @@
-// Whether a runtime still lives, for what may outlive it: timers and contexts.
+// Tells timers and contexts, which may outlive their runtime, whether that runtime still exists.
 //
-// A runtime has a place while it lives. Places are never freed; a later runtime takes the place of one that has ended,
-// and its turn there has a number that no other has had. So a reference, which is a place and a turn, may be asked at
-// any time, and also from a static object's destructor.
+// A runtime occupies a place from its start to its end. Places are never freed. A later runtime reuses the place of an
+// ended one, under a turn number that no runtime before it had there. A runtime_ref is a place and a turn number, so
+// living() may be called at any time, also by the destructor of a static object.
 //
-// Thread safety: all from any thread, but nobody uses what he got from living() while that runtime ends: that is the
-// rule for every handle that outlives its runtime. Complexity: living() is two loads and a comparison; a runtime's
-// beginning looks for a free place, O(runtimes that have lived at once). Lock-free, so a fork leaves it usable.
+// Thread safety: all functions from any thread; but no thread may use the result of living() while that runtime ends,
+// as for every handle that outlives its runtime. Complexity: living() is two loads and a comparison; the start of a
+// runtime searches for a free place, O(the largest number of runtimes that existed at once). Lock-free, and so usable
+// after a fork.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +29,14 @@ class runtime_place {
   friend class runtime_life;
   friend class runtime_ref;
 
-  // Odd while a runtime has the place. Raised by the runtime that takes it, once owner_ is there, and at its end; read
-  // by every reference.
+  // Odd while a runtime occupies the place. That runtime increments it after it has set owner_, and again at its end;
+  // every runtime_ref reads it.
   seam::atomic<std::uint64_t> turn_{0};
-  // Set by the runtime that is about to take the place, under taken_; read by who has found its turn.
+  // Written by the runtime that holds taken_, before it raises turn_; read after turn_ was found unchanged.
   scheduler* owner_ = nullptr;
-  // Held by the runtime that has the place, from before its turn until after it.
+  // True while a runtime occupies the place: set before its turn begins, cleared after the turn has ended.
   seam::atomic<bool> taken_{false};
-  // The place that was made before it. Never changes once others know of the place.
+  // The next older place. Constant once the place is published.
   runtime_place* next_ = nullptr;
 };
 

@@ -1,15 +1,15 @@
 // One co_await of a task, as a step of its turn (turn_budget.hpp).
 //
-// The last step of a turn is made as all others are, but its task does not go on at once where it need not wait: it
-// goes to the back of the queue, with what the step gave, which await_resume takes in the next turn. A task that is to
-// stop learns it before that step begins, as from a wait: so nothing is received or locked that would be lost by the
-// throw.
+// The last step of a turn performs its operation like any other step. If the operation completes at once, the task is
+// requeued at the back all the same; the result stays in the awaiter, and await_resume returns it in the next turn.
+// Before the last step begins, the task looks for an interrupt (a stop, a timeout) and throws it as a wait would. No
+// operation has begun then, so the throw loses no value and no lock.
 //
-// Awaiters whose waits can be interrupted say so:
-//   bool interrupt(frame& who) noexcept    the wait is over before it began, and await_resume throws; false: it is one
-//                                          that heeds no interrupts, and nothing was done
+// An awaiter whose wait can be interrupted has this function:
+//   bool interrupt(frame& who) noexcept    ends the wait before it begins, so that await_resume throws. Returns false,
+//                                          and does nothing, if this wait ignores interrupts.
 //
-// Thread safety: the task's.
+// Thread safety: none; the worker that runs the task uses it.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -25,11 +25,11 @@
 
 namespace foliot::runtime::detail {
 
-/// `Awaiter` is held, or, as a reference, lies elsewhere (g++ 12 would copy what await_transform returns by reference).
+/// Holds the awaiter, or a reference to it: g++ 12 copies an awaiter that await_transform returns by reference.
 template <class Awaiter>
 class step {
  public:
-  /// `make` gives the awaiter.
+  /// `make()` returns the awaiter.
   template <class Make>
   step(task_state& task, const Make& make) : awaiter_(make()), is_last_(task.turn.spend()) {}
   step(const step&) = delete;
@@ -84,7 +84,8 @@ auto make_step(task_state& task, const Make& make) {
   }
 }
 
-/// A step that does not wait, for what can go on for long without any other: a task that is to stop learns it here.
+/// A step that never waits, at the start of an operation that may complete at once many times in a row. It throws a
+/// pending interrupt when it is the last step of a turn.
 class checkpoint : public task_awaiter {
  public:
   checkpoint() noexcept {}

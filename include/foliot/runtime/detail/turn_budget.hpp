@@ -1,9 +1,9 @@
-// How many steps a task may make before others have their turn. (Tokio's coop budget.)
+// How many steps a task may make before other tasks run: its cooperative budget, as Tokio's coop module has it.
 //
-// A turn begins when a worker takes the task, and ends when the task waits. Each co_await is a step of it, and so is
-// the return from a task that was called. With the last step of the budget the turn ends as well: see step.hpp.
+// A turn begins when a worker resumes the task, and ends when the task waits. Each co_await is one step of the turn,
+// and so is the return from a called task. The turn also ends with the last step of the budget: see step.hpp.
 //
-// Thread safety: the task's. Complexity: a step is a decrement and a branch.
+// Thread safety: none; the worker that runs the task uses it. Complexity: a step is a decrement and a branch.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -17,10 +17,11 @@ class turn_budget {
   static constexpr int steps = 128;
 
   void begin() noexcept { left_ = std::exchange(next_, steps); }
-  /// One step. True: it is the last one, or one more after that.
+  /// Counts one step. Returns whether the budget is spent.
   [[nodiscard]] bool spend() noexcept { return --left_ <= 0; }
-  /// The budget is spent. In a task that is to leave its waits the next step is a last one again, until one of them can
-  /// be left: which steps come last must not depend on how many there are in a loop.
+  /// Sets the budget of the next turn. A task with a pending interrupt (a stop, a timeout) gets a single step, turn
+  /// after turn, until a step throws the interrupt: otherwise the last step of a loop could always be one that cannot
+  /// throw.
   void end(bool has_interrupt) noexcept { next_ = has_interrupt ? 1 : steps; }
 
  private:
