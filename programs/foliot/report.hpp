@@ -9,8 +9,8 @@
 
 namespace foliot::program {
 
-/// What is in it of names and answers cannot move the cursor or end the line. Where standard error is closed or full,
-/// there is nobody to tell, and the program goes on.
+/// Prints a message to standard error. Control characters in it are escaped: names and answers of strangers cannot move
+/// the cursor or end the line. A standard error that is closed or full is ignored.
 inline void report(std::string_view sentence) {
   constexpr std::string_view name = "foliot: ";
   if (sentence.starts_with(name)) sentence.remove_prefix(name.size());  // the library's own exceptions

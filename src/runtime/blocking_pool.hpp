@@ -19,10 +19,10 @@ class blocking_pool {
   explicit blocking_pool(std::size_t most) noexcept : most_(most) {}
   ~blocking_pool() { end(); }
 
-  /// The job is run, in the order in which they come; after close() it is not. Throws std::system_error or
-  /// std::bad_alloc where there is no thread, and none can be had; the job is then forgotten.
+  /// Runs the job on a thread of the pool, first come, first served; after close() it does nothing. Throws
+  /// std::system_error or std::bad_alloc if the pool has no thread and cannot make one; the job is then not queued.
   void submit(blocking_job& job);
-  /// No job begins any more: those that have not begun are forgotten, and belong to whoever submitted them.
+  /// From now on no job begins. The pool forgets the jobs that have not begun; their tasks destroy them.
   void close() noexcept;
   /// Closes it, and waits until those that have begun are done.
   void end() noexcept;

@@ -73,7 +73,8 @@ context_node::kept_deadline context_node::next_deadline() const noexcept {
 
 instant context_node::deadline() const noexcept { return settled() ? deadline_ : next_deadline().when; }
 
-/// What a new one below `parent` may rely on. One that is done already needs no runtime to keep its deadline.
+/// The deadline that a new context below `parent` inherits. The deadline of a parent that is done already needs no
+/// timer, so it counts as kept by `owner`.
 context_node::kept_deadline context_node::deadline_above(const context_node* parent, const scheduler& owner) noexcept {
   if (parent == nullptr) return {};
   return parent->settled() ? kept_deadline{parent->deadline_, &owner} : parent->next_deadline();
@@ -83,8 +84,7 @@ context_share context_node::make(context_node* parent, instant deadline, const s
   scheduler& owner = this_scheduler("a context with a deadline");
   const kept_deadline above = deadline_above(parent, owner);
   const bool has_earlier = above.when <= deadline;
-  // The deadline above comes first, if the runtime that keeps it does not end before it: that is sure of this one
-  // alone.
+  // A timer of an ancestor serves if this runtime keeps it. Another runtime may end before that timer fires.
   if (has_earlier && (above.by == &owner || above.when.is_never())) return make(parent);
   const instant first = has_earlier ? above.when : deadline;
   const std::exception_ptr why = has_earlier ? nullptr : cause;

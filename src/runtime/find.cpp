@@ -293,8 +293,8 @@ void scheduler::make_ready_last(task_state& task) noexcept {
   wake_one();
 }
 
-/// The task has spent its budget: others first. It was no work for another worker while it ran here, and is none now if
-/// it is alone: this worker takes it in its next round.
+/// Requeues a task that has spent its budget at the back. If the queue is empty otherwise, no idle worker is woken:
+/// this worker takes the task again in its next round.
 void scheduler::end_turn(processor& p, task_state& task) noexcept {
   task.turn.end(task.wait().has_interrupt());
   if (ending_.load(seam::relaxed)) return;

@@ -4,13 +4,13 @@
 // A reset to a later deadline is one compare-and-swap on the entry's word; the queue learns of it when the entry is
 // due by the old one.
 //
-// Where the queue has no memory, a start is refused, and all else needs none: what is pending already goes to a list in
-// the entries (unfiled_timers.hpp), and is filed as soon as there is memory.
+// If the queue has no memory, a start is refused; every other operation succeeds without memory. Entries that are
+// pending already and that the queue cannot file go to an intrusive list (unfiled_timers.hpp) until there is memory.
 //
 // Thread safety: as processor_timers.
 //
-// Invariants: a pending entry is in the queue, at its word's deadline or earlier, or unfiled, and its word is open; and
-// this is its home.
+// Invariants: a pending entry has this object as its home. Either the queue holds it, at its word's deadline or
+// earlier, or the unfiled list does, and its word is open.
 #pragma once
 
 #include <algorithm>
@@ -103,7 +103,7 @@ class foliot_timers final : public processor_timers {
   }
 
   [[nodiscard]] instant next_deadline() noexcept FOLIOT_REQUIRES(lock_) {
-    // Without memory a queue may have slots to open still that nothing is left in.
+    // A queue that found no memory may still have to open slots that are empty by now.
     if (queue_.size() == 0) return unfiled_.first_deadline();
     return std::min(queue_.next_deadline(), unfiled_.first_deadline());
   }
@@ -120,7 +120,7 @@ class foliot_timers final : public processor_timers {
   bool run_in_order(instant now, ready_list& ready, call_list& calls) noexcept FOLIOT_REQUIRES(lock_);
   bool run_shuffled(instant now, ready_list& ready, call_list& calls) noexcept FOLIOT_REQUIRES(lock_);
 
-  /// False: there is no memory for it.
+  /// Returns false if the queue has no memory for the entry.
   [[nodiscard]] bool file(timer_entry& entry, instant deadline) noexcept FOLIOT_REQUIRES(lock_) {
     try {
       queue_.start(entry, deadline);
@@ -130,8 +130,8 @@ class foliot_timers final : public processor_timers {
     timer_entry_access::word(entry).arm(deadline);
     return true;
   }
-  /// What is unfiled, as far as there is memory, the earliest first. While a turn now and then fails for want of it,
-  /// only some at once: else all would go to and fro.
+  /// Files unfiled entries, the earliest first, until the queue has no memory. After a turn that found no memory it
+  /// files only a few at a time: otherwise all entries would move to the queue and back in each turn.
   void file_some() noexcept FOLIOT_REQUIRES(lock_) {
     for (std::size_t i = 0; i < filed_at_once_ && !unfiled_.empty(); ++i) {
       timer_entry& entry = unfiled_.pop_first();
@@ -166,7 +166,7 @@ class foliot_timers final : public processor_timers {
   std::optional<random_stream> ties_ FOLIOT_GUARDED_BY(lock_);
 };
 
-/// The queue's and those that are unfiled, in one order.
+/// Runs the due entries of the queue and of the unfiled list, in the order of their deadlines.
 inline bool foliot_timers::run_in_order(instant now, ready_list& ready, call_list& calls) noexcept {
   budget left = most_at_once;
   for (;;) {
@@ -193,7 +193,7 @@ inline bool foliot_timers::run_in_order(instant now, ready_list& ready, call_lis
   }
 }
 
-/// All that is due, those of one instant in an order that the seed decides: by numbers that are drawn for them.
+/// Runs all due entries. Entries of equal deadlines run in an order that the seed decides: each gets a random number.
 inline bool foliot_timers::run_shuffled(instant now, ready_list& ready, call_list& calls) noexcept {
   unfiled_timers due;
   const auto take = [&](timer_entry& entry) {

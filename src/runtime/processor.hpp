@@ -68,7 +68,8 @@ class processor : public execution {
   // The worker is to leave: set_processors made the processor go away, or the runtime ends.
   seam::atomic<bool> retires{false};
 
-  // The worker's: there was no memory to hand its timers over, so it goes on for a while, and tries again.
+  // Only the worker uses it. True: the processor should go away, but there was no memory to hand its timers over. The
+  // worker goes on, and tries again later.
   bool keeps_timers = false;
   [[nodiscard]] bool is_to_leave() const noexcept { return retires.load(seam::relaxed) && !keeps_timers; }
 

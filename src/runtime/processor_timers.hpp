@@ -84,8 +84,8 @@ class processor_timers {
   /// Makes `first` exact, as far as that can be had cheaply. For who is about to sleep until then.
   virtual void refresh_first() noexcept = 0;
 
-  /// All that `from` has comes here, and what is reset there from now on too. Throws std::bad_alloc, with nothing
-  /// changed; foliot's queue needs no memory.
+  /// Moves all timers of `from` here; a timer that is reset at `from` from now on comes here as well. Throws
+  /// std::bad_alloc, with nothing changed; foliot's queue needs no memory.
   virtual void take_all(processor_timers& from) = 0;
   /// After all was taken from here: entries may have their home here again.
   virtual void begin_again() noexcept = 0;

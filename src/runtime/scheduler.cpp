@@ -256,8 +256,8 @@ void scheduler::set_processors(std::size_t count) {
   }
 }
 
-/// The processor is about to go away: its timers go to the first one. False: there is no memory for that, and nothing
-/// has changed. Its worker's, or on virtual time the driver's.
+/// Moves the timers of a processor that is about to go away to the first processor. Returns false, with nothing
+/// changed, if there is no memory for that. Called by the processor's worker, or on virtual time by the driver.
 bool scheduler::hand_over_timers(processor& p) noexcept {
   processor& heir = *processors_[0];
   try {
@@ -272,7 +272,8 @@ bool scheduler::hand_over_timers(processor& p) noexcept {
   return true;
 }
 
-/// The processor has gone away: its tasks go to all. Its worker's, or on virtual time the driver's.
+/// Moves the tasks of a processor that has gone away to the common queue. Called by the processor's worker, or on
+/// virtual time by the driver.
 void scheduler::retire(processor& p) noexcept {
   while (task_state* const task = p.queue.pop()) {
     const lock held(lock_);

@@ -88,7 +88,7 @@ class scheduler {
 
   void begin_outside_wait() noexcept { outside_waits_.fetch_add(1, seam::relaxed); }
   void end_outside_wait() noexcept { outside_waits_.fetch_sub(1, seam::relaxed); }
-  /// Whether a task waits for what time does not bring: a descriptor, or something foreign.
+  /// Whether a task waits for something that virtual time cannot bring: a descriptor, or a foreign awaiter.
   [[nodiscard]] bool waits_for_outside() const noexcept {
     return !descriptors_.empty() || outside_waits_.load(seam::relaxed) != 0;
   }
@@ -182,7 +182,7 @@ class scheduler {
   seam::atomic<processor*> polls_{nullptr};
   // How often somebody has looked into the poller. The monitor sees by it that nobody does.
   seam::atomic<std::uint64_t> looks_{0};
-  // Written by the tasks that wait so; read on virtual time, by the thread that runs them.
+  // How many tasks wait at foreign awaiters. Those tasks write it; on virtual time the driver's thread reads it.
   seam::atomic<std::size_t> outside_waits_{0};
   // The main task has ended.
   seam::atomic<bool> ending_{false};

@@ -1,5 +1,4 @@
-// Timers that are pending although the queue that they belong to has no memory to file them: a list in the order of
-// their deadlines, in the entries themselves.
+// Pending timers that their queue has no memory to file: an intrusive list in the order of their deadlines.
 //
 // Thread safety: none, one owner. Complexity: add, remove O(n), behind the others of its deadline; sort O(n log n);
 // none of them allocates.
@@ -30,7 +29,7 @@ class unfiled_timers {
     timer_node_access::set_deadline(entry, deadline);
     link(before, entry);
   }
-  /// At the front, wherever it belongs: sort() follows, unless it does belong there.
+  /// Links the entry at the front. The caller calls sort() afterwards, unless the front is its place.
   void push_front(timer_entry& entry, instant deadline) noexcept {
     timer_node_access::set_deadline(entry, deadline);
     link(nullptr, entry);

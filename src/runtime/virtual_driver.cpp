@@ -7,7 +7,7 @@ namespace foliot::runtime::detail {
 
 namespace {
 
-/// Every so many rounds what is due comes first.
+/// After this many tasks the driver runs the timers that are due.
 constexpr std::uint64_t due_every = 61;
 
 }  // namespace
@@ -18,7 +18,7 @@ virtual_driver::virtual_driver(scheduler& of) : of_(of), random_(of.options().se
 
 void virtual_driver::drive(const task_state& /*main*/) {
   for (std::uint64_t round = 1; !of_.ending_.load(seam::relaxed); ++round) {
-    // Time stands still while tasks run, but what it has brought already is not starved by those that always do.
+    // Time stands still while tasks run. Timers that are due already must still fire if some task always runs.
     if (round % due_every == 0 && fire_what_is_due()) continue;
     if (run_some_task() || fire_what_is_due()) continue;
     if (expire_late_scopes()) continue;
@@ -85,7 +85,8 @@ bool virtual_driver::move_time_on() {
     return true;
   }
   if (!of_.waits_for_outside()) return false;
-  // Somebody outside is waited for, whose time does not stand still. Who makes a task ready from there breaks the wait.
+  // A task waits for a thread outside of the runtime, where time does not stand still. That thread ends this wait when
+  // it makes the task ready.
   return of_.poll(of_.processors_[0].get(), instant::never()) || of_.waits_for_outside();
 }
 

@@ -343,7 +343,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     if (phase_ == phase::draining) [[unlikely]]
       done_.notify_all();
     if (phase_ == phase::ended) [[unlikely]] {
-      // It was dropped from the end on; of a ticker that may be two starts, a posted beat and the next one.
+      // The end of the service has dropped it. A ticker may have two starts pending: a posted beat and the next one.
       counters_.dropped += (filed ? 1u : 0u) + (outside ? 1u : 0u);
     } else if (filed || outside) {
       detail::probes::stop(&r);
@@ -376,8 +376,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   void drop(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void report(std::exception_ptr failure) noexcept;
 
-  /// It drains or has ended. Written under the lock. In the first cache line, which is only read: beside the lock, what
-  /// goes without it would wait for what takes it.
+  /// The shard drains or has ended. Written under the lock, read without it. It lies in the first cache line, which is
+  /// otherwise constant: on the lock's line, each lock would take the line away from the threads that read this.
   seam::atomic<bool> closing_{false};
   const shard_options options_;
   const std::size_t index_;

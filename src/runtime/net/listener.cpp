@@ -63,7 +63,7 @@ task<or_error<stream>> accept_one(descriptor_use by) {
 
 or_error<listener> listener::listen(const address& at, int backlog) {
   static_cast<void>(detail::this_scheduler("a listener"));  // throws before there is anything to lose
-  // Whatever may throw comes before the bind, or nobody would remove its file.
+  // All that may throw comes before the bind: an exception after it would leave the file behind.
   const std::string path = at.system().path();
   const bool has_file = !path.empty() && !path.starts_with('@');
   seam::socket_file file = has_file ? seam::socket_file(path) : seam::socket_file();

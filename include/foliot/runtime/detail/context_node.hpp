@@ -77,11 +77,11 @@ class FOLIOT_EXPORT context_node : public pooled {
 
   [[nodiscard]] context_end end() const noexcept;
   [[nodiscard]] std::exception_ptr cause() const noexcept;
-  /// When it is done at the latest, by the deadlines that living runtimes keep. O(depth).
+  /// The earliest deadline of this context and its ancestors whose runtime still exists. O(depth).
   [[nodiscard]] instant deadline() const noexcept;
 
  protected:
-  /// `deadline`: its own, which is earlier than those above, or as its parent's.
+  /// `deadline` is the context's own, and earlier than those of its ancestors; or else its parent's.
   context_node(context_node* parent, instant deadline) noexcept;
   virtual ~context_node() = default;
 
@@ -93,9 +93,9 @@ class FOLIOT_EXPORT context_node : public pooled {
   void join_parent() noexcept;
 
  private:
-  /// The runtime that keeps a deadline of its own; null: it has none, and those above may have.
+  /// The runtime whose timer keeps this node's own deadline; null if the node has no deadline of its own.
   [[nodiscard]] virtual const runtime_ref* keeper() const noexcept { return nullptr; }
-  /// The earliest deadline, of its own and of those above, that comes; and the runtime that keeps it.
+  /// The earliest deadline that will come, of this node and its ancestors, and the runtime whose timer keeps it.
   struct kept_deadline {
     instant when = instant::never();
     const scheduler* by = nullptr;
@@ -181,7 +181,7 @@ class FOLIOT_EXPORT context_scope final : private context_hook {
 /// Has a function called when a context is done.
 class FOLIOT_EXPORT context_callback_hook final : private context_hook {
  public:
-  /// Throws std::bad_alloc. The timer is pending from now on, since a reset of a pending one needs no memory.
+  /// Throws std::bad_alloc. Starts the timer, with no deadline: a later reset of a pending timer needs no memory.
   context_callback_hook(context_share of, callback_timer timer) : of_(std::move(of)), timer_(std::move(timer)) {
     if (!of_) return;
     timer_.reset_at(instant::never());

@@ -73,8 +73,8 @@ class FOLIOT_EXPORT descriptor {
   void close() noexcept {
     if (begin_close()) finish_close();
   }
-  /// The same in two steps, with something in between that has to be done once, while the system's descriptor is open
-  /// and before anybody learns of the close. False: another caller has begun, or it is closed.
+  /// close() in two steps. Between them the caller does what must happen once, while the system's descriptor is still
+  /// open and before any waiting task learns of the close. begin_close() returns false if another caller has begun.
   [[nodiscard]] bool begin_close() noexcept;
   void finish_close() noexcept;
   [[nodiscard]] bool closed() const noexcept {

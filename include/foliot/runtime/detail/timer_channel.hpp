@@ -66,8 +66,8 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
     return who.value_;
   }
 
-  /// From now on this instant is to come. `superseded`: another one was, which nobody has received; `closed`: the
-  /// runtime has ended, and nothing was done. Throws std::bad_alloc, with nothing changed.
+  /// Arms the timer for `first`. `superseded`: it was pending, or an instant was there that nobody has received;
+  /// `closed`: the runtime has ended, and nothing was done. Throws std::bad_alloc, with nothing changed.
   reset_result reset(instant first) {
     scheduler* const owner = runtime_.living();
     return owner == nullptr ? reset_result::closed : reset(*owner, first, duration::zero());
@@ -82,7 +82,7 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
     if (owner == nullptr) return reset_result::closed;
     return reset(*owner, deadline_after(now_or_later(*owner), period), period);
   }
-  /// From now on none is to come. Whether one was that nobody has received.
+  /// Disarms the timer. Returns whether it was pending, or an instant was there that nobody has received.
   bool stop() noexcept;
   [[nodiscard]] std::uint64_t skipped() const noexcept;
 
