@@ -101,7 +101,14 @@ FOLIOT_EXPORT extern constinit thread_local thread_state own_state;
 }  // namespace detail
 
 /// The calling thread's own state. The address is unique among the threads alive.
-inline thread_state& this_thread() noexcept { return detail::own_state; }
+inline thread_state& this_thread() noexcept {
+  thread_state* own = &detail::own_state;
+  // g++ 12 with -fsanitize=null tests the address for null by the flags of the addition that makes it. Linkers replace
+  // that addition by a `lea`, which sets no flags (the relaxation from initial-exec to local-exec). Behind this line
+  // the compiler tests the register itself.
+  asm("" : "+r"(own));
+  return *own;
+}
 
 namespace detail {
 FOLIOT_EXPORT std::size_t take_thread_number() noexcept;
