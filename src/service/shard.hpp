@@ -265,9 +265,9 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   std::optional<reset_result> start_where_it_lies(record& r, instant deadline);
   bool stop_lockless(record& r) noexcept;
   void file_earlier(record& r);
-  reset_result postponed_while_closing(record& r) noexcept;
   void tell_those_who_wait() noexcept;
   bool finish_drain() noexcept FOLIOT_REQUIRES(lock_);
+  void end_turn() noexcept FOLIOT_REQUIRES(lock_);
   void close(phase to) noexcept FOLIOT_REQUIRES(lock_);
   void let_go_lockless(record& r) noexcept FOLIOT_REQUIRES(lock_);
   bool admit_start(record& r) noexcept FOLIOT_REQUIRES(lock_);
@@ -388,6 +388,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   /// or finish_drain() has taken it out. Null nearly always.
   record* homeless_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   instant homeless_until_ FOLIOT_GUARDED_BY(lock_);
+  /// The shard's thread is inside of a turn of the queue, which lets go of the lock while it calls somebody.
+  bool in_turn_ FOLIOT_GUARDED_BY(lock_) = false;
   /// All but `pending` and `stopped`, which follow from the rest: a start and a stop write as little as
   /// they can.
   service_counters counters_ FOLIOT_GUARDED_BY(lock_);

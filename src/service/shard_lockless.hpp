@@ -15,29 +15,18 @@ namespace foliot::inline service {
 template <class Design>
 std::optional<reset_result> shard<Design>::reset_lockless(record& r, [[maybe_unused]] instant deadline) {
   if constexpr (lockless) {
+    // Before the word is touched: in a service that has ended, as it has in the child of a fork, the words of timers
+    // that are still to be dropped are armed. A put-off that does not see the end yet counts as one that came before
+    // it.
+    if (closing_.load(seam::relaxed)) [[unlikely]]
+      return std::nullopt;
     if (r.word().put_off(deadline)) {
-      if (closing_.load(seam::relaxed)) [[unlikely]]
-        return postponed_while_closing(r);
       lockless_.add_put_off();
       return reset_result::superseded;
     }
-    if (r.word().now().stopped() && !closing_.load(seam::relaxed)) return start_where_it_lies(r, deadline);
+    if (r.word().now().stopped()) return start_where_it_lies(r, deadline);
   }
   return std::nullopt;
-}
-
-/// The timer has been put off, and the shard is closing by now. That counts: a shard that drains lets it fire, one that
-/// has ended since then drops it, and it may have fired. But in the child of a fork the shard had ended before, which
-/// nobody has told the timer's word.
-template <class Design>
-[[gnu::noinline]] reset_result shard<Design>::postponed_while_closing(record& r) noexcept {
-  const lock held(lock_);
-  if (forked_) {
-    leave_to_the_end(r);
-    return reset_result::closed;
-  }
-  if constexpr (lockless) lockless_.add_put_off();
-  return reset_result::superseded;
 }
 
 template <class Design>
@@ -124,7 +113,9 @@ template <class Design>
 bool shard<Design>::finish_drain() noexcept {
   if (count_pending() > 0 || callbacks_running_ > 0) return false;
   if constexpr (lockless) {
-    if (homeless_ != nullptr) return false;  // its start is perhaps not counted yet
+    // The timer outside the queue: its start is perhaps not counted yet. A turn that has paused, while the executor is
+    // being called, may take a timer out of the queue itself, and there is one place for it.
+    if (homeless_ != nullptr || in_turn_) return false;
     while (node_type* const node = queue_.pop_any()) {
       record& r = static_cast<record&>(*node);
       const auto was = r.word().take();
@@ -142,6 +133,14 @@ bool shard<Design>::finish_drain() noexcept {
     }
   }
   return true;
+}
+
+/// The queue is whole again: see finish_drain().
+template <class Design>
+void shard<Design>::end_turn() noexcept {
+  in_turn_ = false;
+  if (phase_ == phase::draining) [[unlikely]]
+    done_.notify_all();
 }
 
 /// From here on stops and later deadlines go without the lock, if the timer is in the queue. Not for tickers, which

@@ -50,7 +50,9 @@ void shard<Design>::timerproc() {
 template <class Design>
 bool shard<Design>::fire_what_is_due(instant& until) noexcept {
   try {
+    in_turn_ = true;
     const expiry turn = run_turn(options_.time.now(), options_.turn);
+    end_turn();
     const bool worked = turn.fired > not_due_;
     if (just_woke_ && (worked || !turn.more)) {
       just_woke_ = false;
@@ -67,6 +69,7 @@ bool shard<Design>::fire_what_is_due(instant& until) noexcept {
     until = queue_.next_deadline();
   } catch (const std::bad_alloc&) {
     // The queue could not move timers about; nothing is lost. What is due waits for memory.
+    end_turn();
     lock_.unlock();
     report(std::current_exception());
     lock_.lock();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <thread>
@@ -68,6 +69,39 @@ TEST(LocklessCounts, CreditGoesFromThoseWhoStartToThoseWhoStop) {
 
 class Lockless : public threaded_suite {};
 INSTANTIATE_TEST_SUITE_P(, Lockless, every_exact_engine(), engine_as_name);
+
+/// Calls a function when it is destroyed, as a timer's callback that is dropped.
+class says_when_it_goes {
+ public:
+  explicit says_when_it_goes(std::function<void()> say) noexcept : say_(std::move(say)) {}
+  says_when_it_goes(says_when_it_goes&& other) noexcept : say_(std::exchange(other.say_, nullptr)) {}
+  says_when_it_goes& operator=(says_when_it_goes&&) = delete;
+  ~says_when_it_goes() {
+    if (say_) say_();
+  }
+  void operator()() const noexcept {}
+
+ private:
+  std::function<void()> say_;
+};
+
+TEST_P(Lockless, WhileAServiceDropsItsTimersEveryResetAnswersClosed) {
+  std::vector<timer> all;
+  std::vector<reset_result> answers;
+  const auto reset_all = [&] {
+    for (timer& each : all) {
+      EXPECT_FALSE(each.pending());
+      answers.push_back(each.reset(2h));  // later: without the lock, where the service had not ended
+      answers.push_back(each.reset(30min));
+      EXPECT_EQ(each.stop(), stop_result::idle);
+    }
+  };
+  for (int i = 0; i < 6; ++i) all.emplace_back(timers, 1h, says_when_it_goes(reset_all));
+  EXPECT_EQ(timers.shut_down(), 6u);
+  EXPECT_EQ(answers.size(), 6u * 6 * 2);
+  for (const reset_result each : answers) EXPECT_EQ(each, reset_result::closed);
+  EXPECT_EQ(timers.counters().superseded, 0u);
+}
 
 TEST_P(Lockless, ManyMoreStopsThanMayStayFiled) {
   constexpr std::size_t many = 5 * lockless_counts::most_stopped;

@@ -99,7 +99,8 @@ class FOLIOT_EXPORT timer_service {
   std::size_t drain(duration at_most);
 
   /// Makes room for `count` pending timers in each shard: up to there no start allocates. Throws std::bad_alloc, with
-  /// nothing changed and all its memory back; at once for more timers than an address space has room for.
+  /// nothing changed and all its memory back; at once for more timers than an address space has room for. Other threads
+  /// that stop timers during the call may have their shard give memory back that the call has counted on.
   void reserve(std::size_t count);
 
   [[nodiscard]] service_counters counters() const noexcept;
