@@ -243,7 +243,8 @@ bool scheduler::poll(processor* by, instant until) noexcept {
   }
   const bool any = !ready.empty();
   put(by, ready);
-  return any;
+  // On virtual time a break says that a thread outside has made a task ready, which the driver has to look for.
+  return any || (broken && virtual_time() != nullptr);
 }
 
 /// A task was put into the next-slot. It is the next to run here, and nobody is woken for it, unless the one that runs
@@ -296,7 +297,7 @@ void scheduler::make_ready_last(task_state& task) noexcept {
 /// Requeues a task that has spent its budget at the back. If the queue is empty otherwise, no idle worker is woken:
 /// this worker takes the task again in its next round.
 void scheduler::end_turn(processor& p, task_state& task) noexcept {
-  task.turn.end(task.wait().has_interrupt());
+  task.turn.end(task.wait().has_interrupt() && task.must_leave_wait());  // one whose reason has gone is forgotten
   if (ending_.load(seam::relaxed)) return;
   const bool alone = p.queue.empty() && p.next_task.load(seam::relaxed) == nullptr;
   push(p, task);

@@ -88,7 +88,7 @@ class spawned final : public task_state, public pooled {
       lost = done_ && failure_ != nullptr && !taken_;
     }
     // Outside of the runtime's workers it may be about to end, and after its end another one may be in its place.
-    if (lost && failed_in_->living() != nullptr && is_worker_of(owner())) report_failure(owner(), *this, failure_);
+    if (lost && is_worker_of(owner()) && failed_in_->living() != nullptr) report_failure(owner(), *this, failure_);
   }
   [[nodiscard]] bool done() const noexcept {
     const lock held(lock_);

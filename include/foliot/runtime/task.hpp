@@ -9,7 +9,7 @@
 // A task is lazy: it runs when it is awaited, as a part of the task that awaits it, or when it is spawned, as one of
 // its own. It may be destroyed before it has run. Inside, co_await takes tasks, what foliot/runtime has, and the
 // awaiters of other libraries (below). Calls may be nested as deep as memory allows: neither running them, nor stopping
-// them, nor destroying them where they wait takes stack.
+// them, nor destroying them where they wait takes stack. Tasks that own tasks as parameters are destroyed recursively.
 //
 // Turns: a task has a budget of 128 steps. Each co_await is one step, and so is the return from a called task. A task
 // that has made 128 steps without waiting goes to the back of the queue, as with yield(), and keeps the result of its

@@ -31,6 +31,10 @@ class yield_awaiter : public task_awaiter {
     make_ready_last(*task_);
     return true;
   }
+  bool interrupt(frame& who) noexcept {
+    task_ = &who.task();  // await_resume looks for the interrupt itself
+    return true;
+  }
   void await_resume() const {
     if (task_->wait().has_interrupt() && task_->must_leave_wait()) task_->throw_interrupt();
   }

@@ -51,7 +51,11 @@ class step {
     if constexpr (requires { awaiter_.interrupt(self); }) {
       leaves = task.wait().has_interrupt() && task.must_leave_wait() && awaiter_.interrupt(self);
     }
-    if (!leaves && !awaiter_.await_ready() && awaiter_.await_suspend(who)) return true;  // others may run it already
+    if (leaves) {
+      task.turn.will_throw();
+    } else if (!awaiter_.await_ready() && awaiter_.await_suspend(who)) {
+      return true;  // others may run it already
+    }
     task.on->next = &self;  // the worker sees that the budget is spent
     return true;
   }

@@ -22,11 +22,18 @@ class turn_budget {
   /// Sets the budget of the next turn. A task with a pending interrupt (a stop, a timeout) gets a single step, turn
   /// after turn, until a step throws the interrupt: otherwise the last step of a loop could always be one that cannot
   /// throw.
-  void end(bool has_interrupt) noexcept { next_ = has_interrupt ? 1 : steps; }
+  void end(bool has_interrupt) noexcept {
+    const bool throws = std::exchange(throws_, false);
+    next_ = has_interrupt && !throws ? 1 : steps;
+  }
+  /// The last step of this turn throws the interrupt, so that the next turn has a whole budget: what the task does
+  /// then, as to clean up, is not thrown out of each of its steps.
+  void will_throw() noexcept { throws_ = true; }
 
  private:
   int left_ = steps;
   int next_ = steps;
+  bool throws_ = false;
 };
 
 }  // namespace foliot::runtime::detail
