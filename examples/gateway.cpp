@@ -126,7 +126,7 @@ void broadcast(gateway& self, std::string_view line) {
   ++self.count.broadcasts;
 }
 
-/// Takes the lines from the beginning of `text`; what is left has no end yet. Whether there was one.
+/// Removes the complete lines from the beginning of `text`, and handles them. Returns whether there was one.
 bool take_lines(gateway& self, std::string& text) {
   std::size_t begin = 0;
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {

@@ -70,7 +70,7 @@ class chunk_pool {
     }
   }
 
-  /// Blocks that are no pool's yet: what is missing for a number of chunks.
+  /// Blocks that a reserve has allocated and not yet added to the pool.
   class room {
    public:
     explicit room(std::size_t count) noexcept : count_(count) {}

@@ -65,7 +65,7 @@ class resumption {
 
     mutex lock_{lock_rank::object};
     wait_point* wait_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-    // Written by both sides; whoever is last destroys it.
+    // The task and the other library each drop one reference; the last drop destroys the resumption.
     seam::atomic<std::uint32_t> shares_{2};
   };
 
