@@ -69,6 +69,20 @@ expiry virtual_clock::run_to(instant target, budget limit) {
 
 void virtual_clock::stall(duration length) noexcept { raise_to(deadline_after(now(), length)); }
 
+instant virtual_clock::wall_now() const noexcept {
+  const duration ahead = duration::nanoseconds(wall_ahead_.load(seam::acquire));
+  return std::min(now() + ahead, instant::latest());
+}
+
+void virtual_clock::set_wall(instant shown) noexcept {
+  const duration ahead = std::min(shown, instant::latest()) - now();
+  wall_ahead_.store(ahead.count(), seam::release);
+}
+
+instant virtual_clock::when_wall_shows(instant wall) const noexcept {
+  return wall - duration::nanoseconds(wall_ahead_.load(seam::acquire));
+}
+
 void virtual_clock::raise_to(instant target) noexcept {
   const std::int64_t wanted = std::min(target, instant::latest()).nanoseconds();
   std::int64_t shown = now_.load(seam::relaxed);

@@ -1,6 +1,11 @@
-// Clocks: where a timer's `now` comes from.
+// Clocks: where a timer's `now` comes from, and what their instants are in the standard library's terms.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
+#include <chrono>
+
+#include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 
@@ -33,6 +38,20 @@ class FOLIOT_EXPORT monotonic_clock final : public clock {
   [[nodiscard]] instant now_or_later() const noexcept override;
   /// The one there is.
   [[nodiscard]] static const monotonic_clock& instance() noexcept;
+
+  /// A time point of std::chrono::steady_clock, which is this clock of the system.
+  template <class Duration>
+  using steady_time = std::chrono::time_point<std::chrono::steady_clock, Duration>;  // tidy: allow(seam-clock) its type
+  /// The instant at which it shows `when`. Exact, or rounded up to the nanosecond; it stops at the ends of an instant,
+  /// of which the upper one is never. Throws std::invalid_argument for a floating-point NaN.
+  template <class Duration>
+  [[nodiscard]] static constexpr instant from_steady(steady_time<Duration> when) {
+    return instant::from_nanoseconds(duration(when.time_since_epoch()).count());
+  }
+  /// The other way round, exact; never is the latest time point.
+  [[nodiscard]] static constexpr steady_time<std::chrono::nanoseconds> to_steady(instant when) noexcept {
+    return steady_time<std::chrono::nanoseconds>(std::chrono::nanoseconds(when.nanoseconds()));
+  }
 };
 
 /// The system's CLOCK_BOOTTIME: the same, and it goes on in suspend.
@@ -47,6 +66,18 @@ class FOLIOT_EXPORT wall_clock final : public clock {
  public:
   [[nodiscard]] instant now() const noexcept override;
   [[nodiscard]] static const wall_clock& instance() noexcept;
+
+  /// The instant of this clock at which std::chrono::system_clock shows `when`: a time point of any precision, also a
+  /// day. Exact, or rounded up to the nanosecond; it stops at the ends of an instant, in 1677 and 2262, of which the
+  /// upper one is never. Throws std::invalid_argument for a floating-point NaN.
+  template <class Duration>
+  [[nodiscard]] static constexpr instant from_sys(std::chrono::sys_time<Duration> when) {
+    return instant::from_nanoseconds(duration(when.time_since_epoch()).count());
+  }
+  /// The other way round, exact; never is the latest time point.
+  [[nodiscard]] static constexpr std::chrono::sys_time<std::chrono::nanoseconds> to_sys(instant when) noexcept {
+    return std::chrono::sys_time<std::chrono::nanoseconds>(std::chrono::nanoseconds(when.nanoseconds()));
+  }
 };
 
 }  // namespace foliot::inline core

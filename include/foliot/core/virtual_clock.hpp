@@ -12,12 +12,16 @@
 // Called from a callback it is a callback that takes its time.
 //
 // Thread safety: every member from any thread; one thread advances at a time, others wait for it.
+// Beside it stands a wall clock, which moves with it, and which a test may set as an administrator sets that of a
+// machine: set_wall(). The runtime's waits for a wall-clock time go by it.
+//
 // Callbacks run on the thread that advances, and no lock is held meanwhile. A callback must not advance
 // the clock that runs it: that throws std::logic_error. Time only moves on: advancing to an instant in
 // the past changes nothing.
 // Lifetime: a clock outlives the services on it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -67,6 +71,19 @@ class FOLIOT_EXPORT virtual_clock final : public clock {
   /// computes. Never waits.
   void stall(duration length) noexcept;
 
+  /// What the wall clock beside this one shows, since 1970. Until set_wall() is called it shows what this clock shows,
+  /// so that a clock's origin is the beginning of 1970.
+  [[nodiscard]] instant wall_now() const noexcept;
+  /// Sets that wall clock: it shows `shown` now, and moves on from there with this clock, on which nothing changes.
+  /// `never` counts as the latest instant. A wall clock more than 292 years away from this clock is taken as 292 years.
+  void set_wall(instant shown) noexcept;
+  template <class Duration>
+  void set_wall(std::chrono::sys_time<Duration> shown) {
+    set_wall(wall_clock::from_sys(shown));
+  }
+  /// When this clock will show what the wall clock then shows as `wall`, unless that is set; never if it cannot.
+  [[nodiscard]] instant when_wall_shows(instant wall) const noexcept;
+
   /// The earliest deadline of all that follow this clock; never if nothing is pending.
   [[nodiscard]] instant next_deadline();
 
@@ -94,6 +111,9 @@ class FOLIOT_EXPORT virtual_clock final : public clock {
   // Raised by whoever advances or stalls. Release and acquire, so that who reads the new time also sees
   // what was done at earlier times.
   seam::atomic<std::int64_t> now_;
+  // By how much the wall clock is ahead, in nanoseconds. Written by whoever sets it, with release; read with acquire,
+  // so that a reader of the new time also sees what was done before the clock was set.
+  seam::atomic<std::int64_t> wall_ahead_{0};
 };
 
 }  // namespace foliot::inline core

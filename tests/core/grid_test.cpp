@@ -1,0 +1,47 @@
+#include <foliot/core/grid.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+namespace foliot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr instant at(std::int64_t since_origin) { return instant::from_nanoseconds(since_origin); }
+
+TEST(Grid, TheNextInstantThatHasNotPassed) {
+  static_assert(next_on_grid(at(10), 5ns, at(0)) == at(10));
+  EXPECT_EQ(next_on_grid(at(10), 5ns, at(10)), at(10)) << "one that is now has not passed";
+  EXPECT_EQ(next_on_grid(at(10), 5ns, at(11)), at(15));
+  EXPECT_EQ(next_on_grid(at(10), 5ns, at(15)), at(15));
+  EXPECT_EQ(next_on_grid(at(10), 5ns, at(16)), at(20));
+  EXPECT_EQ(next_on_grid(at(-7), 5ns, at(0)), at(3));
+  EXPECT_EQ(next_on_grid(at(-7), 5ns, at(-3)), at(-2));
+}
+
+TEST(Grid, ToTheEndsOfTime) {
+  const instant begin = instant::earliest();
+  const instant end = instant::latest();
+  EXPECT_EQ(next_on_grid(begin, 1ns, end), end) << "not by a sum that saturates";
+  EXPECT_EQ(next_on_grid(begin, 2ns, end), end);
+  EXPECT_EQ(next_on_grid(begin, 7ns, end), end);
+  EXPECT_EQ(next_on_grid(begin, 3ns, end), instant::never()) << "which would be a nanosecond beyond it";
+  EXPECT_EQ(next_on_grid(end - 1ns, 3ns, end), instant::never()) << "it is beyond the latest";
+  EXPECT_EQ(next_on_grid(instant::never(), 1ns, at(0)), instant::never());
+  EXPECT_EQ(next_on_grid(at(0), 1ns, instant::never()), instant::never());
+  EXPECT_EQ(next_on_grid(at(0), duration::forever(), at(1)), instant::never());
+  EXPECT_EQ(next_on_grid(at(0), duration::forever(), at(0)), at(0));
+  EXPECT_EQ(next_on_grid(begin, duration::forever(), at(0)), instant::never());
+}
+
+TEST(Grid, RefusesAPeriodThatIsNotPositive) {
+  EXPECT_THROW(static_cast<void>(next_on_grid(at(0), 0ns, at(0))), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(next_on_grid(at(0), -1ns, at(0))), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace foliot
