@@ -19,4 +19,5 @@
 #include <foliot/runtime/timer.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 #include <foliot/runtime/wait_group.hpp>
+#include <foliot/runtime/wall_time.hpp>
 #include <foliot/runtime/with_timeout.hpp>

@@ -131,7 +131,7 @@ void descriptor_wait::begin(wait_point& wait, wait_word::source by) {
   wait_ = &wait;
   by_ = by;
   here.wait = this;
-  of_->table_->waits_.fetch_add(1, seam::relaxed);  // the caller's worker reads it before it sleeps
+  of_->table_->begin_wait();
 }
 
 /// The direction's deadline is moved while it waits: under the descriptor's lock.
@@ -154,7 +154,7 @@ void descriptor_wait::end() noexcept {
     of_->at(way_).wait = nullptr;
     wait_ = nullptr;
   }
-  of_->table_->waits_.fetch_sub(1, seam::relaxed);
+  of_->table_->end_wait();
   timer_.reset();  // nobody else knows it now
 }
 

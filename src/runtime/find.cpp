@@ -234,7 +234,8 @@ void scheduler::stop_spinning(processor& p) noexcept {
 bool scheduler::poll(processor* by, instant until) noexcept {
   ready_list ready;
   looks_.fetch_add(1, seam::relaxed);  // a count
-  const bool broken = descriptors_.wait(until, ready);
+  const auto [broken, rung] = descriptors_.wait(until, ready);
+  if (rung) wall_.fire(ready);
   // H1: who looks into the poller while another one sleeps there may have heard the break that was for that one.
   // relaxed: that one's word, who broke the wait, and the break have each published it.
   if (broken) {

@@ -89,7 +89,7 @@ descriptor* poll_table::find(std::uint64_t token) noexcept {
   return place < places_.size() ? places_[place].get() : nullptr;
 }
 
-bool poll_table::wait(instant until, ready_list& ready) noexcept {
+poll_table::news poll_table::wait(instant until, ready_list& ready) noexcept {
   std::array<seam::poll_event, seam::poller::most_events> events;
   const seam::polled found = poller_.wait(until, events);
   for (std::size_t i = 0; i < found.events; ++i) {
@@ -97,7 +97,7 @@ bool poll_table::wait(instant until, ready_list& ready) noexcept {
     if (which == nullptr) continue;
     which->tell(events[i].ready, static_cast<std::uint32_t>(events[i].token >> 32), ready);
   }
-  return found.woken;
+  return {.broken = found.woken, .rung = found.rung};
 }
 
 }  // namespace foliot::runtime::detail

@@ -35,12 +35,22 @@ class poll_table {
   /// A share in it. What the poller refuses, and errc::not_enough_memory; the caller then still has to close `fd`.
   [[nodiscard]] std::expected<descriptor_share, std::error_code> add(int fd, at_end then, scheduler& owner) noexcept;
 
+  /// From now on a ring of this bell ends a wait, and is told to one. It outlives the waits. Throws std::system_error.
+  void listen_to(const seam::alarm& bell) { poller_.listen_to(bell); }
+  /// A task waits for what the poller will tell; and not any more.
+  void begin_wait() noexcept { waits_.fetch_add(1, seam::relaxed); }  // the caller's worker reads it before it sleeps
+  void end_wait() noexcept { waits_.fetch_sub(1, seam::relaxed); }
+
   /// Whether nobody waits.
   [[nodiscard]] bool empty() const noexcept { return waits_.load(seam::relaxed) == 0; }
 
-  /// Waits at most until then; whoever waited for what became ready goes to the list. True: somebody has broken the
-  /// wait, this one or another's, who has not heard of it.
-  bool wait(instant until, ready_list& ready) noexcept;
+  /// How a wait ended.
+  struct news {
+    bool broken = false;  ///< somebody has broken the wait, this one or another's, who has not heard of it
+    bool rung = false;    ///< the bell has rung; nobody else is told
+  };
+  /// Waits at most until then; whoever waited for what became ready goes to the list.
+  news wait(instant until, ready_list& ready) noexcept;
   /// Ends the wait, or the next one.
   void break_wait() noexcept { poller_.wake(); }
 

@@ -333,7 +333,7 @@ bool scheduler::wake_idle_waiter() noexcept {
 }
 
 instant scheduler::next_deadline() {
-  instant next = virtual_time()->next_deadline();
+  instant next = std::min(virtual_time()->next_deadline(), wall_.next_deadline());
   for (std::size_t i = 0; i < made_.load(seam::relaxed); ++i) {
     processors_[i]->timers->refresh_first();
     next = std::min(next, processors_[i]->timers->first());

@@ -42,6 +42,7 @@
 #include "monitor.hpp"
 #include "poll_table.hpp"
 #include "processor.hpp"
+#include "wall_waits.hpp"
 
 namespace foliot::runtime::detail {
 
@@ -72,6 +73,8 @@ class scheduler {
   [[nodiscard]] const clock& time() const noexcept { return time_; }
   [[nodiscard]] virtual_clock* virtual_time() const noexcept { return options_.clock; }
   [[nodiscard]] poll_table& descriptors() noexcept { return descriptors_; }
+  [[nodiscard]] wall_waits& wall() noexcept { return wall_; }
+  [[nodiscard]] const wall_waits& wall() const noexcept { return wall_; }
   [[nodiscard]] blocking_pool& blocking() noexcept { return blocking_; }
   [[nodiscard]] const run_options& options() const noexcept { return options_; }
   /// For what may outlive this.
@@ -100,7 +103,7 @@ class scheduler {
   bool wake_idle_waiter() noexcept;
   /// What ends only after all that else happens at an instant.
   [[nodiscard]] late_scopes& late() noexcept { return late_; }
-  /// The first of all processors, and of all else on that clock; or never.
+  /// The first of all processors, of the waits for the wall clock, and of all else on that clock; or never.
   [[nodiscard]] instant next_deadline();
 
   /// The processor whose worker the caller is, or null.
@@ -154,6 +157,7 @@ class scheduler {
   const clock& time_;
   living_tasks living_;
   poll_table descriptors_;
+  wall_waits wall_{descriptors_, options_.clock};
   blocking_pool blocking_;
   monitor monitor_;
 

@@ -63,6 +63,11 @@ bool virtual_driver::run_some_task() {
 bool virtual_driver::fire_what_is_due() {
   const std::size_t count = of_.count_.load(seam::relaxed);
   const std::size_t start = random_.below(count);
+  ready_list ready;
+  if (of_.wall_.fire(ready)) {
+    of_.put(of_.processors_[start].get(), ready);
+    return true;
+  }
   for (std::size_t i = 0; i < count; ++i) {
     processor& p = *of_.processors_[(start + i) % count];
     seam::this_thread().processor = &p;

@@ -227,9 +227,15 @@ TEST_F(Poller, ABellEndsAWait) {
     bell.set(at);
     const polled found = wait(instant::never());
     EXPECT_TRUE(found.interrupted || now(clock_id::boottime) >= at);
+    EXPECT_TRUE(found.interrupted || found.rung);
     EXPECT_EQ(found.events, 0u);
     EXPECT_FALSE(found.woken);
+    if (found.interrupted) continue;
+    EXPECT_FALSE(wait(instant::earliest()).rung) << "a ring is told once";
   }
+  bell.set(instant::earliest());
+  bell.set(instant::never());
+  EXPECT_FALSE(wait(instant::earliest()).rung) << "one that is set anew is not told";
 }
 
 template <class Function>

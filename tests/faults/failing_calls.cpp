@@ -1,6 +1,7 @@
 #include "failing_calls.hpp"
 
 #include <linux/futex.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 
@@ -82,6 +83,11 @@ long __wrap_syscall(long number, ...) {
 int __real_timerfd_create(int clock, int flags);
 int __wrap_timerfd_create(int clock, int flags) {
   return fails(call::timerfd_create) ? refusal() : __real_timerfd_create(clock, flags);
+}
+
+int __real_epoll_ctl(int epoll, int operation, int descriptor, epoll_event* event);
+int __wrap_epoll_ctl(int epoll, int operation, int descriptor, epoll_event* event) {
+  return fails(call::epoll_ctl) ? refusal() : __real_epoll_ctl(epoll, operation, descriptor, event);
 }
 
 ssize_t __real_read(int descriptor, void* into, std::size_t size);

@@ -18,6 +18,7 @@ enum class call {
   futex_wait,
   membarrier,
   timerfd_create,
+  epoll_ctl,
   timerfd_read,  ///< and every other read
   prctl,
   thread,  ///< a std::thread is made

@@ -46,6 +46,7 @@ class pollers {
       into[result.events++] = {each.token, ready};
     }
     result.woken = std::exchange(looks.rung_, false);
+    result.rung = looks.bell_ != nullptr && simulation::tell_of_ring(*looks.bell_);
     return result;
   }
 
@@ -89,7 +90,11 @@ void poller::remove(int fd) noexcept {
   if (place != watched_.end()) watched_.erase(place);
 }
 
-void poller::listen_to(const alarm& bell) { bell_ = &bell; }
+void poller::listen_to(const alarm& bell) {
+  simulation::point();
+  bell_ = &bell;
+  pollers::stir(*this);  // who sleeps already hears it from now on
+}
 
 void poller::ring() noexcept {
   rung_ = true;
@@ -100,7 +105,7 @@ polled poller::wait_in_system(instant deadline, std::span<poll_event> into) noex
   simulation::point();
   const std::uint32_t changes = changes_.load();
   polled result = pollers::look(*this, into);
-  if (result.events > 0 || result.woken) return result;
+  if (result.events > 0 || result.woken || result.rung) return result;
   const wait_status why = simulation::sleep_on(changes_, changes, deadline, bell_);
   result = pollers::look(*this, into);
   result.interrupted = why == wait_status::interrupted;

@@ -24,7 +24,12 @@ namespace foliot::inline core::seam {
 class alarms {
  public:
   static instant at(const alarm& bell) noexcept { return bell.at_; }
-  static void set(alarm& bell, instant at) noexcept { bell.at_ = at; }
+  static void set(alarm& bell, instant at) noexcept {
+    bell.at_ = at;
+    bell.told_ = false;
+  }
+  static bool told(const alarm& bell) noexcept { return bell.told_; }
+  static void tell(const alarm& bell) noexcept { bell.told_ = true; }
   static clock_id clock_of(const alarm& bell) noexcept { return bell.clock_; }
 };
 
@@ -124,6 +129,12 @@ class world {
     return seam::wait_status::timed_out;
   }
 
+  bool tell_of_ring(const seam::alarm& bell) {
+    if (rings_at(bell) > time_) return false;
+    seam::alarms::tell(bell);
+    return true;
+  }
+
   void set(seam::alarm& bell, instant at) {
     seam::alarms::set(bell, at);
     expire_sleepers();
@@ -211,11 +222,14 @@ class world {
   }
 
   /// On the monotonic clock.
-  instant wakes_at(const thread& f) {
-    if (f.bell == nullptr) return f.deadline;
-    const instant at = seam::alarms::at(*f.bell);
-    const seam::clock_id clock = seam::alarms::clock_of(*f.bell);
-    return std::min(f.deadline, clock == seam::clock_id::monotonic ? at : at - ahead(clock));
+  instant wakes_at(const thread& f) { return f.bell == nullptr ? f.deadline : std::min(f.deadline, rings_at(*f.bell)); }
+
+  /// On the monotonic clock; never once a poller has told somebody of it.
+  instant rings_at(const seam::alarm& bell) {
+    if (seam::alarms::told(bell)) return instant::never();
+    const instant at = seam::alarms::at(bell);
+    const seam::clock_id clock = seam::alarms::clock_of(bell);
+    return clock == seam::clock_id::monotonic ? at : at - ahead(clock);
   }
 
   void expire_sleepers() {
@@ -338,6 +352,7 @@ seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_
                            const seam::alarm* bell) {
   return world::current()->sleep_on(word, expected, deadline, bell);
 }
+bool tell_of_ring(const seam::alarm& bell) { return world::current()->tell_of_ring(bell); }
 void pass_time(duration length) {
   const seam::atomic<std::uint32_t> nobody_wakes{0};
   const instant until = world::current()->look_at_clock() + length;

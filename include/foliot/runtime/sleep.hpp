@@ -67,7 +67,7 @@ class sleep_awaiter : public task_awaiter {
 }  // namespace detail
 
 [[nodiscard]] inline detail::sleep_awaiter sleep(duration length) noexcept { return detail::sleep_awaiter(length); }
-/// Until the runtime's clock shows it.
+/// Until the runtime's clock shows it. For a time of the wall clock see wall_time.hpp.
 [[nodiscard]] inline detail::sleep_awaiter sleep_until(instant deadline) noexcept {
   return detail::sleep_awaiter(deadline);
 }

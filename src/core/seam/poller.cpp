@@ -158,7 +158,9 @@ polled poller::wait_in_system(instant deadline, std::span<poll_event> into) noex
   for (const epoll_event& each : std::span(found).first(static_cast<std::size_t>(count))) {
     if (each.data.u64 == token_of_wake_ups) {
       result.woken = true;
-    } else if (each.data.u64 != token_of_bell) {
+    } else if (each.data.u64 == token_of_bell) {
+      result.rung = true;
+    } else {
       into[result.events++] = {each.data.u64, from_event(each)};
     }
   }

@@ -61,6 +61,8 @@ void pass_time(duration length);
 /// A futex wait that the ring of a bell, if there is one, ends too.
 seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline,
                            const seam::alarm* bell);
+/// Whether the bell has rung, and no poller has said so yet: once for each time that it is set.
+bool tell_of_ring(const seam::alarm& bell);
 
 /// A file descriptor that is ready when the test says so.
 class descriptor {

@@ -46,6 +46,7 @@ class FOLIOT_EXPORT alarm {
   friend class alarms;
   const clock_id clock_;
   instant at_ = instant::never();
+  mutable bool told_ = false;  // a poller has told somebody of this ring
 #else
   int descriptor_;
 #endif

@@ -47,6 +47,7 @@ struct polled {
   std::size_t events = 0;    ///< how many entries were filled in, from the first
   bool woken = false;        ///< somebody has called wake(); what they did before is seen
   bool interrupted = false;  ///< a signal came
+  bool rung = false;         ///< the bell has rung; each ring is told to one wait
 };
 
 class FOLIOT_EXPORT poller {
