@@ -120,6 +120,7 @@ struct receivables {
       EXPECT_EQ(each->stop(), stop_result::idle);
     }
     EXPECT_EQ(beating.reset(1ms), reset_result::closed);
+    EXPECT_EQ(beating.reset_at(instant{}, 1ms), reset_result::closed);
     EXPECT_EQ(beating.try_receive(), std::nullopt);
     EXPECT_EQ(beating.stop(), stop_result::idle);
     EXPECT_EQ(beating.skipped(), 0U);

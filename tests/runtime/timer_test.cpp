@@ -284,6 +284,54 @@ TEST(Ticker, MayTickAtOnce) {
   });
 }
 
+TEST(Ticker, MayBeginAtAnInstant) {
+  test::in_virtual_worlds([]() -> task<> {
+    const instant begin = now();
+    ticker beat{begin + 3ms, 10ms};
+    for (int i = 0; i < 3; ++i) {
+      const instant when = co_await beat;
+      EXPECT_EQ(when, begin + 3ms + i * duration(10ms));
+      EXPECT_EQ(now(), when);
+    }
+    ticker now_at_once{now(), 10ms};
+    const instant at_once = co_await now_at_once;
+    EXPECT_EQ(at_once, begin + 23ms);
+    EXPECT_EQ(now(), at_once);
+    ticker never{instant::never(), 1ms};
+    co_await sleep(1s);
+    EXPECT_EQ(never.try_receive(), std::nullopt);
+    EXPECT_EQ(never.stop(), stop_result::stopped);
+  });
+}
+
+/// What has passed of a grid before its ticker was made was nobody's to miss.
+TEST(Ticker, ThatBeginsInThePastIsOnItsGridAndHasSkippedNothing) {
+  test::in_virtual_worlds([]() -> task<> {
+    co_await sleep(1h + 1ns);
+    const instant begin = now();
+    ticker beat{begin - 25ms, 10ms};
+    const instant first = co_await beat;
+    EXPECT_EQ(first, begin + 5ms);
+    EXPECT_EQ(beat.skipped(), 0U);
+    ticker whole{begin + 5ms - 1h, 10ms};  // a point of it is just now
+    EXPECT_EQ(whole.try_receive(), begin + 5ms);
+    EXPECT_EQ(whole.skipped(), 0U);
+    EXPECT_EQ(beat.reset_at(begin - 24ms, 10ms), reset_result::superseded);
+    const instant second = co_await beat;
+    EXPECT_EQ(second, begin + 6ms);
+    EXPECT_EQ(beat.stop(), stop_result::stopped);
+    EXPECT_EQ(beat.reset_at(begin + 1s, 10ms), reset_result::idle);
+    const instant third = co_await beat;
+    EXPECT_EQ(third, begin + 1s);
+    EXPECT_EQ(now(), third);
+    EXPECT_EQ(beat.skipped(), 0U);
+    EXPECT_THROW(ticker(begin, duration::zero()), std::invalid_argument);
+    EXPECT_THROW(beat.reset_at(begin, -1ns), std::invalid_argument);
+    const instant fourth = co_await beat;  // it is as it was
+    EXPECT_EQ(fourth, begin + 1010ms);
+  });
+}
+
 TEST(Ticker, EachBeatIsOneTasks) {
   test::in_virtual_worlds([]() -> task<> {
     ticker beat{1s};

@@ -18,6 +18,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
+#include <foliot/core/grid.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/sync/mutex.hpp>
@@ -81,6 +82,12 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
     scheduler* const owner = runtime_.living();
     if (owner == nullptr) return reset_result::closed;
     return reset(*owner, deadline_after(now_or_later(*owner), period), period);
+  }
+  /// On the grid of `first`, from its first instant that has not passed.
+  reset_result reset_grid(instant first, duration period) {
+    scheduler* const owner = runtime_.living();
+    if (owner == nullptr) return reset_result::closed;
+    return reset(*owner, next_on_grid(first, period, now(*owner)), period);
   }
   /// Disarms the timer. Returns whether it was pending, or an instant was there that nobody has received.
   bool stop() noexcept;
