@@ -1,0 +1,125 @@
+// A cache of sessions that expire when nobody has asked for them for a while; used by several threads.
+//
+// Each entry has a timer, and each get() pushes its end back. Two traps:
+// - The end races with a get(): the callback may have begun, and wait for the lock that get() holds. Then the timer's
+//   reset() answers `running`, and the callback runs once more later; so the callback asks under the lock whether the
+//   entry's time has really come, and leaves alone one that was just used.
+// - Destroying a timer waits for its callback, and the callback takes the cache's lock: whoever destroys an entry under
+//   that lock waits for ever. So an entry leaves the map under the lock, and its timer ends after it.
+#include <foliot/service.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+
+class session_cache {
+ public:
+  session_cache(foliot::timer_service& timers, foliot::duration time_to_live)
+      : timers_(timers), time_to_live_(time_to_live) {}
+  /// No other thread uses it any more. The entries go first, and with them the callbacks that know this object.
+  ~session_cache() { clear(); }
+  session_cache(const session_cache&) = delete;
+  session_cache& operator=(const session_cache&) = delete;
+
+  void put(const std::string& key, std::string value) {
+    entry made;  // and then the one that was there: destroyed last, without the lock
+    made.value = std::move(value);
+    made.end = foliot::timer(timers_, [this, key] { expire(key); });  // idle as yet
+    const std::lock_guard held(mutex_);
+    made.expires_at = foliot::deadline_after(timers_.now(), time_to_live_);
+    made.end.start_at(made.expires_at);  // its callback waits for the lock
+    std::swap(entries_[key], made);
+  }
+
+  std::optional<std::string> get(const std::string& key) {
+    const std::lock_guard held(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return std::nullopt;
+    entry& used = found->second;
+    used.expires_at = foliot::deadline_after(timers_.now(), time_to_live_);
+    used.end.reset_at(used.expires_at);
+    return used.value;
+  }
+
+  [[nodiscard]] std::size_t size() {
+    const std::lock_guard held(mutex_);
+    return entries_.size();
+  }
+  void clear() {
+    entries all;
+    const std::lock_guard held(mutex_);
+    all.swap(entries_);
+  }
+
+ private:
+  struct entry {
+    std::string value;
+    foliot::instant expires_at;
+    foliot::timer end;
+  };
+  using entries = std::unordered_map<std::string, entry>;
+
+  // By value: the callback's own key ends with its timer.
+  void expire(std::string key) {
+    std::optional<entries::node_type> gone;  // its timer ends here, inside of its own callback: that is allowed
+    const std::lock_guard held(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end() || timers_.now() < found->second.expires_at) return;  // gone, or just used
+    gone = entries_.extract(found);
+  }
+
+  foliot::timer_service& timers_;
+  const foliot::duration time_to_live_;
+  std::mutex mutex_;
+  entries entries_;
+};
+
+void a_quarter_of_an_hour() {
+  foliot::virtual_clock clock;
+  foliot::timer_service timers(clock);
+  session_cache sessions(timers, 15min);
+  sessions.put("alice", "basket: 2 books");
+  sessions.put("bob", "basket: a lamp");
+  clock.advance(10min);
+  std::printf("after 10 minutes alice has %s\n", sessions.get("alice").value_or("nothing").c_str());
+  clock.advance(5min);
+  std::printf("after 15 minutes bob has %s\n", sessions.get("bob").value_or("nothing").c_str());
+  clock.advance(10min);
+  std::printf("after 25 minutes %zu sessions are left\n", sessions.size());
+}
+
+/// Real time: threads use the sessions just as these expire.
+void by_several_threads() {
+  foliot::timer_service timers;
+  session_cache sessions(timers, 100us);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&sessions, &wrong, t] {
+      for (int i = 0; i < 3000; ++i) {
+        const std::string key = std::to_string((i * 7 + t) % 20);
+        if (const auto value = sessions.get(key); !value) {
+          sessions.put(key, "of " + key);
+        } else if (*value != "of " + key) {
+          ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  while (sessions.size() > 0) foliot::sleep_for(timers, 1ms);
+  std::printf("%d wrong answers, and all sessions have expired\n", wrong.load());
+}
+
+int main() {
+  a_quarter_of_an_hour();
+  by_several_threads();
+}
