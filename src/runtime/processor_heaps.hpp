@@ -92,6 +92,11 @@ class processor_heaps final : public processor_timers {
   [[nodiscard]] bool repair(timer_heap::place& each) noexcept;
   [[nodiscard]] bool clean(heap_timer& timer) noexcept;
   void publish() noexcept FOLIOT_REQUIRES(lock_);
+  /// The caller owns the timer. (Go throws "bad p".)
+  void require_home(heap_timer& timer) const noexcept {
+    if (timer.home != this) [[unlikely]]
+      timer.status.bad_timer("that of a timer whose home is the heap that it stands in");
+  }
 
   mutable mutex lock_{lock_rank::timers};
   // Go: pp.timers.

@@ -34,8 +34,9 @@ void processor_heaps::publish() noexcept {
 /// It is deleted: takes its record out of the array's hands. False: it is not deleted any more.
 bool processor_heaps::clean(heap_timer& timer) noexcept {
   if (!timer.status.clean()) return false;
-  [[maybe_unused]] const std::size_t before = deleted_timers_.fetch_sub(1, seam::relaxed);
-  FOLIOT_ASSERT(before != 0, "a timer was found deleted before it was counted");
+  require_home(timer);
+  if (deleted_timers_.fetch_sub(1, seam::relaxed) == 0) [[unlikely]]
+    timer.status.bad_timer("counted as deleted");
   if (timer.status.cleaned() == timer_status::last_holder::caller) delete &timer;
   return true;
 }
@@ -50,6 +51,7 @@ void processor_heaps::clean_timers() noexcept {
       if (clean(timer)) heap_.remove_first();
     } else if (seen == state::modified_earlier || seen == state::modified_later) {
       if (!timer.status.move(seen)) continue;
+      require_home(timer);
       timer.when = timer.next_when;
       heap_.refile_first(timer.when);
       timer.status.moved();
@@ -73,12 +75,13 @@ bool processor_heaps::repair(timer_heap::place& each) noexcept {
       case state::modified_earlier:
       case state::modified_later:
         if (!timer.status.move(seen)) break;
+        require_home(timer);
         timer.when = timer.next_when;
         each.when = timer.when;
         timer.status.moved();
         return true;
       case state::modifying: wait.pause(); break;
-      default: FOLIOT_ASSERT(false, "a timer in a heap is in a state of none"); return true;
+      default: timer.status.bad_timer("that of a timer in a heap");
     }
   }
 }
@@ -118,15 +121,20 @@ processor_heaps::head processor_heaps::run_timer(instant now, ready_list& ready,
     clean_timers();
     if (heap_.empty()) return head::not_due;
     heap_timer& timer = *heap_.first().timer;
-    if (timer.status.seen() == state::waiting) {
-      // A deadline is never taken for "none", whichever it is (issue 42424: zero was).
-      if (!is_due(heap_.first().when, now)) return head::not_due;
-      if (timer.status.run()) {
-        run_one_timer(timer, ready, calls);
-        return head::ran;
-      }
-    } else {
-      wait.pause();  // it is being modified
+    switch (timer.status.seen()) {
+      case state::waiting:
+        // A deadline is never taken for "none", whichever it is (issue 42424: zero was).
+        if (!is_due(heap_.first().when, now)) return head::not_due;
+        if (timer.status.run()) {
+          run_one_timer(timer, ready, calls);
+          return head::ran;
+        }
+        break;
+      case state::modifying: wait.pause(); break;
+      case state::deleted:
+      case state::modified_earlier:
+      case state::modified_later: break;  // since clean_timers() looked
+      default: timer.status.bad_timer("that of a timer in a heap");
     }
   }
 }
@@ -134,6 +142,7 @@ processor_heaps::head processor_heaps::run_timer(instant now, ready_list& ready,
 // While the status is `running`, whoever stops the timer waits; so nobody has to fear for the entry. What the action
 // wants to do without the lock comes later, when this has let go of it (issue 35532: it deadlocked). (Go: runOneTimer)
 void processor_heaps::run_one_timer(heap_timer& timer, ready_list& ready, call_list& calls) noexcept {
+  require_home(timer);
   heap_.remove_first();
   if (timer_entry_access::due(*timer.entry, ready) == timer_entry::then::call) calls.add(*timer.entry);
   // From the action on the entry may have been destroyed by who was waiting for it.
@@ -171,6 +180,7 @@ void processor_heaps::move_timers(processor_heaps& from) noexcept FOLIOT_NO_ANAL
         case state::modified_earlier:
         case state::modified_later:
           if (!timer.status.move(seen)) break;
+          from.require_home(timer);
           if (seen != state::waiting) timer.when = timer.next_when;
           timer.home = this;
           timer_entry_access::home(*timer.entry).store(this, seam::relaxed);  // published by the status
@@ -180,7 +190,7 @@ void processor_heaps::move_timers(processor_heaps& from) noexcept FOLIOT_NO_ANAL
           break;
         case state::deleted: moved = from.clean(timer); break;
         case state::modifying: wait.pause(); break;
-        default: FOLIOT_ASSERT(false, "a timer in a heap is in a state of none"); moved = true;
+        default: timer.status.bad_timer("that of a timer in a heap");
       }
     }
   }
@@ -216,8 +226,8 @@ void processor_heaps::forget_all() noexcept {
   for (const timer_heap::place& each : heap_.places()) {
     heap_timer& timer = *each.timer;
     if (timer.status.seen() != state::deleted) {
-      [[maybe_unused]] const timer_status::claim claim = timer.status.remove();
-      FOLIOT_ASSERT(claim.what == timer_status::outcome::taken, "a timer is used after the end of its runtime");
+      if (timer.status.remove().what != timer_status::outcome::taken) [[unlikely]]
+        timer.status.bad_timer("that of a timer that nobody uses, at the end of its runtime");
       timer_entry_access::home(*timer.entry).store(nullptr, seam::relaxed);
       deleted_timers_.fetch_add(1, seam::relaxed);
       timer.status.marked();

@@ -43,7 +43,6 @@
 
 #include <cstdint>
 
-#include <foliot/core/contract.hpp>
 #include <foliot/core/seam/sync.hpp>
 
 namespace foliot::runtime::detail {
@@ -80,6 +79,15 @@ class timer_status {
 
   timer_status() noexcept = default;
 
+  /// A timer was met in a state that it cannot have there: its memory was overwritten, or its entry was used after its
+  /// end. Says so on standard error, with the state and what it `must_be`, and aborts: in every build, since the heap
+  /// can not be trusted any more. (Go: badTimer, which throws.)
+  [[noreturn, gnu::cold, gnu::noinline]] void bad_timer(const char* must_be, const char* file = __builtin_FILE(),
+                                                        int line = __builtin_LINE()) const noexcept {
+    bad_timer(word_.load(seam::relaxed), must_be, file, line);
+  }
+  [[nodiscard]] static const char* name(state which) noexcept;
+
   /// Just now. relaxed: who is told so asks a verb before he does anything.
   [[nodiscard]] state seen() const noexcept { return state_of(word_.load(seam::relaxed)); }
 
@@ -87,6 +95,7 @@ class timer_status {
   [[nodiscard]] claim modify() noexcept {
     std::uint8_t seen = word_.load(seam::relaxed);
     if (is_transient(state_of(seen))) return {outcome::busy, state_of(seen)};
+    require_living(seen);
     return {take(seen, state::modifying) ? outcome::taken : outcome::busy, state_of(seen)};
   }
   /// To stop it: modifying. Precondition: the entry lives.
@@ -94,6 +103,7 @@ class timer_status {
     // acquire: pairs with the release in has_run(): whoever hears that it has fired knows what its action did, and may
     // free what that used.
     std::uint8_t seen = word_.load(seam::acquire);
+    require_living(seen);
     switch (state_of(seen)) {
       case state::waiting:
       case state::modified_earlier:
@@ -129,8 +139,8 @@ class timer_status {
 
   /// From waiting or modified.
   [[nodiscard]] bool move(state from) noexcept {
-    FOLIOT_ASSERT(from == state::waiting || from == state::modified_earlier || from == state::modified_later,
-                  "only a pending timer can be moved");
+    if (from != state::waiting && from != state::modified_earlier && from != state::modified_later) [[unlikely]]
+      bad_timer("pending");
     return begin(from, state::moving);
   }
   void moved() noexcept { leave(state::moving, state::waiting); }
@@ -145,7 +155,7 @@ class timer_status {
       case state::deleted:
       case state::removing:
       case state::running: break;
-      default: FOLIOT_ASSERT(false, "a timer must be stopped before it is destroyed");
+      default: bad_timer(before, "stopped before it is destroyed");
     }
     return last_holder::other;
   }
@@ -162,6 +172,15 @@ class timer_status {
   }
   static constexpr std::uint8_t bits(state which) noexcept { return static_cast<std::uint8_t>(which); }
 
+  [[noreturn, gnu::cold, gnu::noinline]] static void bad_timer(std::uint8_t seen, const char* must_be,
+                                                               const char* file = __builtin_FILE(),
+                                                               int line = __builtin_LINE()) noexcept;
+  /// One of the ten states, and the entry has not been abandoned.
+  static void require_living(std::uint8_t seen) noexcept {
+    if (seen > bits(state::moving)) [[unlikely]]
+      bad_timer(seen, "that of an entry that lives");
+  }
+
   // acquire: pairs with the release of whoever left the timer last: the fields are as he left them.
   [[nodiscard]] bool take(std::uint8_t& seen, state to) noexcept {
     return word_.compare_exchange_strong(seen, bits(to), seam::acquire, seam::relaxed);
@@ -176,16 +195,19 @@ class timer_status {
     return false;
   }
   /// The entry lives, so nobody else writes the word.
-  void leave([[maybe_unused]] state from, state to) noexcept {
-    FOLIOT_ASSERT(word_.load(seam::relaxed) == bits(from), "a timer's status was changed by two at once");
+  void leave(state from, state to) noexcept {
+    const std::uint8_t seen = word_.load(seam::relaxed);
+    if (seen != bits(from)) [[unlikely]]
+      bad_timer(seen, name(from));         // two threads have changed it at once
     word_.store(bits(to), seam::release);  // pairs with the acquire of whoever takes it next
   }
   /// The entry may die meanwhile.
-  [[nodiscard]] last_holder end([[maybe_unused]] state from, state to) noexcept {
+  [[nodiscard]] last_holder end(state from, state to) noexcept {
     // release: pairs with remove() and abandon(): who may free the entry knows that it is used no more. acquire: what
     // the entry did comes before the record is freed here.
     const std::uint8_t before = word_.exchange(bits(to), seam::acq_rel);
-    FOLIOT_ASSERT(state_of(before) == from, "a timer's status was changed by two at once");
+    if (state_of(before) != from) [[unlikely]]
+      bad_timer(before, name(from));
     return (before & abandoned) != 0 ? last_holder::caller : last_holder::other;
   }
 

@@ -1,6 +1,7 @@
 // What is particular to processor_heaps: what a stop and a reset leave behind, and the hazards that Go met, by the
 // numbers of its issues.
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -9,6 +10,10 @@
 
 namespace foliot::runtime::detail {
 namespace {
+
+heap_timer& record_of(timer_entry& entry) {
+  return *static_cast<heap_timer*>(timer_entry_access::record(entry).load(seam::relaxed));
+}
 
 class ProcessorHeaps : public testing::Test {
  protected:
@@ -160,6 +165,32 @@ TEST_F(ProcessorHeaps, TheArrayIsGivenBack) {
   EXPECT_GE(timers.room(), 100'000u);
   for (auto& each : all) EXPECT_TRUE(each->stop());
   EXPECT_LE(timers.room(), 2'048u);
+}
+
+// Go throws ("badTimer", "bad p") where it meets a state in a heap that no timer of a heap has; so does this, in every
+// build.
+TEST_F(ProcessorHeaps, ATimerInABadStateStopsTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  counted_timer one;
+  one.reset(timers, at(10));
+  timer_status& status = record_of(one).status;
+  const auto force = [&status](timer_status::state to) {
+    ASSERT_EQ(status.modify().what, timer_status::outcome::taken);
+    status.give_back(to);
+  };
+  processor_heaps heir(1);
+  using enum timer_status::state;
+  for (const timer_status::state bad : {none, removed, running, removing, moving}) {
+    const std::string message =
+        std::string("processor_heaps_run.*state '") + timer_status::name(bad) + "'.*that of a timer in a heap";
+    EXPECT_DEATH((force(bad), run_all_due(timers, at(10))), message);
+    EXPECT_DEATH((force(bad), heir.take_all(timers)), message);
+  }
+  processor_heaps* const elsewhere = &heir;
+  EXPECT_DEATH((record_of(one).home = elsewhere, run_all_due(timers, at(10))),
+               "state 'running'.*whose home is the heap that it stands in");
+  EXPECT_DEATH((force(deleted), run_all_due(timers, at(10))), "state 'removing'.*counted as deleted");
+  EXPECT_TRUE(one.stop()) << "nothing of that was here";
 }
 
 }  // namespace

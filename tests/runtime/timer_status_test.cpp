@@ -1,5 +1,6 @@
 // The ten states of a timer in processor_heaps, and what each verb makes of each of them.
 #include <array>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -176,6 +177,37 @@ TEST(TimerStatus, WhoComesLastFreesTheRecord) {
   bring(lives, running);
   EXPECT_EQ(lives.has_run(), other);
   EXPECT_EQ(lives.abandon(), caller);
+}
+
+// In every build, with FOLIOT_ASSERTIONS or without: a heap with a timer in a wrong state would fire the wrong ones.
+TEST(TimerStatusDeathTest, ABadStateIsNamedAndStopsTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto after = [](state from, auto&& verb) {
+    timer_status word;
+    bring(word, from);
+    verb(word);
+  };
+  EXPECT_DEATH(after(none, [](timer_status& word) { word.added(); }),
+               "timer_status.*processor-heaps is in the state 'none', where its state must be: modifying");
+  EXPECT_DEATH(after(waiting, [](timer_status& word) { word.moved(); }), "state 'waiting'.*must be: moving");
+  EXPECT_DEATH(after(waiting, [](timer_status& word) { static_cast<void>(word.has_run()); }),
+               "state 'waiting'.*must be: running");
+  EXPECT_DEATH(after(deleted, [](timer_status& word) { static_cast<void>(word.cleaned()); }),
+               "state 'deleted'.*must be: removing");
+  EXPECT_DEATH(after(waiting, [](timer_status& word) { static_cast<void>(word.abandon()); }),
+               "state 'waiting'.*must be: stopped before it is destroyed");
+  EXPECT_DEATH(after(none, [](timer_status& word) { static_cast<void>(word.move(none)); }),
+               "state 'none'.*must be: pending");
+  const auto abandoned = [](timer_status& word) {
+    static_cast<void>(word.abandon());
+    static_cast<void>(word.modify());
+  };
+  EXPECT_DEATH(after(deleted, abandoned), "state 'deleted' and abandoned.*an entry that lives");
+  const auto overwritten = [](timer_status& word) {
+    std::memset(static_cast<void*>(&word), 0x55, sizeof word);
+    static_cast<void>(word.remove());
+  };
+  EXPECT_DEATH(after(waiting, overwritten), "state 'unknown'.*memory was overwritten.*0x55");
 }
 
 }  // namespace
