@@ -59,7 +59,18 @@ instant deadline_in(const scheduler& owner, duration length) noexcept {
 void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks) {
   owner.start_timer(entry, deadline, parks);
 }
+void start_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period, bool parks) {
+  owner.start_timer_every(entry, first, period, parks);
+}
 bool reset_timer(scheduler& owner, timer_entry& entry, instant deadline) { return owner.reset_timer(entry, deadline); }
+bool reset_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period) {
+  return owner.reset_timer_every(entry, first, period);
+}
+
+bool keeps_period(timer_entry& entry) noexcept {
+  const processor_timers* const home = timer_entry_access::home(entry).load(seam::relaxed);
+  return home != nullptr && home->keeps_periods();
+}
 
 bool stop_timer(timer_entry& entry) noexcept {
   for (;;) {
@@ -81,31 +92,46 @@ processor& scheduler::processor_for_start() noexcept {
   return *processors_[0];
 }
 
-void scheduler::start_timer(timer_entry& entry, instant deadline, bool parks) {
+template <class Arm>
+void scheduler::start_timer(timer_entry& entry, instant deadline, bool parks, const Arm& arm) {
   for (;;) {
     processor_timers* home = timer_entry_access::home(entry).load(seam::relaxed);
     if (home == nullptr) {
       home = processor_for_start().timers.get();
       if (!home->adopt(entry)) continue;
     }
-    if (home->reset(entry, deadline) == at_home::lives_on) continue;
+    if (arm(*home) == at_home::lives_on) continue;
     wake_for(*home, deadline, parks);
     return;
   }
 }
 
-bool scheduler::reset_timer(timer_entry& entry, instant deadline) {
+template <class Arm>
+bool scheduler::reset_timer(timer_entry& entry, instant deadline, const Arm& arm) {
   for (;;) {
     processor_timers* const home = timer_entry_access::home(entry).load(seam::relaxed);
     if (home == nullptr) {
-      start_timer(entry, deadline, false);
+      start_timer(entry, deadline, false, arm);
       return false;
     }
-    const at_home answer = home->reset(entry, deadline);
+    const at_home answer = arm(*home);
     if (answer == at_home::lives_on) continue;
     wake_for(*home, deadline, false);
     return answer == at_home::yes;
   }
+}
+
+void scheduler::start_timer(timer_entry& entry, instant deadline, bool parks) {
+  start_timer(entry, deadline, parks, [&](processor_timers& home) { return home.reset(entry, deadline); });
+}
+void scheduler::start_timer_every(timer_entry& entry, instant first, duration period, bool parks) {
+  start_timer(entry, first, parks, [&](processor_timers& home) { return home.reset_every(entry, first, period); });
+}
+bool scheduler::reset_timer(timer_entry& entry, instant deadline) {
+  return reset_timer(entry, deadline, [&](processor_timers& home) { return home.reset(entry, deadline); });
+}
+bool scheduler::reset_timer_every(timer_entry& entry, instant first, duration period) {
+  return reset_timer(entry, first, [&](processor_timers& home) { return home.reset_every(entry, first, period); });
 }
 
 // The rest of a task's own state.

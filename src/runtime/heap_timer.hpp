@@ -3,6 +3,7 @@
 // Thread safety: the status says whose the other fields are; see timer_status.hpp.
 #pragma once
 
+#include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
@@ -23,6 +24,8 @@ struct heap_timer {
   seam::plain<instant> when;
   /// Where it belongs, while it is modified. (Go: nextwhen)
   seam::plain<instant> next_when;
+  /// The length of a beat of a timer that stays in the heap when it has run; zero: it runs once. (Go: period)
+  seam::plain<duration> period;
   /// Whose heap it stands in, or stood last. (Go: pp)
   seam::plain<processor_heaps*> home{nullptr};
   /// To be touched only while it is pending or running, by who owns the record, and by the entry's own callers.

@@ -35,7 +35,7 @@ void abandon_record(void* record) noexcept {
 
 // What Go calls by three names is one decision by the status: what is in no heap is added (addtimer), what is in one
 // is modified there (modtimer).
-at_home processor_heaps::reset(timer_entry& entry, instant deadline) {
+at_home processor_heaps::reset_every(timer_entry& entry, instant first, duration period) {
   heap_timer& timer = make_timer_of(entry);
   transient_wait wait;
   for (;;) {
@@ -44,8 +44,9 @@ at_home processor_heaps::reset(timer_entry& entry, instant deadline) {
       wait.pause();
       continue;
     }
-    if (claim.was == state::none || claim.was == state::removed) return add_timer(entry, timer, claim.was, deadline);
-    return modify_timer(timer, claim.was, deadline);
+    if (claim.was == state::none || claim.was == state::removed)
+      return add_timer(entry, timer, claim.was, first, period);
+    return modify_timer(timer, claim.was, first, period);
   }
 }
 
@@ -73,7 +74,8 @@ at_home processor_heaps::stop(timer_entry& entry) noexcept {
 //
 // The processor that a timer goes to is decided and the timer put there under one lock, so that none is put on a
 // processor that is going away (Go's issues 44868 and 45716: a task was preempted between the two).
-at_home processor_heaps::add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline) {
+at_home processor_heaps::add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline,
+                                   duration period) {
   const lock held(lock_);
   if (successor_ != nullptr && timer_entry_access::home(entry).load(seam::relaxed) == this) {
     timer_entry_access::home(entry).store(successor_, seam::relaxed);
@@ -90,6 +92,7 @@ at_home processor_heaps::add_timer(timer_entry& entry, heap_timer& timer, state 
   }
   clean_timers();
   timer.when = deadline;
+  timer.period = period;
   timer.home = this;
   heap_.add(deadline, timer);
   publish();
@@ -98,7 +101,7 @@ at_home processor_heaps::add_timer(timer_entry& entry, heap_timer& timer, state 
 }
 
 // The timer is the caller's, and in a heap.
-at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant deadline) noexcept {
+at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant deadline, duration period) noexcept {
   if (timer.home != this) {
     // It has moved since the caller looked. He has to know where it is, to wake that processor.
     timer.status.give_back(was);
@@ -106,7 +109,14 @@ at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant dead
   }
   if (was == state::deleted) deleted_timers_.fetch_sub(1, seam::relaxed);
   timer.next_when = deadline;
+  timer.period = period;
   const bool earlier = deadline < timer.when;
+  if (deadline == timer.when) {
+    // It stands there: a ticker's next beat, after the stop in between, or a timeout that is set again to the same
+    // deadline. (Go: timerModifiedLater, which the head then repairs.)
+    timer.status.put_back();
+    return was == state::deleted ? at_home::no : at_home::yes;
+  }
   // While the timer is being modified: a pass over all timers, which forgets this first and then looks at them, finds
   // it being modified, and waits, if it forgets what is written here (issues 47329 and 47762). Later the timer may have
   // fired, and this would be left behind on an empty heap (51654).

@@ -41,7 +41,11 @@ class processor_heaps final : public processor_timers {
   ~processor_heaps() override { forget_all(); }
 
   /// Go: resettimer, which is addtimer, or modtimer.
-  at_home reset(timer_entry& entry, instant deadline) override;
+  at_home reset(timer_entry& entry, instant deadline) override {
+    return reset_every(entry, deadline, duration::zero());
+  }
+  at_home reset_every(timer_entry& entry, instant first, duration period) override;
+  bool keeps_periods() const noexcept override { return true; }
   /// Go: deltimer.
   at_home stop(timer_entry& entry) noexcept override;
 
@@ -71,8 +75,8 @@ class processor_heaps final : public processor_timers {
   enum class head : std::uint8_t { ran, not_due };
 
   // Any thread, without the lock.
-  at_home add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline);
-  at_home modify_timer(heap_timer& timer, state was, instant deadline) noexcept;
+  at_home add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline, duration period);
+  at_home modify_timer(heap_timer& timer, state was, instant deadline, duration period) noexcept;
   void lower_modified_earliest(instant to) noexcept;
   void bound_deleted() noexcept;
 
@@ -85,7 +89,8 @@ class processor_heaps final : public processor_timers {
   void clean_timers() noexcept FOLIOT_REQUIRES(lock_);
   void adjust_timers(instant now) noexcept FOLIOT_REQUIRES(lock_);
   head run_timer(instant now, ready_list& ready, call_list& calls) noexcept FOLIOT_REQUIRES(lock_);
-  void run_one_timer(heap_timer& timer, ready_list& ready, call_list& calls) noexcept FOLIOT_REQUIRES(lock_);
+  void run_one_timer(heap_timer& timer, instant now, ready_list& ready, call_list& calls) noexcept
+      FOLIOT_REQUIRES(lock_);
   void clear_deleted_timers() noexcept FOLIOT_REQUIRES(lock_);
   void move_timers(processor_heaps& from) noexcept;
   void repair_all() noexcept FOLIOT_REQUIRES(lock_);

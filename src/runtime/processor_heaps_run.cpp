@@ -5,6 +5,15 @@
 
 namespace foliot::runtime::detail {
 
+namespace {
+
+/// On the grid of a beat that is due. Past the end of time: never. (Go: when += period * (1 + -delta / period))
+instant first_beat_after(instant now, instant beat, duration period) noexcept {
+  return beat + period * ((now - beat) / period) + period;
+}
+
+}  // namespace
+
 // Somebody brings a timer forward. (Go: updateTimerModifiedEarliest)
 void processor_heaps::lower_modified_earliest(instant to) noexcept {
   std::int64_t seen = modified_earliest_.load(seam::relaxed);
@@ -126,7 +135,7 @@ processor_heaps::head processor_heaps::run_timer(instant now, ready_list& ready,
         // A deadline is never taken for "none", whichever it is (issue 42424: zero was).
         if (!is_due(heap_.first().when, now)) return head::not_due;
         if (timer.status.run()) {
-          run_one_timer(timer, ready, calls);
+          run_one_timer(timer, now, ready, calls);
           return head::ran;
         }
         break;
@@ -141,10 +150,21 @@ processor_heaps::head processor_heaps::run_timer(instant now, ready_list& ready,
 
 // While the status is `running`, whoever stops the timer waits; so nobody has to fear for the entry. What the action
 // wants to do without the lock comes later, when this has let go of it (issue 35532: it deadlocked). (Go: runOneTimer)
-void processor_heaps::run_one_timer(heap_timer& timer, ready_list& ready, call_list& calls) noexcept {
+//
+// A timer with a period never leaves the heap: it sinks to its next beat that is not due yet.
+void processor_heaps::run_one_timer(heap_timer& timer, instant now, ready_list& ready, call_list& calls) noexcept {
   require_home(timer);
-  heap_.remove_first();
+  const duration period = timer.period;
+  const bool repeats = period > duration::zero();
+  if (repeats) [[unlikely]] {
+    timer.when = first_beat_after(now, timer.when, period);
+    heap_.refile_first(timer.when);
+  } else {
+    heap_.remove_first();
+  }
   if (timer_entry_access::due(*timer.entry, ready) == timer_entry::then::call) calls.add(*timer.entry);
+  if (repeats) [[unlikely]]
+    return timer.status.repeats();  // its entry lives until it is stopped
   // From the action on the entry may have been destroyed by who was waiting for it.
   if (timer.status.has_run() == timer_status::last_holder::caller) delete &timer;
 }

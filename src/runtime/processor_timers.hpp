@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
@@ -75,6 +76,14 @@ class processor_timers {
   /// Arms the entry for `deadline`, pending or not. Throws std::bad_alloc where it has never been started, or is not
   /// pending: it is then as it was. A reset of one that is pending needs no memory.
   [[nodiscard]] virtual at_home reset(timer_entry& entry, instant deadline) = 0;
+  /// The same, for an entry that comes again. Timers that keep periods run it at `first`, and then once for all the
+  /// beats of `first` + k * `period` that have passed, until it is stopped, or reset; it is stopped before it is
+  /// destroyed. All others run it once, as if there were no period. A `period` of zero: once.
+  [[nodiscard]] virtual at_home reset_every(timer_entry& entry, instant first, duration period) {
+    static_cast<void>(period);
+    return reset(entry, first);
+  }
+  [[nodiscard]] virtual bool keeps_periods() const noexcept { return false; }
   /// Afterwards nobody here touches the entry, but for a call that is already on a call_list.
   [[nodiscard]] virtual at_home stop(timer_entry& entry) noexcept = 0;
 

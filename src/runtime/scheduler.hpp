@@ -68,7 +68,9 @@ class scheduler {
 
   /// See timer_entry.hpp.
   void start_timer(timer_entry& entry, instant deadline, bool parks);
+  void start_timer_every(timer_entry& entry, instant first, duration period, bool parks);
   bool reset_timer(timer_entry& entry, instant deadline);
+  bool reset_timer_every(timer_entry& entry, instant first, duration period);
 
   [[nodiscard]] const clock& time() const noexcept { return time_; }
   [[nodiscard]] virtual_clock* virtual_time() const noexcept { return options_.clock; }
@@ -147,6 +149,10 @@ class scheduler {
   void wake_for(processor_timers& home, instant deadline, bool parks) noexcept;
 
   processor& processor_for_start() noexcept;
+  template <class Arm>
+  void start_timer(timer_entry& entry, instant deadline, bool parks, const Arm& arm);
+  template <class Arm>
+  bool reset_timer(timer_entry& entry, instant deadline, const Arm& arm);
   [[nodiscard]] bool hand_over_timers(processor& p) noexcept;
   void retire(processor& p) noexcept;
   void end_workers() noexcept;

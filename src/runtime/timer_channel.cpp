@@ -39,7 +39,7 @@ bool timer_channel::receive_at_once(receiver& who) {
 
 void timer_channel::begin_receive(receiver& who, wait_point& wait, wait_word::source by) {
   const lock held(lock_);
-  if (first_ == nullptr && armed_) start_timer(*runtime_.living(), *this, deadline_, true);
+  if (first_ == nullptr && armed_) start_timer_every(*runtime_.living(), *this, deadline_, period_, true);
   who.wait_ = &wait;
   who.by_ = by;
   who.failed_ = false;
@@ -94,6 +94,9 @@ void timer_channel::deliver() noexcept {
     if (who.wait_->claim(who.by_)) take();  // `who` may be gone
   }
   if (first_ == nullptr || !armed_) return;
+  // Where the timers keep periods the alarm is pending again, on the same grid, at the beat after its ring: not later
+  // than deadline_, which has_come() and take() have moved by a later look at the clock.
+  if (period_ > duration::zero() && keeps_period(*this)) return;
   try {
     start_timer(*runtime_.living(), *this, deadline_, false);
   } catch (const std::bad_alloc&) {
@@ -108,7 +111,7 @@ void timer_channel::deliver() noexcept {
 
 reset_result timer_channel::reset(scheduler& owner, instant first, duration period) {
   const lock held(lock_);
-  if (first_ != nullptr) reset_timer(owner, *this, first);
+  if (first_ != nullptr) reset_timer_every(owner, *this, first, period);
   const bool pending = armed_;
   armed_ = true;
   deadline_ = first;

@@ -24,11 +24,13 @@
 //   none, removed                             modifying             modify        anybody, to add it
 //   modifying                                 waiting               added         the same, in the heap's lock
 //   modifying                                 modified_*            modified      the same
+//   modifying                                 waiting               put_back      the same: to where it stands
 //   modifying                                 what it was           give_back     the same
 //   waiting, modified_*                       modifying             remove        anybody
 //   modifying                                 deleted               marked        the same
 //   waiting                                   running               run           in the heap's lock
-//   running                                   none                  has_run       the same
+//   running                                   none                  has_run       the same: it was to run once
+//   running                                   waiting               repeats       the same: it has a period
 //   deleted                                   removing              clean         in the heap's lock
 //   removing                                  removed               cleaned       the same
 //   waiting, modified_*                       moving                move          in the heap's lock
@@ -126,6 +128,7 @@ class timer_status {
   void modified(bool earlier) noexcept {
     leave(state::modifying, earlier ? state::modified_earlier : state::modified_later);
   }
+  void put_back() noexcept { leave(state::modifying, state::waiting); }
   void marked() noexcept { leave(state::modifying, state::deleted); }
   void give_back(state was) noexcept { leave(state::modifying, was); }
 
@@ -133,6 +136,9 @@ class timer_status {
 
   [[nodiscard]] bool run() noexcept { return begin(state::waiting, state::running); }
   [[nodiscard]] last_holder has_run() noexcept { return end(state::running, state::none); }
+
+  /// The timer stays in the heap. Precondition: the entry lives.
+  void repeats() noexcept { leave(state::running, state::waiting); }
 
   [[nodiscard]] bool clean() noexcept { return begin(state::deleted, state::removing); }
   [[nodiscard]] last_holder cleaned() noexcept { return end(state::removing, state::removed); }

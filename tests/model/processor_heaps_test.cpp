@@ -5,11 +5,8 @@
 #include <memory>
 #include <string>
 
-#include <foliot/runtime/detail/task_list.hpp>
-
-#include "runtime/processor_heaps.hpp"
-
 #include "audited.hpp"
+#include "marked_timer.hpp"
 
 namespace foliot::runtime::detail {
 // What the sources that are not part of this would do.
@@ -18,65 +15,6 @@ void make_ready(task_state&) noexcept {}
 
 namespace foliot::model {
 namespace {
-
-using runtime::detail::at_home;
-using runtime::detail::call_list;
-using runtime::detail::processor_heaps;
-using runtime::detail::ready_list;
-using runtime::detail::timer_entry;
-using runtime::detail::timer_entry_access;
-
-constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanoseconds(nanoseconds); }
-
-/// A timer whose action writes what a race would be seen by.
-class marked_timer : public timer_entry {
- public:
-  marked_timer() noexcept : timer_entry(what) {}
-
-  bool reset(processor_heaps& first_home, instant deadline) {
-    for (;;) {
-      auto* home = static_cast<processor_heaps*>(timer_entry_access::home(*this).load(seam::relaxed));
-      if (home == nullptr) {
-        if (!first_home.adopt(*this)) continue;
-        home = &first_home;
-      }
-      const at_home answer = home->reset(*this, deadline);
-      if (answer != at_home::lives_on) return answer == at_home::yes;
-    }
-  }
-  bool stop() noexcept {
-    auto* const home = static_cast<processor_heaps*>(timer_entry_access::home(*this).load(seam::relaxed));
-    return home != nullptr && home->stop(*this) == at_home::yes;
-  }
-  [[nodiscard]] int fired() const { return fired_; }
-
-  /// Written before a reset, and read by the action that it leads to, where that is asked for.
-  seam::plain<int> message{0};
-  bool reads = false;
-  bool was_told = false;
-
- private:
-  static then due(timer_entry& self, ready_list&) noexcept {
-    auto& mine = static_cast<marked_timer&>(self);
-    ++mine.fired_;
-    if (mine.reads) mine.was_told = mine.message == 1;
-    return then::nothing;
-  }
-  static constexpr actions what{due, nullptr};
-
-  seam::plain<int> fired_{0};
-};
-
-void run(processor_heaps& timers, std::int64_t now) {
-  ready_list ready;
-  call_list calls;
-  static_cast<void>(timers.run_due(at(now), ready, calls));
-}
-
-void require_good(const processor_heaps& timers) {
-  const std::string broken = timers.check();
-  require(broken.empty(), broken.c_str());
-}
 
 // ---------------------------------------------------------------- delete against run
 
@@ -225,23 +163,25 @@ void delete_against_clean() {
 }
 
 /// A timer that is stopped is taken back by a reset, or was taken out by then, and is added.
+template <int To>
 void revive_against_clean() {
   processor_heaps timers(0);
   marked_timer timer;
   timer.reset(timers, at(10));
   require(timer.stop(), "it is pending");
   seam::thread other("cleans", [&] { timers.refresh_first(); });
-  require(!timer.reset(timers, at(5)), "it was stopped");
+  require(!timer.reset(timers, at(To)), "it was stopped");
   other.join();
   require(timers.size() == 1 && timers.standing() == 1, "it is there once");
   require_good(timers);
-  run(timers, 5);
+  run(timers, To);
   require(timer.fired() == 1, "it fires");
 }
 
 TEST(ProcessorHeaps, DeleteAgainstClean) {
   holds({.name = "heaps, delete against clean", .preemptions = 3}, delete_against_clean);
-  holds({.name = "heaps, revive against clean", .preemptions = 2}, revive_against_clean);
+  holds({.name = "heaps, revive against clean", .preemptions = 2}, revive_against_clean<5>);
+  holds({.name = "heaps, revive where it stands against clean", .preemptions = 2}, revive_against_clean<10>);
 }
 
 // ---------------------------------------------------------------- modify-earlier against adjust

@@ -53,6 +53,30 @@ TEST_F(ProcessorHeaps, AStoppedTimerIsTakenBackByAReset) {
   timers.forget_all();
 }
 
+TEST_F(ProcessorHeaps, AResetToWhereATimerStandsLeavesItWaitingThere) {
+  auto all = started(10, 100);
+  counted_timer& one = *all[5];
+  const auto status = [&one] { return record_of(one).status.seen(); };
+  EXPECT_TRUE(one.reset(timers, at(105)));
+  EXPECT_EQ(status(), timer_status::state::waiting);
+  EXPECT_TRUE(one.stop());
+  EXPECT_FALSE(one.reset(timers, at(105)));
+  EXPECT_EQ(status(), timer_status::state::waiting);
+  for (const std::int64_t elsewhere : {50, 500}) {
+    EXPECT_TRUE(one.reset(timers, at(elsewhere)));
+    EXPECT_EQ(timers.check(), "");
+    EXPECT_TRUE(one.reset(timers, at(105)));
+    EXPECT_EQ(status(), timer_status::state::waiting);
+  }
+  EXPECT_EQ(timers.check(), "");
+  EXPECT_EQ(timers.size(), 10u);
+  run_all_due(timers, at(104));
+  EXPECT_EQ(one.fired(), 0);
+  run_all_due(timers, at(105));
+  EXPECT_EQ(one.fired(), 1);
+  timers.forget_all();
+}
+
 TEST_F(ProcessorHeaps, TheHeadIsCleanedByWhoAddsOrGoesToSleep) {
   auto all = started(4, 100);
   EXPECT_TRUE(all[0]->stop());
@@ -165,6 +189,101 @@ TEST_F(ProcessorHeaps, TheArrayIsGivenBack) {
   EXPECT_GE(timers.room(), 100'000u);
   for (auto& each : all) EXPECT_TRUE(each->stop());
   EXPECT_LE(timers.room(), 2'048u);
+}
+
+constexpr duration beats_of(std::int64_t nanoseconds) { return duration::nanoseconds(nanoseconds); }
+
+TEST_F(ProcessorHeaps, ATimerWithAPeriodNeverLeavesTheHeap) {
+  const auto others = started(20, 1'000);
+  counted_timer beat;
+  EXPECT_FALSE(beat.reset_every(timers, at(100), beats_of(10)));
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(timers.first(), at(100 + i * 10));
+    run_all_due(timers, at(100 + i * 10 - 1));
+    EXPECT_EQ(beat.fired(), i);
+    run_all_due(timers, at(100 + i * 10));
+    EXPECT_EQ(beat.fired(), i + 1);
+    EXPECT_EQ(timers.standing(), 21u);
+    EXPECT_EQ(timers.size(), 21u);
+    EXPECT_EQ(record_of(beat).status.seen(), timer_status::state::waiting);
+    EXPECT_EQ(timers.check(), "");
+  }
+  EXPECT_TRUE(beat.stop());
+  run_all_due(timers, at(999));
+  EXPECT_EQ(beat.fired(), 50);
+  timers.forget_all();
+}
+
+TEST_F(ProcessorHeaps, ALateTimerWithAPeriodRunsOnceAndGoesOnOnItsGrid) {
+  counted_timer beat;
+  beat.reset_every(timers, at(100), beats_of(10));
+  run_all_due(timers, at(129));
+  EXPECT_EQ(beat.fired(), 1);
+  EXPECT_EQ(timers.first(), at(130));
+  run_all_due(timers, at(140));
+  EXPECT_EQ(beat.fired(), 2);
+  EXPECT_EQ(timers.first(), at(150)) << "what is due now has come; the next beat is after now";
+  run_all_due(timers, at(1'000'000'007));
+  EXPECT_EQ(beat.fired(), 3);
+  EXPECT_EQ(timers.first(), at(1'000'000'010));
+  EXPECT_TRUE(beat.stop());
+}
+
+TEST_F(ProcessorHeaps, AResetGivesATimerAnotherPeriodOrNone) {
+  counted_timer beat;
+  beat.reset_every(timers, at(100), beats_of(10));
+  run_all_due(timers, at(100));
+  EXPECT_TRUE(beat.reset_every(timers, at(103), beats_of(7))) << "it is pending from beat to beat";
+  EXPECT_EQ(timers.first(), at(103));
+  run_all_due(timers, at(103));
+  EXPECT_EQ(timers.first(), at(110));
+  EXPECT_TRUE(beat.stop());
+  EXPECT_FALSE(beat.reset_every(timers, at(200), beats_of(5))) << "taken back";
+  run_all_due(timers, at(200));
+  EXPECT_EQ(beat.fired(), 3);
+  EXPECT_TRUE(beat.reset(timers, at(300))) << "once, from now on";
+  run_all_due(timers, at(299));
+  EXPECT_EQ(beat.fired(), 3);
+  run_all_due(timers, at(300));
+  EXPECT_EQ(beat.fired(), 4);
+  EXPECT_EQ(timers.standing(), 0u);
+  EXPECT_FALSE(beat.reset_every(timers, at(400), beats_of(1))) << "added again";
+  run_all_due(timers, at(400));
+  EXPECT_EQ(timers.first(), at(401));
+  EXPECT_TRUE(beat.stop());
+}
+
+TEST_F(ProcessorHeaps, ABeatPastTheEndOfTimeNeverComes) {
+  const std::int64_t last = instant::latest().nanoseconds();
+  for (const std::int64_t period : {std::int64_t{1}, std::int64_t{2}, std::int64_t{1} << 40, last, INT64_MAX}) {
+    counted_timer beat;
+    beat.reset_every(timers, at(last), beats_of(period));
+    run_all_due(timers, instant::latest());
+    EXPECT_EQ(beat.fired(), 1) << period;
+    EXPECT_TRUE(timers.first().is_never());
+    EXPECT_EQ(timers.size(), 1u) << "it waits for ever";
+    EXPECT_TRUE(beat.stop());
+  }
+  counted_timer from_the_beginning;
+  from_the_beginning.reset_every(timers, instant::earliest(), beats_of(INT64_MAX - 1));
+  run_all_due(timers, at(0));
+  EXPECT_TRUE(timers.first() > at(0));
+  EXPECT_TRUE(from_the_beginning.stop());
+}
+
+TEST_F(ProcessorHeaps, ATimerWithAPeriodMovesWithItsProcessorsTimers) {
+  processor_heaps heir(1);
+  counted_timer beat;
+  beat.reset_every(timers, at(100), beats_of(10));
+  run_all_due(timers, at(105));
+  heir.take_all(timers);
+  EXPECT_EQ(beat.lives_at(), &heir);
+  EXPECT_EQ(heir.first(), at(110));
+  run_all_due(heir, at(110));
+  EXPECT_EQ(heir.first(), at(120));
+  EXPECT_EQ(beat.fired(), 2);
+  heir.forget_all();
+  EXPECT_FALSE(beat.stop()) << "the end of the runtime has stopped it";
 }
 
 // Go throws ("badTimer", "bad p") where it meets a state in a heap that no timer of a heap has; so does this, in every

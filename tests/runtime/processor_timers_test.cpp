@@ -221,8 +221,11 @@ class twin {
       case 1:
       case 2:
       case 3:
-      case 4:
-      case 5: reset(some, now_ + duration::nanoseconds(1 + std::int64_t(random_.below(reach())))); break;
+      case 4: reset(some, now_ + duration::nanoseconds(1 + std::int64_t(random_.below(reach())))); break;
+      case 5:
+        reset(some, now_ + duration::nanoseconds(1 + std::int64_t(random_.below(reach()))),
+              duration::nanoseconds(1 + std::int64_t(random_.below(2 * reach()))));
+        break;
       case 6:
         if (some.due) reset(some, *some.due - duration::nanoseconds(std::int64_t(random_.below(20))));
         break;
@@ -252,15 +255,17 @@ class twin {
   struct one {
     std::unique_ptr<counted_timer> timer = std::make_unique<counted_timer>();
     std::optional<instant> due;
+    duration period;
     int fired = 0;
   };
 
   std::uint64_t reach() { return random_.below(2) == 0 ? 50 : 5'000; }
 
-  void reset(one& some, instant deadline) {
-    const bool was_pending = some.timer->reset(*homes_[random_.below(2)], deadline);
+  void reset(one& some, instant deadline, duration period = duration::zero()) {
+    const bool was_pending = some.timer->reset_every(*homes_[random_.below(2)], deadline, period);
     EXPECT_EQ(was_pending, some.due.has_value());
     some.due = deadline;
+    some.period = period;
   }
   void stop(one& some) {
     EXPECT_EQ(some.timer->stop(), some.due.has_value());
@@ -274,8 +279,12 @@ class twin {
     }
     for (auto& each : all_) {
       if (!each->due || !is_due(*each->due, now_)) continue;
-      each->due.reset();
       ++each->fired;
+      if (each->period == duration::zero() || !homes_[0]->keeps_periods()) {
+        each->due.reset();
+        continue;
+      }
+      while (*each->due <= now_) *each->due += each->period;
     }
   }
   void compare() {

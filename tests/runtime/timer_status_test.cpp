@@ -140,12 +140,14 @@ TEST(TimerStatus, WhatIsTakenIsLeftForAnotherState) {
   EXPECT_EQ(after(modifying, [](timer_status& word) { word.added(); }), "waiting");
   EXPECT_EQ(after(modifying, [](timer_status& word) { word.modified(true); }), "modified_earlier");
   EXPECT_EQ(after(modifying, [](timer_status& word) { word.modified(false); }), "modified_later");
+  EXPECT_EQ(after(modifying, [](timer_status& word) { word.put_back(); }), "waiting");
   EXPECT_EQ(after(modifying, [](timer_status& word) { word.marked(); }), "deleted");
   for (const state was : {none, waiting, deleted, removed, modified_earlier, modified_later}) {
     EXPECT_EQ(after(modifying, [was](timer_status& word) { word.give_back(was); }), name(was));
   }
   EXPECT_EQ(after(moving, [](timer_status& word) { word.moved(); }), "waiting");
   EXPECT_EQ(after(running, [](timer_status& word) { static_cast<void>(word.has_run()); }), "none");
+  EXPECT_EQ(after(running, [](timer_status& word) { word.repeats(); }), "waiting");
   EXPECT_EQ(after(removing, [](timer_status& word) { static_cast<void>(word.cleaned()); }), "removed");
 }
 
@@ -192,6 +194,12 @@ TEST(TimerStatusDeathTest, ABadStateIsNamedAndStopsTheProgram) {
   EXPECT_DEATH(after(waiting, [](timer_status& word) { word.moved(); }), "state 'waiting'.*must be: moving");
   EXPECT_DEATH(after(waiting, [](timer_status& word) { static_cast<void>(word.has_run()); }),
                "state 'waiting'.*must be: running");
+  EXPECT_DEATH(after(waiting, [](timer_status& word) { word.repeats(); }), "state 'waiting'.*must be: running");
+  const auto dies_while_it_repeats = [](timer_status& word) {
+    static_cast<void>(word.abandon());
+    word.repeats();
+  };
+  EXPECT_DEATH(after(running, dies_while_it_repeats), "state 'running' and abandoned.*must be: running");
   EXPECT_DEATH(after(deleted, [](timer_status& word) { static_cast<void>(word.cleaned()); }),
                "state 'deleted'.*must be: removing");
   EXPECT_DEATH(after(waiting, [](timer_status& word) { static_cast<void>(word.abandon()); }),

@@ -33,14 +33,16 @@ class counted_timer : public timer_entry {
   explicit counted_timer(std::vector<counted_timer*>* order = nullptr) noexcept : timer_entry(what), order_(order) {}
 
   /// As the scheduler does; `home` is where it goes when it has never been anywhere. True: it was pending.
-  bool reset(processor_timers& home, instant deadline) {
+  bool reset(processor_timers& home, instant deadline) { return reset_every(home, deadline, duration::zero()); }
+  bool reset_every(processor_timers& home, instant first, duration period) {
     for (;;) {
       processor_timers* lives = timer_entry_access::home(*this).load(seam::relaxed);
       if (lives == nullptr) {
         if (!home.adopt(*this)) continue;
         lives = &home;
       }
-      const at_home answer = lives->reset(*this, deadline);
+      const at_home answer =
+          period == duration::zero() ? lives->reset(*this, first) : lives->reset_every(*this, first, period);
       if (answer != at_home::lives_on) return answer == at_home::yes;
     }
   }

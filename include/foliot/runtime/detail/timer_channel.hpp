@@ -5,6 +5,9 @@
 // vain, the lock decides. So no instant of before a stop or a reset is delivered after it, what they answer is what
 // happened, and one that has come due while nobody looked is found by whoever looks next.
 //
+// A ticker's alarm is started with its period: where the processor's timers keep that (processor_heaps), it stays in
+// them from beat to beat as long as tasks wait.
+//
 // Thread safety: any thread. Lifetime: the record outlives its handle as long as a task waits (for ever, then), or an
 // alarm is on its way.
 // Invariants: while there are receivers and an instant is to come, the alarm is pending, or its call on the way;

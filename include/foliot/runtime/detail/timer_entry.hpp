@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
@@ -74,10 +75,16 @@ struct timer_entry_access {
 /// Starts an idle entry, at the processor of the caller or, from elsewhere, at one of the scheduler's. `parks`: the
 /// caller is about to wait, and need not be watched. Throws std::bad_alloc; the entry is then idle.
 FOLIOT_EXPORT void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks);
+/// The same for an entry that comes again each `period` from `first` on, where its timers keep periods; else, and with
+/// a period of zero, it comes once.
+FOLIOT_EXPORT void start_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period, bool parks);
 /// True if it was pending. Afterwards nobody touches the entry: a due_action that was on its way has come back, but
 /// not its `call`.
 FOLIOT_EXPORT bool stop_timer(timer_entry& entry) noexcept;
 /// True if it was pending. Else it is started, as start_timer does. Throws std::bad_alloc; it is then as it was.
 FOLIOT_EXPORT bool reset_timer(scheduler& owner, timer_entry& entry, instant deadline);
+FOLIOT_EXPORT bool reset_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period);
+/// Whether an entry that was started with a period is pending again when it has come.
+[[nodiscard]] FOLIOT_EXPORT bool keeps_period(timer_entry& entry) noexcept;
 
 }  // namespace foliot::runtime::detail
