@@ -6,6 +6,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
 
 #include "timer_status.hpp"
@@ -14,7 +15,8 @@ namespace foliot::runtime::detail {
 
 class processor_heaps;
 
-struct heap_timer {
+/// Lies in a piece of the kind that each thread keeps some of: a task that sleeps again and again has the same few.
+struct heap_timer : pooled {
   explicit heap_timer(timer_entry& of) noexcept : entry(&of) {}
   heap_timer(const heap_timer&) = delete;
   heap_timer& operator=(const heap_timer&) = delete;

@@ -3,10 +3,12 @@
 #include <new>
 #include <stdexcept>
 
+#include <foliot/runtime/detail/frame_pool.hpp>
+
 namespace foliot::runtime::detail {
 
-void* timer_channel::operator new(std::size_t size) { return ::operator new(size); }
-void timer_channel::operator delete(void* memory) noexcept { ::operator delete(memory); }
+void* timer_channel::operator new(std::size_t size) { return take_piece(size); }
+void timer_channel::operator delete(void* memory) noexcept { give_back(memory, sizeof(timer_channel)); }
 
 /// What has come. A ticker goes on with its first beat that is yet to come.
 instant timer_channel::take() noexcept {

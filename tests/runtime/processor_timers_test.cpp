@@ -398,6 +398,9 @@ TEST_P(ProcessorTimers, TheNthAllocationFails) {
 }
 
 TEST_P(ProcessorTimers, GiveMemoryBack) {
+  // The heaps' records are pieces of which a thread keeps some: frame_pool.hpp. 100,000 of them are 6.4 million bytes.
+  const std::size_t kept_by_the_thread = GetParam().starts_with("processor-heaps") ? 1024 * 1024 : 0;
+  const std::size_t most = kept_by_the_thread + 200'000;
   const std::size_t before = test::live_bytes();
   {
     std::vector<std::unique_ptr<counted_timer>> all;
@@ -407,13 +410,13 @@ TEST_P(ProcessorTimers, GiveMemoryBack) {
     }
     for (auto& each : all) EXPECT_TRUE(each->stop());
   }
-  EXPECT_LT(test::live_bytes() - before, 200'000u) << "100,000 were stopped";
+  EXPECT_LT(test::live_bytes() - before, most) << "100,000 were stopped";
   for (int i = 0; i < 100'000; ++i) {
     counted_timer timeout;
     timeout.reset(*timers, at(1'000'000 + i));
     EXPECT_TRUE(timeout.stop());
   }
-  EXPECT_LT(test::live_bytes() - before, 200'000u) << "100,000 timeouts that did not happen, and nothing was ever due";
+  EXPECT_LT(test::live_bytes() - before, most) << "100,000 timeouts that did not happen, and nothing was ever due";
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 // stops its timer. The context and its descendants may outlive that runtime; then the deadline no longer ends them.
 // While the runtime ends, no other thread may use such a context, its ancestors or its descendants. A context with a
 // deadline that a later runtime makes below it has its own timer. Runtimes whose contexts descend from one another use
-// the same clock. Cost: a context has one allocation, from the pieces that a thread keeps, and with `processor-heaps`
-// another for its deadline; done() and run_in allocate nothing besides the task; a cancel is O(contexts and waits
+// the same clock. Cost: a context is one piece of those that a thread keeps, and with `processor-heaps`
+// another one for its deadline; done() and run_in allocate nothing besides the task; a cancel is O(contexts and waits
 // below).
 #pragma once
 

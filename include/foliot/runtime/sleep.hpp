@@ -3,8 +3,9 @@
 //   co_await foliot::runtime::sleep(20ms);
 //
 // Zero or less returns at once, and lets others go first only at the end of the task's turn (task.hpp). Throws
-// `cancelled` in a task that is to stop, and std::bad_alloc where the timer's queue cannot grow. Allocates nothing
-// itself: the timer lies in the task's frame.
+// `cancelled` in a task that is to stop, and std::bad_alloc where the timer's queue cannot grow. The timer lies in the
+// task's frame. What its processor keeps of it is memory that is used again, so a sleep allocates only while that still
+// grows: in a program that has warmed up, nothing.
 #pragma once
 
 #include <foliot/core/language.hpp>
