@@ -2,6 +2,8 @@
 
 #include <system_error>
 
+#include "scheduler.hpp"
+
 namespace foliot::runtime::detail {
 
 void blocking_pool::submit(blocking_job& job) {
@@ -16,6 +18,7 @@ void blocking_pool::submit(blocking_job& job) {
       if (threads_.empty()) throw;  // else one of those that there are comes to it
     }
   }
+  calls_.fetch_add(1, seam::relaxed);  // the caller's worker looks at it before it sleeps
   job.next_ = nullptr;
   (first_ == nullptr ? first_ : last_->next_) = &job;
   last_ = &job;
@@ -34,6 +37,11 @@ void blocking_pool::work() noexcept {
     --idle_;
     held.leave();
     job->run();  // and is gone
+    // release: pairs with is_busy(). The worker that has run the job's task may sleep already, and have found the pool
+    // busy: then this thread looks. seq_cst, with the fence: pairs with the worker's in sleep().
+    calls_.fetch_sub(1, seam::seq_cst);
+    seam::full_fence();
+    if (of_ != nullptr) of_->look_for_deadlock();
     held.enter();
     ++idle_;
   }

@@ -14,9 +14,12 @@
 
 namespace foliot::runtime::detail {
 
+class scheduler;
+
 class blocking_pool {
  public:
-  explicit blocking_pool(std::size_t most) noexcept : most_(most) {}
+  /// `of` looks for a deadlock after each call; null: nobody does.
+  explicit blocking_pool(std::size_t most, scheduler* of = nullptr) noexcept : most_(most), of_(of) {}
   ~blocking_pool() { end(); }
 
   /// Runs the job on a thread of the pool, first come, first served; after close() it does nothing. Throws
@@ -27,11 +30,23 @@ class blocking_pool {
   /// Closes it, and waits until those that have begun are done.
   void end() noexcept;
 
+  /// Whether a call has not come back. False: the tasks of all calls have been made ready.
+  // acquire: pairs with the release in work(), which comes after that.
+  [[nodiscard]] bool is_busy() const noexcept { return calls_.load(seam::acquire) != 0; }
+  /// How many threads it has. They stay until the end.
+  [[nodiscard]] std::size_t threads() const noexcept {
+    const lock held(lock_);
+    return threads_.size();
+  }
+
  private:
   void work() noexcept;
 
   const std::size_t most_;
-  mutex lock_{lock_rank::scheduler};
+  scheduler* const of_;
+  // How many calls have not come back: raised by the tasks that make them, lowered by the pool's threads.
+  seam::atomic<std::size_t> calls_{0};
+  mutable mutex lock_{lock_rank::scheduler};
   condition come_;
   blocking_job* first_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   blocking_job* last_ FOLIOT_GUARDED_BY(lock_) = nullptr;

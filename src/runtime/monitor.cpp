@@ -50,14 +50,23 @@ void monitor::work() noexcept {
     }
     if (ending_.load(seam::relaxed)) return;
     {
+      const lock held(of_.lock_);
+      of_.monitor_looks_ = true;  // what it is about to make ready is in no queue yet
+      ++of_.monitor_turns_;
+    }
+    {
       const lock held(lock_);
       // From here on an earlier timer sets the alarm anew.
       rings_at_.store(instant::never().nanoseconds(), seam::relaxed);
     }
     const instant next = look();
     // Who is busy or idle by now has said so after that; rest() comes last when all are idle.
-    const lock held(of_.lock_);
-    if (of_.idle_.size() < of_.count_.load(seam::relaxed)) set_earlier(next);
+    {
+      const lock held(of_.lock_);
+      of_.monitor_looks_ = false;
+      if (of_.idle_.size() < of_.count_.load(seam::relaxed)) set_earlier(next);
+    }
+    of_.look_for_deadlock();  // workers that went to sleep meanwhile left that to the monitor
   }
 }
 

@@ -115,7 +115,8 @@ class processor : public execution {
 
   // Under the scheduler's lock.
   bool idle = false;
-  bool left = false;  // the worker runs no tasks any more
+  bool left = false;     // the worker runs no tasks any more
+  bool present = false;  // there is a worker, which has not handed over its tasks
 
   // Of who changes the number of processors, and at the end the scheduler's.
   seam::thread worker;

@@ -58,7 +58,10 @@ run_options checked(run_options options) {
 }  // namespace
 
 scheduler::scheduler(const run_options& options)
-    : options_(checked(options)), time_(clock_of(options_)), blocking_(options_.blocking_threads), monitor_(*this) {
+    : options_(checked(options)),
+      time_(clock_of(options_)),
+      blocking_(options_.blocking_threads, this),
+      monitor_(*this) {
   const lock held(lock_);
   idle_.reserve(most_processors);  // so that going to sleep allocates nothing
   for (std::size_t i = 0; i < options_.processors; ++i) make_processor(static_cast<std::uint32_t>(i));
@@ -102,11 +105,13 @@ void scheduler::run(task_state& main, frame& body) {
       monitor_.start();
       {
         const lock held(lock_);
+        processors_[0]->present = true;
         monitor_.begin(instant::never());  // the processors come to life busy
       }
       start_workers();
       processors_[0]->has_worker.store(true, seam::relaxed);
       work(*processors_[0]);
+      throw_if_dead();
     }
   } catch (...) {
     leave();
@@ -122,8 +127,12 @@ void scheduler::start_workers() {
 
 void scheduler::start_worker(processor& p) {
   p.retires.store(false, seam::relaxed);  // published by the thread's beginning
-  p.left = false;
-  p.worker = seam::thread("foliot-worker", [this, &p] {
+  {
+    const lock held(lock_);
+    p.left = false;
+    p.present = true;
+  }
+  const auto body = [this, &p] {
     seam::set_timer_slack(workers_slack);
     seam::this_thread().processor = &p;
     p.has_worker.store(true, seam::relaxed);
@@ -131,7 +140,14 @@ void scheduler::start_worker(processor& p) {
     p.has_worker.store(false, seam::relaxed);
     if (!ending_.load(seam::relaxed)) retire(p);
     seam::this_thread().processor = nullptr;
-  });
+  };
+  try {
+    p.worker = seam::thread("foliot-worker", body);
+  } catch (...) {
+    const lock held(lock_);
+    p.present = false;
+    throw;
+  }
 }
 
 void scheduler::work(processor& p) noexcept {
@@ -286,6 +302,10 @@ void scheduler::retire(processor& p) noexcept {
     common_size_.store(common_.size(), seam::relaxed);
   }
   if (virtual_time() != nullptr) return;
+  {
+    const lock held(lock_);
+    p.present = false;  // before the wake-up: whoever is woken sleeps again, and looks for a deadlock
+  }
   seam::full_fence();  // pairs with the one in sleep()
   wake_one();
 }

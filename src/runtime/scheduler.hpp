@@ -26,6 +26,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <foliot/core/clock.hpp>
@@ -56,7 +57,7 @@ class scheduler {
   scheduler& operator=(const scheduler&) = delete;
 
   /// Runs until `main` has ended; then what still runs is destroyed where it waits. The caller's thread is a worker
-  /// meanwhile. Throws deadlock on virtual time.
+  /// meanwhile. Throws deadlock.
   void run(task_state& main, frame& body);
 
   // For tasks, and for anybody:
@@ -108,6 +109,10 @@ class scheduler {
   /// The first of all processors, of the waits for the wall clock, and of all else on that clock; or never.
   [[nodiscard]] instant next_deadline();
 
+  /// Ends the run if all tasks wait and nothing will ever happen. For threads of the runtime that are done with
+  /// something: the worker that is about to sleep with nothing to wait for, the monitor, a thread of blocking().
+  void look_for_deadlock() noexcept;
+
   /// The processor whose worker the caller is, or null.
   [[nodiscard]] processor* this_processor() const noexcept;
 
@@ -147,6 +152,15 @@ class scheduler {
   void wake_one() noexcept;
   void notify(processor& p) noexcept;
   void wake_for(processor_timers& home, instant deadline, bool parks) noexcept;
+
+  // When all wait for ever: deadlock.cpp.
+  [[nodiscard]] bool may_be_dead() const noexcept;
+  [[nodiscard]] bool is_dead() const noexcept FOLIOT_REQUIRES(lock_);
+  [[nodiscard]] std::uint64_t activity() const noexcept FOLIOT_REQUIRES(lock_);
+  [[nodiscard]] bool is_alone(std::size_t workers) noexcept;
+  void join_retired() noexcept;
+  void throw_if_dead();
+  [[nodiscard]] std::string with_waiting_tasks(std::string text);
 
   processor& processor_for_start() noexcept;
   template <class Arm>
@@ -196,6 +210,12 @@ class scheduler {
   seam::atomic<std::size_t> outside_waits_{0};
   // The main task has ended.
   seam::atomic<bool> ending_{false};
+  // For deadlock.cpp. The monitor looks, and may have tasks in its hands that are in no queue; how often it has.
+  bool monitor_looks_ FOLIOT_GUARDED_BY(lock_) = false;
+  std::uint64_t monitor_turns_ FOLIOT_GUARDED_BY(lock_) = 0;
+  bool dead_ FOLIOT_GUARDED_BY(lock_) = false;
+  // When to look for threads outside of the runtime again, in nanoseconds. Written by those who look; a hint.
+  seam::atomic<std::int64_t> next_look_outside_{INT64_MIN};
   mutex changing_{lock_rank::object};  // held by who changes the number of processors
 };
 

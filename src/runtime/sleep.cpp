@@ -28,6 +28,7 @@ void scheduler::sleep(processor& p) noexcept {
   seam::full_fence();  // H1, H2, H3: pairs with the one in wake_one() and wake_for()
   guard_those_at_work();
   if (!look_again(p) && p.timers->first() == until) {
+    if (until.is_never()) look_for_deadlock();  // which ends the run by a wake-up that sticks
     processor* nobody = nullptr;
     // relaxed: the word publishes it, for who must know who sleeps in the poller.
     if (!descriptors_.empty() && polls_.compare_exchange_strong(nobody, &p, seam::relaxed, seam::relaxed)) {

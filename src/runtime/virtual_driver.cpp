@@ -1,7 +1,6 @@
 #include "virtual_driver.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 namespace foliot::runtime::detail {
 
@@ -24,7 +23,10 @@ void virtual_driver::drive(const task_state& /*main*/) {
     if (expire_late_scopes()) continue;
     if (of_.wake_idle_waiter()) continue;
     if (!of_.descriptors_.empty() && of_.poll(of_.processors_[0].get(), instant::earliest())) continue;
-    if (!move_time_on()) throw deadlock(describe_deadlock());
+    if (!move_time_on()) {
+      throw deadlock(
+          of_.with_waiting_tasks("foliot: deadlock on virtual time: all tasks wait, and nothing will ever happen"));
+    }
   }
 }
 
@@ -93,24 +95,6 @@ bool virtual_driver::move_time_on() {
   // A task waits for a thread outside of the runtime, where time does not stand still. That thread ends this wait when
   // it makes the task ready.
   return of_.poll(of_.processors_[0].get(), instant::never()) || of_.waits_for_outside();
-}
-
-std::string virtual_driver::describe_deadlock() {
-  std::string text = "foliot: deadlock on virtual time: all tasks wait, and nothing will ever happen";
-  of_.living_.for_each([&text](const task_state& task) {
-    text += "\n  ";
-    text += task.name();
-    const std::string_view file = task.where.file_name();
-    if (file.empty()) {
-      text += " has not begun";
-    } else {
-      text += " waits at ";
-      text += file.substr(file.rfind('/') + 1);
-      text += ':';
-      text += std::to_string(task.where.line());
-    }
-  });
-  return text;
 }
 
 }  // namespace foliot::runtime::detail

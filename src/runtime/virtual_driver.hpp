@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include <foliot/core/instant.hpp>
@@ -30,7 +29,6 @@ class virtual_driver {
   bool expire_late_scopes();
   /// False: nothing will ever happen.
   bool move_time_on();
-  [[nodiscard]] std::string describe_deadlock();
 
   scheduler& of_;
   random_stream random_;

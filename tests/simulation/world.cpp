@@ -173,6 +173,9 @@ class world {
     block(thread::status::joining);
   }
 
+  /// That have not ended.
+  [[nodiscard]] std::size_t living() const { return threads_.size() - those(thread::status::done).size(); }
+
   void settle() { block(thread::status::settling); }
 
   instant look_at_clock() {
@@ -406,6 +409,14 @@ void fork_witness::forget_forks() noexcept {}
 std::size_t processors() noexcept { return 2; }
 
 duration set_timer_slack(duration slack) noexcept { return slack; }
+
+// A thread that is done has ended; the system may take its time with that.
+other_threads threads_besides(std::size_t known) noexcept {
+  simulation::point();
+  const simulation::world& w = *simulation::world::current();
+  if (w.living() > known) return other_threads::some;
+  return simulation::choose(4) == 0 ? other_threads::ending : other_threads::none;
+}
 
 instant now(clock_id clock) noexcept { return simulation::world::current()->show(clock); }
 

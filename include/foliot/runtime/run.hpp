@@ -10,8 +10,8 @@
 // blocking(); on virtual time none.
 //
 // Throws what the task threw; std::invalid_argument for options that cannot be; std::system_error where there are no
-// threads or file descriptors; deadlock, on virtual time; std::logic_error inside of a runtime, and for a
-// task that is empty or has run.
+// threads or file descriptors; deadlock, when all tasks wait and nothing will ever happen (run_options::deadlocks);
+// std::logic_error inside of a runtime, and for a task that is empty or has run.
 #pragma once
 
 #include <memory>

@@ -18,6 +18,19 @@ namespace foliot::runtime {
 /// runtime, also on several at once. What it throws itself is swallowed, and the run goes on.
 using failure_handler = std::function<void(std::string_view task, const std::exception_ptr& failure)>;
 
+/// When `run` throws `deadlock` on real time: all tasks wait, no timer is pending, no task waits for a descriptor, for
+/// blocking() or for a foreign awaiter. What it cannot know is whether another thread of the process will wake a task:
+/// by a channel, a wait group, a context, a timer or a handle.
+enum class deadlock_reports : std::uint8_t {
+  /// When the process has no threads but this runtime's own. A program with a thread of another kind (also a
+  /// timer_service's, another runtime's, a sanitizer's), or without /proc, waits on.
+  when_certain,
+  /// Whatever threads there are. The program promises that only threads of this runtime ever wake its tasks.
+  always,
+  /// Not on real time.
+  never,
+};
+
 struct run_options {
   /// How many processors run tasks, from 1 to 256; 0: as many as the machine gives to this program.
   std::size_t processors = 0;
@@ -37,9 +50,12 @@ struct run_options {
   failure_handler on_failure{};
   /// How many threads may be in blocking() at once, from 1 on. They are made when they are needed.
   std::size_t blocking_threads = 64;
+  /// On real time: when a run whose tasks all wait for ever ends. On virtual time it always does.
+  deadlock_reports deadlocks = deadlock_reports::when_certain;
 };
 
-/// On virtual time: all tasks wait, and nothing will ever happen. Its what() names each task and where it waits.
+/// All tasks wait, and nothing will ever happen: see run_options::deadlocks. Its what() names each task and where it
+/// waits. The tasks have been destroyed there, as at the end of every run.
 class FOLIOT_EXPORT deadlock : public std::logic_error {
  public:
   using std::logic_error::logic_error;

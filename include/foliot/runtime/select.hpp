@@ -16,7 +16,7 @@
 //
 //   otherwise()             a case: is chosen if no other can complete at once. A select with it does not wait
 //   when(condition, case)   a case that takes part if the condition holds
-//   select()                waits until the task is stopped; on virtual time, if all do, that is a deadlock
+//   select()                waits until the task is stopped; if all do, that is a deadlock
 //   select_any(receives)    any number of receives of one type, which are kept and may be used again. It is a case,
 //   too:
 //

@@ -43,7 +43,7 @@ FOLIOT_EXPORT void report_failure(scheduler& owner, const char* name, const std:
 /// Uniform in [0, bound), by the random source of the processor that the calling task runs on.
 [[nodiscard]] FOLIOT_EXPORT std::uint64_t random_below(std::uint64_t bound) noexcept;
 
-/// Counts a task that waits at a foreign awaiter: another thread may resume it, so on virtual time it is no deadlock.
+/// Counts a task that waits at a foreign awaiter: another thread may resume it, so it is no deadlock.
 FOLIOT_EXPORT void begin_outside_wait(scheduler& owner) noexcept;
 FOLIOT_EXPORT void end_outside_wait(scheduler& owner) noexcept;
 

@@ -1,0 +1,278 @@
+// The report of a deadlock on real time, under seeded schedules: never while something can still happen, although it
+// happens at the last moment, and always when nothing can.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/callback_timer.hpp>
+#include <foliot/runtime/channel.hpp>
+#include <foliot/runtime/wait_group.hpp>
+
+#include "runtime_worlds.hpp"
+
+namespace foliot::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::blocking;
+using runtime::channel;
+using runtime::deadlock;
+using runtime::deadlock_reports;
+using runtime::set_processors;
+using runtime::sleep;
+using runtime::spawn;
+using runtime::task;
+using runtime::yield;
+
+constexpr std::uint64_t worlds = 60;
+
+runtime::run_options options_for(deadlock_reports which) {
+  runtime::run_options options;
+  options.processors = 1 + choose(3);
+  options.seed = choose(1'000'000);
+  options.deadlocks = which;
+  options.blocking_threads = 1 + choose(2);
+  options.timers = choose(2) == 0 ? "foliot" : "processor-heaps";
+  options.on_failure = [](std::string_view, const std::exception_ptr&) {};
+  return options;
+}
+
+/// What the run has reported; empty: nothing.
+std::string report_of(task<> main, const runtime::run_options& options) {
+  try {
+    runtime::run(std::move(main), options);
+  } catch (const deadlock& found) {
+    return found.what();
+  }
+  return "";
+}
+
+task<> receive_from(channel<int> from) { static_cast<void>(co_await from.receive()); }
+
+/// Does something that ends at the last moment, while all others are about to sleep, or asleep.
+task<> do_something(channel<int> to) {
+  switch (choose(6)) {
+    case 0: co_await sleep(up_to(200us)); break;
+    case 1: {
+      auto job = [] { pass_time(up_to(200us)); };
+      co_await blocking(job);
+      break;
+    }
+    case 2: {
+      auto soon = runtime::after_func(up_to(200us), [to] { static_cast<void>(to.try_send(0)); });
+      static_cast<void>(co_await to.receive());
+      break;
+    }
+    case 3:
+      set_processors(1 + choose(4));
+      co_await yield();
+      break;
+    case 4: {
+      // A timer that is stopped, at whatever processor it is; its worker has fallen asleep until then.
+      auto late = runtime::after_func(1h, [] {});
+      co_await sleep(up_to(100us));
+      late.stop();
+      break;
+    }
+    default:
+      if (choose(2) == 0) compute(up_to(20ms));
+      co_await yield();
+      break;
+  }
+}
+
+/// Each of several tasks does something, and tells the next.
+task<> hand_round(int rounds) {
+  const channel<int> own(1);
+  for (int i = 0; i < rounds; ++i) {
+    const channel<int> made;
+    auto other = spawn([](channel<int> to) -> task<> {
+      const channel<int> mine(1);
+      co_await do_something(mine);
+      co_await to.send(1);
+    }(made));
+    if (choose(2) == 0) co_await do_something(own);
+    co_await made.receive();
+    co_await other.join();
+  }
+}
+
+/// The promise of `always` holds: whatever the runtime's own threads do at the last moment, nothing is reported.
+TEST(RuntimeDeadlock, IsNeverReportedWhileSomethingCanHappen) {
+  for (const faults& with : {quiet, interrupted, rough}) {
+    explore(worlds * 4, with, [] {
+      const auto options = options_for(choose(2) == 0 ? deadlock_reports::always : deadlock_reports::when_certain);
+      const std::string report = report_of(hand_round(4), options);
+      require(report.empty(), "something could happen still: " + report);
+    });
+  }
+}
+
+/// Nothing can happen from some moment on, whatever came before: it is reported, with each task.
+TEST(RuntimeDeadlock, IsAlwaysReportedWhenNothingCan) {
+  for (const faults& with : {quiet, interrupted, rough}) {
+    explore(worlds, with, [] {
+      int alive = 0;
+      const auto stuck = [](int& count, channel<int> from) -> task<> {
+        struct counted {
+          int& of;
+          explicit counted(int& all) : of(all) { ++of; }
+          ~counted() { --of; }
+        } const here(count);
+        const channel<int> own(1);
+        co_await do_something(own);
+        co_await from.receive();
+      };
+      const auto main = [](auto& make, int& count) -> task<> {
+        const channel<int> never;
+        const int others = static_cast<int>(choose(3));
+        for (int i = 0; i < others; ++i) static_cast<void>(spawn(make(count, never)));
+        co_await hand_round(2);
+        co_await never.receive();
+      };
+      const auto options = options_for(choose(2) == 0 ? deadlock_reports::always : deadlock_reports::when_certain);
+      const instant begin = seam::monotonic_now();
+      const std::string report = report_of(main(stuck, alive), options);
+      require(report.starts_with("foliot: deadlock: all tasks wait"), "it was not reported");
+      require(report.find("main waits at runtime_deadlock_test.cpp:") != std::string::npos, "it does not name main");
+      require(alive == 0, "the tasks have been destroyed");
+      require(seam::monotonic_now() - begin < 1min, "a timer that was stopped has delayed it");
+    });
+  }
+}
+
+/// What ends the last: a call, on its thread.
+TEST(RuntimeDeadlock, IsReportedAfterACallThatEndsLast) {
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds * 4, with, [] {
+      const auto main = []() -> task<> {
+        auto job = [] { point(); };
+        co_await blocking(job);
+        co_await receive_from(channel<int>());
+      };
+      require(!report_of(main(), options_for(deadlock_reports::always)).empty(), "it was not reported");
+    });
+  }
+}
+
+/// What ends the last: a worker whose processor goes away.
+TEST(RuntimeDeadlock, IsReportedAfterAProcessorHasGone) {
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds * 2, with, [] {
+      const auto main = []() -> task<> {
+        set_processors(2 + choose(3));
+        if (choose(2) == 0) co_await yield();
+        set_processors(1);
+        if (choose(2) == 0) co_await yield();
+        co_await receive_from(channel<int>());
+      };
+      const auto options = options_for(choose(2) == 0 ? deadlock_reports::always : deadlock_reports::when_certain);
+      require(!report_of(main(), options).empty(), "it was not reported");
+    });
+  }
+}
+
+/// By default a thread that might wake a task is waited for, whenever it comes.
+TEST(RuntimeDeadlock, IsNotReportedWhileAnotherThreadMayWakeATask) {
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds, with, [] {
+      const channel<int> numbers;
+      std::optional<seam::thread> outside;
+      const auto main = [](channel<int> from, std::optional<seam::thread>& other) -> task<> {
+        if (choose(2) == 0) co_await sleep(up_to(100us));
+        other.emplace("outside", [from] {
+          if (choose(2) == 0) pass_time(up_to(300ms));
+          while (!from.try_send(1)) pass_time(up_to(1ms));
+        });
+        if (choose(2) == 0) co_await do_something(channel<int>(1));
+        const auto got = co_await from.receive();
+        require(got.value() == 1, "the number has come");
+      };
+      const std::string report = report_of(main(numbers, outside), options_for(deadlock_reports::when_certain));
+      require(report.empty(), "somebody would have come: " + report);
+      outside->join();
+    });
+  }
+}
+
+/// Each thread ends when a task has made the next one: there is always one, or a task that will make one.
+TEST(RuntimeDeadlock, IsNotReportedBetweenTwoThreadsOfTheProgram) {
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds * 4, with, [] {
+      constexpr int count = 6;
+      const channel<int> numbers;
+      std::vector<seam::thread> all;
+      const auto main = [](channel<int> from, std::vector<seam::thread>& threads) -> task<> {
+        for (int i = 0; i < count; ++i) {
+          threads.emplace_back("outside", [from] {
+            for (std::uint64_t left = choose(120); left > 0; --left) point();
+            while (!from.try_send(1)) point();
+          });
+          static_cast<void>(co_await from.receive());
+        }
+      };
+      auto options = options_for(deadlock_reports::when_certain);
+      options.processors = 3;
+      require(report_of(main(numbers, all), options).empty(), "the next one would have come");
+      for (seam::thread& each : all) each.join();
+    });
+  }
+}
+
+/// And reported when that has ended, if the runtime has been awake since.
+TEST(RuntimeDeadlock, IsReportedWhenTheOtherThreadHasEnded) {
+  for (const faults& with : {quiet, interrupted, rough}) {
+    explore(worlds, with, [] {
+      const channel<int> numbers;
+      const auto main = [](channel<int> from) -> task<> {
+        seam::thread outside("outside", [from] {
+          for (int i = 0; i < 3; ++i) {
+            while (!from.try_send(1)) pass_time(up_to(1ms));
+          }
+        });
+        for (int i = 0; i < 3; ++i) static_cast<void>(co_await from.receive());
+        outside.join();
+        co_await from.receive();
+      };
+      const std::string report = report_of(main(numbers), options_for(deadlock_reports::when_certain));
+      require(!report.empty(), "it was not reported");
+    });
+  }
+}
+
+/// `never`: the run waits on, and a thread that is made after all ends the wait.
+TEST(RuntimeDeadlock, IsNotReportedToWhoDoesNotWantIt) {
+  explore(worlds, quiet, [] {
+    const channel<int> numbers;
+    seam::thread outside("outside", [numbers] {
+      pass_time(1s);
+      while (!numbers.try_send(1)) pass_time(1ms);
+    });
+    require(report_of(receive_from(numbers), options_for(deadlock_reports::never)).empty(), "nobody wants to know");
+    outside.join();
+  });
+}
+
+/// An idle runtime that other threads may wake stays asleep.
+TEST(RuntimeDeadlock, CostsNoWakeUpsWhileItIsIdle) {
+  explore(worlds, quiet, [] {
+    const channel<int> numbers;
+    seam::thread outside("outside", [numbers] {
+      pass_time(1h);
+      while (!numbers.try_send(1)) pass_time(1ms);
+    });
+    const auto main = [](channel<int> from) -> task<> {
+      const std::uint64_t before = runtime::counters().rounds;
+      static_cast<void>(co_await from.receive());
+      require(runtime::counters().rounds - before < 60, "somebody was kept awake");
+    };
+    require(report_of(main(numbers), options_for(deadlock_reports::when_certain)).empty(), "somebody comes");
+    outside.join();
+  });
+}
+
+}  // namespace
+}  // namespace foliot::simulation
