@@ -286,6 +286,9 @@ void scheduler::make_ready_last(task_state& task) noexcept {
     push(*p, task);
   } else {
     const lock held(lock_);
+    // Again, under the lock: end_workers() has emptied the queue under it. Tasks that were queued before that are freed
+    // by the end, and must not be written to as the last of the queue.
+    if (ending_.load(seam::relaxed)) return;
     common_.push_back(task);
     common_size_.store(common_.size(), seam::relaxed);
   }

@@ -324,6 +324,11 @@ void scheduler::end_workers() noexcept {
     if (processors_[i]->worker.joinable()) processors_[i]->worker.join();
   }
   blocking_.end();
+  // Threads outside of the runtime may still make tasks ready. Those that come to the lock from now on see ending_.
+  const lock held(lock_);
+  while (common_.pop_front() != nullptr) {
+  }
+  common_size_.store(0, seam::relaxed);
 }
 
 /// What still waits is destroyed where it does. Destructors may make others ready, or spawn: those are destroyed as

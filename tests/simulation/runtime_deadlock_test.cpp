@@ -274,5 +274,28 @@ TEST(RuntimeDeadlock, CostsNoWakeUpsWhileItIsIdle) {
   });
 }
 
+/// Threads outside make tasks ready at the very end of the run: tasks that are freed are not written to.
+TEST(RuntimeDeadlock, TasksMadeReadyAtTheEndAreNotTouchedAgain) {
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds, with, [] {
+      std::vector<channel<int>> numbers(3);
+      std::vector<seam::thread> outside;
+      const auto main = [](std::vector<channel<int>>& all) -> task<> {
+        for (const channel<int>& each : all) static_cast<void>(spawn(receive_from(each)));
+        co_await yield();
+        co_await yield();
+      };
+      for (std::size_t i = 0; i < 3; ++i) {
+        outside.emplace_back("outside", [from = numbers[i]] {
+          for (std::uint64_t left = choose(400); left > 0; --left) point();
+          for (int tries = 0; tries < 20 && !from.try_send(1); ++tries) point();
+        });
+      }
+      require(report_of(main(numbers), options_for(deadlock_reports::when_certain)).empty(), "main ends");
+      for (seam::thread& each : outside) each.join();
+    });
+  }
+}
+
 }  // namespace
 }  // namespace foliot::simulation
