@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/timer_stopped.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -29,27 +30,41 @@ std::optional<instant> timer_channel::try_receive() noexcept {
   return take();
 }
 
-bool timer_channel::receive_at_once(receiver& who) {
+bool timer_channel::receive_at_once(receiver& who, waits how) {
   const lock held(lock_);
   if (runtime_.living() == nullptr) {
     throw std::logic_error("foliot: a wait for a timer whose runtime has ended: make a timer in this one");
   }
-  if (!has_come()) return false;
-  who.value_ = take();
+  if (has_come()) {
+    who.outcome_ = receiver::outcome::instant;
+    who.value_ = take();
+    return true;
+  }
+  if (how != waits::alone || !stopped_) [[likely]]
+    return false;
+  who.outcome_ = receiver::outcome::stopped;
   return true;
 }
 
-void timer_channel::begin_receive(receiver& who, wait_point& wait, wait_word::source by) {
+void timer_channel::begin_receive(receiver& who, wait_point& wait, wait_word::source by, waits how) {
   const lock held(lock_);
+  who.outcome_ = receiver::outcome::instant;
+  who.comes_back_ = false;
+  if (how == waits::alone && stopped_) [[unlikely]] {  // since receive_at_once
+    who.outcome_ = receiver::outcome::stopped;
+    wait.claim(by);
+    return;
+  }
   if (first_ == nullptr && armed_) start_timer_every(*runtime_.living(), *this, deadline_, period_, true);
   who.wait_ = &wait;
   who.by_ = by;
-  who.failed_ = false;
+  who.alone_ = how == waits::alone;
   who.next_ = nullptr;
   who.previous_ = last_;
   (last_ == nullptr ? first_ : last_->next_) = &who;
   last_ = &who;
   who.listed_ = true;
+  attach(who);
 }
 
 void timer_channel::unlist(receiver& who) noexcept {
@@ -58,14 +73,59 @@ void timer_channel::unlist(receiver& who) noexcept {
   who.listed_ = false;
 }
 
+/// Takes the receiver out of the list and ends its wait with that outcome. Returns false where something else has ended
+/// the wait; the receiver's own end_receive is then still to come, and needs the record.
+///
+/// A worker of the task's runtime lets the receiver go before the claim, after which the task may run, and the receiver
+/// be gone: nothing here touches it again. Another thread could be overtaken between its claim and make_ready by the
+/// end of that runtime, which destroys the task where it waits. So the receiver comes back there: its end waits for the
+/// lock, and thereby for this thread.
+bool timer_channel::claim(receiver& who, receiver::outcome what) noexcept {
+  unlist(who);
+  who.outcome_ = what;
+  who.comes_back_ = !is_worker_of(who.wait_->task().owner());
+  if (who.comes_back_) return who.wait_->claim(who.by_);
+  detach(who);
+  if (who.wait_->claim(who.by_)) return true;
+  attach(who);
+  return false;
+}
+
+/// The alarm is not pending: nothing will come.
+void timer_channel::end_lone_waits(receiver::outcome what) noexcept {
+  for (receiver* each = first_; each != nullptr;) {
+    receiver& who = *each;
+    each = each->next_;
+    if (who.alone_) claim(who, what);
+  }
+}
+
+void timer_channel::throw_outcome(const receiver& who) {
+  switch (who.outcome_) {
+    case receiver::outcome::stopped:
+      throw timer_stopped(
+          "foliot: a task waits for a timer that was stopped, and nothing will come: reset the timer before the wait, "
+          "or "
+          "wait for it in a select, which goes on");
+    case receiver::outcome::destroyed:
+      throw timer_stopped(
+          "foliot: a timer was destroyed, or assigned to, while a task waited for it: keep its handle until the wait "
+          "is "
+          "over");
+    default: throw std::bad_alloc();
+  }
+}
+
 void timer_channel::end_receive(receiver& who) noexcept {
   bool last = false;
   {
     const lock held(lock_);
-    if (!who.listed_) return;
-    unlist(who);
-    if (first_ != nullptr) return;
-    stop_timer(*this);
+    if (!who.counted_) return;
+    detach(who);
+    if (who.listed_) {
+      unlist(who);
+      if (first_ == nullptr) stop_timer(*this);
+    }
     last = is_last();
   }
   if (last) delete this;
@@ -91,9 +151,8 @@ void timer_channel::answer(timer_entry& self) noexcept {
 void timer_channel::deliver() noexcept {
   while (first_ != nullptr && has_come()) {
     receiver& who = *first_;
-    unlist(who);
     who.value_ = deadline_;
-    if (who.wait_->claim(who.by_)) take();  // `who` may be gone
+    if (claim(who, receiver::outcome::instant)) take();  // `who` may be gone
   }
   if (first_ == nullptr || !armed_) return;
   // Where the timers keep periods the alarm is pending again, on the same grid, at the beat after its ring: not later
@@ -102,12 +161,7 @@ void timer_channel::deliver() noexcept {
   try {
     start_timer(*runtime_.living(), *this, deadline_, false);
   } catch (const std::bad_alloc&) {
-    while (first_ != nullptr) {
-      receiver& who = *first_;
-      unlist(who);
-      who.failed_ = true;
-      who.wait_->claim(who.by_);
-    }
+    while (first_ != nullptr) claim(*first_, receiver::outcome::no_memory);
   }
 }
 
@@ -116,6 +170,7 @@ reset_result timer_channel::reset(scheduler& owner, instant first, duration peri
   if (first_ != nullptr) reset_timer_every(owner, *this, first, period);
   const bool pending = armed_;
   armed_ = true;
+  stopped_ = false;
   deadline_ = first;
   period_ = period;
   return pending ? reset_result::superseded : reset_result::idle;
@@ -126,6 +181,8 @@ bool timer_channel::stop() noexcept {
   if (first_ != nullptr) stop_timer(*this);
   const bool pending = armed_ && runtime_.living() != nullptr;
   armed_ = false;
+  stopped_ = true;
+  end_lone_waits(receiver::outcome::stopped);
   return pending;
 }
 
@@ -141,6 +198,7 @@ void timer_channel::destroy() noexcept {
     armed_ = false;
     orphaned_ = true;
     if (first_ != nullptr) stop_timer(*this);
+    end_lone_waits(receiver::outcome::destroyed);
     last = is_last();
   }
   if (last) delete this;

@@ -14,7 +14,8 @@
 // waits to be received: for who comes late that is the first that was missed; those that have passed by then too are
 // skipped, and counted, and the next one is on the grid again.
 //
-// Thread safety, lifetime and cost: as timer's. Each beat is received by one task.
+// Thread safety, lifetime and cost: as timer's, and so is what a stop does to tasks that wait. Each beat is received by
+// one task.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,14 @@
 // waits; stop and reset take it back, even long after its time, and say so, and nothing of before is received after
 // them. A timer that no task waits for costs the processors nothing, whether it is stopped or not.
 //
+// A stop ends the waits of tasks that wait for the timer and for nothing else: they throw timer_stopped. So does a wait
+// that begins after a stop and before the next reset, and one whose handle is destroyed, or assigned to, meanwhile. The
+// answer of the stop agrees: `stopped`, and a one-shot's instant goes to nobody; `idle`, and it has gone to somebody.
+// In a select a stopped timer is a case that does not come, until it is reset; also in a select of this case alone. A
+// timer whose instant another task has received is not stopped: who waits then waits for the next reset.
+//
 // Thread safety: all but moving and destroying from any thread; several tasks may wait. A handle is not destroyed while
-// others use it; a task that waits at a destroyed timer waits for ever. A handle may outlive its runtime, but no other
+// another thread calls its functions, or a task begins to wait. A handle may outlive its runtime, but no other
 // thread uses it while that ends. Afterwards nothing comes: a reset answers `closed`, a stop `idle`, try_receive gives
 // nothing, and a wait, in another runtime, throws std::logic_error.
 // Time: zero or less means now; past the end of time, never.
@@ -22,6 +28,7 @@
 #include <foliot/core/outcome.hpp>
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/timer_channel.hpp>
+#include <foliot/runtime/timer_stopped.hpp>
 
 namespace foliot::runtime {
 
@@ -42,13 +49,14 @@ class timer_channel_handle {
   [[nodiscard]] explicit operator bool() const noexcept { return channel_ != nullptr; }
 
   /// The next instant, as an operation: for co_await, or a select. Throws std::logic_error on an empty handle; the wait
-  /// does so after the end of the runtime.
+  /// does so after the end of the runtime. Alone it throws timer_stopped: see above.
   [[nodiscard]] operation_awaiter<timer_receive> c() const { return operation_awaiter<timer_receive>(checked()); }
   operation_awaiter<timer_receive> operator co_await() const { return operation_awaiter<timer_receive>(checked()); }
   /// The instant, if it has come and nobody has received it.
   [[nodiscard]] std::optional<instant> try_receive() const { return checked().try_receive(); }
 
-  /// Nothing comes any more, until it is reset: `stopped` if something would have, else `idle`.
+  /// Nothing comes any more, until it is reset: `stopped` if something would have, else `idle`. Tasks that wait for
+  /// nothing else throw timer_stopped, whatever the answer. O(tasks that wait).
   stop_result stop() noexcept {
     return channel_ != nullptr && channel_->stop() ? stop_result::stopped : stop_result::idle;
   }

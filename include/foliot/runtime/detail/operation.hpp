@@ -7,6 +7,8 @@
 //   void end() noexcept  the wait is over: afterwards nobody touches the operation. Also of one that has completed, or
 //                        whose wait has never begun, and called by its destructor
 //   result()             of one that has completed: the result, moved out, or a throw
+//   ready_alone(), begin_alone(wait, source)  if they are there: for who waits for this operation alone, instead of
+//                        ready() and begin()
 //   bool may_be_ready()  if it is there: false where ready() would be in vain, as begin() will be able to tell
 //
 // All are the waiting task's; what completes it comes from any thread, under a lock that end() takes as well.
@@ -63,15 +65,23 @@ class operation_awaiter : public task_awaiter {
 
   [[nodiscard]] bool await_ready() {
     waited_ = false;
-    return ready_or_begin(operation_);
+    if constexpr (requires { operation_.ready_alone(); }) {
+      return operation_.ready_alone();
+    } else {
+      return ready_or_begin(operation_);
+    }
   }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
     waited_ = true;
     wait_.begin(who);
-    while (!begin_operation(operation_, wait_, 0)) {
-      operation_.end();
-      wait_.begin(who);
+    if constexpr (requires { operation_.begin_alone(wait_, wait_word::source{0}); }) {
+      operation_.begin_alone(wait_, 0);
+    } else {
+      while (!begin_operation(operation_, wait_, 0)) {
+        operation_.end();
+        wait_.begin(who);
+      }
     }
     return wait_.park();
   }

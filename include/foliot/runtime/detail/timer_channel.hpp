@@ -8,10 +8,12 @@
 // A ticker's alarm is started with its period: where the processor's timers keep that (processor_heaps), it stays in
 // them from beat to beat as long as tasks wait.
 //
-// Thread safety: any thread. Lifetime: the record outlives its handle as long as a task waits (for ever, then), or an
-// alarm is on its way.
-// Invariants: while there are receivers and an instant is to come, the alarm is pending, or its call on the way;
-// without receivers it is not pending.
+// A task that waits for nothing else waits alone. A stop, or the end of the handle, ends such waits; receivers of a
+// select stay, since a reset may still bring an instant.
+//
+// Thread safety: any thread. Lifetime: the record outlives its handle as long as a receiver will call end_receive, or
+// an alarm is on its way. Invariants: while there are receivers and an instant is to come, the alarm is pending, or its
+// call on the way; without receivers it is not pending. After a stop no receiver is alone.
 #pragma once
 
 #include <cstddef>
@@ -41,16 +43,25 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
     receiver(const receiver&) = delete;
     receiver& operator=(const receiver&) = delete;
 
+    /// After the channel has ended its wait: whether end_receive has to be called all the same.
+    [[nodiscard]] bool comes_back() const noexcept { return comes_back_; }
+
    private:
     friend class timer_channel;
+    enum class outcome : std::uint8_t { instant, no_memory, stopped, destroyed };
+
     wait_point* wait_ = nullptr;
     wait_word::source by_ = 0;
     receiver* next_ = nullptr;
     receiver* previous_ = nullptr;
-    bool listed_ = false;  // under the channel's lock
+    bool listed_ = false;      // with the next two under the channel's lock
+    bool counted_ = false;     // in attached_
+    bool alone_ = false;       // its task waits for nothing else
+    bool comes_back_ = false;  // with the next two published by the claim of the wait
+    outcome outcome_ = outcome::instant;
     instant value_;
-    bool failed_ = false;
   };
+  enum class waits : std::uint8_t { alone, in_a_select };
 
   /// Delivers `first`, and with a positive period what follows on that grid.
   timer_channel(scheduler& owner, instant first, duration period) noexcept
@@ -58,15 +69,16 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
 
   /// Takes the instant that has come.
   [[nodiscard]] std::optional<instant> try_receive() noexcept;
-  /// The same, or waits: the wait is claimed when the receiver has an instant. Throws std::bad_alloc, and
-  /// std::logic_error where the runtime has ended.
-  [[nodiscard]] bool receive_at_once(receiver& who);
-  void begin_receive(receiver& who, wait_point& wait, wait_word::source by);
+  /// The same, or waits: the wait is claimed when the receiver has an instant, or, where it waits alone, when none will
+  /// come. Throws std::bad_alloc, and std::logic_error where the runtime has ended.
+  [[nodiscard]] bool receive_at_once(receiver& who, waits how);
+  void begin_receive(receiver& who, wait_point& wait, wait_word::source by, waits how);
   /// Afterwards nobody touches the receiver. The channel may be gone.
   void end_receive(receiver& who) noexcept;
-  /// What was received. Throws std::bad_alloc where the alarm could not be set again.
+  /// What was received. Throws timer_stopped, and std::bad_alloc where the alarm could not be set again.
   [[nodiscard]] static instant value_of(const receiver& who) {
-    if (who.failed_) throw std::bad_alloc();
+    if (who.outcome_ != receiver::outcome::instant) [[unlikely]]
+      throw_outcome(who);
     return who.value_;
   }
 
@@ -92,7 +104,8 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
     if (owner == nullptr) return reset_result::closed;
     return reset(*owner, next_on_grid(first, period, now(*owner)), period);
   }
-  /// Disarms the timer. Returns whether it was pending, or an instant was there that nobody has received.
+  /// Disarms the timer, and ends the waits of those who wait alone. Returns whether it was pending, or an instant was
+  /// there that nobody has received.
   bool stop() noexcept;
   [[nodiscard]] std::uint64_t skipped() const noexcept;
 
@@ -120,8 +133,19 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
   instant take() noexcept FOLIOT_REQUIRES(lock_);
   void deliver() noexcept FOLIOT_REQUIRES(lock_);
   void unlist(receiver& who) noexcept FOLIOT_REQUIRES(lock_);
+  bool claim(receiver& who, receiver::outcome what) noexcept FOLIOT_REQUIRES(lock_);
+  void end_lone_waits(receiver::outcome what) noexcept FOLIOT_REQUIRES(lock_);
+  void attach(receiver& who) noexcept FOLIOT_REQUIRES(lock_) {
+    who.counted_ = true;
+    ++attached_;
+  }
+  void detach(receiver& who) noexcept FOLIOT_REQUIRES(lock_) {
+    who.counted_ = false;
+    --attached_;
+  }
+  [[noreturn]] static void throw_outcome(const receiver& who);
   [[nodiscard]] bool is_last() const noexcept FOLIOT_REQUIRES(lock_) {
-    return orphaned_ && first_ == nullptr && !rung_.load(seam::relaxed);  // nobody rings any more
+    return orphaned_ && attached_ == 0 && !rung_.load(seam::relaxed);  // nobody rings any more
   }
 
   const runtime_ref runtime_;
@@ -129,7 +153,9 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
   // A call of this entry is on its way. Set under the lock of the timers, cleared under lock_.
   seam::atomic<bool> rung_{false};
   bool armed_ FOLIOT_GUARDED_BY(lock_) = true;
+  bool stopped_ FOLIOT_GUARDED_BY(lock_) = false;  // and not reset since
   bool orphaned_ FOLIOT_GUARDED_BY(lock_) = false;
+  std::uint32_t attached_ FOLIOT_GUARDED_BY(lock_) = 0;  // receivers that will call end_receive
   instant deadline_ FOLIOT_GUARDED_BY(lock_);
   duration period_ FOLIOT_GUARDED_BY(lock_);
   instant now_ FOLIOT_GUARDED_BY(lock_);  // has_come()'s
@@ -146,20 +172,24 @@ class timer_receive {
   timer_receive(const timer_receive&) = delete;
   timer_receive& operator=(const timer_receive&) = delete;
 
-  [[nodiscard]] bool ready() { return of_->receive_at_once(receiver_); }
-  void begin(wait_point& wait, wait_word::source by) {
-    of_->begin_receive(receiver_, wait, by);
-    waits_ = &wait;
-    by_ = by;
-  }
+  [[nodiscard]] bool ready() { return of_->receive_at_once(receiver_, timer_channel::waits::in_a_select); }
+  void begin(wait_point& wait, wait_word::source by) { begin(wait, by, timer_channel::waits::in_a_select); }
+  [[nodiscard]] bool ready_alone() { return of_->receive_at_once(receiver_, timer_channel::waits::alone); }
+  void begin_alone(wait_point& wait, wait_word::source by) { begin(wait, by, timer_channel::waits::alone); }
   void end() noexcept {
-    // What was delivered has nothing to do with the timer any more, which may be gone.
-    if (waits_ != nullptr && !waits_->was_ended_by(by_)) of_->end_receive(receiver_);
+    // A receiver whose wait the timer has ended has mostly nothing to do with it any more, and the timer may be gone.
+    if (waits_ != nullptr && (!waits_->was_ended_by(by_) || receiver_.comes_back())) of_->end_receive(receiver_);
     waits_ = nullptr;
   }
   [[nodiscard]] instant result() const { return timer_channel::value_of(receiver_); }
 
  private:
+  void begin(wait_point& wait, wait_word::source by, timer_channel::waits how) {
+    of_->begin_receive(receiver_, wait, by, how);
+    waits_ = &wait;
+    by_ = by;
+  }
+
   timer_channel* of_;
   timer_channel::receiver receiver_;
   wait_point* waits_ = nullptr;

@@ -1,0 +1,334 @@
+// What becomes of tasks that wait for a timer or a ticker when that is stopped, destroyed or assigned to.
+#include <foliot/runtime/timer_stopped.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <foliot/runtime/callback_timer.hpp>
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/channel.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/select.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/this_task.hpp>
+#include <foliot/runtime/ticker.hpp>
+#include <foliot/runtime/timer.hpp>
+#include <foliot/runtime/with_timeout.hpp>
+
+#include "worlds.hpp"
+
+namespace foliot::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How a lone wait has ended: `received`, `cancelled`, or the message of timer_stopped.
+template <class Timer>
+task<std::string> wait_for(Timer& from) {
+  std::string how = "received";
+  try {
+    co_await from;
+  } catch (const timer_stopped& stopped) {
+    how = stopped.what();
+  } catch (const cancelled&) {
+    how = "cancelled";
+  }
+  co_return how;
+}
+template <class Timer>
+task<std::string> wait_for_next(Timer& from) {
+  std::string how = "received";
+  try {
+    co_await from.c();
+  } catch (const timer_stopped& stopped) {
+    how = stopped.what();
+  }
+  co_return how;
+}
+
+void expect_has(const std::string& text, const char* part) { EXPECT_NE(text.find(part), std::string::npos) << text; }
+
+template <class Timer>
+task<> stop_during_waits() {
+  Timer t{1h};
+  std::vector<join_handle<std::string>> all;
+  for (int i = 0; i < 3; ++i) {
+    all.push_back(spawn(wait_for(t)));
+    all.push_back(spawn(wait_for_next(t)));
+  }
+  co_await sleep(1ms);
+  EXPECT_EQ(t.stop(), stop_result::stopped);
+  for (auto& each : all) {
+    const std::string how = co_await each.join();
+    expect_has(how, "a timer that was stopped");
+  }
+  EXPECT_EQ(t.stop(), stop_result::idle);
+}
+
+TEST(TimerStop, EndsAllLoneWaits) {
+  test::everywhere(stop_during_waits<timer>);
+  test::everywhere(stop_during_waits<ticker>);
+}
+
+template <class Timer>
+task<> stop_before_the_wait() {
+  Timer t{1ms};
+  t.stop();
+  for (int i = 0; i < 2; ++i) {
+    auto body = wait_for(t);
+    const std::string how = co_await body;
+    expect_has(how, "a timer that was stopped");
+  }
+  t.reset(1ms);
+  auto body = wait_for(t);
+  const std::string how = co_await body;
+  EXPECT_EQ(how, "received");
+}
+
+TEST(TimerStop, EndsWaitsUntilTheNextReset) {
+  test::everywhere(stop_before_the_wait<timer>);
+  test::everywhere(stop_before_the_wait<ticker>);
+}
+
+/// Its instant had come, and nobody had received it: the stop takes it back.
+TEST(TimerStop, TakesBackWhatHasComeAndSaysSoToBoth) {
+  test::in_virtual_worlds([]() -> task<> {
+    timer t{1s};
+    co_await sleep(2s);
+    EXPECT_EQ(t.stop(), stop_result::stopped);
+    auto body = wait_for(t);
+    const std::string how = co_await body;
+    expect_has(how, "a timer that was stopped");
+  });
+}
+
+template <class Timer>
+task<> destroy_during_waits() {
+  std::optional<Timer> t(std::in_place, 1h);
+  auto first = spawn(wait_for(*t));
+  co_await sleep(1ms);
+  t.reset();
+  const std::string one = co_await first.join();
+  expect_has(one, "destroyed, or assigned to");
+
+  Timer assigned{1h};
+  auto second = spawn(wait_for(assigned));
+  co_await sleep(1ms);
+  assigned = Timer();
+  const std::string other = co_await second.join();
+  expect_has(other, "destroyed, or assigned to");
+
+  Timer moved{20ms};
+  auto third = spawn(wait_for(moved));
+  co_await sleep(1ms);
+  const Timer here = std::move(moved);
+  const std::string last = co_await third.join();
+  EXPECT_EQ(last, "received");
+}
+
+TEST(TimerStop, TheEndOfTheHandleEndsThemToo) {
+  test::everywhere(destroy_during_waits<timer>);
+  test::everywhere(destroy_during_waits<ticker>);
+}
+
+/// The idiom that switches a case of a select off, and on again.
+template <class Timer>
+task<> select_goes_on() {
+  Timer t{10ms};
+  channel<int> others;
+  const auto waits = [](Timer& from, channel<int> other) -> task<std::size_t> {
+    const auto chosen = co_await select(from.c(), other.receive());
+    co_return chosen.index();
+  };
+  const auto waits_for_one = [](Timer& from) -> task<> { static_cast<void>(co_await select(from.c())); };
+  auto first = spawn(waits(t, others));
+  auto lone = spawn(wait_for(t));
+  co_await sleep(1ms);
+  t.stop();
+  const std::string how = co_await lone.join();
+  expect_has(how, "a timer that was stopped");
+  co_await sleep(30ms);
+  EXPECT_FALSE(first.done());
+  co_await others.send(1);
+  const std::size_t from_channel = co_await first.join();
+  EXPECT_EQ(from_channel, 1U);
+
+  auto second = spawn(waits(t, others));
+  auto only = spawn(waits_for_one(t));
+  co_await sleep(30ms);
+  EXPECT_FALSE(second.done() || only.done());
+  t.reset(1ms);
+  co_await sleep(1ms);
+  while (!second.done() && !only.done()) co_await sleep(1ms);
+  t.reset(1ms);
+  const std::size_t from_timer = co_await second.join();
+  EXPECT_EQ(from_timer, 0U);
+  co_await only.join();
+}
+
+TEST(TimerStop, LeavesASelectWaiting) {
+  test::everywhere(select_goes_on<timer>);
+  test::everywhere(select_goes_on<ticker>);
+}
+
+/// A select at a timer that is gone goes on as well.
+TEST(TimerStop, LeavesASelectWaitingWhenTheHandleGoes) {
+  test::everywhere([]() -> task<> {
+    std::optional<timer> t(1h);
+    channel<int> others;
+    const auto waits = [](timer& from, channel<int> other) -> task<std::size_t> {
+      const auto chosen = co_await select(from.c(), other.receive());
+      co_return chosen.index();
+    };
+    auto first = spawn(waits(*t, others));
+    co_await sleep(1ms);
+    t.reset();
+    co_await others.send(1);
+    const std::size_t from_channel = co_await first.join();
+    EXPECT_EQ(from_channel, 1U);
+  });
+}
+
+/// (Go: TestMultiWakeupTimer.) It has fired, and is not stopped: who comes second waits for the next reset. A stop then
+/// finds nothing to take back, and ends the wait all the same.
+TEST(TimerStop, OneThatHasFiredIsNotStopped) {
+  test::in_virtual_worlds([]() -> task<> {
+    timer t{1ms};
+    co_await t;
+    auto second = spawn(wait_for(t));
+    co_await sleep(1h);
+    EXPECT_FALSE(second.done());
+    EXPECT_EQ(t.reset(1ms), reset_result::idle);
+    const std::string one = co_await second.join();
+    EXPECT_EQ(one, "received");
+    auto third = spawn(wait_for(t));
+    co_await sleep(1h);
+    EXPECT_EQ(t.stop(), stop_result::idle);
+    const std::string other = co_await third.join();
+    expect_has(other, "a timer that was stopped");
+  });
+}
+
+/// A timeout ends a lone wait as before, and what ends it first is what the task gets.
+TEST(TimerStop, MeetsATimeout) {
+  test::in_virtual_worlds([]() -> task<> {
+    timer t{1h};
+    auto body = wait_for(t);
+    const auto late = co_await with_timeout(std::move(body), 1s);
+    EXPECT_FALSE(late.has_value());
+    auto stopper = after_func(1s, [&t] { t.stop(); });
+    auto again = wait_for(t);
+    const auto stopped = co_await with_timeout(std::move(again), 2s);
+    expect_has(stopped.value(), "a timer that was stopped");
+  });
+}
+
+/// The stop comes first, or the instant; both sides know which.
+TEST(TimerStop, AgreesWithTheWaiterWhateverRaces) {
+  test::on_real_processors([]() -> task<> {
+    for (int i = 0; i < 200; ++i) {
+      timer t{std::chrono::microseconds(20)};
+      auto waits = spawn(wait_for(t));
+      co_await sleep(std::chrono::microseconds(i % 40));
+      const bool stopped = t.stop() == stop_result::stopped;
+      const std::string how = co_await waits.join();
+      EXPECT_EQ(stopped, how != "received") << how;
+    }
+  });
+}
+
+/// One of the two ends the wait; the stop of the task is seen later if it was not the one.
+TEST(TimerStop, MeetsTheStopOfTheTask) {
+  test::on_real_processors([]() -> task<> {
+    for (int i = 0; i < 200; ++i) {
+      timer t{1h};
+      const auto body = [](timer& from) -> task<std::string> {
+        auto wait = wait_for(from);
+        std::string how = co_await wait;
+        if (how == "cancelled") co_return how;
+        try {
+          co_await select();
+        } catch (const cancelled&) {
+          how += ", then cancelled";
+        }
+        co_return how;
+      };
+      auto waits = spawn(body(t));
+      auto stops = spawn([](timer& which) -> task<> {
+        EXPECT_EQ(which.stop(), stop_result::stopped);
+        co_return;
+      }(t));
+      if (i % 2 == 0) co_await yield();
+      waits.request_stop();
+      co_await stops.join();
+      const std::string how = co_await waits.join();
+      EXPECT_TRUE(how == "cancelled" || how.ends_with(", then cancelled")) << how;
+    }
+  });
+}
+
+/// From a thread that is none of the runtime's.
+TEST(TimerStop, ComesFromAnyThread) {
+  test::on_real_processors([]() -> task<> {
+    for (int i = 0; i < 20; ++i) {
+      timer t{1h};
+      auto first = spawn(wait_for(t));
+      auto second = spawn(wait_for(t));
+      std::thread outside([&t] { EXPECT_EQ(t.stop(), stop_result::stopped); });
+      const std::string one = co_await first.join();
+      const std::string other = co_await second.join();
+      expect_has(one, "a timer that was stopped");
+      expect_has(other, "a timer that was stopped");
+      outside.join();
+    }
+  });
+}
+
+/// A task that asks a stopped timer again and again starves nobody.
+TEST(TimerStop, IsAStepOfATurnLikeAnyOther) {
+  test::everywhere([]() -> task<> {
+    timer t{1h};
+    t.stop();
+    bool over = false;
+    auto other = spawn([](bool& ends) -> task<> {
+      co_await yield();
+      ends = true;
+    }(over));
+    set_processors(1);
+    while (!over) {
+      auto body = wait_for(t);
+      const std::string how = co_await body;
+      expect_has(how, "a timer that was stopped");
+    }
+    co_await other.join();
+  });
+}
+
+/// At the end of the run: one task's frame has the timer at which another one waits.
+TEST(TimerStop, MayComeFromADestructorAtTheEndOfTheRun) {
+  test::everywhere([]() -> task<> {
+    const auto owns = [](channel<timer*> tell) -> task<> {
+      timer t{1h};
+      co_await tell.send(&t);
+      co_await select();
+    };
+    channel<timer*> told;
+    static_cast<void>(spawn(owns(told)));
+    const auto which = co_await told.receive();
+    for (int i = 0; i < 3; ++i) static_cast<void>(spawn(wait_for(*which.value())));
+    static_cast<void>(spawn(owns(told)));
+    const auto other = co_await told.receive();
+    for (int i = 0; i < 3; ++i) static_cast<void>(spawn(wait_for(*other.value())));
+    co_await sleep(1ms);
+  });
+}
+
+}  // namespace
+}  // namespace foliot::runtime
