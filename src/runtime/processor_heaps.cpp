@@ -62,6 +62,7 @@ at_home processor_heaps::stop(timer_entry& entry) noexcept {
       continue;
     }
     processor_heaps& home = *timer->home;  // it may have moved since the caller looked
+    home.count_earlier(claim.was, false);
     // Before it can be found deleted, and be counted off.
     home.deleted_timers_.fetch_add(1, seam::relaxed);
     timer->status.marked();
@@ -111,6 +112,7 @@ at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant dead
   timer.next_when = deadline;
   timer.period = period;
   const bool earlier = deadline < timer.when;
+  count_earlier(was, earlier);
   if (deadline == timer.when) {
     // It stands there: a ticker's next beat, after the stop in between, or a timeout that is set again to the same
     // deadline. (Go: timerModifiedLater, which the head then repairs.)
@@ -120,7 +122,7 @@ at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant dead
   // While the timer is being modified: a pass over all timers, which forgets this first and then looks at them, finds
   // it being modified, and waits, if it forgets what is written here (issues 47329 and 47762). Later the timer may have
   // fired, and this would be left behind on an empty heap (51654).
-  if (earlier) lower_modified_earliest(deadline);
+  if (earlier) lower_modified_earliest(adjusting_ == adjusting::when_due ? deadline : instant::earliest());
   timer.status.modified(earlier);
   return was == state::deleted ? at_home::no : at_home::yes;
 }
@@ -156,6 +158,7 @@ std::string processor_heaps::check() const {
   const lock held(lock_);
   if (!heap_.ordered()) return "a timer stands before its parent";
   std::size_t deleted = 0;
+  std::size_t earlier = 0;
   for (const timer_heap::place& each : heap_.places()) {
     const heap_timer& timer = *each.timer;
     const state status = timer.status.seen();
@@ -167,12 +170,16 @@ std::string processor_heaps::check() const {
       ++deleted;
       continue;
     }
+    if (status == state::modified_earlier) ++earlier;
     const instant due = status == state::waiting ? each.when : instant(timer.next_when);
     if (timer_entry_access::home(*timer.entry).load(seam::relaxed) != this) return "an entry has another home";
     if (status == state::modified_earlier && due < modified_earliest()) return "one comes before modified_earliest";
     if (due < first()) return "one comes before first";
   }
   if (deleted != deleted_timers_.load(seam::relaxed)) return "the deleted timers are miscounted";
+  if (adjusting_ == adjusting::by_count && earlier != adjust_timers_.load(seam::relaxed)) {
+    return "the timers that were brought forward are miscounted";
+  }
   return {};
 }
 

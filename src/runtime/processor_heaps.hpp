@@ -7,6 +7,9 @@
 // adjust_timers, when a timer that was brought forward is due, and by clear_deleted_timers, when more than a
 // quarter are deleted.
 //
+// Go 1.14 and 1.15 looked for timers that were brought forward in every round in which there was one, by their count
+// (adjustTimers): that form is here as well, see `adjusting`.
+//
 // Thread safety: as processor_timers. `run_due` and whatever else holds the lock waits for a timer that somebody
 // modifies just now; nobody who modifies one that is in a heap takes a lock.
 //
@@ -14,7 +17,7 @@
 //   1. A pending timer is in the heap of its home, which is also its entry's; one that waits stands at its deadline.
 //   2. One that was brought forward has a deadline that is not before `modified_earliest`.
 //   3. `first`, the earlier of the head's deadline and `modified_earliest`, comes before no pending timer's deadline.
-//   4. The deleted ones are counted, before they can be found.
+//   4. The deleted ones are counted, before they can be found; and `by_count`, those that were brought forward.
 //
 // The hazards that Go met, by its issues' numbers, are named where they are closed.
 #pragma once
@@ -31,12 +34,19 @@
 
 namespace foliot::runtime::detail {
 
+/// When a heap looks for the timers that were brought forward (timerModifiedEarlier), which may stand anywhere in it.
+enum class adjusting : std::uint8_t {
+  by_count,  ///< Go 1.14, 1.15: in the next round, if there is one; the count of them says so
+  when_due,  ///< Go 1.16 to 1.22: in the first round in which one of them is due
+};
+
 class processor_heaps final : public processor_timers {
  public:
   /// How many deleted timers a heap may have, whatever its size, until a stop clears them away.
   static constexpr std::size_t few_deleted = 32;
 
-  explicit processor_heaps(std::uint32_t processor) noexcept : processor_timers(processor) {}
+  explicit processor_heaps(std::uint32_t processor, adjusting when = adjusting::when_due) noexcept
+      : processor_timers(processor), adjusting_(when) {}
   /// What was stopped, and still stands here, goes with it.
   ~processor_heaps() override { forget_all(); }
 
@@ -78,6 +88,14 @@ class processor_heaps final : public processor_timers {
   at_home add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline, duration period);
   at_home modify_timer(heap_timer& timer, state was, instant deadline, duration period) noexcept;
   void lower_modified_earliest(instant to) noexcept;
+  /// A timer that was in that state comes earlier than it stands, or does not. The caller owns it.
+  void count_earlier(state was, bool earlier) noexcept {
+    if (adjusting_ == adjusting::when_due || (was == state::modified_earlier) == earlier) [[likely]]
+      return;
+    // relaxed: whoever reads it has the bound, which is lowered after it was raised here.
+    static_cast<void>(earlier ? adjust_timers_.fetch_add(1, seam::relaxed)
+                              : adjust_timers_.fetch_sub(1, seam::relaxed));
+  }
   void bound_deleted() noexcept;
 
   [[nodiscard]] bool too_many_deleted(std::size_t of) const noexcept {
@@ -88,6 +106,8 @@ class processor_heaps final : public processor_timers {
   // processor_heaps_run.cpp: the heap's own business.
   void clean_timers() noexcept FOLIOT_REQUIRES(lock_);
   void adjust_timers(instant now) noexcept FOLIOT_REQUIRES(lock_);
+  void adjust_by_count() noexcept FOLIOT_REQUIRES(lock_);
+  void forget_bound() noexcept FOLIOT_REQUIRES(lock_);
   head run_timer(instant now, ready_list& ready, call_list& calls) noexcept FOLIOT_REQUIRES(lock_);
   void run_one_timer(heap_timer& timer, instant now, ready_list& ready, call_list& calls) noexcept
       FOLIOT_REQUIRES(lock_);
@@ -103,6 +123,7 @@ class processor_heaps final : public processor_timers {
       timer.status.bad_timer("that of a timer whose home is the heap that it stands in");
   }
 
+  const adjusting adjusting_;
   mutable mutex lock_{lock_rank::timers};
   // Go: pp.timers.
   timer_heap heap_ FOLIOT_GUARDED_BY(lock_);
@@ -112,6 +133,9 @@ class processor_heaps final : public processor_timers {
   // Go: pp.deletedTimers. Raised by who stops one, before the timer is marked; lowered by who takes it out, or takes it
   // back.
   seam::atomic<std::size_t> deleted_timers_{0};
+  // Go 1.14: pp.adjustTimers. How many timers here are modified_earlier; by_count alone. Changed by who owns such a
+  // timer, read under the lock.
+  seam::atomic<std::size_t> adjust_timers_{0};
 };
 
 }  // namespace foliot::runtime::detail

@@ -61,6 +61,7 @@ void processor_heaps::clean_timers() noexcept {
     } else if (seen == state::modified_earlier || seen == state::modified_later) {
       if (!timer.status.move(seen)) continue;
       require_home(timer);
+      count_earlier(seen, false);
       timer.when = timer.next_when;
       heap_.refile_first(timer.when);
       timer.status.moved();
@@ -68,6 +69,14 @@ void processor_heaps::clean_timers() noexcept {
       return;
     }
   }
+}
+
+/// Steps 1 and 2 of repair_all().
+void processor_heaps::forget_bound() noexcept {
+  set_first(first());
+  // acquire: sees the statuses of those who have lowered it (lower_modified_earliest); release: publishes step 1, for
+  // who reads it in first().
+  static_cast<void>(modified_earliest_.exchange(instant::never().nanoseconds(), seam::acq_rel));
 }
 
 /// Files a timer where it belongs, or takes it out: then false.
@@ -85,6 +94,7 @@ bool processor_heaps::repair(timer_heap::place& each) noexcept {
       case state::modified_later:
         if (!timer.status.move(seen)) break;
         require_home(timer);
+        count_earlier(seen, false);
         timer.when = timer.next_when;
         each.when = timer.when;
         timer.status.moved();
@@ -107,16 +117,33 @@ bool processor_heaps::repair(timer_heap::place& each) noexcept {
 //
 // All are filed in one go at the end, so that no timer moves to a place that the pass has left behind already (47762).
 void processor_heaps::repair_all() noexcept {
-  set_first(first());
-  // acquire: sees the statuses of those who have lowered it (lower_modified_earliest); release: publishes step 1, for
-  // who reads it in first().
-  static_cast<void>(modified_earliest_.exchange(instant::never().nanoseconds(), seam::acq_rel));
+  forget_bound();
   heap_.rebuild([this](timer_heap::place& each) { return repair(each); });
+}
+
+// Go 1.14 and 1.15. Who brings a timer forward counts it, and then lowers the bound to the earliest instant of all: so
+// the next round comes here. Where all of those were stopped or put off again, nothing is looked at; else the pass ends
+// when it has found as many as there are. One that is counted after the pass has forgotten the bound lowers it again,
+// so none is missed: what ended too early in Go (47329, 47762) was a pass over an array that moved.
+void processor_heaps::adjust_by_count() noexcept {
+  if (modified_earliest().is_never()) return;
+  forget_bound();
+  const auto any = [this] { return adjust_timers_.load(seam::relaxed) != 0; };
+  if (!any()) return;
+  bool more = true;
+  heap_.rebuild([&](timer_heap::place& each) {
+    if (!more) return true;
+    const bool stays = repair(each);
+    more = any();
+    return stays;
+  });
 }
 
 // Timers that were brought forward are somewhere in the heap. Nothing is done until the first of them is due: a server
 // that moves its timers to and fro would do nothing else (issue 41699). (Go: adjusttimers)
 void processor_heaps::adjust_timers(instant now) noexcept {
+  if (adjusting_ == adjusting::by_count) [[unlikely]]
+    return adjust_by_count();
   if (is_due(modified_earliest(), now)) repair_all();
 }
 
@@ -180,9 +207,11 @@ bool processor_heaps::run_due(instant now, ready_list& ready, call_list& calls) 
 }
 
 // For who is about to sleep: a head that was stopped or put off would wake it for nothing. What was brought forward
-// is left to adjust_timers.
+// is left to adjust_timers; by_count its deadline is only known when that has looked.
 void processor_heaps::refresh_first() noexcept {
   const lock held(lock_);
+  if (adjusting_ == adjusting::by_count) [[unlikely]]
+    adjust_by_count();
   clean_timers();
   publish();
 }
@@ -201,6 +230,7 @@ void processor_heaps::move_timers(processor_heaps& from) noexcept FOLIOT_NO_ANAL
         case state::modified_later:
           if (!timer.status.move(seen)) break;
           from.require_home(timer);
+          from.count_earlier(seen, false);
           if (seen != state::waiting) timer.when = timer.next_when;
           timer.home = this;
           timer_entry_access::home(*timer.entry).store(this, seam::relaxed);  // published by the status
@@ -246,7 +276,9 @@ void processor_heaps::forget_all() noexcept {
   for (const timer_heap::place& each : heap_.places()) {
     heap_timer& timer = *each.timer;
     if (timer.status.seen() != state::deleted) {
-      if (timer.status.remove().what != timer_status::outcome::taken) [[unlikely]]
+      const timer_status::claim claim = timer.status.remove();
+      count_earlier(claim.was, false);
+      if (claim.what != timer_status::outcome::taken) [[unlikely]]
         timer.status.bad_timer("that of a timer that nobody uses, at the end of its runtime");
       timer_entry_access::home(*timer.entry).store(nullptr, seam::relaxed);
       deleted_timers_.fetch_add(1, seam::relaxed);

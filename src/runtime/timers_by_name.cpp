@@ -32,7 +32,11 @@ constexpr std::array kinds{
          }},
     kind{"processor-heaps",
          [](const run_options&, std::uint32_t processor, instant) -> std::unique_ptr<processor_timers> {
-           return std::make_unique<processor_heaps>(processor);
+           return std::make_unique<processor_heaps>(processor, adjusting::when_due);
+         }},
+    kind{"processor-heaps-1.14",
+         [](const run_options&, std::uint32_t processor, instant) -> std::unique_ptr<processor_timers> {
+           return std::make_unique<processor_heaps>(processor, adjusting::by_count);
          }},
 };
 

@@ -87,7 +87,7 @@ inline auto every_kind() { return testing::ValuesIn(test::kinds_of_timers); }
 inline std::string kind_as_name(const testing::TestParamInfo<std::string_view>& kind) {
   std::string name(kind.param);
   for (char& each : name) {
-    if (each == '-') each = '_';
+    if (each == '-' || each == '.') each = '_';
   }
   return name;
 }

@@ -16,7 +16,7 @@
 namespace foliot::test {
 
 /// What processors can keep their timers in: see run_options::timers.
-inline constexpr std::string_view kinds_of_timers[] = {"foliot", "processor-heaps"};
+inline constexpr std::string_view kinds_of_timers[] = {"foliot", "processor-heaps", "processor-heaps-1.14"};
 
 /// Runs what `main` makes on virtual time, for several numbers of processors and seeds.
 template <class Main>

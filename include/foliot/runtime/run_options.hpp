@@ -34,7 +34,8 @@ enum class deadlock_reports : std::uint8_t {
 struct run_options {
   /// How many processors run tasks, from 1 to 256; 0: as many as the machine gives to this program.
   std::size_t processors = 0;
-  /// What the processors keep their timers in: `foliot`, or `processor-heaps`, Go 1.14 to 1.22.
+  /// What the processors keep their timers in: `foliot`; `processor-heaps`, as Go 1.16 to 1.22; or
+  /// `processor-heaps-1.14`, as Go 1.14 and 1.15.
   std::string timers = "foliot";
   /// Virtual time, or none. It stands still while a task can run, and goes on to the next deadline when all wait.
   /// All processors then take turns on the calling thread, as the seed says. It outlives the run.

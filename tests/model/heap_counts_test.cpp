@@ -1,0 +1,132 @@
+// The timers of Go 1.14 and 1.15, which count those that were brought forward, as they are shipped: none is forgotten,
+// though a round looks for them by the count alone, and stops when it has found as many.
+#include "marked_timer.hpp"
+
+namespace foliot::model {
+namespace {
+
+using runtime::detail::adjusting;
+
+/// One that has been brought forward, and one that is brought forward while the pass goes on.
+void bring_forward_against_adjust() {
+  processor_heaps timers(0, adjusting::by_count);
+  marked_timer head;
+  marked_timer one;
+  marked_timer two;
+  head.reset(timers, at(50));
+  one.reset(timers, at(100));
+  two.reset(timers, at(110));
+  require(one.reset(timers, at(10)), "it is pending");
+  seam::thread other("adjusts", [&] { run(timers, 20); });
+  require(two.reset(timers, at(15)), "it was not due before");
+  other.join();
+  require(timers.first() <= at(15) || two.fired() == 1, "nobody sleeps past it");
+  require_good(timers);
+  run(timers, 20);
+  require(one.fired() == 1 && two.fired() == 1 && head.fired() == 0, "what is due has fired");
+  static_cast<void>(head.stop());
+}
+
+// A stop would make a deleted timer, and so few timers be cleared of those: all of them would be looked at, whatever
+// the count. So what leaves the count here is put off.
+
+/// The pass ends with the one that is put off, or brought forward once more, meanwhile.
+template <bool Again>
+void count_down_against_adjust() {
+  processor_heaps timers(0, adjusting::by_count);
+  marked_timer head;
+  marked_timer one;
+  marked_timer two;
+  head.reset(timers, at(50));
+  one.reset(timers, at(100));
+  two.reset(timers, at(110));
+  require(one.reset(timers, at(30)) && two.reset(timers, at(15)), "both are pending");
+  seam::thread other("adjusts", [&] { run(timers, 5); });
+  if (Again) {
+    require(one.reset(timers, at(200)) && one.reset(timers, at(10)), "it is pending");
+  } else {
+    require(one.reset(timers, at(200)), "it is pending");
+  }
+  other.join();
+  require(timers.first() <= at(Again ? 10 : 15), "nobody sleeps past it");
+  require_good(timers);
+  run(timers, 20);
+  require(two.fired() == 1 && one.fired() == (Again ? 1 : 0), "what is due has fired");
+  require(head.stop() && one.stop() != Again && timers.size() == 0, "and nothing is left");
+}
+
+/// The round that was asked for finds the count at zero, as that timer was put off again; another one is brought
+/// forward just then.
+void bring_forward_against_a_round_for_nothing() {
+  processor_heaps timers(0, adjusting::by_count);
+  marked_timer head;
+  marked_timer one;
+  marked_timer two;
+  head.reset(timers, at(50));
+  one.reset(timers, at(100));
+  two.reset(timers, at(110));
+  require(one.reset(timers, at(30)) && one.reset(timers, at(200)), "it is pending");
+  seam::thread other("adjusts", [&] { run(timers, 5); });
+  require(two.reset(timers, at(15)), "it is pending");
+  other.join();
+  require(timers.first() <= at(15), "nobody sleeps past it");
+  require_good(timers);
+  run(timers, 20);
+  require(two.fired() == 1, "it fires");
+  static_cast<void>(head.stop());
+  static_cast<void>(one.stop());
+}
+
+/// Whoever goes to sleep does so for a deadline that is not too late, or sees that there is news.
+void bring_forward_against_sleep() {
+  processor_heaps timers(0, adjusting::by_count);
+  marked_timer head;
+  marked_timer one;
+  head.reset(timers, at(50));
+  one.reset(timers, at(100));
+  seam::thread other("goes to sleep", [&] {
+    timers.refresh_first();
+    static_cast<void>(timers.first());
+  });
+  require(one.reset(timers, at(10)), "it is pending");
+  require(timers.first() <= at(10), "whoever looks from now on knows");
+  other.join();
+  require_good(timers);
+  timers.refresh_first();
+  require(timers.first() == at(10), "it stands where it belongs");
+  static_cast<void>(head.stop());
+  static_cast<void>(one.stop());
+}
+
+template <int To>
+void move_against_modify() {
+  processor_heaps goes(0, adjusting::by_count);
+  processor_heaps heir(1, adjusting::by_count);
+  marked_timer timer;
+  timer.reset(goes, at(10));
+  seam::thread other("moves", [&] { heir.take_all(goes); });
+  require(timer.reset(goes, at(To)), "it is pending");
+  other.join();
+  require(goes.size() == 0 && heir.size() == 1, "it is where it has to be");
+  require(goes.first().is_never(), "nothing is left to look for");
+  require(heir.first() <= at(To), "and is known there");
+  require_good(goes);
+  require_good(heir);
+  run(heir, To);
+  require(timer.fired() == 1, "it fires there");
+}
+
+TEST(HeapCounts, NoneIsForgotten) {
+  holds({.name = "counts, bring forward against adjust", .preemptions = 2}, bring_forward_against_adjust);
+  holds({.name = "counts, put off against adjust", .preemptions = 2}, count_down_against_adjust<false>);
+  holds({.name = "counts, put off and bring forward against adjust", .preemptions = 1},
+        count_down_against_adjust<true>);
+  holds({.name = "counts, bring forward against a round for nothing", .preemptions = 2},
+        bring_forward_against_a_round_for_nothing);
+  holds({.name = "counts, bring forward against sleep", .preemptions = 2}, bring_forward_against_sleep);
+  holds({.name = "counts, move against modify to later", .preemptions = 2}, move_against_modify<20>);
+  holds({.name = "counts, move against modify to earlier", .preemptions = 2}, move_against_modify<5>);
+}
+
+}  // namespace
+}  // namespace foliot::model

@@ -1,0 +1,101 @@
+// When processor_heaps looks for timers that were brought forward, as Go 1.14 and 1.15 did: by their count. (The later
+// form is in processor_heaps_test.cpp.)
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "timers_fixture.hpp"
+
+namespace foliot::runtime::detail {
+namespace {
+
+class HeapsByCount : public testing::Test {
+ protected:
+  HeapsByCount() {
+    // In the order of the array.
+    for (int i = 0; i < 10; ++i) {
+      all.push_back(std::make_unique<counted_timer>());
+      all.back()->reset(timers, at(100 + i));
+    }
+  }
+  ~HeapsByCount() override { timers.forget_all(); }
+
+  processor_heaps timers{0, adjusting::by_count};
+  std::vector<std::unique_ptr<counted_timer>> all;
+};
+
+TEST_F(HeapsByCount, TheNextRoundLooksForWhatWasBroughtForwardThoughNothingIsDue) {
+  EXPECT_TRUE(all[9]->reset(timers, at(50)));
+  EXPECT_EQ(timers.first(), instant::earliest()) << "look";
+  EXPECT_EQ(timers.check(), "");
+  run_all_due(timers, at(10));
+  EXPECT_EQ(timers.first(), at(50)) << "it stands where it belongs";
+  EXPECT_EQ(timers.check(), "");
+  EXPECT_TRUE(all[8]->reset(timers, at(40)));
+  EXPECT_EQ(timers.first(), instant::earliest()) << "again, in each round: issue 41699";
+  run_all_due(timers, at(10));
+  EXPECT_EQ(timers.first(), at(40));
+  EXPECT_EQ(all[8]->fired(), 0);
+  run_all_due(timers, at(40));
+  EXPECT_EQ(all[8]->fired(), 1);
+  EXPECT_EQ(timers.first(), at(50));
+}
+
+TEST_F(HeapsByCount, WhoGoesToSleepKnowsTheFirstDeadlineOfAll) {
+  EXPECT_TRUE(all[9]->reset(timers, at(50)));
+  EXPECT_TRUE(all[5]->reset(timers, at(60)));
+  timers.refresh_first();
+  EXPECT_EQ(timers.first(), at(50));
+  EXPECT_EQ(timers.check(), "");
+}
+
+TEST_F(HeapsByCount, APassEndsWhenItHasFoundAllThatWereBroughtForward) {
+  EXPECT_TRUE(all[3]->reset(timers, at(50)));
+  EXPECT_TRUE(all[9]->stop());
+  run_all_due(timers, at(10));
+  EXPECT_EQ(timers.first(), at(50));
+  EXPECT_EQ(timers.standing(), 10u) << "it did not come to the deleted one";
+  EXPECT_TRUE(all[8]->reset(timers, at(40)));
+  run_all_due(timers, at(10));
+  EXPECT_EQ(timers.first(), at(40));
+  EXPECT_EQ(timers.check(), "");
+}
+
+TEST_F(HeapsByCount, WhatWasStoppedOrPutOffAgainIsNotLookedFor) {
+  EXPECT_TRUE(all[5]->reset(timers, at(50)));
+  EXPECT_TRUE(all[5]->reset(timers, at(500))) << "put off";
+  EXPECT_TRUE(all[6]->reset(timers, at(50)));
+  EXPECT_TRUE(all[6]->reset(timers, at(106))) << "back where it stands";
+  EXPECT_TRUE(all[7]->reset(timers, at(50)));
+  EXPECT_TRUE(all[7]->stop());
+  EXPECT_TRUE(all[8]->reset(timers, at(50)));
+  EXPECT_TRUE(all[8]->reset(timers, at(60))) << "counted once";
+  EXPECT_TRUE(all[8]->stop());
+  EXPECT_EQ(timers.check(), "");
+  run_all_due(timers, at(10));
+  EXPECT_EQ(timers.standing(), 10u) << "nothing was looked at";
+  EXPECT_EQ(timers.first(), at(100));
+  EXPECT_FALSE(all[8]->reset(timers, at(30))) << "a stopped one that is brought forward counts";
+  EXPECT_EQ(timers.check(), "");
+  run_all_due(timers, at(10));
+  EXPECT_EQ(timers.first(), at(30));
+}
+
+TEST_F(HeapsByCount, TheCountGoesWithTheTimers) {
+  processor_heaps heir(1, adjusting::by_count);
+  EXPECT_TRUE(all[9]->reset(timers, at(50)));
+  heir.take_all(timers);
+  EXPECT_EQ(timers.check(), "");
+  EXPECT_EQ(heir.check(), "");
+  EXPECT_EQ(heir.first(), at(50));
+  EXPECT_TRUE(all[9]->reset(timers, at(40)));
+  EXPECT_EQ(heir.check(), "");
+  heir.forget_all();
+  EXPECT_EQ(heir.check(), "");
+  EXPECT_TRUE(heir.first().is_never());
+}
+
+}  // namespace
+}  // namespace foliot::runtime::detail
