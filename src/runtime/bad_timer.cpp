@@ -1,5 +1,5 @@
-// What is said when a timer of processor_heaps is in a state that cannot be. In a file of its own: none of it belongs
-// beside what is run.
+// The message for a timer of processor_heaps in a state that cannot be. In a file of its own, away from the code that
+// runs.
 #include <array>
 #include <cstdio>
 

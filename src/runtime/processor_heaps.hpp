@@ -92,7 +92,7 @@ class processor_heaps final : public processor_timers {
   void count_earlier(state was, bool earlier) noexcept {
     if (adjusting_ == adjusting::when_due || (was == state::modified_earlier) == earlier) [[likely]]
       return;
-    // relaxed: whoever reads it has the bound, which is lowered after it was raised here.
+    // relaxed: a pass reads it after the bound, which is lowered after the count was raised here.
     static_cast<void>(earlier ? adjust_timers_.fetch_add(1, seam::relaxed)
                               : adjust_timers_.fetch_sub(1, seam::relaxed));
   }
@@ -133,8 +133,8 @@ class processor_heaps final : public processor_timers {
   // Go: pp.deletedTimers. Raised by who stops one, before the timer is marked; lowered by who takes it out, or takes it
   // back.
   seam::atomic<std::size_t> deleted_timers_{0};
-  // Go 1.14: pp.adjustTimers. How many timers here are modified_earlier; by_count alone. Changed by who owns such a
-  // timer, read under the lock.
+  // Go 1.14: pp.adjustTimers. How many timers here are modified_earlier; by_count alone. Changed by the
+  // thread that owns such a timer, read under the lock.
   seam::atomic<std::size_t> adjust_timers_{0};
 };
 

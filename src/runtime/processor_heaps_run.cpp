@@ -121,10 +121,11 @@ void processor_heaps::repair_all() noexcept {
   heap_.rebuild([this](timer_heap::place& each) { return repair(each); });
 }
 
-// Go 1.14 and 1.15. Who brings a timer forward counts it, and then lowers the bound to the earliest instant of all: so
-// the next round comes here. Where all of those were stopped or put off again, nothing is looked at; else the pass ends
-// when it has found as many as there are. One that is counted after the pass has forgotten the bound lowers it again,
-// so none is missed: what ended too early in Go (47329, 47762) was a pass over an array that moved.
+// Go 1.14 and 1.15. A thread that brings a timer forward counts it, and then lowers the bound to the earliest instant
+// of all, so the next round calls this. If the count is zero, because those timers were stopped or put off again, no
+// timer is looked at; else the pass ends when it has found as many as there are. A timer that is counted after the pass
+// has forgotten the bound lowers it again, so none is missed: in Go a pass ended too early (47329, 47762) because the
+// array moved under it.
 void processor_heaps::adjust_by_count() noexcept {
   if (modified_earliest().is_never()) return;
   forget_bound();

@@ -27,8 +27,8 @@ void bring_forward_against_adjust() {
   static_cast<void>(head.stop());
 }
 
-// A stop would make a deleted timer, and so few timers be cleared of those: all of them would be looked at, whatever
-// the count. So what leaves the count here is put off.
+// A stop would leave a deleted timer, and so small a heap is then cleared of it, which repairs all timers whatever the
+// count is. So a timer that is to leave the count here is put off.
 
 /// The pass ends with the one that is put off, or brought forward once more, meanwhile.
 template <bool Again>
@@ -77,7 +77,7 @@ void bring_forward_against_a_round_for_nothing() {
   static_cast<void>(one.stop());
 }
 
-/// Whoever goes to sleep does so for a deadline that is not too late, or sees that there is news.
+/// A processor that goes to sleep does so for a deadline that is not too late, or sees that there is news.
 void bring_forward_against_sleep() {
   processor_heaps timers(0, adjusting::by_count);
   marked_timer head;
@@ -89,7 +89,7 @@ void bring_forward_against_sleep() {
     static_cast<void>(timers.first());
   });
   require(one.reset(timers, at(10)), "it is pending");
-  require(timers.first() <= at(10), "whoever looks from now on knows");
+  require(timers.first() <= at(10), "first() tells of it from now on");
   other.join();
   require_good(timers);
   timers.refresh_first();

@@ -66,7 +66,7 @@ void a_period_against_move() {
   require(beat.stop(), "it is pending");
 }
 
-/// Two who run the same heap, as its processor and a thief do.
+/// Two threads run the same heap, as its processor and a thief do.
 void a_period_run_by_two() {
   processor_heaps timers(0);
   marked_timer beat;

@@ -1,4 +1,4 @@
-// What a runtime allocates when it has warmed up: nothing, for sleeps, timers, tickers and timeouts, with each kind of
+// Allocations of a runtime that has warmed up: none, for sleeps, timers, tickers and timeouts, with each kind of
 // timers. With many at once foliot's queue now and then makes a slot longer. On virtual time, where one thread does all
 // that there is.
 #include <chrono>
@@ -36,7 +36,7 @@ using namespace std::chrono_literals;
 constexpr int warm_up = 3'000;
 constexpr int measured = 2'000;
 
-/// `step` is a coroutine without captures: what one round of use does.
+/// `step` makes a task that is one round of use.
 template <class Step>
 void expect_none(std::string_view what, Step step) {
   for (const std::string_view kind : test::kinds_of_timers) {

@@ -1,5 +1,5 @@
-// A ticker and those who wait for it, at random against a model on virtual time, with each kind of timers: which beat
-// goes to whom, when, how many are skipped, and whether the processors have a timer for it.
+// A ticker and the tasks that wait for it, at random against a model on virtual time, with each kind of timers: which
+// beat goes to whom, when, how many are skipped, and whether the processors have a timer for it.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -30,14 +30,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What a task that waits was given, and when.
+/// The beat that a waiting task was given, and when.
 struct given {
   instant beat = instant::never();
   instant at = instant::never();
   friend bool operator==(const given&, const given&) = default;
 };
 
-/// What a ticker must do. Time is told to it.
+/// A ticker as it must be. Time is told to it.
 class model {
  public:
   model(instant now, duration period) : next_(now + period), period_(period) {}
