@@ -126,6 +126,21 @@ TEST(OwnLateness, IsAnAverageWithItsWorst) {
   EXPECT_NE(average_of({}).wrong, "");
 }
 
+TEST(OwnLateness, TimersThatFireTogetherEndTheirRound) {
+  // Two and more fire in one thread, one after the other: the first must not wait there for the second.
+  for (const trial_contestant& each : everybody().trials) {
+    if (each.prepare || !each.takes_part(*find_workloads("ParallelTimerLatency").begin())) continue;
+    for (const int processors : {2, 3, 4}) {
+      const finding found = each.run({.what = find_workloads("ParallelTimerLatency").front(),
+                                      .threads = processors,
+                                      .nanoseconds = 1'000'000,
+                                      .quick = true});
+      EXPECT_EQ(found.wrong, "") << each.name << ' ' << processors;
+      EXPECT_GE(found.worst, found.figure) << each.name << ' ' << processors;
+    }
+  }
+}
+
 TEST(OwnBenchmarks, AreAllThatGoHas) {
   const roster all = everybody();
   for (const std::string contestant : {"foliot", "processor-heaps", "go"}) {

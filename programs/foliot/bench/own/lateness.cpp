@@ -10,6 +10,7 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/ticker.hpp>
+#include <foliot/runtime/wait_group.hpp>
 
 #include "../threads/one_core_each.hpp"
 #include "own_benchmarks.hpp"
@@ -33,34 +34,45 @@ task<> warm_up(std::size_t processors) {
   co_await on_every_processor(processors, spin);
 }
 
-/// Starts a timer for each processor but its own, and keeps its own until all have fired; each that fires keeps the
-/// processor that fired it until then.
+/// Starts a timer for each processor but its own, and keeps its own processor until all have fired. For each that fires
+/// a task keeps another processor until then: a callback must not, for the next one may be due on the same thread. (Go
+/// calls each function in a goroutine.)
 class parallel_round {
  public:
   explicit parallel_round(std::size_t timers) : late_(timers), timers_(timers) {}
 
-  void run() {
-    fired_.store(0, seam::relaxed);  // no timer of this round has started
+  /// Returns when those tasks have ended.
+  task<> run() {
+    kept_.store(0, seam::relaxed);  // no timer of this round has started
+    keepers_.add(timers_.size());
     for (std::size_t i = 0; i < timers_.size(); ++i) {
       const instant expected = now() + duration(1ms);
       timers_[i] = runtime::after_func(1ms, [this, i, expected] {
         late_[i] = late_for(expected);
-        fired_.fetch_add(1, seam::acq_rel);  // publishes the lateness
-        wait();
+        static_cast<void>(runtime::spawn(keep_a_processor(*this), "fired"));
       });
     }
     wait();
+    co_await keepers_.wait();
   }
   [[nodiscard]] const std::vector<std::int64_t>& late() const noexcept { return late_; }
 
  private:
+  static task<> keep_a_processor(parallel_round& round) {
+    round.kept_.fetch_add(1, seam::acq_rel);  // publishes the lateness
+    round.wait();
+    round.keepers_.done();
+    co_return;
+  }
+
   void wait() const noexcept {
-    while (fired_.load(seam::acquire) < timers_.size()) {  // pairs with the fetch_add
+    while (kept_.load(seam::acquire) < timers_.size()) {  // pairs with the fetch_add
     }
   }
 
   std::vector<std::int64_t> late_;
-  seam::atomic<std::size_t> fired_{0};
+  seam::atomic<std::size_t> kept_{0};  // processors: each has a task whose timer has fired
+  runtime::wait_group keepers_;
   std::vector<callback_timer> timers_;  // last: they are destroyed before what they write to
 };
 
@@ -71,7 +83,7 @@ task<finding> parallel_latency(own_trial asked) {
   std::vector<std::int64_t> all;
   const instant begin = now();
   do {
-    round.run();
+    co_await round.run();
     all.insert(all.end(), round.late().begin(), round.late().end());
     compute_for(millisecond);  // the other processors become idle
   } while ((now() - begin).count() < asked.budget);
