@@ -37,8 +37,11 @@ GO = (["AfterFunc1000", "After", "Stop/impl=chan", "Stop/impl=func", "Simultaneo
       + [f"CancelTree/depth={each}" for each in (1, 10, 100, 1000)] + ["SetReadDeadline"]
       + [f"{family}{kind}Timeout" for kind in ("OneShot", "Persistent") for family in ("TCP4", "TCP6")] + WAKE_UPS + [ASLEEP])
 RUNTIMES = ["foliot", "processor-heaps"]
-SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps", "epoll-heap"]
-SHARING = SERVICES + ["multimap"]
+SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps", "goim", "erlang-wheel", "epoll-heap"]
+TASKS = ["foliot-runtime", "processor-heaps"]  # the runtimes, by what they are called beside services
+SHARING = SERVICES + TASKS + ["multimap"]
+SLEEPING = [each for each in SERVICES if each != "foliot-now"] + TASKS + ["foliot-precise"]
+GENERATIONS = ["global-heap", "goim", "erlang-wheel", "bucket-heaps", "processor-heaps", "foliot", "foliot-runtime"]
 SYSTEM = [call + slack for call in ("futex", "clock_nanosleep", "epoll_pwait2", "timerfd") for slack in ("", "-slack1")]
 ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap",
            "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel"]
@@ -189,9 +192,9 @@ class BenchFigures(BenchCase):
         absent = {each["contestant"] for each in figures["absences"] if each["workloads"].startswith("W6")} - {"libuv"}
         absent -= set(FOREIGN)
         self.assertLessEqual(absent, {"epoll_pwait2", "epoll_pwait2-slack1"})
-        for name in {"foliot", "foliot-precise", "foliot-runtime", "epoll-heap", *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
+        for name in {*SLEEPING, *SYSTEM, *(set(names) & set(PACKAGED))} - absent:
             wanted |= {(what, None, name, 1, 1) for what in LATENESS if (name, what) != ("libuv", "W6-100us")}
-        wanted |= {(what, None, name, 1000, 1) for what in IDLE for name in ENGINES + ["foliot-runtime"]}
+        wanted |= {(what, None, name, 1000, 1) for what in IDLE for name in ENGINES + TASKS}
         found = [(each["workload"], each.get("call"), each["contestant"], each["n"], each["threads"])
                  for each in figures["records"]]
         self.assertEqual(len(found), len(set(found)))

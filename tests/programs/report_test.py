@@ -18,9 +18,9 @@ from program_case import FOLIOT, ProgramCase, main
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 WEIGHED = ["quad-heap", "floor-load", "multimap"]
-SHARING = ["multimap", "global-heap", "bucket-heaps"]
-SLEEPING = ["futex", "futex-slack1"]
-IDLE = ["global-heap", "bucket-heaps"]
+SHARING = ["multimap", "global-heap", "bucket-heaps", "processor-heaps"]
+SLEEPING = ["futex", "futex-slack1", "processor-heaps", "global-heap", "bucket-heaps"]
+IDLE = ["global-heap", "bucket-heaps", "processor-heaps"]
 RUNTIMES = ["processor-heaps"]
 CONTESTANTS = ["quad-heap", "floor-load", "multimap", "global-heap", "bucket-heaps", "futex", "futex-slack1",
                "processor-heaps"]

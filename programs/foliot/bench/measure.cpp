@@ -96,8 +96,12 @@ class contest {
       all.contestants.push_back({each.name, each.version, std::string(name(each.time)), each.remark});
     }
     for (const trial_contestant& each : trials_.contestants()) {
-      if (std::ranges::find(all.contestants, each.name, &participant::name) != all.contestants.end()) continue;
-      all.contestants.push_back({each.name, each.version, std::string(name(each.time)), each.remark});
+      const auto told = std::ranges::find(all.contestants, each.name, &participant::name);
+      if (told == all.contestants.end()) {
+        all.contestants.push_back({each.name, each.version, std::string(name(each.time)), each.remark});
+      } else if (told->remark.empty()) {
+        told->remark = each.remark;
+      }
     }
     for (const absence& each : who_.left_out) {
       if (std::ranges::any_of(options_.only, [&each](workload what) { return concerns(each, what); })) {

@@ -50,6 +50,7 @@ void add_peers(roster& all) {
 /// Who shares one service among threads (W5).
 void add_shared(roster& all) {
   add_shared_services(all.trials);
+  add_shared_runtimes(all.trials);
   add_shared_multimap(all.trials);
 #ifdef FOLIOT_WITH_LIBUV
   all.left_out.push_back({"libuv", "W5", "its loop is for one thread"});

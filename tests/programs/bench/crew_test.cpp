@@ -115,6 +115,35 @@ TEST(Crew, ResetsItsOwn) {
   EXPECT_GT(timers.resets, 2 * 1024u);
 }
 
+TEST(Crew, WorksInThreadsThatAreNotItsOwn) {
+  for (const workload what : {workload::w5w1, workload::w5w1_remote, workload::w5w2}) {
+    const trial asked = shared(what, 2);
+    watched_timers timers(timers_of_all(asked));
+    crew all(timers, asked);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < asked.threads; ++i) {
+      threads.emplace_back([&all, i] {
+        ASSERT_TRUE(all.begin(i));
+        while (all.go_on(i)) {
+        }
+      });
+    }
+    for (std::thread& each : threads) each.join();
+    EXPECT_EQ(all.result().wrong, "") << name(what);
+    EXPECT_GT(all.result().figure, 0) << name(what);
+  }
+}
+
+TEST(Crew, NobodyWaitsForAMemberThatNeverBegins) {
+  const trial asked = shared(workload::w5w1, 2);
+  watched_timers timers(timers_of_all(asked));
+  crew all(timers, asked);
+  std::thread first([&all] { EXPECT_FALSE(all.begin(0)); });
+  all.give_up("there is no second thread");
+  first.join();
+  EXPECT_EQ(all.result().wrong, "there is no second thread");
+}
+
 // ---------------------------------------------------------------- canaries
 
 struct lying_timers {

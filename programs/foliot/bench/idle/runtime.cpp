@@ -2,7 +2,9 @@
 #include <cstddef>
 #include <set>
 #include <stop_token>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/sync.hpp>
@@ -54,11 +56,13 @@ task<> main_task(trial asked, std::stop_token ends, count& asleep) {
   }
 }
 
-finding wake_ups_of_runtime(const trial& asked) {
+finding wake_ups_of_runtime(const std::string& timers, const trial& asked) {
+  runtime::run_options options;
+  options.timers = timers;
   std::stop_source ends;
   const std::set<int> before = threads_alive();
   count asleep{0};
-  seam::thread runs("bench", [&] { runtime::run(main_task(asked, ends.get_token(), asleep)); });
+  seam::thread runs("bench", [&] { runtime::run(main_task(asked, ends.get_token(), asleep), options); });
   while (asleep.load(seam::relaxed) < asked.timers)
     note().sleep_until(monotonic_clock::instance().now() + duration(1ms));
   finding found = count_wake_ups(before, asked);
@@ -70,10 +74,14 @@ finding wake_ups_of_runtime(const trial& asked) {
 }  // namespace
 
 void add_idle_runtime(std::vector<trial_contestant>& to) {
-  to.push_back({.name = "foliot-runtime",
-                .takes = {workload::idle, workload::idle_ticker},
-                .may_be_left_out = true,  // there may be no /proc
-                .run = wake_ups_of_runtime});
+  const auto add = [&to](std::string name, std::string timers) {
+    to.push_back({.name = std::move(name),
+                  .takes = {workload::idle, workload::idle_ticker},
+                  .may_be_left_out = true,  // there may be no /proc
+                  .run = [timers](const trial& asked) { return wake_ups_of_runtime(timers, asked); }});
+  };
+  add("foliot-runtime", "foliot");
+  add("processor-heaps", "processor-heaps");
 }
 
 }  // namespace foliot::program::bench

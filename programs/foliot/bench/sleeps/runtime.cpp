@@ -1,4 +1,8 @@
-// A task of foliot's runtime that sleeps.
+// A task of foliot's runtime that sleeps, with each of the timers that its processors can have.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/task.hpp>
@@ -23,9 +27,15 @@ runtime::task<finding> sleep_in_a_task(trial asked) {
 }  // namespace
 
 void add_runtime_sleeps(std::vector<trial_contestant>& to) {
-  to.push_back({.name = "foliot-runtime", .takes = all_sleeps, .run = [](const trial& asked) {
-                  return runtime::run(sleep_in_a_task(asked));
-                }});
+  const auto add = [&to](std::string name, std::string timers) {
+    to.push_back({.name = std::move(name), .takes = all_sleeps, .run = [timers](const trial& asked) {
+                    runtime::run_options options;
+                    options.timers = timers;
+                    return runtime::run(sleep_in_a_task(asked), options);
+                  }});
+  };
+  add("foliot-runtime", "foliot");
+  add("processor-heaps", "processor-heaps");
 }
 
 }  // namespace foliot::program::bench

@@ -34,23 +34,17 @@ finding sleep_in(service_options options, const trial& asked) {
 }  // namespace
 
 void add_service_sleeps(std::vector<trial_contestant>& to) {
-  const auto add = [&to](std::string name, service_options (*options)()) {
-    to.push_back({.name = std::move(name), .takes = all_sleeps, .run = [options](const trial& asked) {
-                    return sleep_in(options(), asked);
+  const auto add = [&to](std::string name, std::string engine, bool precise) {
+    to.push_back({.name = std::move(name), .takes = all_sleeps, .run = [engine, precise](const trial& asked) {
+                    return sleep_in({.engine = engine, .precise = precise}, asked);
                   }});
   };
   // Another way to make a service is a line here.
-  add("foliot", [] { return service_options{}; });
-  add("foliot-precise", [] {
-    service_options precise;
-    precise.precise = true;
-    return precise;
-  });
-  add("epoll-heap", [] {
-    service_options reactor;
-    reactor.engine = "epoll-heap";
-    return reactor;
-  });
+  add("foliot", "foliot", false);
+  add("foliot-precise", "foliot", true);
+  for (const std::string engine : {"global-heap", "bucket-heaps", "goim", "erlang-wheel", "epoll-heap"}) {
+    add(engine, engine, false);
+  }
 }
 
 }  // namespace foliot::program::bench

@@ -10,6 +10,15 @@
 // Each of K threads owns N / K timers (and one that is idle). They begin together, and each stops when its
 // time is up; the figure is the time of one operation of all together, 1 / the sum of their rates. Where
 // there is a core for each, each thread stays on one.
+//
+//   const finding found = crew(set, asked).run();   // in K threads that it makes
+//
+// A contestant that has threads of its own, such as a runtime, calls the three steps of each member there instead:
+//
+//   if (all.begin(index)) {
+//     while (all.go_on(index)) { … let others have the thread … }
+//   }
+//   … and when all members have ended: all.result()
 #pragma once
 
 #include <algorithm>
@@ -18,6 +27,7 @@
 #include <deque>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -56,10 +66,76 @@ class crew {
     for (int i = 0; i < asked.threads; ++i) members_.emplace_back(i, each_, asked.seed);
   }
 
+  /// Each member in a thread that ends with it.
   finding run() {
     std::vector<seam::thread> threads;
-    for (member& each : members_) threads.emplace_back("bench", [this, &each] { work(each); });
+    try {
+      for (int i = 0; i < asked_.threads; ++i) {
+        threads.emplace_back("bench", [this, i] {
+          if (!begin(i)) return;
+          while (go_on(i)) {
+          }
+        });
+      }
+    } catch (const std::exception& error) {
+      give_up(error.what());
+    }
     for (seam::thread& each : threads) each.join();
+    return result();
+  }
+
+  /// Makes and starts the timers of member `index`, counted from 0, and returns when all members have done so. All
+  /// members need a thread at the same time, and keep it: where there are enough cores, it stays on one from here on.
+  /// False: a member has failed or will never begin, and there is nothing to do.
+  [[nodiscard]] bool begin(int index) {
+    member& me = members_[static_cast<std::size_t>(index)];
+    try {
+      prepare(me);
+    } catch (const std::exception& error) {
+      me.wrong = error.what();
+      failed_.store(true, seam::relaxed);  // a flag; its reason is read after the thread has been joined
+    }
+    gather(1);
+    if (failed_.load(seam::relaxed)) return false;
+    // Only now: a thread that the service has started for itself stays free to move.
+    stay_on_one_core(me.index, asked_.threads);
+    me.began = clock_.now();
+    me.time = longest_warm_up;
+    me.enough = asked_.quick ? 64 : std::max<std::uint64_t>(fewest_warm_operations, each_);
+    return true;
+  }
+
+  /// Does the next 1,024 operations of this member. When its warm-up has ended it waits for that of the others.
+  /// False: its time is up.
+  [[nodiscard]] bool go_on(int index) {
+    member& me = members_[static_cast<std::size_t>(index)];
+    work(me);
+    me.nanoseconds = (clock_.now() - me.began).count();
+    if (me.nanoseconds < me.time && me.done() < me.enough) return true;
+    if (me.measured) {
+      judge(me);
+      return false;
+    }
+    gather(2);
+    me.measured = true;
+    me.halves = 0;
+    me.idle = 0;
+    me.began = common_begin();
+    me.time = asked_.nanoseconds;
+    me.enough = UINT64_MAX;
+    return true;
+  }
+
+  /// A member will never begin, for this reason: the others need not wait for it. Called by the thread that asks for
+  /// the result.
+  void give_up(std::string why) {
+    wrong_ = std::move(why);
+    failed_.store(true, seam::relaxed);  // a flag
+  }
+
+  /// What came out, after all members have ended.
+  [[nodiscard]] finding result() const {
+    if (!wrong_.empty()) return {.wrong = wrong_};
     double operations_a_nanosecond = 0;
     for (const member& each : members_) {
       if (!each.wrong.empty()) return {.wrong = each.wrong};
@@ -95,29 +171,24 @@ class crew {
     std::size_t spare;     // the timer that is idle
     hand_over given_back;  // its timers that another thread has stopped
     std::uint64_t halves = 0;
-    std::uint64_t idle = 0;  // stops that found nothing to stop
-    std::int64_t nanoseconds = 0;
+    std::uint64_t idle = 0;        // stops that found nothing to stop
+    bool measured = false;         // what it does now; before that it warms up
+    instant began{};               // either of them
+    std::int64_t time = 0;         // ns: how long it may last
+    std::uint64_t enough = 0;      // operations that end it earlier
+    std::int64_t nanoseconds = 0;  // that it has lasted
     std::string wrong{};
   };
 
   void work(member& me) {
-    try {
-      prepare(me);
-    } catch (const std::exception& error) {
-      me.wrong = error.what();
-      failed_.store(true, seam::relaxed);  // seen by all after gather()
+    for (int i = 0; i < refreshes_per_look; ++i) {
+      switch (asked_.what) {
+        case workload::w5w2: resets(me); break;
+        case workload::w5w1_remote: stops_of_another(me); break;
+        default: pairs(me); break;
+      }
+      set_.refresh(me.hand);
     }
-    gather(1);
-    if (failed_.load(seam::relaxed)) return;
-    // Only now: a thread that the service has started for itself stays free to move.
-    stay_on_one_core(me.index, asked_.threads);
-    const std::uint64_t warm = asked_.quick ? 64 : std::max<std::uint64_t>(fewest_warm_operations, each_);
-    run_for(me, clock_.now(), longest_warm_up, warm);
-    gather(2);
-    me.halves = 0;
-    me.idle = 0;
-    me.nanoseconds = run_for(me, common_begin(), asked_.nanoseconds, UINT64_MAX);
-    judge(me);
   }
 
   void prepare(member& me) {
@@ -131,10 +202,10 @@ class crew {
     }
   }
 
-  /// Until all threads are here, for the so-many-th time.
+  /// Until all threads are here, for the so-many-th time, or one has failed.
   void gather(int time) noexcept {
     arrived_.fetch_add(1, seam::acq_rel);  // publishes what this thread did, to all that leave below
-    while (arrived_.load(seam::acquire) < time * asked_.threads) give_way();
+    while (arrived_.load(seam::acquire) < time * asked_.threads && !failed_.load(seam::relaxed)) give_way();
   }
 
   /// When the first thread began: one that had to wait for a core has waited within its time.
@@ -143,22 +214,6 @@ class crew {
     const std::int64_t now = clock_.now().nanoseconds();
     // relaxed: a number, which publishes nothing.
     return instant::from_nanoseconds(begin_.compare_exchange_strong(begin, now, seam::relaxed) ? now : begin);
-  }
-
-  std::int64_t run_for(member& me, instant begin, std::int64_t nanoseconds, std::uint64_t operations) {
-    std::int64_t passed = 0;
-    do {
-      for (int i = 0; i < refreshes_per_look; ++i) {
-        switch (asked_.what) {
-          case workload::w5w2: resets(me); break;
-          case workload::w5w1_remote: stops_of_another(me); break;
-          default: pairs(me); break;
-        }
-        set_.refresh(me.hand);
-      }
-      passed = (clock_.now() - begin).count();
-    } while (passed < nanoseconds && me.done() < operations);
-    return passed;
   }
 
   void pairs(member& me) {
@@ -214,7 +269,8 @@ class crew {
   const monotonic_clock& clock_ = monotonic_clock::instance();
   seam::atomic<std::int64_t> begin_{0};  // ns, written once; 0: nobody has begun
   seam::atomic<int> arrived_{0};         // counts all threads, once for each gather(); publishes what came before
-  seam::atomic<bool> failed_{false};     // read after a gather(), which publishes it
+  seam::atomic<bool> failed_{false};     // written by any thread, read by all; publishes nothing
+  std::string wrong_{};                  // why a member did not begin; of the thread that asks for the result
 };
 
 /// A contestant of any set that is made for a trial: `make(asked)` gives a set of timers_of_all(asked).

@@ -10,6 +10,7 @@
 namespace foliot::program::bench {
 
 void add_shared_services(std::vector<trial_contestant>& to);
+void add_shared_runtimes(std::vector<trial_contestant>& to);
 void add_shared_multimap(std::vector<trial_contestant>& to);
 void add_shared_libevent(std::vector<trial_contestant>& to);
 void add_shared_asio(std::vector<trial_contestant>& to);
