@@ -50,13 +50,13 @@ CALLS = ["start", "stop", "reset", "expire"]
 
 
 class BenchCase(ProgramCase):
-    def bench(self, *arguments, **environment):
+    def bench(self, *arguments, told=(), **environment):
         """The figures of a quick run, without peers in other languages unless the environment has a place for them.
-        Builds that are not to be measured say so on standard error."""
+        Builds that are not to be measured say so on standard error, and then the lines of `told` follow."""
         environment = os.environ | {"FOLIOT_BENCH_PEERS": str(self.here / "nowhere")} | environment
         code, out, err = self.run_foliot("bench", "--quick", "--json", "figures.json", *arguments, env=environment)
         self.assertEqual(code, 0, err)
-        self.assertRegex(err, r"\A(foliot: this program [^\n]+\n)?\Z")
+        self.assertRegex(err, r"\A(foliot: this program [^\n]+\n)?" + "".join(f"foliot: {each}\n" for each in told) + r"\Z")
         return json.loads((self.here / "figures.json").read_text()), out
 
     def everything_said(self, terminal):
@@ -131,7 +131,8 @@ class BenchFigures(BenchCase):
     def test_shape(self):
         figures, out = self.bench()
         self.assertEqual(set(figures), {"version", "machine", "reference", "repetitions", "contestants", "left_out",
-                                        "absences", "workloads", "records"})
+                                        "absences", "not_measured", "workloads", "records"})
+        self.assertEqual(figures["not_measured"], [])
         for fact in ("processor", "cores", "kernel", "compiler", "build", "date"):
             self.assertIsInstance(figures["machine"][fact], str)
         names = [each["name"] for each in figures["contestants"]]
@@ -238,6 +239,53 @@ class BenchFigures(BenchCase):
         self.assertNotIn("ratio", figures["records"][0])
 
 
+class BenchChoice(BenchCase):
+    """What was asked for and is not measured."""
+
+    def absences_of(self, figures):
+        return [(each["contestant"], each["workloads"]) for each in figures["absences"]]
+
+    def test_a_contestant_without_any_of_the_workloads_is_told(self):
+        reason = ("it takes part in no workload that is measured, but in W5W1, W5W1-remote, W5W2, W6-100us, W6-1ms, W6-10ms, "
+                  "idle, idle-ticker, Go's own benchmarks")
+        figures, out = self.bench("--only", "W1", "--contestants", "foliot,processor-heaps",
+                                  told=[f"processor-heaps is left out: {reason}"])
+        self.assertEqual(figures["absences"], [{"contestant": "processor-heaps", "workloads": "", "reason": reason}])
+        self.assertEqual(figures["left_out"], ["processor-heaps"])
+        self.assertEqual([each["name"] for each in figures["contestants"]], ["foliot"])
+        self.assertIn(f"\nleft out: processor-heaps: {reason}\n", out)
+
+    def test_in_gos_benchmarks_too(self):
+        figures, out = self.bench("go", "--only", "Sleep1000", "--contestants", "foliot,quad-heap",
+                                  told=["quad-heap is left out: it takes part in no workload that is measured, but in W1, [^\n]+"])
+        self.assertEqual(self.absences_of(figures), [("quad-heap", "")])
+        self.assertIn("left out: quad-heap: ", out)
+
+    def test_a_known_reason_is_told(self):
+        figures, _ = self.bench("--only", "W5W1-remote", "--contestants", "foliot,erlang", told=[
+            "erlang is left out: each stop would be a message to the owner"])
+        self.assertEqual(self.absences_of(figures), [("erlang", "W5W1-remote")])
+
+    def test_a_workload_without_any_of_the_contestants_is_told(self):
+        figures, out = self.bench("--only", "W1,W3,idle", "--contestants", "floor-load", told=[
+            "not measured: W3, idle: none of the contestants named takes part; foliot, [^\n]+ would"])
+        self.assertEqual(figures["not_measured"], [{"workload": what, "reason": "none of the contestants named takes part"}
+                                                   for what in ("W3", "idle")])
+        self.assertEqual({each["workload"] for each in figures["records"]}, {"W1"})
+        self.assertIn("\nnot measured: W3, idle: none of the contestants named takes part\n", out)
+
+    def test_where_no_workload_was_chosen_only_the_figures_tell(self):
+        figures, out = self.bench("--contestants", "floor-load")
+        self.assertEqual({each["workload"] for each in figures["not_measured"]},
+                         set(WORKLOADS) - set(QUEUES) | {"W3"})
+        self.assertIn("\nnot measured: W3, worst-uniform, worst-one-slot, W5W1, ", out)
+
+    def test_a_workload_that_takes_two_threads_is_told(self):
+        figures, _ = self.bench("--only", "W5W1,W5W1-remote", "--contestants", "global-heap", "--threads", "1", told=[
+            "not measured: W5W1-remote: 2 threads or processors are needed, at least"])
+        self.assertEqual([each["workload"] for each in figures["not_measured"]], ["W5W1-remote"])
+
+
 class BenchGo(BenchCase):
     """foliot bench go: Go's own benchmarks of its timers."""
 
@@ -339,8 +387,8 @@ class BenchPeers(BenchCase):
         return os.environ | {"FOLIOT_BENCH_PEERS": str(self.here / "peers"), "XDG_CACHE_HOME": str(self.here / "cache"),
                              "PATH": f"{self.here / 'bin'}:{os.environ['PATH']}"}
 
-    def with_go(self, *arguments):
-        return self.bench("--contestants", "foliot,go", "--n", "10", "--repetitions", "2", *arguments,
+    def with_go(self, *arguments, told=()):
+        return self.bench("--contestants", "foliot,go", "--n", "10", "--repetitions", "2", *arguments, told=told,
                           **self.environment_with_go())
 
     def expect_left_out(self, figures, out, workloads, reason):
@@ -462,8 +510,8 @@ class BenchPeers(BenchCase):
 
     def test_nothing_is_built_that_is_not_wanted(self):
         self.stub("exit 1")
-        figures, _ = self.with_go("--only", "W1")
-        self.assertEqual(figures["absences"], [])
+        figures, _ = self.with_go("--only", "W1", told=["go is left out: it takes part in no workload that is measured, [^\n]+"])
+        self.assertEqual([(each["contestant"], each["workloads"]) for each in figures["absences"]], [("go", "")])
         self.assertFalse((self.here / "cache").exists())
 
 

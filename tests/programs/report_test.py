@@ -74,6 +74,7 @@ addEventListener("load", () => {
     errors, colours: [...document.querySelectorAll("canvas")].map(painted),
     charts: Object.fromEntries(charts.map((each) => [each.canvas.closest(".panel").querySelector("h3").textContent,
       Object.fromEntries(each.data.datasets.map((set) => [set.label, set.data.filter((point) => point !== null).length]))])),
+    lists: [...document.querySelectorAll("dt")].map((each) => each.textContent + ": " + each.nextSibling.textContent).join(" | "),
     bars: names.filter((name) => hasColour([...document.querySelectorAll("canvas")].pop(), colour(name))).length,
     tables: document.querySelectorAll("table").length, boxes: document.querySelectorAll("input").length,
     right: Math.max(...[...document.querySelectorAll("body *:not(.scroll *)")].map((each) => each.getBoundingClientRect().right)),
@@ -94,8 +95,8 @@ class Report(ProgramCase):
         if "Chart.js was not installed" in trial.stderr:
             raise unittest.SkipTest("the program was built without Chart.js")
 
-    def page(self):
-        code, _, err = self.run_foliot("bench", *ARGUMENTS, "--report", "report.html")
+    def page(self, *arguments):
+        code, _, err = self.run_foliot("bench", *(arguments or ARGUMENTS), "--report", "report.html")
         self.assertEqual(code, 0, err)
         return (self.here / "report.html").read_text()
 
@@ -147,6 +148,12 @@ class Report(ProgramCase):
         self.assertEqual(hidden["errors"], [])
         for before, after in zip(shown["colours"], hidden["colours"]):
             self.assertLess(after, before)
+
+    def test_what_is_not_measured_is_told(self):
+        page = self.page("--quick", "--only", "W1,idle", "--contestants", "floor-load", "--n", "10")
+        told = self.browse(page)
+        self.assertEqual(told["errors"], [])
+        self.assertIn("idle: none of the contestants named takes part", told["lists"])
 
     def test_a_broken_page_is_found(self):
         told = self.browse(self.page().replace("section(costCharts", "section(noCharts"))

@@ -1,9 +1,7 @@
 #include "bench.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +15,7 @@
 #include "../output_file.hpp"
 #include "../replay/progress.hpp"
 #include "../report.hpp"
+#include "choice.hpp"
 #include "measure.hpp"
 #include "report/report_page.hpp"
 #include "results_json.hpp"
@@ -54,28 +53,6 @@ void check(const bench_options& options) {
   if (options.report && !report_available()) {
     throw failure("--report: Chart.js was not installed when this program was built (Debian: libjs-chart.js)");
   }
-}
-
-/// Something will be measured: with these threads, and by those who were chosen.
-void check_work(const bench_options& options, const roster& chosen) {
-  const int threads = options.threads.back();
-  std::vector<workload> wanted;
-  std::ranges::copy_if(options.only, std::back_inserter(wanted),
-                       [threads](workload what) { return fewest_threads(what) <= threads; });
-  const auto named = [](const std::vector<workload>& all) {
-    constexpr std::size_t most_names = 6;
-    if (all.size() > most_names) return fmt::format("any of the {} workloads", all.size());
-    std::vector<std::string_view> names;
-    for (const workload each : all) names.push_back(name(each));
-    return fmt::format("{}", fmt::join(names, ", "));
-  };
-  if (wanted.empty()) {
-    throw failure(fmt::format("--threads: {} cannot be measured with 1: name 2 or more", named(options.only)));
-  }
-  if (!taking_part(chosen, wanted).empty()) return;
-  throw failure(fmt::format("--contestants: none of those named ({}) takes part in {}: name one of {}",
-                            fmt::join(chosen.names(), ", "), named(wanted),
-                            fmt::join(taking_part(everybody(), wanted), ", ")));
 }
 
 /// Opened before the long work, so that a name that cannot be written to is told at once.
@@ -120,18 +97,30 @@ void check_figures(const results& all) {
   throw failure(fmt::format("nothing was measured, for all contestants were left out: {}", fmt::join(reasons, "; ")));
 }
 
+/// What is not among the figures although it was chosen. An absence that measuring has found already is not told twice.
+void add(results& all, const gaps& missing) {
+  for (const absence& each : missing.contestants) {
+    if (std::ranges::find(all.left_out, each) == all.left_out.end()) all.left_out.push_back(each);
+  }
+  all.not_measured = missing.workloads;
+}
+
 }  // namespace
 
 void run_bench(const bench_options& options) {
   check(options);
   const roster who = select(everybody(), options.contestants);
-  check_work(options, who);
+  const gaps missing = gaps_in(options, who);
   std::optional<output_file> json;
   std::optional<output_file> page;
   open(json, options.json);
   open(page, options.report);
   if (const auto warning = build_warning()) report(*warning);
-  const results all = measure_with_progress(options, who);
+  if (options.names_workloads) {  // else everything that the contestants take part in is what was asked for
+    for (const std::string& each : sentences_about(missing)) report(each);
+  }
+  results all = measure_with_progress(options, who);
+  add(all, missing);
   check_figures(all);
   publish(json, json ? results_json(all) : "");
   publish(page, page ? report_page(all) : "");

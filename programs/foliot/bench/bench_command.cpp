@@ -41,12 +41,18 @@ std::string listed(const Names& all) {
 bench::bench_options read(const arguments& all, const CLI::App& line) {
   const auto given = [&line](const char* name) { return line.count(name) > 0; };
   bench::bench_options options;
-  if (line.got_subcommand(go_name)) options.only.assign(bench::go_workloads.begin(), bench::go_workloads.end());
-  if (given("--only")) options.only = bench::parse_workloads(all.only);
+  if (line.got_subcommand(go_name)) bench::choose_go(options);
+  if (given("--only")) {
+    options.only = bench::parse_workloads(all.only);
+    options.names_workloads = true;
+  }
   if (given("--n")) options.timers = bench::parse_timers(all.timers);
   if (given("--threads")) options.threads = bench::parse_threads(all.threads);
   options.repetitions = bench::parse_repetitions(all.repetitions);
-  options.contestants = all.contestants;
+  if (given("--contestants")) {
+    options.contestants = all.contestants;
+    options.names_contestants = true;
+  }
   if (given("--json")) options.json = all.json;
   if (given("--report")) options.report = all.report;
   if (all.quick) bench::make_quick(options, given("--n"), given("--repetitions"));
@@ -82,9 +88,9 @@ void add_bench(CLI::App& program, command& chosen) {
       "Everything is measured in one run, in shuffled order: compare its lines with\n"
       "each other, and no two runs. It takes half an hour; --only, --contestants and\n"
       "--n make it shorter. docs/bench.md says what the workloads are.");
-  // Its options are those of bench.
   line->add_subcommand(go_name, "Go's own benchmarks of its timers, foliot's runtime beside Go's; docs/bench.md")
-      ->fallthrough();
+      ->fallthrough()
+      ->footer("Its options are those of foliot bench.");
   line->require_subcommand(0, 1);
   line->callback([all, line, &chosen] { chosen = [all, line] { bench::run_bench(read(*all, *line)); }; });
 }

@@ -14,6 +14,11 @@ namespace foliot::program::bench {
 
 bool bench_options::wants(workload what) const noexcept { return std::ranges::find(only, what) != only.end(); }
 
+void choose_go(bench_options& options) {
+  options.only.assign(go_workloads.begin(), go_workloads.end());
+  options.names_workloads = true;
+}
+
 std::vector<workload> parse_workloads(const std::vector<std::string>& names) {
   std::vector<workload> wanted;
   for (const std::string& each : names) {

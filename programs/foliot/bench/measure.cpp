@@ -110,12 +110,6 @@ class contest {
     }
   }
 
-  /// NetpollBreak is missing from all of Go's benchmarks.
-  static bool concerns(const absence& each, workload what) {
-    return name(what).starts_with(each.from) ||
-           (each.from == missing_of_go && kind_of(what) == figure_kind::processors);
-  }
-
   [[nodiscard]] bool wanted(const contestant& who) const {
     return std::ranges::any_of(options_.only, [&who](workload what) { return who.takes_part(what); });
   }

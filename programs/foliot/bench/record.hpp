@@ -47,10 +47,25 @@ struct absence {
   friend bool operator==(const absence&, const absence&) = default;
 };
 
+/// Whether the absence is one from this workload.
+[[nodiscard]] inline bool concerns(const absence& each, workload what) noexcept {
+  // NetpollBreak is missing from all of Go's benchmarks.
+  return name(what).starts_with(each.from) || (each.from == missing_of_go && kind_of(what) == figure_kind::processors);
+}
+
+/// A workload that was chosen and is not measured, and why.
+struct omission {
+  workload what = workload::w1;
+  std::string reason{};  ///< "none of the contestants named takes part"
+
+  friend bool operator==(const omission&, const omission&) = default;
+};
+
 struct results {
   machine_facts machine{};
   std::vector<participant> contestants{};
   std::vector<absence> left_out{};
+  std::vector<omission> not_measured{};
   std::string reference{};  ///< whom the ratios are to; may be empty
   int repetitions = 0;
   std::vector<record> records{};

@@ -65,13 +65,19 @@ std::string results_json(const results& all) {
     if (each.from.empty()) left_out.push_back(each.name);
     absences.push_back({{"contestant", each.name}, {"workloads", each.from}, {"reason", each.reason}});
   }
+  json not_measured = json::array();
+  for (const omission& each : all.not_measured) {
+    not_measured.push_back({{"workload", name(each.what)}, {"reason", each.reason}});
+  }
   json workloads = json::array();
   for (const workload what : all_workloads) workloads.push_back(about(what));
   json records = json::array();
   for (const record& each : all.records) records.push_back(record_json(all, each));
-  const json made = {{"version", FOLIOT_VERSION},      {"machine", machine},         {"reference", all.reference},
-                     {"repetitions", all.repetitions}, {"contestants", contestants}, {"left_out", left_out},
-                     {"absences", absences},           {"workloads", workloads},     {"records", records}};
+  const json made = {{"version", FOLIOT_VERSION},  {"machine", machine},
+                     {"reference", all.reference}, {"repetitions", all.repetitions},
+                     {"contestants", contestants}, {"left_out", left_out},
+                     {"absences", absences},       {"not_measured", not_measured},
+                     {"workloads", workloads},     {"records", records}};
   return made.dump(1, ' ', false, json::error_handler_t::replace) + '\n';
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "../replay/grouped.hpp"
+#include "choice.hpp"
 
 namespace foliot::program::bench {
 
@@ -227,6 +228,9 @@ void notes(const results& all, writer out) {
   for (const absence& each : all.left_out) {
     const std::string from = each.from.empty() ? "" : " of " + each.from;
     fmt::format_to(out, "left out{}: {}: {}\n", from, each.name, each.reason);
+  }
+  for (const auto& [reason, workloads] : by_reason(all.not_measured)) {
+    fmt::format_to(out, "not measured: {}: {}\n", listed(workloads), reason);
   }
 }
 

@@ -358,5 +358,9 @@ const left = figures.absences.map((each) => [each.contestant,
   `left out${each.workloads ? ` of ${each.workloads}` : ""}: ${each.reason}`]);
 list(content, figures.contestants.map((each) => [each.name, [each.version, `${each.time} time`, each.remark]
   .filter(Boolean).join("; ")]).concat(left));
+if (figures.not_measured.length > 0) {
+  element("h2", "Not measured", content);
+  list(content, figures.not_measured.map((each) => [each.workload, each.reason]));
+}
 paintSwatches();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { charts.forEach(paint); paintSwatches(); });

@@ -1,0 +1,141 @@
+#include "choice.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "../failure.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+constexpr std::string_view without_contestant = "none of the contestants named takes part";
+constexpr std::string_view without_threads = "2 threads or processors are needed, at least";
+
+/// For a sentence in which any of them is meant.
+std::string any_of(const std::vector<workload>& all) {
+  constexpr std::size_t most_names = 6;
+  if (all.size() > most_names) return fmt::format("any of the {} workloads", all.size());
+  std::vector<std::string_view> names;
+  for (const workload each : all) names.push_back(name(each));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::vector<workload> workloads_of(const roster& all, const std::string& contestant) {
+  std::vector<workload> takes;
+  const auto takes_part = [&contestant](workload what) {
+    return [&contestant, what](const auto& each) { return each.name == contestant && each.takes_part(what); };
+  };
+  for (const workload what : all_workloads) {
+    if (std::ranges::any_of(all.contestants, takes_part(what)) || std::ranges::any_of(all.trials, takes_part(what)))
+      takes.push_back(what);
+  }
+  return takes;
+}
+
+/// Why this contestant is not measured: what is known of it, or else what it does instead.
+absence absence_of(const std::string& contestant, const std::vector<workload>& measured, const roster& all) {
+  for (const absence& known : all.left_out) {
+    const auto concerned = [&known](workload what) { return concerns(known, what); };
+    if (known.name == contestant && std::ranges::any_of(measured, concerned)) return known;
+  }
+  const std::string instead = listed(workloads_of(all, contestant));
+  return {contestant, {}, fmt::format("it takes part in no workload that is measured, but in {}", instead)};
+}
+
+/// "; foliot, quad-heap, goim and 12 others would": some of them are enough.
+std::string who_would(const std::vector<std::string>& others) {
+  constexpr std::size_t most_names = 6;
+  if (others.empty()) return {};
+  if (others.size() <= most_names) return fmt::format("; {} would", fmt::join(others, ", "));
+  const std::span first(others.data(), most_names - 1);
+  return fmt::format("; {} and {} others would", fmt::join(first, ", "), others.size() - first.size());
+}
+
+}  // namespace
+
+std::string listed(const std::vector<workload>& all) {
+  constexpr std::size_t most_of_go = 6;
+  std::vector<std::string> names;
+  std::vector<std::string_view> of_go;
+  std::size_t count_of_go = 0;
+  for (const workload each : all) {
+    if (kind_of(each) != figure_kind::processors) {
+      names.emplace_back(name(each));
+      continue;
+    }
+    ++count_of_go;
+    const std::string_view family = name(each).substr(0, name(each).find('/'));
+    if (of_go.empty() || of_go.back() != family) of_go.push_back(family);
+  }
+  if (of_go.size() <= most_of_go) {
+    names.insert(names.end(), of_go.begin(), of_go.end());
+  } else if (count_of_go == go_workloads.size()) {
+    names.emplace_back("Go's own benchmarks");
+  } else {
+    names.push_back(fmt::format("{} of Go's own benchmarks", count_of_go));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::vector<shared_reason> by_reason(const std::vector<omission>& all) {
+  std::vector<shared_reason> reasons;
+  for (const omission& each : all) {
+    auto same = std::ranges::find(reasons, each.reason, &shared_reason::reason);
+    if (same == reasons.end()) same = reasons.insert(same, {each.reason, {}});
+    same->workloads.push_back(each.what);
+  }
+  return reasons;
+}
+
+gaps gaps_in(const bench_options& options, const roster& chosen) {
+  gaps missing;
+  std::vector<workload> possible;
+  std::vector<workload> without;
+  std::vector<workload> measured;
+  const int threads = options.threads.back();
+  for (const workload each : options.only) {
+    if (fewest_threads(each) > threads) {
+      missing.workloads.push_back({each, std::string(without_threads)});
+      continue;
+    }
+    possible.push_back(each);
+    (taking_part(chosen, {each}).empty() ? without : measured).push_back(each);
+  }
+  if (possible.empty()) {
+    throw failure(fmt::format("--threads: {} cannot be measured with 1: name 2 or more", any_of(options.only)));
+  }
+  const roster all = everybody();
+  if (measured.empty()) {
+    throw failure(fmt::format("--contestants: none of those named ({}) takes part in {}: name one of {}",
+                              fmt::join(chosen.names(), ", "), any_of(possible),
+                              fmt::join(taking_part(all, possible), ", ")));
+  }
+  for (const workload each : without) missing.workloads.push_back({each, std::string(without_contestant)});
+  if (!without.empty()) missing.others = taking_part(all, without);
+  if (!options.names_contestants) return missing;
+  const std::vector<std::string> taking = taking_part(chosen, measured);
+  for (const std::string& each : chosen.names()) {
+    if (std::ranges::find(taking, each) == taking.end()) missing.contestants.push_back(absence_of(each, measured, all));
+  }
+  return missing;
+}
+
+std::vector<std::string> sentences_about(const gaps& missing) {
+  std::vector<std::string> sentences;
+  for (const absence& each : missing.contestants) {
+    sentences.push_back(fmt::format("{} is left out: {}", each.name, each.reason));
+  }
+  for (const auto& [reason, workloads] : by_reason(missing.workloads)) {
+    const std::string others = reason == without_contestant ? who_would(missing.others) : "";
+    sentences.push_back(fmt::format("not measured: {}: {}{}", listed(workloads), reason, others));
+  }
+  return sentences;
+}
+
+}  // namespace foliot::program::bench

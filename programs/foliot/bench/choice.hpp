@@ -1,0 +1,44 @@
+// What the user has chosen, workloads and contestants, and what of it will not be measured.
+//
+//   const gaps missing = gaps_in(options, chosen);     // throws where nothing would be measured
+//   for (const std::string& each : sentences_about(missing)) report(each);
+//
+// Thread safety: functions without a state.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench_options.hpp"
+#include "record.hpp"
+#include "roster.hpp"
+
+namespace foliot::program::bench {
+
+struct gaps {
+  /// Contestants that were asked for by name, and take part in no workload that is measured.
+  std::vector<absence> contestants{};
+  /// Workloads that nobody who was asked for takes part in, and those that take more threads than there are to be.
+  std::vector<omission> workloads{};
+  /// Who does take part in those, among all contestants; for the ones that want other contestants.
+  std::vector<std::string> others{};
+};
+
+/// `chosen` are the contestants that take part. Throws failure, which says what to name instead, if nothing is left to
+/// measure.
+[[nodiscard]] gaps gaps_in(const bench_options& options, const roster& chosen);
+
+/// A line for each contestant, and one for all workloads with the same reason.
+[[nodiscard]] std::vector<std::string> sentences_about(const gaps& missing);
+
+/// "W1, W2, StaggeredTickerLatency": families by their names, and many of Go's by their number.
+[[nodiscard]] std::string listed(const std::vector<workload>& all);
+
+/// The reasons, each once, and the workloads that are not measured for it.
+struct shared_reason {
+  std::string reason{};
+  std::vector<workload> workloads{};
+};
+[[nodiscard]] std::vector<shared_reason> by_reason(const std::vector<omission>& all);
+
+}  // namespace foliot::program::bench
