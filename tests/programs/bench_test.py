@@ -286,6 +286,81 @@ class BenchChoice(BenchCase):
         self.assertEqual([each["workload"] for each in figures["not_measured"]], ["W5W1-remote"])
 
 
+class BenchGenerations(BenchCase):
+    """foliot bench generations: from Go's one heap to foliot's queue."""
+
+    def heads_of_table(self, out):
+        return [each[:16].strip() for each in out[out.index("The generations of timers"):].splitlines()]
+
+    def test_everything(self):
+        figures, out = self.bench("generations", "--repetitions", "1")
+        self.assertEqual([each["name"] for each in figures["contestants"]], GENERATIONS)
+        self.assertEqual([each["contestant"] for each in figures["generations"]], GENERATIONS)
+        for each in figures["generations"]:
+            self.assertEqual(set(each), {"contestant", "years", "original", "step"})
+            self.assertRegex(each["years"], r"\A20\d\d( to (20\d\d|today))?\Z")
+            self.assertIn(f"{each['original']}: {each['step']}", out)
+        self.assertEqual((figures["absences"], figures["not_measured"], figures["reference"]), ([], [], "foliot"))
+        wanted = {(what, name, n, threads) for what in SHARED for name in GENERATIONS for n in (100, 1000)
+                  for threads in (1, 2, 3, 4) if (what, threads) != ("W5W1-remote", 1)}
+        wanted |= {(what, name, 1, 1) for what in LATENESS for name in GENERATIONS}
+        wanted |= {(what, name, 1000, 1) for what in IDLE for name in GENERATIONS}
+        wanted |= {(what, name, 1, threads) for what in LATE for name in RUNTIMES for threads in (2, 3, 4)}
+        found = [(each["workload"], each["contestant"], each["n"], each["threads"]) for each in figures["records"]]
+        self.assertEqual(len(found), len(set(found)))
+        self.assertEqual(set(found), wanted)
+        # One table in place of the usual ones, in the order of the years.
+        self.assertIn("The generations of timers", out)
+        self.assertNotIn("and the ratio to", out)
+        self.assertNotIn("Go's own benchmarks of its timers", out)
+        self.assertEqual([each for each in self.heads_of_table(out) if each in GENERATIONS][:len(GENERATIONS)], GENERATIONS)
+        for title in ("W5W1, ns", "W5W1-remote, ns", "W5W2, ns", "W6-1ms, µs", "idle, /s", "ParallelTimerLatency, µs"):
+            self.assertIn(title, out)
+
+    def test_table(self):
+        _, out = self.bench("generations", "--only", "W5W1,W5W1-remote", "--n", "50", "--contestants",
+                            "foliot,multimap,global-heap", "--repetitions", "1")
+        lines = self.heads_of_table(out)
+        self.assertLess(lines.index("global-heap"), lines.index("foliot"))
+        self.assertLess(lines.index("foliot"), lines.index("multimap"))  # which is none of them
+        self.assertRegex(out, r"\nglobal-heap +2009 to 2017( +[\d.,]+){7}\n")
+        self.assertRegex(out, r"\nmultimap( +[\d.,]+){7}\n")
+        self.assertRegex(out, r"\nwidest spread( +±0%){7}\n")  # there is only one repetition
+        self.assertRegex(out, r"\n +1 +2 +3 +4 +2 +3 +4\n")
+
+    def test_other_workloads_have_their_tables_as_ever(self):
+        figures, out = self.bench("generations", "--only", "W1,W5W2,Stop", "--contestants", "foliot", "--threads", "1")
+        self.assertIn("W1: start one, stop a random one; ns for each start and stop\n", out)
+        self.assertIn("Go's own benchmarks of its timers, 1 processor;", out)
+        self.assertIn("The generations of timers", out)
+        self.assertEqual([each["contestant"] for each in figures["generations"]], ["foliot"])
+
+    def test_what_was_named_and_is_not_measured_is_told(self):
+        figures, _ = self.bench("generations", "--contestants", "global-heap,quad-heap", "--threads", "1,2", told=[
+            "quad-heap is left out: it takes part in no workload that is measured, but in W1, [^\n]+",
+            "not measured: ParallelTimerLatency, StaggeredTickerLatency: none of the contestants named takes part; "
+            "foliot, processor-heaps, go would"])
+        self.assertEqual([each["workload"] for each in figures["not_measured"]], LATE)
+
+    def test_only_they_tell_the_story(self):
+        figures, out = self.bench("--only", "W5W2", "--contestants", "global-heap")
+        self.assertNotIn("generations", figures)
+        self.assertNotIn("generations", out)
+
+    def test_wrong_arguments(self):
+        self.expect_error("foliot bench has no 'W1'", "bench", "generations", "W1")
+        self.expect_error("foliot bench has no '--onyl'", "bench", "generations", "--onyl", "W1")
+        self.expect_error("there is no 'sundial'; there are ", "bench", "generations", "--contestants", "sundial")
+        self.expect_error("none of those named (quad-heap) takes part in any of the 14 workloads: name one of ", "bench",
+                          "generations", "--contestants", "quad-heap")
+
+    def test_help(self):
+        self.assertIn("generations ", self.expect_done("bench", "--help"))
+        text = self.expect_done("bench", "generations", "--help")
+        self.assertIn("foliot bench generations", text)
+        self.assertIn("Its options are those of foliot bench.", text)
+
+
 class BenchGo(BenchCase):
     """foliot bench go: Go's own benchmarks of its timers."""
 

@@ -74,6 +74,8 @@ addEventListener("load", () => {
     errors, colours: [...document.querySelectorAll("canvas")].map(painted),
     charts: Object.fromEntries(charts.map((each) => [each.canvas.closest(".panel").querySelector("h3").textContent,
       Object.fromEntries(each.data.datasets.map((set) => [set.label, set.data.filter((point) => point !== null).length]))])),
+    labels: Object.fromEntries(charts.map((each) => [each.canvas.closest(".panel").querySelector("h3").textContent,
+      each.data.labels])),
     lists: [...document.querySelectorAll("dt")].map((each) => each.textContent + ": " + each.nextSibling.textContent).join(" | "),
     bars: names.filter((name) => hasColour([...document.querySelectorAll("canvas")].pop(), colour(name))).length,
     tables: document.querySelectorAll("table").length, boxes: document.querySelectorAll("input").length,
@@ -148,6 +150,22 @@ class Report(ProgramCase):
         self.assertEqual(hidden["errors"], [])
         for before, after in zip(shown["colours"], hidden["colours"]):
             self.assertLess(after, before)
+
+    def test_generations_have_one_chart_of_all_that_threads_do(self):
+        page = self.page("generations", "--quick", "--contestants", "foliot,multimap,global-heap,quad-heap", "--only",
+                         "W5W1,W5W1-remote,W5W2,idle,Sleep1000,ParallelTimerLatency", "--threads", "1,2,3", "--n", "10,1000")
+        told = self.browse(page, "--window-size=1280,900")
+        self.assertEqual(told["errors"], [])
+        # Three, two and three numbers of threads; the order is that of the years.
+        for title in ("What each step brought, 10 timers", "What each step brought, 1,000 timers"):
+            self.assertEqual(list(told["charts"].get(title, {}).items()), [("global-heap", 8), ("foliot", 8), ("multimap", 8)])
+        self.assertEqual(told["labels"]["What each step brought, 10 timers"],
+                         [["1", "W5W1"], ["2", ""], ["3", ""], "", ["2", "W5W1-remote"], ["3", ""], "", ["1", "W5W2"],
+                          ["2", ""], ["3", ""]])
+        self.assertNotIn("W5W1: 10 timers", told["charts"])
+        self.assertIn("idle: wake-ups of a service's threads while nothing is due", told["charts"])
+        self.assertIn("2009 to 2017, Go up to 1.9: one heap", told["lists"])
+        self.assertIn("left out: it takes part in no workload that is measured, but in W1", told["lists"])
 
     def test_what_is_not_measured_is_told(self):
         page = self.page("--quick", "--only", "W1,idle", "--contestants", "floor-load", "--n", "10")

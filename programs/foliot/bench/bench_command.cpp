@@ -13,6 +13,7 @@ namespace foliot::program {
 namespace {
 
 constexpr const char* go_name = "go";
+constexpr const char* generations_name = "generations";
 
 struct arguments {
   std::vector<std::string> only;
@@ -42,6 +43,7 @@ bench::bench_options read(const arguments& all, const CLI::App& line) {
   const auto given = [&line](const char* name) { return line.count(name) > 0; };
   bench::bench_options options;
   if (line.got_subcommand(go_name)) bench::choose_go(options);
+  if (line.got_subcommand(generations_name)) bench::choose_generations(options);
   if (given("--only")) {
     options.only = bench::parse_workloads(all.only);
     options.names_workloads = true;
@@ -70,11 +72,13 @@ void add_bench(CLI::App& program, command& chosen) {
   line->add_option("--contestants", all->contestants, "Only these: " + listed(bench::everybody().names()))
       ->type_name("NAMES")
       ->delimiter(',');
-  line->add_option("--n", all->timers, "With so many pending timers, up to 1e8; default 1e3,1e4,1e5,1e6")
+  line->add_option("--n", all->timers,
+                   "With so many pending timers, up to 1e8; default 1e3,1e4,1e5,1e6;\nof the generations 1e5")
       ->type_name("NUMBERS")
       ->delimiter(',');
   line->add_option("--threads", all->threads,
-                   "W5 with so many threads, and Go's benchmarks with\nso many processors, 1 to 4; default 1,2")
+                   "W5 with so many threads, and Go's benchmarks with\nso many processors, 1 to 4; default 1,2; of "
+                   "the\ngenerations 1,2,3,4")
       ->type_name("NUMBERS")
       ->delimiter(',');
   line->add_option("--repetitions", all->repetitions, "How often each figure is measured; the median is shown")
@@ -88,9 +92,12 @@ void add_bench(CLI::App& program, command& chosen) {
       "Everything is measured in one run, in shuffled order: compare its lines with\n"
       "each other, and no two runs. It takes half an hour; --only, --contestants and\n"
       "--n make it shorter. docs/bench.md says what the workloads are.");
-  line->add_subcommand(go_name, "Go's own benchmarks of its timers, foliot's runtime beside Go's; docs/bench.md")
-      ->fallthrough()
-      ->footer("Its options are those of foliot bench.");
+  // Their options are those of bench.
+  const auto add = [line](const char* name, const char* what) {
+    line->add_subcommand(name, what)->fallthrough()->footer("Its options are those of foliot bench.");
+  };
+  add(go_name, "Go's own benchmarks of its timers, foliot's runtime beside Go's; docs/bench.md");
+  add(generations_name, "Timers from Go's one heap to foliot's, on threads that contend: a table and a chart");
   line->require_subcommand(0, 1);
   line->callback([all, line, &chosen] { chosen = [all, line] { bench::run_bench(read(*all, *line)); }; });
 }

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "../failure.hpp"
+#include "generations.hpp"
 
 namespace foliot::program::bench {
 
@@ -17,6 +18,16 @@ bool bench_options::wants(workload what) const noexcept { return std::ranges::fi
 void choose_go(bench_options& options) {
   options.only.assign(go_workloads.begin(), go_workloads.end());
   options.names_workloads = true;
+}
+
+void choose_generations(bench_options& options) {
+  options.only = generation_workloads();
+  options.names_workloads = true;
+  options.tells_generations = true;
+  options.contestants.clear();
+  for (const generation& each : generations) options.contestants.emplace_back(each.contestant);
+  options.timers = {100'000};  // one table
+  options.threads = {1, 2, 3, 4};
 }
 
 std::vector<workload> parse_workloads(const std::vector<std::string>& names) {

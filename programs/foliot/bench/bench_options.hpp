@@ -21,6 +21,7 @@ struct bench_options {
   std::vector<std::string> contestants{};  ///< by name; all if empty
   bool names_workloads = false;            ///< the user has chosen the workloads, by name or by a sub-command
   bool names_contestants = false;          ///< the user has named the contestants
+  bool tells_generations = false;          ///< as `foliot bench generations` does: generations.hpp
   std::vector<std::size_t> timers{1'000, 10'000, 100'000, 1'000'000};
   std::vector<int> threads{1, 2};  ///< of the workloads that threads share, and processors of Go's benchmarks
   int repetitions = 5;
@@ -32,8 +33,9 @@ struct bench_options {
   [[nodiscard]] bool wants(workload what) const noexcept;
 };
 
-/// What `foliot bench go` measures where the command line does not say otherwise.
+/// What `foliot bench go` and `foliot bench generations` measure where the command line does not say otherwise.
 void choose_go(bench_options& options);
+void choose_generations(bench_options& options);
 
 /// The workloads of these names, in the order in which they are measured. Throws failure.
 [[nodiscard]] std::vector<workload> parse_workloads(const std::vector<std::string>& names);

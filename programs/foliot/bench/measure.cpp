@@ -81,6 +81,7 @@ class contest {
     results all;
     all.machine = describe_machine();
     all.reference = reference_of(who_);
+    all.tells_generations = options_.tells_generations;
     all.repetitions = options_.repetitions;
     present(all);
     if (std::ranges::any_of(options_.only, [](workload what) { return !is_trial(what); })) measure_queues(all);

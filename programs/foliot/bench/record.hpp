@@ -66,7 +66,8 @@ struct results {
   std::vector<participant> contestants{};
   std::vector<absence> left_out{};
   std::vector<omission> not_measured{};
-  std::string reference{};  ///< whom the ratios are to; may be empty
+  bool tells_generations = false;  ///< the text and the page begin with the story of the generations
+  std::string reference{};         ///< whom the ratios are to; may be empty
   int repetitions = 0;
   std::vector<record> records{};
 

@@ -1,9 +1,12 @@
 #include "results_json.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <foliot/version.hpp>
 #include <nlohmann/json.hpp>
+
+#include "generations.hpp"
 
 namespace foliot::program::bench {
 
@@ -49,6 +52,17 @@ json about(const workload what) {
           {"unit", unit_of(what)}};
 }
 
+/// The generations that were measured, in the order of their years.
+json story_json(const results& all) {
+  json made = json::array();
+  for (const generation& each : generations) {
+    if (std::ranges::find(all.contestants, each.contestant, &participant::name) == all.contestants.end()) continue;
+    made.push_back(
+        {{"contestant", each.contestant}, {"years", each.years}, {"original", each.original}, {"step", each.step}});
+  }
+  return made;
+}
+
 }  // namespace
 
 std::string results_json(const results& all) {
@@ -73,11 +87,12 @@ std::string results_json(const results& all) {
   for (const workload what : all_workloads) workloads.push_back(about(what));
   json records = json::array();
   for (const record& each : all.records) records.push_back(record_json(all, each));
-  const json made = {{"version", FOLIOT_VERSION},  {"machine", machine},
-                     {"reference", all.reference}, {"repetitions", all.repetitions},
-                     {"contestants", contestants}, {"left_out", left_out},
-                     {"absences", absences},       {"not_measured", not_measured},
-                     {"workloads", workloads},     {"records", records}};
+  json made = {{"version", FOLIOT_VERSION},  {"machine", machine},
+               {"reference", all.reference}, {"repetitions", all.repetitions},
+               {"contestants", contestants}, {"left_out", left_out},
+               {"absences", absences},       {"not_measured", not_measured},
+               {"workloads", workloads},     {"records", records}};
+  if (all.tells_generations) made["generations"] = story_json(all);
   return made.dump(1, ' ', false, json::error_handler_t::replace) + '\n';
 }
 

@@ -12,6 +12,9 @@
 
 #include "../replay/grouped.hpp"
 #include "choice.hpp"
+#include "generations.hpp"
+#include "generations_text.hpp"
+#include "text_cells.hpp"
 
 namespace foliot::program::bench {
 
@@ -19,26 +22,7 @@ namespace {
 
 using writer = std::back_insert_iterator<std::string>;
 
-/// Three figures that count: 3.21, 32.1, 321, 3,210.
-std::string figure(double number) {
-  if (number < 10) return fmt::format("{:.2f}", number);
-  if (number < 100) return fmt::format("{:.1f}", number);
-  return grouped(static_cast<std::uint64_t>(number + 0.5));
-}
-
-std::string spread_text(const spread& cost) {
-  const double half = cost.median > 0 ? 50 * (cost.max - cost.min) / cost.median : 0;
-  return fmt::format("±{:.0f}%", half);
-}
-
 std::string ratio_text(std::optional<double> ratio) { return ratio ? fmt::format("{:.2f}x", *ratio) : ""; }
-
-/// Padded on the left to this many characters; fmt counts ± as one too, but not every locale does.
-std::string right(std::string_view text, std::size_t width) {
-  const auto characters =
-      static_cast<std::size_t>(std::ranges::count_if(text, [](char byte) { return (byte & 0xc0) != 0x80; }));
-  return std::string(width > characters ? width - characters : 0, ' ') + std::string(text);
-}
 
 constexpr std::size_t name_width = 16;
 constexpr std::size_t long_name_width = 24;  // of system calls
@@ -91,7 +75,8 @@ void costs_table(const results& all, workload what, int threads, writer out) {
     for (const std::size_t size : sizes) {
       const record* found = all.find(what, each.name, size, {}, threads);
       if (found == nullptr) continue;
-      line += right(figure(found->cost.median), cost_width) + right(spread_text(found->cost), spread_width) +
+      line += right(figure(found->cost.median), cost_width) +
+              right(percent_text(half_range(found->cost)), spread_width) +
               right(ratio_text(all.ratio(*found)), ratio_width);
     }
     if (!line.empty()) fmt::format_to(out, "{:<{}}{}\n", each.name, name_width, line);
@@ -135,7 +120,8 @@ void processors_table(const results& all, int processors, writer out) {
       return any ? line : "";
     };
     const std::string costs = told([&all](const record& found) {
-      return right(figure(found.cost.median), go_cost_width) + right(spread_text(found.cost), spread_width) +
+      return right(figure(found.cost.median), go_cost_width) +
+             right(percent_text(half_range(found.cost)), spread_width) +
              right(ratio_text(all.ratio(found)), ratio_width);
     });
     if (costs.empty()) continue;
@@ -234,16 +220,11 @@ void notes(const results& all, writer out) {
   }
 }
 
-}  // namespace
-
-std::string results_text(const results& all) {
-  std::string text = "foliot bench\n";
-  const writer out = std::back_inserter(text);
-  for (const auto& [name, value] : all.machine) fmt::format_to(out, "{:<{}}{}\n", name, name_width, value);
-  fmt::format_to(out, "\nmedians of {} repetitions, ± half their range", all.repetitions);
-  if (!all.reference.empty()) fmt::format_to(out, ", and the ratio to {}", all.reference);
-  fmt::format_to(out, "\n");
+/// The tables of those workloads that the story of the generations does not have, or of all if it is not told.
+void tables(const results& all, writer out) {
+  const auto in_story = [&all](workload what) { return all.tells_generations && is_of_generations(what); };
   for (const workload what : all_workloads) {
+    if (in_story(what)) continue;
     switch (kind_of(what)) {
       case figure_kind::calls: calls_table(all, what, out); break;
       case figure_kind::lateness: lateness_table(all, what, out); break;
@@ -252,7 +233,24 @@ std::string results_text(const results& all) {
         for (const int threads : threads_in(all, what)) costs_table(all, what, threads, out);
     }
   }
+  const auto has_own_table = [&in_story](const record& each) {
+    return kind_of(each.what) == figure_kind::processors && !in_story(each.what);
+  };
+  if (std::ranges::none_of(all.records, has_own_table)) return;
   for (const int processors : processors_in(all)) processors_table(all, processors, out);
+}
+
+}  // namespace
+
+std::string results_text(const results& all) {
+  std::string text = "foliot bench\n";
+  const writer out = std::back_inserter(text);
+  for (const auto& [name, value] : all.machine) fmt::format_to(out, "{:<{}}{}\n", name, name_width, value);
+  fmt::format_to(out, "\nmedians of {} repetitions, ± half their range", all.repetitions);
+  if (!all.reference.empty() && !all.tells_generations) fmt::format_to(out, ", and the ratio to {}", all.reference);
+  fmt::format_to(out, "\n");
+  if (all.tells_generations) text += generations_text(all);
+  tables(all, out);
   memory_table(all, out);
   notes(all, out);
   return text;

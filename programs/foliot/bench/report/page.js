@@ -187,6 +187,60 @@ function threadCharts(parent) {
   }
 }
 
+// The generations in the order of their years, then the other contestants that have one of these records.
+function castOf(records) {
+  const story = figures.generations.map((each) => each.contestant);
+  const others = names.filter((name) => !story.includes(name));
+  return [...story, ...others].filter((name) => records.some((each) => each.contestant === name));
+}
+
+function generationOf(name) { return figures.generations.find((each) => each.contestant === name); }
+
+// One chart of all that threads do at once, for each number of timers: the workloads side by side, and in each the
+// numbers of threads. A line goes from one number of threads to the next, and not from one workload to the next.
+function generationCharts(parent) {
+  const workloads = workloadsOf("threads").map((each) => each.name);
+  const all = figures.records.filter((each) => workloads.includes(each.workload));
+  for (const size of [...new Set(all.map((each) => each.n))].sort((a, b) => a - b)) {
+    const here = all.filter((each) => each.n === size);
+    const places = [];
+    for (const what of workloads.filter((name) => here.some((each) => each.workload === name))) {
+      if (places.length > 0) places.push(null);
+      const threads = [...new Set(here.filter((each) => each.workload === what).map((each) => each.threads))];
+      for (const count of threads.sort((a, b) => a - b)) places.push({ what, count });
+    }
+    const at = (name, place) => place && here.find((each) => each.contestant === name && each.workload === place.what &&
+      each.threads === place.count);
+    const into = panel(parent, `What each step brought, ${size.toLocaleString("en")} timers`,
+      "ns for each operation, all threads together, against the number of threads");
+    into.classList.add("wide");
+    const taking = castOf(here);
+    draw(into, {
+      type: "line",
+      data: {
+        // The workload stands below its first number of threads.
+        labels: places.map((place, i) => (place === null ? "" :
+          [String(place.count), places[i - 1] ? "" : place.what])),
+        datasets: taking.map((name) => Object.assign(
+          line(name, places.map((place) => { const each = at(name, place); return each ? each.median : null; })),
+          { spanGaps: false })),
+      },
+      options: { scales: {
+        x: { type: "category", offset: true, title: { display: true, text: "threads" },
+          ticks: { autoSkip: false, maxRotation: 0 } },
+        y: logarithmic("ns", nanoseconds),
+      } },
+      print: nanoseconds,
+    });
+    const columns = places.filter((place) => place !== null);
+    table(into, ["ns, median (range), ratio", "years", ...columns.map(({ what, count }) => `${what}, ${count}`)],
+      taking.map((name) => [name, generationOf(name) ? generationOf(name).years : "",
+        ...columns.map((place) => costCell(at(name, place)))]));
+  }
+  list(element("div", "", parent, "wide"),
+    figures.generations.map((each) => [each.contestant, `${each.years}, ${each.original}: ${each.step}`]));
+}
+
 const SHARES = [["p50", "p50"], ["p99", "p99"], ["p99.9", "p999"], ["worst", "max"]];
 
 // How the figures of each of these records are spread.
@@ -344,9 +398,13 @@ function section(fill, title, remark) {
 
 const content = document.getElementById("content");
 chooser(content);
+if (figures.generations) {
+  section(generationCharts, "The generations of timers", "In the order of their years. Medians, lower is better.");
+}
 section(costCharts, "Cost against the number of timers", "Medians; both axes logarithmic, lower is better.");
 section(latencyCharts, "Single calls", "Each figure holds a reading of the clock, some 22 ns. Lower is better.");
-section(threadCharts, "Cost against the number of threads", "Threads that share one service. Medians, lower is better.");
+// The generations have all of these in one chart.
+if (!figures.generations) section(threadCharts, "Cost against the number of threads", "Threads that share one service. Medians, lower is better.");
 section(latenessCharts, "Lateness of one sleep", "The clock after it, less its deadline. Lower is better.");
 section(wakeUpCharts, "Wake-ups", "How often threads of an idle service wake up. Lower is better.");
 section(processorCharts, "Go's own benchmarks of its timers", "Runtimes with so many processors. Medians, lower is better.");
