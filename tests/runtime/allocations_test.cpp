@@ -33,8 +33,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int warm_up = 3'000;
-constexpr int measured = 2'000;
+constexpr int warm_up = 1'500;
+constexpr int measured = 500;
 
 /// `step` makes a task that is one round of use.
 template <class Step>
