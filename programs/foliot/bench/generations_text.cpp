@@ -25,8 +25,8 @@ using writer = std::back_insert_iterator<std::string>;
 constexpr std::size_t line_width = 124;
 constexpr std::size_t name_width = 16;
 constexpr std::size_t years_width = 13;
-constexpr std::size_t cell_width = 8;
-constexpr std::size_t gap = 2;  // between two groups of columns
+constexpr std::size_t cell_width = 8;  // or more, if a figure is longer
+constexpr std::size_t gap = 2;         // between two groups of columns
 
 struct cell {
   double figure = 0;
@@ -37,6 +37,14 @@ struct cell {
 struct column {
   std::string head{};
   std::vector<std::optional<cell>> cells{};  ///< one for each contestant
+
+  [[nodiscard]] std::size_t width() const {
+    std::size_t widest = cell_width;
+    for (const auto& each : cells) {
+      if (each) widest = std::max(widest, characters(figure(each->figure)) + 1);
+    }
+    return widest;
+  }
 };
 
 /// The columns of one workload, beside each other.
@@ -45,8 +53,10 @@ struct column_group {
   std::string subtitle{};
   std::vector<column> columns{};
 
-  [[nodiscard]] std::size_t width() const noexcept {
-    return std::max({cell_width * columns.size(), characters(title) + 1, characters(subtitle) + 1});
+  [[nodiscard]] std::size_t width() const {
+    std::size_t sum = 0;
+    for (const column& each : columns) sum += each.width();
+    return std::max({sum, characters(title) + 1, characters(subtitle) + 1});
   }
 };
 
@@ -191,7 +201,7 @@ class story {
   template <class TextOf>
   static std::string cells_of(const column_group& group, TextOf text_of) {
     std::string line;
-    for (const column& each : group.columns) line += right(text_of(each), cell_width);
+    for (const column& each : group.columns) line += right(text_of(each), each.width());
     return line;
   }
 

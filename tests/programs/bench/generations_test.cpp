@@ -140,6 +140,16 @@ TEST(BenchGenerations, ColumnsThatAreTooManyGoOnBelow) {
   EXPECT_THAT(generations_text(all), HasSubstr("This machine has 2 cores: more threads than that take turns"));
 }
 
+TEST(BenchGenerations, LongFiguresAreApart) {
+  results all = some_results();
+  for (record& each : all.records) {
+    if (each.contestant == "foliot") each.cost = {1'234'567'890, 1, 2};
+  }
+  EXPECT_THAT(lines_of(generations_text(all)),
+              IsSupersetOf({"foliot          2026            1,234,567,890 1,234,567,890",
+                            "global-heap     2009 to 2017              100           100      50.5    90.0"}));
+}
+
 TEST(BenchGenerations, WithoutAnyOfTheirWorkloadsThereIsNoTable) {
   results all = some_results();
   std::erase_if(all.records, [](const record& each) { return is_of_generations(each.what); });
