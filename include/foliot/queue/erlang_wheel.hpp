@@ -26,7 +26,8 @@
 //   1. A timer in a slot is ahead of pos_, in the slot of its position, and not before next_timeout_.
 //   2. Ahead in the ring are timers of the slot of pos_; then overdue ones, in order, not behind pos_.
 //   3. A timer in at_once_ or at_once_unsorted_ is not ahead of pos_; at_once_ is in order.
-//   4. nto_ timers are in these places, every list is linked both ways, every node knows its place.
+//   4. nto_ timers are in these places, at_once_nto_ of them at once; every list is linked both
+//      ways, every node knows its place.
 //
 // Source: erts/emulator/beam/time.c and erl_time.h of OTP 18; docs/engines/erlang-wheel.md maps it.
 #pragma once
@@ -142,9 +143,21 @@ class basic_erlang_wheel {
 
   /// Any count above zero: the slots are all there is to allocate. Throws std::bad_alloc, also for more timers than
   /// there can be.
-  void reserve(std::size_t count) {
+  void reserve(std::size_t count) { take(room_for(count)); }
+
+  /// A reserve in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
+  class room {
+    friend class basic_erlang_wheel;
+    std::unique_ptr<node_type*[]> slots_;
+  };
+  [[nodiscard]] room room_for(std::size_t count) const {
     detail::refuse_impossible(count);
-    if (count > 0) make_slots();
+    room made;
+    if (count > 0 && slots_ == nullptr) made.slots_ = new_slots();
+    return made;
+  }
+  void take(room made) noexcept {
+    if (slots_ == nullptr) slots_ = std::move(made.slots_);
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return nto_; }
@@ -157,8 +170,9 @@ class basic_erlang_wheel {
   /// A position: milliseconds since the clock's origin.
   using tick = std::int64_t;
 
+  static std::unique_ptr<node_type*[]> new_slots() { return std::make_unique<node_type*[]>(Slots); }
   void make_slots() {
-    if (slots_ == nullptr) slots_ = std::make_unique<node_type*[]>(Slots);
+    if (slots_ == nullptr) slots_ = new_slots();
   }
 
   static constexpr tick ns_a_tick = 1'000'000;
@@ -201,6 +215,7 @@ class basic_erlang_wheel {
       const bool in_order = at_once_.empty() || timeout_pos(at_once_.back()) <= pos;
       (in_order ? at_once_ : at_once_unsorted_).push_back(node);
       access::place(node) = at_once;
+      ++at_once_nto_;
     } else {
       insert_timer_into_slot(slot_of(pos), node);
       if (pos < next_timeout_) know_next_timeout(pos);
@@ -225,6 +240,7 @@ class basic_erlang_wheel {
       if (slot < Slots && slots_[slot] == &node) slots_[slot] = ring::next(node);
       ring::unlink(node);
     }
+    if (slot == at_once) --at_once_nto_;
     access::place(node) = access::nowhere;
     --nto_;
   }
@@ -349,7 +365,8 @@ class basic_erlang_wheel {
 
   std::unique_ptr<node_type*[]> slots_;  // w
   std::size_t nto_ = 0;
-  std::size_t pop_slot_ = 0;  // where pop_any has found something last
+  std::size_t at_once_nto_ = 0;  // how many of them are in at_once_ and at_once_unsorted_
+  std::size_t pop_slot_ = 0;     // where pop_any has found something last
   tick pos_ = before_all;
   tick collected_to_ = before_all;  // bump_to of the last long jump
   tick next_timeout_ = never_pos;   // no timer in a slot is earlier
@@ -405,7 +422,9 @@ check_result basic_erlang_wheel<Slots>::check() const {
       last = timeout_pos(node);
     }
   });
+  std::size_t at_once_seen = 0;
   const auto look_at_once = [&](node_type& node) {
+    ++at_once_seen;
     expect(access::place(node) == at_once, "is at once, and its node says elsewhere", node);
     expect(timeout_pos(node) <= pos_, "is at once, and not due", node);
   };
@@ -417,6 +436,9 @@ check_result basic_erlang_wheel<Slots>::check() const {
   walk_list(at_once_unsorted_, look_at_once);
 
   if (!broken.empty()) return std::unexpected(broken);
+  if (at_once_seen != at_once_nto_) {
+    return std::unexpected("erlang_wheel: holds more or fewer timers at once than it counts");
+  }
   if (count != nto_) return std::unexpected("erlang_wheel: holds more or fewer timers than it counts");
   return {};
 }

@@ -17,6 +17,7 @@
 // Source: goim, pkg/time/timer.go (Timer, TimerData), whose functions keep their names here.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -97,11 +98,24 @@ class goim_heap {
     return node;
   }
 
-  void reserve(std::size_t count) {
+  /// A reserve in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
+  class room {
+    friend class goim_heap;
+    std::vector<node_type*> timers_;
+    std::size_t count_ = 0;
+  };
+  [[nodiscard]] room room_for(std::size_t count) const {
     detail::refuse_impossible(count);
-    timers_.reserve(count);
-    floor_ = count;
+    room made;
+    made.timers_ = detail::larger_array(timers_, count);
+    made.count_ = count;
+    return made;
   }
+  void take(room made) noexcept {
+    detail::move_to_larger_array(timers_, std::move(made.timers_));
+    floor_ = std::max(floor_, made.count_);
+  }
+  void reserve(std::size_t count) { take(room_for(count)); }
 
   [[nodiscard]] std::size_t size() const noexcept { return timers_.size(); }
 

@@ -30,6 +30,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/timer_node.hpp>
@@ -123,12 +124,11 @@ class quad_heap_lazy {
     return node;
   }
 
-  void reserve(std::size_t count) {
-    detail::refuse_impossible(count);
-    const std::size_t with_zombies = count + count / 3 + 1;
-    heap_.reserve(with_zombies);
-    floor_ = with_zombies;
-  }
+  /// A reserve in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
+  class room;
+  [[nodiscard]] room room_for(std::size_t count) const;
+  void take(room made) noexcept;
+  void reserve(std::size_t count);
 
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size() - zombies_; }
 
@@ -297,6 +297,27 @@ class quad_heap_lazy {
   instant min_when_modified_ = instant::never();  // no timer was reset to before this since the last adjust
   std::size_t floor_ = 0;                         // what reserve() asked for
 };
+
+class quad_heap_lazy::room {
+  friend class quad_heap_lazy;
+  std::vector<entry> heap_;
+  std::size_t with_zombies_ = 0;
+};
+
+inline quad_heap_lazy::room quad_heap_lazy::room_for(std::size_t count) const {
+  detail::refuse_impossible(count);
+  room made;
+  made.with_zombies_ = count + count / 3 + 1;
+  made.heap_ = detail::larger_array(heap_, made.with_zombies_);
+  return made;
+}
+
+inline void quad_heap_lazy::take(room made) noexcept {
+  detail::move_to_larger_array(heap_, std::move(made.heap_));
+  floor_ = std::max(floor_, made.with_zombies_);
+}
+
+inline void quad_heap_lazy::reserve(std::size_t count) { take(room_for(count)); }
 
 static_assert(timer_queue<quad_heap_lazy>);
 
