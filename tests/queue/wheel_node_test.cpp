@@ -28,26 +28,54 @@ std::vector<const wheel_node*> all_of(const ring& list) {
 using order = std::vector<const wheel_node*>;
 
 TEST(Ticks, DeadlinesAreRoundedUpAndTheClockDown) {
+  constexpr tick_scale<fixed_tick<1'000'000>> ticks;
   for (const std::int64_t origin :
        {std::int64_t{0}, std::int64_t{-7'000'000}, std::int64_t{9'000'000'000'000'000'000}}) {
-    const tick here = tick_over_at(at(origin));
-    EXPECT_EQ(tick_of(at(origin - 1)), here);
-    EXPECT_EQ(tick_of(at(origin)), here);
-    EXPECT_EQ(tick_of(at(origin + 1)), here + 1);
-    EXPECT_EQ(tick_over_at(at(origin - 1)), here - 1);
-    EXPECT_EQ(tick_over_at(at(origin + 999'999)), here);
-    EXPECT_EQ(tick_over_at(at(origin + 1'000'000)), here + 1);
-    EXPECT_EQ(instant_of(here), at(origin));
+    const tick here = ticks.over_at(at(origin));
+    EXPECT_EQ(ticks.of(at(origin - 1)), here);
+    EXPECT_EQ(ticks.of(at(origin)), here);
+    EXPECT_EQ(ticks.of(at(origin + 1)), here + 1);
+    EXPECT_EQ(ticks.over_at(at(origin - 1)), here - 1);
+    EXPECT_EQ(ticks.over_at(at(origin + 999'999)), here);
+    EXPECT_EQ(ticks.over_at(at(origin + 1'000'000)), here + 1);
+    EXPECT_EQ(ticks.instant_of(here), at(origin));
   }
 }
 
+/// From a nanosecond, whose ticks fill all 64 bits, to the longest.
+constexpr std::int64_t lengths[] = {1, 2, 3, 1'000, 1'024, 10'000'000, 1'000'000'000, 86'400'000'000'000};
+
 TEST(Ticks, TheEndsOfTimeHaveTicks) {
-  EXPECT_EQ(tick_of(instant::never()), never_tick);
-  EXPECT_EQ(instant_of(never_tick), instant::never());
-  EXPECT_EQ(tick_reached(instant::latest()), tick_of(instant::latest()));
-  EXPECT_LT(tick_reached(instant::latest() - duration::nanoseconds(1)), tick_of(instant::latest()));
-  EXPECT_EQ(instant_of(last_tick), instant::latest());
-  EXPECT_GT(tick_of(instant::earliest()), 0u);
+  for (const std::int64_t length : lengths) {
+    const tick_scale<chosen_tick> ticks(length);
+    EXPECT_EQ(ticks.of(instant::never()), never_tick);
+    EXPECT_EQ(ticks.instant_of(never_tick), instant::never());
+    EXPECT_EQ(ticks.last(), ticks.of(instant::latest()));
+    EXPECT_LT(ticks.last(), never_tick);
+    EXPECT_EQ(ticks.reached(instant::latest()), ticks.last());
+    EXPECT_LT(ticks.reached(instant::latest() - duration::nanoseconds(1)), ticks.last());
+    EXPECT_EQ(ticks.instant_of(ticks.last()), instant::latest());
+    EXPECT_EQ(ticks.over_at(instant::earliest()), 0u);
+    EXPECT_GE(ticks.instant_of(ticks.of(instant::earliest())), instant::earliest());
+  }
+}
+
+TEST(Ticks, OfAnyLengthAreNeverEarlyAndLessThanOneLate) {
+  for (const std::int64_t length : lengths) {
+    const tick_scale<chosen_tick> ticks(length);
+    for (const instant centre : {instant::earliest() + duration::nanoseconds(3), at(-length), at(0), at(length),
+                                 instant::latest() - duration::nanoseconds(3)}) {
+      for (std::int64_t near = -3; near <= 3; ++near) {
+        const instant deadline = centre + duration::nanoseconds(near);
+        if (deadline.is_never()) continue;
+        const instant fires = ticks.instant_of(ticks.of(deadline));
+        EXPECT_GE(fires, deadline) << length;
+        EXPECT_LT((fires - deadline).count(), length);
+        EXPECT_EQ(ticks.reached(fires), ticks.of(deadline)) << length;
+        EXPECT_LE(ticks.over_at(deadline), ticks.of(deadline));
+      }
+    }
+  }
 }
 
 TEST(Ring, KeepsTheOrderAndLosesNothing) {

@@ -1,15 +1,16 @@
 // The simple timer wheel: one ring of slots, a slot a tick, and timers of every round in it.
 //
-// Complexity: start, stop and reset O(1); expire O(1) a timer, plus n/512 a tick, since the timers of
-// later rounds are passed over; after a stall of more than a turn, once O(n), and O(log n) a timer that
+// Complexity: start, stop and reset O(1); expire O(1) a timer, plus n/slots a tick, since the timers of
+// later rounds are passed over; after a stall of more than a turn, once O(n + slots), and O(log n) a timer that
 // is due. next_deadline O(1), and a search of at most a turn, or 1024 timers, once its bound has passed.
-// Memory: 8 KiB, beside the nodes; nothing is ever allocated. Pick it where timeouts are short, about
-// half a second and less, or timers few; with long timeouts most of a turn is passing over timers.
+// Memory: 16 bytes a slot, beside the nodes; after the constructor nothing is ever allocated. Pick it where
+// timeouts are short, about a turn and less, or timers few; with long timeouts most of a turn is passing over timers.
 //
 // Thread safety: none, one owner.
 //
-// Layout. A tick is 1 ms, and the wheel has 512 slots, so that a turn is half a second. The timer of
-// tick t hangs in slot t mod 512; its round is t / 512. It is not counted down: a timer is due when its
+// Layout. In `hashed_wheel` a tick is 1 ms, and the wheel has 512 slots, so that a turn is half a second;
+// `chosen_hashed_wheel` gets both at run time, `basic_hashed_wheel` at compile time (wheel_shape.hpp). The timer of
+// tick t hangs in slot t mod slots; its round is t / slots. It is not counted down: a timer is due when its
 // round is the hand's. The hand is the last tick that was reached. Its slot is taken off the wheel as a
 // whole, to `open_`, and worked off from its front, so that a call may end, and a sink may do anything,
 // between any two timers. A timer that the hand has passed already, since it was started late or the
@@ -25,7 +26,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <concepts>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -34,29 +35,44 @@
 #include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/ticks.hpp>
 #include <foliot/queue/detail/wheel_node.hpp>
+#include <foliot/queue/detail/wheel_ring.hpp>
 #include <foliot/queue/timer_queue.hpp>
+#include <foliot/queue/wheel_shape.hpp>
 
 namespace foliot::inline queue {
 
-class hashed_wheel {
+/// `Shape` is a fixed_wheel, or chosen_wheel.
+template <class Shape>
+class basic_hashed_wheel : private detail::wheel_ring<Shape> {
+  using slot_ring = detail::wheel_ring<Shape>;
+
  public:
   using node_type = wheel_node;
   static constexpr std::string_view name = "hashed-wheel";
-  static constexpr duration precision = duration::nanoseconds(detail::tick_length);
+  /// The length of a tick; constant where the shape is fixed.
+  using slot_ring::precision;
+  /// How many slots it has, a power of two; constant where the shape is fixed.
+  using slot_ring::slot_count;
+  /// How many slots a wheel has whose shape leaves that open.
+  static constexpr std::size_t usual_slots = 512;
   static constexpr bool ties_in_start_order = false;  // a slot's later rounds are hung in again
   static constexpr bool next_deadline_exact = false;
 
-  static constexpr std::size_t slot_count = 512;
-
-  hashed_wheel() noexcept = default;
-  hashed_wheel(const hashed_wheel&) = delete;
-  hashed_wheel& operator=(const hashed_wheel&) = delete;
-  ~hashed_wheel() { FOLIOT_ASSERT(size_ == 0, "a queue must be empty when it is destroyed"); }
+  basic_hashed_wheel() noexcept
+    requires(!std::same_as<Shape, chosen_wheel>)
+  = default;
+  /// Allocates the slots. Throws std::invalid_argument for a shape that cannot be, std::bad_alloc.
+  explicit basic_hashed_wheel(wheel_shape shape = {})
+    requires std::same_as<Shape, chosen_wheel>
+      : slot_ring(shape.checked(usual_slots)) {}
+  basic_hashed_wheel(const basic_hashed_wheel&) = delete;
+  basic_hashed_wheel& operator=(const basic_hashed_wheel&) = delete;
+  ~basic_hashed_wheel() { FOLIOT_ASSERT(size_ == 0, "a queue must be empty when it is destroyed"); }
 
   void start(node_type& node, instant deadline) noexcept {
     FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
     access::deadline(node) = deadline;
-    const tick due = detail::tick_of(deadline);
+    const tick due = ticks.of(deadline);
     next_tick_ = size_ == 0 ? due : std::min(next_tick_, due);
     ++size_;
     hang(node, due);
@@ -78,17 +94,17 @@ class hashed_wheel {
   [[nodiscard]] instant next_deadline() noexcept {
     if (size_ == 0) return instant::never();
     if (const node_type* first = overdue_.top(); first != nullptr && due_tick(*first) <= hand_) {
-      return detail::instant_of(due_tick(*first));
+      return ticks.instant_of(due_tick(*first));
     }
-    if (!open_.empty()) return detail::instant_of(hand_);
+    if (!open_.empty()) return ticks.instant_of(hand_);
     if (next_tick_ <= hand_) next_tick_ = find_next_tick();
-    return detail::instant_of(next_tick_);
+    return ticks.instant_of(next_tick_);
   }
 
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
-    const tick reached = detail::tick_reached(now);
+    const tick reached = ticks.reached(now);
     while (node_type* const due = next_due(reached)) {
       if (turn.fired == limit) {
         turn.more = true;
@@ -105,8 +121,8 @@ class hashed_wheel {
   [[nodiscard]] node_type* pop_any() noexcept {
     node_type* found = overdue_.top();
     if (found == nullptr && !open_.empty()) found = &open_.front();
-    for (auto slot = slots_.begin(); found == nullptr && slot != slots_.end(); ++slot) {
-      if (!slot->empty()) found = &slot->front();
+    for (std::size_t i = 0; found == nullptr && i < slot_count; ++i) {
+      if (!slot(i).empty()) found = &slot(i).front();
     }
     if (found != nullptr) take_out(*found);
     return found;
@@ -128,8 +144,8 @@ class hashed_wheel {
         const tick due = due_tick(node);
         return holds(node, due > hand_ && slot_of(due) == i && access::place(node) == in_ring);
       };
-      if (!slots_[i].sound()) return std::unexpected("hashed_wheel: slot " + std::to_string(i) + " is torn");
-      if (!slots_[i].for_each(in_its_slot)) {
+      if (!slot(i).sound()) return std::unexpected("hashed_wheel: slot " + std::to_string(i) + " is torn");
+      if (!slot(i).for_each(in_its_slot)) {
         return std::unexpected("hashed_wheel: slot " + std::to_string(i) + " has a timer of another place");
       }
     }
@@ -156,9 +172,14 @@ class hashed_wheel {
   /// How many timers a search for the next tick looks at before it settles for a bound.
   static constexpr std::size_t search_limit = 1024;
 
-  static constexpr std::size_t slot_of(tick t) noexcept { return static_cast<std::size_t>(t % slot_count); }
-  static constexpr tick round_of(tick t) noexcept { return t / slot_count; }
-  static tick due_tick(const node_type& node) noexcept { return detail::tick_of(node.deadline()); }
+  using slot_ring::round_of;
+  using slot_ring::slot_of;
+  using slot_ring::ticks;
+
+  /// The slot with this number.
+  detail::ring& slot(std::size_t number) noexcept { return slot_ring::operator[](number); }
+  [[nodiscard]] const detail::ring& slot(std::size_t number) const noexcept { return slot_ring::operator[](number); }
+  [[nodiscard]] tick due_tick(const node_type& node) const noexcept { return ticks.of(node.deadline()); }
 
   /// How often the hand still passes over a timer of its slot before that is due.
   [[nodiscard]] tick rounds_left(const node_type& node) const noexcept {
@@ -167,7 +188,7 @@ class hashed_wheel {
 
   void hang(node_type& node, tick due) noexcept {
     if (due < hand_ || due == detail::never_tick) return hang_overdue(node);
-    (due == hand_ ? open_ : slots_[slot_of(due)]).push_back(node);
+    (due == hand_ ? open_ : slot(slot_of(due))).push_back(node);
     access::place(node) = in_ring;
   }
 
@@ -200,12 +221,12 @@ class hashed_wheel {
         node_type& first = open_.front();
         if (rounds_left(first) == 0) return hand_ <= reached ? &first : nullptr;
         detail::ring::unlink(first);
-        slots_[slot_of(hand_)].push_back(first);
+        slot(slot_of(hand_)).push_back(first);
       }
       if (hand_ >= reached) return nullptr;
       if (reached - hand_ > slot_count) return gather_overdue(reached);
       ++hand_;
-      open_.take_all(slots_[slot_of(hand_)]);
+      open_.take_all(slot(slot_of(hand_)));
     }
   }
 
@@ -214,8 +235,8 @@ class hashed_wheel {
   /// open or overdue.
   [[gnu::noinline]] node_type* gather_overdue(tick reached) noexcept {
     hand_ = reached;
-    for (detail::ring& slot : slots_) {
-      slot.for_each([&](node_type& node) {
+    for (std::size_t i = 0; i < slot_count; ++i) {
+      slot(i).for_each([&](node_type& node) {
         if (due_tick(node) <= reached) {
           detail::ring::unlink(node);
           hang_overdue(node);
@@ -232,8 +253,10 @@ class hashed_wheel {
   [[gnu::noinline]] [[nodiscard]] tick find_next_tick() const noexcept {
     tick earliest = detail::never_tick;
     std::size_t looked_at = 0;
-    for (tick here = hand_ + 1; here <= hand_ + slot_count; ++here) {
-      const bool none_here = slots_[slot_of(here)].for_each([&](const node_type& node) {
+    const tick last =
+        hand_ + std::min<tick>(slot_count, ticks.last() - hand_);  // where time ends there is no turn left
+    for (tick here = hand_ + 1; here <= last; ++here) {
+      const bool none_here = slot(slot_of(here)).for_each([&](const node_type& node) {
         const tick due = due_tick(node);
         earliest = std::min(earliest, due);
         return due != here && ++looked_at < search_limit;
@@ -243,7 +266,6 @@ class hashed_wheel {
     return earliest;
   }
 
-  std::array<detail::ring, slot_count> slots_;
   detail::ring open_;  // what is left of the hand's slot
   detail::pairing_heap overdue_;
   tick hand_ = 0;  // before all deadlines, until the first expire
@@ -251,6 +273,12 @@ class hashed_wheel {
   std::size_t size_ = 0;
 };
 
+/// 512 slots of 1 ms.
+using hashed_wheel = basic_hashed_wheel<fixed_wheel<1'000'000, 512>>;
+/// Slots and ticks that the constructor is told; 512 of 1 ms unless it is.
+using chosen_hashed_wheel = basic_hashed_wheel<chosen_wheel>;
+
 static_assert(timer_queue<hashed_wheel>);
+static_assert(timer_queue<chosen_hashed_wheel>);
 
 }  // namespace foliot::inline queue

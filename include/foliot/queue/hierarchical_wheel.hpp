@@ -3,20 +3,22 @@
 // fires it late, by an eighth of its timeout at most.
 //
 // Complexity: start, stop and reset O(levels); expire O(1) a timer and, where the policy cascades,
-// O(levels) moves of a timer in its whole life; next_deadline O(levels). Levels are 11 at most, and made
-// when a deadline needs them, at their start: some 300 bytes each for Kafka's, 1 KiB for Linux's.
+// O(levels) moves of a timer in its whole life; next_deadline O(levels). hierarchical_wheel has 11 levels at most.
+// A level is made when a deadline needs it, at its start: some 300 bytes for Kafka's, 1 KiB for Linux's.
 // Nothing else is allocated. Pick hierarchical_wheel for millions of timers at any distance, linux_wheel
 // where most are stopped long before they fire and an eighth does not matter.
 //
 // Thread safety: none, one owner.
 //
-// Layout. A tick is 1 ms. Level n has slots, called buckets, of factor^n ticks each. A bucket has an
-// expiry: the tick at which the hand comes to it. The hand goes from occupied bucket to occupied bucket,
-// found by a bit map a level, and never over empty ones. A bucket that it reaches is taken off as a
-// whole, to `open_`, and worked off from its front: a timer that is due fires, any other is filed again,
-// on a lower level. Timers that no bucket can hold are in a heap, `outside_`: those the hand has passed
-// already, those too far away for all levels, and all of them until the first expire or
-// forward says where the hand is.
+// Layout. A tick is 1 ms, and hierarchical_wheel has 20 buckets a level; basic_cascading_wheel gets both at compile
+// time, chosen_hierarchical_wheel at run time (wheel_shape.hpp): any number of buckets from 1, 16 bytes each and a bit,
+// and as many levels as all time needs. With a single bucket no level is coarser than the one below, so that all timers
+// are in the heap. The search for the next bucket is O(buckets / 64) a level then. Level n has slots, called buckets,
+// of factor^n ticks each. A bucket has an expiry: the tick at which the hand comes to it. The hand goes from occupied
+// bucket to occupied bucket, found by a bit map a level, and never over empty ones. A bucket that it reaches is taken
+// off as a whole, to `open_`, and worked off from its front: a timer that is due fires, any other is filed again, on a
+// lower level. Timers that no bucket can hold are in a heap, `outside_`: those the hand has passed already, those too
+// far away for all levels, and all of them until the first expire or forward says where the hand is.
 //
 //                     slots   factor   levels   a bucket's expiry     timers of level n are away
 //   cascading           20      20       11     its first tick        under 20 buckets of the level
@@ -34,81 +36,57 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/ticks.hpp>
+#include <foliot/queue/detail/wheel_levels.hpp>
 #include <foliot/queue/detail/wheel_node.hpp>
 #include <foliot/queue/timer_queue.hpp>
+#include <foliot/queue/wheel_shape.hpp>
 
 namespace foliot::inline queue {
 
-/// Kafka's geometry: a timer is on the lowest level whose current turn it falls into, and moves down.
-struct cascading {
-  static constexpr std::string_view name = "hierarchical-wheel";
-  static constexpr std::uint64_t slots = 20;
-  static constexpr std::uint64_t factor = 20;
-  static constexpr std::size_t levels = 11;  // 20^11 ms are more than all time
+/// `Geometry` is one of detail/wheel_levels.hpp.
+template <class Geometry>
+class basic_hierarchical_wheel : private Geometry {
+  static constexpr bool shape_is_chosen = std::constructible_from<Geometry, wheel_shape>;
 
-  static constexpr bool fits(detail::tick due, detail::tick hand, std::uint64_t width) noexcept {
-    return due / width - hand / width < slots;
-  }
-  static constexpr std::uint64_t bucket_of(detail::tick due, std::uint64_t width) noexcept { return due / width; }
-  static constexpr duration lateness_of(duration /*timeout*/) noexcept {
-    return duration::nanoseconds(detail::tick_length);
-  }
-};
-
-/// The geometry of Linux: eight times coarser a level, the level chosen by the distance alone.
-struct rounding_up {
-  static constexpr std::string_view name = "linux-wheel";
-  static constexpr std::uint64_t slots = 64;
-  static constexpr std::uint64_t factor = 8;
-  static constexpr std::size_t levels = 9;  // 12 days
-
-  static constexpr bool fits(detail::tick due, detail::tick hand, std::uint64_t width) noexcept {
-    return due - hand < (slots - 1) * width;
-  }
-  static constexpr std::uint64_t bucket_of(detail::tick due, std::uint64_t width) noexcept {
-    return (due + width - 1) / width;
-  }
-  /// The width of a bucket of the level for `timeout`: at most 8/63 of it, and at least a tick.
-  static constexpr duration lateness_of(duration timeout) noexcept {
-    const std::int64_t whole = std::max(timeout, duration::zero()).count() / detail::tick_length;
-    const auto ticks = static_cast<detail::tick>(whole) + 2;  // both ends may lie inside a tick
-    std::uint64_t width = 1;
-    for (std::size_t n = 1; n < levels && !fits(ticks, 0, width); ++n) width *= factor;
-    return duration::nanoseconds(static_cast<std::int64_t>(width) * detail::tick_length);
-  }
-};
-
-template <class Policy>
-class basic_hierarchical_wheel {
  public:
   using node_type = wheel_node;
-  static constexpr std::string_view name = Policy::name;
-  static constexpr duration precision = duration::nanoseconds(detail::tick_length);
+  static constexpr std::string_view name = Geometry::name;
+  /// The length of a tick; constant where the shape is fixed.
+  using Geometry::precision;
+  /// How many buckets a level of Kafka's wheel has where the shape leaves that open.
+  static constexpr std::size_t usual_slots = 20;
   static constexpr bool ties_in_start_order = false;  // who is filed again stands behind who came later
   static constexpr bool next_deadline_exact = false;
 
-  /// How late a timer may be that is `timeout` away from the hand: see timer_queue.
-  static constexpr duration lateness_of(duration timeout) noexcept { return Policy::lateness_of(timeout); }
+  /// lateness_of(timeout): how late a timer may be that is `timeout` away from the hand: see timer_queue.
+  using Geometry::lateness_of;
 
-  basic_hierarchical_wheel() noexcept = default;
+  basic_hierarchical_wheel() noexcept
+    requires(!shape_is_chosen)
+  = default;
+  /// Throws std::invalid_argument for a shape that cannot be.
+  explicit basic_hierarchical_wheel(wheel_shape shape = {})
+    requires shape_is_chosen
+      : Geometry(shape.checked(usual_slots)) {}
   basic_hierarchical_wheel(const basic_hierarchical_wheel&) = delete;
   basic_hierarchical_wheel& operator=(const basic_hierarchical_wheel&) = delete;
   ~basic_hierarchical_wheel() { FOLIOT_ASSERT(size_ == 0, "a queue must be empty when it is destroyed"); }
 
   void start(node_type& node, instant deadline) {
     FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
-    const std::size_t n = level_for(detail::tick_of(deadline));
+    const std::size_t n = level_for(ticks.of(deadline));
     if (!make_level(n)) throw std::bad_alloc();
     insert(node, deadline, n);
   }
@@ -120,7 +98,7 @@ class basic_hierarchical_wheel {
   }
 
   bool reset(node_type& node, instant deadline) {
-    const std::size_t n = level_for(detail::tick_of(deadline));
+    const std::size_t n = level_for(ticks.of(deadline));
     if (!make_level(n)) throw std::bad_alloc();
     const bool was_pending = stop(node);
     insert(node, deadline, n);
@@ -130,14 +108,14 @@ class basic_hierarchical_wheel {
   /// When the hand comes to the next bucket: with cascading a lower bound, with rounding up when the
   /// first timer fires.
   [[nodiscard]] instant next_deadline() const noexcept {
-    if (!open_.empty()) return detail::instant_of(std::min(hand_, outside_tick()));
-    return detail::instant_of(std::min(next_expiry(), outside_tick()));
+    if (!open_.empty()) return ticks.instant_of(std::min(hand_, outside_tick()));
+    return ticks.instant_of(std::min(next_expiry(), outside_tick()));
   }
 
   /// Tells the wheel the time before a start, so that it does not take the timer for further away than
   /// it is. False, and nothing changes, while something is due.
   bool forward(instant now) noexcept {
-    const detail::tick reached = detail::tick_reached(now);
+    const detail::tick reached = ticks.reached(now);
     if (!knows_the_time_) learn_the_time(reached);
     if (hand_ >= reached) return true;
     if (!open_.empty() || std::min(next_expiry(), outside_tick()) <= reached) return false;
@@ -148,7 +126,7 @@ class basic_hierarchical_wheel {
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
-    const detail::tick reached = detail::tick_reached(now);
+    const detail::tick reached = ticks.reached(now);
     if (!knows_the_time_) learn_the_time(reached);
     while (node_type* const due = next_due(reached)) {
       if (turn.fired == limit) {
@@ -167,7 +145,7 @@ class basic_hierarchical_wheel {
     if (found == nullptr && !open_.empty()) found = &open_.front();
     for (std::size_t n = 0; found == nullptr && n < made_; ++n) {
       level& its = *levels_[n];
-      if (its.occupied != 0) found = &its.buckets[static_cast<std::size_t>(std::countr_zero(its.occupied))].front();
+      if (!its.empty()) found = &its[its.first()].front();
     }
     if (found != nullptr) take_out(*found);
     return found;
@@ -175,12 +153,25 @@ class basic_hierarchical_wheel {
 
   /// Makes all levels, so that no start allocates, however many there are. Throws std::bad_alloc, with nothing changed,
   /// and for more timers than there can be.
-  void reserve(std::size_t count) {
+  void reserve(std::size_t count) { take(room_for(count)); }
+
+  /// A reserve in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
+  class room {
+    friend class basic_hierarchical_wheel;
+    std::array<std::unique_ptr<typename Geometry::level>, Geometry::most_levels>
+        levels_;  // those that do not exist yet
+  };
+  [[nodiscard]] room room_for(std::size_t count) const {
     detail::refuse_impossible(count);
-    const std::size_t made_before = made_;
-    if (make_level(Policy::levels - 1)) return;
-    while (made_ > made_before) levels_[--made_].reset();
-    throw std::bad_alloc();
+    room made;
+    for (std::size_t n = made_; n < levels; ++n) {
+      made.levels_[n] = level::make(slots);
+      if (made.levels_[n] == nullptr) throw std::bad_alloc();
+    }
+    return made;
+  }
+  void take(room made) noexcept {
+    for (; made_ < levels; ++made_) levels_[made_] = std::move(made.levels_[made_]);
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -188,19 +179,19 @@ class basic_hierarchical_wheel {
   [[nodiscard]] check_result check() const {
     std::size_t found = 0;
     for (std::size_t n = 0; n < made_; ++n) {
-      for (std::size_t i = 0; i < Policy::slots; ++i) {
-        const detail::ring& bucket = levels_[n]->buckets[i];
+      for (std::size_t i = 0; i < slots; ++i) {
+        const detail::ring& bucket = (*levels_[n])[i];
         const auto broken = [&](const char* what) {
           return std::unexpected(std::string(name) + ": bucket " + std::to_string(i) + " of level " +
                                  std::to_string(n) + " " + what);
         };
         if (!bucket.sound()) return broken("is torn");
-        if (bucket.empty() == ((levels_[n]->occupied >> i & 1) != 0)) return broken("has a bit that is wrong");
+        if (bucket.empty() == levels_[n]->occupied(i)) return broken("has a bit that is wrong");
         const bool right = bucket.for_each([&](node_type& node) {
           ++found;
-          const std::uint64_t number = Policy::bucket_of(due_tick(node), width_of[n]);
+          const std::uint64_t number = bucket_of(due_tick(node), width_of[n]);
           const std::uint64_t away = number - hand_ / width_of[n];
-          return number % Policy::slots == i && away >= 1 && away <= Policy::slots && expiry_of(number, n) > hand_ &&
+          return number % slots == i && away >= 1 && away <= slots && expiry_of(number, n) > hand_ &&
                  access::place(node) == place_of(n, i);
         });
         if (!right) return broken("holds a timer of another");
@@ -210,7 +201,7 @@ class basic_hierarchical_wheel {
       ++found;
       if (access::place(node) == open_place) return due_tick(node) == hand_;
       const std::size_t n = level_in(access::place(node));
-      return n < made_ && expiry_of(Policy::bucket_of(due_tick(node), width_of[n]), n) == hand_;
+      return n < made_ && expiry_of(bucket_of(due_tick(node), width_of[n]), n) == hand_;
     });
     if (!opened) return std::unexpected(std::string(name) + ": the open bucket holds a timer of another");
     const bool outside = outside_.sound() && outside_.for_each([&](node_type& node) {
@@ -226,44 +217,43 @@ class basic_hierarchical_wheel {
   using access = timer_node_access;
   using tick = detail::tick;
 
-  struct level {
-    std::uint64_t occupied = 0;  // bit i: buckets[i] holds a timer
-    std::array<detail::ring, Policy::slots> buckets;
-  };
-
-  /// How many ticks a bucket of each level has.
-  static constexpr auto width_of = [] {
-    std::array<std::uint64_t, Policy::levels> result{1};
-    for (std::size_t n = 1; n < Policy::levels; ++n) result[n] = result[n - 1] * Policy::factor;
-    return result;
-  }();
+  using level = typename Geometry::level;
+  using Geometry::bucket_of;
+  using Geometry::fits;
+  using Geometry::levels;
+  using Geometry::slots;
+  using Geometry::ticks;
+  using Geometry::width_of;  // how many ticks a bucket of each level has
 
   // What a node's place says: its bucket, also while that is open, or one of these.
-  static constexpr std::size_t outside_place = Policy::levels * Policy::slots;
-  static constexpr std::size_t open_place = outside_place + 1;
-  static constexpr std::size_t place_of(std::size_t n, std::size_t slot) noexcept { return n * Policy::slots + slot; }
-  static constexpr std::size_t level_in(std::size_t place) noexcept { return place / Policy::slots; }
-  static constexpr std::size_t slot_in(std::size_t place) noexcept { return place % Policy::slots; }
+  static constexpr std::size_t outside_place = access::nowhere - 1;
+  static constexpr std::size_t open_place = access::nowhere - 2;
+  [[nodiscard]] std::size_t place_of(std::size_t n, std::size_t slot) const noexcept { return n * slots + slot; }
+  [[nodiscard]] std::size_t level_in(std::size_t place) const noexcept { return place / slots; }
+  [[nodiscard]] std::size_t slot_in(std::size_t place) const noexcept { return place % slots; }
 
-  static tick due_tick(const node_type& node) noexcept { return detail::tick_of(node.deadline()); }
+  [[nodiscard]] tick due_tick(const node_type& node) const noexcept { return ticks.of(node.deadline()); }
 
   /// The level for a timer at `due`; `levels` where no level can hold it.
   [[nodiscard]] std::size_t level_for(tick due) const noexcept {
-    if (!knows_the_time_ || due <= hand_) return Policy::levels;
+    if (!knows_the_time_ || due <= hand_) return levels;
+    if constexpr (Geometry::never_may_fit) {
+      if (due == detail::never_tick) return levels;
+    }
     std::size_t n = 0;
-    while (n < Policy::levels && !Policy::fits(due, hand_, width_of[n])) ++n;
+    while (n < levels && !fits(due, hand_, width_of[n])) ++n;
     return n;
   }
 
   /// When the hand comes to this bucket. A rounded expiry may lie after the end of time: then, at the end.
-  static constexpr tick expiry_of(std::uint64_t number, std::size_t n) noexcept {
-    return std::min(number * width_of[n], detail::last_tick);
+  [[nodiscard]] tick expiry_of(std::uint64_t number, std::size_t n) const noexcept {
+    return std::min(number * width_of[n], ticks.last());
   }
 
   /// Whether level `n` exists now, and all below it.
   [[nodiscard]] bool make_level(std::size_t n) noexcept {
-    while (made_ <= n && n < Policy::levels) {
-      levels_[made_].reset(new (std::nothrow) level);
+    while (made_ <= n && n < levels) {
+      levels_[made_] = level::make(slots);
       if (levels_[made_] == nullptr) return false;
       ++made_;
     }
@@ -290,9 +280,9 @@ class basic_hierarchical_wheel {
       access::place(node) = outside_place;
       return;
     }
-    const auto slot = static_cast<std::size_t>(Policy::bucket_of(due_tick(node), width_of[n]) % Policy::slots);
-    levels_[n]->buckets[slot].push_back(node);
-    levels_[n]->occupied |= std::uint64_t{1} << slot;
+    const auto slot = static_cast<std::size_t>(bucket_of(due_tick(node), width_of[n]) % slots);
+    (*levels_[n])[slot].push_back(node);
+    levels_[n]->occupy(slot);
     access::place(node) = place_of(n, slot);
   }
 
@@ -302,7 +292,7 @@ class basic_hierarchical_wheel {
     detail::ring::unlink(node);
     if (place == open_place) return;
     level& its = *levels_[level_in(place)];
-    if (its.buckets[slot_in(place)].empty()) its.occupied &= ~(std::uint64_t{1} << slot_in(place));
+    if (its[slot_in(place)].empty()) its.vacate(slot_in(place));
   }
 
   void take_out(node_type& node) noexcept {
@@ -359,25 +349,20 @@ class basic_hierarchical_wheel {
     for (std::size_t n = 0; n < made_; ++n) {
       level& its = *levels_[n];
       if (first_expiry(n) != next) continue;
-      const auto slot = static_cast<std::size_t>(first_bucket(n) % Policy::slots);
-      open_.take_all(its.buckets[slot]);
-      its.occupied &= ~(std::uint64_t{1} << slot);
+      const auto slot = static_cast<std::size_t>(first_bucket(n) % slots);
+      open_.take_all(its[slot]);
+      its.vacate(slot);
     }
   }
 
   /// The number of the first occupied bucket of a level. Precondition: there is one.
   [[nodiscard]] std::uint64_t first_bucket(std::size_t n) const noexcept {
-    constexpr std::uint64_t all = Policy::slots == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << Policy::slots) - 1;
     const std::uint64_t after_hand = hand_ / width_of[n] + 1;  // buckets are at most a turn ahead
-    const std::uint64_t occupied = levels_[n]->occupied;
-    const std::uint64_t turned_by = after_hand % Policy::slots;
-    const std::uint64_t turned =
-        turned_by == 0 ? occupied : (occupied >> turned_by | occupied << (Policy::slots - turned_by)) & all;
-    return after_hand + static_cast<std::uint64_t>(std::countr_zero(turned));
+    return after_hand + levels_[n]->first_from(after_hand % slots);
   }
 
   [[nodiscard]] tick first_expiry(std::size_t n) const noexcept {
-    return levels_[n]->occupied == 0 ? detail::never_tick : expiry_of(first_bucket(n), n);
+    return levels_[n]->empty() ? detail::never_tick : expiry_of(first_bucket(n), n);
   }
 
   [[nodiscard]] tick next_expiry() const noexcept {
@@ -386,7 +371,7 @@ class basic_hierarchical_wheel {
     return result;
   }
 
-  std::array<std::unique_ptr<level>, Policy::levels> levels_;
+  std::array<std::unique_ptr<level>, Geometry::most_levels> levels_;
   std::size_t made_ = 0;  // how many of the levels exist
   detail::ring open_;     // what is left of the buckets that the hand has come to
   detail::pairing_heap outside_;
@@ -395,10 +380,19 @@ class basic_hierarchical_wheel {
   std::size_t size_ = 0;
 };
 
-using hierarchical_wheel = basic_hierarchical_wheel<cascading>;
-using linux_wheel = basic_hierarchical_wheel<rounding_up>;
+/// Kafka's wheel; `Shape` is a fixed_wheel, or chosen_wheel (wheel_shape.hpp).
+template <class Shape>
+using basic_cascading_wheel = basic_hierarchical_wheel<detail::cascading<Shape>>;
+
+/// Kafka's default: ticks of 1 ms, 20 buckets a level.
+using hierarchical_wheel = basic_cascading_wheel<fixed_wheel<1'000'000, 20>>;
+/// Ticks and buckets that the constructor is told; those of hierarchical_wheel unless it is.
+using chosen_hierarchical_wheel = basic_cascading_wheel<chosen_wheel>;
+/// The wheel of Linux.
+using linux_wheel = basic_hierarchical_wheel<detail::rounding_up>;
 
 static_assert(timer_queue<hierarchical_wheel>);
+static_assert(timer_queue<chosen_hierarchical_wheel>);
 static_assert(timer_queue<linux_wheel>);
 
 }  // namespace foliot::inline queue

@@ -36,8 +36,8 @@
 //   size(), check()         How many are pending; a walk over all invariants, O(n), for tests.
 //
 // A timer never fires before its deadline, in any queue. One that fires late, because its queue counts
-// in ticks, is late by at most `precision`. A queue whose ticks are coarser the further away a deadline is
-// has beside that:
+// in ticks, is late by at most `precision`: a constant of the type, or of the object where the tick is chosen at
+// run time. A queue whose ticks are coarser the further away a deadline is has beside that:
 //
 //   lateness_of(timeout)    How late a timer may be that is `timeout` away from the time the queue knows:
 //                           that of the last expire that left nothing due, or of a later forward.
@@ -71,7 +71,7 @@ concept timer_queue =
     std::default_initializable<Queue> && std::derived_from<typename Queue::node_type, timer_node> &&
     requires(Queue queue, const Queue& constant, typename Queue::node_type& node, instant t, budget limit) {
       { Queue::name } -> std::convertible_to<std::string_view>;
-      { Queue::precision } -> std::convertible_to<duration>;
+      { constant.precision } -> std::convertible_to<duration>;
       { Queue::ties_in_start_order } -> std::convertible_to<bool>;
       { Queue::next_deadline_exact } -> std::convertible_to<bool>;
       { queue.start(node, t) } -> std::same_as<void>;

@@ -20,7 +20,7 @@ constexpr std::size_t many = 600;
 template <class Queue>
 class Random : public ::testing::Test {};
 
-TYPED_TEST_SUITE(Random, all_queues, queue_name);
+TYPED_TEST_SUITE(Random, FOLIOT_TESTED_QUEUES, queue_name);
 
 TYPED_TEST(Random, AgreesWithTheReference) {
   EXPECT_TRUE(rc::check("agrees with the reference", [] {

@@ -1,16 +1,18 @@
-// Ticks of a millisecond, for the queues that count in them.
+// Ticks, for the queues that count in them.
 //
-// A tick is a whole number of milliseconds of the clock's own time, counted from before the earliest
+// A tick is a whole number of nanoseconds of the clock's own time. Ticks are counted from before the earliest
 // instant there is, so that a tick is never negative, and a wheel's slots are plain remainders. A
 // deadline is rounded up to its tick and the clock down to the last tick that is over, so that no timer
-// fires early, and none later than by one tick. Only at the latest instant, which lies inside a tick
+// fires early, and none later than by one tick. Only at the latest instant, which may lie inside a tick
 // that no clock completes, that tick counts as over.
 //
 // Every function is O(1), constexpr and safe from any thread.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
@@ -19,39 +21,75 @@ namespace foliot::detail {
 
 using tick = std::uint64_t;
 
-inline constexpr std::int64_t tick_length = 1'000'000;  // nanoseconds
 /// The tick of `never`. No clock reaches it.
 inline constexpr tick never_tick = std::numeric_limits<tick>::max();
 
-/// How many ticks of the clock's time lie before its origin.
-inline constexpr std::int64_t ticks_before_origin = -(int64_min / tick_length) + 1;
-
-/// The last tick that is over when the clock shows `t`.
-constexpr tick tick_over_at(instant t) noexcept {
-  const std::int64_t whole = t.nanoseconds() / tick_length - (t.nanoseconds() % tick_length < 0 ? 1 : 0);
-  return static_cast<tick>(whole + ticks_before_origin);
+/// How many ticks of this length lie before the clock's origin.
+constexpr tick ticks_before_origin(std::int64_t length) noexcept {
+  return tick{0} - static_cast<tick>(int64_min / length) + (int64_min % length != 0 ? 1 : 0);
 }
 
-/// The tick at which a timer with this deadline fires.
-constexpr tick tick_of(instant deadline) noexcept {
-  if (deadline.is_never()) return never_tick;
-  return tick_over_at(deadline) + (deadline.nanoseconds() % tick_length != 0 ? 1 : 0);
-}
+/// A length that is a constant. The members are static, so that the compiler divides by constants before it decides
+/// what to inline.
+template <std::int64_t Nanoseconds>
+struct fixed_tick {
+  /// What ticks are counted in: only where a tick is a nanosecond are half of them more than a signed number holds. The
+  /// compiler makes fewer instructions of signed ones.
+  using count = std::conditional_t<(Nanoseconds > 1), std::int64_t, tick>;
+  static constexpr std::int64_t length_ = Nanoseconds;
+  static constexpr auto before_origin_ = static_cast<count>(ticks_before_origin(Nanoseconds));
+};
 
-/// The last tick that a timer may have.
-inline constexpr tick last_tick = tick_of(instant::latest());
+/// A length that is chosen at run time. Precondition: it is positive.
+struct chosen_tick {
+  using count = tick;
+  constexpr explicit chosen_tick(std::int64_t nanoseconds) noexcept
+      : length_(nanoseconds), before_origin_(ticks_before_origin(nanoseconds)) {}
+  std::int64_t length_;
+  tick before_origin_;
+};
 
-/// The tick that the clock has reached when it shows `now`.
-constexpr tick tick_reached(instant now) noexcept { return now >= instant::latest() ? last_tick : tick_over_at(now); }
+/// Ticks of one length: a fixed_tick, or a chosen_tick.
+template <class Length>
+class tick_scale : private Length {
+  using Length::before_origin_;
+  using Length::length_;
 
-/// When `t` is reached; ticks that no clock reaches are never.
-constexpr instant instant_of(tick t) noexcept {
-  if (t == never_tick) return instant::never();
-  if (t >= last_tick) return instant::latest();
-  return instant::from_nanoseconds((static_cast<std::int64_t>(t) - ticks_before_origin) * tick_length);
-}
+ public:
+  using Length::Length;
+  constexpr tick_scale() noexcept
+    requires std::default_initializable<Length>
+  = default;
 
-static_assert(tick_over_at(instant::earliest()) == 0);
-static_assert(tick_of(instant::earliest()) == 1);
+  [[nodiscard]] constexpr duration length() const noexcept { return duration::nanoseconds(length_); }
+
+  /// The last tick that is over when the clock shows `t`.
+  [[nodiscard]] constexpr tick over_at(instant t) const noexcept {
+    const std::int64_t whole = t.nanoseconds() / length_ - (t.nanoseconds() % length_ < 0 ? 1 : 0);
+    return static_cast<tick>(static_cast<typename Length::count>(whole) + before_origin_);
+  }
+
+  /// The tick at which a timer with this deadline fires.
+  [[nodiscard]] constexpr tick of(instant deadline) const noexcept {
+    if (deadline.is_never()) return never_tick;
+    return over_at(deadline) + (deadline.nanoseconds() % length_ != 0 ? 1 : 0);
+  }
+
+  /// The last tick that a timer may have, beside never_tick.
+  [[nodiscard]] constexpr tick last() const noexcept { return of(instant::latest()); }
+
+  /// The tick that the clock has reached when it shows `now`.
+  [[nodiscard]] constexpr tick reached(instant now) const noexcept {
+    return now >= instant::latest() ? last() : over_at(now);
+  }
+
+  /// When a tick that a timer may have is reached; never_tick is never.
+  [[nodiscard]] constexpr instant instant_of(tick t) const noexcept {
+    if (t == never_tick) return instant::never();
+    if (t >= last()) return instant::latest();
+    return instant::from_nanoseconds(
+        static_cast<std::int64_t>(static_cast<typename Length::count>(t) - before_origin_) * length_);
+  }
+};
 
 }  // namespace foliot::detail
