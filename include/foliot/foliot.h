@@ -94,9 +94,9 @@ typedef struct foliot_service_options {
   size_t size;
   const char* engine;                 /* null: "foliot" */
   int clock;                          /* a foliot_clock */
-  size_t shards;                      /* queues with a thread each; 0: as many as there are processors */
+  size_t shards;                      /* queues with a thread each; 0: what the engine has by itself */
   bool precise;                       /* spin the last stretch before a deadline */
-  size_t turn;                        /* how many timers a thread fires before it looks at the clock again; 0: 256 */
+  size_t turn;                        /* how many timers a thread fires before it looks at the clock again; 0: the engine's own */
   foliot_virtual_clock* virtual_time; /* not null: no thread, and this clock instead of `clock` */
 } foliot_service_options;
 

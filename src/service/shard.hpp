@@ -76,6 +76,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
       : options_(std::move(options)),
         index_(index),
         watch_(detail::callback_watch::wanted_by(options_)),
+        queue_(empty_queue(options_)),
         phase_(options_.by_hand ? phase::running : phase::unstarted),
         sleeper_(options_.time, options_.precise) {
     if (!options_.by_hand) witness_forks();
@@ -169,7 +170,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
         queue_.take(std::move(room));
       };
     } else {
-      queue_.reserve(count);  // a service with such a queue has one shard: all that comes after this succeeds
+      queue_.reserve(count);  // a queue without the two steps allocates nothing
       return [] {};
     }
   }
@@ -214,6 +215,14 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 
   /// How long the thread waits before it tries again what it had no memory for.
   static constexpr duration wait_for_memory = duration::nanoseconds(1'000'000);
+
+  [[nodiscard]] static queue_type empty_queue([[maybe_unused]] const shard_options& options) {
+    if constexpr (std::constructible_from<queue_type, wheel_shape>) {
+      return queue_type(options.wheel);
+    } else {
+      return queue_type();
+    }
+  }
 
   static record& as_record(timer_record& timer) noexcept { return static_cast<record&>(timer); }
   static posting_record& as_posting(record& r) noexcept { return static_cast<posting_record&>(r); }

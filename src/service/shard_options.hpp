@@ -6,6 +6,7 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/seam/alarm.hpp>
+#include <foliot/queue/wheel_shape.hpp>
 #include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/slow_callback.hpp>
@@ -32,6 +33,8 @@ struct shard_options {
   bool measure;
   /// Who is told of slow callbacks, as on_exception is; null: nobody.
   std::shared_ptr<slow_callback_watch> slow_callback;
+  /// The tick and the size, where the engine's queue is a wheel that is given them.
+  wheel_shape wheel{};
   /// Who watches file descriptors on the shard's thread; null where nobody does.
   std::shared_ptr<detail::watcher> watches{};
 };

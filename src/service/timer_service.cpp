@@ -49,21 +49,52 @@ struct engine_kind {
   std::string_view name;
   std::shared_ptr<engine> (*make_shard)(const shard_options& options, std::size_t index);
   duration (*lateness)(duration timeout) noexcept;
+  /// Makes a shard whose wheel has a tick and a size of the user's choice; null where the engine has no such wheel.
+  std::shared_ptr<engine> (*make_shaped)(const shard_options& options, std::size_t index);
+  /// How many slots that wheel has where the user chooses the tick alone.
+  std::size_t usual_slots;
+  /// How many timers a turn fires unless the service is told otherwise.
+  budget turn;
   /// How many shards it has unless it is told otherwise; 0 is one a processor.
-  std::size_t shards = 1;
+  std::size_t shards;
+  /// The most that it may be told.
+  std::size_t most_shards;
 };
 
+constexpr std::size_t shards_by_processors = 0;
+constexpr std::size_t any_number_of_shards = 1024;
+constexpr budget usual_turn = 256;
+
+template <timer_queue Queue>
+constexpr budget turn_of() noexcept {
+  if constexpr (requires { Queue::yield_limit; }) {
+    return Queue::yield_limit;
+  } else {
+    return usual_turn;
+  }
+}
+
 template <class Design>
-constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1) noexcept {
-  return {name,
-          [](const shard_options& options, std::size_t index) -> std::shared_ptr<engine> {
-            shard_options own = options;
-            if constexpr (requires { Design::wait::watches_descriptors; }) {
-              if (!own.by_hand) own.watches = std::make_shared<detail::watcher>(own.turn, own.on_exception);
-            }
-            return std::make_shared<shard<Design>>(std::move(own), index);
-          },
-          lateness_of<typename Design::queue>, shards};
+std::shared_ptr<engine> make_shard(const shard_options& options, std::size_t index) {
+  shard_options own = options;
+  if constexpr (requires { Design::wait::watches_descriptors; }) {
+    if (!own.by_hand) own.watches = std::make_shared<detail::watcher>(own.turn, own.on_exception);
+  }
+  return std::make_shared<shard<Design>>(std::move(own), index);
+}
+
+template <class Design>
+constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1,
+                              std::size_t most_shards = any_number_of_shards) noexcept {
+  using queue = typename Design::queue;
+  return {.name = name,
+          .make_shard = make_shard<Design>,
+          .lateness = lateness_of<queue>,
+          .make_shaped = nullptr,
+          .usual_slots = 0,
+          .turn = turn_of<queue>(),
+          .shards = shards,
+          .most_shards = most_shards};
 }
 
 /// One lock and one thread around a queue.
@@ -88,6 +119,15 @@ struct epoll_design : plain_design<quad_heap> {
 template <timer_queue Queue>
 constexpr engine_kind by_name_of = made_of<plain_design<Queue>>(Queue::name);
 
+/// The same with a wheel whose shape may be chosen.
+template <timer_queue Wheel, timer_queue ChosenWheel>
+constexpr engine_kind wheel_by_name_of = [] {
+  engine_kind kind = by_name_of<Wheel>;
+  kind.make_shaped = make_shard<plain_design<ChosenWheel>>;
+  kind.usual_slots = ChosenWheel::usual_slots;
+  return kind;
+}();
+
 /// foliot's own.
 struct foliot_design {
   using queue = foliot_queue;
@@ -95,19 +135,16 @@ struct foliot_design {
   using word = detail::timer_word;
 };
 
-constexpr std::size_t shards_by_processors = 0;
-constexpr std::size_t most_shards = 1024;
-
 constexpr std::array kinds{
     made_of<foliot_design>("foliot", shards_by_processors),
-    made_of<plain_design<quad_heap>>("global-heap"),
+    made_of<plain_design<quad_heap>>("global-heap", 1, 1),  // one lock is what it is about
     made_of<plain_design<quad_heap>>("bucket-heaps", 64),
     by_name_of<quad_heap_lazy>,
     made_of<goim_design>("goim"),
     by_name_of<goim_heap>,
     made_of<epoll_design>("epoll-heap"),
-    by_name_of<hashed_wheel>,
-    by_name_of<hierarchical_wheel>,
+    wheel_by_name_of<hashed_wheel, chosen_hashed_wheel>,
+    wheel_by_name_of<hierarchical_wheel, chosen_hierarchical_wheel>,
     by_name_of<linux_wheel>,
     by_name_of<erlang_wheel>,
 };
@@ -128,17 +165,27 @@ const engine_kind& kind_of(std::string_view engine) {
   return *kind;
 }
 
+/// The wheel that was chosen, checked. Precondition: there is one.
+wheel_shape wheel_of(const engine_kind& kind, const std::optional<wheel_shape>& chosen) {
+  if (kind.make_shaped == nullptr) {
+    throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) +
+                                "' has no wheel whose tick and size can be chosen; 'hashed-wheel' and "
+                                "'hierarchical-wheel' have");
+  }
+  return chosen->checked(kind.usual_slots);
+}
+
 std::size_t shards_of(const engine_kind& kind, std::size_t wanted, bool by_hand) {
-  const bool any_number = kind.shards != 1;
-  const std::size_t most = by_hand || !any_number ? 1 : most_shards;
+  const bool only_by_hand = by_hand && kind.most_shards > 1;
+  const std::size_t most = by_hand ? 1 : kind.most_shards;
   if (wanted > most) {
     throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) + "' can have " +
                                 (most == 1 ? "one shard" : "at most " + std::to_string(most) + " shards") +
-                                (by_hand && any_number ? " on virtual time" : "") + ", not " + std::to_string(wanted));
+                                (only_by_hand ? " on virtual time" : "") + ", not " + std::to_string(wanted));
   }
   if (wanted != 0) return wanted;
   if (by_hand) return 1;
-  return kind.shards == shards_by_processors ? std::min(seam::processors(), most_shards) : kind.shards;
+  return kind.shards == shards_by_processors ? std::min(seam::processors(), any_number_of_shards) : kind.shards;
 }
 
 seam::clock_id system_clock_of(service_clock chosen) {
@@ -168,19 +215,21 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
   }
   const engine_kind& kind = kind_of(options.engine);
   if (!options.on_exception) options.on_exception = report_to_standard_error;
-  const shard_options common{
+  shard_options common{
       time,
       system_clock_of(options.clock),
       by_hand,
-      options.turn,
+      options.turn.value_or(kind.turn),
       options.precise,
       options.executor ? std::make_shared<callback_executor>(std::move(*options.executor)) : nullptr,
       std::make_shared<exception_handler>(std::move(options.on_exception)),
       options.measure,
       options.slow_callback.tell ? std::make_shared<slow_callback_watch>(std::move(options.slow_callback)) : nullptr};
+  if (options.wheel) common.wheel = wheel_of(kind, options.wheel);
+  const auto make = options.wheel ? kind.make_shaped : kind.make_shard;
   const auto shards = std::make_shared<std::vector<std::shared_ptr<engine>>>();
   shards->resize(shards_of(kind, options.shards, by_hand));
-  for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = kind.make_shard(common, i);
+  for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = make(common, i);
   return shards;
 }
 
@@ -265,6 +314,13 @@ std::span<const std::string_view> timer_service::engines() noexcept { return nam
 
 duration timer_service::lateness(std::string_view engine, duration timeout) {
   return kind_of(engine).lateness(timeout);
+}
+
+budget timer_service::turn(std::string_view engine) { return kind_of(engine).turn; }
+
+duration timer_service::lateness(const service_options& options, duration timeout) {
+  const engine_kind& kind = kind_of(options.engine);
+  return options.wheel ? wheel_of(kind, options.wheel).tick : kind.lateness(timeout);
 }
 
 }  // namespace foliot::inline service

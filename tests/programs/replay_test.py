@@ -72,6 +72,17 @@ class CommandLine(ProgramCase):
     def test_unknown_engine(self):
         self.expect_error("there is no engine 'sundial'; there is: foliot global-heap", "replay", "--engine", "sundial", "-")
 
+    def test_wheels_that_cannot_be(self):
+        for sentence, *arguments in (
+                ("the engine 'foliot' has no wheel", "--tick", "1s"),
+                ("'foliot-runtime' is a runtime, and has no wheel", "--engine", "foliot-runtime", "--wheel-size", "20"),
+                ("are for one engine", "--engine", "all", "--tick", "1s"),
+                ("'0s' is zero", "--engine", "hashed-wheel", "--tick", "0s"),
+                ("must be from 1 ns to 24 h", "--engine", "hierarchical-wheel", "--tick", "25h"),
+                ("--tick: ", "--engine", "hashed-wheel", "--tick", "soon")):
+            self.expect_error(sentence, "replay", *arguments, "-")
+        self.assertNotEqual(self.run_foliot("replay", "--engine", "hashed-wheel", "--wheel-size", "0", "-")[0], 0)
+
     def test_names_that_begin_with_a_dash(self):
         self.put("-x", LOG)
         self.assertIn("lines", self.expect_done("replay", "--", "-x"))
@@ -434,6 +445,12 @@ class Sessions(Comparing):
                        "foliot-runtime", "processor-heaps"):
             self.expect_done("replay", "--engine", engine, "--sessions", "out.csv", "sample.log")
             self.assertEqual(sorted(self.rows("out.csv")), sorted(expected), engine)
+        for engine in ("hashed-wheel", "hierarchical-wheel"):
+            self.expect_done("replay", "--engine", engine, "--tick", "1s", "--wheel-size", "60", "--sessions", "out.csv",
+                             "sample.log")
+            self.assertEqual(sorted(self.rows("out.csv")), sorted(expected), engine)
+            self.expect_done("replay", "--engine", engine, "--tick", "1h", "--sessions", "out.csv", "sample.log")
+            self.assertLess(len(self.rows("out.csv")), len(expected), "as coarse as its tick")
         # Late by half a minute, it lets those begin again in time who come back just too late.
         self.expect_done("replay", "--engine", "linux-wheel", "--sessions", "out.csv", "sample.log")
         self.assertLess(len(self.rows("out.csv")), len(expected))

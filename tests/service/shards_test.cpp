@@ -14,6 +14,7 @@
 
 #include "fixture.hpp"
 #include "support/allocations.hpp"
+#include "watch_fixture.hpp"
 
 namespace foliot::test {
 namespace {
@@ -26,18 +27,30 @@ service_options of(std::string engine, std::size_t shards) {
   return options;
 }
 
+/// Every engine that can have several, with several.
+class ManyShards : public engine_suite {
+ protected:
+  [[nodiscard]] static service_options options(std::size_t shards) { return of(GetParam(), shards); }
+};
+
+INSTANTIATE_TEST_SUITE_P(, ManyShards, every_engine_of_shards(), engine_as_name);
+
 TEST(Shards, AreAsManyAsTheEngineHasByItself) {
   EXPECT_EQ(timer_service().shards(), seam::processors());
   EXPECT_EQ(timer_service(with_engine("bucket-heaps")).shards(), 64u);
-  EXPECT_EQ(timer_service(with_engine("global-heap")).shards(), 1u);
+  for (const char* one : {"global-heap", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap", "hashed-wheel",
+                          "hierarchical-wheel", "linux-wheel", "erlang-wheel"}) {
+    EXPECT_EQ(timer_service(with_engine(one)).shards(), 1u) << one;
+  }
   virtual_clock clock;
   EXPECT_EQ(timer_service(clock).shards(), 1u);
 }
 
-TEST(Shards, AreAsManyAsAskedFor) {
-  EXPECT_EQ(timer_service(of("foliot", 7)).shards(), 7u);
-  EXPECT_EQ(timer_service(of("global-heap", 1)).shards(), 1u);
+TEST_P(ManyShards, AreAsManyAsAskedFor) {
+  for (const std::size_t count : {1u, 2u, 7u, 1024u}) EXPECT_EQ(timer_service(options(count)).shards(), count);
 }
+
+TEST(Shards, OfAGlobalHeapThereIsOne) { EXPECT_EQ(timer_service(of("global-heap", 1)).shards(), 1u); }
 
 TEST(Shards, ANumberThatCannotBeIsRefusedWithAReason) {
   const auto refused = [](auto make) -> std::string {
@@ -58,8 +71,8 @@ TEST(Shards, ANumberThatCannotBeIsRefusedWithAReason) {
 }
 
 /// Each thread's callbacks run on the thread of its shard; those of four threads on four, round about.
-TEST(Shards, ThreadsGoToOneShardEach) {
-  timer_service timers(of("foliot", 4));
+TEST_P(ManyShards, ThreadsGoToOneShardEach) {
+  timer_service timers(options(4));
   std::array<std::thread::id, 8> ran_on;
   for (std::size_t i = 0; i < ran_on.size(); ++i) {
     std::thread([&] {
@@ -84,8 +97,8 @@ TEST(Shards, ThreadsGoToOneShardEach) {
   }
 }
 
-TEST(Shards, WhatACallbackStartsStaysOnItsShard) {
-  timer_service timers(of("foliot", 3));
+TEST_P(ManyShards, WhatACallbackStartsStaysOnItsShard) {
+  timer_service timers(options(3));
   std::latch done(1);
   std::optional<timer> second;
   timer first(timers, 0ns, [&] {
@@ -98,9 +111,9 @@ TEST(Shards, WhatACallbackStartsStaysOnItsShard) {
 }
 
 /// Two callbacks of two shards end the service at once: neither waits for the other.
-TEST(Shards, ShutDownFromCallbacksOfTwoShards) {
+TEST_P(ManyShards, ShutDownFromCallbacksOfTwoShards) {
   for (int i = 0; i < 20; ++i) {
-    timer_service timers(of("foliot", 2));
+    timer_service timers(options(2));
     std::latch both(2);
     std::latch done(2);
     std::array<timer, 2> enders;
@@ -117,8 +130,8 @@ TEST(Shards, ShutDownFromCallbacksOfTwoShards) {
   }
 }
 
-TEST(Shards, CountersAreSums) {
-  timer_service timers(of("foliot", 3));
+TEST_P(ManyShards, CountersAreSums) {
+  timer_service timers(options(3));
   std::vector<timer> many;
   for (int i = 0; i < 6; ++i) {
     std::thread([&] {
@@ -134,6 +147,93 @@ TEST(Shards, CountersAreSums) {
   EXPECT_EQ(now.stopped, 1u);
   EXPECT_EQ(now.pending, 5u);
   EXPECT_EQ(timers.shut_down(), 5u);
+}
+
+/// Shards do not wait for each other's callbacks, and each is as late as its engine says, and no later.
+TEST_P(ManyShards, FireBesideEachOther) {
+  timer_service timers(options(2));
+  std::latch both(2);  // either callback waits for the other
+  std::array<timer, 2> each;
+  for (timer& one : each) {
+    std::thread([&] { one = timer(timers, 1ms, [&] { both.arrive_and_wait(); }); }).join();
+  }
+  both.wait();
+  for (timer& one : each) one.stop_and_wait();
+  EXPECT_EQ(timers.counters().fired, 2u);
+}
+
+TEST_P(ManyShards, ReserveInAllOrInNone) {
+  bool any_failed = true;
+  for (std::size_t n = 0; any_failed; ++n) {
+    timer_service fresh(options(3));  // no timer, and so no thread that allocates
+    const std::size_t before = live_bytes();
+    const failing_allocations fail(n);
+    try {
+      fresh.reserve(2000);
+    } catch (const std::bad_alloc&) {
+      EXPECT_EQ(live_bytes(), before) << "after " << n << " allocations";
+    }
+    any_failed = fail.failed();
+    ASSERT_FALSE(HasFailure());
+    if (n > 40) n += n / 8;  // there are many blocks of one kind
+  }
+}
+
+/// Timers of several threads, moved and stopped by all of them, end in one outcome each.
+TEST_P(ManyShards, EveryStartHasOneOutcomeWhoeverMovesIt) {
+  constexpr std::size_t threads = 4;
+  constexpr std::size_t each = 50;
+  timer_service timers(options(3));
+  std::vector<timer> many(threads * each);
+  std::vector<std::atomic<int>> fired(many.size());
+  std::latch made(threads);
+  std::vector<std::thread> moving;
+  for (std::size_t t = 0; t < threads; ++t) {
+    moving.emplace_back([&, t] {
+      for (std::size_t i = t * each; i < (t + 1) * each; ++i) {
+        many[i] = timer(timers, 1h, [&fired, i] { ++fired[i]; });
+      }
+      made.arrive_and_wait();
+      for (std::size_t i = t; i < many.size(); i += 3) many[i].reset(i % 2 == 0 ? duration(1ms) : duration(2h));
+      for (std::size_t i = t; i < many.size(); i += 5) static_cast<void>(many[i].stop());
+    });
+  }
+  for (std::thread& thread : moving) thread.join();
+  for (timer& t : many) {
+    while (t.stop() == stop_result::running) std::this_thread::yield();
+  }
+  const service_counters now = timers.counters();
+  EXPECT_EQ(now.pending, 0u);
+  EXPECT_EQ(now.started, now.stopped + now.fired);
+}
+
+TEST(EpollShards, AWatchIsOfTheShardOfTheThreadThatMakesIt) {
+  timer_service loops(of("epoll-heap", 2));
+  const std::array<connection, 2> connections;
+  std::array<std::thread::id, 2> watched_on;
+  std::array<std::thread::id, 2> timed_on;
+  std::latch done(4);
+  std::array<watch, 2> watches;
+  std::array<timer, 2> timers;
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::thread([&, i] {
+      watches[i] = watch(loops, connections[i].here(), readiness::readable, [&, i] {
+        if (!connections[i].read()) return;
+        watched_on[i] = std::this_thread::get_id();
+        done.count_down();
+      });
+      timers[i] = timer(loops, 0ns, [&, i] {
+        timed_on[i] = std::this_thread::get_id();
+        done.count_down();
+      });
+    }).join();
+    connections[i].write();
+  }
+  done.wait();
+  EXPECT_EQ(watched_on, timed_on);
+  EXPECT_NE(watched_on[0], watched_on[1]);
+  loops.shut_down();
+  for (const watch& each : watches) EXPECT_FALSE(each.watching());
 }
 
 /// More threads than there are numbers for threads, all alive: every put-off is counted.

@@ -2,10 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <latch>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "fixture.hpp"
+#include "watch_fixture.hpp"
 
 namespace foliot::test {
 namespace {
@@ -46,6 +51,106 @@ TEST(ServiceOptions, ATurnOfZeroIsRefused) {
   service_options options;
   options.turn = 0;
   EXPECT_THROW(timer_service{std::move(options)}, std::invalid_argument);
+}
+
+TEST(ServiceOptions, ATurnIsTheEnginesOwnUnlessItIsSet) {
+  for (const std::string_view name : timer_service::engines()) {
+    EXPECT_EQ(timer_service::turn(name), name == "erlang-wheel" ? 100u : 256u) << name;
+  }
+  EXPECT_THROW(static_cast<void>(timer_service::turn("sundial")), std::invalid_argument);
+}
+
+/// Between two turns a loop looks at its descriptors: there it shows how many timers a turn has fired.
+TEST(ServiceOptions, ATurnFiresAsManyTimersAsItIsTold) {
+  constexpr std::size_t due = 1000;
+  for (const std::size_t turn : {std::size_t{0}, std::size_t{7}, std::size_t{300}}) {
+    service_options options = with_engine("epoll-heap");
+    if (turn > 0) options.turn = turn;
+    const std::size_t expected = turn > 0 ? turn : timer_service::turn("epoll-heap");
+    timer_service loop(std::move(options));
+    const connection ends;
+    std::size_t fired = 0;
+    std::size_t seen = 0;
+    std::latch all(2);
+    const watch input(loop, ends.here(), readiness::readable, [&] {
+      if (!ends.read()) return;
+      seen = fired;
+      all.count_down();
+    });
+    std::vector<timer> many;
+    const timer first(loop, 0ns, [&] {
+      ++fired;
+      ends.write();
+      const instant past = loop.now() - 1h;  // due in this very turn
+      for (std::size_t i = 1; i < due; ++i) {
+        many.emplace_back(loop, past, [&] {
+          if (++fired == due) all.count_down();
+        });
+      }
+    });
+    all.wait();
+    EXPECT_EQ(seen, expected);
+  }
+}
+
+TEST(ServiceWheel, IsChosenAndRefusedWithWhatCanBe) {
+  const auto refused = [](const char* engine, wheel_shape wheel) -> std::string {
+    service_options options = with_engine(engine);
+    options.wheel = wheel;
+    std::string asked;
+    try {
+      static_cast<void>(timer_service::lateness(options, 1s));
+    } catch (const std::invalid_argument& error) {
+      asked = error.what();
+    }
+    try {
+      const timer_service service(std::move(options));
+    } catch (const std::invalid_argument& error) {
+      EXPECT_EQ(asked, error.what());
+      return error.what();
+    }
+    EXPECT_EQ(asked, "");
+    return "accepted";
+  };
+  EXPECT_EQ(refused("hashed-wheel", {.tick = 100ms, .slots = 512}), "accepted");
+  EXPECT_EQ(refused("hierarchical-wheel", {.tick = 1ns, .slots = 2}), "accepted");
+  EXPECT_EQ(refused("hierarchical-wheel", {}), "accepted");
+  EXPECT_EQ(refused("hashed-wheel", {.tick = 0ns}), "foliot: a wheel's tick must be from 1 ns to 24 h, not 0 ns");
+  for (const char* other : {"foliot", "goim", "linux-wheel", "erlang-wheel"}) {
+    EXPECT_EQ(refused(other, {}), "foliot: the engine '" + std::string(other) +
+                                      "' has no wheel whose tick and size can be chosen; 'hashed-wheel' and "
+                                      "'hierarchical-wheel' have");
+  }
+}
+
+TEST(ServiceWheel, IsLateByItsTickAtMost) {
+  for (const char* engine : {"hashed-wheel", "hierarchical-wheel"}) {
+    for (const duration tick : {duration(1ns), duration(3us), duration(100ms), duration(1h)}) {
+      for (const std::size_t slots : {std::size_t{1}, std::size_t{20}, std::size_t{512}}) {
+        service_options options = with_engine(engine);
+        options.wheel = wheel_shape{.tick = tick, .slots = slots};
+        EXPECT_EQ(timer_service::lateness(options, 30min), tick);
+        virtual_clock clock{instant::from_nanoseconds(-12'345)};
+        timer_service timers(clock, std::move(options));
+        std::vector<timer> many;
+        int fired = 0;
+        duration latest{};
+        for (const duration timeout : {duration(1ns), duration(99ms), duration(3s), duration(1h) + 1ns}) {
+          many.emplace_back(timers, timeout, [&](const firing& f) {
+            ++fired;
+            EXPECT_GE(f.lateness(), duration::zero());
+            EXPECT_LE(f.lateness(), tick);
+            latest = std::max(latest, f.lateness());
+          });
+        }
+        clock.advance(3h);
+        EXPECT_EQ(fired, 4);
+        if (tick >= duration(100ms)) {
+          EXPECT_GT(latest, duration::zero()) << "the tick is the chosen one";
+        }
+      }
+    }
+  }
 }
 
 TEST_P(Service, ShowsItsClock) {

@@ -40,6 +40,25 @@ inline auto every_exact_engine() {
   return ::testing::ValuesIn(exact);
 }
 
+/// Those that can have more shards than one.
+inline auto every_engine_of_shards() {
+  std::vector<std::string> many;
+  for (const std::string_view name : timer_service::engines()) {
+    if (name != "global-heap") many.emplace_back(name);
+  }
+  return ::testing::ValuesIn(many);
+}
+
+/// The same, of those that are exact.
+inline auto every_exact_engine_of_shards() {
+  std::vector<std::string> many;
+  for (const std::string_view name : timer_service::engines()) {
+    const bool exact = timer_service::lateness(name, duration::zero()) == duration::zero();
+    if (exact && name != "global-heap") many.emplace_back(name);
+  }
+  return ::testing::ValuesIn(many);
+}
+
 /// global-heap as the name of a test.
 inline std::string engine_as_name(const ::testing::TestParamInfo<std::string>& chosen) {
   std::string name = chosen.param;

@@ -23,10 +23,12 @@
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/duration.hpp>
+#include <foliot/core/expiry.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/virtual_clock.hpp>
+#include <foliot/queue/wheel_shape.hpp>
 #include <foliot/service/engine.hpp>
 #include <foliot/service/executor.hpp>
 #include <foliot/service/slow_callback.hpp>
@@ -48,7 +50,8 @@ struct service_options {
   /// timerfd, one a shard.
   service_clock clock = service_clock::monotonic;
   /// How many shards, from 1 to 1024; 0 is what the engine has by itself: one a processor for `foliot`, 64 for
-  /// `bucket-heaps`, and one for the others, which is all that they can have. On virtual time there is one.
+  /// `bucket-heaps`, and one for the others. `global-heap` can have one only: its single lock is the point of it. On
+  /// virtual time there is one.
   std::size_t shards = 0;
   /// Gets what callbacks throw, on the thread that ran them, and so from several at once where there are
   /// several shards; the service goes on. By default it is reported to standard error. An exception that leaves the
@@ -65,16 +68,21 @@ struct service_options {
   bool measure = false;
   /// Tells of callbacks that take too long. See slow_callback.hpp.
   slow_callback_watch slow_callback{};
-  /// How many timers the service's thread fires before it looks at the clock and at the rest of the
-  /// world again. At least 1.
-  budget turn = 256;
+  /// How many timers a shard's thread fires before it looks at the clock, and at its file descriptors, again. At least
+  /// 1; unset, what the engine has by itself: 100 for `erlang-wheel`, its yield limit, and 256 for the others.
+  std::optional<budget> turn{};
+  /// The tick and the number of slots of the engines `hashed-wheel` (Netty's tickDuration and ticksPerWheel) and
+  /// `hierarchical-wheel` (Kafka's tickMs and wheelSize). Unset: 1 ms, and 512 slots or 20 a level. See
+  /// wheel_shape.hpp.
+  std::optional<wheel_shape> wheel{};
 };
 
 class FOLIOT_EXPORT timer_service {
  public:
   /// On one of the system's clocks. Throws std::invalid_argument for an engine that does not exist (the
-  /// message lists those that do), for a number of shards that it cannot have, for a turn of zero, and for a watch on
-  /// slow callbacks that cannot tell anybody, or whose limit is negative.
+  /// message lists those that do), for a number of shards that it cannot have, for a turn of zero, for a wheel's shape
+  /// that cannot be, or that the engine does not take, and for a watch on slow
+  /// callbacks that cannot tell anybody, or whose limit is negative.
   explicit timer_service(service_options options = {});
   /// On a virtual clock, without a thread.
   explicit timer_service(virtual_clock& clock, service_options options = {});
@@ -116,6 +124,13 @@ class FOLIOT_EXPORT timer_service {
   /// exact, else the length of its tick at that distance. A busy machine adds to it, virtual time does
   /// not. Throws std::invalid_argument for an engine that does not exist.
   [[nodiscard]] static duration lateness(std::string_view engine, duration timeout);
+  /// The same for the engine and the wheel of these options; of the others none matters. Throws std::invalid_argument
+  /// also for a wheel that the engine cannot have.
+  [[nodiscard]] static duration lateness(const service_options& options, duration timeout);
+
+  /// How many timers a turn of this engine fires unless service_options::turn says so. Throws std::invalid_argument for
+  /// an engine that does not exist.
+  [[nodiscard]] static budget turn(std::string_view engine);
 
  private:
   friend class timer;

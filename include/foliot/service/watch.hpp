@@ -5,11 +5,12 @@
 //   foliot::watch input{loop, socket, readiness::readable, [&](readiness now) { … read until it would block … }};
 //   input.modify(readiness::none);                 // not for now
 //
-// The callback runs on the service's thread, between its timers, also where an executor runs those. Neither starves
-// the other: after a turn of timers the loop looks at the descriptors, and after 64 of these at the timers. What it
-// throws goes to the service's on_exception. It may begin before the constructor has returned: a callback that uses its
-// own handle is made with `readiness::none`, and then modified. It may be called for nothing, when somebody else was
-// quicker: make the descriptor one that does not block.
+// Of a service with several shards each has such a loop: a watch goes to the shard that its thread's timers go to, and
+// one that a callback makes stays on the callback's shard. The callback runs on that shard's thread, between its
+// timers, also where an executor runs those. Neither starves the other: after a turn of timers the loop looks at the
+// descriptors, and after 64 of these at the timers. What it throws goes to the service's on_exception. It may begin
+// before the constructor has returned: a callback that uses its own handle is made with `readiness::none`, and then
+// modified. It may be called for nothing, when somebody else was quicker: make the descriptor one that does not block.
 //
 // Thread safety: modify, stop_and_wait and watching from any thread, also at once, and from inside callbacks; moving,
 // assigning and destroying a handle need it to oneself.
@@ -70,7 +71,7 @@ class FOLIOT_EXPORT watch {
   /// Watches `fd`; the function takes nothing or a `readiness`. Of a service that has ended it is closed from the
   /// beginning. Throws std::invalid_argument if the function is null, if the service's engine has no poller, and
   /// on virtual time; std::system_error when the system does not watch it (what is no descriptor, is watched on
-  /// this service already, or is a file that is always ready), or when the service's thread cannot be started or has no
+  /// this shard already, or is a file that is always ready), or when the service's thread cannot be started or has no
   /// descriptor to wait with; std::bad_alloc.
   template <watch_function Function>
   watch(timer_service& service, int fd, interest what, Function&& function)

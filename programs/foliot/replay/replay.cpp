@@ -47,7 +47,7 @@ class run {
     if (options_.engine == all_engines) {
       comparison_.emplace(engines_to_compare(options_.idle), options_.idle, keep);
     } else {
-      tracker_.emplace(options_.engine, options_.idle, keep);
+      tracker_.emplace(options_.engine, options_.idle, keep, options_.wheel);
     }
   }
 

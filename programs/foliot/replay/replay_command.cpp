@@ -1,5 +1,6 @@
 #include "replay_command.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,8 @@ namespace {
 struct arguments {
   replay_options options{.engine = service_options{}.engine};
   std::string idle = "30m";
+  std::string tick;
+  std::size_t wheel_size = 0;
   std::string sessions;
   std::string json;
 };
@@ -43,6 +46,17 @@ void add_replay(CLI::App& program, command& chosen) {
                                fmt::join(session_tracker::engines(), ", "), all_engines))
       ->type_name("NAME")
       ->capture_default_str();
+  const CLI::Option* tick = line->add_option("--tick", all->tick,
+                                             "The length of a tick of hashed-wheel and hierarchical-wheel, from 1ns\n"
+                                             "to 24h; 1ms unless it is given")
+                                ->type_name("DURATION");
+  const CLI::Option* wheel_size =
+      line->add_option(
+              "--wheel-size", all->wheel_size,
+              "How many slots hashed-wheel has (512), or each level of\nhierarchical-wheel (20); the first rounds "
+              "up to a power of two")
+          ->type_name("COUNT")
+          ->check(CLI::Range(std::size_t{1}, wheel_shape::most_slots));
   const CLI::Option* sessions =
       line->add_option("--sessions", all->sessions,
                        "Write the sessions to FILE, as comma-separated values;\n- is standard output")
@@ -56,11 +70,17 @@ void add_replay(CLI::App& program, command& chosen) {
       "counted as out of order. Malformed lines are skipped, and counted.\n\n"
       "Exit codes: 0 done, 1 a malformed line with --strict, or engines that\n"
       "disagree, 2 any other error.");
-  line->callback([all, sessions, json, &chosen] {
-    chosen = [all, sessions, json] {
+  line->callback([all, tick, wheel_size, sessions, json, &chosen] {
+    chosen = [all, tick, wheel_size, sessions, json] {
       const auto idle = parse_duration(all->idle);
       if (!idle) throw failure("--idle: " + idle.error());
       all->options.idle = *idle;
+      if (tick->count() > 0 || wheel_size->count() > 0) all->options.wheel = wheel_shape{.slots = all->wheel_size};
+      if (tick->count() > 0) {
+        const auto length = parse_duration(all->tick);
+        if (!length) throw failure("--tick: " + length.error());
+        all->options.wheel->tick = *length;
+      }
       if (sessions->count() > 0) all->options.sessions = all->sessions;
       if (json->count() > 0) all->options.json = all->json;
       replay(all->options);

@@ -1,7 +1,9 @@
 #include "replay_options.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -54,6 +56,12 @@ void check_outputs(const replay_options& options) {
   }
 }
 
+/// What the library says, without its name, which the program puts before every failure.
+std::string_view without_prefix(std::string_view message) {
+  constexpr std::string_view prefix = "foliot: ";
+  return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+}
+
 }  // namespace
 
 bool replay_options::standard_output_taken() const noexcept {
@@ -69,6 +77,16 @@ void check(const replay_options& options) {
   if (options.engine != all_engines && std::ranges::find(engines, options.engine) == engines.end()) {
     throw failure(fmt::format("there is no engine '{}'; there is: {}, and {} for each of them", options.engine,
                               fmt::join(engines, " "), all_engines));
+  }
+  if (options.wheel && options.engine == all_engines) {
+    throw failure("--tick and --wheel-size are for one engine: hashed-wheel or hierarchical-wheel, not all");
+  }
+  if (options.wheel) {
+    try {
+      static_cast<void>(session_tracker::lateness(options.engine, options.idle, options.wheel));
+    } catch (const std::invalid_argument& error) {
+      throw failure(fmt::format("--tick and --wheel-size: {}", without_prefix(error.what())));
+    }
   }
   if (std::ranges::count(options.logs, "-") > 1) {
     throw failure("standard input can be read only once: name '-' once");

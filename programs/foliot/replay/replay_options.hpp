@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/queue/wheel_shape.hpp>
 
 namespace foliot::program {
 
@@ -19,6 +20,7 @@ struct replay_options {
   std::vector<std::string> logs{};        ///< read in this order; "-" is standard input, at most once
   duration idle{};                        ///< positive
   std::string engine{};                   ///< or all_engines
+  std::optional<wheel_shape> wheel{};     ///< the tick and the size, for an engine that is a wheel of that kind
   std::optional<std::string> sessions{};  ///< where the CSV goes; "-" is standard output
   std::optional<std::string> json{};      ///< where the summary for programs goes, likewise
   bool strict = false;                    ///< a malformed line ends the run

@@ -4,8 +4,8 @@
 
 namespace foliot::program {
 
-service_sessions::service_sessions(std::string engine, duration idle, session_sink sink)
-    : session_engine(idle, std::move(sink)), service_(clock_, service_options{.engine = std::move(engine)}) {}
+service_sessions::service_sessions(service_options options, duration idle, session_sink sink)
+    : session_engine(idle, std::move(sink)), service_(clock_, std::move(options)) {}
 
 void service_sessions::request(std::string_view client, instant time) {
   // When the clock came to now_ it fired all that was due by then.

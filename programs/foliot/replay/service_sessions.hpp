@@ -1,8 +1,6 @@
 // Sessions whose timers are a timer service's, on the virtual clock. Thread safety: none, one thread.
 #pragma once
 
-#include <string>
-
 #include <foliot/service/timer_service.hpp>
 
 #include "session_engine.hpp"
@@ -11,8 +9,8 @@ namespace foliot::program {
 
 class service_sessions final : public session_engine {
  public:
-  /// Throws std::invalid_argument for an engine that does not exist.
-  service_sessions(std::string engine, duration idle, session_sink sink);
+  /// Throws std::invalid_argument for options that cannot be.
+  service_sessions(service_options options, duration idle, session_sink sink);
 
   void request(std::string_view client, instant time) override;
   void finish() override;

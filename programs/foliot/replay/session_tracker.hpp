@@ -22,12 +22,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/queue/wheel_shape.hpp>
 
 #include "session_engine.hpp"
 
@@ -38,13 +40,16 @@ class session_tracker {
   /// What it throws comes out of the call of request(), settle() or finish() during which the session ended.
   using session_sink = program::session_sink;
 
-  /// Throws std::invalid_argument for an engine that does not exist. Precondition: idle is positive.
-  session_tracker(std::string_view engine, duration idle, session_sink sink);
+  /// Throws std::invalid_argument for an engine that does not exist, and for a wheel that it cannot have. Precondition:
+  /// idle is positive.
+  session_tracker(std::string_view engine, duration idle, session_sink sink,
+                  const std::optional<wheel_shape>& wheel = std::nullopt);
 
   /// The names of the engines there are: those of the services, and then those of runtimes.
   [[nodiscard]] static std::vector<std::string_view> engines();
   /// How late one of them may end a session. Throws as the constructor.
-  [[nodiscard]] static duration lateness(std::string_view engine, duration idle);
+  [[nodiscard]] static duration lateness(std::string_view engine, duration idle,
+                                         const std::optional<wheel_shape>& wheel = std::nullopt);
 
   /// Handles one request, now or by settle(). Precondition: `time + idle` can be counted (is not never).
   void request(std::string_view client, instant time) { engine_->request(client, time); }
