@@ -13,5 +13,6 @@
 #include <foliot/service/ticker.hpp>
 #include <foliot/service/timer.hpp>
 #include <foliot/service/timer_handle.hpp>
+#include <foliot/service/timer_log.hpp>
 #include <foliot/service/timer_service.hpp>
 #include <foliot/service/watch.hpp>

@@ -54,6 +54,8 @@
 #include "../core/seam/probes.hpp"
 #include "callback_watch.hpp"
 #include "lockless_counts.hpp"
+#include "log_entries.hpp"
+#include "record_pool.hpp"
 #include "shard_options.hpp"
 #include "shard_record.hpp"
 #include "sleeper.hpp"
@@ -70,6 +72,9 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   using posting_record = detail::posting_record<queue_type, word>;
   using placed_record = detail::placed_record<queue_type, word>;
   static constexpr bool lockless = std::same_as<word, detail::timer_word>;
+  static constexpr bool pools_records = requires { requires Design::pools_records; };
+  static constexpr bool keeps_log = requires { requires Design::keeps_log; };
+  using log_entries = std::conditional_t<keeps_log, detail::log_entries, detail::no_log_entries>;
 
  public:
   explicit shard(shard_options options, std::size_t index)
@@ -78,12 +83,14 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
         watch_(detail::callback_watch::wanted_by(options_)),
         queue_(empty_queue(options_)),
         phase_(options_.by_hand ? phase::running : phase::unstarted),
-        sleeper_(options_.time, options_.precise) {
+        sleeper_(options_.time, options_.precise),
+        pool_(largest_record()) {
     if (!options_.by_hand) witness_forks();
   }
 
   timer_record* make(timer_callback callback, duration period) override;
   void arms_at(timer_record& timer, std::source_location place) noexcept override;
+  void name(timer_record& timer, std::string_view text) override;
 
   reset_result reset(timer_record& timer, instant deadline) override {
     record& r = as_record(timer);
@@ -109,8 +116,11 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   stop_result stop(timer_record& timer) noexcept override {
     record& r = as_record(timer);
     if (stop_lockless(r)) return stop_result::stopped;
+    log_entries entries(options_);
     const lock held(lock_);
-    return phase_ == phase::ended ? leave_to_the_end(r) : take_back(r);
+    if (phase_ == phase::ended) return leave_to_the_end(r);
+    log_stop(entries, r, true);
+    return take_back(r);
   }
 
   stop_result stop_and_wait(timer_record& timer) noexcept override;
@@ -160,21 +170,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     if (thread_.joinable()) thread_.detach();  // it has ended, or this is its last act
   }
 
-  callable<void()> room_for(std::size_t count) override {
-    detail::refuse_impossible(count);
-    if (lockless && !options_.by_hand) count += detail::lockless_counts::most_stopped;
-    const lock held(lock_);
-    if constexpr (requires { queue_.take(queue_.room_for(count)); }) {
-      return [this, room = queue_.room_for(count)]() mutable {
-        const lock held_again(lock_);
-        queue_.take(std::move(room));
-      };
-    } else {
-      queue_.reserve(count);  // a queue without the two steps allocates nothing
-      return [] {};
-    }
-  }
-
+  callable<void()> room_for(std::size_t count) override;
   service_counters counters() const noexcept override;
 
   void add_to(service_statistics& sum) const noexcept override {
@@ -197,13 +193,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     return queue_.next_deadline();
   }
 
-  expiry run_due(instant now, budget limit) override {
-    std::shared_ptr<engine> last;
-    const lock held(lock_);
-    const expiry turn = run_turn(now, limit);
-    last = farewell();
-    return turn;
-  }
+  expiry run_due(instant now, budget limit) override;
 
  private:
   enum class phase : std::uint8_t {
@@ -267,7 +257,20 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   [[nodiscard]] std::shared_ptr<engine> farewell() noexcept FOLIOT_REQUIRES(lock_) {
     return holders_ == 0 ? std::move(self_) : nullptr;
   }
+  // Records, and what is logged of them: shard_records.hpp, shard_log.hpp.
+  template <class Record, class Kind>
+  Record* new_record(timer_callback callback, Kind kind);
+  template <class Record>
+  void delete_record(Record& r) noexcept FOLIOT_REQUIRES(lock_);
+  std::size_t largest_record() const noexcept;
+  bool places_records() const noexcept { return options_.slow_callback != nullptr || options_.log != nullptr; }
   void forget(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  detail::shared_name name_of(record& r) const noexcept FOLIOT_REQUIRES(lock_);
+  void log_start(log_entries& to, record& r, bool was_filed, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
+  void log_stop(log_entries& to, record& r, bool tells_if_not_there) noexcept FOLIOT_REQUIRES(lock_);
+  void log_expiry(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
+  void log_call(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
+  void log_alarm(log_entries& to, instant until) noexcept FOLIOT_REQUIRES(lock_);
 
   // Without the lock: shard_lockless.hpp.
   std::optional<reset_result> reset_lockless(record& r, instant deadline);
@@ -287,6 +290,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   /// runs under the lock when it has been.
   template <class DeadlineOf, class Then = void (*)()>
   reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {}) {
+    log_entries entries(options_);
     lock held(lock_);
     if (phase_ != phase::running || r.closed_) [[unlikely]] {
       if (!admit_start(r)) return reset_result::closed;
@@ -294,7 +298,10 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     }
     const instant deadline = deadline_of();
     if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
+    const bool was_filed = keeps_log && r.pending();
+    const instant was_until = keeps_log ? r.deadline() : instant();
     const bool superseded = file(r, deadline);
+    log_start(entries, r, was_filed, was_until);
     detail::probes::armed(&r, deadline, superseded);  // here, where it holds up nothing
     let_go_lockless(r);
     then();
@@ -372,7 +379,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   expiry run_turn(instant now, budget limit) FOLIOT_REQUIRES(lock_);
   void file_again(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
   void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void call(record& r, const firing& now) noexcept FOLIOT_REQUIRES(lock_);
+  void call(record& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
   void run(record& r, const firing& now) noexcept;
   void run_watched(record& r, const firing& now) noexcept;
   void post(posting_record& r, const firing& now) noexcept FOLIOT_REQUIRES(lock_);
@@ -424,6 +431,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   bool just_woke_ FOLIOT_GUARDED_BY(lock_) = false;
   /// Under the lock, but for the sleep itself and waking.
   detail::sleeper<typename Design::wait> sleeper_;
+  using record_pool = std::conditional_t<pools_records, detail::record_pool, detail::no_record_pool>;
+  [[no_unique_address]] record_pool pool_ FOLIOT_GUARDED_BY(lock_);
   struct nothing {};
   [[no_unique_address]] std::conditional_t<lockless, detail::lockless_counts, nothing> lockless_;
 };
@@ -433,6 +442,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
 #include "shard_counts.hpp"
 #include "shard_lifetime.hpp"
 #include "shard_lockless.hpp"
+#include "shard_log.hpp"
 #include "shard_posting.hpp"
 #include "shard_records.hpp"
 #include "shard_thread.hpp"

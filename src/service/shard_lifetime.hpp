@@ -11,7 +11,9 @@ template <class Design>
 stop_result shard<Design>::stop_and_wait(timer_record& timer) noexcept {
   record& r = as_record(timer);
   std::shared_ptr<engine> last;  // outlives the lock below; the closure may own the last handle
+  log_entries entries(options_);
   const lock held(lock_);
+  log_stop(entries, r, false);
   const stop_result result = take_back(r);
   r.closed_ = true;
   if (wait_for_closure(r)) retire(r);
@@ -23,7 +25,9 @@ template <class Design>
 void shard<Design>::destroy(timer_record* timer) noexcept {
   record& r = as_record(*timer);
   std::shared_ptr<engine> last;
+  log_entries entries(options_);
   const lock held(lock_);
+  log_stop(entries, r, false);
   take_back(r);
   r.closed_ = true;
   const bool mine = wait_for_closure(r);

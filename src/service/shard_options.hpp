@@ -10,6 +10,7 @@
 #include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/slow_callback.hpp>
+#include <foliot/service/timer_log.hpp>
 
 namespace foliot::detail {
 class watcher;
@@ -33,6 +34,8 @@ struct shard_options {
   bool measure;
   /// Who is told of slow callbacks, as on_exception is; null: nobody.
   std::shared_ptr<slow_callback_watch> slow_callback;
+  /// Gets an entry for each thing that happens, by any thread; null: none are made.
+  std::shared_ptr<timer_log> log{};
   /// The tick and the size, where the engine's queue is a wheel that is given them.
   wheel_shape wheel{};
   /// Who watches file descriptors on the shard's thread; null where nobody does.

@@ -81,7 +81,8 @@ void shard<Design>::run_all_posted(posting_record& r) noexcept {
   while (r.posted_ && phase_ != phase::ended) {
     take_back_posted(r);
     ++counters_.fired;
-    call(r, firing(r.posted_firing_));
+    log_entries entries(options_);
+    call(r, firing(r.posted_firing_), entries);
   }
   r.job_is_out_ = false;
   come_back(r);

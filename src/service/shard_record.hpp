@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <source_location>
+#include <string>
 #include <utility>
 
 #include <foliot/core/duration.hpp>
@@ -76,7 +78,8 @@ struct posting_record : ticking_record<Queue, Word> {
   posting_record* next_posted_ = nullptr;
 };
 
-/// Any timer's, where slow callbacks are told by the place that armed them. One with wants_place().
+/// Any timer's, where slow callbacks are told by the place that armed them, or a log tells of timers by their names.
+/// One with wants_place().
 template <timer_queue Queue, class Word>
 struct placed_record final : posting_record<Queue, Word> {
   placed_record(engine& owner, timer_callback callback, duration period) noexcept
@@ -84,6 +87,8 @@ struct placed_record final : posting_record<Queue, Word> {
 
   // Written by whoever arms the timer, read by whoever runs it.
   seam::atomic<std::source_location> armed_at_{std::source_location{}};
+  /// The engine's, under its lock. Null: none.
+  std::shared_ptr<const std::string> name_;
 };
 
 }  // namespace foliot::detail

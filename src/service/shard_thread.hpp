@@ -30,7 +30,10 @@ void shard<Design>::timerproc() {
       continue;
     }
     sleeper_.prepare(until);
+    log_entries entries(options_);
+    log_alarm(entries, until);
     held.leave();
+    entries.write();
     sleeper_.sleep(until);
     held.enter();
     sleeper_.wake_up();
@@ -44,6 +47,17 @@ void shard<Design>::timerproc() {
   timer_thread_ = nullptr;
   --holders_;
   last = farewell();
+}
+
+template <class Design>
+expiry shard<Design>::run_due(instant now, budget limit) {
+  std::shared_ptr<engine> last;
+  log_entries entries(options_);
+  const lock held(lock_);
+  const expiry turn = run_turn(now, limit);
+  if (!turn.more) log_alarm(entries, queue_.next_deadline());
+  last = farewell();
+  return turn;
 }
 
 /// A turn of the thread. True: nothing is left to do until then.
@@ -125,27 +139,33 @@ void shard<Design>::fire(record& r) noexcept {
   firing now{r.deadline(), std::max(r.deadline(), options_.time.now())};
   std::exception_ptr failure;
   if (r.ticks_) failure = arm_next_beat(as_ticking(r), now);
+  log_entries entries(options_);
+  log_expiry(entries, r, now.deadline);
   if (options_.executor == nullptr) {
     ++counters_.fired;
-    call(r, now);
+    call(r, now, entries);
   } else {
     post(as_posting(r), now);
   }
-  if (failure == nullptr) return;
+  if (failure == nullptr && !entries.wanted()) [[likely]]
+    return;
   lock_.unlock();
-  report(std::move(failure));
+  entries.write();
+  if (failure != nullptr) report(std::move(failure));
   lock_.lock();
 }
 
-/// Calls the callback, without the lock.
+/// Calls the callback, without the lock, and writes the log before that.
 template <class Design>
-void shard<Design>::call(record& r, const firing& now) noexcept {
+void shard<Design>::call(record& r, const firing& now, log_entries& entries) noexcept {
+  log_call(entries, r, now.deadline);
   const seam::callback_frame frame{this, seam::this_thread().inside};
   r.user_ = self();
   r.running_ = true;
   ++callbacks_running_;
   lock_.unlock();
   seam::this_thread().inside = &frame;
+  entries.write();
   watch_ == nullptr ? run(r, now) : run_watched(r, now);
   lock_.lock();
   r.running_ = false;

@@ -53,6 +53,8 @@ struct engine_kind {
   std::shared_ptr<engine> (*make_shaped)(const shard_options& options, std::size_t index);
   /// How many slots that wheel has where the user chooses the tick alone.
   std::size_t usual_slots;
+  /// Whether it takes a log.
+  bool keeps_log;
   /// How many timers a turn fires unless the service is told otherwise.
   budget turn;
   /// How many shards it has unless it is told otherwise; 0 is one a processor.
@@ -84,6 +86,9 @@ std::shared_ptr<engine> make_shard(const shard_options& options, std::size_t ind
 }
 
 template <class Design>
+constexpr bool design_keeps_log = requires { requires Design::keeps_log; };
+
+template <class Design>
 constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1,
                               std::size_t most_shards = any_number_of_shards) noexcept {
   using queue = typename Design::queue;
@@ -92,6 +97,7 @@ constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1,
           .lateness = lateness_of<queue>,
           .make_shaped = nullptr,
           .usual_slots = 0,
+          .keeps_log = design_keeps_log<Design>,
           .turn = turn_of<queue>(),
           .shards = shards,
           .most_shards = most_shards};
@@ -108,6 +114,8 @@ struct plain_design {
 /// The same with a bell that is set to the earliest deadline.
 struct goim_design : plain_design<goim_heap> {
   using wait = detail::alarm_wait;
+  static constexpr bool pools_records = true;  // from a free list
+  static constexpr bool keeps_log = true;
 };
 
 /// The same with a poller, which waits for file descriptors and for the earliest deadline at once.
@@ -214,6 +222,9 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
     throw std::invalid_argument("foliot: a watch on slow callbacks needs somebody to tell, and no negative limit");
   }
   const engine_kind& kind = kind_of(options.engine);
+  if (options.log && !kind.keeps_log) {
+    throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) + "' keeps no log; 'goim' does");
+  }
   if (!options.on_exception) options.on_exception = report_to_standard_error;
   shard_options common{
       time,
@@ -226,6 +237,7 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
       options.measure,
       options.slow_callback.tell ? std::make_shared<slow_callback_watch>(std::move(options.slow_callback)) : nullptr};
   if (options.wheel) common.wheel = wheel_of(kind, options.wheel);
+  if (options.log) common.log = std::make_shared<timer_log>(std::move(options.log));
   const auto make = options.wheel ? kind.make_shaped : kind.make_shard;
   const auto shards = std::make_shared<std::vector<std::shared_ptr<engine>>>();
   shards->resize(shards_of(kind, options.shards, by_hand));

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <source_location>
+#include <string_view>
 #include <utility>
 
 #include <foliot/core/callable.hpp>
@@ -64,7 +65,7 @@ class timer_record {
 
   /// The engine that made it, alive as long as any of its records.
   [[nodiscard]] engine& owner() const noexcept { return owner_; }
-  /// Whether the engine wants to be told by arms_at where the timer is armed.
+  /// Whether the engine wants to be told by arms_at where the timer is armed, and by name what it is called.
   [[nodiscard]] bool wants_place() const noexcept { return wants_place_; }
 
  protected:
@@ -92,6 +93,8 @@ class FOLIOT_EXPORT engine : public timeline {
 
   /// The timer is made, or about to be armed, at this place in the source. Only for records that want to know.
   virtual void arms_at(timer_record& timer, std::source_location place) noexcept = 0;
+  /// From now on the timer is called that. Only for records that want to know. Throws std::bad_alloc.
+  virtual void name(timer_record& timer, std::string_view text) = 0;
 
   /// Arms the timer for `deadline`, wherever it was. Throws std::bad_alloc, or std::system_error when
   /// the service's thread cannot be started; the timer is then as it was.

@@ -6,11 +6,12 @@
 //   }};
 //
 // A callback keeps all others of its shard waiting. With this option the shards measure each of them, two looks at
-// the clock, and every timer keeps the place in the source that made it or armed it last, in a record that is some 72
+// the clock, and every timer keeps the place in the source that made it or armed it last, in a record that is some 88
 // bytes larger. Without it neither is so.
 #pragma once
 
 #include <source_location>
+#include <string_view>
 
 #include <foliot/core/callable.hpp>
 #include <foliot/core/duration.hpp>
@@ -26,6 +27,8 @@ struct slow_callback {
   std::source_location armed_at;
   /// What the callback was told.
   firing fired;
+  /// What timer_handle::name() said; empty, where it said nothing. Valid during the call.
+  std::string_view name{};
 };
 
 /// Off, as long as there is nobody to tell.

@@ -1,12 +1,13 @@
 // What timers and tickers have in common: a move-only handle on one record of an engine.
 //
-// Thread safety: stop, stop_and_wait and pending from any thread, also at once, and from inside
+// Thread safety: stop, stop_and_wait, name and pending from any thread, also at once, and from inside
 // callbacks; moving, assigning and destroying a handle need it to oneself.
 // Lifetime: destroying a handle waits for its callback as stop_and_wait does, so the thread that
 // destroys it must not hold what that callback waits for, a lock for one.
 #pragma once
 
 #include <source_location>
+#include <string_view>
 #include <utility>
 
 #include <foliot/core/export.h>
@@ -30,6 +31,13 @@ class FOLIOT_EXPORT timer_handle {
 
   /// Whether it will fire.
   [[nodiscard]] bool pending() const noexcept { return record_ != nullptr && record_->owner().pending(*record_); }
+
+  /// Gives it a name, for the log and for slow callbacks. Where the service has neither (service_options::log,
+  /// slow_callback) no name is stored. Throws std::logic_error on an empty handle, std::bad_alloc.
+  void name(std::string_view text) {
+    timer_record& named = record();
+    if (named.wants_place()) named.owner().name(named, text);
+  }
 
  protected:
   // Protected, so that a timer is only ever moved to a timer, and a ticker to a ticker.

@@ -33,6 +33,7 @@
 #include <foliot/service/executor.hpp>
 #include <foliot/service/slow_callback.hpp>
 #include <foliot/service/statistics.hpp>
+#include <foliot/service/timer_log.hpp>
 
 namespace foliot::inline service {
 
@@ -75,13 +76,16 @@ struct service_options {
   /// `hierarchical-wheel` (Kafka's tickMs and wheelSize). Unset: 1 ms, and 512 slots or 20 a level. See
   /// wheel_shape.hpp.
   std::optional<wheel_shape> wheel{};
+  /// Gets an entry for each timer that is added, removed, or expires, and for each alarm: only for `goim`. See
+  /// timer_log.hpp.
+  timer_log log{};
 };
 
 class FOLIOT_EXPORT timer_service {
  public:
   /// On one of the system's clocks. Throws std::invalid_argument for an engine that does not exist (the
   /// message lists those that do), for a number of shards that it cannot have, for a turn of zero, for a wheel's shape
-  /// that cannot be, or that the engine does not take, and for a watch on slow
+  /// that cannot be, or that the engine does not take, for a log that it does not keep, and for a watch on slow
   /// callbacks that cannot tell anybody, or whose limit is negative.
   explicit timer_service(service_options options = {});
   /// On a virtual clock, without a thread.
