@@ -7,11 +7,14 @@
 // run_due.
 //
 // A design says what a shard is made of: `queue`, any model of timer_queue; `wait`, how the thread sleeps (waits.hpp);
-// `word`, timer_word where stops, and resets to a later deadline, go without the lock, else no_word. With the 4-ary
-// heap, a note and no word this is `global-heap`, the timers of Go up to 1.9: docs/engines/global-heap.md.
+// `word`, timer_word where stops, and resets to a later deadline, go without the lock, else no_word; `home`,
+// moving_home where a start moves the timer to the shard of the calling thread (shard_moves.hpp), else fixed_home; and
+// `padding`, cache_lines where no two shards share a cache line, else no_padding. With the 4-ary heap, a note, no word,
+// fixed homes and no padding this is `global-heap`, the timers of Go up to 1.9: docs/engines/global-heap.md.
 //
 // Thread safety: everything below is guarded by `lock_`, which is never held while a user's code runs:
-// callbacks, the destruction of closures, the exception handler. The words guard themselves.
+// callbacks, the destruction of closures, the exception handler. The words guard themselves. A record is guarded by
+// the lock of the shard that has it.
 //
 // Invariants:
 //   1. A record that is closed is not pending.
@@ -22,7 +25,8 @@
 //   4. A record whose word is armed is pending, one whose word is stopped is not: both are in the queue, the former
 //      at the word's deadline or earlier (timer_word.hpp). With an open word it is pending if it is in the queue,
 //      homeless or posted. The posted records are the list at first_posted_, and posted_ is their number.
-//   5. The shard owns itself while it has records or its thread lives.
+//   5. The shard owns itself while it has records or its thread lives; where timers move, it owns all shards of its
+//      service.
 //   6. From the moment at which it ends nothing fires any more. Each timer that is pending is dropped, at the latest
 //      when the thread in end() takes it out of the queue, or out of the list of posted timers, and every answer under
 //      the lock says so before.
@@ -38,6 +42,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <foliot/core/seam/fork.hpp>
@@ -63,20 +68,29 @@
 namespace foliot::inline service {
 
 template <class Design>
-class shard final : public engine, private seam::fork_witness, public std::enable_shared_from_this<shard<Design>> {
+class shard final : public engine,
+                    private seam::fork_witness,
+                    public std::enable_shared_from_this<shard<Design>>,
+                    private Design::padding {
   using queue_type = typename Design::queue;
   using node_type = typename queue_type::node_type;
   using word = typename Design::word;
-  using record = detail::shard_record<queue_type, word>;
-  using ticking_record = detail::ticking_record<queue_type, word>;
-  using posting_record = detail::posting_record<queue_type, word>;
-  using placed_record = detail::placed_record<queue_type, word>;
+  using home_type = typename Design::home;
+  using record = detail::shard_record<queue_type, word, home_type>;
+  using ticking_record = detail::ticking_record<queue_type, word, home_type>;
+  using posting_record = detail::posting_record<queue_type, word, home_type>;
+  using placed_record = detail::placed_record<queue_type, word, home_type>;
   static constexpr bool lockless = std::same_as<word, detail::timer_word>;
   static constexpr bool pools_records = requires { requires Design::pools_records; };
   static constexpr bool keeps_log = requires { requires Design::keeps_log; };
   using log_entries = std::conditional_t<keeps_log, detail::log_entries, detail::no_log_entries>;
 
  public:
+  /// Whether a start moves a timer to the shard of the calling thread.
+  static constexpr bool moves = std::same_as<home_type, detail::moving_home>;
+  static_assert(!(lockless && moves), "what goes without the lock does not ask which shard has the timer");
+  static_assert(!(keeps_log && moves), "a log tells of one shard");
+
   explicit shard(shard_options options, std::size_t index)
       : options_(std::move(options)),
         index_(index),
@@ -87,6 +101,9 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
         pool_(largest_record()) {
     if (!options_.by_hand) witness_forks();
   }
+
+  /// Where timers move: these are the shards of the service, by their indexes, this one among them. Before it is used.
+  void meet(const std::shared_ptr<const shard_list>& all) noexcept { siblings_ = {all.get(), all}; }
 
   timer_record* make(timer_callback callback, duration period) override;
   void arms_at(timer_record& timer, std::source_location place) noexcept override;
@@ -116,11 +133,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   stop_result stop(timer_record& timer) noexcept override {
     record& r = as_record(timer);
     if (stop_lockless(r)) return stop_result::stopped;
-    log_entries entries(options_);
-    const lock held(lock_);
-    if (phase_ == phase::ended) return leave_to_the_end(r);
-    log_stop(entries, r, true);
-    return take_back(r);
+    log_entries entries(options_);  // written without the lock
+    return at_home<&shard::stop_here>(*this, r, entries);
   }
 
   stop_result stop_and_wait(timer_record& timer) noexcept override;
@@ -133,13 +147,11 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
     const record& r = static_cast<const record&>(timer);
     const auto is = r.word().now();
     if ((is.armed() || is.stopped()) && !closing_.load(seam::relaxed)) return is.armed();
-    const lock held(lock_);
-    return phase_ != phase::ended && is_pending(r);
+    return at_home<&shard::pending_here>(*this, r);
   }
 
   std::uint64_t skipped(const timer_record& timer) const noexcept override {
-    const lock held(lock_);
-    return static_cast<const ticking_record&>(timer).skipped_;
+    return at_home<&shard::skipped_here>(*this, static_cast<const record&>(timer));
   }
 
   std::shared_ptr<detail::watcher> watches() override;
@@ -171,7 +183,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   }
 
   callable<void()> room_for(std::size_t count) override;
-  service_counters counters() const noexcept override;
+  service_counters counters(std::span<const std::shared_ptr<engine>> of_service) const noexcept override;
 
   void add_to(service_statistics& sum) const noexcept override {
     ++sum.shards;
@@ -229,6 +241,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   }
 
   // How many there are: shard_counts.hpp.
+  service_counters counters_here() const noexcept FOLIOT_REQUIRES(lock_);
   std::size_t count_filed() const noexcept FOLIOT_REQUIRES(lock_);
   std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_);
   detail::lockless_counts::sums count_lockless() const noexcept;
@@ -251,7 +264,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   }
 
   void hold() FOLIOT_REQUIRES(lock_) {
-    if (holders_++ == 0) self_ = this->shared_from_this();
+    if (holders_++ == 0) self_ = all_that_it_needs();
   }
   /// To be destroyed after the lock: when nothing holds the shard any more, it goes with it.
   [[nodiscard]] std::shared_ptr<engine> farewell() noexcept FOLIOT_REQUIRES(lock_) {
@@ -265,6 +278,7 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   std::size_t largest_record() const noexcept;
   bool places_records() const noexcept { return options_.slow_callback != nullptr || options_.log != nullptr; }
   void forget(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void name_here(record& r, detail::shared_name& name) noexcept FOLIOT_REQUIRES(lock_);
   detail::shared_name name_of(record& r) const noexcept FOLIOT_REQUIRES(lock_);
   void log_start(log_entries& to, record& r, bool was_filed, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
   void log_stop(log_entries& to, record& r, bool tells_if_not_there) noexcept FOLIOT_REQUIRES(lock_);
@@ -286,89 +300,44 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   void unfile_if_stopped(record& r) noexcept FOLIOT_REQUIRES(lock_);
   stop_result leave_to_the_end(record& r) noexcept FOLIOT_REQUIRES(lock_);
 
-  /// Arms the record for what `deadline_of` says, which is asked only if the record may be armed; `then`
-  /// runs under the lock when it has been.
+  // Where timers move: shard_moves.hpp.
+  struct siblings;
+  struct two_locks;
+  template <class Record>
+  [[nodiscard]] static bool has(const shard& it, const Record& r) noexcept;
+  template <auto Here, class Self, class Record, class... More>
+  static auto at_home(Self& self, Record& r, More&... more) noexcept;
+  template <auto Here>
+  auto leave_home(record& r) noexcept;
+  [[nodiscard]] std::shared_ptr<engine> all_that_it_needs() noexcept;
+  [[nodiscard]] bool may_leave(const record& r, const shard& to) const noexcept FOLIOT_NO_ANALYSIS;
+  template <class DeadlineOf, class Then>
+  reset_result rearm_at_caller(record& r, DeadlineOf deadline_of, Then then);
+
+  // How a timer is armed, and taken back: shard_arming.hpp.
   template <class DeadlineOf, class Then = void (*)()>
-  reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {}) {
-    log_entries entries(options_);
-    lock held(lock_);
-    if (phase_ != phase::running || r.closed_) [[unlikely]] {
-      if (!admit_start(r)) return reset_result::closed;
-      if (phase_ == phase::unstarted) start_thread();
-    }
-    const instant deadline = deadline_of();
-    if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
-    const bool was_filed = keeps_log && r.pending();
-    const instant was_until = keeps_log ? r.deadline() : instant();
-    const bool superseded = file(r, deadline);
-    log_start(entries, r, was_filed, was_until);
-    detail::probes::armed(&r, deadline, superseded);  // here, where it holds up nothing
-    let_go_lockless(r);
-    then();
-    reset_result result = reset_result::superseded;
-    if (superseded) {
-      ++counters_.superseded;
-    } else {
-      ++counters_.started;
-      if (queue_.size() > counters_.peak_pending) counters_.peak_pending = queue_.size();
-      result = r.running_ ? reset_result::running : reset_result::idle;
-    }
-    const bool wake = sleeper_.must_wake_for(deadline);
-    if (wake) ++counters_.wake_ups;
-    held.leave();
-    // Outside the lock, which the woken thread takes first thing. The wake-up is not forgotten.
-    if (wake) sleeper_.wake();
-    return result;
-  }
-
+  reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {});
+  template <class DeadlineOf, class Then>
+  reset_result arm(record& r, DeadlineOf deadline_of, Then then, bool& wake, log_entries& entries)
+      FOLIOT_REQUIRES(lock_);
+  template <class Then>
+  reset_result count_armed(record& r, instant deadline, bool superseded, Then then, bool& wake) FOLIOT_REQUIRES(lock_);
   void start_thread() FOLIOT_REQUIRES(lock_);
-
-  /// Whether it was pending. Throws std::bad_alloc, with nothing changed.
-  bool file(record& r, instant deadline) FOLIOT_REQUIRES(lock_) {
-    const auto was = r.word().take();
-    bool superseded = false;
-    try {
-      superseded = queue_.reset(r, deadline);
-    } catch (...) {
-      r.word().restore(was);
-      throw;
-    }
-    if (was.stopped()) {
-      superseded = false;
-      count_unfiled();
-    }
-    return take_back_outside(r) || superseded;
+  bool file(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
+  bool take_back_outside(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  stop_result take_back(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  stop_result stop_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  [[nodiscard]] bool pending_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
+    return phase_ != phase::ended && is_pending(r);
   }
-
-  /// Of a timer that is pending outside the queue: without memory there, or with the executor.
-  bool take_back_outside(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    if (homeless_ == &r) [[unlikely]] {
-      homeless_ = nullptr;
-      return true;
-    }
-    if (options_.executor == nullptr || !as_posting(r).posted_) return false;
-    take_back_posted(as_posting(r));
-    return true;
-  }
-
-  stop_result take_back(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    const auto was = r.word().take();
-    const bool filed = queue_.stop(r) && !was.stopped();
-    if (was.stopped()) count_unfiled();
-    const bool outside = take_back_outside(r);
-    if (phase_ == phase::draining) [[unlikely]]
-      done_.notify_all();
-    if (phase_ == phase::ended) [[unlikely]] {
-      // The end of the service has dropped it. A ticker may have two starts pending: a posted beat and the next one.
-      counters_.dropped += (filed ? 1u : 0u) + (outside ? 1u : 0u);
-    } else if (filed || outside) {
-      detail::probes::stop(&r);
-      return stop_result::stopped;
-    }
-    return r.running_ ? stop_result::running : stop_result::idle;
+  [[nodiscard]] std::uint64_t skipped_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
+    return static_cast<const ticking_record&>(r).skipped_;
   }
 
   // The end of a timer: shard_lifetime.hpp.
+  stop_result stop_and_wait_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  void destroy_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  void detach_here(record& r) noexcept FOLIOT_REQUIRES(lock_);
   bool wait_for_closure(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void retire(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void settle(record& r) noexcept FOLIOT_REQUIRES(lock_);
@@ -386,6 +355,8 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   void take_back_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   void drop_start(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   void run_all_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void run_posted_here(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void drop_posted_here(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void come_back(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   std::exception_ptr arm_next_beat(ticking_record& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
   void drop_pending() noexcept FOLIOT_REQUIRES(lock_);
@@ -433,16 +404,20 @@ class shard final : public engine, private seam::fork_witness, public std::enabl
   detail::sleeper<typename Design::wait> sleeper_;
   using record_pool = std::conditional_t<pools_records, detail::record_pool, detail::no_record_pool>;
   [[no_unique_address]] record_pool pool_ FOLIOT_GUARDED_BY(lock_);
-  struct nothing {};
-  [[no_unique_address]] std::conditional_t<lockless, detail::lockless_counts, nothing> lockless_;
+  struct no_lockless_counts {};
+  [[no_unique_address]] std::conditional_t<lockless, detail::lockless_counts, no_lockless_counts> lockless_;
+  struct no_siblings {};
+  [[no_unique_address]] std::conditional_t<moves, siblings, no_siblings> siblings_;
 };
 
 }  // namespace foliot::inline service
 
+#include "shard_arming.hpp"
 #include "shard_counts.hpp"
 #include "shard_lifetime.hpp"
 #include "shard_lockless.hpp"
 #include "shard_log.hpp"
+#include "shard_moves.hpp"
 #include "shard_posting.hpp"
 #include "shard_records.hpp"
 #include "shard_thread.hpp"

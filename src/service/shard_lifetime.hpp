@@ -9,42 +9,43 @@ namespace foliot::inline service {
 
 template <class Design>
 stop_result shard<Design>::stop_and_wait(timer_record& timer) noexcept {
-  record& r = as_record(timer);
-  std::shared_ptr<engine> last;  // outlives the lock below; the closure may own the last handle
-  log_entries entries(options_);
-  const lock held(lock_);
+  return leave_home<&shard::stop_and_wait_here>(as_record(timer));
+}
+
+template <class Design>
+stop_result shard<Design>::stop_and_wait_here(record& r, log_entries& entries) noexcept {
   log_stop(entries, r, false);
   const stop_result result = take_back(r);
   r.closed_ = true;
   if (wait_for_closure(r)) retire(r);
-  last = farewell();
   return result;
 }
 
 template <class Design>
 void shard<Design>::destroy(timer_record* timer) noexcept {
-  record& r = as_record(*timer);
-  std::shared_ptr<engine> last;
-  log_entries entries(options_);
-  const lock held(lock_);
+  leave_home<&shard::destroy_here>(as_record(*timer));
+}
+
+template <class Design>
+void shard<Design>::destroy_here(record& r, log_entries& entries) noexcept {
   log_stop(entries, r, false);
   take_back(r);
   r.closed_ = true;
   const bool mine = wait_for_closure(r);
   r.orphaned_ = true;
   if (mine) retire(r);
-  last = farewell();
 }
 
 template <class Design>
 void shard<Design>::detach(timer_record* timer) noexcept {
-  record& r = as_record(*timer);
-  std::shared_ptr<engine> last;
-  const lock held(lock_);
+  leave_home<&shard::detach_here>(as_record(*timer));
+}
+
+template <class Design>
+void shard<Design>::detach_here(record& r) noexcept {
   forked_ ? static_cast<void>(take_back(r)) : unfile_if_stopped(r);
   r.orphaned_ = true;
   if (!is_pending(r) && r.user_ == nullptr) retire(r);
-  last = farewell();
 }
 
 /// Waits until nobody uses the closure. False if that is the caller itself, from inside the callback

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/seam/alarm.hpp>
 #include <foliot/queue/wheel_shape.hpp>
+#include <foliot/service/engine.hpp>
 #include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/slow_callback.hpp>
@@ -17,6 +19,13 @@ class watcher;
 }
 
 namespace foliot::inline service {
+
+/// The shards of a service, by their indexes.
+using shard_list = std::vector<std::shared_ptr<engine>>;
+
+/// What a shard's design says of its place in memory: whole cache lines of its own, or any.
+struct alignas(64) cache_lines {};
+struct no_padding {};
 
 struct shard_options {
   const clock& time;

@@ -97,21 +97,24 @@ void shard<Design>::come_back(posting_record& r) noexcept {
 
 template <class Design>
 void shard<Design>::run_posted(timer_record& timer) noexcept {
-  std::shared_ptr<engine> last;
-  const lock held(lock_);
-  run_all_posted(as_posting(as_record(timer)));
-  last = farewell();
+  leave_home<&shard::run_posted_here>(as_record(timer));
+}
+
+template <class Design>
+void shard<Design>::run_posted_here(record& r) noexcept {
+  run_all_posted(as_posting(r));
 }
 
 template <class Design>
 void shard<Design>::drop_posted(timer_record& timer) noexcept {
-  std::shared_ptr<engine> last;
-  const lock held(lock_);
-  posting_record& r = as_posting(as_record(timer));
-  r.job_is_out_ = false;
-  if (r.being_posted_) return;  // post() sees to it
-  drop_start(r);
-  last = farewell();
+  leave_home<&shard::drop_posted_here>(as_record(timer));
+}
+
+template <class Design>
+void shard<Design>::drop_posted_here(record& r) noexcept {
+  posting_record& posted = as_posting(r);
+  posted.job_is_out_ = false;
+  if (!posted.being_posted_) drop_start(posted);  // else post() sees to it
 }
 
 }  // namespace foliot::inline service

@@ -1,5 +1,5 @@
-// What a shard keeps of one timer: the part that every engine has, the queue's node, and the word by
-// which it is put off and stopped, if the engine has that.
+// What a shard keeps of one timer: the part that every engine has, the queue's node, the word by
+// which it is put off and stopped, if the engine has that, and which shard has it, if timers move.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,32 @@ struct no_word {
   static void restore(state) noexcept {}
 };
 
+/// In engines where a timer stays in the shard that has made it.
+struct fixed_home {
+  explicit fixed_home(engine&) noexcept {}
+};
+
+/// In engines where a start moves a timer to the shard of the calling thread: the shard that has the timer now.
+class moving_home {
+ public:
+  explicit moving_home(engine& maker) noexcept : home_(&maker) {}
+  /// Without a lock another shard may have the timer a moment later: look again under the lock of the one that it
+  /// names.
+  [[nodiscard]] engine* home() const noexcept { return home_.load(seam::relaxed); }
+  /// Under the locks of both shards, the old and the new one.
+  void move_to(engine& home) noexcept { home_.store(&home, seam::relaxed); }
+
+ private:
+  // Written by the thread that moves the timer, under the locks of both shards; read by any thread that uses the timer.
+  // Relaxed: it publishes nothing, since a reader goes by it only once it has the lock of the shard that it names.
+  seam::atomic<engine*> home_;
+};
+
 /// In this order: what a start, a stop and a reset touch comes first, in 48 bytes.
-template <timer_queue Queue, class Word>
-struct shard_record : timer_record, Word, Queue::node_type {
+template <timer_queue Queue, class Word, class Home>
+struct shard_record : timer_record, Word, Queue::node_type, Home {
   shard_record(engine& owner, timer_callback callback, bool ticks, bool wants_place = false) noexcept
-      : timer_record(owner, ticks, wants_place), callback_(std::move(callback)) {}
+      : timer_record(owner, ticks, wants_place), Home(owner), callback_(std::move(callback)) {}
   using timer_record::closed_;
   using timer_record::orphaned_;
   using timer_record::running_;
@@ -48,10 +69,10 @@ struct shard_record : timer_record, Word, Queue::node_type {
 };
 
 /// A ticker's, which is one with ticks_.
-template <timer_queue Queue, class Word>
-struct ticking_record : shard_record<Queue, Word> {
+template <timer_queue Queue, class Word, class Home>
+struct ticking_record : shard_record<Queue, Word, Home> {
   ticking_record(engine& owner, timer_callback callback, duration period, bool wants_place = false) noexcept
-      : shard_record<Queue, Word>(owner, std::move(callback), period > duration::zero(), wants_place),
+      : shard_record<Queue, Word, Home>(owner, std::move(callback), period > duration::zero(), wants_place),
         period_(period) {}
 
   // The engine's, under its lock.
@@ -60,10 +81,10 @@ struct ticking_record : shard_record<Queue, Word> {
 };
 
 /// Any timer's, where an executor runs the callbacks.
-template <timer_queue Queue, class Word>
-struct posting_record : ticking_record<Queue, Word> {
+template <timer_queue Queue, class Word, class Home>
+struct posting_record : ticking_record<Queue, Word, Home> {
   posting_record(engine& owner, timer_callback callback, duration period, bool wants_place = false) noexcept
-      : ticking_record<Queue, Word>(owner, std::move(callback), period, wants_place) {}
+      : ticking_record<Queue, Word, Home>(owner, std::move(callback), period, wants_place) {}
 
   // The engine's, under its lock.
   firing posted_firing_{};
@@ -80,10 +101,10 @@ struct posting_record : ticking_record<Queue, Word> {
 
 /// Any timer's, where slow callbacks are told by the place that armed them, or a log tells of timers by their names.
 /// One with wants_place().
-template <timer_queue Queue, class Word>
-struct placed_record final : posting_record<Queue, Word> {
+template <timer_queue Queue, class Word, class Home>
+struct placed_record final : posting_record<Queue, Word, Home> {
   placed_record(engine& owner, timer_callback callback, duration period) noexcept
-      : posting_record<Queue, Word>(owner, std::move(callback), period, true) {}
+      : posting_record<Queue, Word, Home>(owner, std::move(callback), period, true) {}
 
   // Written by whoever arms the timer, read by whoever runs it.
   seam::atomic<std::source_location> armed_at_{std::source_location{}};

@@ -112,9 +112,13 @@ void shard<Design>::arms_at(timer_record& timer, std::source_location place) noe
 
 template <class Design>
 void shard<Design>::name(timer_record& timer, std::string_view text) {
-  auto swapped = std::make_shared<const std::string>(text);
-  const lock held(lock_);
-  static_cast<placed_record&>(as_record(timer)).name_.swap(swapped);
+  auto swapped = std::make_shared<const std::string>(text);  // what it was goes without the lock
+  at_home<&shard::name_here>(*this, as_record(timer), swapped);
+}
+
+template <class Design>
+void shard<Design>::name_here(record& r, detail::shared_name& name) noexcept {
+  static_cast<placed_record&>(r).name_.swap(name);
 }
 
 template <class Design>

@@ -48,6 +48,8 @@ constexpr duration lateness_of([[maybe_unused]] duration timeout) noexcept {
 struct engine_kind {
   std::string_view name;
   std::shared_ptr<engine> (*make_shard)(const shard_options& options, std::size_t index);
+  /// Tells a shard of the others, if the engine wants that.
+  void (*introduce)(engine& one, const std::shared_ptr<const shard_list>& all) noexcept;
   duration (*lateness)(duration timeout) noexcept;
   /// Makes a shard whose wheel has a tick and a size of the user's choice; null where the engine has no such wheel.
   std::shared_ptr<engine> (*make_shaped)(const shard_options& options, std::size_t index);
@@ -86,6 +88,11 @@ std::shared_ptr<engine> make_shard(const shard_options& options, std::size_t ind
 }
 
 template <class Design>
+void introduce([[maybe_unused]] engine& one, [[maybe_unused]] const std::shared_ptr<const shard_list>& all) noexcept {
+  if constexpr (shard<Design>::moves) static_cast<shard<Design>&>(one).meet(all);
+}
+
+template <class Design>
 constexpr bool design_keeps_log = requires { requires Design::keeps_log; };
 
 template <class Design>
@@ -94,6 +101,7 @@ constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1,
   using queue = typename Design::queue;
   return {.name = name,
           .make_shard = make_shard<Design>,
+          .introduce = introduce<Design>,
           .lateness = lateness_of<queue>,
           .make_shaped = nullptr,
           .usual_slots = 0,
@@ -109,7 +117,17 @@ struct plain_design {
   using queue = Queue;
   using wait = detail::clock_wait;
   using word = detail::no_word;
+  using home = detail::fixed_home;
+  using padding = no_padding;
 };
+
+/// The same, of which there are many: a timer goes to the bucket of the thread that starts it. Go padded its buckets,
+/// so that no two of them share a cache line.
+struct bucket_design : plain_design<quad_heap> {
+  using home = detail::moving_home;
+  using padding = cache_lines;
+};
+static_assert(alignof(shard<bucket_design>) == 64 && sizeof(shard<bucket_design>) % 64 == 0);
 
 /// The same with a bell that is set to the earliest deadline.
 struct goim_design : plain_design<goim_heap> {
@@ -141,12 +159,14 @@ struct foliot_design {
   using queue = foliot_queue;
   using wait = detail::clock_wait;
   using word = detail::timer_word;
+  using home = detail::fixed_home;
+  using padding = no_padding;
 };
 
 constexpr std::array kinds{
     made_of<foliot_design>("foliot", shards_by_processors),
     made_of<plain_design<quad_heap>>("global-heap", 1, 1),  // one lock is what it is about
-    made_of<plain_design<quad_heap>>("bucket-heaps", 64),
+    made_of<bucket_design>("bucket-heaps", 64),
     by_name_of<quad_heap_lazy>,
     made_of<goim_design>("goim"),
     by_name_of<goim_heap>,
@@ -212,8 +232,7 @@ const clock& clock_of(service_clock chosen) {
   }
 }
 
-std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const clock& time, bool by_hand,
-                                                                        service_options options) {
+std::shared_ptr<const shard_list> make_shards(const clock& time, bool by_hand, service_options options) {
   if (options.turn == 0) {
     throw std::invalid_argument("foliot: a service's turn must fire at least 1 timer, not 0");
   }
@@ -239,9 +258,10 @@ std::shared_ptr<const std::vector<std::shared_ptr<engine>>> make_shards(const cl
   if (options.wheel) common.wheel = wheel_of(kind, options.wheel);
   if (options.log) common.log = std::make_shared<timer_log>(std::move(options.log));
   const auto make = options.wheel ? kind.make_shaped : kind.make_shard;
-  const auto shards = std::make_shared<std::vector<std::shared_ptr<engine>>>();
+  const auto shards = std::make_shared<shard_list>();
   shards->resize(shards_of(kind, options.shards, by_hand));
   for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = make(common, i);
+  for (const auto& each : *shards) kind.introduce(*each, shards);
   return shards;
 }
 
@@ -290,11 +310,7 @@ void timer_service::reserve(std::size_t count) {
   for (auto& take : rooms) take();
 }
 
-service_counters timer_service::counters() const noexcept {
-  service_counters sum;
-  for (const auto& each : *shards_) sum += each->counters();
-  return sum;
-}
+service_counters timer_service::counters() const noexcept { return shards_->front()->counters(*shards_); }
 
 service_statistics timer_service::statistics() const noexcept {
   service_statistics now;

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include <foliot/core/seam/fork.hpp>
+
 #include "fixture.hpp"
 
 namespace foliot::test {
@@ -102,6 +104,31 @@ TEST_P(Fork, WhileOtherThreadsUseTheService) {
   for (std::thread& each : busy) each.join();
 }
 
+/// Timers that move from shard to shard take two locks: in the order in which a fork takes them.
+TEST_P(Fork, WhileOtherThreadsResetEachOthersTimers) {
+  std::atomic<bool> done = false;
+  std::vector<timer> shared;
+  for (int i = 0; i < 4; ++i) shared.emplace_back(timers, 1h, [] {});
+  std::vector<std::thread> busy;
+  for (int i = 0; i < 3; ++i) {
+    busy.emplace_back([&] {
+      while (!done) {
+        for (timer& t : shared) t.reset(1h);
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    expect_in_child([&] {
+      shared.clear();
+      timers.shut_down();
+      return true;
+    });
+  }
+  done = true;
+  for (std::thread& each : busy) each.join();
+  EXPECT_EQ(timers.counters().pending, shared.size());
+}
+
 #if !defined(__SANITIZE_THREAD__)  // which does not follow new threads there
 TEST_P(Fork, InTheChildHandlesOfWhatWasPendingOrStoppedGo) {
   auto captured = std::make_shared<int>();
@@ -136,6 +163,35 @@ TEST_P(Fork, ANewServiceInTheChildWorks) {
   });
 }
 #endif
+
+/// Who takes several of the witnesses' locks relies on that order.
+TEST(ForkWitnesses, AreAskedInTheReverseOrderOfTheirMaking) {
+  class witness : private core::seam::fork_witness {
+   public:
+    witness(std::vector<int>& asked, int number) : asked_(asked), number_(number) { witness_forks(); }
+    ~witness() override { forget_forks(); }
+    void before_fork() noexcept override { asked_.push_back(number_); }
+    void after_fork_in_parent() noexcept override {}
+    void after_fork_in_child() noexcept override {}
+
+   private:
+    std::vector<int>& asked_;
+    const int number_;
+  };
+  std::vector<int> asked;
+  asked.reserve(8);
+  const witness first(asked, 1);
+  std::optional<witness> second(std::in_place, asked, 2);
+  const witness third(asked, 3);
+  second.reset();
+  const witness fourth(asked, 4);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(asked, (std::vector{4, 3, 1}));
+}
 
 }  // namespace
 }  // namespace foliot::test

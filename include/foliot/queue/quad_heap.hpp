@@ -94,6 +94,8 @@ class quad_heap {
   }
   void take(room made) noexcept { heap_.take(std::move(made)); }
   void reserve(std::size_t count) { take(room_for(count)); }
+  /// Makes room for one more timer than there are: the next start does not throw. Amortised; throws std::bad_alloc.
+  void make_room() { heap_.make_room(); }
 
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size(); }
 

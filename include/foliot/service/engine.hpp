@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <source_location>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -63,7 +64,8 @@ class timer_record {
   timer_record(const timer_record&) = delete;
   timer_record& operator=(const timer_record&) = delete;
 
-  /// The engine that made it, alive as long as any of its records.
+  /// The engine that made it, alive as long as any of its records. It finds the record also where that has moved to
+  /// another engine of the service since.
   [[nodiscard]] engine& owner() const noexcept { return owner_; }
   /// Whether the engine wants to be told by arms_at where the timer is armed, and by name what it is called.
   [[nodiscard]] bool wants_place() const noexcept { return wants_place_; }
@@ -143,7 +145,10 @@ class FOLIOT_EXPORT engine : public timeline {
   /// reserves in all of its engines or in none: gets the memory, and returns a function that puts it to use, once, and
   /// does not throw. Destroyed without that, it gives the memory back. Throws std::bad_alloc.
   [[nodiscard]] virtual callable<void()> room_for(std::size_t count) = 0;
-  [[nodiscard]] virtual service_counters counters() const noexcept = 0;
+  /// What all engines of a service have counted, of which this is one. Engine by engine; where timers move between
+  /// them, all in one moment.
+  [[nodiscard]] virtual service_counters counters(
+      std::span<const std::shared_ptr<engine>> of_service) const noexcept = 0;
   /// Adds its histograms, where it measures, and itself to the shards. The counters are not touched.
   virtual void add_to(service_statistics& sum) const noexcept = 0;
   [[nodiscard]] virtual const clock& time() const noexcept = 0;

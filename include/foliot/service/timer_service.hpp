@@ -5,7 +5,9 @@
 //
 // It has as many shards as the program has processors, or as it is told to have. A shard is a queue with a
 // thread of its own, started by the shard's first timer, on which its callbacks run, one after the other. A
-// thread's timers go to one shard, the next thread's to the next; those of a callback stay where it runs.
+// thread's timers go to one shard, the next thread's to the next; those of a callback stay where it runs. A timer stays
+// where it was made; in the engine `bucket-heaps`, as Go 1.10 to 1.13 did, each start takes it to the calling thread's
+// shard, unless its callback is running.
 // Built on a virtual clock a service has one shard and no thread: advancing the clock runs the callbacks.
 //
 // Thread safety: every member from any thread, and from inside callbacks.

@@ -1,0 +1,164 @@
+// Which shard has a timer, in engines where timers move (bucket-heaps), and how a start moves one: a part of shard.hpp.
+//
+// A start, and so a reset, puts the timer into the shard of the calling thread, as Go 1.10 to 1.13 did (assignBucket).
+// In Go a Reset was a deltimer, and then an addtimer, and two goroutines that reset one timer raced. Here it is one
+// step, under the locks of both shards, so that the answers are exact:
+//
+//   any other operation    reads the timer's home, takes that shard's lock, and reads it again: if the timer has moved,
+//                          the same at its new home
+//   reset                  the same with two locks, that of the home and that of the caller's shard
+//
+// The thread that takes two locks, or all of them, takes the one of the higher index first. A fork takes the locks in
+// the same order, since its witnesses are asked in the reverse order of their making.
+//
+// A timer stays where it is, and is armed there,
+//   - while its callback runs or its closure is destroyed: its callbacks never overlap;
+//   - while the executor is being called with its job: the shard's thread looks at the record after that;
+//   - when one of both shards drains or has ended: the end of a service finds each timer once.
+//
+// Lifetime: an operation reaches a timer by way of any shard of its service. So all of them live as long as one of them
+// has a timer.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "shard.hpp"
+
+namespace foliot::inline service {
+
+template <class Design>
+struct shard<Design>::siblings {
+  /// Alive as long as one of the service's shards has a timer, or the service is being used.
+  const shard_list* all = nullptr;
+  std::weak_ptr<const shard_list> owner{};
+};
+
+/// What a shard owns while it has records or its thread lives.
+template <class Design>
+std::shared_ptr<engine> shard<Design>::all_that_it_needs() noexcept {
+  if constexpr (moves) {
+    return {siblings_.owner.lock(), this};
+  } else {
+    return this->shared_from_this();
+  }
+}
+
+/// Whether the shard has the timer. Sure under the shard's lock.
+template <class Design>
+template <class Record>
+bool shard<Design>::has([[maybe_unused]] const shard& it, [[maybe_unused]] const Record& r) noexcept {
+  if constexpr (moves) {
+    return r.home() == &it;
+  } else {
+    return true;
+  }
+}
+
+/// Calls a member function of the shard that has the timer, under that shard's lock.
+template <class Design>
+template <auto Here, class Self, class Record, class... More>
+[[gnu::always_inline]] inline auto shard<Design>::at_home(Self& self, Record& r, More&... more) noexcept {
+  for (;;) {
+    Self* home = &self;
+    if constexpr (moves) home = static_cast<Self*>(r.home());
+    const lock held(home->lock_);
+    if (has(*home, r)) return (home->*Here)(r, more...);
+  }
+}
+
+/// The same, where the record may go. If nothing holds the shard any more, the shard goes with it.
+template <class Design>
+template <auto Here>
+auto shard<Design>::leave_home(record& r) noexcept {
+  std::shared_ptr<engine> last;   // outlives the lock; what it owns may be destroyed with the closure's last handle
+  log_entries entries(options_);  // written without the lock, and before that
+  struct parting {
+    shard& left;
+    std::shared_ptr<engine>& last;
+    ~parting() FOLIOT_NO_ANALYSIS { last = left.farewell(); }
+  };
+  for (;;) {
+    shard* home = this;
+    if constexpr (moves) home = static_cast<shard*>(r.home());
+    const lock held(home->lock_);
+    if (!has(*home, r)) continue;
+    const parting after{*home, last};
+    if constexpr (requires { (home->*Here)(r, entries); }) {
+      return (home->*Here)(r, entries);
+    } else {
+      return (home->*Here)(r);
+    }
+  }
+}
+
+/// The locks of two shards, or of one.
+template <class Design>
+struct shard<Design>::two_locks {
+  two_locks(shard& a, shard& b) noexcept FOLIOT_NO_ANALYSIS : high(a.index_ < b.index_ ? b : a),
+                                                              low(a.index_ < b.index_ ? a : b) {
+    high.lock_.lock();
+    if (&high != &low) low.lock_.lock_beside_others();
+  }
+  ~two_locks() FOLIOT_NO_ANALYSIS {
+    if (&high != &low) low.lock_.unlock_beside_others();
+    high.lock_.unlock();
+  }
+  two_locks(const two_locks&) = delete;
+  two_locks& operator=(const two_locks&) = delete;
+
+  shard& high;
+  shard& low;
+};
+
+/// Whether a start may move the timer from this shard to the other one. Under both locks.
+template <class Design>
+bool shard<Design>::may_leave(const record& r, const shard& to) const noexcept {
+  const auto starts = [](const shard& one)
+                          FOLIOT_NO_ANALYSIS { return one.phase_ == phase::running || one.phase_ == phase::unstarted; };
+  const bool being_posted = options_.executor != nullptr && as_posting(r).being_posted_;
+  return starts(*this) && starts(to) && !r.closed_ && r.user_ == nullptr && !being_posted;
+}
+
+/// rearm(), in the shard of the calling thread if the timer may move there.
+template <class Design>
+template <class DeadlineOf, class Then>
+reset_result shard<Design>::rearm_at_caller(record& r, DeadlineOf deadline_of, Then then) FOLIOT_NO_ANALYSIS {
+  const shard_list& all = *siblings_.all;
+  shard& here = static_cast<shard&>(*all[seam::this_thread_home() % all.size()]);
+  for (;;) {
+    shard& from = static_cast<shard&>(*r.home());
+    shard* to = &here;
+    bool wake = false;
+    reset_result result{};
+    std::shared_ptr<engine> last;  // not the last owner of the shard: the timer's new home owns it too
+    {
+      const two_locks held(from, here);
+      if (!has(from, r)) continue;
+      if (&from == to || !from.may_leave(r, here)) {
+        to = &from;
+        log_entries none(options_);
+        result = from.arm(r, deadline_of, then, wake, none);
+      } else {
+        if (to->phase_ == phase::unstarted) to->start_thread();
+        to->queue_.make_room();
+        // From here on nothing fails.
+        const instant deadline = deadline_of();
+        const bool queued = from.queue_.stop(r);
+        const bool superseded = from.take_back_outside(r) || queued;
+        to->hold();
+        --from.holders_;
+        last = from.farewell();
+        r.move_to(*to);
+        to->queue_.reset(r, deadline);
+        if (to->queue_.size() > to->counters_.peak_pending) to->counters_.peak_pending = to->queue_.size();
+        result = to->count_armed(r, deadline, superseded, then, wake);
+      }
+    }
+    // The handle that was passed in keeps the timer, and so the shards.
+    if (wake) to->sleeper_.wake();
+    return result;
+  }
+}
+
+}  // namespace foliot::inline service
