@@ -108,6 +108,7 @@ void virtual_clock::join(std::weak_ptr<timeline> follower) {
 void virtual_clock::find_followers(followers& found) {
   found.clear();  // not under the lock: an engine that ends here runs destructors of its user
   const lock held(lock_);
+  found.reserve(followers_.size());  // so that none that ends here is destroyed under the lock, for want of memory
   for (const auto& each : followers_) {
     if (std::shared_ptr<timeline> follower = each.lock()) found.push_back(std::move(follower));
   }

@@ -80,6 +80,7 @@ class shard final : public engine,
   using ticking_record = detail::ticking_record<queue_type, word, home_type>;
   using posting_record = detail::posting_record<queue_type, word, home_type>;
   using placed_record = detail::placed_record<queue_type, word, home_type>;
+  using sleeping_record = detail::sleeping_record<queue_type, word, home_type>;
   static constexpr bool lockless = std::same_as<word, detail::timer_word>;
   static constexpr bool pools_records = requires { requires Design::pools_records; };
   static constexpr bool keeps_log = requires { requires Design::keeps_log; };
@@ -99,7 +100,7 @@ class shard final : public engine,
         phase_(options_.by_hand ? phase::running : phase::unstarted),
         sleeper_(options_.time, options_.precise),
         pool_(largest_record()) {
-    if (!options_.by_hand) witness_forks();
+    witness_forks();
   }
 
   /// Where timers move: these are the shards of the service, by their indexes, this one among them. Before it is used.
@@ -140,6 +141,7 @@ class shard final : public engine,
   stop_result stop_and_wait(timer_record& timer) noexcept override;
   void destroy(timer_record* timer) noexcept override;
   void detach(timer_record* timer) noexcept override;
+  bool sleep_until(instant deadline) override;
   void run_posted(timer_record& timer) noexcept override;
   void drop_posted(timer_record& timer) noexcept override;
 
@@ -178,7 +180,8 @@ class shard final : public engine,
   }
 
   ~shard() override {
-    if (!options_.by_hand) forget_forks();
+    forget_forks();
+    delete_spare_alarms();
     if (thread_.joinable()) thread_.detach();  // it has ended, or this is its last act
   }
 
@@ -342,6 +345,15 @@ class shard final : public engine,
   void retire(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void settle(record& r) noexcept FOLIOT_REQUIRES(lock_);
 
+  // Threads that sleep: shard_sleeps.hpp.
+  bool fall_asleep(sleeping_record& alarm, instant deadline);
+  std::unique_ptr<sleeping_record> take_spare_alarm(detail::one_sleep& own);
+  void forget_alarm(sleeping_record& alarm) noexcept FOLIOT_REQUIRES(lock_);
+  void leave_alarm_to_its_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void wake_sleeper(detail::one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_);
+  void forget_sleepers() noexcept FOLIOT_REQUIRES(lock_);
+  void delete_spare_alarms() noexcept;
+
   // The thread's part: shard_thread.hpp, the executor's: shard_posting.hpp, and the records': shard_records.hpp.
   void timerproc();
   bool fire_what_is_due(instant& until) noexcept FOLIOT_REQUIRES(lock_);
@@ -388,6 +400,9 @@ class shard final : public engine,
   /// Timers that are with the executor, and whose callback has not begun: how many, and their list.
   std::size_t posted_ FOLIOT_GUARDED_BY(lock_) = 0;
   posting_record* first_posted_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  /// The timers of threads that sleep, and, with an executor, those that wait for the next sleep.
+  sleeping_record* first_asleep_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  sleeping_record* first_spare_alarm_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   /// For those who wait until a closure is not used any more, no callback runs, or the service has drained or ended.
   condition done_ FOLIOT_GUARDED_BY(lock_);
 
@@ -420,4 +435,5 @@ class shard final : public engine,
 #include "shard_moves.hpp"
 #include "shard_posting.hpp"
 #include "shard_records.hpp"
+#include "shard_sleeps.hpp"
 #include "shard_thread.hpp"

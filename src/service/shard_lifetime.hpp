@@ -83,7 +83,8 @@ void shard<Design>::settle(record& r) noexcept {
   }
   r.user_ = nullptr;
   done_.notify_all();
-  if (!r.orphaned_ || is_pending(r) || is_out(r)) return;
+  if (!r.orphaned_ || is_pending(r)) return;
+  if (is_out(r)) return leave_alarm_to_its_job(r);
   if (forked_) take_back(r);  // it may be in the queue, which nobody empties in time here
   forget(r);
 }

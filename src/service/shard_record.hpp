@@ -10,6 +10,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/note.hpp>
 #include <foliot/queue/timer_queue.hpp>
 #include <foliot/service/engine.hpp>
 
@@ -57,6 +58,7 @@ struct shard_record : timer_record, Word, Queue::node_type, Home {
   using timer_record::closed_;
   using timer_record::orphaned_;
   using timer_record::running_;
+  using timer_record::sleeps_;
   using timer_record::ticks_;
 
   Word& word() noexcept { return *this; }
@@ -102,14 +104,40 @@ struct posting_record : ticking_record<Queue, Word, Home> {
 /// Any timer's, where slow callbacks are told by the place that armed them, or a log tells of timers by their names.
 /// One with wants_place().
 template <timer_queue Queue, class Word, class Home>
-struct placed_record final : posting_record<Queue, Word, Home> {
-  placed_record(engine& owner, timer_callback callback, duration period) noexcept
-      : posting_record<Queue, Word, Home>(owner, std::move(callback), period, true) {}
+struct placed_record : posting_record<Queue, Word, Home> {
+  placed_record(engine& owner, timer_callback callback, duration period, bool wants_place = true) noexcept
+      : posting_record<Queue, Word, Home>(owner, std::move(callback), period, wants_place) {}
 
   // Written by whoever arms the timer, read by whoever runs it.
   seam::atomic<std::source_location> armed_at_{std::source_location{}};
   /// The engine's, under its lock. Null: none.
   std::shared_ptr<const std::string> name_;
+};
+
+/// What a sleeping thread shares with its timer. On the thread's stack.
+struct one_sleep {
+  note woken;
+  bool whole = false;  // written by the timer's callback, before the wake-up
+};
+
+/// The timer of a thread that sleeps. Any kind of record, since it is not one of many: see shard_sleeps.hpp.
+template <timer_queue Queue, class Word, class Home>
+struct sleeping_record final : placed_record<Queue, Word, Home> {
+  sleeping_record(engine& owner, one_sleep& sleep, bool wants_place) noexcept
+      : placed_record<Queue, Word, Home>(owner,
+                                         timer_callback([&sleep](const firing&) noexcept { sleep.whole = true; }),
+                                         duration::zero(), wants_place),
+        sleep_(&sleep) {
+    this->sleeps_ = true;
+    this->armed_at_.store(std::source_location::current(), seam::relaxed);
+  }
+
+  // The engine's, under its lock.
+  /// Null once the thread has been woken.
+  one_sleep* sleep_;
+  /// Its neighbours in the shard's list of sleeps, or of spare records.
+  sleeping_record* previous_asleep_ = nullptr;
+  sleeping_record* next_asleep_ = nullptr;
 };
 
 }  // namespace foliot::detail

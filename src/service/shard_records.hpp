@@ -89,9 +89,11 @@ std::size_t shard<Design>::largest_record() const noexcept {
   return options_.executor != nullptr ? sizeof(posting_record) : sizeof(ticking_record);
 }
 
-/// Destroys the record, as what it was made.
+/// Destroys the record, as what it was made. That of a sleep wakes its thread instead.
 template <class Design>
 void shard<Design>::forget(record& r) noexcept {
+  if (r.sleeps_) [[unlikely]]
+    return forget_alarm(static_cast<sleeping_record&>(r));
   if (r.wants_place()) {
     delete_record(static_cast<placed_record&>(r));
   } else if (options_.executor != nullptr) {

@@ -247,6 +247,10 @@ void shard<Design>::drop(record& r) noexcept {
 /// Of all threads the one that forked is here. Its locks are free again, and nothing waits for the others.
 template <class Design>
 void shard<Design>::after_fork_in_child() noexcept {
+  if (options_.by_hand) {  // it goes on: whoever advances the clock is here
+    forget_sleepers();
+    return lock_.unlock_beside_others();
+  }
   forked_ = true;
   phase_ = phase::ended;
   closing_.store(true, seam::relaxed);
@@ -258,6 +262,7 @@ void shard<Design>::after_fork_in_child() noexcept {
   for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
     if (frame->engine == this) ++callbacks_running_;
   }
+  forget_sleepers();
   lock_.unlock_beside_others();
 }
 

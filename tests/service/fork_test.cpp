@@ -1,5 +1,7 @@
 // What is left of a service in the child of a fork: nothing that runs, and nothing that waits.
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/seam/fork.hpp>
@@ -163,6 +166,94 @@ TEST_P(Fork, ANewServiceInTheChildWorks) {
   });
 }
 #endif
+
+/// In the child the stack of a thread that sleeps is nobody's, and may be another thread's soon: its timer lies there,
+/// and is not touched any more. Here the stack is taken away.
+class ForkOfSleepers : public engine_suite {
+ protected:
+  static constexpr std::size_t stack_size = 1 << 20;
+  struct sleeper {
+    timer_service& timers;
+    bool whole = true;
+  };
+  static void* sleeps(void* told) {
+    sleeper& self = *static_cast<sleeper*>(told);
+    self.whole = sleep_for(self.timers, 1h);
+    return nullptr;
+  }
+  /// `use` is what the child does with the service.
+  template <class Use>
+  static void fork_while_one_sleeps(timer_service& timers, Use use) {
+    void* const stack =
+        ::mmap(nullptr, stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    ASSERT_NE(stack, MAP_FAILED);
+    pthread_attr_t attributes;
+    ASSERT_EQ(::pthread_attr_init(&attributes), 0);
+    ASSERT_EQ(::pthread_attr_setstack(&attributes, stack, stack_size), 0);
+    sleeper asleep{timers};
+    pthread_t thread{};
+    ASSERT_EQ(::pthread_create(&thread, &attributes, sleeps, &asleep), 0);
+    ::pthread_attr_destroy(&attributes);
+    while (timers.counters().pending == 0) std::this_thread::yield();
+    std::vector<timer> others;  // around it in the queue
+    for (int i = 0; i < 8; ++i) others.emplace_back(timers, 30min + i * 15min, [] {});
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(250);
+      ::mprotect(stack, stack_size, PROT_NONE);
+      use(others);
+      others.clear();
+      _exit(timers.counters().pending == 0 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    others.clear();
+    EXPECT_EQ(timers.shut_down(), 1u) << "the parent's goes on";
+    ::pthread_join(thread, nullptr);
+    EXPECT_FALSE(asleep.whole);
+    ::munmap(stack, stack_size);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, ForkOfSleepers, every_engine(), engine_as_name);
+
+TEST_P(ForkOfSleepers, InTheChildNobodyTouchesThem) {
+  timer_service timers(options());
+  fork_while_one_sleeps(timers, [&](std::vector<timer>& others) {
+    others[3].stop();
+    others.erase(others.begin(), others.begin() + 2);
+    timers.shut_down();
+  });
+}
+
+TEST_P(ForkOfSleepers, InTheChildNobodyTouchesThemOnVirtualTime) {
+  virtual_clock clock;
+  timer_service timers(clock, options());
+  fork_while_one_sleeps(timers, [&](std::vector<timer>& others) {
+    others[3].reset(5h);
+    clock.advance(6h);
+  });
+}
+
+/// The executor has the job of the sleep's timer, in the child too.
+TEST_P(ForkOfSleepers, InTheChildTheirJobsFindNothing) {
+  std::optional<posted_callback> kept;
+  std::atomic<bool> there = false;
+  service_options posting = options();
+  posting.executor = [&](posted_callback job) {
+    kept.emplace(std::move(job));
+    there = true;
+  };
+  virtual_clock clock;
+  timer_service timers(clock, std::move(posting));
+  fork_while_one_sleeps(timers, [&](std::vector<timer>& others) {
+    others.clear();
+    clock.advance(2h);
+    (*kept)();
+  });
+}
 
 /// Who takes several of the witnesses' locks relies on that order.
 TEST(ForkWitnesses, AreAskedInTheReverseOrderOfTheirMaking) {

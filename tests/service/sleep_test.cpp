@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <latch>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "fixture.hpp"
+#include "support/allocations.hpp"
 
 namespace foliot::test {
 namespace {
@@ -110,6 +114,116 @@ TEST_P(Sleep, OnTheMonotonicClockIsNeverEarly) {
     EXPECT_TRUE(sleep_for(real, length));
     EXPECT_GE(real.now() - before, length);
   }
+}
+
+/// On every engine: its queue may round up, and the sleep is longer then.
+class SleepAllocations : public engine_suite {
+ protected:
+  /// Sleeps until so many of its timers have fired: a deadline that passes before the sleep begins has none.
+  static void sleep_often(timer_service& timers, std::uint64_t times) {
+    const std::uint64_t before = timers.counters().fired;
+    duration length = 100us;
+    while (timers.counters().fired < before + times) {
+      EXPECT_TRUE(sleep_for(timers, length));
+      length = length + 10us;
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, SleepAllocations, every_engine(), engine_as_name);
+
+/// Up to what was reserved; the first sleep of all makes the shard's thread.
+TEST_P(SleepAllocations, ThereAreNone) {
+  timer_service timers(options());
+  timers.reserve(4);
+  sleep_often(timers, 1);
+  const allocation_count allocated;
+  {
+    const failing_allocations none;
+    sleep_often(timers, 10);
+  }
+  EXPECT_EQ(allocated.so_far(), 0u);
+}
+
+TEST_P(SleepAllocations, ThereAreNoneOnVirtualTime) {
+  virtual_clock clock;
+  timer_service timers(clock, options());
+  timers.reserve(4);
+  std::thread sleeper([&] {
+    const allocation_count allocated;
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(sleep_for(timers, 1s));
+    EXPECT_EQ(allocated.so_far(), 0u);
+  });
+  std::uint64_t slept = 0;
+  while (slept < 10) {
+    if (timers.counters().pending == 1) clock.advance(1min);
+    slept = timers.counters().fired;
+    std::this_thread::yield();
+  }
+  sleeper.join();
+}
+
+TEST_P(SleepAllocations, TheMeasuredAndWatchedHaveNone) {
+  service_options watched = options();
+  watched.measure = true;
+  watched.slow_callback = {1h, [](const slow_callback&) {}};
+  timer_service timers(std::move(watched));
+  timers.reserve(4);
+  sleep_often(timers, 1);
+  const allocation_count allocated;
+  sleep_often(timers, 5);
+  EXPECT_EQ(allocated.so_far(), 0u);
+  EXPECT_EQ(timers.statistics().lateness.count(), 6u);
+}
+
+/// With an executor the shard keeps the timer of a sleep that is over for the next one.
+TEST_P(SleepAllocations, WithAnExecutorThereIsOneForEachThreadAtMost) {
+  service_options posting = options();
+  posting.executor = [](posted_callback job) { job(); };
+  timer_service timers(std::move(posting));
+  timers.reserve(4);
+  sleep_often(timers, 1);
+  const allocation_count allocated;
+  sleep_often(timers, 10);
+  EXPECT_EQ(allocated.so_far(), 0u);
+}
+
+/// The first allocation fails, the second, …: until none does, each failure is reported, and nothing is left of it.
+TEST_P(SleepAllocations, OneThatFailsIsReported) {
+  for (const bool posts : {false, true}) {
+    bool any_failed = true;
+    for (std::size_t n = 0; any_failed; ++n) {
+      service_options chosen = options();
+      if (posts) chosen.executor = [](posted_callback job) { job(); };
+      timer_service timers(std::move(chosen));
+      const failing_allocations fail(n);
+      try {
+        sleep_often(timers, 1);
+      } catch (const std::bad_alloc&) {
+        EXPECT_EQ(timers.counters().pending, 0u);
+        EXPECT_EQ(timers.counters().started, 0u);
+      }
+      any_failed = fail.failed();
+    }
+  }
+}
+
+TEST(SleepMemory, OfSleepsWithAnExecutorGoesWithTheService) {
+  const auto one_life = [] {
+    service_options posting;
+    posting.executor = [](posted_callback job) { job(); };
+    timer_service timers(std::move(posting));
+    std::array<std::thread, 3> sleepers;
+    for (std::thread& each : sleepers) {
+      each = std::thread([&timers] {
+        for (int i = 0; i < 3; ++i) sleep_for(timers, 1us);
+      });
+    }
+    for (std::thread& each : sleepers) each.join();
+  };
+  one_life();
+  const std::size_t before = live_bytes();
+  one_life();
+  EXPECT_EQ(live_bytes(), before);
 }
 
 }  // namespace

@@ -86,6 +86,8 @@ class timer_record {
   bool closed_ = false;
   /// No handle holds it: whoever is done with it last destroys it.
   bool orphaned_ = false;
+  /// It is the timer of a thread that sleeps, and lies on that thread's stack, or is its engine's.
+  bool sleeps_ = false;
 };
 
 class FOLIOT_EXPORT engine : public timeline {
@@ -115,6 +117,12 @@ class FOLIOT_EXPORT engine : public timeline {
   /// Lets go of the record of a one-shot timer: it is destroyed after it has fired, or at once if it is
   /// not pending.
   virtual void detach(timer_record* timer) noexcept = 0;
+
+  /// Blocks the calling thread until a timer of its own has fired at `deadline`: true; or until the start of that timer
+  /// was dropped, or if it is refused since the engine has ended: false. Allocates nothing but what the queue needs for
+  /// one more timer and, with an executor, a record for each thread more that sleeps at once than ever before. Throws
+  /// as reset does, and has not slept then. Precondition: not on a thread that runs this engine's timers.
+  virtual bool sleep_until(instant deadline) = 0;
 
   /// What an executor does with the job of a timer: calls it, or destroys it.
   virtual void run_posted(timer_record& timer) noexcept = 0;
