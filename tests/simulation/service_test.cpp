@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include <foliot/core/sync/note.hpp>
@@ -113,57 +112,6 @@ TEST_P(Engine, ResetsFromManyThreadsAreAllHeard) {
       for (seam::thread& each : threads) each.join();
       pass_time(50ms);
       for (const beat& b : beats) require(b.fired >= 1 && !b.t.pending(), "it has fired");
-    });
-  }
-}
-
-/// The same, of services with several shards.
-class EngineOfShards : public test::engine_suite {};
-
-INSTANTIATE_TEST_SUITE_P(, EngineOfShards, test::every_exact_engine_of_shards(), test::engine_as_name);
-
-/// Two threads make timers, which go to two shards, and then both reset and stop all of them: each start has one
-/// outcome, and no shard's thread oversleeps one that the other thread has brought forward.
-TEST_P(EngineOfShards, TimersOfAllShardsAreHeardWhoeverMovesThem) {
-  for (const faults& with : {quiet, interrupted}) {
-    explore(worlds / 3, with, [&] {
-      service_options chosen = options();
-      chosen.shards = 2;
-      timer_service timers(std::move(chosen));
-      std::uint64_t fired = 0;
-      std::uint64_t started = 0;
-      std::uint64_t taken_back = 0;
-      std::array<timer, 4> all;
-      const auto make = [&](std::size_t first) {
-        for (std::size_t i = first; i < all.size(); i += 2) {
-          all[i] = timer(timers, [&](const firing& f) {
-            ++fired;
-            require(f.now >= f.deadline, "early");
-            require(f.lateness() < overslept, "overslept: a wake-up was lost");
-          });
-        }
-      };
-      const auto play = [&] {
-        for (int i = 0; i < 6; ++i) {
-          timer& t = all[choose(all.size())];
-          if (choose(4) == 0) {
-            taken_back += t.stop() == stop_result::stopped;
-          } else {
-            ++started;
-            const duration delay = duration::nanoseconds(static_cast<std::int64_t>(1 + choose(20'000'000)));
-            taken_back += t.reset(delay) == reset_result::superseded;
-          }
-        }
-      };
-      seam::thread("makes", [&] { make(0); }).join();
-      seam::thread("makes", [&] { make(1); }).join();
-      seam::thread other("other", play);
-      play();
-      other.join();
-      pass_time(50ms);
-      require(started == fired + taken_back, "each start has exactly one outcome");
-      const service_counters now = timers.counters();
-      require(now.pending == 0, "nothing is left");
     });
   }
 }

@@ -15,25 +15,9 @@
 #include <foliot/core/seam/random.hpp>
 #include <foliot/core/seam/system.hpp>
 
+#include "foliot_simulation/alarms.hpp"
 #include "support/fiber.hpp"
 #include "support/leaks.hpp"
-
-namespace foliot::inline core::seam {
-
-/// What a simulated alarm is set to.
-class alarms {
- public:
-  static instant at(const alarm& bell) noexcept { return bell.at_; }
-  static void set(alarm& bell, instant at) noexcept {
-    bell.at_ = at;
-    bell.told_ = false;
-  }
-  static bool told(const alarm& bell) noexcept { return bell.told_; }
-  static void tell(const alarm& bell) noexcept { bell.told_ = true; }
-  static clock_id clock_of(const alarm& bell) noexcept { return bell.clock_; }
-};
-
-}  // namespace foliot::inline core::seam
 
 namespace foliot::simulation {
 namespace {
