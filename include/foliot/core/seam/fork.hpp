@@ -2,8 +2,8 @@
 //
 // Of a process with threads the child has one: the one that called fork. A lock that another thread held is held
 // for ever there, and what it protected is half done. A witness takes its lock before the fork, and lets it go after
-// it, on both sides. Witnesses are asked one after the other, in the reverse order of their witness_forks: a thread that
-// takes the locks of several of them takes them in that order too.
+// it, on both sides. Witnesses are asked one after the other, in the reverse order of their witness_forks: a thread
+// that takes the locks of several of them takes them in that order too.
 //
 // Real side: src/core/seam/fork.cpp (pthread_atfork). The simulated worlds do not fork.
 #pragma once
