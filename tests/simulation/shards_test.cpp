@@ -1,4 +1,5 @@
-// Services with several shards under seeded schedules: a thread's timers go to one shard, and every thread moves them.
+// Services of several shards under seeded schedules, of every exact engine that can have them: what one thread makes
+// another moves.
 #include <gtest/gtest.h>
 
 #include <array>
