@@ -4,7 +4,8 @@
 // comes from outside. So it is enough that each thread of the runtime looks when it is done with something, and that
 // the last one sees what the others have done. A worker looks when it is listed as idle and sleeps without a deadline;
 // the monitor after each of its turns, and a thread of blocking() after each call. None of them holds a task then that
-// is in no queue.
+// is in no queue. A worker that comes back from the poller may hold some while it is still listed as idle: those waited
+// for a descriptor or for the wall clock, and count as waiting until they run.
 //
 // What cannot be seen is whether a thread outside of the runtime will wake a task. By default the report is made only
 // where the process has no such thread. That is asked last, and seldom: /proc has the answer.
@@ -64,6 +65,7 @@ std::uint64_t scheduler::activity() const noexcept {
 /// Threads of processors that have gone away may not have ended, and must not be taken for others.
 void scheduler::join_retired() noexcept {
   const lock one_at_a_time(changing_);
+  if (ending_.load(seam::relaxed)) return;  // end_workers() joins them
   for (std::size_t i = 1; i < made_.load(seam::relaxed); ++i) {
     processor& each = *processors_[i];
     if (!each.worker.joinable()) continue;

@@ -208,12 +208,16 @@ bool processor_heaps::run_due(instant now, ready_list& ready, call_list& calls) 
 }
 
 // For who is about to sleep: a head that was stopped or put off would wake it for nothing. What was brought forward
-// is left to adjust_timers; by_count its deadline is only known when that has looked.
+// is left to adjust_timers; by_count its deadline is only known when that has looked. If nothing else is pending but
+// timers that never come, the bound may be that of one that was stopped since: then all are looked at.
 void processor_heaps::refresh_first() noexcept {
   const lock held(lock_);
   if (adjusting_ == adjusting::by_count) [[unlikely]]
     adjust_by_count();
   clean_timers();
+  const bool may_be_stale = !heap_.empty() && heap_.first().when.is_never() && !modified_earliest().is_never();
+  if (may_be_stale) [[unlikely]]
+    repair_all();
   publish();
 }
 

@@ -40,10 +40,12 @@ void wall_waits::add(wall_wait& entry) {
 }
 
 void wall_waits::remove(wall_wait& entry) noexcept {
+  if (entry.wall_deadline().is_never()) return;  // it was not kept
   const lock held(lock_);
+  // Not before: a task that fire() has claimed is in no queue yet, and its runtime must not be taken for dead.
+  if (virtual_time_ == nullptr) descriptors_.end_wait();
   const instant first_before = pending_.next_deadline();
   if (!pending_.stop(entry)) return;
-  if (virtual_time_ == nullptr) descriptors_.end_wait();
   if (pending_.next_deadline() != first_before) set_alarm();
 }
 
@@ -56,7 +58,6 @@ bool wall_waits::fire(ready_list& ready) noexcept {
   const lock held(lock_);
   const expiry fired = pending_.expire(now(), unlimited, [&](timer_node& due) {
     auto& entry = static_cast<wall_wait&>(due);
-    if (virtual_time_ == nullptr) descriptors_.end_wait();
     ready.claim(entry.waiting(), entry.source());
   });
   // Also if nothing was due: the ring has been heard, and somebody may have set the clock back since.

@@ -7,8 +7,9 @@
 // Virtual time: no descriptor; the driver asks for the next deadline, and calls fire() in each round without work.
 //
 // Invariants, on real time: the alarm is set to the earliest deadline, or it has rung and who hears it will call
-// fire(). The poller counts a waiting task for each pending entry, and for nothing else: while nobody waits for the
-// wall clock the alarm is no reason to look into the poller, or to think that something may still happen.
+// fire(). The poller counts a waiting task for each entry from add() to remove(), and for nothing else: while no task
+// waits for the wall clock the alarm is no reason to look into the poller, or to think that something may still happen.
+// The waiting task itself calls remove(), so a task that was claimed counts until it runs.
 //
 // Thread safety: from any thread. Complexity: O(log n) to add, to remove, and for each that fires.
 #pragma once

@@ -361,9 +361,10 @@ class shard final : public engine,
   void file_again(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
   void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void call(record& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  bool ended_in_the_log(const record& r, const log_entries& entries) noexcept;
   void run(record& r, const firing& now) noexcept;
   void run_watched(record& r, const firing& now) noexcept;
-  void post(posting_record& r, const firing& now) noexcept FOLIOT_REQUIRES(lock_);
+  void post(posting_record& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
   void take_back_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   void drop_start(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
   void run_all_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);

@@ -72,7 +72,8 @@ template <class Design>
 template <auto Here>
 auto shard<Design>::leave_home(record& r) noexcept {
   std::shared_ptr<engine> last;   // outlives the lock; what it owns may be destroyed with the closure's last handle
-  log_entries entries(options_);  // written without the lock, and before that
+  std::shared_ptr<engine> kept;   // while the log's entries are written
+  log_entries entries(options_);  // written without the lock, and before the two above go
   struct parting {
     shard& left;
     std::shared_ptr<engine>& last;
@@ -83,6 +84,8 @@ auto shard<Design>::leave_home(record& r) noexcept {
     if constexpr (moves) home = static_cast<shard*>(r.home());
     const lock held(home->lock_);
     if (!has(*home, r)) continue;
+    if (entries.wanted()) [[unlikely]]
+      kept = home->shared_from_this();
     const parting after{*home, last};
     if constexpr (requires { (home->*Here)(r, entries); }) {
       return (home->*Here)(r, entries);

@@ -22,7 +22,7 @@ namespace foliot::inline service {
 /// the one ahead of it has been run is skipped. Precondition: a one-shot timer is not posted, for what started it again
 /// has taken it back.
 template <class Design>
-void shard<Design>::post(posting_record& r, const firing& now) noexcept {
+void shard<Design>::post(posting_record& r, const firing& now, log_entries& entries) noexcept {
   if (r.ticks_ && (r.posted_ || r.running_)) {
     ++r.skipped_;
     ++counters_.skipped;
@@ -38,6 +38,7 @@ void shard<Design>::post(posting_record& r, const firing& now) noexcept {
   if (r.job_is_out_) return;
   r.job_is_out_ = r.being_posted_ = true;
   lock_.unlock();
+  entries.write();  // before those of the job, which the executor may call at once
   bool failed = false;
   try {
     (*options_.executor)(posted_callback(r));

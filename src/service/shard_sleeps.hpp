@@ -96,16 +96,23 @@ void shard<Design>::wake_sleeper(detail::one_sleep& sleep) noexcept {
 /// In the child of a fork.
 template <class Design>
 void shard<Design>::forget_sleepers() noexcept {
-  for (sleeping_record* each = first_asleep_; each != nullptr; each = each->next_asleep_) {
+  for (sleeping_record *each = std::exchange(first_asleep_, nullptr), *next = nullptr; each != nullptr; each = next) {
+    next = each->next_asleep_;
     each->sleep_ = nullptr;
-    if (options_.executor != nullptr) {  // on no stack, but its callback writes to one
-      std::construct_at(&each->callback_, [](const firing&) noexcept {});
+    // The caller is in the middle of calling that one, and forgets it itself. With an executor it is on no stack.
+    const bool stays = options_.executor != nullptr || each->user_ == self();
+    if (!stays) {
+      take_back(*each);
+      --holders_;
       continue;
     }
-    take_back(*each);
-    --holders_;
+    if (each->user_ != self())
+      std::construct_at(&each->callback_, [](const firing&) noexcept {});  // it wrote to a stack
+    each->closed_ = each->closed_ || each->user_ == self();
+    each->previous_asleep_ = nullptr;
+    each->next_asleep_ = std::exchange(first_asleep_, each);
+    if (each->next_asleep_ != nullptr) each->next_asleep_->previous_asleep_ = each;
   }
-  if (options_.executor == nullptr) first_asleep_ = nullptr;
 }
 
 template <class Design>

@@ -145,7 +145,7 @@ void shard<Design>::fire(record& r) noexcept {
     ++counters_.fired;
     call(r, now, entries);
   } else {
-    post(as_posting(r), now);
+    post(as_posting(r), now, entries);
   }
   if (failure == nullptr && !entries.wanted()) [[likely]]
     return;
@@ -166,7 +166,7 @@ void shard<Design>::call(record& r, const firing& now, log_entries& entries) noe
   lock_.unlock();
   seam::this_thread().inside = &frame;
   entries.write();
-  watch_ == nullptr ? run(r, now) : run_watched(r, now);
+  if (!ended_in_the_log(r, entries)) watch_ == nullptr ? run(r, now) : run_watched(r, now);
   lock_.lock();
   r.running_ = false;
   let_go_lockless(r);  // it may have been started again meanwhile
@@ -174,6 +174,17 @@ void shard<Design>::call(record& r, const firing& now, log_entries& entries) noe
   seam::this_thread().inside = frame.outer;
   --callbacks_running_;  // last: what the callback captured may have been destroyed just now
   done_.notify_all();
+}
+
+/// Whether who got the log's entries has ended the timer for good: then its callback, which has not begun, does not
+/// run. Without the lock.
+template <class Design>
+bool shard<Design>::ended_in_the_log([[maybe_unused]] const record& r, const log_entries& entries) noexcept {
+  if (!entries.wanted()) [[likely]]
+    return false;
+  const lock held(lock_);
+  if (r.closed_) --counters_.fired;
+  return r.closed_;
 }
 
 template <class Design>

@@ -178,5 +178,39 @@ TEST(ChosenHierarchicalWheel, AReserveMakesAllLevels) {
   wheel.stop(node);
 }
 
+/// A search that gives up early gives a bound that is worth to sleep until, however short the ticks are.
+TEST(ChosenHashedWheel, ABoundIsSomeWayAhead) {
+  for (const duration tick : {duration(1ns), duration(1us), duration(10us), duration(1ms)}) {
+    chosen_hashed_wheel wheel({.tick = tick, .slots = 512});
+    wheel.expire(instant{}, unlimited, nothing);
+    std::vector<wheel_node> far(5000);
+    for (std::size_t i = 0; i < far.size(); ++i) {
+      wheel.start(far[i], instant{} + 1h + duration::nanoseconds(static_cast<std::int64_t>(i) * 977));
+    }
+    wheel_node soon;
+    wheel.start(soon, instant{} + 5ms);
+    const instant now = instant{} + 6ms;
+    EXPECT_EQ(wheel.expire(now, unlimited, nothing).fired, 1u);
+    EXPECT_GE(wheel.next_deadline(), now + 1ms) << tick.count();
+    EXPECT_LE(wheel.next_deadline(), instant{} + 1h + tick);
+    while (wheel.pop_any() != nullptr) {
+    }
+  }
+}
+
+/// All timers are dropped in one round over the slots.
+TEST(ChosenHashedWheel, IsEmptiedWhateverItsSize) {
+  chosen_hashed_wheel wheel({.tick = 1us, .slots = 1u << 20});
+  wheel.expire(instant{}, unlimited, nothing);
+  std::vector<wheel_node> all(20'000);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    wheel.start(all[i], instant{} + 1ms + duration::nanoseconds(static_cast<std::int64_t>(i) * 50'000));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) ASSERT_NE(wheel.pop_any(), nullptr);
+  EXPECT_EQ(wheel.pop_any(), nullptr);
+  wheel.start(all[0], instant{} + 1ms);  // behind where it has looked
+  EXPECT_EQ(wheel.pop_any(), &all[0]);
+}
+
 }  // namespace
 }  // namespace foliot

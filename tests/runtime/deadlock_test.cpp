@@ -120,7 +120,7 @@ TEST(Deadlock, DestroysTheTasksWhereTheyWait) {
 TEST(Deadlock, IsNoneWhileSomethingCanHappen) {
   test::on_real_processors(
       []() -> task<> {
-        const channel<int> made;
+        const channel<int> made(1);
         auto soon = after_func(5ms, [made] { static_cast<void>(made.try_send(1)); });
         const auto first = co_await made.receive();
         EXPECT_EQ(first.value(), 1);

@@ -160,6 +160,21 @@ TEST_F(ProcessorHeaps, AnEmptyHeapHasNoBound) {
   EXPECT_TRUE(put_off.stop());
 }
 
+/// Nor one beside timers that never come: its worker would wake for nothing.
+TEST_F(ProcessorHeaps, AStoppedTimerLeavesNoBoundBesideTimersThatNeverCome) {
+  counted_timer never;
+  never.reset(timers, instant::never());
+  {
+    counted_timer stopped;
+    stopped.reset(timers, at(1'000));
+    EXPECT_TRUE(stopped.reset(timers, at(10)));
+    EXPECT_TRUE(stopped.stop());
+  }
+  timers.refresh_first();
+  EXPECT_TRUE(timers.first().is_never());
+  EXPECT_TRUE(never.stop());
+}
+
 // Issues 44868 and 45716: a timer that came to a processor that was going away never fired.
 TEST_F(ProcessorHeaps, NoneStaysWhereAProcessorHasGone) {
   processor_heaps heir(1);

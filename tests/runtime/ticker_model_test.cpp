@@ -21,6 +21,7 @@
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/ticker.hpp>
+#include <foliot/runtime/timer_stopped.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
 #include "worlds.hpp"
@@ -30,10 +31,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The beat that a waiting task was given, and when.
+/// The beat that a waiting task was given, and when; or that its wait was ended by a stop.
 struct given {
   instant beat = instant::never();
   instant at = instant::never();
+  bool stopped = false;
   friend bool operator==(const given&, const given&) = default;
 };
 
@@ -47,14 +49,25 @@ class model {
     next_ = now + period;
     period_ = period;
   }
-  bool stop() { return std::exchange(armed_, false); }
+  /// It also ends the waits.
+  bool stop() {
+    for (given* const each : waiting_) each->stopped = true;
+    waiting_.clear();
+    return std::exchange(armed_, false);
+  }
   std::optional<instant> take(instant now) {
     if (!armed_ || next_ > now) return std::nullopt;
     const instant beat = next_;
     for (next_ += period_; next_ <= now; next_ += period_) ++skipped_;
     return beat;
   }
-  void wait(given& who) { waiting_.push_back(&who); }
+  void wait(given& who) {
+    if (armed_) {
+      waiting_.push_back(&who);
+    } else {
+      who.stopped = true;  // a ticker that is not armed was stopped
+    }
+  }
   void leave(given& who) { std::erase(waiting_, &who); }
   /// Time stops at each beat that a task waits for.
   void move_to(instant target) {
@@ -91,8 +104,12 @@ struct waiter {
 };
 
 task<> receives(const ticker& from, given& into) {
-  const instant beat = co_await from;
-  into = {beat, now()};
+  try {
+    const instant beat = co_await from;
+    into = {beat, now(), false};
+  } catch (const timer_stopped&) {
+    into.stopped = true;
+  }
 }
 
 task<> steps(virtual_clock& clock, std::uint64_t seed, int count) {
@@ -110,7 +127,7 @@ task<> steps(virtual_clock& clock, std::uint64_t seed, int count) {
         all.push_back(std::make_unique<waiter>());
         waiter& fresh = *all.back();
         if (const std::optional<instant> has_come = wanted.take(now())) {
-          fresh.wanted = {*has_come, now()};
+          fresh.wanted = {*has_come, now(), false};
         } else {
           wanted.wait(fresh.wanted);
         }

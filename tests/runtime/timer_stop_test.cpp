@@ -141,7 +141,7 @@ TEST(TimerStop, TheEndOfTheHandleEndsThemToo) {
 /// The idiom that switches a case of a select off, and on again.
 template <class Timer>
 task<> select_goes_on() {
-  Timer t{10ms};
+  Timer t{1h};
   channel<int> others;
   const auto waits = [](Timer& from, channel<int> other) -> task<std::size_t> {
     const auto chosen = co_await select(from.c(), other.receive());

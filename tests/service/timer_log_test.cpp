@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -183,6 +184,68 @@ TEST(TimerLogOption, IsRefusedWhereThereIsNone) {
                 "foliot: the engine '" + std::string(engine) + "' keeps no log; 'goim' does");
     }
   }
+}
+
+/// Who is told that a callback is called next may end its timer for good: then it is not called.
+TEST(TimerLogEnds, ATimerThatTheLogEndsDoesNotFire) {
+  timer* ended = nullptr;
+  stop_result answer = stop_result::stopped;
+  service_options with_log = with_engine("goim");
+  with_log.log = [&](const timer_log_entry& entry) {
+    if (entry.what == timer_event::expired) answer = ended->stop_and_wait();
+  };
+  virtual_clock clock{instant{}};
+  timer_service timers(clock, std::move(with_log));
+  int fired = 0;
+  timer one(timers, 1ms, [&fired] { ++fired; });
+  ended = &one;
+  clock.advance(1s);
+  EXPECT_EQ(answer, stop_result::running);
+  EXPECT_EQ(fired, 0);
+  EXPECT_EQ(timers.counters().fired, 0u);
+  EXPECT_EQ(one.reset(1ms), reset_result::closed);
+}
+
+/// Also where the executor runs a job at once.
+TEST(TimerLogOrder, WhatLeavesTheHeapIsToldBeforeItFires) {
+  lines written;
+  service_options with_log = with_engine("goim");
+  with_log.log = [&written](const timer_log_entry& entry) { written.push_back(log_line(entry)); };
+  with_log.executor = callback_executor([](auto&& job) { job(); });
+  virtual_clock clock{instant{}};
+  timer_service timers(clock, std::move(with_log));
+  timer one(timers, 1ms, [&written] { written.emplace_back("fires"); });
+  written.clear();
+  clock.advance(1ms);
+  ASSERT_GE(written.size(), 3u);
+  EXPECT_EQ(written[0], "timer: remove item key: , expire: 1000000, index: -1");
+  EXPECT_EQ(written[1], "timer key: , expire: 1000000, index: -1 expired, call fn");
+  EXPECT_EQ(written[2], "fires");
+}
+
+/// A handle that ends tells the log, which is there as long as that takes, although the service ends meanwhile.
+TEST(TimerLogEnds, TheLogOutlivesTheCallsOfIt) {
+  std::latch in_the_log(1);
+  std::latch ended(1);
+  auto told = std::make_shared<int>(0);
+  service_options with_log = with_engine("goim");
+  with_log.log = [&in_the_log, &ended, told](const timer_log_entry& entry) {
+    if (entry.what != timer_event::removed) return;
+    in_the_log.count_down();
+    ended.wait();
+    ++*told;  // what the log has captured
+  };
+  const std::weak_ptr<int> log_lives = told;
+  auto timers = std::make_unique<timer_service>(std::move(with_log));
+  timer one(*timers, 1h, [] {});
+  std::thread ends([&] { one = timer(); });
+  in_the_log.wait();
+  timers.reset();
+  EXPECT_EQ(log_lives.use_count(), 2) << "the log's and this one";
+  ended.count_down();
+  ends.join();
+  EXPECT_EQ(*told, 1);
+  EXPECT_EQ(log_lives.use_count(), 1);
 }
 
 }  // namespace

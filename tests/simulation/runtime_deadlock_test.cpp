@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
+#include <foliot/core/clock.hpp>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/core/seam/system.hpp>
 #include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/wait_group.hpp>
+#include <foliot/runtime/wall_time.hpp>
 
 #include "runtime_worlds.hpp"
 
@@ -54,7 +57,7 @@ task<> receive_from(channel<int> from) { static_cast<void>(co_await from.receive
 
 /// Does something that ends at the last moment, while all others are about to sleep, or asleep.
 task<> do_something(channel<int> to) {
-  switch (choose(6)) {
+  switch (choose(7)) {
     case 0: co_await sleep(up_to(200us)); break;
     case 1: {
       auto job = [] { pass_time(up_to(200us)); };
@@ -77,6 +80,7 @@ task<> do_something(channel<int> to) {
       late.stop();
       break;
     }
+    case 5: co_await runtime::sleep_until(wall_clock::to_sys(seam::now(seam::clock_id::wall) + up_to(200us))); break;
     default:
       if (choose(2) == 0) compute(up_to(20ms));
       co_await yield();

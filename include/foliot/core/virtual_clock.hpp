@@ -75,7 +75,8 @@ class FOLIOT_EXPORT virtual_clock final : public clock {
   /// so that a clock's origin is the beginning of 1970.
   [[nodiscard]] instant wall_now() const noexcept;
   /// Sets that wall clock: it shows `shown` now, and moves on from there with this clock, on which nothing changes.
-  /// `never` counts as the latest instant. A wall clock more than 292 years away from this clock is taken as 292 years.
+  /// `never` counts as the latest instant. Call it from inside the runtime that waits: a call from another thread does
+  /// not wake a runtime that waits for a descriptor. A wall clock more than 292 years away from this clock is taken as 292 years.
   void set_wall(instant shown) noexcept;
   template <class Duration>
   void set_wall(std::chrono::sys_time<Duration> shown) {

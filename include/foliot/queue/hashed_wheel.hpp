@@ -117,12 +117,16 @@ class basic_hashed_wheel : private detail::wheel_ring<Shape> {
     return turn;
   }
 
-  /// O(slots).
+  /// O(slots), and with all others of the wheel together O(timers + slots).
   [[nodiscard]] node_type* pop_any() noexcept {
     node_type* found = overdue_.top();
     if (found == nullptr && !open_.empty()) found = &open_.front();
     for (std::size_t i = 0; found == nullptr && i < slot_count; ++i) {
-      if (!slot(i).empty()) found = &slot(i).front();
+      if (!slot(pop_slot_).empty()) {
+        found = &slot(pop_slot_).front();
+      } else {
+        pop_slot_ = (pop_slot_ + 1) % slot_count;
+      }
     }
     if (found != nullptr) take_out(*found);
     return found;
@@ -169,8 +173,10 @@ class basic_hashed_wheel : private detail::wheel_ring<Shape> {
   // What a node's place says.
   static constexpr std::size_t in_ring = 0;
   static constexpr std::size_t in_heap = 1;
-  /// How many timers a search for the next tick looks at before it settles for a bound.
+  /// How many timers a search for the next tick looks at before it settles for a bound, if that is some way ahead: a
+  /// thread that woke for one every few nanoseconds would do nothing else.
   static constexpr std::size_t search_limit = 1024;
+  static constexpr duration worth_a_wake_up = duration::nanoseconds(1'000'000);
 
   using slot_ring::round_of;
   using slot_ring::slot_of;
@@ -253,13 +259,14 @@ class basic_hashed_wheel : private detail::wheel_ring<Shape> {
   [[gnu::noinline]] [[nodiscard]] tick find_next_tick() const noexcept {
     tick earliest = detail::never_tick;
     std::size_t looked_at = 0;
+    const auto settles_from = static_cast<tick>((worth_a_wake_up.count() + precision.count() - 1) / precision.count());
     const tick last =
         hand_ + std::min<tick>(slot_count, ticks.last() - hand_);  // where time ends there is no turn left
     for (tick here = hand_ + 1; here <= last; ++here) {
       const bool none_here = slot(slot_of(here)).for_each([&](const node_type& node) {
         const tick due = due_tick(node);
         earliest = std::min(earliest, due);
-        return due != here && ++looked_at < search_limit;
+        return due != here && (++looked_at < search_limit || here - hand_ < settles_from);
       });
       if (!none_here) return here;  // those of the slots before it come a turn later
     }
@@ -271,6 +278,7 @@ class basic_hashed_wheel : private detail::wheel_ring<Shape> {
   tick hand_ = 0;  // before all deadlines, until the first expire
   tick next_tick_ = detail::never_tick;
   std::size_t size_ = 0;
+  std::size_t pop_slot_ = 0;  // where pop_any has found something last
 };
 
 /// 512 slots of 1 ms.

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -99,7 +100,13 @@ bool finds_more_than(std::size_t known) noexcept {
       std::array<char, 48> path{};
       std::snprintf(path.data(), path.size(), "%.20s/stat", each.d_name);
       thread_record one;
-      if (!read_record(tasks.number(), path.data(), one) || one.is_ending()) continue;
+      errno = 0;
+      if (!read_record(tasks.number(), path.data(), one)) {
+        // It has ended since; or there is no file descriptor to look with, and it must be taken for a living one.
+        if (errno == ENOENT || errno == ESRCH) continue;
+      } else if (one.is_ending()) {
+        continue;
+      }
       if (++found > known) return true;
     }
   }

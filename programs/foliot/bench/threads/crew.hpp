@@ -109,7 +109,13 @@ class crew {
   /// False: its time is up.
   [[nodiscard]] bool go_on(int index) {
     member& me = members_[static_cast<std::size_t>(index)];
-    work(me);
+    try {
+      work(me);
+    } catch (const std::exception& error) {
+      me.wrong = error.what();
+      failed_.store(true, seam::relaxed);  // a flag: nobody waits for this member
+      return false;
+    }
     me.nanoseconds = (clock_.now() - me.began).count();
     if (me.nanoseconds < me.time && me.done() < me.enough) return true;
     if (me.measured) {
