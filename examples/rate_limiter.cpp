@@ -3,8 +3,8 @@
 // It is a token bucket that nobody fills. The trap is the thread, or the timer, that puts a token into each client's
 // bucket every 100 ms: a million clients, ten million wake-ups a second, and a burst whenever that thread is late. What
 // is in the bucket follows from the time: all that is kept is one instant, the one at which the bucket would be full
-// again. (Telephony knows it as the generic cell rate algorithm.) Who has to wait learns for how long, to the
-// nanosecond.
+// again. (Telephony knows it as the generic cell rate algorithm.) A client that
+// has to wait is told for how long, to the nanosecond.
 #include <foliot/runtime.hpp>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 using namespace std::chrono_literals;
 namespace rt = foliot::runtime;
 
-/// One client's. Whoever shares it among threads, or among tasks on several processors, has a lock around it.
+/// One client's. Threads, or tasks on several processors, that share one need a lock around it.
 class rate_limiter {
  public:
   /// At most one request each `interval` in the long run, and `burst` of them at once.
@@ -55,7 +55,7 @@ foliot::task<> program() {
   int at_once = 0;
   while (limiter.take(rt::now()) == foliot::duration::zero()) ++at_once;
   std::printf("after 10 s: %d at once\n", at_once);
-  // Whoever answers "429 Too Many Requests" says when to come again.
+  // An answer "429 Too Many Requests" says when to come again.
   const auto wait = static_cast<int>(limiter.take(rt::now()) / foliot::duration(1ms));
   std::printf("retry after %d ms\n", wait);
 }

@@ -4,8 +4,8 @@
 // - The end races with a get(): the callback may have begun, and wait for the lock that get() holds. Then the timer's
 //   reset() answers `running`, and the callback runs once more later; so the callback asks under the lock whether the
 //   entry's time has really come, and leaves alone one that was just used.
-// - Destroying a timer waits for its callback, and the callback takes the cache's lock: whoever destroys an entry under
-//   that lock waits for ever. So an entry leaves the map under the lock, and its timer ends after it.
+// - Destroying a timer waits for its callback, and the callback takes the cache's lock: a thread that destroys an
+//   entry under that lock waits for ever. So an entry leaves the map under the lock, and its timer ends after it.
 #include <foliot/service.hpp>
 
 #include <atomic>

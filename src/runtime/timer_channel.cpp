@@ -104,14 +104,12 @@ void timer_channel::throw_outcome(const receiver& who) {
   switch (who.outcome_) {
     case receiver::outcome::stopped:
       throw timer_stopped(
-          "foliot: a task waits for a timer that was stopped, and nothing will come: reset the timer before the wait, "
-          "or "
-          "wait for it in a select, which goes on");
+          "foliot: a task waits for a timer that was stopped, and nothing will come: "
+          "reset the timer before the wait, or wait for it in a select, which goes on");
     case receiver::outcome::destroyed:
       throw timer_stopped(
-          "foliot: a timer was destroyed, or assigned to, while a task waited for it: keep its handle until the wait "
-          "is "
-          "over");
+          "foliot: a timer was destroyed, or assigned to, while a task waited for it: "
+          "keep its handle until the wait is over");
     default: throw std::bad_alloc();
   }
 }
