@@ -76,7 +76,7 @@ class FOLIOT_EXPORT virtual_clock final : public clock {
   [[nodiscard]] instant wall_now() const noexcept;
   /// Sets that wall clock: it shows `shown` now, and moves on from there with this clock, on which nothing changes.
   /// `never` counts as the latest instant. Call it from inside the runtime that waits: a call from another thread does
-  /// not wake a runtime that waits for a descriptor. A wall clock more than 292 years away from this clock is taken as 292 years.
+  /// not wake a runtime that waits for a descriptor. More than 292 years from this clock counts as 292 years.
   void set_wall(instant shown) noexcept;
   template <class Duration>
   void set_wall(std::chrono::sys_time<Duration> shown) {
