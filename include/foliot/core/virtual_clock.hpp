@@ -112,8 +112,8 @@ class FOLIOT_EXPORT virtual_clock final : public clock {
   // Raised by whoever advances or stalls. Release and acquire, so that who reads the new time also sees
   // what was done at earlier times.
   seam::atomic<std::int64_t> now_;
-  // By how much the wall clock is ahead, in nanoseconds. Written by whoever sets it, with release; read with acquire,
-  // so that a reader of the new time also sees what was done before the clock was set.
+  // By how much the wall clock is ahead, in nanoseconds. Written by set_wall() with release and read with
+  // acquire, so that a thread that reads the new time also sees all that was done before the clock was set.
   seam::atomic<std::int64_t> wall_ahead_{0};
 };
 

@@ -32,7 +32,7 @@ enum class timer_event : std::uint8_t {
   added,        ///< a timer is in the heap
   removed,      ///< a timer has left it: stopped, started again, or about to fire
   not_there,    ///< a timer was stopped, and is not in the heap: as a rule it has fired
-  expired,      ///< a timer's callback is called next
+  expired,      ///< a timer's callback is called next, unless the log ends the timer for good
   none_left,    ///< the thread has found the heap empty
   alarm_moved,  ///< a timer has become the earliest: the alarm is set to its deadline, now or when the thread sleeps
   alarm_set,    ///< the thread has fired what was due: the alarm is set to the earliest deadline that is left

@@ -7,7 +7,7 @@
 //   void end() noexcept  the wait is over: afterwards nobody touches the operation. Also of one that has completed, or
 //                        whose wait has never begun, and called by its destructor
 //   result()             of one that has completed: the result, moved out, or a throw
-//   ready_alone(), begin_alone(wait, source)  if they are there: for who waits for this operation alone, instead of
+//   ready_alone(), begin_alone(wait, source)  if they are there: for a task that waits for nothing else, instead of
 //                        ready() and begin()
 //   bool may_be_ready()  if it is there: false where ready() would be in vain, as begin() will be able to tell
 //
