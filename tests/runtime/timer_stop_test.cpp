@@ -1,6 +1,7 @@
 // What becomes of tasks that wait for a timer or a ticker when that is stopped, destroyed or assigned to.
 #include <foliot/runtime/timer_stopped.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -296,12 +297,12 @@ TEST(TimerStop, IsAStepOfATurnLikeAnyOther) {
   test::everywhere([]() -> task<> {
     timer t{1h};
     t.stop();
-    bool over = false;
-    auto other = spawn([](bool& ends) -> task<> {
+    std::atomic<bool> over{false};  // another processor may be at work still
+    set_processors(1);
+    auto other = spawn([](std::atomic<bool>& ends) -> task<> {
       co_await yield();
       ends = true;
     }(over));
-    set_processors(1);
     while (!over) {
       auto body = wait_for(t);
       const std::string how = co_await body;
