@@ -41,7 +41,7 @@ void blocking_pool::work() noexcept {
     // busy: then this thread looks. seq_cst, with the fence: pairs with the worker's in sleep().
     calls_.fetch_sub(1, seam::seq_cst);
     seam::full_fence();
-    if (of_ != nullptr) of_->look_for_deadlock();
+    if (scheduler_ != nullptr) scheduler_->look_for_deadlock();
     held.enter();
     ++idle_;
   }

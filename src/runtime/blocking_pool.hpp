@@ -19,7 +19,8 @@ class scheduler;
 class blocking_pool {
  public:
   /// `of` looks for a deadlock after each call; null: nobody does.
-  explicit blocking_pool(std::size_t most, scheduler* of = nullptr) noexcept : most_(most), of_(of) {}
+  explicit blocking_pool(std::size_t most, scheduler* scheduler = nullptr) noexcept
+      : most_(most), scheduler_(scheduler) {}
   ~blocking_pool() { end(); }
 
   /// Runs the job on a thread of the pool, first come, first served; after close() it does nothing. Throws
@@ -43,7 +44,7 @@ class blocking_pool {
   void work() noexcept;
 
   const std::size_t most_;
-  scheduler* const of_;
+  scheduler* const scheduler_;
   // How many calls have not come back: raised by the tasks that make them, lowered by the pool's threads.
   seam::atomic<std::size_t> calls_{0};
   mutable mutex lock_{lock_rank::scheduler};

@@ -24,12 +24,12 @@ class timed_node final : public context_node, private timer_entry {
  private:
   // Under the lock of the timers, which stop_timer() waits for: the node is there still, but may be about to go.
   static then come(timer_entry& self, ready_list&) noexcept {
-    return static_cast<timed_node&>(self).share_of_the_living() ? then::call : then::nothing;
+    return static_cast<timed_node&>(self).try_retain() ? then::call : then::nothing;
   }
   static void call(timer_entry& self) noexcept {
     auto& mine = static_cast<timed_node&>(self);
     mine.cancel(context_end::deadline_exceeded, mine.deadline_cause_);
-    mine.let_go();
+    mine.release();
   }
   static constexpr actions what_to_do{come, call};
 
@@ -47,7 +47,7 @@ context_node::context_node(context_node* parent, instant deadline) noexcept
       root_(parent_ == nullptr ? *this : parent_->root_),
       deadline_(deadline) {
   if (parent_ != nullptr) {
-    parent_->share();
+    parent_->retain();
   } else if (parent != nullptr) {
     end_ = parent->end_;
     cause_ = parent->cause_;
@@ -55,8 +55,8 @@ context_node::context_node(context_node* parent, instant deadline) noexcept
   }
 }
 
-context_share context_node::make(context_node* parent) {
-  context_share made(*new context_node(parent, parent == nullptr ? instant::never() : parent->deadline_));
+context_ptr context_node::make(context_node* parent) {
+  context_ptr made(*new context_node(parent, parent == nullptr ? instant::never() : parent->deadline_));
   made->join_parent();
   return made;
 }
@@ -80,7 +80,7 @@ context_node::kept_deadline context_node::deadline_above(const context_node* par
   return parent->settled() ? kept_deadline{parent->deadline_, &owner} : parent->next_deadline();
 }
 
-context_share context_node::make(context_node* parent, instant deadline, const std::exception_ptr& cause) {
+context_ptr context_node::make(context_node* parent, instant deadline, const std::exception_ptr& cause) {
   scheduler& owner = this_scheduler("a context with a deadline");
   const kept_deadline above = deadline_above(parent, owner);
   const bool has_earlier = above.when <= deadline;
@@ -89,13 +89,13 @@ context_share context_node::make(context_node* parent, instant deadline, const s
   const instant first = has_earlier ? above.when : deadline;
   const std::exception_ptr why = has_earlier ? nullptr : cause;
   if (first <= now_or_later(owner) && first <= now(owner)) {
-    context_share past(*new context_node(parent, first));
+    context_ptr past(*new context_node(parent, first));
     past->join_parent();
     past->cancel(context_end::deadline_exceeded, why);
     return past;
   }
   auto* const timed = new timed_node(owner, parent, first, why);
-  context_share made(*timed);
+  context_ptr made(*timed);
   timed->begin(owner, first);
   return made;
 }
@@ -124,7 +124,7 @@ void context_node::leave_parent() noexcept {
 }
 
 // One after the other up the tree, however long the chain is.
-void context_node::let_go() noexcept {
+void context_node::release() noexcept {
   for (context_node* node = this; node != nullptr && node->drop_share();) {
     context_node* const parent = node->parent_;
     node->forget();
@@ -137,15 +137,15 @@ void context_node::let_go() noexcept {
 bool context_node::drop_share() noexcept {
   // Once it is settled its deadline takes no share any more: who has the only one is alone, and need not count it down.
   // acquire: pairs with the release below.
-  if (settled() && shares_.load(seam::acquire) == 1) return true;
-  return shares_.fetch_sub(1, seam::acq_rel) == 1;  // what all others did with it comes before its end
+  if (settled() && references_.load(seam::acquire) == 1) return true;
+  return references_.fetch_sub(1, seam::acq_rel) == 1;  // what all others did with it comes before its end
 }
 
-bool context_node::share_of_the_living() noexcept {
-  std::uint32_t seen = shares_.load(seam::relaxed);
+bool context_node::try_retain() noexcept {
+  std::uint32_t seen = references_.load(seam::relaxed);
   while (seen != 0) {
     // relaxed: a share publishes nothing.
-    if (shares_.compare_exchange_weak(seen, seen + 1, seam::relaxed, seam::relaxed)) return true;
+    if (references_.compare_exchange_weak(seen, seen + 1, seam::relaxed, seam::relaxed)) return true;
   }
   return false;
 }

@@ -42,7 +42,7 @@ bool scheduler::may_be_dead() const noexcept {
 /// what it did before is seen. Its worker may be awake still: on its way to sleep, or back from it and about to look
 /// at its timers. Neither changes anything but a bound that is raised where there is no timer.
 bool scheduler::is_dead() const noexcept {
-  if (monitor_looks_ || !common_.empty() || idle_.size() < count_.load(seam::relaxed)) return false;
+  if (monitor_looks_ || !global_.empty() || idle_.size() < count_.load(seam::relaxed)) return false;
   if (!may_be_dead()) return false;
   const std::size_t made = made_.load(seam::acquire);
   for (std::size_t i = 0; i < made; ++i) {

@@ -12,8 +12,8 @@
 namespace foliot::runtime::detail {
 
 // acq_rel: what all others did with it comes before its end.
-void descriptor::let_go() noexcept {
-  if (shares_.fetch_sub(1, seam::acq_rel) != 1) return;
+void descriptor::release() noexcept {
+  if (references_.fetch_sub(1, seam::acq_rel) != 1) return;
   close();
   if (table_ != nullptr) {
     table_->give_back(*this);
@@ -119,29 +119,29 @@ void descriptor::tell(direction way, bool ended, ready_list& ready) noexcept {
 }
 
 void descriptor_wait::begin(wait_point& wait, wait_word::source by) {
-  const lock held(of_->lock_);
-  descriptor::side& here = of_->at(way_);
+  const lock held(descriptor_->lock_);
+  descriptor::side& here = descriptor_->at(way_);
   if (here.wait != nullptr) throw std::logic_error("foliot: another task waits for this descriptor in that direction");
-  if (of_->closed_ || (here.ready && !pauses()) || of_->has_come(here.deadline)) {
+  if (descriptor_->closed_ || (here.ready && !pauses()) || descriptor_->has_come(here.deadline)) {
     wait.claim(by);
     return;
   }
   const instant ends = std::min(here.deadline, pause_);
-  if (!ends.is_never()) timer_.emplace(wait, by).start(of_->owner(), ends);
+  if (!ends.is_never()) timer_.emplace(wait, by).start(descriptor_->owner(), ends);
   wait_ = &wait;
   by_ = by;
   here.wait = this;
-  of_->table_->begin_wait();
+  descriptor_->table_->begin_wait();
 }
 
 /// The direction's deadline is moved while it waits: under the descriptor's lock.
 void descriptor_wait::move_timer(instant deadline) {
   const instant ends = std::min(deadline, pause_);
-  if (of_->has_come(deadline)) {
+  if (descriptor_->has_come(deadline)) {
     wait_->claim(by_);
   } else if (!ends.is_never()) {
     if (!timer_) timer_.emplace(*wait_, by_);
-    timer_->move(of_->owner(), ends);
+    timer_->move(descriptor_->owner(), ends);
   } else if (timer_) {
     timer_->stop();
   }
@@ -150,11 +150,11 @@ void descriptor_wait::move_timer(instant deadline) {
 void descriptor_wait::end() noexcept {
   if (wait_ == nullptr) return;
   {
-    const lock held(of_->lock_);
-    of_->at(way_).wait = nullptr;
+    const lock held(descriptor_->lock_);
+    descriptor_->at(way_).wait = nullptr;
     wait_ = nullptr;
   }
-  of_->table_->end_wait();
+  descriptor_->table_->end_wait();
   timer_.reset();  // nobody else knows it now
 }
 

@@ -8,16 +8,16 @@ namespace foliot::runtime::detail {
 
 namespace {
 
-/// Every so many rounds the common queue comes first, so that it is not starved. (Go: 61 as well.)
-constexpr std::uint64_t common_every = 61;
-/// How many tasks may go on in the next-slot one after the other before the queue has its turn.
+/// Every so many rounds the global run queue comes first, so that it is not starved. (Go: 61 as well.)
+constexpr std::uint64_t global_every = 61;
+/// How many tasks may go on in the run-next slot one after the other before the queue has its turn.
 constexpr std::uint32_t most_in_a_row = 64;
 constexpr int steal_passes = 4;
 constexpr int most_turns = 16;  // of timers, before tasks have theirs
 constexpr duration shortest_sleep = duration::nanoseconds(3'000);
 constexpr int looks_before_sleep = 60;  // some 20 us
-constexpr int looks_for_overdue = 4;    // every so many of them are at next-slots too
-/// Of so many tasks that go to a next-slot one is measured. Odd, since those that hand over often take turns.
+constexpr int looks_for_overdue = 4;    // every so many of them are at run-next slots too
+/// Of so many tasks that go to a run-next slot one is measured. Odd, since those that hand over often take turns.
 constexpr std::uint32_t measured_every = 7;
 /// What stays there for so long is worth a wake-up, which takes some 25 us.
 constexpr duration worth_a_wake_up = duration::nanoseconds(30'000);
@@ -42,13 +42,13 @@ task_state* scheduler::find_task(processor& p) noexcept {
     int turns = 0;
     while (run_timers(p, &p) && ++turns < most_turns) {
     }
-    const bool others_first = round % common_every == 0;
+    const bool others_first = round % global_every == 0;
     if (others_first) p.keeps_timers = false;  // there may be memory now
-    task_state* task = others_first ? take_common(p) : nullptr;
+    task_state* task = others_first ? take_global(p) : nullptr;
     // With tasks that always run nobody would ever come to the poller. (Go has its monitor look after 10 ms.)
     if (others_first && !descriptors_.empty() && polls_.load(seam::relaxed) == nullptr) poll(&p, instant::earliest());
     if (task == nullptr) task = take_local(p);
-    if (task == nullptr) task = take_common(p);
+    if (task == nullptr) task = take_global(p);
     if (task == nullptr && !descriptors_.empty() && polls_.load(seam::relaxed) == nullptr) {
       poll(&p, instant::earliest());
       task = take_local(p);
@@ -80,7 +80,7 @@ bool scheduler::wait_awake(processor& p) noexcept {
   if (!p.spinning) return false;
   for (int i = 0; i < looks_before_sleep; ++i) {
     if (idle_count_.load(seam::relaxed) + 1 >= count_.load(seam::relaxed)) return false;  // nobody is at work
-    if (common_size_.load(seam::relaxed) != 0 || ending_.load(seam::relaxed)) return true;
+    if (global_size_.load(seam::relaxed) != 0 || ending_.load(seam::relaxed)) return true;
     const std::size_t made = made_.load(seam::acquire);
     for (std::size_t other = 0; other < made; ++other) {
       if (!processors_[other]->queue.empty()) return true;
@@ -91,8 +91,8 @@ bool scheduler::wait_awake(processor& p) noexcept {
   return false;
 }
 
-/// Whether another's next-slot is taken since an earlier look, in the same round: who put a task there computes on. It
-/// is steal()'s then. (Go's thieves leave a next-slot 3 us.)
+/// Whether another's run-next slot is taken since an earlier look, in the same round: who put a task there computes on.
+/// It is steal()'s then. (Go's thieves leave a run-next slot 3 us.)
 bool scheduler::sees_overdue(processor& p) noexcept {
   if (p.has_seen_overdue()) return true;
   const std::size_t made = made_.load(seam::acquire);
@@ -106,7 +106,8 @@ bool scheduler::sees_overdue(processor& p) noexcept {
   return false;
 }
 
-/// Fires what is due of `of`, and puts what becomes ready to `by`; null: to the common queue. True: something was due.
+/// Fires what is due of `of`, and puts what becomes ready to `by`; null: to the global run queue. True: something was
+/// due.
 bool scheduler::run_timers(processor& of, processor* by) noexcept {
   const instant first = of.timers->first();
   if (first.is_never() || time_.now_or_later() < first) [[likely]]
@@ -142,9 +143,9 @@ void scheduler::push(processor& p, task_state& task) noexcept {
     for (std::uint32_t i = 0; i < run_queue::capacity / 2; ++i) {
       task_state* const oldest = p.queue.pop();
       if (oldest == nullptr) break;
-      common_.push_back(*oldest);
+      global_.push_back(*oldest);
     }
-    common_size_.store(common_.size(), seam::relaxed);
+    global_size_.store(global_.size(), seam::relaxed);
   }
 }
 
@@ -166,21 +167,21 @@ task_state* scheduler::take_local(processor& p) noexcept {
 }
 
 /// One task, and its share of the others.
-task_state* scheduler::take_common(processor& p) noexcept {
-  if (common_size_.load(seam::relaxed) == 0) return nullptr;
+task_state* scheduler::take_global(processor& p) noexcept {
+  if (global_size_.load(seam::relaxed) == 0) return nullptr;
   const lock held(lock_);
   const std::size_t share =
-      std::min<std::size_t>(common_.size() / count_.load(seam::relaxed) + 1, run_queue::capacity / 2);
-  task_state* const first = common_.pop_front();
+      std::min<std::size_t>(global_.size() / count_.load(seam::relaxed) + 1, run_queue::capacity / 2);
+  task_state* const first = global_.pop_front();
   for (std::size_t i = 1; i < share; ++i) {
-    task_state* const task = common_.pop_front();
+    task_state* const task = global_.pop_front();
     if (task == nullptr) break;
     if (!p.queue.push(*task)) {
-      common_.push_back(*task);
+      global_.push_back(*task);
       break;
     }
   }
-  common_size_.store(common_.size(), seam::relaxed);
+  global_size_.store(global_.size(), seam::relaxed);
   return first;
 }
 
@@ -222,7 +223,7 @@ void scheduler::stop_spinning(processor& p) noexcept {
   // idle later looks again.
   seam::full_fence();
   if (idle_count_.load(seam::relaxed) == 0) return;
-  bool more = common_size_.load(seam::relaxed) != 0;
+  bool more = global_size_.load(seam::relaxed) != 0;
   const std::size_t made = made_.load(seam::acquire);
   for (std::size_t i = 0; i < made && !more; ++i) {
     more = !processors_[i]->queue.empty() || processors_[i]->has_slow_next();
@@ -248,8 +249,8 @@ bool scheduler::poll(processor* by, instant until) noexcept {
   return any || (broken && virtual_time() != nullptr);
 }
 
-/// A task was put into the next-slot. It is the next to run here, and nobody is woken for it, unless the one that runs
-/// is likely to run on for long.
+/// A task was put into the run-next slot. It is the next to run here, and nobody is woken for it, unless the one that
+/// runs is likely to run on for long.
 bool scheduler::should_wake_for_next(processor& p) noexcept {
   if (p.running == nullptr) return false;  // a callback's, and taken at once
   const bool measured = ++p.handovers % measured_every == 0;
@@ -257,7 +258,7 @@ bool scheduler::should_wake_for_next(processor& p) noexcept {
   return p.runs_on.load(seam::relaxed) || (measured && p.stayed >= worth_a_try);
 }
 
-/// The measured one leaves the next-slot, or would do so now if no thief had come.
+/// The measured one leaves the run-next slot, or would do so now if no thief had come.
 void scheduler::end_measurement(processor& p) noexcept {
   p.stayed = time_.now_or_later() - std::exchange(p.measured_since, instant::never());
   p.runs_on.store(p.stayed >= worth_a_wake_up, seam::relaxed);
@@ -289,8 +290,8 @@ void scheduler::make_ready_last(task_state& task) noexcept {
     // Again, under the lock: end_workers() has emptied the queue under it. Tasks that were queued before that are freed
     // by the end, and must not be written to as the last of the queue.
     if (ending_.load(seam::relaxed)) return;
-    common_.push_back(task);
-    common_size_.store(common_.size(), seam::relaxed);
+    global_.push_back(task);
+    global_size_.store(global_.size(), seam::relaxed);
   }
   if (virtual_time() != nullptr && p == nullptr) descriptors_.break_wait();  // the driver may be in the poller
   if (virtual_time() != nullptr || (p != nullptr && made_.load(seam::relaxed) == 1)) return;  // there is nobody else

@@ -5,12 +5,12 @@
 // due by the old one.
 //
 // If the queue has no memory, a start is refused; every other operation succeeds without memory. Entries that are
-// pending already and that the queue cannot file go to an intrusive list (unfiled_timers.hpp) until there is memory.
+// pending already and that the queue cannot file go to an intrusive list (unqueued_timers.hpp) until there is memory.
 //
 // Thread safety: as processor_timers.
 //
 // Invariants: a pending entry has this object as its home. Either the queue holds it, at its word's deadline or
-// earlier, or the unfiled list does, and its word is open.
+// earlier, or the unqueued list does, and its word is open.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 #include <foliot/queue/foliot_queue.hpp>
 
 #include "processor_timers.hpp"
-#include "unfiled_timers.hpp"
+#include "unqueued_timers.hpp"
 
 namespace foliot::runtime::detail {
 
@@ -36,22 +36,22 @@ class foliot_timers final : public processor_timers {
       : processor_timers(processor), queue_(now), ties_(seed) {}
 
   at_home reset(timer_entry& entry, instant deadline) override {
-    if (timer_entry_access::word(entry).put_off(deadline)) return at_home::yes;
+    if (timer_entry_access::word(entry).postpone(deadline)) return at_home::yes;
     const lock held(lock_);
     if (is_home_of(entry) && successor_ != nullptr) {
       timer_entry_access::home(entry).store(successor_, seam::relaxed);  // it was pending nowhere
     }
     if (!is_home_of(entry)) return at_home::lives_on;
-    const bool was_unfiled = !unfiled_.empty() && unfiled_.remove(entry);
-    bool was_pending = was_unfiled;
+    const bool was_unqueued = !unqueued_.empty() && unqueued_.remove(entry);
+    bool was_pending = was_unqueued;
     try {
-      was_pending = queue_.reset(entry, deadline) || was_unfiled;
+      was_pending = queue_.reset(entry, deadline) || was_unqueued;
       timer_entry_access::word(entry).arm(deadline);
     } catch (const std::bad_alloc&) {
-      if (!was_unfiled && !queue_.stop(entry)) throw;  // it is not pending, and stays so
+      if (!was_unqueued && !queue_.stop(entry)) throw;  // it is not pending, and stays so
       was_pending = true;
       timer_entry_access::word(entry).disarm();
-      unfiled_.add(entry, deadline);
+      unqueued_.add(entry, deadline);
     }
     lower_first(deadline);
     return was_pending ? at_home::yes : at_home::no;
@@ -61,14 +61,14 @@ class foliot_timers final : public processor_timers {
     const lock held(lock_);
     if (!is_home_of(entry)) return at_home::lives_on;
     bool was_pending = queue_.stop(entry);
-    if (!unfiled_.empty() && unfiled_.remove(entry)) was_pending = true;
+    if (!unqueued_.empty() && unqueued_.remove(entry)) was_pending = true;
     timer_entry_access::word(entry).disarm();
     return was_pending ? at_home::yes : at_home::no;
   }
 
   bool run_due(instant now, ready_list& ready, call_list& calls) noexcept override {
     const lock held(lock_);
-    if (!unfiled_.empty()) [[unlikely]]
+    if (!unqueued_.empty()) [[unlikely]]
       file_some();
     const bool more = ties_ ? run_shuffled(now, ready, calls) : run_in_order(now, ready, calls);
     set_first(more ? now : next_deadline());
@@ -77,7 +77,7 @@ class foliot_timers final : public processor_timers {
 
   void refresh_first() noexcept override {
     const lock held(lock_);
-    if (!unfiled_.empty()) [[unlikely]]
+    if (!unqueued_.empty()) [[unlikely]]
       file_some();
     set_first(next_deadline());
   }
@@ -91,7 +91,7 @@ class foliot_timers final : public processor_timers {
 
   std::size_t size() const noexcept override {
     const lock held(lock_);
-    return queue_.size() + unfiled_.size();
+    return queue_.size() + unqueued_.size();
   }
 
  private:
@@ -104,14 +104,14 @@ class foliot_timers final : public processor_timers {
 
   [[nodiscard]] instant next_deadline() noexcept FOLIOT_REQUIRES(lock_) {
     // A queue that found no memory may still have to open slots that are empty by now.
-    if (queue_.size() == 0) return unfiled_.first_deadline();
-    return std::min(queue_.next_deadline(), unfiled_.first_deadline());
+    if (queue_.size() == 0) return unqueued_.first_deadline();
+    return std::min(queue_.next_deadline(), unqueued_.first_deadline());
   }
 
   void run(timer_entry& entry, ready_list& ready, call_list& calls) noexcept {
     lock_.assert_held();
     if (const std::optional<instant> later = timer_entry_access::word(entry).claim(entry.deadline())) {
-      if (!file(entry, *later)) unfiled_.add(entry, *later);
+      if (!file(entry, *later)) unqueued_.add(entry, *later);
       return;
     }
     if (timer_entry_access::due(entry, ready) == timer_entry::then::call) calls.add(entry);
@@ -130,51 +130,51 @@ class foliot_timers final : public processor_timers {
     timer_entry_access::word(entry).arm(deadline);
     return true;
   }
-  /// Files unfiled entries, the earliest first, until the queue has no memory. After a turn that found no memory it
+  /// Files unqueued entries, the earliest first, until the queue has no memory. After a turn that found no memory it
   /// files only a few at a time: otherwise all entries would move to the queue and back in each turn.
   void file_some() noexcept FOLIOT_REQUIRES(lock_) {
-    for (std::size_t i = 0; i < filed_at_once_ && !unfiled_.empty(); ++i) {
-      timer_entry& entry = unfiled_.pop_first();
+    for (std::size_t i = 0; i < queued_at_once_ && !unqueued_.empty(); ++i) {
+      timer_entry& entry = unqueued_.pop_first();
       const instant deadline = entry.deadline();
       if (file(entry, deadline)) continue;
-      unfiled_.push_front(entry, deadline);
-      filed_at_once_ = 1;
+      unqueued_.push_front(entry, deadline);
+      queued_at_once_ = 1;
       return;
     }
-    filed_at_once_ = unfiled_.empty() ? unlimited : std::min(filed_at_once_, unlimited / 2) * 2;
+    queued_at_once_ = unqueued_.empty() ? unlimited : std::min(queued_at_once_, unlimited / 2) * 2;
   }
   /// All that the queue holds goes to the list.
   void unfile_all() noexcept FOLIOT_REQUIRES(lock_) {
     while (queue_.size() != 0) {
       auto& entry = static_cast<timer_entry&>(*queue_.pop_any());
-      const instant filed = entry.deadline();
-      unfiled_.push_front(entry, timer_entry_access::word(entry).claim(filed).value_or(filed));
+      const instant queued = entry.deadline();
+      unqueued_.push_front(entry, timer_entry_access::word(entry).claim(queued).value_or(queued));
     }
-    unfiled_.sort();
+    unqueued_.sort();
   }
   /// The queue has no memory to go on; the list needs none.
   void give_up_queue() noexcept FOLIOT_REQUIRES(lock_) {
     unfile_all();
-    filed_at_once_ = 1;
+    queued_at_once_ = 1;
   }
 
   mutable mutex lock_{lock_rank::timers};
   foliot_queue queue_ FOLIOT_GUARDED_BY(lock_);
-  unfiled_timers unfiled_ FOLIOT_GUARDED_BY(lock_);
-  std::size_t filed_at_once_ FOLIOT_GUARDED_BY(lock_) = unlimited;
+  unqueued_timers unqueued_ FOLIOT_GUARDED_BY(lock_);
+  std::size_t queued_at_once_ FOLIOT_GUARDED_BY(lock_) = unlimited;
   processor_timers* successor_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // whose what was here is
   std::optional<random_stream> ties_ FOLIOT_GUARDED_BY(lock_);
 };
 
-/// Runs the due entries of the queue and of the unfiled list, in the order of their deadlines.
+/// Runs the due entries of the queue and of the unqueued list, in the order of their deadlines.
 inline bool foliot_timers::run_in_order(instant now, ready_list& ready, call_list& calls) noexcept {
   budget left = most_at_once;
   for (;;) {
-    const instant unfiled = unfiled_.first_deadline();
-    const bool unfiled_is_due = is_due(unfiled, now);
-    if (unfiled_.empty() || queue_.size() != 0) {
+    const instant unqueued = unqueued_.first_deadline();
+    const bool unqueued_is_due = is_due(unqueued, now);
+    if (unqueued_.empty() || queue_.size() != 0) {
       try {
-        const expiry turn = queue_.expire(unfiled_is_due ? unfiled : now, left, [&](timer_node& node) {
+        const expiry turn = queue_.expire(unqueued_is_due ? unqueued : now, left, [&](timer_node& node) {
           lock_.assert_held();
           --left;
           run(static_cast<timer_entry&>(node), ready, calls);
@@ -182,20 +182,20 @@ inline bool foliot_timers::run_in_order(instant now, ready_list& ready, call_lis
         if (turn.more) return true;
       } catch (const std::bad_alloc&) {
         give_up_queue();
-        if (unfiled_.empty()) return false;
+        if (unqueued_.empty()) return false;
         continue;
       }
     }
-    if (!unfiled_is_due) return false;
+    if (!unqueued_is_due) return false;
     if (left == 0) return true;
     --left;
-    run(unfiled_.pop_first(), ready, calls);
+    run(unqueued_.pop_first(), ready, calls);
   }
 }
 
 /// Runs all due entries. Entries of equal deadlines run in an order that the seed decides: each gets a random number.
 inline bool foliot_timers::run_shuffled(instant now, ready_list& ready, call_list& calls) noexcept {
-  unfiled_timers due;
+  unqueued_timers due;
   const auto take = [&](timer_entry& entry) {
     lock_.assert_held();
     timer_node_access::sequence(entry) = ties_->next();
@@ -206,7 +206,7 @@ inline bool foliot_timers::run_shuffled(instant now, ready_list& ready, call_lis
   } catch (const std::bad_alloc&) {
     give_up_queue();
   }
-  while (is_due(unfiled_.first_deadline(), now)) take(unfiled_.pop_first());
+  while (is_due(unqueued_.first_deadline(), now)) take(unqueued_.pop_first());
   due.sort();
   while (!due.empty()) run(due.pop_first(), ready, calls);
   return false;
@@ -219,14 +219,14 @@ inline void foliot_timers::take_all(processor_timers& from) noexcept FOLIOT_NO_A
   lock_.lock_beside_others();
   other.successor_ = this;
   other.unfile_all();
-  while (!other.unfiled_.empty()) {
-    timer_entry& entry = other.unfiled_.pop_first();
+  while (!other.unqueued_.empty()) {
+    timer_entry& entry = other.unqueued_.pop_first();
     const instant deadline = entry.deadline();
     timer_entry_access::home(entry).store(this, seam::relaxed);
     lower_first(deadline);
-    if (!file(entry, deadline)) unfiled_.push_front(entry, deadline);
+    if (!file(entry, deadline)) unqueued_.push_front(entry, deadline);
   }
-  unfiled_.sort();
+  unqueued_.sort();
   other.set_first(instant::never());
   lock_.unlock_beside_others();
 }
@@ -237,7 +237,7 @@ inline void foliot_timers::forget_all() noexcept {
     timer_entry_access::home(entry).store(nullptr, seam::relaxed);
   };
   const lock held(lock_);
-  while (!unfiled_.empty()) forget(unfiled_.pop_first());
+  while (!unqueued_.empty()) forget(unqueued_.pop_first());
   while (queue_.size() != 0) forget(static_cast<timer_entry&>(*queue_.pop_any()));
   set_first(instant::never());
 }

@@ -26,7 +26,7 @@ class scheduler;
 
 class monitor {
  public:
-  explicit monitor(scheduler& of) noexcept : of_(of) {}
+  explicit monitor(scheduler& scheduler) noexcept : scheduler_(scheduler) {}
   ~monitor() { end(); }
 
   /// Throws std::system_error where there is no thread or no file descriptor.
@@ -58,7 +58,7 @@ class monitor {
   /// When to look again.
   [[nodiscard]] instant look() noexcept;
 
-  scheduler& of_;
+  scheduler& scheduler_;
   mutex lock_{lock_rank::monitor};
   std::optional<seam::alarm> alarm_;
   // Written under the lock; read by guard().

@@ -13,7 +13,7 @@ constexpr std::uint32_t generations = 0xffff'0000;  // tokens end below the larg
 
 }  // namespace
 
-// No task is left, and no worker: what others have a share in is theirs from now on.
+// No task is left, and no worker: what others have a reference to is theirs from now on.
 poll_table::~poll_table() {
   std::vector<std::unique_ptr<descriptor>> all;
   {
@@ -30,7 +30,7 @@ poll_table::~poll_table() {
   }
 }
 
-/// One that nobody has a share in.
+/// One that nobody has a reference to.
 descriptor& poll_table::place_for() {
   const lock held(lock_);
   if (free_.empty()) {
@@ -49,7 +49,7 @@ void poll_table::give_back(descriptor& which) noexcept {
   free_.push_back(which.place_);
 }
 
-std::expected<descriptor_share, std::error_code> poll_table::add(int fd, at_end then, scheduler& owner) noexcept {
+std::expected<descriptor_ptr, std::error_code> poll_table::add(int fd, at_end then, scheduler& owner) noexcept {
   descriptor* added = nullptr;
   try {
     added = &place_for();
@@ -79,8 +79,8 @@ std::expected<descriptor_share, std::error_code> poll_table::add(int fd, at_end 
     give_back(*added);
     return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
   }
-  added->share();
-  return descriptor_share(*added);
+  added->retain();
+  return descriptor_ptr(*added);
 }
 
 descriptor* poll_table::find(std::uint64_t token) noexcept {

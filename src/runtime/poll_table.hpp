@@ -1,9 +1,9 @@
 // The file descriptors that tasks wait for, and the poller that tells of them.
 //
 // A descriptor is added once, for both directions and on edges; what is told of it while nobody waits is remembered
-// until somebody does. Its place here is used again when the last share in it has gone, and with another generation, so
-// that what the poller has still to tell of one that is gone is not taken for news of the next. Places are kept until
-// the end: an event may point to one at any time.
+// until somebody does. Its place here is used again when the last reference in it has gone, and with another
+// generation, so that what the poller has still to tell of one that is gone is not taken for news of the next. Places
+// are kept until the end: an event may point to one at any time.
 //
 // Thread safety: from any thread. Of several that wait at once each event is told to one, and so is a break.
 #pragma once
@@ -32,8 +32,8 @@ class poll_table {
   poll_table(const poll_table&) = delete;
   poll_table& operator=(const poll_table&) = delete;
 
-  /// A share in it. What the poller refuses, and errc::not_enough_memory; the caller then still has to close `fd`.
-  [[nodiscard]] std::expected<descriptor_share, std::error_code> add(int fd, at_end then, scheduler& owner) noexcept;
+  /// A reference to it. What the poller refuses, and errc::not_enough_memory; the caller then still has to close `fd`.
+  [[nodiscard]] std::expected<descriptor_ptr, std::error_code> add(int fd, at_end then, scheduler& owner) noexcept;
 
   /// From now on a ring of this bell ends a wait, and is told to one. It outlives the waits. Throws std::system_error.
   void listen_to(const seam::alarm& bell) { poller_.listen_to(bell); }

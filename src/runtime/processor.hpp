@@ -98,7 +98,7 @@ class processor : public execution {
   instant measured_since = instant::never();  // never: none is
   duration stayed{};
 
-  /// In whose next-slot it has seen a task, and in which round of that one.
+  /// In whose run-next slot it has seen a task, and in which round of that one.
   struct sight {
     const processor* of = nullptr;
     std::uint64_t round = 0;

@@ -115,14 +115,14 @@ bool processor_heaps::repair(timer_heap::place& each) noexcept {
 //   3. all timers are looked at, and one that was modified before 2 is seen to be, or to be being modified;
 //   4. the head's deadline is made true: publish().
 //
-// All are filed in one go at the end, so that no timer moves to a place that the pass has left behind already (47762).
+// All are queued in one go at the end, so that no timer moves to a place that the pass has left behind already (47762).
 void processor_heaps::repair_all() noexcept {
   forget_bound();
   heap_.rebuild([this](timer_heap::place& each) { return repair(each); });
 }
 
 // Go 1.14 and 1.15. A thread that brings a timer forward counts it, and then lowers the bound to the earliest instant
-// of all, so the next round calls this. If the count is zero, because those timers were stopped or put off again, no
+// of all, so the next round calls this. If the count is zero, because those timers were stopped or postponed again, no
 // timer is looked at; else the pass ends when it has found as many as there are. A timer that is counted after the pass
 // has forgotten the bound lowers it again, so none is missed: in Go a pass ended too early (47329, 47762) because the
 // array moved under it.
@@ -207,7 +207,7 @@ bool processor_heaps::run_due(instant now, ready_list& ready, call_list& calls) 
   return ran == most_at_once;
 }
 
-// For who is about to sleep: a head that was stopped or put off would wake it for nothing. What was brought forward
+// For who is about to sleep: a head that was stopped or postponed would wake it for nothing. What was brought forward
 // is left to adjust_timers; by_count its deadline is only known when that has looked. If nothing else is pending but
 // timers that never come, the bound may be that of one that was stopped since: then all are looked at.
 void processor_heaps::refresh_first() noexcept {

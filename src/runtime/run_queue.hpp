@@ -81,7 +81,7 @@ class basic_run_queue {
   std::array<seam::atomic<task_state*>, Capacity> places_{};
 };
 
-/// Go's has 256; a thousand tasks that are spawned at once should not all pass the common queue's lock.
+/// Go's has 256; a thousand tasks that are spawned at once should not all pass the global run queue's lock.
 using run_queue = basic_run_queue<1024>;
 
 }  // namespace foliot::runtime::detail

@@ -85,7 +85,7 @@ processor* scheduler::this_processor() const noexcept {
 void scheduler::run(task_state& main, frame& body) {
   if (seam::this_thread().processor != nullptr) {
     main.finish(true);  // it was never launched
-    main.let_go();
+    main.release();
     throw std::logic_error("foliot: a task must not run a runtime inside it: spawn another task");
   }
   // The caller's thread is a worker: as late as the others, and no later.
@@ -206,7 +206,7 @@ void scheduler::run_task(processor& p, task_state& task) noexcept {
         for (std::size_t i = 0; i < made_.load(seam::acquire); ++i) notify(*processors_[i]);
       }
     }
-    ended->let_go();
+    ended->release();
   }
 }
 
@@ -288,18 +288,18 @@ bool scheduler::hand_over_timers(processor& p) noexcept {
   return true;
 }
 
-/// Moves the tasks of a processor that has gone away to the common queue. Called by the processor's worker, or on
+/// Moves the tasks of a processor that has gone away to the global run queue. Called by the processor's worker, or on
 /// virtual time by the driver.
 void scheduler::retire(processor& p) noexcept {
   while (task_state* const task = p.queue.pop()) {
     const lock held(lock_);
-    common_.push_back(*task);
-    common_size_.store(common_.size(), seam::relaxed);
+    global_.push_back(*task);
+    global_size_.store(global_.size(), seam::relaxed);
   }
   if (task_state* const task = p.next_task.exchange(nullptr, seam::acq_rel)) {
     const lock held(lock_);
-    common_.push_back(*task);
-    common_size_.store(common_.size(), seam::relaxed);
+    global_.push_back(*task);
+    global_size_.store(global_.size(), seam::relaxed);
   }
   if (virtual_time() != nullptr) return;
   {
@@ -326,9 +326,9 @@ void scheduler::end_workers() noexcept {
   blocking_.end();
   // Threads outside of the runtime may still make tasks ready. Those that come to the lock from now on see ending_.
   const lock held(lock_);
-  while (common_.pop_front() != nullptr) {
+  while (global_.pop_front() != nullptr) {
   }
-  common_size_.store(0, seam::relaxed);
+  global_size_.store(0, seam::relaxed);
 }
 
 /// What still waits is destroyed where it does. Destructors may make others ready, or spawn: those are destroyed as
@@ -338,7 +338,7 @@ void scheduler::abandon_tasks() noexcept {
     living_.remove(*task);
     task->wait().leave();  // so that a stop by a handle that outlives the runtime finds no wait to end
     task->finish(true);
-    task->let_go();
+    task->release();
   }
   life_.end();  // timers that outlive this are not started any more
   for (std::size_t i = 0; i < made_.load(seam::relaxed); ++i) processors_[i]->timers->forget_all();

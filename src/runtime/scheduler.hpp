@@ -1,9 +1,9 @@
 // The scheduler: runs tasks on processors (Go's proc.go, for coroutines).
 //
 // Each processor has a worker thread; the thread that calls run() is the first one's. A worker goes round: it fires
-// what is due of its own timers, takes a task from its next-slot, its queue, the common queue, the poller, or from
-// another processor's queue, and runs it until it waits. With nothing to do it steals for a while, and then sleeps:
-// one worker in the poller, the others on their own words, each until its own processor's first deadline.
+// what is due of its own timers, takes a task from its run-next slot, its queue, the global run queue, the poller, or
+// from another processor's queue, and runs it until it waits. With nothing to do it steals for a while, and then
+// sleeps: one worker in the poller, the others on their own words, each until its own processor's first deadline.
 //
 // Who puts a task to run, or a timer earlier than its processor sleeps until, wakes somebody only if nobody is
 // about to find it anyway. The hazards of that, by Go's numbers (docs/runtime/scheduler.md):
@@ -133,7 +133,7 @@ class scheduler {
   task_state* find_task(processor& p) noexcept;
   bool run_timers(processor& of, processor* by) noexcept;
   task_state* take_local(processor& p) noexcept;
-  task_state* take_common(processor& p) noexcept;
+  task_state* take_global(processor& p) noexcept;
   task_state* steal(processor& p) noexcept;
   bool wait_awake(processor& p) noexcept;
   bool sees_overdue(processor& p) noexcept;
@@ -187,7 +187,7 @@ class scheduler {
   seam::atomic<std::size_t> count_{0};
 
   mutable mutex lock_{lock_rank::scheduler};
-  task_list common_ FOLIOT_GUARDED_BY(lock_);
+  task_list global_ FOLIOT_GUARDED_BY(lock_);
   std::vector<processor*> idle_ FOLIOT_GUARDED_BY(lock_);
   struct idle_waiter {
     wait_point* wait;
@@ -197,7 +197,7 @@ class scheduler {
   late_scopes late_;
 
   // The next three are written under the lock, but for spinning_; read without it, after a full barrier.
-  seam::atomic<std::size_t> common_size_{0};
+  seam::atomic<std::size_t> global_size_{0};
   seam::atomic<std::size_t> idle_count_{0};
   // How many workers look for work in vain. Who makes work wakes nobody while there is one.
   seam::atomic<std::uint32_t> spinning_{0};

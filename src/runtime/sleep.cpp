@@ -14,7 +14,7 @@ void scheduler::sleep(processor& p) noexcept {
   bool was_spinning = false;
   {
     const lock held(lock_);
-    if (!common_.empty() || p.is_to_leave()) return;
+    if (!global_.empty() || p.is_to_leave()) return;
     was_spinning = std::exchange(p.spinning, false);  // from here on who wakes it may set that
     p.idle = true;
     idle_.push_back(&p);
@@ -57,7 +57,7 @@ void scheduler::guard_those_at_work() noexcept {
 /// Whether there is something to do after all.
 bool scheduler::look_again(processor& p) noexcept {
   if (p.is_to_leave() || ending_.load(seam::relaxed)) return true;
-  if (common_size_.load(seam::relaxed) != 0) return true;
+  if (global_size_.load(seam::relaxed) != 0) return true;
   const std::size_t made = made_.load(seam::acquire);
   for (std::size_t i = 0; i < made; ++i) {
     const processor& each = *processors_[i];

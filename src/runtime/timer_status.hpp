@@ -12,7 +12,7 @@
 //   modifying *       somebody changes it, or puts it into a heap
 //   modified_earlier  in a heap, at a deadline that is too late
 //   modified_later    in a heap, at a deadline that is too early
-//   moving *          being filed where it belongs
+//   moving *          being queued where it belongs
 //
 // Who has brought the word into one of those with a star owns the timer's fields, alone, until he leaves it: others
 // wait for that, for some instructions, and hold nothing that it takes.

@@ -17,7 +17,7 @@ namespace foliot::runtime::detail {
 
 class virtual_driver {
  public:
-  explicit virtual_driver(scheduler& of);
+  explicit virtual_driver(scheduler& scheduler);
 
   /// Until `main` has ended. Throws deadlock.
   void drive(const task_state& main);
@@ -30,7 +30,7 @@ class virtual_driver {
   /// False: nothing will ever happen.
   bool move_time_on();
 
-  scheduler& of_;
+  scheduler& scheduler_;
   random_stream random_;
   std::vector<processor*> candidates_;
 };

@@ -1,5 +1,5 @@
 // What threads do to a shard's timers without its lock, counted, each thread in a cache line of its own; and the
-// credit that bounds how many of those that were stopped this way stay filed.
+// credit that bounds how many of those that were stopped this way stay queued.
 //
 // relaxed, but for what sum() says: numbers that publish nothing.
 //
@@ -25,10 +25,10 @@ class lockless_counts {
   using number = seam::atomic<std::uint64_t>;
 
  public:
-  /// How many stopped timers may be filed at once.
+  /// How many stopped timers may be queued at once.
   static constexpr std::uint64_t most_stopped = 1024;
 
-  void add_put_off() noexcept { add(&line::put_offs, 1); }
+  void add_postponed() noexcept { add(&line::postponed, 1); }
 
   /// Before a stop. False: there is no credit, go by the lock.
   [[nodiscard]] bool take_credit() noexcept {
@@ -64,30 +64,30 @@ class lockless_counts {
   }
 
   /// A stopped timer has left the queue. Under the shard's lock.
-  void add_unfiled() noexcept {
-    unfiled_.store(unfiled_.load(seam::relaxed) + 1, seam::relaxed);
+  void add_dequeued() noexcept {
+    dequeued_.store(dequeued_.load(seam::relaxed) + 1, seam::relaxed);
     give(1);
   }
 
   struct sums {
-    std::uint64_t put_offs = 0;
+    std::uint64_t postponed = 0;
     std::uint64_t stops = 0;
     std::uint64_t starts = 0;
-    std::uint64_t unfiled = 0;
+    std::uint64_t dequeued = 0;
 
-    /// How many of those that are filed are not pending.
-    [[nodiscard]] std::uint64_t stopped_and_filed(std::uint64_t filed) const noexcept {
-      return stops > starts + unfiled ? std::min(stops - starts - unfiled, filed) : 0;
+    /// How many of those that are queued are not pending.
+    [[nodiscard]] std::uint64_t stopped_but_queued(std::uint64_t queued) const noexcept {
+      return stops > starts + dequeued ? std::min(stops - starts - dequeued, queued) : 0;
     }
   };
   /// Whoever is seen to have stopped a timer is also seen to have started it, so that nobody counts too few pending.
   /// Under the shard's lock.
   [[nodiscard]] sums sum() const noexcept {
-    sums total{.unfiled = unfiled_.load(seam::relaxed)};
+    sums total{.dequeued = dequeued_.load(seam::relaxed)};
     // acquire: pairs with the release in add(): what is read from here on is as new as the stops.
     for (const line& each : lines_) total.stops += each.stops.load(seam::acquire);
     for (const line& each : lines_) {
-      total.put_offs += each.put_offs.load(seam::relaxed);
+      total.postponed += each.postponed.load(seam::relaxed);
       total.starts += each.starts.load(seam::relaxed);
     }
     return total;
@@ -98,7 +98,7 @@ class lockless_counts {
 
   // Only its thread writes a line of its own.
   struct alignas(64) line {
-    number put_offs{0};
+    number postponed{0};
     number stops{0};
     number starts{0};
     number credit{0};
@@ -128,7 +128,7 @@ class lockless_counts {
 
   std::array<line, seam::thread_numbers> lines_;
   number credit_{most_stopped};  // what no thread has
-  number unfiled_{0};            // written under the shard's lock
+  number dequeued_{0};           // written under the shard's lock
 };
 
 }  // namespace foliot::detail

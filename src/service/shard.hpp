@@ -24,7 +24,7 @@
 //      whoever made it so.
 //   4. A record whose word is armed is pending, one whose word is stopped is not: both are in the queue, the former
 //      at the word's deadline or earlier (timer_word.hpp). With an open word it is pending if it is in the queue,
-//      homeless or posted. The posted records are the list at first_posted_, and posted_ is their number.
+//      awaiting requeue or posted. The posted records are the list at first_posted_, and posted_ is their number.
 //   5. The shard owns itself while it has records or its thread lives; where timers move, it owns all shards of its
 //      service.
 //   6. From the moment at which it ends nothing fires any more. Each timer that is pending is dropped, at the latest
@@ -57,7 +57,7 @@
 #include <foliot/service/executor.hpp>
 
 #include "../core/seam/probes.hpp"
-#include "callback_watch.hpp"
+#include "callback_meter.hpp"
 #include "lockless_counts.hpp"
 #include "log_entries.hpp"
 #include "record_pool.hpp"
@@ -95,7 +95,7 @@ class shard final : public engine,
   explicit shard(shard_options options, std::size_t index)
       : options_(std::move(options)),
         index_(index),
-        watch_(detail::callback_watch::wanted_by(options_)),
+        watch_(detail::callback_meter::wanted_by(options_)),
         queue_(empty_queue(options_)),
         phase_(options_.by_hand ? phase::running : phase::unstarted),
         sleeper_(options_.time, options_.precise),
@@ -245,10 +245,10 @@ class shard final : public engine,
 
   // How many there are: shard_counts.hpp.
   service_counters counters_here() const noexcept FOLIOT_REQUIRES(lock_);
-  std::size_t count_filed() const noexcept FOLIOT_REQUIRES(lock_);
+  std::size_t count_queued() const noexcept FOLIOT_REQUIRES(lock_);
   std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_);
   detail::lockless_counts::sums count_lockless() const noexcept;
-  void count_unfiled() noexcept FOLIOT_REQUIRES(lock_);
+  void count_dequeued() noexcept FOLIOT_REQUIRES(lock_);
 
   void before_fork() noexcept override { lock_.lock_beside_others(); }
   void after_fork_in_parent() noexcept override { lock_.unlock_beside_others(); }
@@ -257,7 +257,7 @@ class shard final : public engine,
   /// Whether it will fire; or would have, and the end of the service has yet to take it out of the queue.
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     if (forked_) return false;
-    return (r.pending() && !r.word().now().stopped()) || homeless_ == &r ||
+    return (r.pending() && !r.word().now().stopped()) || awaiting_requeue_ == &r ||
            (options_.executor != nullptr && as_posting(r).posted_);
   }
 
@@ -283,7 +283,7 @@ class shard final : public engine,
   void forget(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void name_here(record& r, detail::shared_name& name) noexcept FOLIOT_REQUIRES(lock_);
   detail::shared_name name_of(record& r) const noexcept FOLIOT_REQUIRES(lock_);
-  void log_start(log_entries& to, record& r, bool was_filed, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
+  void log_start(log_entries& to, record& r, bool was_queued, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
   void log_stop(log_entries& to, record& r, bool tells_if_not_there) noexcept FOLIOT_REQUIRES(lock_);
   void log_expiry(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
   void log_call(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
@@ -298,7 +298,7 @@ class shard final : public engine,
   bool finish_drain() noexcept FOLIOT_REQUIRES(lock_);
   void end_turn() noexcept FOLIOT_REQUIRES(lock_);
   void close(phase to) noexcept FOLIOT_REQUIRES(lock_);
-  void let_go_lockless(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void release_lockless(record& r) noexcept FOLIOT_REQUIRES(lock_);
   bool admit_start(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void unfile_if_stopped(record& r) noexcept FOLIOT_REQUIRES(lock_);
   stop_result leave_to_the_end(record& r) noexcept FOLIOT_REQUIRES(lock_);
@@ -358,7 +358,7 @@ class shard final : public engine,
   void timerproc();
   bool fire_what_is_due(instant& until) noexcept FOLIOT_REQUIRES(lock_);
   expiry run_turn(instant now, budget limit) FOLIOT_REQUIRES(lock_);
-  void file_again(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
+  void requeue(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
   void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void call(record& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
   bool ended_in_the_log(const record& r, const log_entries& entries) noexcept;
@@ -381,13 +381,13 @@ class shard final : public engine,
   seam::atomic<bool> closing_{false};
   const shard_options options_;
   const std::size_t index_;
-  const std::unique_ptr<detail::callback_watch> watch_;  // null: callbacks are not measured
+  const std::unique_ptr<detail::callback_meter> watch_;  // null: callbacks are not measured
   mutable mutex lock_{lock_rank::engine};
   queue_type queue_ FOLIOT_GUARDED_BY(lock_);
   /// A timer that is pending, and that waits until the shard's thread files it again: the queue had no memory for it,
   /// or finish_drain() has taken it out. Null nearly always.
-  record* homeless_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  instant homeless_until_ FOLIOT_GUARDED_BY(lock_);
+  record* awaiting_requeue_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  instant awaiting_requeue_until_ FOLIOT_GUARDED_BY(lock_);
   /// The shard's thread is inside of a turn of the queue, which lets go of the lock while it calls somebody.
   bool in_turn_ FOLIOT_GUARDED_BY(lock_) = false;
   /// All but `pending` and `stopped`, which follow from the rest: a start and a stop write as little as
@@ -412,7 +412,7 @@ class shard final : public engine,
   seam::thread thread_ FOLIOT_GUARDED_BY(lock_);
   /// The thread as it knows itself, while it lives.
   const void* timer_thread_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  /// How many of those that came out of the queue in this turn were put off or stopped.
+  /// How many of those that came out of the queue in this turn were postponed or stopped.
   std::size_t not_due_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// It has woken, and not yet looked whether something is due.
   bool just_woke_ FOLIOT_GUARDED_BY(lock_) = false;

@@ -37,10 +37,10 @@ template <class DeadlineOf, class Then>
   }
   const instant deadline = deadline_of();
   if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
-  const bool was_filed = keeps_log && r.pending();
+  const bool was_queued = keeps_log && r.pending();
   const instant was_until = keeps_log ? r.deadline() : instant();
   const bool superseded = file(r, deadline);
-  log_start(entries, r, was_filed, was_until);
+  log_start(entries, r, was_queued, was_until);
   return count_armed(r, deadline, superseded, then, wake);
 }
 
@@ -50,7 +50,7 @@ template <class Then>
 [[gnu::always_inline]] inline reset_result shard<Design>::count_armed(record& r, instant deadline, bool superseded,
                                                                       Then then, bool& wake) {
   detail::probes::armed(&r, deadline, superseded);  // here, where it holds up nothing
-  let_go_lockless(r);
+  release_lockless(r);
   then();
   reset_result result = reset_result::superseded;
   if (superseded) {
@@ -78,7 +78,7 @@ inline bool shard<Design>::file(record& r, instant deadline) {
   }
   if (was.stopped()) {
     superseded = false;
-    count_unfiled();
+    count_dequeued();
   }
   return take_back_outside(r) || superseded;
 }
@@ -86,8 +86,8 @@ inline bool shard<Design>::file(record& r, instant deadline) {
 /// Of a timer that is pending outside the queue: without memory there, or with the executor.
 template <class Design>
 inline bool shard<Design>::take_back_outside(record& r) noexcept {
-  if (homeless_ == &r) [[unlikely]] {
-    homeless_ = nullptr;
+  if (awaiting_requeue_ == &r) [[unlikely]] {
+    awaiting_requeue_ = nullptr;
     return true;
   }
   if (options_.executor == nullptr || !as_posting(r).posted_) return false;
@@ -98,15 +98,15 @@ inline bool shard<Design>::take_back_outside(record& r) noexcept {
 template <class Design>
 inline stop_result shard<Design>::take_back(record& r) noexcept {
   const auto was = r.word().take();
-  const bool filed = queue_.stop(r) && !was.stopped();
-  if (was.stopped()) count_unfiled();
+  const bool queued = queue_.stop(r) && !was.stopped();
+  if (was.stopped()) count_dequeued();
   const bool outside = take_back_outside(r);
   if (phase_ == phase::draining) [[unlikely]]
     done_.notify_all();
   if (phase_ == phase::ended) [[unlikely]] {
     // The end of the service has dropped it. A ticker may have two starts pending: a posted beat and the next one.
-    counters_.dropped += (filed ? 1u : 0u) + (outside ? 1u : 0u);
-  } else if (filed || outside) {
+    counters_.dropped += (queued ? 1u : 0u) + (outside ? 1u : 0u);
+  } else if (queued || outside) {
     detail::probes::stop(&r);
     return stop_result::stopped;
   }

@@ -11,15 +11,15 @@
 
 namespace foliot::inline service {
 
-/// Those that are pending, and those that were stopped and are still filed.
+/// Those that are pending, and those that were stopped and are still queued.
 template <class Design>
-std::size_t shard<Design>::count_filed() const noexcept {
-  return queue_.size() + (homeless_ == nullptr ? 0 : 1) + posted_;
+std::size_t shard<Design>::count_queued() const noexcept {
+  return queue_.size() + (awaiting_requeue_ == nullptr ? 0 : 1) + posted_;
 }
 
 template <class Design>
 std::size_t shard<Design>::count_pending() const noexcept {
-  return count_filed() - count_lockless().stopped_and_filed(count_filed());
+  return count_queued() - count_lockless().stopped_but_queued(count_queued());
 }
 
 template <class Design>
@@ -33,8 +33,8 @@ detail::lockless_counts::sums shard<Design>::count_lockless() const noexcept {
 
 /// A timer that was stopped without the lock has left the queue.
 template <class Design>
-void shard<Design>::count_unfiled() noexcept {
-  if constexpr (lockless) lockless_.add_unfiled();
+void shard<Design>::count_dequeued() noexcept {
+  if constexpr (lockless) lockless_.add_dequeued();
 }
 
 /// Where timers move, a timer that moves meanwhile must not be counted twice, or not at all: then under all locks at
@@ -63,8 +63,8 @@ template <class Design>
 service_counters shard<Design>::counters_here() const noexcept {
   service_counters now = counters_;
   const auto without_lock = count_lockless();
-  now.pending = count_filed() - without_lock.stopped_and_filed(count_filed());
-  now.superseded += without_lock.put_offs;
+  now.pending = count_queued() - without_lock.stopped_but_queued(count_queued());
+  now.superseded += without_lock.postponed;
   now.started += without_lock.starts;
   // Once it has ended, what is still there counts as dropped.
   if (phase_ == phase::ended) now.dropped += std::exchange(now.pending, 0);

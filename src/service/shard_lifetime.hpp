@@ -73,7 +73,7 @@ void shard<Design>::retire(record& r) noexcept {
   settle(r);
 }
 
-/// The caller, until now the closure's user, is done with it: what was put off meanwhile is done.
+/// The caller, until now the closure's user, is done with it: what was postponed meanwhile is done.
 template <class Design>
 void shard<Design>::settle(record& r) noexcept {
   if (r.closed_ || (r.orphaned_ && !is_pending(r))) {

@@ -16,12 +16,12 @@ template <class Design>
 std::optional<reset_result> shard<Design>::reset_lockless(record& r, [[maybe_unused]] instant deadline) {
   if constexpr (lockless) {
     // Before the word is touched: in a service that has ended, as it has in the child of a fork, the words of timers
-    // that are still to be dropped are armed. A put-off that does not see the end yet counts as one that came before
-    // it.
+    // that are still to be dropped are armed. A postponement that does not see the end yet counts as one that came
+    // before it.
     if (closing_.load(seam::relaxed)) [[unlikely]]
       return std::nullopt;
-    if (r.word().put_off(deadline)) {
-      lockless_.add_put_off();
+    if (r.word().postpone(deadline)) {
+      lockless_.add_postponed();
       return reset_result::superseded;
     }
     if (r.word().now().stopped()) return start_where_it_lies(r, deadline);
@@ -38,7 +38,7 @@ std::optional<reset_result> shard<Design>::start_where_it_lies(record& r, instan
     return std::nullopt;
   }
   lockless_.reward_start();
-  if (started == detail::timer_word::started::misfiled) [[unlikely]]
+  if (started == detail::timer_word::started::queued_late) [[unlikely]]
     file_earlier(r);
   detail::probes::armed(&r, deadline, false);
   seam::light_barrier();  // pairs with the heavy one in close()
@@ -47,7 +47,7 @@ std::optional<reset_result> shard<Design>::start_where_it_lies(record& r, instan
   return reset_result::idle;
 }
 
-/// The timer has been started, and perhaps is still filed for later than that; unless somebody has taken it in hand
+/// The timer has been started, and perhaps is still queued for later than that; unless somebody has taken it in hand
 /// since, who has seen to it. Throws std::bad_alloc: it is stopped.
 template <class Design>
 [[gnu::noinline]] void shard<Design>::file_earlier(record& r) {
@@ -105,7 +105,7 @@ void shard<Design>::close(phase to) noexcept {
 }
 
 /// Ends the drain if nothing is pending and no callback runs, and returns whether that is so; then it stays so. A
-/// stopped timer that is still filed could yet be started by a thread that has not seen that the shard is closing, so
+/// stopped timer that is still queued could yet be started by a thread that has not seen that the shard is closing, so
 /// those leave the queue: then their words are open, and such a start goes by the lock, which refuses it. A timer that
 /// has been started in time waits outside the queue, as one does that there is no memory for, until the shard's thread
 /// files it again.
@@ -115,16 +115,16 @@ bool shard<Design>::finish_drain() noexcept {
   if constexpr (lockless) {
     // The timer outside the queue: its start is perhaps not counted yet. A turn that has paused, while the executor is
     // being called, may take a timer out of the queue itself, and there is one place for it.
-    if (homeless_ != nullptr || in_turn_) return false;
+    if (awaiting_requeue_ != nullptr || in_turn_) return false;
     while (node_type* const node = queue_.pop_any()) {
       record& r = static_cast<record&>(*node);
       const auto was = r.word().take();
       if (was.stopped()) {
-        count_unfiled();
+        count_dequeued();
         continue;
       }
-      homeless_ = &r;
-      homeless_until_ = was.armed() ? was.deadline() : r.deadline();
+      awaiting_requeue_ = &r;
+      awaiting_requeue_until_ = was.armed() ? was.deadline() : r.deadline();
       if (sleeper_.must_wake()) {
         ++counters_.wake_ups;
         sleeper_.wake();
@@ -147,7 +147,7 @@ void shard<Design>::end_turn() noexcept {
 /// keep to their grid; nor while the callback runs, which the answers must tell; nor on virtual time, where all go
 /// by the queue, and equal deadlines in the order of their starts.
 template <class Design>
-inline void shard<Design>::let_go_lockless(record& r) noexcept {
+inline void shard<Design>::release_lockless(record& r) noexcept {
   if constexpr (lockless) {
     if (r.pending() && !r.ticks_ && !r.running_ && !r.closed_ && !options_.by_hand) r.word().arm(r.deadline());
   }
@@ -158,7 +158,7 @@ template <class Design>
 stop_result shard<Design>::leave_to_the_end(record& r) noexcept {
   if (r.word().take().stopped()) {  // open, nobody puts it off or stops it any more
     queue_.stop(r);
-    count_unfiled();
+    count_dequeued();
   }
   return r.running_ ? stop_result::running : stop_result::idle;
 }
@@ -182,7 +182,7 @@ void shard<Design>::unfile_if_stopped(record& r) noexcept {
   const auto was = r.word().take();
   if (!was.stopped()) return r.word().restore(was);
   queue_.stop(r);
-  count_unfiled();
+  count_dequeued();
 }
 
 }  // namespace foliot::inline service

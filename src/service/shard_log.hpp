@@ -7,11 +7,11 @@ namespace foliot::inline service {
 
 /// A timer is in the queue now; before that it was, or was not, for another deadline.
 template <class Design>
-void shard<Design>::log_start(log_entries& to, record& r, bool was_filed, instant was_until) noexcept {
+void shard<Design>::log_start(log_entries& to, record& r, bool was_queued, instant was_until) noexcept {
   if constexpr (keeps_log) {
     if (!to.wanted()) [[likely]]
       return;
-    if (was_filed) to.add(timer_event::removed, r, &r, was_until, name_of(r));
+    if (was_queued) to.add(timer_event::removed, r, &r, was_until, name_of(r));
     if (timer_node_access::place(r) == 0) to.add_move(&r, r.deadline());
     to.add(timer_event::added, r, &r, r.deadline(), name_of(r));
   }

@@ -42,7 +42,7 @@ struct shard_options {
   /// Keeps the histograms of statistics().
   bool measure;
   /// Who is told of slow callbacks, as on_exception is; null: nobody.
-  std::shared_ptr<slow_callback_watch> slow_callback;
+  std::shared_ptr<slow_callback_report> slow_callback;
   /// Gets an entry for each thing that happens, by any thread; null: none are made.
   std::shared_ptr<timer_log> log{};
   /// The tick and the size, where the engine's queue is a wheel that is given them.

@@ -1,5 +1,5 @@
 // What a shard keeps of one timer: the part that every engine has, the queue's node, the word by
-// which it is put off and stopped, if the engine has that, and which shard has it, if timers move.
+// which it is postponed and stopped, if the engine has that, and which shard has it, if timers move.
 #pragma once
 
 #include <cstdint>

@@ -136,7 +136,7 @@ void shard<Design>::run_watched(record& r, const firing& now) noexcept {
   const instant began = watch_->now();
   run(r, now);
   const duration took = watch_->now() - began;
-  if (slow_callback_watch* const slow = watch_->too_slow_for(took)) {
+  if (slow_callback_report* const slow = watch_->too_slow_for(took)) {
     detail::shared_name name;
     {
       const lock held(lock_);

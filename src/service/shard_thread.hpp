@@ -97,8 +97,8 @@ template <class Design>
 expiry shard<Design>::run_turn(instant now, budget limit) {
   if constexpr (lockless) {
     not_due_ = 0;
-    if (homeless_ != nullptr) [[unlikely]]
-      file_again(*homeless_, homeless_until_);
+    if (awaiting_requeue_ != nullptr) [[unlikely]]
+      requeue(*awaiting_requeue_, awaiting_requeue_until_);
   }
   return queue_.expire(now, limit, [this](node_type& node) {
     lock_.assert_held();
@@ -107,28 +107,28 @@ expiry shard<Design>::run_turn(instant now, budget limit) {
       const auto was = r.word().take();
       if (was.stopped()) {
         ++not_due_;
-        return count_unfiled();
+        return count_dequeued();
       }
       if (was.armed() && was.deadline() > r.deadline()) {
         ++not_due_;
-        return file_again(r, was.deadline());
+        return requeue(r, was.deadline());
       }
-      if (was.armed()) timer_node_access::set_deadline(r, was.deadline());  // where a start has found it misfiled
+      if (was.armed()) timer_node_access::set_deadline(r, was.deadline());  // where a start has found it queued_late
     }
     fire(r);
   });
 }
 
-/// A timer that was put off, and left the queue by its old deadline. Where there is no memory to take it
+/// A timer that was postponed, and left the queue by its old deadline. Where there is no memory to take it
 /// in again it waits outside, and the turn ends.
 template <class Design>
-void shard<Design>::file_again(record& r, instant deadline) {
-  homeless_ = &r;
-  homeless_until_ = deadline;
-  detail::probes::reset(&r, deadline);  // not at the put-off, of which it would be a tenth
+void shard<Design>::requeue(record& r, instant deadline) {
+  awaiting_requeue_ = &r;
+  awaiting_requeue_until_ = deadline;
+  detail::probes::reset(&r, deadline);  // not at the postponement, of which it would be a tenth
   queue_.start(r, deadline);
-  homeless_ = nullptr;
-  let_go_lockless(r);
+  awaiting_requeue_ = nullptr;
+  release_lockless(r);
 }
 
 template <class Design>
@@ -169,7 +169,7 @@ void shard<Design>::call(record& r, const firing& now, log_entries& entries) noe
   if (!ended_in_the_log(r, entries)) watch_ == nullptr ? run(r, now) : run_watched(r, now);
   lock_.lock();
   r.running_ = false;
-  let_go_lockless(r);  // it may have been started again meanwhile
+  release_lockless(r);  // it may have been started again meanwhile
   settle(r);
   seam::this_thread().inside = frame.outer;
   --callbacks_running_;  // last: what the callback captured may have been destroyed just now
@@ -240,10 +240,10 @@ void shard<Design>::drop_pending() noexcept {
       drop(*posted);
       continue;
     }
-    node_type* node = homeless_ != nullptr ? std::exchange(homeless_, nullptr) : queue_.pop_any();
+    node_type* node = awaiting_requeue_ != nullptr ? std::exchange(awaiting_requeue_, nullptr) : queue_.pop_any();
     if (node == nullptr) break;
     record& r = static_cast<record&>(*node);
-    r.word().take().stopped() ? count_unfiled() : drop(r);
+    r.word().take().stopped() ? count_dequeued() : drop(r);
   }
 }
 

@@ -254,7 +254,7 @@ std::shared_ptr<const shard_list> make_shards(const clock& time, bool by_hand, s
       options.executor ? std::make_shared<callback_executor>(std::move(*options.executor)) : nullptr,
       std::make_shared<exception_handler>(std::move(options.on_exception)),
       options.measure,
-      options.slow_callback.tell ? std::make_shared<slow_callback_watch>(std::move(options.slow_callback)) : nullptr};
+      options.slow_callback.tell ? std::make_shared<slow_callback_report>(std::move(options.slow_callback)) : nullptr};
   if (options.wheel) common.wheel = wheel_of(kind, options.wheel);
   if (options.log) common.log = std::make_shared<timer_log>(std::move(options.log));
   const auto make = options.wheel ? kind.make_shaped : kind.make_shard;

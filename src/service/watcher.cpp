@@ -140,7 +140,7 @@ void watcher::shut(watch_record& record, bool orphaned) noexcept {
   settle(record);
 }
 
-/// The caller, until now the closure's user, is done with it: what was put off meanwhile is done.
+/// The caller, until now the closure's user, is done with it: what was postponed meanwhile is done.
 void watcher::settle(watch_record& record) noexcept {
   if (record.closed) {
     lock_.unlock();

@@ -41,7 +41,7 @@ class Interruptions : public engine_suite {
     std::latch beats(3);
     timer once(timers, 100us, [&](const firing& now) { never_early(now), fired.count_down(); });
     bool first = true;  // it fires twice where the thread was too late to put it off
-    timer put_off(timers, 200us, [&](const firing& now) {
+    timer postpone(timers, 200us, [&](const firing& now) {
       never_early(now);
       if (std::exchange(first, false)) fired.count_down();
     });
@@ -51,7 +51,7 @@ class Interruptions : public engine_suite {
       never_early(now);
       if (++count <= 3) beats.count_down();
     });
-    const bool again = put_off.reset(400us) != reset_result::superseded;
+    const bool again = postpone.reset(400us) != reset_result::superseded;
     std::thread other([&] {
       const std::uint64_t started = timers.counters().started;  // by nobody else from now on
       do {                                                      // who comes too late to its sleep starts none

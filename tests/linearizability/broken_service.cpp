@@ -31,16 +31,16 @@ class timer_word : public shipped_timer_word {
     if (has(flaw::words_stay_as_they_are)) return now();
     if (has(flaw::takes_are_not_atomic)) {
       const state was = now();
-      disarm();  // and with it a put-off that has just come
+      disarm();  // and with it a postponement that has just come
       return was;
     }
     const state was = shipped_timer_word::take();
     const bool forgets =
-        (has(flaw::takes_forget_put_offs) && was.armed()) || (has(flaw::takes_forget_stops) && was.stopped());
+        (has(flaw::takes_forget_postponements) && was.armed()) || (has(flaw::takes_forget_stops) && was.stopped());
     return forgets ? shipped_timer_word().take() : was;
   }
-  [[nodiscard]] bool put_off(instant deadline) noexcept {
-    if (!has(flaw::put_offs_are_not_atomic)) return shipped_timer_word::put_off(deadline);
+  [[nodiscard]] bool postpone(instant deadline) noexcept {
+    if (!has(flaw::postponing_is_not_atomic)) return shipped_timer_word::postpone(deadline);
     if (const state is = now(); !is.armed() || is.deadline() > deadline) return false;
     arm(deadline);  // whatever has come between
     return true;
@@ -49,10 +49,10 @@ class timer_word : public shipped_timer_word {
     const bool stopped = shipped_timer_word::stop();
     return stopped || has(flaw::stops_say_that_they_did);
   }
-  template <class Filed>
-  [[nodiscard]] started start(instant deadline, Filed filed) noexcept {
+  template <class QueuedAt>
+  [[nodiscard]] started start(instant deadline, QueuedAt queued_at) noexcept {
     return shipped_timer_word::start(deadline,
-                                     [&] { return has(flaw::starts_forget_where_it_lies) ? instant{} : filed(); });
+                                     [&] { return has(flaw::starts_forget_where_it_lies) ? instant{} : queued_at(); });
   }
 };
 

@@ -8,11 +8,11 @@ namespace foliot::linearizability {
 enum class flaw : std::uint8_t {
   none,
   // In the word of `foliot`.
-  takes_forget_put_offs,
+  takes_forget_postponements,
   takes_forget_stops,
   takes_are_not_atomic,
   words_stay_as_they_are,
-  put_offs_are_not_atomic,
+  postponing_is_not_atomic,
   stops_say_that_they_did,
   starts_forget_where_it_lies,
   // In the queue of `global-heap`.

@@ -49,7 +49,7 @@ TEST_F(Canaries, WithoutAFlawNothingIsFound) {
 }
 
 TEST_F(Canaries, AClaimThatForgetsAPutOff) {
-  EXPECT_TRUE(found(flaw::takes_forget_put_offs, "foliot", race::reset_against_fire));
+  EXPECT_TRUE(found(flaw::takes_forget_postponements, "foliot", race::reset_against_fire));
 }
 
 TEST_F(Canaries, AClaimThatForgetsAStop) {
@@ -61,7 +61,7 @@ TEST_F(Canaries, AClaimThatIsNotAtomic) {
 }
 
 TEST_F(Canaries, APutOffThatIsNotAtomic) {
-  EXPECT_TRUE(found(flaw::put_offs_are_not_atomic, "foliot", race::reset_against_fire));
+  EXPECT_TRUE(found(flaw::postponing_is_not_atomic, "foliot", race::reset_against_fire));
 }
 
 TEST_F(Canaries, AWordThatStaysArmed) {

@@ -28,9 +28,9 @@ void bring_forward_against_adjust() {
 }
 
 // A stop would leave a deleted timer, and so small a heap is then cleared of it, which repairs all timers whatever the
-// count is. So a timer that is to leave the count here is put off.
+// count is. So a timer that is to leave the count here is postponed.
 
-/// The pass ends with the one that is put off, or brought forward once more, meanwhile.
+/// The pass ends with the one that is postponed, or brought forward once more, meanwhile.
 template <bool Again>
 void count_down_against_adjust() {
   processor_heaps timers(0, adjusting::by_count);
@@ -55,7 +55,7 @@ void count_down_against_adjust() {
   require(head.stop() && one.stop() != Again && timers.size() == 0, "and nothing is left");
 }
 
-/// The round that was asked for finds the count at zero, as that timer was put off again; another one is brought
+/// The round that was asked for finds the count at zero, as that timer was postponed again; another one is brought
 /// forward just then.
 void bring_forward_against_a_round_for_nothing() {
   processor_heaps timers(0, adjusting::by_count);
@@ -118,8 +118,8 @@ void move_against_modify() {
 
 TEST(HeapCounts, NoneIsForgotten) {
   holds({.name = "counts, bring forward against adjust", .preemptions = 2}, bring_forward_against_adjust);
-  holds({.name = "counts, put off against adjust", .preemptions = 2}, count_down_against_adjust<false>);
-  holds({.name = "counts, put off and bring forward against adjust", .preemptions = 1},
+  holds({.name = "counts, postponed against adjust", .preemptions = 2}, count_down_against_adjust<false>);
+  holds({.name = "counts, postponed and bring forward against adjust", .preemptions = 1},
         count_down_against_adjust<true>);
   holds({.name = "counts, bring forward against a round for nothing", .preemptions = 2},
         bring_forward_against_a_round_for_nothing);

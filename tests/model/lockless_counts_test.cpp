@@ -9,7 +9,7 @@ namespace {
 
 using detail::lockless_counts;
 
-/// Two timers are filed, of which one is pending all the time. The other one was stopped; a thread starts it, and one
+/// Two timers are queued, of which one is pending all the time. The other one was stopped; a thread starts it, and one
 /// whose line the sum reads later stops it again. A sum that read each line's stops and starts at once could miss the
 /// start, count the stop, and find fewer timers pending than there are: a drain would end too early.
 void a_start_and_a_stop_against_the_sum() {
@@ -24,7 +24,8 @@ void a_start_and_a_stop_against_the_sum() {
   seam::thread stops("stops", [&] {
     if (pending.load(seam::acquire)) counts.add_stop();
   });
-  require(counts.sum().stopped_and_filed(2) <= 1, "who is seen to have stopped a timer has also been seen to start it");
+  require(counts.sum().stopped_but_queued(2) <= 1,
+          "who is seen to have stopped a timer has also been seen to start it");
   starts.join();
   stops.join();
 }

@@ -187,7 +187,7 @@ TEST(ProcessorHeaps, DeleteAgainstClean) {
 // ---------------------------------------------------------------- modify-earlier against adjust
 
 /// Two timers are brought forward, and the pass over all of them is due by the one that comes first. The other one is
-/// filed by it, or `first` still tells of it: issues 47329 and 47762.
+/// queued by it, or `first` still tells of it: issues 47329 and 47762.
 void bring_forward_against_adjust() {
   processor_heaps timers(0);
   marked_timer head;

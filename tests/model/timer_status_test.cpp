@@ -52,7 +52,7 @@ void the_word_that_runs_and_dies() {
   auto action = std::make_unique<seam::plain<int>>(0);
   require(shared->word.modify().what == timer_status::outcome::taken, "it is free");
   shared->word.added();
-  const auto let_go = [shared](timer_status::last_holder last) {
+  const auto release = [shared](timer_status::last_holder last) {
     if (last != timer_status::last_holder::caller) return;
     ++shared->used;
     delete shared;
@@ -66,11 +66,11 @@ void the_word_that_runs_and_dies() {
       if (shared->word.run()) {
         ++*action;
         ++shared->used;
-        return let_go(shared->word.has_run());
+        return release(shared->word.has_run());
       }
       if (shared->word.clean()) {
         ++shared->used;
-        return let_go(shared->word.cleaned());
+        return release(shared->word.cleaned());
       }
       seam::spin_pause();
     }
@@ -86,7 +86,7 @@ void the_word_that_runs_and_dies() {
     seam::spin_pause();
   }
   action.reset();
-  let_go(shared->word.abandon());
+  release(shared->word.abandon());
   heap.join();
 }
 

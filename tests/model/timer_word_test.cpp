@@ -1,5 +1,5 @@
-// The word that puts a timer off and stops it without a lock, as it is shipped: put-offs, stops and starts against the
-// claim, the lock and each other, in every schedule; and each of its memory orders, which must be needed.
+// The word that puts a timer off and stops it without a lock, as it is shipped: postponements, stops and starts against
+// the claim, the lock and each other, in every schedule; and each of its memory orders, which must be needed.
 #include <foliot/queue/detail/timer_word.hpp>
 
 #include "audited.hpp"
@@ -14,56 +14,56 @@ constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanosecond
 
 /// What the shard does when the timer is due by its queue: claims it, or files it again. Returns the deadline
 /// that it fires for.
-instant fire(timer_word& word, instant filed) {
-  while (const auto later = word.claim(filed)) {
-    require(*later > filed, "a timer is filed again for later alone");
-    filed = *later;
-    word.arm(filed);
+instant fire(timer_word& word, instant queued) {
+  while (const auto later = word.claim(queued)) {
+    require(*later > queued, "a timer is requeued for later alone");
+    queued = *later;
+    word.arm(queued);
   }
-  return filed;
+  return queued;
 }
 
-/// A put-off and the claim: whoever is first, both know; and what was done before a put-off is seen by the callback
-/// that it has led to.
-void put_off_against_fire() {
+/// A postponement and the claim: whoever is first, both know; and what was done before a postponement is seen by the
+/// callback that it has led to.
+void postpone_against_fire() {
   timer_word word;
   seam::plain<int> message{0};
   name(word, "word");
   name(message, "message");
   word.arm(at(100));
   bool superseded = false;
-  seam::thread other("puts off", [&] {
+  seam::thread other("postpones", [&] {
     message = 1;
-    superseded = word.put_off(at(200));
+    superseded = word.postpone(at(200));
   });
   const instant fired_for = fire(word, at(100));
   const bool seen = fired_for == at(200);
-  if (seen) require(message == 1, "the callback sees what came before the put-off");
+  if (seen) require(message == 1, "the callback sees what came before the postponement");
   require(!word.armed(), "it has fired");
   other.join();
   require(superseded == seen, "the answer agrees with what happened");
 }
 
 TEST(TimerWord, APutOffAgainstTheClaim) {
-  holds({.name = "put-off against fire", .preemptions = unlimited}, put_off_against_fire);
+  holds({.name = "postponement against fire", .preemptions = unlimited}, postpone_against_fire);
 }
 
-/// Two put-offs: each that said it superseded something did; the timer fires once, for the latest of them, and sees
-/// what came before both, if both were in time.
-void two_put_offs_against_fire() {
+/// Two postponements: each that said it superseded something did; the timer fires once, for the latest of them, and
+/// sees what came before both, if both were in time.
+void two_postponements_against_fire() {
   timer_word word;
   seam::plain<int> first{0};
   seam::plain<int> second{0};
   word.arm(at(100));
   bool first_did = false;
   bool second_did = false;
-  seam::thread one("puts off to 200", [&] {
+  seam::thread one("postpones to 200", [&] {
     first = 1;
-    first_did = word.put_off(at(200));
+    first_did = word.postpone(at(200));
   });
-  seam::thread two("puts off to 300", [&] {
+  seam::thread two("postpones to 300", [&] {
     second = 1;
-    second_did = word.put_off(at(300));
+    second_did = word.postpone(at(300));
   });
   const instant fired_for = fire(word, at(100));
   if (fired_for == at(300)) require(second == 1, "seen");
@@ -71,26 +71,26 @@ void two_put_offs_against_fire() {
   one.join();
   two.join();
   require(second_did == (fired_for == at(300)), "the later one decides, if it was in time");
-  require(!first_did || fired_for != at(100), "nothing fires for a deadline that was put off");
+  require(!first_did || fired_for != at(100), "nothing fires for a deadline that was postponed");
   require(fired_for != at(200) || first_did, "nor for one that nobody asked for");
 }
 
 TEST(TimerWord, TwoPutOffsAgainstTheClaim) {
-  holds({.name = "two put-offs against fire", .preemptions = 3}, two_put_offs_against_fire);
+  holds({.name = "two postponements against fire", .preemptions = 3}, two_postponements_against_fire);
 }
 
-/// A put-off passes on what came before the one that it follows.
-void a_chain_of_put_offs() {
+/// A postponement passes on what came before the one that it follows.
+void a_chain_of_postponements() {
   timer_word word;
   seam::plain<int> message{0};
   word.arm(at(100));
   bool first_did = false;
-  seam::thread one("puts off to 200", [&] {
+  seam::thread one("postpones to 200", [&] {
     message = 1;
-    first_did = word.put_off(at(200));
+    first_did = word.postpone(at(200));
   });
-  seam::thread two("puts off to 300", [&] {
-    if (word.armed() && word.now().deadline() == at(200)) static_cast<void>(word.put_off(at(300)));
+  seam::thread two("postpones to 300", [&] {
+    if (word.armed() && word.now().deadline() == at(200)) static_cast<void>(word.postpone(at(300)));
   });
   if (fire(word, at(100)) == at(300)) require(message == 1, "the first one's too");
   one.join();
@@ -98,26 +98,26 @@ void a_chain_of_put_offs() {
 }
 
 TEST(TimerWord, AChainOfPutOffsPublishesAll) {
-  holds({.name = "a chain of put-offs", .preemptions = 3}, a_chain_of_put_offs);
+  holds({.name = "a chain of postponements", .preemptions = 3}, a_chain_of_postponements);
 }
 
-/// A stop has the lock, and takes the timer out of the queue; a put-off that comes before it superseded the start,
+/// A stop has the lock, and takes the timer out of the queue; a postponement that comes before it superseded the start,
 /// and is stopped; one that comes after it did nothing.
-void put_off_against_stop() {
+void postpone_against_stop() {
   timer_word word;
   word.arm(at(100));
   bool superseded = false;
-  seam::thread other("puts off", [&] { superseded = word.put_off(at(200)); });
+  seam::thread other("postpones", [&] { superseded = word.postpone(at(200)); });
   word.disarm();
   require(!word.armed(), "it is stopped");
   other.join();
   require(!word.armed(), "and stays so");
-  require(!word.put_off(at(300)), "whatever the put-off said");
+  require(!word.postpone(at(300)), "whatever the postponement said");
   static_cast<void>(superseded);
 }
 
 TEST(TimerWord, APutOffAgainstAStop) {
-  holds({.name = "put-off against stop", .preemptions = unlimited}, put_off_against_stop);
+  holds({.name = "postponement against stop", .preemptions = unlimited}, postpone_against_stop);
 }
 
 /// A stop without the lock against the timer's end by the queue: one of them has it.
@@ -158,17 +158,17 @@ TEST(TimerWord, AStopSeesWhatCameBeforeTheStart) {
 void two_stops_and_two_starts() {
   timer_word word;
   word.arm(at(100));
-  const auto filed = [] { return at(100); };
+  const auto queued = [] { return at(100); };
   int stops = 0;
   int starts = 0;
   bool stopped = false;
   bool started = false;
   seam::thread other("stops and starts", [&] {
     stopped = word.stop();
-    started = word.start(at(200), filed) == timer_word::started::yes;
+    started = word.start(at(200), queued) == timer_word::started::yes;
   });
   stops += word.stop() ? 1 : 0;
-  starts += word.start(at(300), filed) == timer_word::started::yes ? 1 : 0;
+  starts += word.start(at(300), queued) == timer_word::started::yes ? 1 : 0;
   other.join();
   stops += stopped ? 1 : 0;
   starts += started ? 1 : 0;
@@ -204,24 +204,24 @@ TEST(TimerWord, AStartAgainstTheClaim) {
   holds({.name = "start against fire", .preemptions = unlimited}, start_against_fire);
 }
 
-/// A start that looks at what the timer is filed at, while who has the lock files it for later: whoever is told yes
-/// has a timer that is filed at its deadline or earlier.
+/// A start that looks at what the timer is queued at, while who has the lock files it for later: whoever is told yes
+/// has a timer that is queued at its deadline or earlier.
 void start_against_filing() {
   timer_word word;
-  seam::atomic<std::int64_t> filed{100};
+  seam::atomic<std::int64_t> queued{100};
   name(word, "word");
-  name(filed, "filed");
+  name(queued, "queued");
   word.arm(at(100));
-  require(word.put_off(at(300)) && word.stop(), "nobody else is there");
+  require(word.postpone(at(300)) && word.stop(), "nobody else is there");
   auto did = timer_word::started::no;
-  seam::thread other("starts", [&] { did = word.start(at(200), [&] { return at(filed.load(seam::relaxed)); }); });
+  seam::thread other("starts", [&] { did = word.start(at(200), [&] { return at(queued.load(seam::relaxed)); }); });
   // Under the lock: started anew, and stopped again.
   const bool was_started = word.take().armed();
-  filed.store(300, seam::relaxed);
+  queued.store(300, seam::relaxed);
   word.arm(at(300));
   const bool was_stopped = word.stop();
   other.join();
-  if (did == timer_word::started::yes) require(was_started, "it is armed at 200, and filed at 300");
+  if (did == timer_word::started::yes) require(was_started, "it is armed at 200, and queued at 300");
   if (did == timer_word::started::no) require(!was_started && was_stopped, "the lock came between");
 }
 
@@ -232,57 +232,57 @@ TEST(TimerWord, AStartAgainstThoseWhoFileItForLater) {
 /// One after the other what each of the above needs its orders for.
 void what_needs_orders() {
   timer_word stopped;
-  timer_word put_off;
+  timer_word postpone;
   timer_word started;
-  timer_word refiled;
+  timer_word requeued;
   timer_word restored;
   timer_word chained;
   name(stopped, "stopped");
-  name(put_off, "put off");
+  name(postpone, "postponed");
   name(started, "started");
-  name(refiled, "refiled");
+  name(requeued, "requeued");
   name(restored, "restored");
   name(chained, "chained");
   seam::plain<int> before_stop{0};
-  seam::plain<int> before_put_off{0};
+  seam::plain<int> before_postpone{0};
   seam::plain<int> before_start{0};
   seam::plain<int> before_restore{0};
   seam::plain<int> before_chain{0};
-  seam::atomic<std::int64_t> filed{100};
-  put_off.arm(at(100));
+  seam::atomic<std::int64_t> queued{100};
+  postpone.arm(at(100));
   chained.arm(at(100));
   started.arm(at(100));
-  refiled.arm(at(300));
-  require(started.stop() && refiled.stop(), "nobody else is there");
+  requeued.arm(at(300));
+  require(started.stop() && requeued.stop(), "nobody else is there");
   restored.arm(at(100));
   const auto was = restored.take();
   auto did = timer_word::started::no;
   seam::thread other("without the lock", [&] {
     if (stopped.stop()) require(before_stop == 1, "what came before the start is seen");
-    before_put_off = 1;
-    static_cast<void>(put_off.put_off(at(200)));
+    before_postpone = 1;
+    static_cast<void>(postpone.postpone(at(200)));
     before_start = 1;
     static_cast<void>(started.start(at(200), [] { return at(100); }));
-    did = refiled.start(at(200), [&] { return at(filed.load(seam::relaxed)); });
+    did = requeued.start(at(200), [&] { return at(queued.load(seam::relaxed)); });
     if (restored.stop()) require(before_restore == 1, "what came before the start is seen");
     before_chain = 1;
     static_cast<void>(chained.stop());
   });
   before_stop = 1;
   stopped.arm(at(100));
-  if (put_off.take().deadline() == at(200)) require(before_put_off == 1, "seen by the callback");
+  if (postpone.take().deadline() == at(200)) require(before_postpone == 1, "seen by the callback");
   if (started.take().armed()) require(before_start == 1, "seen by the callback");
-  const bool was_started = refiled.take().armed();
-  filed.store(300, seam::relaxed);
-  refiled.arm(at(300));
-  require(refiled.stop() || was_started || did != timer_word::started::no, "nobody else stops it");
+  const bool was_started = requeued.take().armed();
+  queued.store(300, seam::relaxed);
+  requeued.arm(at(300));
+  require(requeued.stop() || was_started || did != timer_word::started::no, "nobody else stops it");
   before_restore = 1;
   restored.restore(was);
   if (chained.start(at(200), [] { return at(100); }) == timer_word::started::yes) {
     require(before_chain == 1, "what came before the stop is seen");
   }
   other.join();
-  require(did != timer_word::started::yes || was_started, "it is armed at 200, and filed at 300");
+  require(did != timer_word::started::yes || was_started, "it is armed at 200, and queued at 300");
 }
 
 TEST(TimerWord, NeedsEachOfItsOrders) { needs_its_orders({.name = "timer word", .preemptions = 3}, what_needs_orders); }

@@ -27,7 +27,7 @@ class FoliotQueue : public test::foliot_queue_fixture {};
 
 TEST_F(FoliotQueue, ANodeIsSmall) { EXPECT_LE(sizeof(foliot_queue::node_type), 24u); }
 
-// Every level's slots, on each side of their edges: a timer fires at its nanosecond, wherever it was filed.
+// Every level's slots, on each side of their edges: a timer fires at its nanosecond, wherever it was queued.
 TEST_F(FoliotQueue, FiresToTheNanosecondAtEveryBoundaryOfEveryLevel) {
   make(1);
   instant now = morning;

@@ -1,4 +1,4 @@
-// What is particular to the lazy heap: its marks, and what is put off; what every queue does is in
+// What is particular to the lazy heap: its marks, and what is postponed; what every queue does is in
 // conformance/.
 #include <foliot/queue/quad_heap_lazy.hpp>
 

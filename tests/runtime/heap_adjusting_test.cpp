@@ -65,7 +65,7 @@ TEST_F(HeapsByCount, APassEndsWhenItHasFoundAllThatWereBroughtForward) {
 
 TEST_F(HeapsByCount, WhatWasStoppedOrPutOffAgainIsNotLookedFor) {
   EXPECT_TRUE(all[5]->reset(timers, at(50)));
-  EXPECT_TRUE(all[5]->reset(timers, at(500))) << "put off";
+  EXPECT_TRUE(all[5]->reset(timers, at(500))) << "postponed";
   EXPECT_TRUE(all[6]->reset(timers, at(50)));
   EXPECT_TRUE(all[6]->reset(timers, at(106))) << "back where it stands";
   EXPECT_TRUE(all[7]->reset(timers, at(50)));

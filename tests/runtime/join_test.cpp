@@ -55,7 +55,7 @@ task<> expect_empty(join_handle<std::string>& handle) {
   EXPECT_FALSE(handle);
   EXPECT_THROW(static_cast<void>(handle.done()), std::logic_error);
   EXPECT_THROW(static_cast<void>(handle.join()), std::logic_error);
-  EXPECT_THROW(static_cast<void>(handle.join_whatever_comes()), std::logic_error);
+  EXPECT_THROW(static_cast<void>(handle.join_without_cancellation()), std::logic_error);
   EXPECT_THROW(handle.request_stop(), std::logic_error);
   const std::string error = co_await join_error(handle);
   EXPECT_EQ(error, "foliot: an empty join_handle was used: spawn gives one with a task");

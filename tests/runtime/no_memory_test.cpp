@@ -44,7 +44,7 @@ void for_each_kind(std::size_t processors, Main main, bool shuffles = false) {
   }
 }
 
-/// Timers that lie in many slots, and most of which are put off.
+/// Timers that lie in many slots, and most of which are postponed.
 class many_timers {
  public:
   static constexpr std::int64_t count = 5'000;
@@ -149,7 +149,7 @@ TEST(NoMemory, FoliotsTimersAreHandedOverAndResetWithoutAny) {
   EXPECT_EQ(heir->size(), 0U);
 }
 
-TEST(NoMemory, TheEndForgetsTimersThatAreNotFiled) {
+TEST(NoMemory, TheEndForgetsTimersThatAreNotQueued) {
   const auto home = detail::timers_of_kind("foliot");
   const auto heir = detail::timers_of_kind("foliot", 1);
   counted_timer one;

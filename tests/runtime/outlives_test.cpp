@@ -37,14 +37,14 @@ using test::everywhere;
 /// Callback timers in each state in which the end of a runtime may find them.
 struct callbacks {
   std::atomic<int> calls = 0;
-  callback_timer idle, pending, put_off, stopped, fired, closed;
+  callback_timer idle, pending, postpone, stopped, fired, closed;
 
   task<> make() {
     const auto count = [this] { ++calls; };
     idle = callback_timer(count);
     pending = after_func(1h, count);
-    put_off = after_func(1h, count);
-    put_off.reset(2h);
+    postpone = after_func(1h, count);
+    postpone.reset(2h);
     stopped = after_func(1h, count);
     stopped.stop();
     fired = after_func(1us, count);
@@ -52,7 +52,7 @@ struct callbacks {
     closed = after_func(1h, count);
     static_cast<void>(co_await closed.stop_and_wait());
   }
-  [[nodiscard]] std::vector<callback_timer*> all() { return {&idle, &pending, &put_off, &stopped, &fired, &closed}; }
+  [[nodiscard]] std::vector<callback_timer*> all() { return {&idle, &pending, &postpone, &stopped, &fired, &closed}; }
 
   void expect_ended() {
     for (callback_timer* const each : all()) {

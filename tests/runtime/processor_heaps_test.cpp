@@ -150,14 +150,14 @@ TEST_F(ProcessorHeaps, AnEmptyHeapHasNoBound) {
   timers.refresh_first();
   EXPECT_TRUE(timers.first().is_never());
 
-  counted_timer put_off;
-  put_off.reset(timers, at(1'000));
-  EXPECT_TRUE(put_off.reset(timers, at(10)));
-  EXPECT_TRUE(put_off.reset(timers, at(2'000)));
+  counted_timer postpone;
+  postpone.reset(timers, at(1'000));
+  EXPECT_TRUE(postpone.reset(timers, at(10)));
+  EXPECT_TRUE(postpone.reset(timers, at(2'000)));
   EXPECT_EQ(timers.first(), at(10));
   run_all_due(timers, at(10));
   EXPECT_EQ(timers.first(), at(2'000)) << "one look for nothing";
-  EXPECT_TRUE(put_off.stop());
+  EXPECT_TRUE(postpone.stop());
 }
 
 /// Nor one beside timers that never come: its worker would wake for nothing.

@@ -320,8 +320,8 @@ TEST_P(ProcessorTimers, DoWhatAModelDoes) {
   }
 }
 
-/// Timers that were put off leave the queue at their old deadline, and one of them finds no memory to be filed for its
-/// new one. A thread that sleeps now must be awake in time for it: in the end it is the only one that is pending.
+/// Timers that were postponed leave the queue at their old deadline, and one of them finds no memory to be queued for
+/// its new one. A thread that sleeps now must be awake in time for it: in the end it is the only one that is pending.
 TEST_P(ProcessorTimers, OneThatWasPutOffAndFoundNoMemoryIsNotOverslept) {
   bool any_failed = true;
   for (std::size_t n = 0; any_failed; ++n) {

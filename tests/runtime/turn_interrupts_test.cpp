@@ -114,7 +114,7 @@ TEST(Turns, AfterAStopAtTheEndOfATurnATaskHasAWholeTurnToCleanUp) {
       }(yields, rounds_left, cleaned_up));
       co_await yield();
       busy_one.request_stop();
-      co_await busy_one.join_whatever_comes();
+      co_await busy_one.join_without_cancellation();
       EXPECT_GT(rounds_left, 0);
       EXPECT_EQ(cleaned_up, 100);
     });

@@ -238,7 +238,7 @@ TEST(Turns, ATaskThatIsToStopAndIgnoresItLetsOthersRun) {
     stubborn.request_stop();
     for (int i = 0; i < 3; ++i) co_await yield();
     all.end();
-    co_await stubborn.join_whatever_comes();
+    co_await stubborn.join_without_cancellation();
     EXPECT_FALSE(all.too_many());
   });
 }

@@ -168,8 +168,8 @@ TEST_P(Executor, TheCapturesGoWithTheHandleWhereverTheJobIs) {
 
 TEST_P(Executor, JobsMayOutliveHandlesAndService) {
   t.start(1ms);
-  timer let_go(*timers, 1ms, [this] { ++fired; });
-  let_go.detach();
+  timer release(*timers, 1ms, [this] { ++fired; });
+  release.detach();
   clock.advance(1ms);
   EXPECT_EQ(timers->shut_down(), 2u) << "what had not begun";
   EXPECT_EQ(timers->counters().dropped, 2u);

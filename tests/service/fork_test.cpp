@@ -137,12 +137,12 @@ TEST_P(Fork, InTheChildHandlesOfWhatWasPendingOrStoppedGo) {
   auto captured = std::make_shared<int>();
   timer pending(timers, 1h, [captured] {});
   timer stopped(timers, 1h, [captured] {});
-  timer put_off(timers, 1h, [] {});
+  timer postpone(timers, 1h, [] {});
   EXPECT_EQ(stopped.stop(), stop_result::stopped);
-  EXPECT_EQ(put_off.reset(2h), reset_result::superseded);
+  EXPECT_EQ(postpone.reset(2h), reset_result::superseded);
   expect_in_child([&] {
     bool fine = stopped.reset(2h) == reset_result::closed && stopped.stop() == stop_result::idle;
-    fine = fine && put_off.reset(2h) == reset_result::closed && put_off.stop() == stop_result::idle;
+    fine = fine && postpone.reset(2h) == reset_result::closed && postpone.stop() == stop_result::idle;
     fine = fine && pending.stop() == stop_result::idle && !pending.pending();
     pending.detach();
     stopped.detach();

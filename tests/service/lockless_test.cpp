@@ -26,14 +26,14 @@ TEST(LocklessCounts, StopsAreBoundedUntilStartsOrTheShardPayBack) {
     return done;
   };
   EXPECT_EQ(stops(), lockless_counts::most_stopped);
-  EXPECT_EQ(counts.sum().stopped_and_filed(9999), lockless_counts::most_stopped);
+  EXPECT_EQ(counts.sum().stopped_but_queued(9999), lockless_counts::most_stopped);
   counts.add_start();
   counts.reward_start();
-  counts.add_unfiled();
-  EXPECT_EQ(counts.sum().stopped_and_filed(9999), lockless_counts::most_stopped - 2);
-  EXPECT_EQ(counts.sum().stopped_and_filed(7), 7u) << "there are no more than are filed";
+  counts.add_dequeued();
+  EXPECT_EQ(counts.sum().stopped_but_queued(9999), lockless_counts::most_stopped - 2);
+  EXPECT_EQ(counts.sum().stopped_but_queued(7), 7u) << "there are no more than are queued";
   EXPECT_EQ(stops(), 1u) << "what the shard pays back is lent in batches";
-  for (int i = 0; i < 15; ++i) counts.add_unfiled();
+  for (int i = 0; i < 15; ++i) counts.add_dequeued();
   EXPECT_EQ(stops(), 16u);
 }
 
@@ -44,7 +44,7 @@ TEST(LocklessCounts, WhatComesToNothingIsTakenBack) {
   counts.add_start();
   counts.take_start_back();
   const auto sum = counts.sum();
-  EXPECT_EQ(sum.stops + sum.starts + sum.stopped_and_filed(9999), 0u);
+  EXPECT_EQ(sum.stops + sum.starts + sum.stopped_but_queued(9999), 0u);
   std::uint64_t all = 0;
   while (counts.take_credit()) ++all;
   EXPECT_EQ(all, lockless_counts::most_stopped);
@@ -64,7 +64,7 @@ TEST(LocklessCounts, CreditGoesFromThoseWhoStartToThoseWhoStop) {
       }
     }).join();
   }
-  EXPECT_EQ(counts.sum().stopped_and_filed(9999), 0u);
+  EXPECT_EQ(counts.sum().stopped_but_queued(9999), 0u);
 }
 
 class Lockless : public threaded_suite {};
@@ -103,7 +103,7 @@ TEST_P(Lockless, WhileAServiceDropsItsTimersEveryResetAnswersClosed) {
   EXPECT_EQ(timers.counters().superseded, 0u);
 }
 
-TEST_P(Lockless, ManyMoreStopsThanMayStayFiled) {
+TEST_P(Lockless, ManyMoreStopsThanMayStayQueued) {
   constexpr std::size_t many = 5 * lockless_counts::most_stopped;
   std::vector<timer> all;
   for (std::size_t i = 0; i < many; ++i) all.emplace_back(timers, 1h, [] {});
@@ -126,7 +126,7 @@ TEST_P(Lockless, ManyMoreStopsThanMayStayFiled) {
   EXPECT_EQ(timers.shut_down(), many);
 }
 
-TEST_P(Lockless, StartsEarlierAndLaterThanItIsFiled) {
+TEST_P(Lockless, StartsEarlierAndLaterThanItIsQueued) {
   for (const duration next : {duration(1ms), duration(20ms)}) {
     std::latch fired(1);
     timer t(timers, 10ms, [&](const firing& now) {

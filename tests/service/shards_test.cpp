@@ -236,7 +236,7 @@ TEST(EpollShards, AWatchIsOfTheShardOfTheThreadThatMakesIt) {
   for (const watch& each : watches) EXPECT_FALSE(each.watching());
 }
 
-/// More threads than there are numbers for threads, all alive: every put-off is counted.
+/// More threads than there are numbers for threads, all alive: every postponement is counted.
 TEST(PutOffs, AreCountedExactly) {
   constexpr std::size_t threads = 80;
   constexpr std::uint64_t each = 200;
@@ -255,7 +255,7 @@ TEST(PutOffs, AreCountedExactly) {
   EXPECT_EQ(timers.counters().started, 1u);
 }
 
-// What is put off in these is put off by a callback, which the shard's own thread runs: however slow the
+// What is postponed in these is postponed by a callback, which the shard's own thread runs: however slow the
 // machine, nothing fires meanwhile.
 
 TEST(PutOffs, AreHeardWhenTheOldDeadlineComes) {
@@ -276,7 +276,7 @@ TEST(PutOffs, AreHeardWhenTheOldDeadlineComes) {
   EXPECT_EQ(timers.counters().fired, 2u);
 }
 
-/// A timer that was put off comes out of the queue at its old deadline. Where there is no memory then to
+/// A timer that was postponed comes out of the queue at its old deadline. Where there is no memory then to
 /// take it in again it waits, pending, and goes on when there is. (Another one, of the same slot, gets the
 /// memory that both have left behind.)
 class WithoutMemory : public ::testing::Test {

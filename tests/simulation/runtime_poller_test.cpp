@@ -28,7 +28,7 @@ constexpr std::uint64_t worlds = 200;
 using runtime::detail::direction;
 
 /// That descriptor of the world, as tasks of the runtime know it.
-runtime::detail::descriptor_share known_to_tasks(const descriptor& wire) {
+runtime::detail::descriptor_ptr known_to_tasks(const descriptor& wire) {
   auto& here = runtime::detail::this_scheduler("a descriptor");
   return here.descriptors().add(wire.number(), runtime::detail::at_end::leaves_open, here).value();
 }
@@ -59,7 +59,7 @@ class socket {
 
  private:
   descriptor wire_;
-  const runtime::detail::descriptor_share known_;
+  const runtime::detail::descriptor_ptr known_;
   int unread_ = 0;
   instant written_at_;
 };

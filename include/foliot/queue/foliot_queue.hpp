@@ -304,7 +304,7 @@ template <class Tuning>
   tidy();
 }
 
-/// Brings the wheel to `now`, before which no slot begins, so that what is started from here on is filed
+/// Brings the wheel to `now`, before which no slot begins, so that what is started from here on is queued
 /// as finely as it can be. The finest slot around `now` is in the window.
 template <class Tuning>
 void basic_foliot_queue<Tuning>::stand_at(instant now) noexcept {
@@ -364,12 +364,12 @@ template <class Tuning>
   std::size_t kept = 0;
   for (const detail::deadline_entry each : moving_) {
     const instant deadline = each.node->deadline();
-    if (deadline >= end && wheel_.refile(*each.node)) continue;
+    if (deadline >= end && wheel_.requeue(*each.node)) continue;
     moving_[kept++] = {deadline, each.node};
   }
   // What a wide stretch has put far ahead would be in the way of a sort.
   if (window_.run_size() > 0 && window_.run_size() < kept) {
-    window_.give_back_from(window_end_, [this](timer_node& node) { return wheel_.refile(node); });
+    window_.give_back_from(window_end_, [this](timer_node& node) { return wheel_.requeue(node); });
   }
   window_.load(std::span(moving_).first(kept), wheel_.base(), width);
   wheel_.look_for_next_slot();

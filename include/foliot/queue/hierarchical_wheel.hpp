@@ -16,7 +16,7 @@
 // are in the heap. The search for the next bucket is O(buckets / 64) a level then. Level n has slots, called buckets,
 // of factor^n ticks each. A bucket has an expiry: the tick at which the hand comes to it. The hand goes from occupied
 // bucket to occupied bucket, found by a bit map a level, and never over empty ones. A bucket that it reaches is taken
-// off as a whole, to `open_`, and worked off from its front: a timer that is due fires, any other is filed again, on a
+// off as a whole, to `open_`, and worked off from its front: a timer that is due fires, any other is requeued, on a
 // lower level. Timers that no bucket can hold are in a heap, `outside_`: those the hand has passed already, those too
 // far away for all levels, and all of them until the first expire or forward says where the hand is.
 //
@@ -67,7 +67,7 @@ class basic_hierarchical_wheel : private Geometry {
   using Geometry::precision;
   /// How many buckets a level of Kafka's wheel has where the shape leaves that open.
   static constexpr std::size_t usual_slots = 20;
-  static constexpr bool ties_in_start_order = false;  // who is filed again stands behind who came later
+  static constexpr bool ties_in_start_order = false;  // who is requeued stands behind who came later
   static constexpr bool next_deadline_exact = false;
 
   /// lateness_of(timeout): how late a timer may be that is `timeout` away from the hand: see timer_queue.
@@ -301,7 +301,7 @@ class basic_hierarchical_wheel : private Geometry {
     --size_;
   }
 
-  /// The first expire, or forward: the hand is set, and what was started before is filed. Where there is no memory
+  /// The first expire, or forward: the hand is set, and what was started before is queued. Where there is no memory
   /// for a level its timers stay outside, which is slower, and not wrong.
   void learn_the_time(tick reached) noexcept {
     knows_the_time_ = true;

@@ -2,7 +2,7 @@
 //
 // Complexity: start amortised O(log4 n); stop and reset O(1) amortised, and a reset touches nothing but
 // the node; next_deadline O(1), a lower bound; expire amortised O(log4 n) a timer. What stop and reset
-// put off is paid for by whoever next starts or fires a timer, and a pass over the whole array, O(n), is
+// postponed is paid for by whoever next starts or fires a timer, and a pass over the whole array, O(n), is
 // due when a quarter of it is marked as stopped, or when the deadline of a timer that was reset to an
 // earlier time comes. Memory: 16 bytes a timer in the array, at most a third more for what was stopped.
 // Pick it where most timers are pushed back or stopped long before they fire; where the worst single
@@ -94,7 +94,7 @@ class quad_heap_lazy {
   }
 
   /// The earlier of the first key and the earliest deadline that a reset brought forward. What was
-  /// stopped, or put off, may stand in front, so it may be too early.
+  /// stopped, or postponed, may stand in front, so it may be too early.
   [[nodiscard]] instant next_deadline() const noexcept {
     if (size() == 0) return instant::never();
     return std::min(heap_.front().when, min_when_modified_);

@@ -16,7 +16,7 @@
 // gone. If it runs in another thread just now the destructor waits for that; inside the function itself it does not,
 // and the captures go when the function returns. Two functions that destroy each other's timers deadlock.
 // Time: zero or less means now; past the end of time, never. Cost: one record when it is made, which a small closure
-// fits in; a reset allocates nothing, and one that puts off a pending timer takes no lock.
+// fits in; a reset allocates nothing, and one that postpones a pending timer takes no lock.
 #pragma once
 
 #include <foliot/core/language.hpp>

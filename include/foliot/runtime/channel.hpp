@@ -45,9 +45,9 @@ namespace foliot::runtime {
 
 namespace detail {
 
-/// A share in a channel, or none.
+/// A reference to a channel, or none.
 template <class T>
-class channel_share {
+class channel_handle {
   static_assert(std::is_object_v<T> && std::move_constructible<T> && std::is_nothrow_destructible_v<T>,
                 "foliot: a channel carries objects that can be moved, whose destructors do not throw");
   static_assert(
@@ -58,24 +58,24 @@ class channel_share {
  public:
   using value_type = T;
 
-  channel_share(const channel_share& other) noexcept : of_(other.of_) {
-    if (of_ != nullptr) of_->share();
+  channel_handle(const channel_handle& other) noexcept : core_(other.core_) {
+    if (core_ != nullptr) core_->retain();
   }
-  channel_share(channel_share&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
-  channel_share& operator=(channel_share other) noexcept {
-    std::swap(of_, other.of_);
+  channel_handle(channel_handle&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+  channel_handle& operator=(channel_handle other) noexcept {
+    std::swap(core_, other.core_);
     return *this;
   }
-  ~channel_share() {
-    if (of_ != nullptr) of_->let_go();
+  ~channel_handle() {
+    if (core_ != nullptr) core_->release();
   }
 
   /// Whether it is a handle of a channel: false of one that was moved from, with which nothing else may be done but to
   /// assign, compare and destroy it.
-  [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+  [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
   /// Whether both are handles of the same channel.
-  [[nodiscard]] friend bool operator==(const channel_share& a, const channel_share& b) noexcept {
-    return a.of_ == b.of_;
+  [[nodiscard]] friend bool operator==(const channel_handle& a, const channel_handle& b) noexcept {
+    return a.core_ == b.core_;
   }
 
   void close() const { core().close(); }
@@ -87,11 +87,11 @@ class channel_share {
   [[nodiscard]] std::size_t capacity() const noexcept { return core().capacity(); }
 
  protected:
-  explicit channel_share(channel_core<T>* of) noexcept : of_(of) {}
+  explicit channel_handle(channel_core<T>* core) noexcept : core_(core) {}
 
   [[nodiscard]] channel_core<T>& core() const noexcept {
-    FOLIOT_ASSERT(of_ != nullptr, "this handle has no channel: it was moved from");
-    return *of_;
+    FOLIOT_ASSERT(core_ != nullptr, "this handle has no channel: it was moved from");
+    return *core_;
   }
 
   [[nodiscard]] auto make_send(T&& value) const {
@@ -123,7 +123,7 @@ class channel_share {
   }
 
  private:
-  channel_core<T>* of_;
+  channel_core<T>* core_;
 };
 
 }  // namespace detail
@@ -139,9 +139,9 @@ class channel;
 
 /// A handle that can send, and close.
 template <class T>
-class send_end : public detail::channel_share<T> {
+class send_end : public detail::channel_handle<T> {
  public:
-  send_end(const channel<T>& whole) noexcept : detail::channel_share<T>(whole) {}
+  send_end(const channel<T>& whole) noexcept : detail::channel_handle<T>(whole) {}
 
   [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
   [[nodiscard]] bool try_send(T&& value) const { return this->send_now(std::move(value)); }
@@ -150,19 +150,19 @@ class send_end : public detail::channel_share<T> {
 
 /// A handle that can receive, and close.
 template <class T>
-class receive_end : public detail::channel_share<T> {
+class receive_end : public detail::channel_handle<T> {
  public:
-  receive_end(const channel<T>& whole) noexcept : detail::channel_share<T>(whole) {}
+  receive_end(const channel<T>& whole) noexcept : detail::channel_handle<T>(whole) {}
 
   [[nodiscard("co_await it")]] receiving<T> receive() const noexcept { return this->make_receive(); }
   [[nodiscard]] std::optional<T> try_receive() const { return this->receive_now(); }
 };
 
 template <class T>
-class channel : public detail::channel_share<T> {
+class channel : public detail::channel_handle<T> {
  public:
   /// Has room for that many values; none: whoever sends waits for who receives. Throws std::bad_alloc.
-  explicit channel(std::size_t capacity = 0) : detail::channel_share<T>(new detail::channel_core<T>(capacity)) {}
+  explicit channel(std::size_t capacity = 0) : detail::channel_handle<T>(new detail::channel_core<T>(capacity)) {}
 
   [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
   [[nodiscard("co_await it")]] receiving<T> receive() const noexcept { return this->make_receive(); }

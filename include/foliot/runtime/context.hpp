@@ -7,7 +7,7 @@
 //
 // A context that descends from another is done when that is, or earlier. What made it done is told with it: err() says
 // which way, cause() says why. Whoever makes one that can be done owns it: cancel_context is move-only, and cancels
-// when it goes. A context is a share in it, for those who are to know; it is copied freely.
+// when it goes. A context is a reference to it, for those who are to know; it is copied freely.
 //
 // Thread safety: all from any thread, as plain objects'. A context with a deadline is made in a runtime, whose end
 // stops its timer. The context and its descendants may outlive that runtime; then the deadline no longer ends them.
@@ -71,9 +71,9 @@ class context {
   friend bool operator==(const context&, const context&) noexcept = default;
 
  protected:
-  explicit context(detail::context_share node) noexcept : node_(std::move(node)) {}
+  explicit context(detail::context_ptr node) noexcept : node_(std::move(node)) {}
 
-  detail::context_share node_;
+  detail::context_ptr node_;
 
  private:
   friend class cancel_context;

@@ -50,9 +50,9 @@ Result run(task<Result> main, const run_options& options = {}) {
   detail::spawned<Result>::check(main);
   detail::own_scheduler scheduler(options);
   auto* const state = new detail::spawned<Result>(scheduler.get(), "main", std::move(main));
-  state->share();
-  const auto let_go = [](auto* shared) noexcept { shared->let_go(); };
-  const std::unique_ptr<detail::spawned<Result>, decltype(let_go)> keep(state, let_go);
+  state->retain();
+  const auto release = [](auto* shared) noexcept { shared->release(); };
+  const std::unique_ptr<detail::spawned<Result>, decltype(release)> keep(state, release);
   scheduler.run(*state, state->prepare());
   return state->take();
 }

@@ -209,23 +209,23 @@ class join_awaiter : public task_awaiter {
 
 namespace foliot::runtime {
 
-/// A share in a task that was spawned. Move-only; dropping it does not stop the task.
+/// A reference to a task that was spawned. Move-only; dropping it does not stop the task.
 template <class Result = void>
 class join_handle {
  public:
   join_handle() noexcept = default;
-  join_handle(join_handle&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  join_handle(join_handle&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
   join_handle& operator=(join_handle&& other) noexcept {
     if (this != &other) {
       drop();
-      of_ = std::exchange(other.of_, nullptr);
+      task_ = std::exchange(other.task_, nullptr);
     }
     return *this;
   }
   ~join_handle() { drop(); }
 
   /// Whether it holds a task.
-  [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+  [[nodiscard]] explicit operator bool() const noexcept { return task_ != nullptr; }
 
   // The rest throws std::logic_error on an empty handle, as one that was moved from is.
 
@@ -236,7 +236,7 @@ class join_handle {
   /// wait. When the waiting task is stopped the other one goes on, and may be joined again.
   [[nodiscard]] detail::join_awaiter<Result> join() { return detail::join_awaiter<Result>(checked(), true); }
   /// The same, but the wait goes on when the waiting task is asked to stop.
-  [[nodiscard]] detail::join_awaiter<Result> join_whatever_comes() {
+  [[nodiscard]] detail::join_awaiter<Result> join_without_cancellation() {
     return detail::join_awaiter<Result>(checked(), false);
   }
   /// Asks the task to stop: its waits throw `cancelled` from now on. Any thread.
@@ -248,18 +248,18 @@ class join_handle {
   template <class R>
   friend join_handle<R> spawn(task<R> body, std::stop_token token, const char* name);
 
-  explicit join_handle(detail::spawned<Result>& of) noexcept : of_(&of) {}
+  explicit join_handle(detail::spawned<Result>& task) noexcept : task_(&task) {}
   [[nodiscard]] detail::spawned<Result>& checked() const {
-    if (of_ == nullptr) throw std::logic_error("foliot: an empty join_handle was used: spawn gives one with a task");
-    return *of_;
+    if (task_ == nullptr) throw std::logic_error("foliot: an empty join_handle was used: spawn gives one with a task");
+    return *task_;
   }
   void drop() noexcept {
-    if (of_ == nullptr) return;
-    of_->detach();
-    std::exchange(of_, nullptr)->let_go();
+    if (task_ == nullptr) return;
+    task_->detach();
+    std::exchange(task_, nullptr)->release();
   }
 
-  detail::spawned<Result>* of_ = nullptr;
+  detail::spawned<Result>* task_ = nullptr;
 };
 
 /// Runs `body` as a task of its own, from soon on. The name is shown when it fails or is stuck; it is not copied.
@@ -268,7 +268,7 @@ template <class Result>
 join_handle<Result> spawn(task<Result> body, const char* name = "task") {
   detail::spawned<Result>::check(body);
   auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
-  made->share();
+  made->retain();
   join_handle<Result> handle(*made);
   made->begin();
   return handle;
@@ -279,9 +279,9 @@ template <class Result>
 join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* name = "task") {
   detail::spawned<Result>::check(body);
   auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
-  join_handle<Result> handle(*made);  // the only share: if the next line throws, all goes with it
+  join_handle<Result> handle(*made);  // the only reference: if the next line throws, all goes with it
   made->stop_when(token);
-  made->share();  // the scheduler's
+  made->retain();  // the scheduler's
   made->begin();
   return handle;
 }

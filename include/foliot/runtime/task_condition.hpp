@@ -86,11 +86,12 @@ namespace detail {
 /// The wait itself. It says where its caller is, since that is what a report is to show.
 class condition_awaiter : public task_awaiter, private lock_wait {
  public:
-  condition_awaiter(task_condition& of, std::source_location where) noexcept : of_(of), where_(where) {}
+  condition_awaiter(task_condition& condition, std::source_location where) noexcept
+      : condition_(condition), where_(where) {}
   condition_awaiter(condition_awaiter&&) = delete;
   ~condition_awaiter() {
     end();
-    if (owns) of_.mutex_.release();  // it got it, and will not go on
+    if (owns) condition_.mutex_.release();  // it got it, and will not go on
   }
 
   bool await_ready() const noexcept { return false; }
@@ -98,7 +99,7 @@ class condition_awaiter : public task_awaiter, private lock_wait {
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     who.promise().task().where = where_;
     wait_.begin(who);
-    of_.begin(*this, wait_);
+    condition_.begin(*this, wait_);
     return wait_.park();
   }
   void await_resume() {
@@ -111,10 +112,10 @@ class condition_awaiter : public task_awaiter, private lock_wait {
 
  private:
   void end() noexcept {
-    if (!is_over()) of_.end(*this);
+    if (!is_over()) condition_.end(*this);
   }
 
-  task_condition& of_;
+  task_condition& condition_;
   const std::source_location where_;
   wait_point wait_;
 };
@@ -122,28 +123,28 @@ class condition_awaiter : public task_awaiter, private lock_wait {
 /// Has the mutex in the end, whatever comes.
 class relock_awaiter : public task_awaiter, private lock_wait {
  public:
-  relock_awaiter(task_mutex& of, std::source_location where) noexcept : of_(of), where_(where) {}
+  relock_awaiter(task_mutex& mutex, std::source_location where) noexcept : mutex_(mutex), where_(where) {}
   relock_awaiter(relock_awaiter&&) = delete;
   ~relock_awaiter() {
-    if (!is_over()) of_.end(*this);
-    if (owns) of_.release();
+    if (!is_over()) mutex_.end(*this);
+    if (owns) mutex_.release();
   }
 
-  bool await_ready() noexcept { return owns = of_.take(); }
+  bool await_ready() noexcept { return owns = mutex_.take(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     who.promise().task().where = where_;
     wait_.begin(who);
-    of_.begin(*this, wait_, 0);
+    mutex_.begin(*this, wait_, 0);
     return wait_.park(false);
   }
   void await_resume() noexcept {
-    if (!is_over()) of_.end(*this);
+    if (!is_over()) mutex_.end(*this);
     owns = false;
   }
 
  private:
-  task_mutex& of_;
+  task_mutex& mutex_;
   const std::source_location where_;
   wait_point wait_;
 };

@@ -138,25 +138,25 @@ namespace detail {
 
 class lock_operation : private lock_wait {
  public:
-  explicit lock_operation(task_mutex& of) noexcept : of_(&of) {}
+  explicit lock_operation(task_mutex& mutex) noexcept : mutex_(&mutex) {}
   lock_operation(lock_operation&&) = delete;
   ~lock_operation() {
     end();
-    if (owns) of_->release();  // it got it, and will not go on
+    if (owns) mutex_->release();  // it got it, and will not go on
   }
 
-  [[nodiscard]] bool ready() noexcept { return owns = of_->take(); }
-  void begin(wait_point& wait, wait_word::source by) noexcept { of_->begin(*this, wait, by); }
+  [[nodiscard]] bool ready() noexcept { return owns = mutex_->take(); }
+  void begin(wait_point& wait, wait_word::source by) noexcept { mutex_->begin(*this, wait, by); }
   void end() noexcept {
-    if (!is_over()) of_->end(*this);
+    if (!is_over()) mutex_->end(*this);
   }
   [[nodiscard]] task_lock result() noexcept {
     owns = false;
-    return task_lock(*of_);
+    return task_lock(*mutex_);
   }
 
  private:
-  task_mutex* of_;
+  task_mutex* mutex_;
 };
 
 }  // namespace detail

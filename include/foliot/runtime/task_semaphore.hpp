@@ -85,25 +85,25 @@ namespace detail {
 
 class acquire_operation : private queued_wait {
  public:
-  explicit acquire_operation(task_semaphore& of) noexcept : of_(&of) {}
+  explicit acquire_operation(task_semaphore& semaphore) noexcept : semaphore_(&semaphore) {}
   acquire_operation(acquire_operation&&) noexcept = default;
   ~acquire_operation() { end(); }
 
-  [[nodiscard]] bool ready() noexcept { return of_->try_acquire(); }
+  [[nodiscard]] bool ready() noexcept { return semaphore_->try_acquire(); }
   void begin(wait_point& wait, wait_word::source by) noexcept {
     waited_ = true;
-    of_->begin(*this, wait, by);
+    semaphore_->begin(*this, wait, by);
   }
   void end() noexcept {
-    if (!is_over()) of_->end(*this);
+    if (!is_over()) semaphore_->end(*this);
   }
   /// The semaphore may go now: the release() has left it.
   void result() noexcept {
-    if (std::exchange(waited_, false)) static_cast<void>(of_->available());
+    if (std::exchange(waited_, false)) static_cast<void>(semaphore_->available());
   }
 
  private:
-  task_semaphore* of_;
+  task_semaphore* semaphore_;
   bool waited_ = false;
 };
 

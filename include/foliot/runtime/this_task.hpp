@@ -82,7 +82,7 @@ template <class Function>
 template <class Result>
 task<Result> shielded(task<Result> body) {
   auto running = spawn(std::move(body), "shielded");
-  co_return co_await running.join_whatever_comes();
+  co_return co_await running.join_without_cancellation();
 }
 
 }  // namespace foliot::runtime

@@ -29,24 +29,24 @@ FOLIOT_EXPORT void advance_to(scheduler& of, instant target);
 /// An operation, see operation.hpp.
 class idle_wait {
  public:
-  explicit idle_wait(scheduler& of) noexcept : of_(&of) {}
+  explicit idle_wait(scheduler& scheduler) noexcept : scheduler_(&scheduler) {}
   ~idle_wait() { end(); }
   idle_wait(const idle_wait&) = delete;
   idle_wait& operator=(const idle_wait&) = delete;
 
   [[nodiscard]] bool ready() const noexcept { return false; }
   void begin(wait_point& wait, wait_word::source by) {
-    begin_idle_wait(*of_, wait, by);
+    begin_idle_wait(*scheduler_, wait, by);
     wait_ = &wait;
   }
   void end() noexcept {
-    if (wait_ != nullptr) end_idle_wait(*of_, *wait_);
+    if (wait_ != nullptr) end_idle_wait(*scheduler_, *wait_);
     wait_ = nullptr;
   }
   void result() const noexcept {}
 
  private:
-  scheduler* of_;
+  scheduler* scheduler_;
   wait_point* wait_ = nullptr;
 };
 

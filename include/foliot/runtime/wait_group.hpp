@@ -82,45 +82,45 @@ class wait_group {
 /// One of what a group waits for. Move-only.
 class [[nodiscard("it is done when this is destroyed")]] wait_group::member {
  public:
-  member(member&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  member(member&& other) noexcept : group_(std::exchange(other.group_, nullptr)) {}
   member& operator=(member&& other) noexcept {
-    std::swap(of_, other.of_);
+    std::swap(group_, other.group_);
     return *this;
   }
   ~member() {
-    if (of_ != nullptr) of_->done();
+    if (group_ != nullptr) group_->done();
   }
 
  private:
   friend class wait_group;
-  explicit member(wait_group& of) noexcept : of_(&of) { of.add(); }
+  explicit member(wait_group& group) noexcept : group_(&group) { group.add(); }
 
-  wait_group* of_;
+  wait_group* group_;
 };
 
 namespace detail {
 
 class group_operation : private queued_wait {
  public:
-  explicit group_operation(wait_group& of) noexcept : of_(&of) {}
+  explicit group_operation(wait_group& group) noexcept : group_(&group) {}
   group_operation(group_operation&&) noexcept = default;
   ~group_operation() { end(); }
 
-  [[nodiscard]] bool ready() const noexcept { return of_->count() == 0; }
+  [[nodiscard]] bool ready() const noexcept { return group_->count() == 0; }
   void begin(wait_point& wait, wait_word::source by) noexcept {
     waited_ = true;
-    of_->begin(*this, wait, by);
+    group_->begin(*this, wait, by);
   }
   void end() noexcept {
-    if (!is_over()) of_->end(*this);
+    if (!is_over()) group_->end(*this);
   }
   /// The group may go now: the last done() has left it.
   void result() noexcept {
-    if (std::exchange(waited_, false)) static_cast<void>(of_->count());
+    if (std::exchange(waited_, false)) static_cast<void>(group_->count());
   }
 
  private:
-  wait_group* of_;
+  wait_group* group_;
   bool waited_ = false;
 };
 

@@ -47,7 +47,7 @@ struct FOLIOT_EXPORT service_counters {
   std::uint64_t wakes_with_work = 0;     ///< times that a thread woke, for whatever reason, and something was due
   std::uint64_t wakes_without_work = 0;  ///< the same, and nothing was
   std::size_t pending = 0;               ///< now
-  /// The most there ever were, or a little more: `foliot` counts those that were stopped and are still filed, up to
+  /// The most there ever were, or a little more: `foliot` counts those that were stopped and are still queued, up to
   /// 1,024 a shard. Of several shards the sum of their peaks.
   std::size_t peak_pending = 0;
 

@@ -32,7 +32,7 @@ struct slow_callback {
 };
 
 /// Off, as long as there is nobody to tell.
-struct slow_callback_watch {
+struct slow_callback_report {
   /// Callbacks that take longer than this are reported. Not negative.
   duration longer_than{};
   /// It runs on the thread that ran the callback, without any lock, before whoever waits for the callback

@@ -52,8 +52,8 @@ class timer : public timer_handle {
   }
 
   /// Arms the timer to fire `delay` from now, whether it is idle, pending or running, and says which. In `foliot` it
-  /// takes no lock where it puts off a timer that is pending, or starts one that was just stopped for no earlier than
-  /// it was filed. The queue's cost; O(1) in `foliot`. Throws std::logic_error on
+  /// takes no lock where it postpones a timer that is pending, or starts one that was just stopped for no earlier than
+  /// it was queued. The queue's cost; O(1) in `foliot`. Throws std::logic_error on
   /// an empty handle, std::bad_alloc, and std::system_error when the service's thread cannot be started, or has no file
   /// descriptor to sleep on: the timer is then as it was.
   reset_result reset(duration delay, std::source_location here = std::source_location::current()) {

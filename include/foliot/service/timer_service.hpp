@@ -70,7 +70,7 @@ struct service_options {
   /// each callback, and 19 KiB a shard.
   bool measure = false;
   /// Tells of callbacks that take too long. See slow_callback.hpp.
-  slow_callback_watch slow_callback{};
+  slow_callback_report slow_callback{};
   /// How many timers a shard's thread fires before it looks at the clock, and at its file descriptors, again. At least
   /// 1; unset, what the engine has by itself: 100 for `erlang-wheel`, its yield limit, and 256 for the others.
   std::optional<budget> turn{};

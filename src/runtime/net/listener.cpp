@@ -31,10 +31,10 @@ bool lacks_resources(std::error_code error) noexcept {
 
 or_error<stream> stream_of(int accepted) {
   open_descriptor fd(accepted);
-  auto share = detail::watch(fd);
-  if (!share) return std::unexpected(share.error());
+  auto descriptor = detail::watch(fd);
+  if (!descriptor) return std::unexpected(descriptor.error());
   seam::set_no_delay(accepted, true);  // a local one has no such thing
-  return stream(std::move(*share));
+  return stream(std::move(*descriptor));
 }
 
 task<or_error<stream>> accept_one(descriptor_use by) {
@@ -80,26 +80,26 @@ or_error<listener> listener::listen(const address& at, int backlog) {
     file.remove();
     return std::unexpected(failed);
   }
-  auto share = detail::watch(fd);
-  if (!share) {
+  auto descriptor = detail::watch(fd);
+  if (!descriptor) {
     file.remove();
-    return std::unexpected(share.error());
+    return std::unexpected(descriptor.error());
   }
-  return listener(std::move(*share), std::move(file));
+  return listener(std::move(*descriptor), std::move(file));
 }
 
-task<or_error<stream>> listener::accept() const { return accept_one(descriptor_use(share_)); }
+task<or_error<stream>> listener::accept() const { return accept_one(descriptor_use(descriptor_)); }
 
 // The file goes while the socket is open, which keeps its inode (socket_file.hpp), and before any task learns of the
 // close and may listen at the same path again.
 void listener::close() noexcept {
-  if (!share_ || !share_->begin_close()) return;
+  if (!descriptor_ || !descriptor_->begin_close()) return;
   file_.remove();
-  share_->finish_close();
+  descriptor_->finish_close();
 }
 
 or_error<address> listener::local_address() const noexcept {
-  const descriptor_use use(share_);
+  const descriptor_use use(descriptor_);
   if (!use) return std::unexpected(make_error_code(io_errc::closed));
   const auto system = seam::local_address(use->fd());
   if (!system) return std::unexpected(system.error());

@@ -16,7 +16,7 @@ namespace {
 
 using detail::descriptor;
 using detail::descriptor_awaiter;
-using detail::descriptor_share;
+using detail::descriptor_ptr;
 using detail::descriptor_use;
 using detail::direction;
 using detail::open_descriptor;
@@ -53,7 +53,7 @@ task<or_error<std::size_t>> transfer_some(descriptor_use by, direction way, Byte
   }
 }
 
-task<or_error<std::size_t>> receive_all(descriptor_share by, std::span<std::byte> into) {
+task<or_error<std::size_t>> receive_all(descriptor_ptr by, std::span<std::byte> into) {
   std::size_t sum = 0;
   while (sum < into.size()) {
     const auto got = co_await transfer_some(descriptor_use(by), direction::in, into.subspan(sum), seam::receive);
@@ -64,7 +64,7 @@ task<or_error<std::size_t>> receive_all(descriptor_share by, std::span<std::byte
   co_return sum;
 }
 
-task<or_error<std::size_t>> send_all(descriptor_share by, std::span<const std::byte> from) {
+task<or_error<std::size_t>> send_all(descriptor_ptr by, std::span<const std::byte> from) {
   std::size_t sum = 0;
   do {
     const auto sent = co_await transfer_some(descriptor_use(by), direction::out, from.subspan(sum), seam::send);
@@ -113,9 +113,9 @@ task<or_error<stream>> connect_from(address to, address from, instant deadline) 
   }
   const bool waits = outcome == std::errc::operation_in_progress;
   if (outcome && !waits) co_return std::unexpected(outcome);
-  auto share = detail::watch(fd);
-  if (!share) co_return std::unexpected(share.error());
-  const descriptor_share& by = *share;
+  auto descriptor = detail::watch(fd);
+  if (!descriptor) co_return std::unexpected(descriptor.error());
+  const descriptor_ptr& by = *descriptor;
   if (waits) {
     by->set_deadline(direction::out, deadline);
     outcome = co_await finish_connect(descriptor_use(by));
@@ -126,7 +126,7 @@ task<or_error<stream>> connect_from(address to, address from, instant deadline) 
     co_return std::unexpected(std::make_error_code(std::errc::connection_refused));
   }
   if (!to.is_local()) seam::set_no_delay(by->fd(), true);
-  co_return stream(std::move(*share));
+  co_return stream(std::move(*descriptor));
 }
 
 std::error_code without_one() noexcept { return io_errc::closed; }
@@ -152,44 +152,46 @@ or_error<std::pair<stream, stream>> stream::pair() {
 }
 
 task<or_error<std::size_t>> stream::read_some(std::span<std::byte> into) const {
-  return transfer_some(descriptor_use(share_), direction::in, into, seam::receive);
+  return transfer_some(descriptor_use(descriptor_), direction::in, into, seam::receive);
 }
-task<or_error<std::size_t>> stream::read_all(std::span<std::byte> into) const { return receive_all(share_, into); }
+task<or_error<std::size_t>> stream::read_all(std::span<std::byte> into) const { return receive_all(descriptor_, into); }
 task<or_error<std::size_t>> stream::write_some(std::span<const std::byte> from) const {
-  return transfer_some(descriptor_use(share_), direction::out, from, seam::send);
+  return transfer_some(descriptor_use(descriptor_), direction::out, from, seam::send);
 }
-task<or_error<std::size_t>> stream::write_all(std::span<const std::byte> from) const { return send_all(share_, from); }
+task<or_error<std::size_t>> stream::write_all(std::span<const std::byte> from) const {
+  return send_all(descriptor_, from);
+}
 
 std::error_code stream::close_write() const noexcept {
-  const descriptor_use use(share_);
+  const descriptor_use use(descriptor_);
   return use ? seam::shut_down(use->fd(), seam::half::writing) : without_one();
 }
 std::error_code stream::close_read() const noexcept {
-  const descriptor_use use(share_);
+  const descriptor_use use(descriptor_);
   return use ? seam::shut_down(use->fd(), seam::half::reading) : without_one();
 }
 void stream::reset() noexcept {
-  const descriptor_use use(share_);
+  const descriptor_use use(descriptor_);
   if (use) seam::reset_at_close(use->fd());
   close();
 }
 
 or_error<address> stream::local_address() const noexcept {
-  const descriptor_use use(share_);
+  const descriptor_use use(descriptor_);
   if (!use) return std::unexpected(without_one());
   const auto system = seam::local_address(use->fd());
   if (!system) return std::unexpected(system.error());
   return address(*system);
 }
 or_error<address> stream::peer_address() const noexcept {
-  const descriptor_use use(share_);
+  const descriptor_use use(descriptor_);
   if (!use) return std::unexpected(without_one());
   const auto system = seam::peer_address(use->fd());
   if (!system) return std::unexpected(system.error());
   return address(*system);
 }
 std::error_code stream::set_no_delay(bool on) const noexcept {
-  const descriptor_use use(share_);
+  const descriptor_use use(descriptor_);
   return use ? seam::set_no_delay(use->fd(), on) : without_one();
 }
 

@@ -11,8 +11,8 @@
 namespace foliot::runtime::detail {
 
 /// A descriptor that stays its owner's. Throws std::logic_error outside of a runtime.
-[[nodiscard]] std::expected<descriptor_share, std::error_code> watch(int fd);
-/// One that is closed with the last share. At an error it stays the caller's. Throws std::logic_error as well.
-[[nodiscard]] std::expected<descriptor_share, std::error_code> watch(open_descriptor& fd);
+[[nodiscard]] std::expected<descriptor_ptr, std::error_code> watch(int fd);
+/// One that is closed with the last reference. At an error it stays the caller's. Throws std::logic_error as well.
+[[nodiscard]] std::expected<descriptor_ptr, std::error_code> watch(open_descriptor& fd);
 
 }  // namespace foliot::runtime::detail

@@ -10,22 +10,22 @@ namespace foliot::runtime {
 
 namespace detail {
 
-std::expected<descriptor_share, std::error_code> watch(int fd) {
+std::expected<descriptor_ptr, std::error_code> watch(int fd) {
   scheduler& here = this_scheduler("a descriptor");
   return here.descriptors().add(fd, at_end::leaves_open, here);
 }
-std::expected<descriptor_share, std::error_code> watch(open_descriptor& fd) {
+std::expected<descriptor_ptr, std::error_code> watch(open_descriptor& fd) {
   scheduler& here = this_scheduler("a descriptor");
-  auto share = here.descriptors().add(fd.get(), at_end::closes, here);
-  if (share) static_cast<void>(fd.release());
-  return share;
+  auto descriptor = here.descriptors().add(fd.get(), at_end::closes, here);
+  if (descriptor) static_cast<void>(fd.release());
+  return descriptor;
 }
 
 // The memory of edges is given up first, then the system is asked: what comes after that is an edge again.
 bool readiness_operation::ready() noexcept {
   failure_ = {};  // of an earlier use
   wait_.reset();
-  const descriptor_use use(of_);
+  const descriptor_use use(descriptor_);
   if (!use) {
     failure_ = io_errc::closed;
     return true;
@@ -41,7 +41,7 @@ bool readiness_operation::ready() noexcept {
 
 std::expected<void, std::error_code> readiness_operation::result() noexcept {
   if (wait_) {
-    const auto advice = of_->prepare(way_);
+    const auto advice = descriptor_->prepare(way_);
     if (!advice) failure_ = advice.error();
   }
   if (failure_) return std::unexpected(failure_);
@@ -51,9 +51,9 @@ std::expected<void, std::error_code> readiness_operation::result() noexcept {
 }  // namespace detail
 
 std::expected<watched_descriptor, std::error_code> watched_descriptor::watch(int fd) {
-  auto share = detail::watch(fd);
-  if (!share) return std::unexpected(share.error());
-  return watched_descriptor(std::move(*share));
+  auto descriptor = detail::watch(fd);
+  if (!descriptor) return std::unexpected(descriptor.error());
+  return watched_descriptor(std::move(*descriptor));
 }
 
 }  // namespace foliot::runtime

@@ -18,7 +18,7 @@ constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanosecond
 TEST(TimerWord, IsOpenUntilItIsArmed) {
   timer_word word;
   EXPECT_FALSE(word.armed());
-  EXPECT_FALSE(word.put_off(at(1)));
+  EXPECT_FALSE(word.postpone(at(1)));
   EXPECT_FALSE(word.claim(at(1))) << "what is open is due";
 }
 
@@ -26,30 +26,30 @@ TEST(TimerWord, IsPutOffToLaterDeadlinesAlone) {
   timer_word word;
   word.arm(at(100));
   EXPECT_TRUE(word.armed());
-  EXPECT_FALSE(word.put_off(at(99)));
-  EXPECT_TRUE(word.put_off(at(100)));
-  EXPECT_TRUE(word.put_off(at(150)));
-  EXPECT_FALSE(word.put_off(at(120))) << "earlier than it is now";
+  EXPECT_FALSE(word.postpone(at(99)));
+  EXPECT_TRUE(word.postpone(at(100)));
+  EXPECT_TRUE(word.postpone(at(150)));
+  EXPECT_FALSE(word.postpone(at(120))) << "earlier than it is now";
   EXPECT_EQ(word.now().deadline(), at(150));
 }
 
 TEST(TimerWord, AClaimTakesItOrSaysHowFarItWasPutOff) {
   timer_word word;
   word.arm(at(100));
-  EXPECT_TRUE(word.put_off(at(150)));
+  EXPECT_TRUE(word.postpone(at(150)));
   EXPECT_EQ(word.claim(at(100)), at(150));
-  EXPECT_FALSE(word.armed()) << "while it is filed again";
+  EXPECT_FALSE(word.armed()) << "while it is requeued";
   word.arm(at(150));
   EXPECT_EQ(word.claim(at(150)), std::nullopt);
   EXPECT_FALSE(word.armed());
-  EXPECT_FALSE(word.put_off(at(200))) << "it has fired";
+  EXPECT_FALSE(word.postpone(at(200))) << "it has fired";
 }
 
 TEST(TimerWord, ADisarmedOneAsksTheLock) {
   timer_word word;
   word.arm(at(100));
   word.disarm();
-  EXPECT_FALSE(word.put_off(at(200)));
+  EXPECT_FALSE(word.postpone(at(200)));
 }
 
 TEST(TimerWord, HoldsEveryDeadlineFromTheOriginToTheEndOfTime) {
@@ -58,9 +58,9 @@ TEST(TimerWord, HoldsEveryDeadlineFromTheOriginToTheEndOfTime) {
     word.arm(deadline);
     EXPECT_TRUE(word.armed());
     EXPECT_EQ(word.now().deadline(), deadline);
-    EXPECT_TRUE(word.put_off(instant::latest()));
+    EXPECT_TRUE(word.postpone(instant::latest()));
     EXPECT_EQ(word.now().deadline(), instant::latest());
-    EXPECT_FALSE(word.put_off(instant::never())) << "never is for the lock";
+    EXPECT_FALSE(word.postpone(instant::never())) << "never is for the lock";
   }
   for (const instant deadline : {at(-1), instant::earliest(), instant::never()}) {
     timer_word word;
@@ -71,25 +71,25 @@ TEST(TimerWord, HoldsEveryDeadlineFromTheOriginToTheEndOfTime) {
 
 TEST(TimerWord, IsStoppedAndStartedWhereItLies) {
   using started = timer_word::started;
-  const auto filed = [] { return at(100); };
+  const auto queued = [] { return at(100); };
   timer_word word;
   EXPECT_FALSE(word.stop()) << "what is open is for the lock";
-  EXPECT_EQ(word.start(at(200), filed), started::no);
+  EXPECT_EQ(word.start(at(200), queued), started::no);
   word.arm(at(100));
-  EXPECT_EQ(word.start(at(200), filed), started::no) << "it is pending";
-  EXPECT_TRUE(word.put_off(at(300)));
+  EXPECT_EQ(word.start(at(200), queued), started::no) << "it is pending";
+  EXPECT_TRUE(word.postpone(at(300)));
   EXPECT_TRUE(word.stop());
   EXPECT_FALSE(word.armed());
   EXPECT_TRUE(word.now().stopped());
   EXPECT_FALSE(word.stop()) << "once";
-  EXPECT_FALSE(word.put_off(at(400))) << "it is not pending";
-  EXPECT_EQ(word.start(at(99), filed), started::no) << "it would be late";
-  EXPECT_EQ(word.start(instant::never(), filed), started::no) << "never is for the lock";
-  EXPECT_EQ(word.start(at(-1), filed), started::no) << "and so is what was before the clock";
-  EXPECT_EQ(word.start(at(100), filed), started::yes) << "earlier than it was, but not than it is filed";
+  EXPECT_FALSE(word.postpone(at(400))) << "it is not pending";
+  EXPECT_EQ(word.start(at(99), queued), started::no) << "it would be late";
+  EXPECT_EQ(word.start(instant::never(), queued), started::no) << "never is for the lock";
+  EXPECT_EQ(word.start(at(-1), queued), started::no) << "and so is what was before the clock";
+  EXPECT_EQ(word.start(at(100), queued), started::yes) << "earlier than it was, but not than it is queued";
   EXPECT_EQ(word.now().deadline(), at(100));
   EXPECT_TRUE(word.stop());
-  EXPECT_EQ(word.start(instant::latest(), filed), started::yes);
+  EXPECT_EQ(word.start(instant::latest(), queued), started::yes);
   EXPECT_EQ(word.now().deadline(), instant::latest());
 }
 
@@ -98,7 +98,7 @@ TEST(TimerWord, AStartSaysSoWhereTheTimerIsFiledLaterAfterAll) {
   word.arm(at(300));
   EXPECT_TRUE(word.stop());
   int looks = 0;
-  EXPECT_EQ(word.start(at(200), [&] { return ++looks == 1 ? at(100) : at(300); }), timer_word::started::misfiled);
+  EXPECT_EQ(word.start(at(200), [&] { return ++looks == 1 ? at(100) : at(300); }), timer_word::started::queued_late);
   EXPECT_EQ(word.now().deadline(), at(200));
 }
 
@@ -118,21 +118,21 @@ TEST(TimerWord, ATakeSaysWhatItWasAndCanBeTakenBack) {
   EXPECT_EQ(word.start(at(100), [] { return at(100); }), timer_word::started::yes);
 }
 
-/// Of a put-off and a claim that meet, one comes first, and both know which.
+/// Of a postponement and a claim that meet, one comes first, and both know which.
 TEST(TimerWord, AClaimAgainstPutOffs) {
   for (int round = 0; round < 2000; ++round) {
     timer_word word;
     word.arm(at(100));
-    std::array<int, 2> data{};  // for ThreadSanitizer: a callback sees what came before its put-off
+    std::array<int, 2> data{};  // for ThreadSanitizer: a callback sees what came before its postponement
     std::atomic<int> done = 0;
     std::thread other([&] {
       data[0] = 1;
-      if (word.put_off(at(200))) data[1] = 1;
+      if (word.postpone(at(200))) data[1] = 1;
       ++done;
     });
-    instant filed = at(100);
-    while (const auto later = word.claim(filed)) word.arm(filed = *later);
-    const bool saw = filed == at(200);
+    instant queued = at(100);
+    while (const auto later = word.claim(queued)) word.arm(queued = *later);
+    const bool saw = queued == at(200);
     if (saw) {
       EXPECT_EQ(data[0], 1);
     }

@@ -202,7 +202,7 @@ TEST(NetDeadlines, DialTimeoutMaxDuration) {
   });
 }
 
-// Time after time the deadline is put off while a read waits, and only the last one ends it.
+// Time after time the deadline is postponed while a read waits, and only the last one ends it.
 TEST(NetDeadlines, ReadTimeoutFluctuation) {
   in_virtual_worlds([]() -> task<> {
     auto [here, there] = local_pair();

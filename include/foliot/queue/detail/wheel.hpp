@@ -34,8 +34,8 @@ template <class Tuning>
 class wheel {
  public:
   using rings = ring_levels<Tuning::base_shift>;
-  /// One slot more, beside the rings, for deadlines that never come: where refile puts them, when a slot
-  /// opens that they were first filed in.
+  /// One slot more, beside the rings, for deadlines that never come: where requeue puts them, when a slot
+  /// opens that they were first queued in.
   static constexpr std::size_t never_slot = rings::slots;
   using slot_table = detail::slot_table<never_slot + 1, Tuning::chunk_entries, Tuning::chunks_in_block>;
   using word = typename slot_table::word;
@@ -79,7 +79,7 @@ class wheel {
   }
 
   /// Files a node again. False where there is no memory for it.
-  bool refile(timer_node& node) noexcept {
+  bool requeue(timer_node& node) noexcept {
     const std::size_t slot = node.deadline().is_never() ? never_slot : slot_for(node.deadline());
     word* hole = hole_in(slot);
     if (hole == nullptr) [[unlikely]] {
@@ -148,9 +148,9 @@ class wheel {
         out.push_back({{}, &node});
       });
     }
-    unless_occupied_clear(slot);
+    clear_if_empty(slot);
   }
-  /// To be called when timers have been gathered, and filed again.
+  /// To be called when timers have been gathered, and requeued.
   void look_for_next_slot() noexcept {
     next_slot_ = rings_.first(base_).start;
     forget_bound();
@@ -171,7 +171,7 @@ class wheel {
       const auto first = rings_.first(base_);
       const std::size_t slot = first.start.is_never() ? never_slot : first.slot;
       timer_node* found = slots_.some_in(slot);
-      unless_occupied_clear(slot);
+      clear_if_empty(slot);
       if (found != nullptr) return *found;
     }
   }
@@ -191,7 +191,7 @@ class wheel {
     return slots_.check([&](std::size_t slot, const timer_node& node) -> check_result {
       if (node.deadline() < bound_) return broken("a deadline is before the bound");
       if (slot == never_slot) {
-        if (!node.deadline().is_never()) return broken("a deadline that comes is filed with those that never do");
+        if (!node.deadline().is_never()) return broken("a deadline that comes is queued with those that never do");
       } else if (node.deadline() < rings::start_of(slot, base_)) {
         return broken("a deadline is before its slot");
       }
@@ -205,12 +205,12 @@ class wheel {
   static constexpr std::size_t chunks_a_look = std::max<std::size_t>(1, Tuning::window_size / Tuning::chunk_entries);
   static constexpr std::size_t few = 8;  // timers, which are looked at whenever somebody asks
 
-  void unless_occupied_clear(std::size_t slot) noexcept {
+  void clear_if_empty(std::size_t slot) noexcept {
     if (slot != never_slot && slots_.chunks(slot) == 0) rings_.clear(slot);
   }
   void drop_empty(std::size_t slot) noexcept {
     while (slots_.chunks(slot) > 0) slots_.take_first_chunk(slot, [](timer_node&) {});
-    unless_occupied_clear(slot);
+    clear_if_empty(slot);
   }
 
   void lower_bound_to(instant deadline) noexcept {

@@ -3,7 +3,7 @@
 // Thread safety: reset, stop and close from any thread; destroy needs the record to oneself, as a handle's destructor
 // does. Lifetime: the record outlives its handle for as long as a call of it is on its way.
 //
-// A reset that puts off a pending timer is one compare-and-swap (timer_word.hpp). All others take the record's lock,
+// A reset that postpones a pending timer is one compare-and-swap (timer_word.hpp). All others take the record's lock,
 // then that of the timers. Under the record's lock the number of the due that the latest start has become, or will
 // become, is known: latest_. What has come due is taken back by that number (callback_word.hpp).
 #pragma once
@@ -54,7 +54,7 @@ class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
   }
   reset_result reset(instant deadline) {
     // When a runtime ends the words of all its timers are disarmed, so this need not ask whether it has.
-    if (timer_entry_access::word(*this).put_off(deadline)) return reset_result::superseded;
+    if (timer_entry_access::word(*this).postpone(deadline)) return reset_result::superseded;
     return reset_slowly(deadline);
   }
   stop_result stop() noexcept;

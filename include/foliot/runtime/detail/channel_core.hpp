@@ -53,10 +53,10 @@ class channel_core {
 
   explicit channel_core(std::size_t capacity) : values_(capacity) { publish(); }
 
-  void share() noexcept { shares_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
-  void let_go() noexcept {
+  void retain() noexcept { references_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
+  void release() noexcept {
     // acq_rel: what all others did with it comes before its end.
-    if (shares_.fetch_sub(1, seam::acq_rel) != 1) return;
+    if (references_.fetch_sub(1, seam::acq_rel) != 1) return;
     lock held(lock_);
     orphan_ = true;
     leave_and_end(held);
@@ -206,7 +206,7 @@ class channel_core {
   wait_queue receivers_;
   wait_queue senders_;
   ring<payload> values_;
-  seam::atomic<std::size_t> shares_{1};
+  seam::atomic<std::size_t> references_{1};
 };
 
 /// What co_await c.send(value) waits for: see operation.hpp.
@@ -216,25 +216,25 @@ class send_operation : private channel_core<T>::sender {
   using record = typename core::sender;
 
  public:
-  send_operation(core& of, typename core::payload what) noexcept : record(std::move(what)), of_(&of) {}
+  send_operation(core& channel, typename core::payload what) noexcept : record(std::move(what)), channel_(&channel) {}
   send_operation(send_operation&&) noexcept = default;
   ~send_operation() { end(); }
 
-  [[nodiscard]] bool may_be_ready() const noexcept { return of_->may_send(); }
+  [[nodiscard]] bool may_be_ready() const noexcept { return channel_->may_send(); }
   [[nodiscard]] bool ready() noexcept {
-    this->outcome = of_->try_send(this->value);
+    this->outcome = channel_->try_send(this->value);
     return this->outcome != transfer::none;
   }
-  [[nodiscard]] bool begin(wait_point& wait, wait_word::source by) noexcept { return of_->begin(*this, wait, by); }
+  [[nodiscard]] bool begin(wait_point& wait, wait_word::source by) noexcept { return channel_->begin(*this, wait, by); }
   void end() noexcept {
-    if (!this->is_over()) of_->end(*this);
+    if (!this->is_over()) channel_->end(*this);
   }
   void result() const {
     if (this->outcome == transfer::closed) throw channel_closed("foliot: a value was sent on a closed channel");
   }
 
  private:
-  core* of_;
+  core* channel_;
 };
 
 /// What co_await c.receive() waits for. May be used again and again.
@@ -243,18 +243,18 @@ class receive_operation : private channel_core<T>::receiver {
   using core = channel_core<T>;
 
  public:
-  explicit receive_operation(core& of) noexcept : of_(&of) {}
+  explicit receive_operation(core& channel) noexcept : channel_(&channel) {}
   receive_operation(receive_operation&&) noexcept = default;
   ~receive_operation() { end(); }
 
-  [[nodiscard]] bool may_be_ready() const noexcept { return of_->may_receive(); }
+  [[nodiscard]] bool may_be_ready() const noexcept { return channel_->may_receive(); }
   [[nodiscard]] bool ready() noexcept {
-    this->outcome = of_->try_receive(this->value);
+    this->outcome = channel_->try_receive(this->value);
     return this->outcome != transfer::none;
   }
-  [[nodiscard]] bool begin(wait_point& wait, wait_word::source by) noexcept { return of_->begin(*this, wait, by); }
+  [[nodiscard]] bool begin(wait_point& wait, wait_word::source by) noexcept { return channel_->begin(*this, wait, by); }
   void end() noexcept {
-    if (!this->is_over()) of_->end(*this);
+    if (!this->is_over()) channel_->end(*this);
   }
   /// Whether there is a result that was not taken.
   [[nodiscard]] bool completed() const noexcept { return this->outcome != transfer::none; }
@@ -271,7 +271,7 @@ class receive_operation : private channel_core<T>::receiver {
   }
 
  private:
-  core* of_;
+  core* channel_;
 };
 
 }  // namespace foliot::runtime::detail

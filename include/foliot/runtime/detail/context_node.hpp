@@ -19,8 +19,8 @@
 #include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/detail/cancel_scope.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/intrusive_ptr.hpp>
 #include <foliot/runtime/detail/runtime_life.hpp>
-#include <foliot/runtime/detail/share_in.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 
@@ -52,20 +52,20 @@ class FOLIOT_EXPORT context_hook {
 };
 
 class context_node;
-using context_share = share_in<context_node>;
+using context_ptr = intrusive_ptr<context_node>;
 
 class FOLIOT_EXPORT context_node : public pooled {
  public:
   /// One below `parent`; null: below none. Throws std::bad_alloc.
-  static context_share make(context_node* parent);
+  static context_ptr make(context_node* parent);
   /// The same, done at the deadline, with that cause. Throws std::logic_error outside of a runtime, std::bad_alloc.
-  static context_share make(context_node* parent, instant deadline, const std::exception_ptr& cause);
+  static context_ptr make(context_node* parent, instant deadline, const std::exception_ptr& cause);
 
   context_node(const context_node&) = delete;
   context_node& operator=(const context_node&) = delete;
 
-  void share() noexcept { shares_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
-  void let_go() noexcept;
+  void retain() noexcept { references_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
+  void release() noexcept;
 
   /// First come, first served: it, and all that descend from it, are done.
   void cancel(context_end why, const std::exception_ptr& cause) noexcept;
@@ -88,7 +88,7 @@ class FOLIOT_EXPORT context_node : public pooled {
   // acquire: pairs with the release in settle().
   [[nodiscard]] bool settled() const noexcept { return settled_.load(seam::acquire); }
   /// For who has none: false when nobody has any more.
-  [[nodiscard]] bool share_of_the_living() noexcept;
+  [[nodiscard]] bool try_retain() noexcept;
   /// Before others know of it.
   void join_parent() noexcept;
 
@@ -112,13 +112,13 @@ class FOLIOT_EXPORT context_node : public pooled {
 
   void settle() noexcept { settled_.store(true, seam::release); }  // pairs with settled(): publishes end_ and cause_
 
-  context_node* const parent_;  // a share in it; null: none, or it was settled before
+  context_node* const parent_;  // a reference to it; null: none, or it was settled before
   context_node& root_;
   const instant deadline_;  // its own, or of those above; their runtime may have ended since
 
   mutable mutex lock_{lock_rank::context};  // the root's counts
   // Written by all who share, and by a deadline that has come.
-  seam::atomic<std::uint32_t> shares_{1};
+  seam::atomic<std::uint32_t> references_{1};
   // Written once, under the lock or before others know of the node; publishes how it ended.
   seam::atomic<bool> settled_{false};
   // Under that lock, until it is settled.
@@ -135,18 +135,18 @@ class FOLIOT_EXPORT context_node : public pooled {
 /// An operation, see operation.hpp: waits until a context is done; null: for ever.
 class FOLIOT_EXPORT context_done final : private context_hook {
  public:
-  explicit context_done(context_share of) noexcept : of_(std::move(of)) {}
+  explicit context_done(context_ptr context) noexcept : context_(std::move(context)) {}
   ~context_done() override { end(); }
 
-  [[nodiscard]] bool ready() const noexcept { return of_ && of_->end() != context_end::none; }
+  [[nodiscard]] bool ready() const noexcept { return context_ && context_->end() != context_end::none; }
   void begin(wait_point& wait, wait_word::source by) noexcept {
     wait_ = &wait;
     by_ = by;
-    waits_ = static_cast<bool>(of_);
-    if (waits_) of_->add(*this);
+    waits_ = static_cast<bool>(context_);
+    if (waits_) context_->add(*this);
   }
   void end() noexcept {
-    if (waits_) of_->remove(*this);
+    if (waits_) context_->remove(*this);
     waits_ = false;
   }
   void result() const noexcept {}
@@ -154,7 +154,7 @@ class FOLIOT_EXPORT context_done final : private context_hook {
  private:
   void context_is_done(ready_list& ready) noexcept override { ready.claim(*wait_, by_); }
 
-  context_share of_;
+  context_ptr context_;
   wait_point* wait_ = nullptr;
   wait_word::source by_ = 0;
   bool waits_ = false;
@@ -163,11 +163,11 @@ class FOLIOT_EXPORT context_done final : private context_hook {
 /// Ends a task's waits when a context is done.
 class FOLIOT_EXPORT context_scope final : private context_hook {
  public:
-  context_scope(const context_share& of, task_state& task) noexcept : scope_(task), of_(of) {
-    if (of_) of_->add(*this);
+  context_scope(const context_ptr& context, task_state& task) noexcept : scope_(task), context_(context) {
+    if (context_) context_->add(*this);
   }
   ~context_scope() override {
-    if (of_) of_->remove(*this);
+    if (context_) context_->remove(*this);
   }
   [[nodiscard]] const cancel_scope& scope() const noexcept { return scope_; }
 
@@ -175,24 +175,25 @@ class FOLIOT_EXPORT context_scope final : private context_hook {
   void context_is_done(ready_list& ready) noexcept override { scope_.expire(ready); }
 
   cancel_scope scope_;
-  context_share of_;
+  context_ptr context_;
 };
 
 /// Has a function called when a context is done.
 class FOLIOT_EXPORT context_callback_hook final : private context_hook {
  public:
   /// Throws std::bad_alloc. Starts the timer, with no deadline: a later reset of a pending timer needs no memory.
-  context_callback_hook(context_share of, callback_timer timer) : of_(std::move(of)), timer_(std::move(timer)) {
-    if (!of_) return;
+  context_callback_hook(context_ptr context, callback_timer timer)
+      : context_(std::move(context)), timer_(std::move(timer)) {
+    if (!context_) return;
     timer_.reset_at(instant::never());
-    of_->add(*this);
+    context_->add(*this);
   }
   ~context_callback_hook() override {
-    if (of_) of_->remove(*this);
+    if (context_) context_->remove(*this);
   }
   stop_result stop() noexcept {
-    if (!of_) return std::exchange(over_, true) ? stop_result::idle : stop_result::stopped;
-    const bool was_not_told = of_->remove(*this);
+    if (!context_) return std::exchange(over_, true) ? stop_result::idle : stop_result::stopped;
+    const bool was_not_told = context_->remove(*this);
     const stop_result stopped = timer_.stop();  // which is pending either way
     return was_not_told ? stop_result::stopped : stopped;
   }
@@ -200,7 +201,7 @@ class FOLIOT_EXPORT context_callback_hook final : private context_hook {
  private:
   void context_is_done(ready_list& ready) noexcept override;
 
-  context_share of_;
+  context_ptr context_;
   callback_timer timer_;
   bool over_ = false;  // stopped, where there is nobody to tell it anything
 };

@@ -29,8 +29,8 @@
 #include <foliot/core/readiness.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/intrusive_ptr.hpp>
 #include <foliot/runtime/detail/operation.hpp>
-#include <foliot/runtime/detail/share_in.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 #include <foliot/runtime/detail/waiting_timer.hpp>
@@ -49,8 +49,8 @@ class FOLIOT_EXPORT descriptor {
   descriptor(const descriptor&) = delete;
   descriptor& operator=(const descriptor&) = delete;
 
-  void share() noexcept { shares_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
-  void let_go() noexcept;
+  void retain() noexcept { references_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
+  void release() noexcept;
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
   [[nodiscard]] scheduler& owner() const noexcept { return *owner_; }
@@ -113,10 +113,10 @@ class FOLIOT_EXPORT descriptor {
   std::uint32_t uses_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint32_t generation_ FOLIOT_GUARDED_BY(lock_) = 0;
 
-  // Whoever has the last share takes it apart, and so sees what all others did. Written by share() and let_go().
-  seam::atomic<std::uint32_t> shares_{0};
+  // Whoever has the last reference takes it apart, and so sees what all others did. Written by share() and release().
+  seam::atomic<std::uint32_t> references_{0};
 
-  // The rest is written before the first share, and after the last one.
+  // The rest is written before the first reference, and after the last one.
   scheduler* owner_ = nullptr;
   poll_table* table_ = nullptr;
   std::uint32_t place_ = 0;
@@ -124,34 +124,34 @@ class FOLIOT_EXPORT descriptor {
   at_end at_end_ = at_end::closes;
 };
 
-using descriptor_share = share_in<descriptor>;
+using descriptor_ptr = intrusive_ptr<descriptor>;
 
 /// Keeps the system's descriptor open meanwhile; or nothing, where it is closed already.
 class descriptor_use {
  public:
-  explicit descriptor_use(const descriptor_share& of) noexcept {
-    if (of && of->begin_use()) of_ = of;
+  explicit descriptor_use(const descriptor_ptr& descriptor) noexcept {
+    if (descriptor && descriptor->begin_use()) descriptor_ = descriptor;
   }
   descriptor_use(descriptor_use&& other) noexcept = default;
   descriptor_use& operator=(descriptor_use&&) = delete;
   ~descriptor_use() {
-    if (of_) of_->end_use();
+    if (descriptor_) descriptor_->end_use();
   }
 
-  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(of_); }
-  [[nodiscard]] descriptor* operator->() const noexcept { return &*of_; }
-  [[nodiscard]] descriptor& operator*() const noexcept { return *of_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(descriptor_); }
+  [[nodiscard]] descriptor* operator->() const noexcept { return &*descriptor_; }
+  [[nodiscard]] descriptor& operator*() const noexcept { return *descriptor_; }
 
  private:
-  descriptor_share of_;
+  descriptor_ptr descriptor_;
 };
 
 /// An operation: waits until something may be done in one direction, the deadline has come, or it is closed; which of
 /// these, the next prepare() says. One that pauses does not heed what becomes ready, and ends by itself at `pause`.
 class FOLIOT_EXPORT descriptor_wait {
  public:
-  descriptor_wait(descriptor& of, direction way, instant pause = instant::never()) noexcept
-      : of_(&of), way_(way), pause_(pause) {}
+  descriptor_wait(descriptor& descriptor, direction way, instant pause = instant::never()) noexcept
+      : descriptor_(&descriptor), way_(way), pause_(pause) {}
   descriptor_wait(const descriptor_wait&) = delete;
   descriptor_wait& operator=(const descriptor_wait&) = delete;
   ~descriptor_wait() { end(); }
@@ -169,7 +169,7 @@ class FOLIOT_EXPORT descriptor_wait {
   [[nodiscard]] bool pauses() const noexcept { return !pause_.is_never(); }
   [[nodiscard]] instant ends_at(instant deadline) const noexcept { return std::min(deadline, pause_); }
 
-  descriptor* of_;
+  descriptor* descriptor_;
   direction way_;
   const instant pause_;
   // From begin() on, under the descriptor's lock; from end() on its owner's again.

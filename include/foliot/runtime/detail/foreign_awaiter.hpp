@@ -49,9 +49,10 @@ class resumption {
       const lock held(lock_);
       wait_ = wait;
     }
-    void let_go() noexcept {
+    void release() noexcept {
       // acq_rel: what the other side did with it comes before its end.
-      if (shares_.fetch_sub(1, seam::acq_rel) == 1) std::coroutine_handle<promise_type>::from_promise(*this).destroy();
+      if (references_.fetch_sub(1, seam::acq_rel) == 1)
+        std::coroutine_handle<promise_type>::from_promise(*this).destroy();
     }
 
    private:
@@ -60,13 +61,13 @@ class resumption {
         const lock held(lock_);  // which the task takes before the wait goes, and so its scheduler
         if (wait_ != nullptr) wait_->claim(0);
       }
-      let_go();
+      release();
     }
 
     mutex lock_{lock_rank::object};
     wait_point* wait_ FOLIOT_GUARDED_BY(lock_) = nullptr;
     // The task and the other library each drop one reference; the last drop destroys the resumption.
-    seam::atomic<std::uint32_t> shares_{2};
+    seam::atomic<std::uint32_t> references_{2};
   };
 
   /// Throws std::bad_alloc.
@@ -103,14 +104,14 @@ class foreign_wait {
   /// The other side will not resume it after all.
   void withdraw() noexcept {
     wait_.claim(0);
-    resumption_->let_go();  // on behalf of the other side
+    resumption_->release();  // on behalf of the other side
   }
   [[nodiscard]] bool park() noexcept { return wait_.park(false); }
   /// Afterwards a resume() does nothing.
   void end() noexcept {
     if (resumption_ == nullptr) return;
     resumption_->stand_for(nullptr);
-    std::exchange(resumption_, nullptr)->let_go();
+    std::exchange(resumption_, nullptr)->release();
     end_outside_wait(wait_.task().owner());
   }
 

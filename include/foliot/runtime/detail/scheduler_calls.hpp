@@ -26,7 +26,7 @@ class timer_entry;
 /// Whether the caller is run by one of its workers: then it does not end meanwhile.
 [[nodiscard]] FOLIOT_EXPORT bool is_worker_of(const scheduler& owner) noexcept;
 
-/// A new task, which will be run: one share goes to the scheduler.
+/// A new task, which will be run: one reference goes to the scheduler.
 FOLIOT_EXPORT void launch(task_state& task, frame& body) noexcept;
 
 /// Nobody will join a task that has failed: reports it.

@@ -2,7 +2,7 @@
 //
 // Thread safety: who runs the task owns its plain fields; a task is run by one worker at a time, and is handed from
 // one to the next through a queue. Everything else says what it is.
-// Lifetime: counted. The scheduler holds one share until the task has ended, each handle another.
+// Lifetime: counted. The scheduler holds one reference until the task has ended, each handle another.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -41,10 +41,10 @@ class FOLIOT_EXPORT task_state {
   [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
   [[nodiscard]] wait_word& wait() noexcept { return wait_; }
 
-  void share() noexcept { shares_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
+  void retain() noexcept { references_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
   // acq_rel: what all others did with it comes before its end.
-  void let_go() noexcept {
-    if (shares_.fetch_sub(1, seam::acq_rel) == 1) delete this;
+  void release() noexcept {
+    if (references_.fetch_sub(1, seam::acq_rel) == 1) delete this;
   }
 
   /// Asks the task to stop: the wait that it is in throws `cancelled`, or the next one. Any thread.
@@ -85,7 +85,7 @@ class FOLIOT_EXPORT task_state {
   wait_word wait_;
   // Written by request_stop before the interrupt that tells of it; read by the task.
   seam::atomic<bool> stop_{false};
-  seam::atomic<std::uint32_t> shares_{1};
+  seam::atomic<std::uint32_t> references_{1};
 };
 
 /// Puts a task that has been claimed to run. Any thread; O(1).

@@ -167,30 +167,30 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
 /// An operation, see operation.hpp: gives the next instant.
 class timer_receive {
  public:
-  explicit timer_receive(timer_channel& of) noexcept : of_(&of) {}
+  explicit timer_receive(timer_channel& channel) noexcept : channel_(&channel) {}
   ~timer_receive() { end(); }
   timer_receive(const timer_receive&) = delete;
   timer_receive& operator=(const timer_receive&) = delete;
 
-  [[nodiscard]] bool ready() { return of_->receive_at_once(receiver_, timer_channel::waits::in_a_select); }
+  [[nodiscard]] bool ready() { return channel_->receive_at_once(receiver_, timer_channel::waits::in_a_select); }
   void begin(wait_point& wait, wait_word::source by) { begin(wait, by, timer_channel::waits::in_a_select); }
-  [[nodiscard]] bool ready_alone() { return of_->receive_at_once(receiver_, timer_channel::waits::alone); }
+  [[nodiscard]] bool ready_alone() { return channel_->receive_at_once(receiver_, timer_channel::waits::alone); }
   void begin_alone(wait_point& wait, wait_word::source by) { begin(wait, by, timer_channel::waits::alone); }
   void end() noexcept {
     // A receiver whose wait the timer has ended has mostly nothing to do with it any more, and the timer may be gone.
-    if (waits_ != nullptr && (!waits_->was_ended_by(by_) || receiver_.comes_back())) of_->end_receive(receiver_);
+    if (waits_ != nullptr && (!waits_->was_ended_by(by_) || receiver_.comes_back())) channel_->end_receive(receiver_);
     waits_ = nullptr;
   }
   [[nodiscard]] instant result() const { return timer_channel::value_of(receiver_); }
 
  private:
   void begin(wait_point& wait, wait_word::source by, timer_channel::waits how) {
-    of_->begin_receive(receiver_, wait, by, how);
+    channel_->begin_receive(receiver_, wait, by, how);
     waits_ = &wait;
     by_ = by;
   }
 
-  timer_channel* of_;
+  timer_channel* channel_;
   timer_channel::receiver receiver_;
   wait_point* waits_ = nullptr;
   wait_word::source by_ = 0;

@@ -52,10 +52,10 @@ class timer_entry : public timer_node {
   const actions* const what_;
   // Whose timers it is, or was last, among: written under the lock of those, read by who will take it.
   seam::atomic<processor_timers*> home_{nullptr};
-  // With foliot's queue: a put-off that the queue need not know of.
+  // With foliot's queue: a postponement that the queue need not know of.
   foliot::detail::timer_word word_;
   // With the heaps of Go 1.14: its record, made by the first start. It may stay in a heap when the entry is gone. With
-  // foliot's queue: the next of those that are pending, and for which the queue has no memory (unfiled_timers.hpp).
+  // foliot's queue: the next of those that are pending, and for which the queue has no memory (unqueued_timers.hpp).
   seam::atomic<void*> record_{nullptr};
   timer_entry* next_call_ = nullptr;  // of who is about to call it
 };

@@ -1,4 +1,4 @@
-// What streams, listeners and watched descriptors have in common: a share in a descriptor, and its deadlines.
+// What streams, listeners and watched descriptors have in common: a reference to a descriptor, and its deadlines.
 //
 // Thread safety: deadlines from any task, while nobody moves or closes the object itself.
 #pragma once
@@ -12,9 +12,9 @@ namespace foliot::runtime::detail {
 class with_deadlines {
  public:
   /// Whether there is one, and nobody has closed it.
-  [[nodiscard]] explicit operator bool() const noexcept { return share_ && !share_->closed(); }
+  [[nodiscard]] explicit operator bool() const noexcept { return descriptor_ && !descriptor_->closed(); }
   /// The system's descriptor, or -1: to ask and to set what foliot does not, while nobody closes it.
-  [[nodiscard]] int native_handle() const noexcept { return *this ? share_->fd() : -1; }
+  [[nodiscard]] int native_handle() const noexcept { return *this ? descriptor_->fd() : -1; }
 
   /// For reading, and for accepting. A deadline that has come ends at once what waits, and instant::never() takes it
   /// back: see stream.hpp. A duration counts from now. Throws std::bad_alloc, with that direction's deadline unchanged.
@@ -33,21 +33,21 @@ class with_deadlines {
 
  protected:
   with_deadlines() noexcept = default;
-  explicit with_deadlines(descriptor_share share) noexcept : share_(std::move(share)) {}
+  explicit with_deadlines(descriptor_ptr descriptor) noexcept : descriptor_(std::move(descriptor)) {}
   ~with_deadlines() = default;
   with_deadlines(with_deadlines&&) noexcept = default;
   with_deadlines& operator=(with_deadlines&&) noexcept = default;
 
   void end() const noexcept {
-    if (share_) share_->close();
+    if (descriptor_) descriptor_->close();
   }
 
-  descriptor_share share_;
+  descriptor_ptr descriptor_;
 
  private:
   template <class When>
   void set(direction way, When when) const {
-    if (share_) share_->set_deadline(way, when);
+    if (descriptor_) descriptor_->set_deadline(way, when);
   }
 };
 

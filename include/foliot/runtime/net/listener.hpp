@@ -51,8 +51,8 @@ class FOLIOT_EXPORT listener : public detail::with_deadlines {
   [[nodiscard]] or_error<address> local_address() const noexcept;
 
  private:
-  listener(detail::descriptor_share share, seam::socket_file file) noexcept
-      : with_deadlines(std::move(share)), file_(std::move(file)) {}
+  listener(detail::descriptor_ptr descriptor, seam::socket_file file) noexcept
+      : with_deadlines(std::move(descriptor)), file_(std::move(file)) {}
 
   seam::socket_file file_;  // none, where the address is no path; else removed by the one close() that has begun
 };

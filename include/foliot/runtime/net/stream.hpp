@@ -51,7 +51,7 @@ class FOLIOT_EXPORT stream : public detail::with_deadlines {
   /// None: every operation fails with io_errc::closed.
   stream() noexcept = default;
   /// foliot's own.
-  explicit stream(detail::descriptor_share share) noexcept : with_deadlines(std::move(share)) {}
+  explicit stream(detail::descriptor_ptr descriptor) noexcept : with_deadlines(std::move(descriptor)) {}
   stream(stream&&) noexcept = default;
   stream& operator=(stream&& other) noexcept {
     if (this != &other) {

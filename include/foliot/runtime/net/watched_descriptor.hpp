@@ -28,19 +28,19 @@ namespace detail {
 /// An operation: a descriptor is ready in one direction.
 class FOLIOT_EXPORT readiness_operation {
  public:
-  readiness_operation(const descriptor_share& of, direction way) noexcept : of_(of), way_(way) {}
+  readiness_operation(const descriptor_ptr& descriptor, direction way) noexcept : descriptor_(descriptor), way_(way) {}
   readiness_operation(const readiness_operation&) = delete;
   readiness_operation& operator=(const readiness_operation&) = delete;
 
   [[nodiscard]] bool ready() noexcept;
-  void begin(wait_point& wait, wait_word::source by) { wait_.emplace(*of_, way_).begin(wait, by); }
+  void begin(wait_point& wait, wait_word::source by) { wait_.emplace(*descriptor_, way_).begin(wait, by); }
   void end() noexcept {
     if (wait_) wait_->end();
   }
   [[nodiscard]] std::expected<void, std::error_code> result() noexcept;
 
  private:
-  const descriptor_share of_;
+  const descriptor_ptr descriptor_;
   const direction way_;
   std::optional<descriptor_wait> wait_;
   std::error_code failure_;  // of ready()
@@ -68,14 +68,14 @@ class FOLIOT_EXPORT watched_descriptor : public detail::with_deadlines {
   [[nodiscard]] static std::expected<watched_descriptor, std::error_code> watch(int fd);
 
   /// Awaited, they give nothing, or the error: io_errc::deadline_exceeded or io_errc::closed.
-  [[nodiscard]] awaiter readable() const noexcept { return awaiter(share_, detail::direction::in); }
-  [[nodiscard]] awaiter writable() const noexcept { return awaiter(share_, detail::direction::out); }
+  [[nodiscard]] awaiter readable() const noexcept { return awaiter(descriptor_, detail::direction::in); }
+  [[nodiscard]] awaiter writable() const noexcept { return awaiter(descriptor_, detail::direction::out); }
 
   /// Who waits gets io_errc::closed.
   void unwatch() noexcept { end(); }
 
  private:
-  explicit watched_descriptor(detail::descriptor_share share) noexcept : with_deadlines(std::move(share)) {}
+  explicit watched_descriptor(detail::descriptor_ptr descriptor) noexcept : with_deadlines(std::move(descriptor)) {}
 };
 
 }  // namespace foliot::runtime

@@ -14,15 +14,15 @@
 
 namespace foliot::detail {
 
-class callback_watch {
+class callback_meter {
  public:
   /// Null: there is nothing to watch.
-  static std::unique_ptr<callback_watch> wanted_by(const shard_options& options) {
+  static std::unique_ptr<callback_meter> wanted_by(const shard_options& options) {
     if (!options.measure && options.slow_callback == nullptr) return nullptr;
-    return std::make_unique<callback_watch>(options);
+    return std::make_unique<callback_meter>(options);
   }
 
-  explicit callback_watch(const shard_options& options)
+  explicit callback_meter(const shard_options& options)
       : virtual_time_(options.by_hand ? &options.time : nullptr),
         slow_(options.slow_callback.get()),
         measured_(options.measure ? std::make_unique<measured>() : nullptr) {}
@@ -32,7 +32,7 @@ class callback_watch {
     return virtual_time_ != nullptr ? virtual_time_->now() : seam::monotonic_now();
   }
   /// Who is to be told of a callback that took so long; null: nobody.
-  [[nodiscard]] slow_callback_watch* too_slow_for(duration took) const noexcept {
+  [[nodiscard]] slow_callback_report* too_slow_for(duration took) const noexcept {
     return slow_ != nullptr && took > slow_->longer_than ? slow_ : nullptr;
   }
 
@@ -56,7 +56,7 @@ class callback_watch {
   };
 
   const clock* const virtual_time_;  // null: the monotonic clock
-  slow_callback_watch* const slow_;
+  slow_callback_report* const slow_;
   const std::unique_ptr<measured> measured_;
 };
 

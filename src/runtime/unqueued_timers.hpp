@@ -14,7 +14,7 @@
 
 namespace foliot::runtime::detail {
 
-class unfiled_timers {
+class unqueued_timers {
  public:
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
