@@ -51,7 +51,7 @@ void callback_record::leave() noexcept {
 
 bool callback_record::runs_on_caller() const noexcept {
   for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
-    if (frame->engine == this) return true;
+    if (frame->owner == this) return true;
   }
   return false;
 }

@@ -10,14 +10,14 @@
 #include <foliot/runtime/detail/timer_entry.hpp>
 
 #include "scheduler.hpp"
+#include "this_thread.hpp"
 
 namespace foliot::runtime::detail {
 
 // A coroutine goes on in another thread after it has waited: what belongs to the thread is asked for anew each time.
 [[gnu::noinline]] scheduler* this_scheduler_or_null() noexcept {
-  const seam::thread_state& thread = seam::this_thread();
-  if (thread.processor != nullptr) return &static_cast<processor*>(thread.processor)->owner;
-  return static_cast<scheduler*>(thread.scheduler);
+  if (processor* const worker = this_worker()) return &worker->owner;
+  return this_monitored();
 }
 
 scheduler& this_scheduler(const char* what) {
@@ -27,9 +27,7 @@ scheduler& this_scheduler(const char* what) {
 
 [[gnu::noinline]] bool is_worker_of(const scheduler& owner) noexcept { return owner.this_processor() != nullptr; }
 
-[[gnu::noinline]] std::uint64_t random_below(std::uint64_t bound) noexcept {
-  return static_cast<processor*>(seam::this_thread().processor)->draw_below(bound);
-}
+[[gnu::noinline]] std::uint64_t random_below(std::uint64_t bound) noexcept { return this_worker()->draw_below(bound); }
 
 runtime_ref reference_to(const scheduler& which) noexcept { return which.ref(); }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler.hpp"
+#include "this_thread.hpp"
 
 namespace foliot::runtime::detail {
 
@@ -44,7 +45,7 @@ void monitor::begin(instant first) noexcept {
 
 void monitor::work() noexcept {
   seam::set_timer_slack(duration::nanoseconds(1));
-  seam::this_thread().scheduler = &scheduler_;  // for the callbacks that it runs
+  set_this_monitored(scheduler_);  // for the callbacks that it runs
   for (;;) {
     while (alarm_->wait() == seam::wait_status::interrupted) {
     }

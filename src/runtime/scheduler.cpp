@@ -12,6 +12,7 @@
 #include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
+#include "this_thread.hpp"
 #include "timers_by_name.hpp"
 #include "virtual_driver.hpp"
 
@@ -78,12 +79,12 @@ processor& scheduler::make_processor(std::uint32_t id) {
 }
 
 processor* scheduler::this_processor() const noexcept {
-  auto* const p = static_cast<processor*>(seam::this_thread().processor);
+  processor* const p = this_worker();
   return p != nullptr && &p->owner == this ? p : nullptr;
 }
 
 void scheduler::run(task_state& main, frame& body) {
-  if (seam::this_thread().processor != nullptr) {
+  if (this_worker() != nullptr) {
     main.finish(true);  // it was never launched
     main.release();
     throw std::logic_error("foliot: a task must not run a runtime inside it: spawn another task");
@@ -93,10 +94,10 @@ void scheduler::run(task_state& main, frame& body) {
   const auto leave = [this, slack] {
     end_workers();
     abandon_tasks();
-    seam::this_thread().processor = nullptr;
+    set_this_worker(nullptr);
     seam::set_timer_slack(slack);
   };
-  seam::this_thread().processor = processors_[0].get();
+  set_this_worker(processors_[0].get());
   try {
     launch(main, body);
     if (virtual_time() != nullptr) {
@@ -134,12 +135,12 @@ void scheduler::start_worker(processor& p) {
   }
   const auto body = [this, &p] {
     seam::set_timer_slack(workers_slack);
-    seam::this_thread().processor = &p;
+    set_this_worker(&p);
     p.has_worker.store(true, seam::relaxed);
     work(p);
     p.has_worker.store(false, seam::relaxed);
     if (!ending_.load(seam::relaxed)) retire(p);
-    seam::this_thread().processor = nullptr;
+    set_this_worker(nullptr);
   };
   try {
     p.worker = seam::thread("foliot-worker", body);

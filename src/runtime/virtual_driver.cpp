@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "this_thread.hpp"
+
 namespace foliot::runtime::detail {
 
 namespace {
@@ -43,7 +45,7 @@ bool virtual_driver::run_some_task() {
   if (!work) return false;
   // All that there are: one without work of its own steals, as it would.
   processor& p = *scheduler_.processors_[random_.below(count)];
-  seam::this_thread().processor = &p;
+  set_this_worker(&p);
   task_state* task = random_.below(8) == 0 ? scheduler_.take_global(p) : nullptr;
   if (task == nullptr) task = scheduler_.take_local(p);
   if (task == nullptr) task = scheduler_.take_global(p);
@@ -73,7 +75,7 @@ bool virtual_driver::fire_what_is_due() {
   }
   for (std::size_t i = 0; i < count; ++i) {
     processor& p = *scheduler_.processors_[(start + i) % count];
-    seam::this_thread().processor = &p;
+    set_this_worker(&p);
     if (scheduler_.run_timers(p, &p)) return true;
   }
   return false;

@@ -238,7 +238,7 @@ class shard final : public engine,
   /// Whether the caller is who runs this engine's timers, in a callback or in the destructor of a closure.
   [[nodiscard]] bool is_own_thread() const noexcept FOLIOT_REQUIRES(lock_) {
     for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
-      if (frame->engine == this) return true;
+      if (frame->owner == this) return true;
     }
     return timer_thread_ == self();
   }

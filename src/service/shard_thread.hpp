@@ -271,7 +271,7 @@ void shard<Design>::after_fork_in_child() noexcept {
   }
   callbacks_running_ = 0;
   for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
-    if (frame->engine == this) ++callbacks_running_;
+    if (frame->owner == this) ++callbacks_running_;
   }
   forget_sleepers();
   lock_.unlock_beside_others();

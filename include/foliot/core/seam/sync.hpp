@@ -16,25 +16,24 @@
 
 namespace foliot::inline core::seam {
 
-/// A callback that a thread is in, and those that this one was called from.
+/// A callback that a thread is in. The frames of nested callbacks form a list, innermost first.
 struct callback_frame {
-  const void* engine;
-  const callback_frame* outer;
+  const void* owner;            ///< the object that called back; only compared
+  const callback_frame* outer;  ///< the callback that this one was called from; null for none
 };
 
-/// What foliot keeps for each thread.
+/// What foliot keeps for each thread. Only the thread itself reads or writes it.
 struct thread_state {
-  /// One bit for each lock rank that the thread holds; see <foliot/core/sync/mutex.hpp>.
+  /// One bit for each rank of a lock that the thread holds: see <foliot/core/sync/mutex.hpp>.
   std::uint32_t held_ranks = 0;
-  /// This thread's number among those alive, plus one; 0 as long as nobody has asked.
+  /// this_thread_number() plus one; 0 before the first call.
   std::uint32_t number = 0;
-  /// Which shard of a service its timers go to, plus one, counted round; 0 as long as nobody has asked.
+  /// this_thread_home() plus one; 0 before the first call.
   std::size_t home = 0;
+  /// The innermost callback that the thread is in; null for none.
   const callback_frame* inside = nullptr;
-  /// The processor whose worker this thread is, in a runtime.
-  void* processor = nullptr;
-  /// The scheduler whose timers' callbacks it runs, if it is not a worker: a runtime's monitor.
-  void* scheduler = nullptr;
+  /// Pointers of the layers above, null at first. Nothing in core reads them.
+  void* upper_slots[2] = {};
 };
 
 /// How many numbers there are for threads: one each, and the last for all those that find none left.
