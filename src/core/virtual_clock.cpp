@@ -9,7 +9,7 @@ virtual_clock::virtual_clock(instant start) noexcept : now_(std::min(start, inst
 
 instant virtual_clock::now() const noexcept { return instant::from_nanoseconds(now_.load(seam::acquire)); }
 
-/// While one lives, the calling thread is the one that advances.
+/// Makes the calling thread the advancing thread for a scope.
 class virtual_clock::turn_to_advance {
  public:
   explicit turn_to_advance(virtual_clock& clock) : clock_(clock) {
@@ -22,7 +22,7 @@ class virtual_clock::turn_to_advance {
     clock_.advancer_ = self;
   }
   ~turn_to_advance() {
-    clock_.found_.clear();  // before the turn ends: the last of an engine may go here
+    clock_.found_.clear();  // before the turn ends and without the lock: this may destroy an engine
     const lock held(clock_.lock_);
     clock_.advancer_ = nullptr;
     clock_.turn_.notify_all();
@@ -86,7 +86,7 @@ instant virtual_clock::when_wall_shows(instant wall) const noexcept {
 void virtual_clock::raise_to(instant target) noexcept {
   const std::int64_t wanted = std::min(target, instant::latest()).nanoseconds();
   std::int64_t shown = now_.load(seam::relaxed);
-  // acq_rel: pairs with the acquire in now() and with the others who raise. A failure only looks again.
+  // acq_rel: pairs with the acquire in now() and with other threads that raise; relaxed on failure, which only retries.
   while (shown < wanted && !now_.compare_exchange_weak(shown, wanted, seam::acq_rel, seam::relaxed)) {
   }
 }
@@ -106,9 +106,10 @@ void virtual_clock::join(std::weak_ptr<timeline> follower) {
 }
 
 void virtual_clock::find_followers(followers& found) {
-  found.clear();  // not under the lock: an engine that ends here runs destructors of its user
+  found.clear();  // without the lock: an engine that is destroyed here runs destructors of its user
   const lock held(lock_);
-  found.reserve(followers_.size());  // so that none that ends here is destroyed under the lock, for want of memory
+  // Reserved first: a push_back that threw would release its follower, and perhaps destroy it, under the lock.
+  found.reserve(followers_.size());
   for (const auto& each : followers_) {
     if (std::shared_ptr<timeline> follower = each.lock()) found.push_back(std::move(follower));
   }

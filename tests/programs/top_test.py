@@ -170,7 +170,7 @@ class TopErrors(TopCase):
         self.show()
         second = subprocess.run([SHOWN, "timers"], cwd=self.here, stdin=subprocess.DEVNULL, capture_output=True)
         self.assertEqual((second.returncode, second.stdout), (1, b""))
-        self.assertIn(b"'timers' is in use: somebody answers there", second.stderr)
+        self.assertIn(b"'timers': another socket listens there", second.stderr)
         self.assertTrue(self.expect_done("top", "timers", "--once"))
 
     def test_a_program_that_was_killed_leaves_a_path_that_the_next_takes(self):

@@ -128,7 +128,7 @@ TEST_F(StatisticsSocket, TheThreadAndTheFileGoWithIt) {
 
 TEST_F(StatisticsSocket, APathWhereSomebodyAnswersIsRefused) {
   const statistics_socket shown(timers, path);
-  EXPECT_NE(sentence_for(path).find("'" + path + "' is in use: somebody answers there"), std::string::npos)
+  EXPECT_NE(sentence_for(path).find("'" + path + "': another socket listens there"), std::string::npos)
       << sentence_for(path);
   EXPECT_TRUE(ask(path)) << "who was there still is";
 }
@@ -147,7 +147,7 @@ TEST_F(StatisticsSocket, APathWhoseOwnerHangsWithAFullBacklogIsRefusedAtOnce) {
     waiting.push_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   } while (::connect(waiting.back(), at, sizeof(address)) == 0);
   ASSERT_EQ(errno, EAGAIN) << "the backlog is full";
-  EXPECT_NE(sentence_for(path).find("'" + path + "' is in use: somebody answers there"), std::string::npos);
+  EXPECT_NE(sentence_for(path).find("'" + path + "': another socket listens there"), std::string::npos);
   EXPECT_TRUE(fs::is_socket(path));
   for (const int each : waiting) ::close(each);
   ::close(owner);
@@ -174,7 +174,7 @@ TEST_F(StatisticsSocket, WhatAProcessLeftBehindIsTakenOver) {
 
 TEST_F(StatisticsSocket, WhatIsNoSocketIsLeftAlone) {
   std::ofstream(path) << "precious";
-  EXPECT_NE(sentence_for(path).find("is there already, and is no socket"), std::string::npos) << sentence_for(path);
+  EXPECT_NE(sentence_for(path).find("the file there is not a socket"), std::string::npos) << sentence_for(path);
   std::string kept;
   std::ifstream(path) >> kept;
   EXPECT_EQ(kept, "precious");

@@ -1,7 +1,7 @@
-// Lock ownership that the compiler checks: clang's thread-safety attributes, nothing elsewhere.
+// Lock ownership that the compiler checks: clang's thread-safety attributes; other compilers see nothing.
 //
-// A field says which mutex protects it, a function which mutex its caller holds, takes or leaves;
-// `clang++ -Wthread-safety` (the clang preset) turns a breach into an error.
+// A field names the mutex that protects it; a function names the mutex that its caller must hold, or that it locks or
+// unlocks. `clang++ -Wthread-safety` (the clang preset) makes a violation an error.
 #pragma once
 
 #include <foliot/core/language.hpp>

@@ -1,14 +1,13 @@
 // A move-only callable with room for a small closure inside it.
 //
-// Why not the standard one: std::move_only_function is missing from libc++ 19, does not say how much
-// fits without an allocation, and may be empty. This one states its capacity, is refused at
-// construction if it is made from a null pointer, and tells exactly when its closure dies (`reset`).
+// Unlike std::move_only_function it states how large a closure fits without an allocation, refuses null pointers at
+// construction, destroys its closure at a defined time (`reset`), and also exists where libc++ 19 is used.
 //
 //   foliot::callable<void(int)> on_value = [buffer = std::move(buffer)](int value) mutable { … };
 //
-// Thread safety: as a plain object's. Moving it moves (relocates) the closure; a moved-from callable
-// is empty. Closures larger than Capacity, or more strictly aligned than a pointer, or with a move
-// that may throw, live in one allocation of their own.
+// Thread safety: a plain object's. Moving a callable relocates its closure: the closure is move-constructed and the old
+// one destroyed; the moved-from callable is empty. A closure that is larger than Capacity, needs stricter alignment
+// than a pointer, or has a move that may throw lives in one allocation of its own.
 #pragma once
 
 #include <concepts>
@@ -33,8 +32,7 @@ inline constexpr bool is_callable = false;
 template <class Signature, std::size_t Capacity>
 inline constexpr bool is_callable<callable<Signature, Capacity>> = true;
 
-/// Throws std::invalid_argument for a null function pointer, an empty std::function or callable and
-/// their like.
+/// Throws std::invalid_argument for a null function pointer, an empty std::function, an empty callable and the like.
 template <class Target>
 constexpr void refuse_null(const Target& target) {
   bool null = false;
@@ -49,15 +47,17 @@ constexpr void refuse_null(const Target& target) {
 
 namespace foliot::inline core {
 
+/// A move-only callable of the signature Result(Arguments...). Closures of up to Capacity bytes (by default three
+/// pointers) are stored inside it; see fits. Thread safety: a plain object's.
 template <class Result, class... Arguments, std::size_t Capacity>
 class callable<Result(Arguments...), Capacity> {
  public:
-  /// Empty: calling it is a contract breach until something is assigned.
+  /// Empty. An empty callable must not be called.
   callable() noexcept = default;
   callable(std::nullptr_t) = delete;  // a null callback does not compile
 
-  /// Throws std::invalid_argument when `target` is a null pointer or an empty std::function, and
-  /// std::bad_alloc (or what the closure's own constructor throws) with nothing changed.
+  /// Stores a copy of `target`, or `target` moved. Throws std::invalid_argument when `target` is a null pointer or an
+  /// empty std::function, std::bad_alloc, and the exceptions of the closure's own constructor, with nothing changed.
   template <class Target>
     requires(!std::same_as<std::remove_cvref_t<Target>, callable>) &&
             std::is_invocable_r_v<Result, std::decay_t<Target>&, Arguments...> &&
@@ -74,6 +74,7 @@ class callable<Result(Arguments...), Capacity> {
     }
   }
 
+  /// Relocates the closure; `other` is empty afterwards.
   callable(callable&& other) noexcept { take(other); }
   callable& operator=(callable&& other) noexcept {
     if (this != &other) {
@@ -84,17 +85,19 @@ class callable<Result(Arguments...), Capacity> {
   }
   ~callable() { reset(); }
 
+  /// Whether it holds a closure.
   [[nodiscard]] explicit operator bool() const noexcept { return operations_ != nullptr; }
 
+  /// Calls the closure. Precondition: not empty.
   Result operator()(Arguments... arguments) {
     FOLIOT_ASSERT(operations_ != nullptr, "an empty callable must not be called");
     return operations_->invoke(storage_, std::forward<Arguments>(arguments)...);
   }
 
-  /// Destroys the closure, if there is one: afterwards everything it captured is gone.
+  /// Destroys the closure, if there is one, and with it everything that it captured. The callable is empty afterwards.
   void reset() noexcept {
     if (operations_ == nullptr) return;
-    // Emptied first, so that a closure whose destructor looks back here finds nothing to destroy again.
+    // Emptied first: the closure's destructor may call reset() again, which then finds nothing to destroy.
     std::exchange(operations_, nullptr)->destroy(storage_);
   }
 

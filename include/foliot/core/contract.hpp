@@ -1,14 +1,14 @@
-// What a caller owes, and what an object owes itself: checks for programmer errors.
+// Assertions for programmer errors, and the result of an invariant check.
 //
-// FOLIOT_ASSERT(condition, "what should have held") stops the program with the place and the sentence, where the macro
-// FOLIOT_ASSERTIONS is 1; elsewhere the condition is not evaluated. Operating errors (no memory, no thread, bad input)
-// are never asserted: they are returned or thrown, and documented at the function.
+// FOLIOT_ASSERT(condition, "what must hold") prints the location and the sentence and aborts if the condition is false,
+// where the macro FOLIOT_ASSERTIONS is 1; elsewhere the condition is not evaluated. Operating errors (no memory, no
+// thread, bad input) are never asserted: they are returned or thrown, and documented at the function.
 //
-// FOLIOT_ASSERTIONS is to foliot what _GLIBCXX_ASSERTIONS is to libstdc++: each source file may be compiled with it or
-// without it, whatever the library and the other files were compiled with, because no layout and no state depends on
-// it. An application that compiles with -DFOLIOT_ASSERTIONS=1 checks the calls that it makes into inline code of the
-// headers (a null handle, a node that is started twice); what the library's own code checks, locks among it, was
-// decided when the library was built (the CMake option FOLIOT_ASSERTIONS). NDEBUG decides nothing.
+// Each source file may be compiled with FOLIOT_ASSERTIONS or without it, independently of the library and of the other
+// files, because no layout and no state depends on it (as _GLIBCXX_ASSERTIONS in libstdc++). An application that
+// compiles with -DFOLIOT_ASSERTIONS=1 checks its calls into inline code of the headers (a null handle, a node that is
+// started twice). The checks in the library's compiled code, those of locks among them, are switched on when the
+// library is built (the CMake option FOLIOT_ASSERTIONS). NDEBUG has no effect.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -19,14 +19,14 @@
 #include <foliot/core/export.h>
 
 namespace foliot::detail {
-/// Prints the broken contract to standard error and aborts.
+/// Prints the location, the sentence and the condition to standard error and aborts. Any thread.
 [[noreturn]] FOLIOT_EXPORT void contract_broken(const char* condition, const char* sentence, const char* file,
                                                 int line) noexcept;
 }  // namespace foliot::detail
 
 namespace foliot::inline core {
 
-/// The answer of every structure's `check()`: nothing, or the first invariant that does not hold.
+/// The result of a structure's `check()`: success, or a description of the first invariant that does not hold.
 using check_result = std::expected<void, std::string>;
 
 }  // namespace foliot::inline core

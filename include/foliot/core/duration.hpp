@@ -1,14 +1,14 @@
 // A length of time in whole nanoseconds, saturating.
 //
-// Any std::chrono duration converts to it, rounded up, never down, so that a timer made from it is
-// never early (one in floating point: to the precision of long double). It may count in integers of up to 128 bits.
-// NaN is refused and infinities are the ends with -ffast-math, too. Arithmetic stops at the ends instead of
-// overflowing; the upper end is `forever()`: plus or minus anything finite it is for ever.
+// Any std::chrono duration converts to it, rounded up, so that a timer made from it is never early (a floating-point
+// duration: to the precision of long double). The std::chrono duration may count in integers of up to 128 bits. NaN is
+// refused and infinities become the ends of the range, also with -ffast-math. Arithmetic saturates instead of
+// overflowing. The upper end is `forever()`: forever plus or minus anything finite is forever.
 //
 //   foliot::duration idle = std::chrono::minutes{30};
 //   foliot::duration beat = idle / 2;
 //
-// Range: some 292 years either way. Every operation is O(1), constexpr and safe from any thread.
+// Range: some 292 years in both directions. Every operation is O(1), constexpr and safe from any thread.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -48,16 +48,16 @@ constexpr std::int64_t saturating_multiply(std::int64_t a, std::int64_t b) noexc
 __extension__ using int128 = __int128;
 __extension__ using uint128 = unsigned __int128;
 
-/// What a duration counts in: std::integral knows the widest two in GNU's dialects alone.
+/// The integer types that a duration may count in. std::integral includes the 128-bit types in GNU dialects only.
 template <class Rep>
 concept countable = std::integral<Rep> || std::same_as<Rep, int128> || std::same_as<Rep, uint128>;
 
 enum class number_kind : std::uint8_t { finite, above, below, none };
 
-/// By its bits: with -ffast-math compilers assume that no operation meets an infinity or NaN.
+/// Classifies by the bits: with -ffast-math compilers assume that no operation has an infinity or NaN as its operand.
 inline number_kind kind_of(double number) noexcept {
   auto bits = std::bit_cast<std::uint64_t>(number);
-  asm("" : "+r"(bits));  // so that the assumption ends here: a compiler might know whose bits these are
+  asm("" : "+r"(bits));  // hides from the compiler that these are the bits of a double, to which the assumption applies
   constexpr std::uint64_t sign = std::uint64_t{1} << 63;
   constexpr std::uint64_t infinity = std::uint64_t{0x7ff} << 52;
   if ((bits & infinity) != infinity) return number_kind::finite;
@@ -68,7 +68,7 @@ inline number_kind kind_of(double number) noexcept {
 template <class Scale, class Rep>
 constexpr std::int64_t rounded_up_from_floating(Rep count) {
   const auto number = static_cast<long double>(count);
-  if !consteval {  // a constant NaN does not compile below
+  if !consteval {  // in a constant expression the cast of a NaN below does not compile
     switch (kind_of(static_cast<double>(number))) {
       case number_kind::none: throw std::invalid_argument("foliot: a duration must be a number, not NaN");
       case number_kind::above: return int64_max;
@@ -83,7 +83,7 @@ constexpr std::int64_t rounded_up_from_floating(Rep count) {
   return static_cast<long double>(whole) < exact ? whole + 1 : whole;
 }
 
-/// For counts that do not fit into 64 bits with a sign.
+/// For counts that may exceed a signed 64-bit integer.
 template <class Scale, class Rep>
 constexpr std::int64_t rounded_up_from_wide(Rep count) noexcept {
   constexpr auto most = static_cast<int128>(~uint128{0} >> 1);
@@ -91,28 +91,29 @@ constexpr std::int64_t rounded_up_from_wide(Rep count) noexcept {
   const auto ticks = static_cast<int128>(count);
   int128 whole = 0;
   const bool overflows = __builtin_mul_overflow(ticks / Scale::den, int128{Scale::num}, &whole);
-  // The rest has the sign of the whole, and so takes it no nearer to zero.
+  // The rest has the sign of the whole: adding it cannot bring an overflowed value back into range.
   if (overflows || whole > int64_max || whole < int64_min) return ticks > 0 ? int64_max : int64_min;
   const int128 rest = ticks % Scale::den * Scale::num;  // less than 2^126
   const int128 exact = whole + rest / Scale::den + (rest % Scale::den > 0 ? 1 : 0);
   return exact > int64_max ? int64_max : exact < int64_min ? int64_min : static_cast<std::int64_t>(exact);
 }
 
-/// `count` ticks of Period in nanoseconds, rounded up, stopping at the ends.
+/// `count` ticks of Period in nanoseconds, rounded up, saturating.
 template <class Rep, class Period>
 constexpr std::int64_t nanoseconds_rounded_up(Rep count) {
   using scale = std::ratio_divide<Period, std::nano>;
   if constexpr (std::chrono::treat_as_floating_point_v<Rep>) {
     return rounded_up_from_floating<scale>(count);
   } else {
-    static_assert(countable<Rep>, "foliot: a duration counts in integers or floating point");
+    static_assert(countable<Rep>, "foliot: a duration must count in integers or floating point");
     constexpr bool is_signed = Rep(-1) < Rep(0);
     if constexpr (sizeof(Rep) > sizeof(std::int64_t) || (sizeof(Rep) == sizeof(std::int64_t) && !is_signed)) {
       return rounded_up_from_wide<scale>(count);
     } else if constexpr (scale::den == 1) {
       return saturating_multiply(static_cast<std::int64_t>(count), scale::num);
     } else {
-      static_assert(scale::den <= int64_max / scale::num, "foliot: the unit of this duration is too odd");
+      static_assert(scale::den <= int64_max / scale::num,
+                    "foliot: the period of this duration has too large a numerator and denominator");
       // Whole multiples of den first, so that only the remainder is scaled up before the division.
       const auto ticks = static_cast<std::int64_t>(count);
       const std::int64_t whole = saturating_multiply(ticks / scale::den, scale::num);
@@ -126,19 +127,22 @@ constexpr std::int64_t nanoseconds_rounded_up(Rep count) {
 
 namespace foliot::inline core {
 
+/// A length of time in whole nanoseconds, positive, zero or negative. All operations saturate.
 class duration {
  public:
+  /// Zero.
   constexpr duration() noexcept = default;
 
-  /// From any chrono duration, rounded up to a whole nanosecond, stopping at the ends.
-  /// Throws std::invalid_argument for a floating-point NaN; nothing else throws.
+  /// From any std::chrono duration, rounded up to a whole nanosecond, saturating. Throws std::invalid_argument for a
+  /// floating-point NaN; nothing else throws.
   template <class Rep, class Period>
   constexpr duration(std::chrono::duration<Rep, Period> length)  // NOLINT(google-explicit-constructor)
       : nanoseconds_(detail::nanoseconds_rounded_up<Rep, Period>(length.count())) {}
 
+  /// `count` nanoseconds; INT64_MAX is forever.
   [[nodiscard]] static constexpr duration nanoseconds(std::int64_t count) noexcept { return duration(count); }
   [[nodiscard]] static constexpr duration zero() noexcept { return duration(0); }
-  /// Longer than any other: a deadline that far away never comes.
+  /// The upper end: a deadline that far away never comes.
   [[nodiscard]] static constexpr duration forever() noexcept { return duration(detail::int64_max); }
   /// The most negative length.
   [[nodiscard]] static constexpr duration lowest() noexcept { return duration(detail::int64_min); }
@@ -146,16 +150,19 @@ class duration {
   /// The length in nanoseconds.
   [[nodiscard]] constexpr std::int64_t count() const noexcept { return nanoseconds_; }
   [[nodiscard]] constexpr bool is_forever() const noexcept { return nanoseconds_ == detail::int64_max; }
+  /// The same count of nanoseconds; forever becomes std::chrono::nanoseconds::max().
   [[nodiscard]] constexpr std::chrono::nanoseconds to_chrono() const noexcept {
     return std::chrono::nanoseconds(nanoseconds_);
   }
 
   friend constexpr auto operator<=>(duration, duration) noexcept = default;
 
+  /// Forever if either operand is forever.
   friend constexpr duration operator+(duration a, duration b) noexcept {
     if (a.is_forever() || b.is_forever()) return forever();
     return duration(detail::saturating_add(a.nanoseconds_, b.nanoseconds_));
   }
+  /// Forever if `a` is forever.
   friend constexpr duration operator-(duration a, duration b) noexcept {
     if (a.is_forever()) return forever();
     return duration(detail::saturating_subtract(a.nanoseconds_, b.nanoseconds_));
@@ -164,12 +171,12 @@ class duration {
     return duration(detail::saturating_multiply(a.nanoseconds_, factor));
   }
   friend constexpr duration operator*(std::int64_t factor, duration a) noexcept { return a * factor; }
-  /// How often `b` fits into `a`, towards zero. Precondition: `b` is not zero.
+  /// The quotient, rounded towards zero. Precondition: `b` is not zero.
   friend constexpr std::int64_t operator/(duration a, duration b) noexcept {
     if (b.nanoseconds_ == -1) return (-a).nanoseconds_;  // INT64_MIN / -1 would overflow
     return a.nanoseconds_ / b.nanoseconds_;
   }
-  /// An even share, towards zero. Precondition: `divisor` is not zero.
+  /// `a` divided by `divisor`, rounded towards zero. Precondition: `divisor` is not zero.
   friend constexpr duration operator/(duration a, std::int64_t divisor) noexcept {
     return duration(a / duration(divisor));
   }

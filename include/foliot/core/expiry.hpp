@@ -1,4 +1,4 @@
-// The answer of whatever runs timers for a bounded turn, and the bound itself.
+// The bound of a turn, in which due timers are fired, and the result of the turn.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -14,11 +14,12 @@ using budget = std::size_t;
 /// No bound: run until nothing more is due.
 inline constexpr budget unlimited = std::numeric_limits<budget>::max();
 
-/// What a turn did.
+/// The result of a turn.
 struct expiry {
+  /// How many timers have fired.
   std::size_t fired = 0;
-  /// Whether the turn ended before its work did: something is still due, or may be. Call again; nothing
-  /// was lost. Never so with an unlimited budget.
+  /// Whether the budget ended the turn: timers are still due, or may be. They stay pending; call again. Always false
+  /// with an unlimited budget.
   bool more = false;
 
   friend constexpr bool operator==(const expiry&, const expiry&) = default;

@@ -1,6 +1,6 @@
-// A grid of instants: `first`, one period later, another one later, and so on.
+// A grid of instants: `first`, `first` + period, `first` + 2 periods, and so on.
 //
-//   // The next time that it is 03:00 UTC, and from there on each day.
+//   // The next 03:00 UTC of a grid that has one each day.
 //   const foliot::instant three = foliot::wall_clock::from_sys(std::chrono::sys_days{} + 3h);
 //   const foliot::instant next = foliot::next_on_grid(three, 24h, foliot::wall_clock::instance().now());
 //
@@ -17,9 +17,9 @@
 
 namespace foliot::inline core {
 
-/// The first instant of the grid that is not before `from`: `first` itself if that has not passed, else the next one,
-/// to the nanosecond. Never if that lies beyond the latest instant. Throws std::invalid_argument for a period that is
-/// not positive.
+/// The first instant of the grid that is not before `from`, exact to the nanosecond: `first` itself if it is not before
+/// `from`. Never if the instant would lie beyond instant::latest(). Throws std::invalid_argument for a period that is
+/// not positive. O(1), any thread.
 [[nodiscard]] constexpr instant next_on_grid(instant first, duration period, instant from) {
   if (period <= duration::zero()) throw std::invalid_argument("foliot: the period of a grid must be positive");
   if (first >= from) return first;

@@ -1,17 +1,19 @@
-// A histogram of lengths of time, with HdrHistogram's buckets: as fine at a microsecond as at a minute.
+// A histogram of durations with HdrHistogram's buckets: the relative precision is the same at a microsecond as at a
+// minute.
 //
-// Up to 63 ns each nanosecond has a bucket; from there on each power of two has 32 of the same width, so that a
-// bucket is at most 1/32 of the values in it wide. What is below zero counts as zero, what is past the last bucket
-// (some 73 min) in the last. Sum and maximum are exact.
+// Up to 63 ns each nanosecond has a bucket; above, each power of two has 32 buckets of equal width, so a bucket is at
+// most 1/32 of its values wide. Negative values count as zero, values beyond the last bucket (some 73 min) count in the
+// last. Sum and maximum are exact.
 //
-//   foliot::histogram_recorder taken;                    // whoever measures records
-//   taken.record(length);
-//   const foliot::histogram so_far = taken.snapshot();   // whoever wants to know looks, at any time
+//   foliot::histogram_recorder taken;
+//   taken.record(length);                                // one writer
+//   const foliot::histogram so_far = taken.snapshot();   // any thread, at any time
 //   so_far.percentile(99);
 //
-// Thread safety: a histogram is a plain value. A recorder has one writer at a time, whose records come one after the
-// other; snapshots are from any thread, also while it records.
-// Complexity: record, a few loads and stores; snapshot, merge and percentile, one pass. Memory: 9.5 KiB.
+// Thread safety: a histogram is a plain value. A recorder has at most one writer at a time; any thread may take a
+// snapshot, also during a record().
+// Complexity: record, O(1), a few loads and stores; snapshot, += and percentile, one pass over the buckets. Memory:
+// 9.5 KiB.
 //
 // (Gil Tene, HdrHistogram: http://hdrhistogram.org)
 #pragma once
@@ -27,33 +29,36 @@
 
 namespace foliot::inline core {
 
+/// Counts of durations by bucket, with their exact sum and maximum. A plain value.
 class histogram {
  public:
   /// Each power of two has 2^5 buckets.
   static constexpr int precision_bits = 5;
   /// Values from 2^42 ns on are in the last bucket.
   static constexpr int range_bits = 42;
+  /// How many buckets there are.
   static constexpr std::size_t buckets = static_cast<std::size_t>(range_bits - precision_bits + 1)
                                          << static_cast<unsigned>(precision_bits);
 
-  /// The bucket of a value.
+  /// The index of the bucket that counts this value.
   [[nodiscard]] static constexpr std::size_t bucket_of(duration value) noexcept {
     const auto v = static_cast<std::uint64_t>(std::clamp<std::int64_t>(value.count(), 0, greatest));
     // 0 for the first two rows of buckets, one more for each power of two after them.
     const int shift = std::max(static_cast<int>(std::bit_width(v)) - precision_bits - 1, 0);
     return (static_cast<std::size_t>(shift) << precision_bits) + static_cast<std::size_t>(v >> shift);
   }
-  /// The least value of a bucket, and the greatest. The last one also holds all that is greater.
+  /// The least value of a bucket.
   [[nodiscard]] static constexpr duration least_of(std::size_t bucket) noexcept {
     const std::size_t row = bucket >> precision_bits;
     const std::size_t shift = row < 2 ? 0 : row - 1;
     return duration::nanoseconds(static_cast<std::int64_t>((bucket - (shift << precision_bits)) << shift));
   }
+  /// The greatest value of a bucket. The last bucket also counts all greater values.
   [[nodiscard]] static constexpr duration greatest_of(std::size_t bucket) noexcept {
     return duration::nanoseconds(least_of(bucket + 1).count() - 1);
   }
 
-  /// `times` values of that length.
+  /// Counts `value`, `times` times.
   void add(duration value, std::uint64_t times = 1) noexcept {
     if (times == 0) return;
     const duration counted = std::max(value, duration::zero());
@@ -62,7 +67,7 @@ class histogram {
     max_ = std::max(max_, counted);
   }
 
-  /// All that the other one has counted too.
+  /// Adds all counts of `other`.
   histogram& operator+=(const histogram& other) noexcept {
     for (std::size_t i = 0; i < buckets; ++i) counts_[i] += other.counts_[i];
     sum_ += other.sum_;
@@ -76,22 +81,23 @@ class histogram {
     for (const std::uint64_t each : counts_) total += each;
     return total;
   }
-  /// How many values a bucket has. Precondition: bucket < buckets.
+  /// How many values are in a bucket. Precondition: bucket < buckets.
   [[nodiscard]] std::uint64_t count_in(std::size_t bucket) const noexcept { return counts_[bucket]; }
-  /// How many values are at most that. Exact where that is greatest_of() a bucket, as 2^k - 1 is; else the values of
-  /// the bucket that it falls into are left out.
+  /// How many values are at most `value`. Exact if `value` is the greatest_of() a bucket, as each 2^k - 1 ns is; else
+  /// the bucket that contains `value` is left out.
   [[nodiscard]] std::uint64_t count_up_to(duration value) const noexcept {
     std::uint64_t total = 0;
     for (std::size_t i = 0; i + 1 < buckets && greatest_of(i) <= value; ++i) total += counts_[i];
     return total;
   }
-  /// The sum of all values in nanoseconds; it starts again at zero past 584 years.
+  /// The sum of all values in nanoseconds, modulo 2^64 (584 years).
   [[nodiscard]] std::uint64_t sum_nanoseconds() const noexcept { return sum_; }
-  /// The greatest value; zero without any.
+  /// The greatest value; zero if there is none.
   [[nodiscard]] duration max() const noexcept { return max_; }
 
-  /// The value that this percentage of all values does not exceed: the greatest that it may be. Never less than the
-  /// exact one, and at most 1/32 more; in the last bucket, the maximum. 100 is the maximum; zero without any value.
+  /// An upper bound of the value that `percent` per cent of all values do not exceed: at least the exact percentile,
+  /// and at most 1/32 more; the maximum, if the percentile is in the last bucket. percentile(100) is the maximum. Zero
+  /// if there is no value.
   [[nodiscard]] duration percentile(double percent) const noexcept {
     const std::uint64_t all = count();
     if (all == 0) return duration::zero();
@@ -109,8 +115,9 @@ class histogram {
 
   friend bool operator==(const histogram&, const histogram&) = default;
 
-  /// For those who keep one elsewhere: what add() would have made of values with these counts, sum and maximum.
+  /// Rebuilds a histogram that was stored elsewhere: adds `times` to a bucket's count, without the sum and the maximum.
   void restore(std::size_t bucket, std::uint64_t times) noexcept { counts_[bucket] += times; }
+  /// Sets the sum (in nanoseconds) and the maximum of a histogram that is rebuilt.
   void restore_sum(std::uint64_t sum, duration max) noexcept {
     sum_ = sum;
     max_ = max;
@@ -124,18 +131,20 @@ class histogram {
   duration max_;
 };
 
-/// The histogram that one writer records into while others look.
+/// A histogram into which one thread at a time records, while any thread takes snapshots.
 class histogram_recorder {
  public:
+  /// Counts `value`. At most one thread at a time; not atomic with respect to snapshot(). O(1).
   void record(duration value) noexcept {
     const duration counted = std::max(value, duration::zero());
-    // relaxed, here and below: each is a number by itself that publishes nothing. Only the writer changes them.
+    // relaxed, here and below: each counter stands for itself and publishes nothing. Only the writer changes them.
     add(counts_[histogram::bucket_of(counted)], 1);
     add(sum_, static_cast<std::uint64_t>(counted.count()));
     if (counted.count() > max_.load(seam::relaxed)) max_.store(counted.count(), seam::relaxed);
   }
 
-  /// What has been recorded. A value that is being recorded may be in the counts and not yet in the sum.
+  /// A copy of the present state, from any thread. A value that is being recorded may already be in the counts and not
+  /// yet in the sum.
   [[nodiscard]] histogram snapshot() const noexcept {
     histogram seen;
     for (std::size_t i = 0; i < histogram::buckets; ++i) seen.restore(i, counts_[i].load(seam::relaxed));

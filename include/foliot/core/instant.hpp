@@ -1,8 +1,8 @@
 // A point in time: nanoseconds since its clock's own origin, saturating.
 //
-// What the origin is, only the clock knows (boot for the monotonic clock, whatever a test chose for
-// the virtual one), so instants of different clocks must not be mixed. The upper end is `never()`:
-// it lies beyond all time, nothing brings it nearer, and no clock reaches it.
+// Each clock has its own origin (boot for the monotonic clock, a start that the test chooses for the virtual clock), so
+// instants of different clocks must not be mixed. The upper end is `never()`: no clock reaches it, and never plus or
+// minus any duration is never.
 //
 //   foliot::instant deadline = clock.now() + 30s;
 //   if (deadline <= clock.now()) …
@@ -17,33 +17,40 @@
 
 namespace foliot::inline core {
 
+/// A point in time of one clock, in nanoseconds since the clock's origin. All operations saturate.
 class instant {
  public:
   /// The clock's origin.
   constexpr instant() noexcept = default;
 
+  /// The instant that many nanoseconds after the origin, or before it if negative; INT64_MAX is never.
   [[nodiscard]] static constexpr instant from_nanoseconds(std::int64_t since_origin) noexcept {
     return instant(since_origin);
   }
+  /// An instant that no clock reaches: the deadline of a timer that must not fire.
   [[nodiscard]] static constexpr instant never() noexcept { return instant(detail::int64_max); }
-  /// The last instant that a clock can show: the one before never.
+  /// The last instant that a clock can show: one nanosecond before never.
   [[nodiscard]] static constexpr instant latest() noexcept { return instant(detail::int64_max - 1); }
+  /// The lower end.
   [[nodiscard]] static constexpr instant earliest() noexcept { return instant(detail::int64_min); }
 
+  /// Nanoseconds since the clock's origin.
   [[nodiscard]] constexpr std::int64_t nanoseconds() const noexcept { return since_origin_; }
   [[nodiscard]] constexpr bool is_never() const noexcept { return since_origin_ == detail::int64_max; }
 
   friend constexpr auto operator<=>(instant, instant) noexcept = default;
 
+  /// Never if `t` is never or `d` is forever.
   friend constexpr instant operator+(instant t, duration d) noexcept {
     if (t.is_never() || d.is_forever()) return never();
     return instant(detail::saturating_add(t.since_origin_, d.count()));
   }
+  /// Never if `t` is never.
   friend constexpr instant operator-(instant t, duration d) noexcept {
     if (t.is_never()) return never();
     return instant(detail::saturating_subtract(t.since_origin_, d.count()));
   }
-  /// From `b` to `a`. From anywhere to never is forever; never to never is no time at all.
+  /// The time from `b` to `a`. Never minus any other instant is forever; never minus never is zero.
   friend constexpr duration operator-(instant a, instant b) noexcept {
     if (a == b) return duration::zero();
     if (a.is_never()) return duration::forever();
@@ -58,13 +65,14 @@ class instant {
   std::int64_t since_origin_ = 0;
 };
 
-/// The deadline of a timer started at `now` for `d`: a negative or zero duration means now, and past
-/// the end of time means never.
+/// The deadline of a timer that is started at `now` for `d`: `now` if `d` is zero or negative; never if the sum exceeds
+/// the range.
 [[nodiscard]] constexpr instant deadline_after(instant now, duration d) noexcept {
   return d > duration::zero() ? now + d : now;
 }
 
-/// Whether a timer with this deadline has to fire when the clock shows `now`. Never is never due.
+/// Whether a timer with this deadline must fire when its clock shows `now`. A deadline of never is not due at any
+/// `now`.
 [[nodiscard]] constexpr bool is_due(instant deadline, instant now) noexcept {
   return deadline <= now && !deadline.is_never();
 }

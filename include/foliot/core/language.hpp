@@ -1,5 +1,5 @@
-// The language that foliot's C++ headers are written in: included first, so that a compiler which was asked for another
-// one says this before anything else. C programs have <foliot/foliot.h>.
+// Checks that the compiler is set to C++23. Each leaf header includes this one first, so that under an older standard
+// the message below is the first error. C programs include <foliot/foliot.h>.
 #pragma once
 
 #if !defined(__cplusplus) || __cplusplus < 202100L

@@ -1,4 +1,5 @@
-// What became of the latest start of a timer when it was stopped, or reset. Values; any thread.
+// The results of stopping and of resetting a timer: the state in which the call found the timer's latest start. Plain
+// values.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -7,20 +8,19 @@
 
 namespace foliot::inline core {
 
-/// What became of the latest start of a timer when it was stopped.
+/// What stopping a timer found. Whatever the result, the timer is not pending afterwards.
 enum class stop_result : std::uint8_t {
-  stopped,  ///< it was pending; it will not fire
-  running,  ///< its callback is running now
-  idle,     ///< it had fired or been stopped before, or was never started
+  stopped,  ///< the timer was pending; it will not fire
+  running,  ///< the timer's callback is running now
+  idle,     ///< the timer had fired or been stopped before, or was never started
 };
 
-/// What became of the latest start of a timer when it was reset. In every case but `closed` the timer
-/// is pending again.
+/// What resetting a timer found. The timer is pending afterwards, except after `closed`.
 enum class reset_result : std::uint8_t {
-  superseded,  ///< it was pending; only the new deadline counts
-  running,     ///< its callback is running now; it will run again, after that
-  idle,        ///< it had fired or been stopped before, or was never started
-  closed,      ///< stop_and_wait, or the end of its service or runtime, came first: nothing was started
+  superseded,  ///< the timer was pending; it will fire at the new deadline only
+  running,     ///< the timer's callback is running now; it will run again at the new deadline, after this run
+  idle,        ///< the timer had fired or been stopped before, or was never started
+  closed,      ///< stop_and_wait, or the end of the timer's service or runtime, came first: nothing was started
 };
 
 }  // namespace foliot::inline core

@@ -1,9 +1,9 @@
-// What a file descriptor is ready for, and what somebody wants to hear of it.
+// The readiness of a file descriptor, and which changes of it a caller wants to be told. The terms are epoll's.
 //
 //   if (has(now, readiness::readable)) …
 //   interest{readiness::readable | readiness::writable, trigger::edge}
 //
-// The words are epoll's. Thread safety: values.
+// Plain values.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -12,14 +12,14 @@
 
 namespace foliot::inline core {
 
-/// A set of these.
+/// A set of the following flags.
 enum class readiness : std::uint8_t {
   none = 0,
   readable = 1,     ///< a read does not block: data, a connection to accept, or the end of the stream
   writable = 2,     ///< a write does not block
-  peer_closed = 4,  ///< the other side writes no more; only told to who asks for it
-  hung_up = 8,      ///< both sides are closed; always told
-  failed = 16,      ///< an error waits to be read; always told
+  peer_closed = 4,  ///< the peer has shut down writing; reported only if the interest contains it
+  hung_up = 8,      ///< both directions are closed; reported for every interest but `none`
+  failed = 16,      ///< an error is to be read; reported for every interest but `none`
 };
 
 [[nodiscard]] constexpr readiness operator|(readiness a, readiness b) noexcept {
@@ -28,26 +28,29 @@ enum class readiness : std::uint8_t {
 [[nodiscard]] constexpr readiness operator&(readiness a, readiness b) noexcept {
   return static_cast<readiness>(static_cast<std::uint8_t>(a) & static_cast<std::uint8_t>(b));
 }
-/// Whether any of `these` is among what is ready.
+/// Whether `ready` contains any flag of `these`.
 [[nodiscard]] constexpr bool has(readiness ready, readiness these) noexcept {
   return (ready & these) != readiness::none;
 }
 
-/// When it is told.
+/// When readiness is reported.
 enum class trigger : std::uint8_t {
-  level,  ///< again and again, while it is so
-  edge,   ///< once for each time that it becomes so: use the descriptor up until it would block
+  level,  ///< in every wait, as long as the descriptor is ready
+  edge,   ///< once each time the descriptor becomes ready: the reader must read, or write, until the call would block
 };
 
-/// What somebody wants to hear of a descriptor. `none`: nothing for now, not even that it has hung up.
+/// Which readiness of a descriptor is reported, and when. An interest in `none` reports nothing, not even hung_up.
 class interest {
  public:
+  /// Converts from readiness, so that readiness::readable stands for a level-triggered interest in it.
   constexpr interest(readiness in, trigger told = trigger::level) noexcept  // NOLINT(google-explicit-constructor)
       : in_(in), told_(told) {}
 
+  /// The flags that are asked for.
   [[nodiscard]] constexpr readiness in() const noexcept { return in_; }
+  /// When they are reported.
   [[nodiscard]] constexpr trigger told() const noexcept { return told_; }
-  /// What may be told to who has this interest.
+  /// All flags that may be reported for this interest.
   [[nodiscard]] constexpr readiness may_be_told() const noexcept {
     return in_ == readiness::none ? in_ : in_ | readiness::hung_up | readiness::failed;
   }

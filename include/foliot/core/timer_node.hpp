@@ -1,10 +1,10 @@
-// The part of a timer that a queue sees. It is intrusive: the user's object holds it, or derives
-// from it, and the queue links it without allocating anything for it.
+// The part of a timer that a queue knows. It is intrusive: the user's object contains a node or derives from one, and
+// the queue allocates nothing for it.
 //
-// Thread safety: none of its own; a node belongs to the queue that it is pending in, and to whatever
-// protects that queue.
-// Lifetime: a node must outlive its pending time: stop it before it is destroyed (asserted).
-// Queues that need more fields than these derive a node type of their own (`Queue::node_type`).
+// Thread safety: none of its own. While a node is pending it is protected by the lock or the thread that protects its
+// queue.
+// Lifetime: a pending node must be stopped before it is destroyed (asserted).
+// A queue that needs further fields derives its own node type, `Queue::node_type`.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,18 @@
 
 namespace foliot::inline core {
 
+/// A timer's deadline and its position in a queue. Neither copied nor moved: the queue keeps its address.
 class timer_node {
  public:
+  /// Not pending.
   timer_node() noexcept = default;
   timer_node(const timer_node&) = delete;
   timer_node& operator=(const timer_node&) = delete;
   ~timer_node() { FOLIOT_ASSERT(!pending(), "a timer node must be stopped before it is destroyed"); }
 
-  /// When the timer is to fire; once it has fired or been stopped, when it was to.
+  /// The deadline of the timer's latest start; it stays readable after the timer has fired or been stopped.
   [[nodiscard]] instant deadline() const noexcept { return deadline_; }
-  /// Whether some queue holds this node.
+  /// Whether the node is in a queue.
   [[nodiscard]] bool pending() const noexcept { return place_ != nowhere; }
 
  private:
@@ -38,22 +40,22 @@ class timer_node {
   std::size_t place_ = nowhere;
 };
 
-/// For the authors of queues: the fields that a queue writes, and nobody else.
+/// Access to the fields of a node that only its queue may write. For authors of queues.
 struct timer_node_access {
   static constexpr std::size_t nowhere = timer_node::nowhere;
 
   static instant& deadline(timer_node& node) noexcept { return node.deadline_; }
-  /// For queues whose nodes' deadlines other threads look at, by deadline_seen(), while it is written.
-  // relaxed: whoever looks finds out by other means what to make of it.
+  /// Writes a deadline that other threads may read at the same time, by deadline_seen().
+  // relaxed: the deadline publishes nothing; a reader validates it by other means.
   static void set_deadline(timer_node& node, instant deadline) noexcept {
     seam::atomic_ref<instant>(node.deadline_).store(deadline, seam::relaxed);
   }
   static instant deadline_seen(timer_node& node) noexcept {
     return seam::atomic_ref<instant>(node.deadline_).load(seam::relaxed);
   }
-  /// The order of starts within one queue, for ties: a larger one was started later.
+  /// The order of starts within one queue, which decides ties: a later start has a larger number.
   static std::uint64_t& sequence(timer_node& node) noexcept { return node.sequence_; }
-  /// Where in the queue the node is, in the queue's own terms; `nowhere` when it is not pending.
+  /// Where the node is queued, in a code of the queue's own; `nowhere` if the node is not pending.
   static std::size_t& place(timer_node& node) noexcept { return node.place_; }
 };
 

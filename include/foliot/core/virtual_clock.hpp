@@ -1,24 +1,24 @@
-// Virtual time: a clock that stands still until it is advanced by hand, and fires on its way
-// everything that becomes due, in order, each at exactly its own instant.
+// Virtual time: a clock that stands still until it is advanced by hand. While it advances it fires all timers that
+// become due, in order, each at exactly its deadline.
 //
-// A day of timeouts is tested in a millisecond, the same way twice:
+// A test runs a day of timeouts in a millisecond, reproducibly:
 //
 //   foliot::virtual_clock clock;
 //   foliot::timer_service timers{clock};
 //   foliot::timer t{timers, 24h, [] { … }};
 //   clock.advance(24h);                        // the callback has run, on this thread
 //
-// `stall` lets time pass while nobody runs: what became due meanwhile fires late, at the next advance.
-// Called from a callback it is a callback that takes its time.
+// `stall` moves time on without firing: timers that become due in that time fire late, at the next advance. A callback
+// that calls it simulates a callback that takes long.
 //
-// Thread safety: every member from any thread; one thread advances at a time, others wait for it.
-// Beside it stands a wall clock, which moves with it, and which a test may set as an administrator sets that of a
-// machine: set_wall(). The runtime's waits for a wall-clock time go by it.
+// A simulated wall clock moves with this clock. A test may set it, as an administrator sets the clock of a machine:
+// set_wall(). The runtime's waits for a wall-clock time use it.
 //
-// Callbacks run on the thread that advances, and no lock is held meanwhile. A callback must not advance
-// the clock that runs it: that throws std::logic_error. Time only moves on: advancing to an instant in
-// the past changes nothing.
-// Lifetime: a clock outlives the services on it.
+// Thread safety: every member from any thread. One thread advances at a time; other threads that call advance() or
+// advance_to() wait for it. Callbacks run on the advancing thread, which holds no lock meanwhile. A callback must not
+// advance the clock that runs it: that throws std::logic_error. Time never goes back: advancing to an instant in the
+// past only fires what is due.
+// Lifetime: a clock must outlive the services on it.
 #pragma once
 
 #include <chrono>
@@ -37,59 +37,64 @@
 
 namespace foliot::inline core {
 
-/// Who follows a virtual clock: something that has timers and no thread of its own.
+/// An object with timers, whose turns a virtual clock runs. Called by the advancing thread, without a lock of the
+/// clock's; next_deadline() also by threads that call virtual_clock::next_deadline().
 class FOLIOT_EXPORT timeline {
  public:
   virtual ~timeline() = default;
-  /// The earliest deadline, or never.
+  /// The earliest deadline; never if no timer is pending.
   [[nodiscard]] virtual instant next_deadline() = 0;
-  /// Fires what is due at `now`, at most `limit` timers.
+  /// Fires the timers that are due at `now`, at most `limit` of them.
   virtual expiry run_due(instant now, budget limit) = 0;
 };
 
+/// A clock that its user advances. Its members are safe from any thread.
 class FOLIOT_EXPORT virtual_clock final : public clock {
  public:
-  /// Begins at `start`, which is any instant but never; by default the origin.
+  /// Begins at `start`, by default the origin; never counts as the latest instant.
   explicit virtual_clock(instant start = instant{}) noexcept;
 
   [[nodiscard]] instant now() const noexcept override;
+  /// Whether the calling thread is inside advance() or advance_to() of this clock.
   [[nodiscard]] bool moved_by_caller() const noexcept override;
 
-  /// Moves time on by `length` (zero: fires what is due now; negative counts as zero), see advance_to.
-  /// Where others advance too, their lengths add up. With a `limit`, prefer advance_to: called again,
-  /// this one begins another length.
+  /// Moves time on by `length` as advance_to does; a zero or negative length fires the timers that are due now. The
+  /// lengths of several threads add up. With a `limit`, prefer advance_to: a second call of advance() moves on by
+  /// another whole length.
   expiry advance(duration length, budget limit = unlimited);
 
-  /// Moves time on to `target`, stopping at each deadline on the way to fire what is due there. Where
-  /// several services follow the clock and are due at the same instant, the one that joined first
-  /// goes first. When `limit` timers have fired and more is due on the way, time stays where it is:
-  /// call again. `target` never means as far as time goes. O(followers) for each instant at which
-  /// something is due.
+  /// Moves time on to `target`. Stops at each deadline on the way and fires the timers that are due there; among
+  /// services that are due at the same instant, the one that joined first goes first. When `limit` timers have fired
+  /// and more are due on the way, time stays at the last deadline: call again. A `target` of never means the latest
+  /// instant. Throws std::logic_error from a callback that this clock runs, and std::bad_alloc. O(followers) for each
+  /// instant at which a timer is due.
   expiry advance_to(instant target, budget limit = unlimited);
 
-  /// Moves time on by `length` and fires nothing, as a machine that was suspended, or a callback that
-  /// computes. Never waits.
+  /// Moves time on by `length` and fires nothing: simulates a suspended machine, or a callback that computes. A length
+  /// that is zero or negative changes nothing. Does not wait for an advancing thread.
   void stall(duration length) noexcept;
 
-  /// What the wall clock beside this one shows, since 1970. Until set_wall() is called it shows what this clock shows,
-  /// so that a clock's origin is the beginning of 1970.
+  /// The present time of the simulated wall clock, since 1970. Before the first set_wall() it equals now(), so that
+  /// this clock's origin stands for the beginning of 1970.
   [[nodiscard]] instant wall_now() const noexcept;
-  /// Sets that wall clock: it shows `shown` now, and moves on from there with this clock, on which nothing changes.
-  /// `never` counts as the latest instant. Call it from inside the runtime that waits: a call from another thread does
-  /// not wake a runtime that waits for a descriptor. More than 292 years from this clock counts as 292 years.
+  /// Sets the wall clock to `shown`; from there it moves on with this clock, which does not change. `never` counts as
+  /// the latest instant. A difference of more than 292 years from this clock counts as 292 years. Call it from inside
+  /// the runtime that waits: a call from another thread does not wake a runtime that waits for a descriptor.
   void set_wall(instant shown) noexcept;
+  /// As above, with a time point of std::chrono::system_clock.
   template <class Duration>
   void set_wall(std::chrono::sys_time<Duration> shown) {
     set_wall(wall_clock::from_sys(shown));
   }
-  /// When this clock will show what the wall clock then shows as `wall`, unless that is set; never if it cannot.
+  /// The instant of this clock at which the wall clock will show `wall`, if it is not set meanwhile; never if no
+  /// instant of this clock corresponds to it.
   [[nodiscard]] instant when_wall_shows(instant wall) const noexcept;
 
-  /// The earliest deadline of all that follow this clock; never if nothing is pending.
+  /// The earliest deadline of all followers; never if no timer is pending. O(followers).
   [[nodiscard]] instant next_deadline();
 
-  /// From now on `follower` is run by this clock, until it is destroyed. Throws std::bad_alloc with
-  /// nothing changed.
+  /// Adds a follower, whose timers this clock fires until the follower is destroyed. Throws std::bad_alloc with nothing
+  /// changed.
   void join(std::weak_ptr<timeline> follower);
 
  private:
@@ -98,22 +103,23 @@ class FOLIOT_EXPORT virtual_clock final : public clock {
   expiry run_to(instant target, budget limit);
   void raise_to(instant target) noexcept;
   using followers = std::vector<std::shared_ptr<timeline>>;
-  /// Replaces `found` by those that are alive. What it held is destroyed, and must be, without a lock.
+  /// Replaces the contents of `found` by the living followers. Releases the old contents first; the caller must hold no
+  /// lock, since that may destroy a follower and run destructors of its user.
   void find_followers(followers& found);
   static std::shared_ptr<timeline> earliest_of(const followers& all, instant& deadline);
 
   mutable mutex lock_{lock_rank::timeline};
   std::vector<std::weak_ptr<timeline>> followers_ FOLIOT_GUARDED_BY(lock_);
-  /// The thread that advances, or null; the others wait for `turn_`.
+  /// The advancing thread, or null. Other threads that want to advance wait for `turn_`.
   const void* advancer_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   condition turn_ FOLIOT_GUARDED_BY(lock_);
-  /// Only the thread that advances touches it: kept, so that an advance allocates nothing.
+  /// Used by the advancing thread only. Kept between turns, so that an advance allocates nothing.
   followers found_;
-  // Raised by whoever advances or stalls. Release and acquire, so that who reads the new time also sees
-  // what was done at earlier times.
+  // Raised by threads that advance or stall, with release; read with acquire: a thread that reads the new time also
+  // sees everything that was done at earlier times.
   seam::atomic<std::int64_t> now_;
-  // By how much the wall clock is ahead, in nanoseconds. Written by set_wall() with release and read with
-  // acquire, so that a thread that reads the new time also sees all that was done before the clock was set.
+  // How far the wall clock is ahead of this clock, in nanoseconds. Written by set_wall() with release; read with
+  // acquire: a thread that reads the new time also sees everything that was done before the clock was set.
   seam::atomic<std::int64_t> wall_ahead_{0};
 };
 

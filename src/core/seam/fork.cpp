@@ -8,40 +8,37 @@
 
 namespace foliot::inline core::seam {
 
-/// All that there are, in a list through them. The list's lock is held from before a fork until after it.
+/// The list of all witnesses. The list's lock is held from before a fork until after it.
 class fork_witnesses {
  public:
   static void add(fork_witness& added) noexcept {
     static const int registered = ::pthread_atfork(before, in_parent, in_child);
-    static_cast<void>(registered);  // without memory for it a fork is what it is without witnesses
+    static_cast<void>(registered);  // where the system has no memory for it, witnesses are not notified
     const lock held(lock_);
-    added.next_ = first_;
-    if (first_ != nullptr) first_->previous_ = &added;
-    first_ = &added;
+    all_.push_front(added);
   }
 
   static void remove(fork_witness& removed) noexcept {
     const lock held(lock_);
-    (removed.previous_ == nullptr ? first_ : removed.previous_->next_) = removed.next_;
-    if (removed.next_ != nullptr) removed.next_->previous_ = removed.previous_;
+    all_.erase(removed);
   }
 
  private:
   static void before() noexcept FOLIOT_NO_ANALYSIS {
     lock_.lock();
-    for (fork_witness* each = first_; each != nullptr; each = each->next_) each->before_fork();
+    for (fork_witness* each = all_.front(); each != nullptr; each = all_.next(*each)) each->before_fork();
   }
   static void in_parent() noexcept FOLIOT_NO_ANALYSIS {
-    for (fork_witness* each = first_; each != nullptr; each = each->next_) each->after_fork_in_parent();
+    for (fork_witness* each = all_.front(); each != nullptr; each = all_.next(*each)) each->after_fork_in_parent();
     lock_.unlock();
   }
   static void in_child() noexcept FOLIOT_NO_ANALYSIS {
-    for (fork_witness* each = first_; each != nullptr; each = each->next_) each->after_fork_in_child();
+    for (fork_witness* each = all_.front(); each != nullptr; each = all_.next(*each)) each->after_fork_in_child();
     lock_.unlock();
   }
 
   static inline mutex lock_{lock_rank::forks};
-  static inline fork_witness* first_ = nullptr;
+  static inline intrusive_list<fork_witness, &fork_witness::links_> all_;
 };
 
 void fork_witness::witness_forks() noexcept { fork_witnesses::add(*this); }

@@ -54,18 +54,19 @@ int make_socket(int flags = 0) {
 
 const sockaddr* generic(const sockaddr_un& address) noexcept { return reinterpret_cast<const sockaddr*>(&address); }
 
-/// Removes what a listener has left behind at the path; throws if it is anything else.
+/// Removes the socket file that an ended listener has left at the path. Throws if the file is anything else.
 void remove_stale(const std::string& path, const sockaddr_un& address) {
   struct stat found{};
   if (::lstat(path.c_str(), &found) != 0) {
-    if (errno == ENOENT) return;  // gone just now
-    fail(errno, "cannot look at '" + path + "'");
+    if (errno == ENOENT) return;  // it was removed meanwhile
+    fail(errno, "cannot inspect '" + path + "'");
   }
-  if (!S_ISSOCK(found.st_mode)) fail(EEXIST, "'" + path + "' is there already, and is no socket");
-  // Without O_NONBLOCK connect would wait for as long as the owner hangs with a full backlog; so that is EAGAIN.
+  if (!S_ISSOCK(found.st_mode)) fail(EEXIST, "cannot listen at '" + path + "': the file there is not a socket");
+  // SOCK_NONBLOCK: a blocking connect would wait as long as the owner does not accept and its backlog is full; so it
+  // fails with EAGAIN instead.
   const descriptor probe(make_socket(SOCK_NONBLOCK));
   if (::connect(probe.number(), generic(address), sizeof(address)) == 0 || errno == EAGAIN) {
-    fail(EADDRINUSE, "'" + path + "' is in use: somebody answers there");
+    fail(EADDRINUSE, "cannot listen at '" + path + "': another socket listens there");
   }
   if (errno != ECONNREFUSED) fail(errno, "cannot take over '" + path + "'");
   if (::unlink(path.c_str()) != 0 && errno != ENOENT)
@@ -114,10 +115,10 @@ bool local_listener::accept() noexcept {
       case ENFILE:
       case ENOBUFS:
       case ENOMEM:
-        // There is no descriptor to spare. Whoever waits in the queue is answered when there is one.
+        // No descriptor or memory is left. The connection stays in the backlog, and is accepted when there is.
         ::usleep(100'000);
         continue;
-      default: return false;  // EINVAL: shut_down
+      default: return false;  // EINVAL after shut_down()
     }
   }
   return false;
@@ -125,7 +126,7 @@ bool local_listener::accept() noexcept {
 
 void local_listener::answer(std::string_view text) noexcept {
   const descriptor closed_at_end(std::exchange(connection_, -1));
-  // A connection that is new has room for some 200 KiB. One that has not is cut short, rather than waited for.
+  // A new connection has room for some 200 KiB. A text that does not fit is cut short, so that no reader can block us.
   while (!text.empty()) {
     const ssize_t sent = ::send(closed_at_end.number(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
@@ -135,7 +136,7 @@ void local_listener::answer(std::string_view text) noexcept {
 }
 
 void local_listener::shut_down() noexcept {
-  ended_.store(true, relaxed);  // for one that has no descriptor to accept with, and tries again
+  ended_.store(true, relaxed);  // for an accept() that has no descriptor and tries again
   ::shutdown(descriptor_, SHUT_RDWR);
 }
 

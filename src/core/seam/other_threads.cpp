@@ -1,8 +1,8 @@
 // The real side of threads_besides: /proc.
 //
-// The kernel's count of a process' threads is exact. It also counts threads that are about to end, such as one that has
-// just been joined. The list of threads is not exact: one that ends meanwhile may hide others. So the count alone says
-// that there are no others, and the list only tells why there are.
+// The kernel's count of a process's threads is exact, but includes threads that are ending, such as one that has just
+// been joined. The list of threads is not exact: a thread that ends while the list is read may hide others. So only the
+// count can prove that there are no other threads; the list then tells whether the others are only ending.
 #include <foliot/core/seam/system.hpp>
 
 #include <dirent.h>
@@ -20,13 +20,13 @@ namespace foliot::inline core::seam {
 
 namespace {
 
-/// Of a thread, as proc_pid_stat(5) has it.
+/// The fields of a thread in proc_pid_stat(5) that matter here.
 struct thread_record {
   char state = '?';
   unsigned long flags = 0;
-  std::size_t threads = 0;  // of its process; 0: unknown
+  std::size_t threads = 0;  // how many threads the process has; 0: unknown
 
-  static constexpr unsigned long exiting = 0x4;  // the kernel's PF_EXITING: it never comes back to the program
+  static constexpr unsigned long exiting = 0x4;  // the kernel's PF_EXITING: the thread runs no user code any more
   [[nodiscard]] bool is_ending() const noexcept { return (flags & exiting) != 0 || state == 'Z' || state == 'X'; }
 };
 
@@ -45,14 +45,14 @@ class file {
   int number_;
 };
 
-/// False: there is no such file.
+/// Reads the record from a file. Returns false if the file cannot be read.
 bool read_record(int directory, const char* path, thread_record& into) noexcept {
   const file from(directory, path, 0);
   if (from.number() < 0) return false;
   std::array<char, 1024> text{};
   const auto size = ::read(from.number(), text.data(), text.size() - 1);
   if (size <= 0) return false;
-  // The name, in parentheses, may have any character in it; after its end there are numbers, but for the state.
+  // The name, in parentheses, may contain any character. After its end come the state, a letter, and numbers.
   const char* at = std::strrchr(text.data(), ')');
   if (at == nullptr || at[1] != ' ') return false;
   at += 2;
@@ -75,7 +75,7 @@ std::size_t threads_of_process() noexcept {
   return read_record(AT_FDCWD, "/proc/self/stat", process) ? process.threads : 0;
 }
 
-/// A program's first thread may have ended, and stays in the count.
+/// Whether the program's first thread has ended: it stays in the count as a zombie.
 bool first_has_ended() noexcept {
   std::array<char, 48> path{};
   std::snprintf(path.data(), path.size(), "/proc/self/task/%d/stat", static_cast<int>(::getpid()));
@@ -83,7 +83,7 @@ bool first_has_ended() noexcept {
   return read_record(AT_FDCWD, path.data(), first) && first.state == 'Z';
 }
 
-/// Whether more than `known` threads are found that are not about to end.
+/// Whether the list has more than `known` threads that are not ending.
 bool finds_more_than(std::size_t known) noexcept {
   const file tasks(AT_FDCWD, "/proc/self/task", O_DIRECTORY);
   if (tasks.number() < 0) return true;
@@ -102,7 +102,7 @@ bool finds_more_than(std::size_t known) noexcept {
       thread_record one;
       errno = 0;
       if (!read_record(tasks.number(), path.data(), one)) {
-        // It has ended since; or there is no file descriptor to look with, and it must be taken for a living one.
+        // ENOENT and ESRCH: the thread has ended. Any other error, such as no file descriptor: it counts as living.
         if (errno == ENOENT || errno == ESRCH) continue;
       } else if (one.is_ending()) {
         continue;
@@ -117,8 +117,8 @@ bool finds_more_than(std::size_t known) noexcept {
 other_threads threads_besides(std::size_t known) noexcept {
   const std::size_t all = threads_of_process();
   if (all == known) return other_threads::none;
-  if (all < known) return other_threads::some;  // unknown, or in the child of a fork, where the others are not
-  // The count comes last: who has ended makes no more threads.
+  if (all < known) return other_threads::some;  // unknown; or the child of a fork, which lacks the known threads
+  // The count is read after the state: a thread that has ended starts no more threads.
   if (first_has_ended() && threads_of_process() == known + 1) return other_threads::none;
   return finds_more_than(known) ? other_threads::some : other_threads::ending;
 }

@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 constexpr std::int64_t nanoseconds_per_millisecond = 1'000'000;
 
-// The two descriptors that are the poller's own affair.
+// The tokens of the poller's own two descriptors.
 constexpr std::uint64_t token_of_wake_ups = poller::token_end;
 constexpr std::uint64_t token_of_bell = poller::token_end + 1;
 
@@ -67,9 +67,9 @@ void control(int epoll, int operation, int fd, interest what, std::uint64_t toke
   if (::epoll_ctl(epoll, operation, fd, &event) != 0) fail(errno, "cannot watch descriptor " + std::to_string(fd));
 }
 
-/// Whether the system has a wait to the nanosecond; it says so when it is asked. Old filters of system calls deny what
-/// they do not know.
-// relaxed: who has not heard asks once more.
+/// Whether the system has epoll_pwait2, which waits to the nanosecond. Cleared by the first call that fails with
+/// ENOSYS, or with EPERM: old system-call filters deny calls that they do not know.
+// relaxed: a thread that sees the old value tries once more.
 seam::atomic<bool> has_exact_wait{true};
 
 int wait_exactly(int epoll, std::span<epoll_event> into, const duration* left) noexcept {
@@ -82,7 +82,7 @@ int wait_exactly(int epoll, std::span<epoll_event> into, const duration* left) n
                                     left != nullptr ? &timeout : nullptr, nullptr, std::size_t{0}));
 }
 
-/// In whole milliseconds, rounded up: late rather than early.
+/// Waits in whole milliseconds, rounded up so that no wait ends early.
 int wait_roughly(int epoll, std::span<epoll_event> into, const duration* left) noexcept {
   int timeout = -1;
   if (left != nullptr) {
@@ -113,7 +113,7 @@ poller::poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_ups_(-1) {
   int error = wake_ups_ < 0 ? errno : 0;
   const char* failed = "eventfd";
   if (error == 0) {
-    // At each edge, that is at each write: nobody ever reads it.
+    // Edge-triggered: each write is reported once, so the eventfd need not be read.
     epoll_event event = to_event({readiness::readable, trigger::edge}, token_of_wake_ups);
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_ups_, &event) == 0) return;
     error = errno;
@@ -130,24 +130,25 @@ poller::~poller() {
 }
 
 void poller::add(int fd, interest what, std::uint64_t token) {
-  FOLIOT_ASSERT(token < token_end, "this token is the poller's own");
+  FOLIOT_ASSERT(token < token_end, "a token must be less than poller::token_end");
   control(epoll_, EPOLL_CTL_ADD, fd, what, token);
 }
 
 void poller::modify(int fd, interest what, std::uint64_t token) {
-  FOLIOT_ASSERT(token < token_end, "this token is the poller's own");
+  FOLIOT_ASSERT(token < token_end, "a token must be less than poller::token_end");
   control(epoll_, EPOLL_CTL_MOD, fd, what, token);
 }
 
 void poller::remove(int fd) noexcept { ::epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr); }
 
-// At the edge: a ring that nobody reads is told once, and one that was set anew meanwhile not at all.
+// Edge-triggered: a ring is reported once although the descriptor is not read, and not at all if the alarm was set
+// again before the wait.
 void poller::listen_to(const alarm& bell) {
   control(epoll_, EPOLL_CTL_ADD, bell.descriptor(), {readiness::readable, trigger::edge}, token_of_bell);
 }
 
 polled poller::wait_in_system(instant deadline, std::span<poll_event> into) noexcept {
-  FOLIOT_ASSERT(!into.empty(), "a wait needs room for an event");
+  FOLIOT_ASSERT(!into.empty(), "poller::wait must be given room for at least one event");
   std::array<epoll_event, most_events> found;
   const int count = wait_for_events(epoll_, std::span(found).first(std::min(into.size(), found.size())), deadline);
   polled result;
@@ -169,7 +170,7 @@ polled poller::wait_in_system(instant deadline, std::span<poll_event> into) noex
 
 void poller::ring() noexcept {
   const std::uint64_t one = 1;
-  // It fails only past 2^64 wake-ups.
+  // It can fail only after 2^64 - 2 wake-ups.
   static_cast<void>(::write(wake_ups_, &one, sizeof(one)) == sizeof(one));
 }
 

@@ -1,18 +1,18 @@
-// Static probes for those who trace a running process: the provider `foliot` with the probes
+// Static probes for tracing a running process: the provider `foliot` with the probes
 //
-//   start(timer, deadline)       a timer that was not pending is
-//   reset(timer, deadline)       one that was has a new deadline; where the reset took no lock, this comes when the
-//                                old deadline does, once for all the resets until then
-//   stop(timer)                  one that was is not any more
-//   fire(timer, deadline, now)   its callback is called next; of a ticker each beat
+//   start(timer, deadline)       a timer that was not pending was started
+//   reset(timer, deadline)       a pending timer got a new deadline. A reset without the lock is reported at the old
+//                                deadline, once for all resets until then
+//   stop(timer)                  a pending timer was stopped
+//   fire(timer, deadline, now)   the timer's callback is about to run; for a ticker, once a period
 //
-// with instants in nanoseconds of the service's clock, and a number that tells timers apart while they live. They
-// are SystemTap's, which bpftrace, perf and gdb read too:
+// Instants are in nanoseconds of the service's clock; `timer` is a number that is unique among living timers. The
+// probes have SystemTap's format, which bpftrace, perf and gdb read, too:
 //
 //   bpftrace -e 'usdt:./server:foliot:fire { @late = hist(arg2 - arg1); }'
 //
-// A probe is a nop, and a note in the file that says where. Without <sys/sdt.h> at build time, or with
-// -DFOLIOT_USDT=OFF, there is none.
+// A probe is a nop in the code, and an ELF note with its address. Without <sys/sdt.h> at build time, or with
+// -DFOLIOT_USDT=OFF, there are no probes.
 #pragma once
 
 #include <foliot/core/instant.hpp>
@@ -21,7 +21,7 @@
 #include <sys/sdt.h>
 #endif
 
-// Inlined in every build, so that a probe is where the thing happens.
+// Inlined in every build, so that a probe's address is in the function that reports.
 namespace foliot::detail::probes {
 
 #if defined(FOLIOT_HAS_USDT)
@@ -30,7 +30,7 @@ namespace foliot::detail::probes {
   STAP_PROBE2(foliot, reset, timer, deadline.nanoseconds());
 }
 
-/// `reset` of one that was pending, else `start`.
+/// Reports `reset` for a timer that was pending, else `start`.
 [[gnu::always_inline]] inline void armed(const void* timer, instant deadline, bool was_pending) noexcept {
   if (was_pending) {
     STAP_PROBE2(foliot, reset, timer, deadline.nanoseconds());

@@ -19,7 +19,7 @@ static_assert(sizeof(sockaddr_un) <= socket_address::capacity && sizeof(sockaddr
 constexpr std::size_t path_begins = offsetof(sockaddr_un, sun_path);
 constexpr std::size_t longest_path = sizeof(sockaddr_un::sun_path) - 1;
 
-// Through memcpy: the bytes are nobody's type.
+// By memcpy: the bytes are no object of the system's type.
 template <class System>
 System as(const socket_address& address) noexcept {
   System system{};
@@ -34,7 +34,7 @@ socket_address of(const System& system, std::size_t size = sizeof(System)) noexc
   return address;
 }
 
-/// The number of an interface, by its number or its name.
+/// The index of a network interface, given its index or its name.
 std::optional<std::uint32_t> zone_of(const std::string& text) noexcept {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -115,7 +115,7 @@ std::string socket_address::path() const {
   if (path.front() == '\0') {
     path.front() = '@';
   } else {
-    path.resize(std::min(path.size(), path.find('\0')));  // the system counts the zero at its end, and may add more
+    path.resize(std::min(path.size(), path.find('\0')));  // the system's size includes at least one zero at the end
   }
   return path;
 }

@@ -1,4 +1,4 @@
-// The real side: Linux.
+// The real side of the socket file: Linux.
 #include <foliot/core/seam/socket_file.hpp>
 
 #include <limits.h>
@@ -13,7 +13,7 @@ namespace foliot::inline core::seam {
 socket_file::socket_file(const std::string& path) : path_(path) {
   if (path_.starts_with('/')) return;
   std::array<char, PATH_MAX> folder;
-  // A folder that has been removed, or that lies outside of the root, has no path: then the relative one must do.
+  // A directory that was removed, or that lies outside the process's root, has no path: then the relative path is kept.
   if (::getcwd(folder.data(), folder.size()) == nullptr || folder.front() != '/') return;
   path_ = std::string(folder.data()) + '/' + path;
 }

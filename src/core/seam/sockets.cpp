@@ -18,7 +18,7 @@ namespace {
 std::error_code error_of(int number) noexcept { return {number, std::generic_category()}; }
 std::unexpected<std::error_code> failure(int number) noexcept { return std::unexpected(error_of(number)); }
 
-/// Calls until no signal interrupts it.
+/// Repeats the call as long as a signal interrupts it.
 template <class Call>
 auto uninterrupted(Call call) noexcept {
   for (;;) {
@@ -33,7 +33,7 @@ std::error_code set_option(int socket, int level, int option, int value) noexcep
   return outcome(::setsockopt(socket, level, option, &value, sizeof(value)));
 }
 
-// sockaddr may stand for any of them: the system's interface is older than the rule against it.
+// The system's interface reads any kind of address through a pointer to sockaddr.
 const sockaddr* system_address(const socket_address& address) noexcept {
   return static_cast<const sockaddr*>(address.data());
 }
@@ -80,7 +80,7 @@ or_error<int> accept_socket(int socket) noexcept {
     if (accepted >= 0) return accepted;
     switch (errno) {
       case EINTR: break;
-      // The connection failed before it was accepted: the next one, says accept(2).
+      // This connection failed before it was accepted: accept(2) says to try again.
       case ECONNABORTED:
       case ENETDOWN:
       case EPROTO:
@@ -96,7 +96,7 @@ or_error<int> accept_socket(int socket) noexcept {
 
 std::error_code connect_socket(int socket, const socket_address& to) noexcept {
   if (::connect(socket, system_address(to), to.size()) == 0) return {};
-  // Interrupted, it goes on in the background, and is not to be called again.
+  // An interrupted connect goes on in the background and must not be called again.
   return error_of(errno == EINTR ? EINPROGRESS : errno);
 }
 
@@ -126,7 +126,7 @@ std::error_code shut_down(int socket, half which) noexcept {
   return outcome(::shutdown(socket, which == half::reading ? SHUT_RD : SHUT_WR));
 }
 
-// Once, whatever it says: on Linux the descriptor is gone even after EINTR, and another may have its number.
+// Not repeated after EINTR: on Linux the descriptor is closed even then, and another may already have its number.
 void close_descriptor(int descriptor) noexcept { ::close(descriptor); }
 
 or_error<socket_address> local_address(int socket) noexcept { return address_by(::getsockname, socket); }

@@ -25,7 +25,7 @@ namespace {
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
 timespec to_timespec(instant t) noexcept {
-  // The kernel refuses negative times; every one of them has passed, as has the origin.
+  // The kernel refuses negative times. All of them have passed, as zero has.
   const std::int64_t nanoseconds = t.nanoseconds() < 0 ? 0 : t.nanoseconds();
   return {.tv_sec = nanoseconds / nanoseconds_per_second, .tv_nsec = nanoseconds % nanoseconds_per_second};
 }
@@ -42,7 +42,7 @@ std::size_t processors() noexcept {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return static_cast<std::size_t>(CPU_COUNT(&allowed));
-  return std::max(1U, std::thread::hardware_concurrency());  // more processors than a cpu_set_t knows
+  return std::max(1U, std::thread::hardware_concurrency());  // the machine has more processors than fit a cpu_set_t
 }
 
 duration set_timer_slack(duration slack) noexcept {
@@ -53,8 +53,8 @@ duration set_timer_slack(duration slack) noexcept {
 
 wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline) noexcept {
   const timespec until = to_timespec(deadline);
-  // The BITSET variant is the one that takes an absolute time of the monotonic clock: the time that
-  // passes between computing a deadline and sleeping is not slept twice.
+  // FUTEX_WAIT_BITSET takes an absolute time of the monotonic clock, so the time between the computation of the
+  // deadline and the sleep is not added to the sleep.
   const long result = ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected,
                                 deadline.is_never() ? nullptr : &until, nullptr, FUTEX_BITSET_MATCH_ANY);
   if (result == 0) return wait_status::woken;
@@ -75,26 +75,27 @@ namespace {
 bool membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 }  // namespace
 
-// Registered before anybody can rely on it; a child of fork inherits that.
+// Registered during initialisation, before any thread relies on it. The child of a fork inherits the registration.
 std::atomic<bool> heavy_barrier_reaches_all{membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)};
 
 namespace {
 
 constexpr std::int64_t unknown = 0;
-/// When the last of the light barriers that relied on a heavy one has been passed. Unknown until one has failed;
-/// in the past where none was ever relied on.
-std::atomic<std::int64_t> light_ones_end{heavy_barrier_reaches_all.load(relaxed) ? unknown : 1};
+/// The monotonic time, in nanoseconds, from which every thread's light barrier is a full one. Unknown until membarrier
+/// has failed; a time in the past if it was never registered.
+std::atomic<std::int64_t> all_full_from{heavy_barrier_reaches_all.load(relaxed) ? unknown : 1};
 
-/// The heavy barrier does not reach the others any more. Returns when all of theirs are full ones.
-void go_without() noexcept {
+/// membarrier has failed: makes all light barriers full ones, and returns when every thread's is.
+void fall_back_to_full_barriers() noexcept {
   heavy_barrier_reaches_all.store(false, seq_cst);  // seq_cst: before the reading of the clock
-  // Who has just seen the old value has passed its barrier by then: a store leaves its processor within
-  // microseconds, and a thread that is taken off its processor passes a full barrier there.
+  // By the end of that time the store of a thread that has just seen the old value is visible to all threads: a store
+  // leaves its processor within microseconds, and a thread that the kernel preempts executes a full barrier.
   constexpr std::int64_t long_enough = 1'000'000;
   std::int64_t end = unknown;
   const std::int64_t from_now = monotonic_now().nanoseconds() + long_enough;
-  // The first one's counts; it came after the flag had been cleared. acq_rel: and whoever finds it knows that.
-  if (light_ones_end.compare_exchange_strong(end, from_now, acq_rel, acquire)) end = from_now;
+  // The first thread's time counts, which was read after the flag was cleared. acq_rel, acquire: a thread that finds
+  // the time set sees the cleared flag, too.
+  if (all_full_from.compare_exchange_strong(end, from_now, acq_rel, acquire)) end = from_now;
   const timespec until = to_timespec(instant::from_nanoseconds(end));
   while (monotonic_now().nanoseconds() < end) ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
 }
@@ -103,11 +104,11 @@ void go_without() noexcept {
 
 }  // namespace detail
 
-// It asks the system whatever the flag says: a light one that relies on it may have seen the flag already.
+// Calls membarrier even where the flag is cleared: a thread inside light_barrier() may have seen it set.
 void heavy_barrier() noexcept {
   detail::full_barrier();
   if (!detail::membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) [[unlikely]]
-    detail::go_without();
+    detail::fall_back_to_full_barriers();
 }
 
 namespace detail {
@@ -117,7 +118,8 @@ signals_blocked::signals_blocked() noexcept {
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
-  // Those that a thread causes itself, and a profiler's, still reach it: crash handlers see callbacks too.
+  // Signals of the thread's own faults and of a profiler are not blocked: crash handlers and profilers see callbacks,
+  // too.
   for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) ::sigdelset(&all, own);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   std::memcpy(saved_, &before, sizeof(before));
@@ -132,7 +134,7 @@ signals_blocked::~signals_blocked() {
 void name_this_thread(const char* name) noexcept { ::pthread_setname_np(::pthread_self(), name); }
 
 void refuse_thread(const std::system_error& refusal, const char* name) {
-  throw std::system_error(refusal.code(), std::string("foliot: no thread for ") + name);
+  throw std::system_error(refusal.code(), std::string("foliot: cannot start the thread ") + name);
 }
 
 }  // namespace detail

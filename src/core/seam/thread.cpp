@@ -8,7 +8,7 @@ constinit thread_local thread_state own_state;
 
 void full_barrier_elsewhere() noexcept {
 #if defined(__SANITIZE_THREAD__) || defined(FOLIOT_THREAD_SANITIZER)
-  // ThreadSanitizer does not know fences. What each barrier orders is published by operations as well.
+  // ThreadSanitizer does not know fences. An operation on one atomic tells it that these calls are ordered.
   static std::atomic<int> anything{0};
   anything.fetch_add(0, seq_cst);
 #else
@@ -18,11 +18,11 @@ void full_barrier_elsewhere() noexcept {
 
 namespace {
 
-/// One bit for each number that is taken.
+/// One bit for each number that a living thread has.
 atomic<std::uint64_t> taken_numbers{0};
 constexpr std::uint64_t all_numbers = (std::uint64_t{1} << shared_thread_number) - 1;
 
-/// Gives the thread's number back when the thread ends. What runs on that thread still later shares one.
+/// Returns the thread's number when the thread ends. Code that runs on the thread after that has the shared number.
 struct number_lease {
   std::uint64_t bit = 0;
   number_lease() noexcept = default;
@@ -30,7 +30,7 @@ struct number_lease {
   number_lease& operator=(const number_lease&) = delete;
   ~number_lease() {
     this_thread().number = shared_thread_number + 1;
-    // release: pairs with the acquire of whoever takes the number next, and goes on where this thread left.
+    // release: pairs with the acquire in take_thread_number(): the next thread with this number sees what this one did.
     taken_numbers.fetch_and(~bit, release);
   }
 };
@@ -42,7 +42,7 @@ std::size_t take_thread_number() noexcept {
   std::uint64_t bit = 0;
   do {
     bit = ~taken & all_numbers;
-    bit &= ~bit + 1;  // the lowest that is free
+    bit &= ~bit + 1;  // the lowest free number
     // acquire: pairs with the release in ~number_lease.
   } while (bit != 0 && !taken_numbers.compare_exchange_weak(taken, taken | bit, acquire, relaxed));
   std::size_t number = shared_thread_number;

@@ -1,17 +1,17 @@
-// What one thread knows of two clocks: how far the processor's ticks and the system's clock had come when it last read
-// both, and how long a tick is. It goes on from there by ticks alone, for 10 us, and so that it is never behind.
+// An estimate of the system's clock that is never behind it: the last reading of the clock and of the processor's ticks
+// together, and the length of a tick. For 10 us after that reading the estimate goes on by counting ticks.
 //
-// Never behind:
-//   - A tick's length is measured over a millisecond or more, between two readings that each took at most 500 ticks,
-//     and so to 0.1 % where ticks are at most 1 ns; and believed when two measurements in a row agree within 1 %. One
-//     alone may span a suspend, in which the ticks may go on and the clock stands still.
-//   - The clock's rate may change by then: adjtimex lets it run 10 % slow or fast (ADJ_TICK, with which chrony slews),
-//     and 0.1 % besides; from one end to the other that is 1.101 / 0.899, 22.5 % more. A quarter is added, which
-//     covers the measurement as well, and in 10 us is 2.5.
-//   - The processor may read its ticks some instructions ahead of time, before loads that are still waited for;
-//     processors' counts may differ by nanoseconds. 1 us is added.
+// Why it is never behind the clock:
+//   - A tick's length is measured over at least a millisecond, between two readings that each took at most 500 ticks,
+//     so its error is at most 0.1 % where ticks are at most 1 ns. It is used only if two measurements in a row agree
+//     within 1 %: one alone may span a suspend, in which the ticks may go on while the clock stands still.
+//   - The clock's rate may change after the measurement: adjtimex lets it run 10 % slow or fast (ADJ_TICK, with which
+//     chrony slews), and 0.1 % more; from one extreme to the other that is 1.101 / 0.899, or 22.5 %. So the rate is
+//     raised by a quarter, which covers the error of the measurement, too; in 10 us it adds 2.5 us.
+//   - The processor may read its ticks some instructions early, before loads that have not completed; the counts of two
+//     processors may differ by nanoseconds. So 1 us is added.
 //
-// How far ahead: at most 4 us, where ticks are at most 1 ns; while the clock is slewed up to 7.
+// It is at most 4 us ahead of the clock, where ticks are at most 1 ns; up to 7 us while the clock is slewed.
 //
 // Thread safety: one thread's.
 #pragma once
@@ -22,10 +22,12 @@
 
 namespace foliot::inline core::seam {
 
+/// The estimate of one thread.
 class tick_anchor {
  public:
-  /// Not before clocks.system(), which it asks when it must. clocks.ticks() is the processor's count, trusts_ticks()
-  /// whether those of all processors are one.
+  /// An instant that is not before clocks.system(), which is called only when the last reading is too old.
+  /// clocks.ticks() is the processor's count of ticks; clocks.trusts_ticks() says whether the counts of all processors
+  /// are synchronised.
   template <class Clocks>
   [[nodiscard]] instant now_or_later(Clocks&& clocks) noexcept {
     const std::uint64_t since = clocks.ticks() - ticks_;
@@ -39,11 +41,11 @@ class tick_anchor {
   __extension__ using wide = unsigned __int128;
 
   static constexpr std::int64_t margin = 1'000;            // ns
-  static constexpr std::uint64_t rate_margin = 4;          // a part in so many
-  static constexpr std::uint64_t rate_may_differ = 100;    // so too
+  static constexpr std::uint64_t rate_margin = 4;          // the rate is raised by 1/4
+  static constexpr std::uint64_t rate_may_differ = 100;    // two measurements may differ by 1/100
   static constexpr std::int64_t lifetime = 10'000;         // ns, of a reading of both
-  static constexpr std::int64_t shortest_gap = 1'000'000;  // ns, to measure the rate over
-  static constexpr std::uint64_t longest_reading = 500;    // ticks: what took more was interrupted
+  static constexpr std::int64_t shortest_gap = 1'000'000;  // ns, between the readings of a measurement
+  static constexpr std::uint64_t longest_reading = 500;    // ticks; a reading that takes more was interrupted
 
   template <class Clocks>
   [[gnu::noinline]] instant renew(Clocks& clocks) noexcept {
@@ -62,13 +64,13 @@ class tick_anchor {
     const bool agrees = rate != 0 && difference(rate, rate_) < rate_ / rate_may_differ;
     rate_ = rate;
     fast_rate_ = rate + rate / rate_margin;
-    // Zero: the system is asked each time.
+    // Zero: each call reads the system's clock.
     lifetime_ = trusted && agrees ? static_cast<std::uint64_t>((static_cast<wide>(lifetime) << 32) / rate) : 0;
     ticks_from_ = ticks_;
     measured_from_ = shown_;
   }
 
-  /// Zero where it cannot be: ticks are 0.1 to 10 ns.
+  /// The rate in ns for 2^32 ticks; zero if it is implausible: a tick takes 0.1 to 10 ns.
   static std::uint64_t rate_over(std::int64_t gap, std::uint64_t ticks) noexcept {
     const wide rate = (static_cast<wide>(gap) << 32) / ticks;
     constexpr std::uint64_t one_ns = std::uint64_t{1} << 32;
@@ -79,10 +81,10 @@ class tick_anchor {
   // The last reading of both.
   std::uint64_t ticks_ = 0;
   std::int64_t shown_ = 0;
-  // For how many ticks it is good, and the rate by which it goes on: ns for 2^32 ticks.
+  // How many ticks that reading may be used for, and the raised rate: ns for 2^32 ticks.
   std::uint64_t lifetime_ = 0;
   std::uint64_t fast_rate_ = 0;
-  // The rate as it was measured last, and the reading since which it is measured again.
+  // The last measured rate, and the reading at which the next measurement began.
   std::uint64_t rate_ = 0;
   std::uint64_t ticks_from_ = 0;
   std::int64_t measured_from_ = 0;

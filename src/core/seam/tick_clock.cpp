@@ -1,9 +1,9 @@
-// The monotonic clock by the processor's ticks: a reading that is never behind the system's, and costs half.
+// The monotonic clock by the processor's ticks: a reading that is never behind the system's clock, for half its price.
 //
-// The system's own reading counts the same ticks, but first waits until everything before it is done, which
-// where memory is slow costs several times the reading itself. Here each thread counts on from its last reading of
-// both (tick_anchor.hpp), where the kernel trusted the ticks of all processors when it was first asked; else the
-// system is asked each time.
+// clock_gettime reads the same ticks, but first waits for all earlier instructions to complete, which costs several
+// times the reading itself where memory is slow. Here each thread counts on from its last reading of both
+// (tick_anchor.hpp). That requires that the kernel trusted the ticks of all processors when it was first asked;
+// otherwise each call reads the system's clock.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -18,7 +18,7 @@ namespace foliot::inline core::seam {
 
 namespace {
 
-/// Whether the kernel keeps its own time by the ticks of the processors.
+/// Whether the kernel uses the processors' ticks (the TSC) as its own clock source.
 bool kernel_trusts_ticks() noexcept {
   std::FILE* file = std::fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
   if (file == nullptr) return false;

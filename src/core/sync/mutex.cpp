@@ -24,19 +24,19 @@ void mutex::unlock_checked() noexcept {
 void mutex::contend() noexcept {
   for (int spin = 0; spin < seam::spins_before_sleep; ++spin) {
     seam::spin_pause();
-    // Looked at before it is tried, so that spinners share the line instead of fighting for it.
+    // The load comes before the exchange, so that spinning threads share the cache line instead of contending for it.
     if (word_.load(seam::relaxed) == free && try_acquire()) return;
   }
   seam::atomic<std::uint32_t>& sleeping = sleepers();
-  // relaxed: the barrier orders it before the looks at the word.
+  // relaxed: the barrier orders it before the loads of the word.
   sleeping.fetch_add(1, seam::relaxed);
   seam::heavy_barrier();
-  // acquire: pairs with the release in release(). The futex compares once more, so that an unlock between the
-  // exchange and the sleep ends it at once.
+  // acquire: pairs with the release in release(). The futex compares the word again, so that an unlock between the
+  // exchange and the sleep makes futex_wait return at once.
   while (word_.exchange(held, seam::acquire) != free) {
     static_cast<void>(seam::futex_wait(word_, held, instant::never()));
   }
-  // relaxed: a count that is too high for a while costs a wake-up for nothing.
+  // relaxed: as long as another thread sees the old, too high count, its unlocks make one needless wake-up each.
   sleeping.fetch_sub(1, seam::relaxed);
 }
 

@@ -1,8 +1,8 @@
-// The seam to local (Unix-domain) sockets: a listener at a path, which gives each who connects one text.
+// The seam to local (Unix-domain) sockets: a listener at a path, which answers each connection with one text.
 //
-// Real side: src/core/seam/local_socket.cpp. There is no simulated one: nothing of foliot's protocols depends on it.
+// Real side: src/core/seam/local_socket.cpp. There is no simulated side: no protocol of foliot depends on it.
 //
-// Thread safety: as the members say.
+// Thread safety: stated at each member.
 #pragma once
 
 #include <sys/types.h>
@@ -16,25 +16,29 @@
 
 namespace foliot::inline core::seam {
 
+/// A listening local socket with a file of its own.
 class FOLIOT_EXPORT local_listener {
  public:
-  /// Takes the path, also from a listener that has gone without removing it. Throws std::invalid_argument for a path
-  /// that no socket can have, else std::system_error.
+  /// Listens at `path`. Replaces the socket file of a listener that has ended without removing it. Throws
+  /// std::invalid_argument for a path that no socket can have, and std::system_error where the system refuses.
   explicit local_listener(std::string path);
-  /// Removes the file at the path, if it is still this listener's (socket_file.hpp); not in the child of a fork.
+  /// Closes the socket, and removes the file at the path if it is still this listener's (socket_file.hpp). Does not
+  /// remove it in the child of a fork.
   ~local_listener();
   local_listener(const local_listener&) = delete;
   local_listener& operator=(const local_listener&) = delete;
 
+  /// The path that the constructor was given. Any thread.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  /// Whether this process is the one that made it, and not the child of a fork.
+  /// Whether this process made the listener: false in the child of a fork. Any thread.
   [[nodiscard]] bool is_here() const noexcept;
 
-  /// Waits for somebody to connect. False: shut_down() was called. One thread's.
+  /// Waits for a connection. Returns false after shut_down(). One thread at a time.
   [[nodiscard]] bool accept() noexcept;
-  /// Gives the text to who has connected, as much of it as the system takes at once, and hangs up. The same thread's.
+  /// Sends `text` to the connection that accept() has returned for, as much as the system takes without blocking, and
+  /// closes the connection. Must be called by the thread that called accept().
   void answer(std::string_view text) noexcept;
-  /// From now on accept() returns false, also one that waits. From any thread.
+  /// Makes every accept() return false from now on, also one that is waiting. From any thread.
   void shut_down() noexcept;
 
  private:

@@ -1,6 +1,6 @@
-// Where a socket is, as the system has it: an address of IPv4 or IPv6 with a port, or a path of this machine.
+// The address of a socket in the system's own form: an IPv4 or IPv6 address with a port, or a local path.
 //
-// Numbers and paths only: names are looked up elsewhere. Thread safety: a value.
+// Numeric addresses and paths only, no host names. A plain value.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -18,29 +18,31 @@ namespace foliot::inline core::seam {
 
 enum class address_family : std::uint8_t { none, ip4, ip6, local };
 
+/// The address of a socket, or none. A plain value.
 class FOLIOT_EXPORT socket_address {
  public:
-  /// What the system's own may be long: 110 bytes are the longest, of a path.
+  /// The most bytes of an address; the longest of the system's are 110, for a path.
   static constexpr std::size_t capacity = 112;
 
-  /// None.
+  /// No address.
   socket_address() noexcept = default;
 
-  /// Of "127.0.0.1" or "::1" (with a zone: "fe80::1%eth0", or its number). None for what is neither.
+  /// From an IPv4 address ("127.0.0.1") or an IPv6 address ("::1"; with a zone by name or number: "fe80::1%eth0").
+  /// std::nullopt if `text` is neither.
   [[nodiscard]] static std::optional<socket_address> from_ip(std::string_view text, std::uint16_t port);
-  /// Of a path, or of an abstract name, which begins with '@' and is no file. None for an empty one, one that is too
-  /// long (107 bytes), or that has a zero in it.
+  /// From a path, or from an abstract name, which begins with '@' and has no file. std::nullopt if it is empty, longer
+  /// than 107 bytes, or contains a zero byte.
   [[nodiscard]] static std::optional<socket_address> from_path(std::string_view path);
 
   [[nodiscard]] address_family family() const noexcept;
-  /// Of an IP address; else 0.
+  /// The port of an IP address; 0 for other families.
   [[nodiscard]] std::uint16_t port() const noexcept;
-  /// The number of an IP address, as text; else empty.
+  /// An IP address as text; empty for other families.
   [[nodiscard]] std::string ip() const;
-  /// Of a local address; empty for one that has none.
+  /// The path or the name of a local address; empty if it has none, and for other families.
   [[nodiscard]] std::string path() const;
 
-  // For the seam.
+  // The system's representation, for the seam.
   [[nodiscard]] const void* data() const noexcept { return bytes_.data(); }
   [[nodiscard]] void* data() noexcept { return bytes_.data(); }
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }

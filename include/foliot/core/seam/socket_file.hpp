@@ -1,4 +1,4 @@
-// The file of a local (Unix-domain) socket: remembers which file a bind has made, and removes that file and no other.
+// The file of a local (Unix-domain) socket: remembers which file bind() created, and removes that file and no other.
 //
 //   socket_file file(path);                       // before the bind: nothing can fail between the bind and claim()
 //   … bind a socket to `path` …
@@ -6,14 +6,14 @@
 //   …
 //   file.remove();                                // before the socket is closed
 //
-// The file is known by its absolute path and by its device and inode, so remove() leaves alone what another process
-// has put in its place, and what has the same relative path after a chdir. While the socket is open the system keeps
-// the inode, so no other file can have its number: remove() comes before the close.
-// Two windows stay open, because the system has no call that compares and removes: another process may replace the file
-// between the bind and claim(), or between remove()'s look at the file and its unlink.
+// The file is identified by its absolute path, device and inode, so remove() does not remove a file by which another
+// process has replaced it, nor a file that has the same relative path after a chdir(). The system keeps the inode while
+// the socket is open, so that no other file can get its number: remove() must come before the close.
+// Two races remain, because the system has no call that compares and removes: another process may replace the file
+// between bind() and claim(), or between the lstat() and the unlink() of remove().
 //
-// Real side: src/core/seam/socket_file.cpp. There is no simulated one, as for sockets.
-// Thread safety: as a plain object's. In the child of a fork remove() does nothing: the file is the parent's.
+// Real side: src/core/seam/socket_file.cpp. There is no simulated side.
+// Thread safety: a plain object's. In the child of a fork remove() does nothing: the file belongs to the parent.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -28,11 +28,12 @@
 
 namespace foliot::inline core::seam {
 
+/// The file of one local socket, or none. Can be moved; the moved-from object has no file.
 class FOLIOT_EXPORT socket_file {
  public:
   /// No file.
   socket_file() noexcept = default;
-  /// The file that a socket will be bound to at `path`, relative to the folder that the process is in now. Throws
+  /// The file that bind() will create at `path`. A relative path refers to the present working directory. Throws
   /// std::bad_alloc.
   explicit socket_file(const std::string& path);
   socket_file(socket_file&& other) noexcept
@@ -49,16 +50,17 @@ class FOLIOT_EXPORT socket_file {
   }
   ~socket_file() = default;
 
-  /// The caller has bound its socket: the file that is there now is the one to remove. Why not, if there is none.
+  /// Remembers the file that is at the path now; to be called after bind(). Returns the system's error if there is
+  /// none.
   [[nodiscard]] std::error_code claim() noexcept;
-  /// Removes the file that claim() has seen, if it is still at its path. Again for nothing.
+  /// Removes the file that claim() found, if it is still at the path. Does nothing when called again.
   void remove() noexcept;
 
  private:
-  std::string path_;  // absolute, unless the system could not tell the folder
+  std::string path_;  // absolute, unless the system could not tell the working directory
   ::dev_t device_ = 0;
   ::ino_t inode_ = 0;
-  ::pid_t maker_ = 0;  // the process that has claimed the file; 0: none has, or it is removed
+  ::pid_t maker_ = 0;  // the process that claimed the file; 0 if it was not claimed, or was removed
 };
 
 }  // namespace foliot::inline core::seam

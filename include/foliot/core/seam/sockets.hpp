@@ -1,11 +1,11 @@
-// The socket seam: the only door to the kernel's stream sockets. Nothing here waits.
+// The socket seam: all calls of the kernel's stream sockets. No call blocks.
 //
-// What cannot be done now is errc::operation_would_block, and for a connect errc::operation_in_progress. A call that a
-// signal interrupts is made again here. No call raises SIGPIPE. Descriptors are not inherited by other programs, and
-// do not block.
+// A call that would block fails with errc::operation_would_block, a connect that goes on in the background with
+// errc::operation_in_progress. A call that a signal interrupts is repeated here. No call raises SIGPIPE. Descriptors
+// are non-blocking and close-on-exec.
 //
 // Real side: src/core/seam/sockets.cpp, Linux. Tests make its system calls fail one by one (tests/runtime/net).
-// Thread safety: as the system's.
+// Thread safety: as the system's calls, any thread. No function throws.
 #pragma once
 
 #include <cstddef>
@@ -24,41 +24,52 @@ namespace foliot::inline core::seam {
 template <class Value>
 using or_error = std::expected<Value, std::error_code>;
 
+/// A new stream socket.
 [[nodiscard]] FOLIOT_EXPORT or_error<int> open_socket(address_family family) noexcept;
-/// Two local ones that are connected.
+/// Two local sockets that are connected to each other.
 [[nodiscard]] FOLIOT_EXPORT or_error<std::pair<int, int>> open_socket_pair() noexcept;
 
-/// So that a server may come back to its port at once; a port that somebody listens at stays refused.
+/// Lets a restarted server bind its port at once (SO_REUSEADDR); a port at which another socket listens stays refused.
 FOLIOT_EXPORT std::error_code reuse_address(int socket) noexcept;
-/// An IPv6 socket takes no IPv4 connections.
+/// Makes an IPv6 socket accept no IPv4 connections (IPV6_V6ONLY).
 FOLIOT_EXPORT std::error_code keep_to_own_family(int socket) noexcept;
-/// An IP socket that is bound to port 0 gets its port when it connects: one that others have for other peers will do,
-/// and it is found sooner.
+/// Makes an IP socket that is bound to port 0 get its port at connect (IP_BIND_ADDRESS_NO_PORT): then the system may
+/// choose a port that other sockets use for other peers, and finds one sooner.
 FOLIOT_EXPORT std::error_code choose_port_late(int socket) noexcept;
+/// Gives the socket its local address.
 FOLIOT_EXPORT std::error_code bind_socket(int socket, const socket_address& to) noexcept;
+/// Makes the socket accept connections, at most `backlog` of which wait.
 FOLIOT_EXPORT std::error_code listen_socket(int socket, int backlog) noexcept;
+/// The socket of the next connection; skips connections that failed before they were accepted.
 [[nodiscard]] FOLIOT_EXPORT or_error<int> accept_socket(int socket) noexcept;
+/// Begins to connect.
 FOLIOT_EXPORT std::error_code connect_socket(int socket, const socket_address& to) noexcept;
-/// How a connect has ended that was in progress: none, or errc::operation_in_progress still, or why not.
+/// The outcome of a connect that was in progress: no error once it is connected, errc::operation_in_progress while it
+/// still is, else why it failed.
 [[nodiscard]] FOLIOT_EXPORT std::error_code connect_outcome(int socket) noexcept;
 
-/// 0 is the end of the stream. Precondition: there is room.
+/// Reads at least one byte and returns how many; 0 is the end of the stream. Precondition: `into` is not empty.
 [[nodiscard]] FOLIOT_EXPORT or_error<std::size_t> receive(int socket, std::span<std::byte> into) noexcept;
+/// Writes a first part of `from` and returns how many bytes it has.
 [[nodiscard]] FOLIOT_EXPORT or_error<std::size_t> send(int socket, std::span<const std::byte> from) noexcept;
 
+/// A direction of a connection.
 enum class half : std::uint8_t { reading, writing };
+/// Shuts one direction down.
 FOLIOT_EXPORT std::error_code shut_down(int socket, half which) noexcept;
-/// Whatever it is; sockets discard nothing that is to be sent.
+/// Closes any descriptor. A socket still sends the data that it has taken, unless reset_at_close() was called.
 FOLIOT_EXPORT void close_descriptor(int descriptor) noexcept;
 
+/// The socket's own address.
 [[nodiscard]] FOLIOT_EXPORT or_error<socket_address> local_address(int socket) noexcept;
+/// The address that the socket is connected to.
 [[nodiscard]] FOLIOT_EXPORT or_error<socket_address> peer_address(int socket) noexcept;
-/// TCP sends small pieces at once, and does not gather them (TCP_NODELAY).
+/// Makes TCP send small pieces at once instead of gathering them (TCP_NODELAY).
 FOLIOT_EXPORT std::error_code set_no_delay(int socket, bool on) noexcept;
-/// A close sends a reset, and discards what is still to be sent.
+/// Makes the close discard unsent data and send a reset (SO_LINGER of zero).
 FOLIOT_EXPORT std::error_code reset_at_close(int socket) noexcept;
 
-/// Which of these a descriptor is ready for now, or that it hangs up, or has failed.
+/// The flags of `which` that the descriptor is ready for now, and hung_up or failed where they apply.
 [[nodiscard]] FOLIOT_EXPORT readiness ready_now(int descriptor, readiness which) noexcept;
 
 }  // namespace foliot::inline core::seam

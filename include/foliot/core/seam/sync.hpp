@@ -1,12 +1,12 @@
-// The synchronisation seam: the only door to atomics and threads.
+// The synchronisation seam: atomics, barriers and threads. No other code of foliot uses std::atomic or std::thread.
 //
-// Real side: the standard library's. A build that defines FOLIOT_SEAM_SYNC as a header's name takes
-// another side from there. tests/simulation: every atomic operation is a point where a seeded scheduler
-// may switch to another simulated thread, so that the shipped source of every protocol runs under
-// schedules that a real machine would show once in a million runs, and repeats them from their seed.
-// tests/model: a model checker goes through the schedules and the weak orders one by one.
+// Real side: the standard library's. A build that defines FOLIOT_SEAM_SYNC as the name of a header takes these
+// definitions from that header. tests/simulation: at each atomic operation a seeded scheduler may switch to another
+// simulated thread, so that the shipped source of every protocol runs under schedules that a real machine shows once in
+// a million runs, and repeats them from their seed. tests/model: a model checker enumerates the schedules and the
+// results that weak memory orders allow.
 //
-// What a thread has for itself, `this_thread()`, is here too: its address tells threads apart.
+// `this_thread()` is the state that foliot keeps for each thread; its address identifies the thread.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -36,7 +36,7 @@ struct thread_state {
   void* upper_slots[2] = {};
 };
 
-/// How many numbers there are for threads: one each, and the last for all those that find none left.
+/// The range of this_thread_number(). The last number is shared by all threads for which no other is left.
 inline constexpr std::size_t thread_numbers = 64;
 inline constexpr std::size_t shared_thread_number = thread_numbers - 1;
 
@@ -78,33 +78,33 @@ inline constexpr auto release = std::memory_order_release;
 inline constexpr auto acq_rel = std::memory_order_acq_rel;
 inline constexpr auto seq_cst = std::memory_order_seq_cst;
 
-/// A field that an atomic or a lock publishes: a Value, and to the model checker a place where two threads
-/// must not meet.
+/// A field that is not atomic, and that an atomic or a lock publishes: a Value. The model checker reports two threads
+/// that access it without such an order between them.
 template <class Value>
 using plain = Value;
 
 namespace detail {
-// Defined in one file of the library, so that every library and program of a process has the same one, whatever their
-// visibility. A thread_local of an inline function would be one for each shared object that is compiled with
-// -fvisibility=hidden.
+// Defined in one source file of the library, so that all libraries and the program of a process share one variable,
+// whatever their visibility. A thread_local of an inline function would be a different one in each shared object that
+// is compiled with -fvisibility=hidden.
 //
-// The initial-exec model: where foliot is shared, an access is a load from the GOT and one from the thread's block, and
-// not a call of __tls_get_addr. It puts the variable into the threads' static blocks, which are laid out when the
-// program is loaded; glibc keeps a reserve there for libraries that come by dlopen (some 1.5 KiB for all of them, of
-// which foliot takes what `readelf -lW` shows as TLS, some hundred bytes). musl keeps none, so there the compiler's own
-// model stays.
+// The initial-exec model: where foliot is a shared library, an access is a load from the GOT and one from the thread's
+// block, instead of a call of __tls_get_addr. The variable then lies in the threads' static blocks, which are laid out
+// when the program is loaded. For libraries that are loaded by dlopen glibc keeps a reserve there of some 1.5 KiB, of
+// which foliot uses some hundred bytes (`readelf -lW` shows them as TLS). musl keeps no reserve, so there the
+// compiler's default model is used.
 #if defined(__GLIBC__)
 [[gnu::tls_model("initial-exec")]]
 #endif
 FOLIOT_EXPORT extern constinit thread_local thread_state own_state;
 }  // namespace detail
 
-/// The calling thread's own state. The address is unique among the threads alive.
+/// The calling thread's state. Its address is unique among the living threads.
 inline thread_state& this_thread() noexcept {
   thread_state* own = &detail::own_state;
-  // g++ 12 with -fsanitize=null tests the address for null by the flags of the addition that makes it. Linkers replace
-  // that addition by a `lea`, which sets no flags (the relaxation from initial-exec to local-exec). Behind this line
-  // the compiler tests the register itself.
+  // g++ 12 with -fsanitize=null tests the address for null by the flags of the addition that computes it. Linkers
+  // replace that addition by a `lea`, which sets no flags (the relaxation from initial-exec to local-exec). After this
+  // line the compiler tests the register itself.
   asm("" : "+r"(own));
   return *own;
 }
@@ -114,19 +114,21 @@ FOLIOT_EXPORT std::size_t take_thread_number() noexcept;
 FOLIOT_EXPORT std::size_t take_thread_home() noexcept;
 }  // namespace detail
 
-/// A number that no other thread alive has, or shared_thread_number.
+/// A number below thread_numbers that no other living thread has, or else shared_thread_number. It stays the same for
+/// the thread's life; a later thread may get it again.
 inline std::size_t this_thread_number() noexcept {
   const std::uint32_t number = this_thread().number;
   return number != 0 ? number - 1 : detail::take_thread_number();
 }
 
-/// A number of this thread's that goes round: threads one after the other get one after the other.
+/// A number that distributes threads over several objects: each thread that asks for the first time gets the next one.
+/// A layer above may set another (`thread_state::home`).
 inline std::size_t this_thread_home() noexcept {
   const std::size_t home = this_thread().home;
   return home != 0 ? home - 1 : detail::take_thread_home();
 }
 
-/// A hint to the processor that the caller is spinning.
+/// Tells the processor that the caller is spinning.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -135,18 +137,20 @@ inline void spin_pause() noexcept {
 #endif
 }
 
-/// Lets other threads of the operating system have the processor, where the caller waits for one of them.
+/// Gives the processor to another thread of the system, where the caller waits for that thread.
 inline void yield_thread() noexcept { std::this_thread::yield(); }
 
-// Two barriers, one cheap and one dear, that together do what two full ones do: where one thread stores x,
-// passes the light one and loads y, and another stores y, passes the heavy one and loads x, at least one of
-// them sees the other's store. The heavy one interrupts all threads of the process (membarrier); where the
-// system has none, or refuses it one day (a sandbox, want of memory), both are full ones from then on.
+// light_barrier() and heavy_barrier() are an asymmetric pair with the effect of two full barriers: if one thread stores
+// x, executes the light barrier and loads y, and another thread stores y, executes the heavy barrier and loads x, at
+// least one of them sees the other's store. The heavy barrier makes all threads of the process execute a full barrier
+// (membarrier). Where the system has no membarrier, or refuses it at some time (a sandbox, no memory), both are full
+// barriers from then on.
 namespace detail {
-// Before that is known: no. Set once, before threads rely on it, and cleared by heavy_barrier() at most.
+// Whether heavy_barrier() works by membarrier. False until the library is initialised; set once, before any thread
+// relies on it; only heavy_barrier() clears it.
 FOLIOT_EXPORT extern std::atomic<bool> heavy_barrier_reaches_all;
 
-/// The library's own: for files that are compiled with ThreadSanitizer, whatever the library was compiled with.
+/// A full barrier in the library's code: for files that are compiled with ThreadSanitizer, which does not know fences.
 FOLIOT_EXPORT void full_barrier_elsewhere() noexcept;
 
 inline void full_barrier() noexcept {
@@ -158,29 +162,31 @@ inline void full_barrier() noexcept {
 }
 }  // namespace detail
 
+/// The cheap side of the pair: a compiler barrier, as long as the heavy side reaches all threads.
 inline void light_barrier() noexcept {
-  // relaxed: who sees the old value for a while is waited for in heavy_barrier().
+  // relaxed: heavy_barrier() waits until no thread can see the old value any more.
   if (detail::heavy_barrier_reaches_all.load(relaxed)) [[likely]] {
     std::atomic_signal_fence(seq_cst);
   } else {
     detail::full_barrier();
   }
 }
+/// The expensive side of the pair: a system call.
 FOLIOT_EXPORT void heavy_barrier() noexcept;
 
-/// A full fence: of two threads that each store, pass one of these, and load what the other stores, at least one sees
-/// the other's store.
+/// A full fence: if two threads each store, execute a full fence, and load the variable that the other has stored to,
+/// at least one of them sees the other's store.
 inline void full_fence() noexcept { detail::full_barrier(); }
 
-/// How often a lock looks again before it sleeps: some 2 us, less than a sleep and a wake-up cost.
+/// How often a lock spins before it sleeps: some 2 us, which is less than a sleep and a wake-up cost.
 inline constexpr int spins_before_sleep = 64;
 
-/// How many counters of sleeping threads all locks share.
+/// How many counters of sleeping threads the locks share.
 inline constexpr std::size_t lock_table_size = 64;
 
 namespace detail {
-/// While one lives, the calling thread takes no signals but its own faults and a profiler's; what it
-/// starts inherits that.
+/// Blocks all signals of the calling thread for a scope, except those of its own faults and of a profiler. Threads that
+/// are started meanwhile inherit the mask.
 class FOLIOT_EXPORT signals_blocked {
  public:
   signals_blocked() noexcept;
@@ -189,19 +195,21 @@ class FOLIOT_EXPORT signals_blocked {
   signals_blocked& operator=(const signals_blocked&) = delete;
 
  private:
-  alignas(unsigned long) unsigned char saved_[128];  // a sigset_t, whose header stays out of this one
+  alignas(unsigned long) unsigned char saved_[128];  // a sigset_t; this header does not include <csignal>
 };
 FOLIOT_EXPORT void name_this_thread(const char* name) noexcept;
 [[noreturn]] FOLIOT_EXPORT void refuse_thread(const std::system_error& refusal, const char* name);
 }  // namespace detail
 
-/// A thread of the operating system. It takes no signals but its own faults (the others go to the
-/// program's own threads), and
-/// shows `name` (at most 15 characters) to debuggers and in /proc.
+/// A thread of the operating system. All signals but those of its own faults and of a profiler are blocked, so that the
+/// program's other threads get them. Debuggers and /proc show its name. A joinable thread must be joined, detached or
+/// forgotten before it is destroyed.
 class thread {
  public:
+  /// No thread.
   thread() noexcept = default;
-  /// Throws std::system_error, which names the thread, when the system has none left to give; nothing runs then.
+  /// Runs `body` in a new thread. `name` has at most 15 characters and must stay valid. Throws std::system_error, which
+  /// names the thread, where the system refuses; then `body` does not run.
   template <class Body>
   thread(const char* name, Body body) {
     const detail::signals_blocked blocked;
@@ -218,7 +226,7 @@ class thread {
   [[nodiscard]] bool joinable() const noexcept { return thread_.joinable(); }
   void join() { thread_.join(); }
   void detach() { thread_.detach(); }
-  /// In the child of a fork, where it is not: forgets it.
+  /// In the child of a fork, where the thread does not exist: makes this object refer to no thread.
   void forget() noexcept { std::construct_at(&thread_); }
 
  private:

@@ -1,7 +1,7 @@
-// The system-call seam: the only door to the kernel's clocks and waits.
+// The system-call seam: the kernel's clocks, futexes and properties of threads.
 //
-// Real side: src/core/seam/system.cpp. Simulated side: tests/simulation, where time is virtual, a
-// wait may be interrupted or woken for nothing, and a wake-up may be dropped to prove the checker.
+// Real side: src/core/seam/system.cpp. Simulated side: tests/simulation, where time is virtual, a wait may be
+// interrupted or end for no reason, and a test may drop a wake-up to prove that the checker notices. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,44 +13,46 @@
 
 namespace foliot::inline core::seam {
 
-/// CLOCK_MONOTONIC: nanoseconds since boot, without the time spent in suspend.
+/// CLOCK_MONOTONIC: nanoseconds since boot, without the time in which the machine is suspended.
 [[nodiscard]] FOLIOT_EXPORT instant monotonic_now() noexcept;
 
-/// Not before monotonic_now(), and at most 4 us after it, or 7 while that is slewed; cheaper where the processor's
-/// ticks can be counted, for threads that ask again within 10 us.
+/// Not before monotonic_now(), and at most 4 us after it (7 us while that clock is slewed). Cheaper than
+/// monotonic_now() for a thread that calls again within 10 us, where the processor's ticks can be counted.
 [[nodiscard]] FOLIOT_EXPORT instant monotonic_now_or_later() noexcept;
 
 /// How many processors this program may run on. At least 1.
 [[nodiscard]] FOLIOT_EXPORT std::size_t processors() noexcept;
 
-/// Whether the process has threads besides those that the caller knows of.
+/// Whether the process has threads that the caller does not know of.
 enum class other_threads : std::uint8_t {
-  none,    ///< certainly not
-  ending,  ///< only threads that are about to end, and run no code of the program any more: ask again in a moment
-  some,    ///< there are, or the system does not say
+  none,    ///< it certainly has none
+  ending,  ///< it has only threads that are ending and run no code of the program any more: ask again in a moment
+  some,    ///< it has others, or the system does not tell
 };
-/// `known`: how many threads of the process the caller knows of; all of them live, and none begins or ends meanwhile.
-/// Reads /proc: 2 us where there are no others, else 3 us for each known thread. Any thread; allocates nothing.
+/// Looks for threads beside the `known` ones: so many threads the caller knows; all of them are alive, and none of them
+/// may begin or end during the call. Reads /proc: 2 us if there are no others, else 3 us for each known thread.
+/// Allocates nothing.
 [[nodiscard]] FOLIOT_EXPORT other_threads threads_besides(std::size_t known) noexcept;
 
-/// How much later than asked the kernel may end the calling thread's waits, so that it wakes less often. A
-/// thread has 50 us unless it says otherwise; at least 1 ns. Returns what it was before.
+/// Sets how much later than asked the kernel may end the calling thread's waits, in order to wake it less often. The
+/// system's default is 50 us; at least 1 ns. Returns the slack before.
 FOLIOT_EXPORT duration set_timer_slack(duration slack) noexcept;
 
+/// Why a wait returned.
 enum class wait_status {
-  woken,        ///< somebody woke the word, or the kernel did for no reason
-  changed,      ///< the word did not hold the expected value: nothing was waited for
-  timed_out,    ///< the deadline has come by the monotonic clock
-  interrupted,  ///< a signal came: look at the word and wait again
+  woken,        ///< a thread woke the word, or the kernel woke the wait for no reason
+  changed,      ///< the word did not hold the expected value: the call did not wait
+  timed_out,    ///< the monotonic clock has reached the deadline
+  interrupted,  ///< a signal arrived: look at the word and wait again
 };
 
-/// Sleeps while `word` holds `expected`, at most until `deadline` of the monotonic clock (never: no
-/// limit). May return early with any status but `timed_out`; the caller looks at the word in a loop.
+/// Sleeps while `word` holds `expected`, at most until `deadline` of the monotonic clock (never: no limit). May return
+/// early with any status but `timed_out`, so the caller must look at the word in a loop.
 [[nodiscard]] FOLIOT_EXPORT wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected,
                                                    instant deadline) noexcept;
 
-/// Wakes at most `count` threads that sleep on `word`. The word may be gone by then: a wake-up of an
-/// address on which nobody sleeps does nothing.
+/// Wakes at most `count` threads that sleep on `word`. The word may have been destroyed before the call: waking an
+/// address on which no thread sleeps does nothing.
 FOLIOT_EXPORT void futex_wake(seam::atomic<std::uint32_t>& word, int count) noexcept;
 
 }  // namespace foliot::inline core::seam

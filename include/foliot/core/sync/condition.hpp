@@ -1,8 +1,6 @@
-// Threads that wait, under a mutex, for something that another thread will do.
+// A condition variable: threads wait, under a mutex, until another thread notifies them.
 //
-// `wait` leaves the mutex, sleeps until a `notify_all` that comes after it let go, and takes the mutex
-// again; it may also return for no reason, so it stands in a loop over what is waited for. A notify
-// with nobody waiting costs one load.
+// Thread safety: every member needs the mutex, as stated there. All waits on one condition must use the same mutex.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +13,28 @@
 
 namespace foliot::inline core {
 
+/// A condition variable of foliot's mutex. No thread may wait when it is destroyed.
 class FOLIOT_EXPORT condition {
  public:
   condition() noexcept = default;
   condition(const condition&) = delete;
   condition& operator=(const condition&) = delete;
 
+  /// Unlocks the mutex, sleeps until a notify_all() that comes after the unlock, and locks the mutex again. May also
+  /// return for no reason, so the caller must check in a loop for what it waits for.
   void wait(mutex& held) noexcept FOLIOT_REQUIRES(held) { wait_until(held, instant::never()); }
-  /// The same, at most until the monotonic clock shows `deadline`; who waits looks at the clock.
+  /// As wait(), at most until the monotonic clock shows `deadline`. The result does not tell why it returned: the
+  /// caller reads the clock.
   void wait_until(mutex& held, instant deadline) noexcept FOLIOT_REQUIRES(held);
-  /// The caller holds the mutex that the waiters wait under.
+  /// Wakes all waiting threads. The caller must hold the mutex that they wait under. One load if no thread waits.
   void notify_all() noexcept;
 
  private:
-  // Counts notifications. Written under the mutex; read by a waiter under it, then compared by the
-  // kernel: a notification in between changes the word, and the wait returns at once. Relaxed, since
-  // everything else is published by the mutex.
+  // Counts notifications. Written under the mutex. A waiting thread reads it under the mutex, and the kernel compares
+  // it again before the sleep, so that a notification in between makes the wait return at once. Relaxed: the mutex
+  // publishes everything else.
   seam::atomic<std::uint32_t> epoch_{0};
-  // How many threads are inside wait(). Written and read under the mutex only.
+  // How many threads are inside wait(). Read and written under the mutex.
   seam::plain<std::uint32_t> waiters_ = 0;
 };
 

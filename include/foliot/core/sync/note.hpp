@@ -1,9 +1,8 @@
-// A note: one thread sleeps on it, at most until a deadline, and any thread may wake it, once.
+// A one-shot wake-up: one thread sleeps on a note, at most until a deadline, and any thread may wake it.
 //
-// The wake-up sticks: one that comes before the sleep ends that sleep at once, so nothing is lost
-// between deciding to sleep and sleeping. `clear` makes the note new; only the sleeper calls it, and
-// before it tells anybody that it is going to sleep. This is the runtime note of Go (lock_futex.go)
-// with one difference: waking twice is allowed.
+// A wake-up is not lost: if it comes before the sleep, the sleep returns at once. `clear` makes the note ready for the
+// next sleep; the sleeping thread must call it before it announces that it is going to sleep. This is the note of Go's
+// runtime (lock_futex.go), except that a note may be woken twice.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +13,23 @@
 
 namespace foliot::inline core {
 
+/// A one-shot wake-up for one sleeping thread.
 class FOLIOT_EXPORT note {
  public:
   note() noexcept = default;
   note(const note&) = delete;
   note& operator=(const note&) = delete;
 
-  /// Forgets an earlier wake-up.
+  /// Discards an earlier wake-up. Called by the sleeping thread only.
   void clear() noexcept;
-  /// Ends the sleep on this note, now or as soon as it begins. Everything the caller did before is
-  /// seen by the sleeper after it.
+  /// Ends the sleep on this note, now or as soon as it begins. The sleeping thread then sees everything that the caller
+  /// did before. From any thread.
   void wake() noexcept;
-  /// Sleeps until woken, or until the monotonic clock shows `deadline` (never: until woken). Returns
-  /// whether it was woken; false means that the deadline has come. Interruptions are slept through.
+  /// Sleeps until woken, or until the monotonic clock shows `deadline` (never: until woken). Returns whether the note
+  /// was woken; false means that the deadline has come. Signals do not end the sleep.
   bool sleep_until(instant deadline) noexcept;
-  /// Whether it was woken since it was cleared. The sleeper's: what the waker did before is then seen.
+  /// Whether the note was woken since the last clear(). If so, the caller sees everything that the waking thread did
+  /// before. Called by the sleeping thread only.
   // acquire: pairs with the exchange in wake().
   [[nodiscard]] bool woken() const noexcept { return key_.load(seam::acquire) == called; }
 
@@ -36,7 +37,7 @@ class FOLIOT_EXPORT note {
   static constexpr std::uint32_t quiet = 0;
   static constexpr std::uint32_t called = 1;
 
-  // quiet -> called by wake(), called -> quiet by clear(). Publishes what the waker did before.
+  // quiet -> called by wake(), called -> quiet by clear(). Publishes what the waking thread did before.
   seam::atomic<std::uint32_t> key_{quiet};
 };
 
