@@ -6,8 +6,8 @@ namespace foliot::runtime::detail {
 
 namespace {
 
-constexpr std::uint64_t token_of(std::uint32_t place, std::uint32_t generation) noexcept {
-  return std::uint64_t{generation} << 32 | place;
+constexpr std::uint64_t token_of(std::uint32_t index, std::uint32_t generation) noexcept {
+  return std::uint64_t{generation} << 32 | index;
 }
 constexpr std::uint32_t generations = 0xffff'0000;  // tokens end below the largest word
 
@@ -18,8 +18,8 @@ poll_table::~poll_table() {
   std::vector<std::unique_ptr<descriptor>> all;
   {
     const lock held(lock_);
-    for (const std::uint32_t place : free_) places_[place].reset();
-    all.swap(places_);
+    for (const std::uint32_t index : free_) slots_[index].reset();
+    all.swap(slots_);
   }
   for (std::unique_ptr<descriptor>& each : all) {
     if (each == nullptr) continue;
@@ -31,28 +31,28 @@ poll_table::~poll_table() {
 }
 
 /// One that nobody has a reference to.
-descriptor& poll_table::place_for() {
+descriptor& poll_table::take_slot() {
   const lock held(lock_);
   if (free_.empty()) {
-    free_.reserve(places_.size() + 1);  // so that give_back() never allocates
-    places_.push_back(std::make_unique<descriptor>());
-    places_.back()->place_ = static_cast<std::uint32_t>(places_.size() - 1);
-    return *places_.back();
+    free_.reserve(slots_.size() + 1);  // so that give_back() never allocates
+    slots_.push_back(std::make_unique<descriptor>());
+    slots_.back()->index_ = static_cast<std::uint32_t>(slots_.size() - 1);
+    return *slots_.back();
   }
-  descriptor& found = *places_[free_.back()];
+  descriptor& found = *slots_[free_.back()];
   free_.pop_back();
   return found;
 }
 
 void poll_table::give_back(descriptor& which) noexcept {
   const lock held(lock_);
-  free_.push_back(which.place_);
+  free_.push_back(which.index_);
 }
 
 std::expected<descriptor_ptr, std::error_code> poll_table::add(int fd, at_end then, scheduler& owner) noexcept {
   descriptor* added = nullptr;
   try {
-    added = &place_for();
+    added = &take_slot();
   } catch (const std::bad_alloc&) {
     return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
   }
@@ -71,7 +71,7 @@ std::expected<descriptor_ptr, std::error_code> poll_table::add(int fd, at_end th
   }
   try {
     poller_.add(fd, {readiness::readable | readiness::writable | readiness::peer_closed, trigger::edge},
-                token_of(added->place_, generation));
+                token_of(added->index_, generation));
   } catch (const std::system_error& error) {
     give_back(*added);
     return std::unexpected(error.code());
@@ -85,8 +85,8 @@ std::expected<descriptor_ptr, std::error_code> poll_table::add(int fd, at_end th
 
 descriptor* poll_table::find(std::uint64_t token) noexcept {
   const lock held(lock_);
-  const auto place = static_cast<std::uint32_t>(token);
-  return place < places_.size() ? places_[place].get() : nullptr;
+  const auto index = static_cast<std::uint32_t>(token);
+  return index < slots_.size() ? slots_[index].get() : nullptr;
 }
 
 poll_table::news poll_table::wait(instant until, ready_list& ready) noexcept {

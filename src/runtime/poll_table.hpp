@@ -1,8 +1,8 @@
 // The file descriptors that tasks wait for, and the poller that tells of them.
 //
 // A descriptor is added once, for both directions and on edges; what is told of it while nobody waits is remembered
-// until somebody does. Its place here is used again when the last reference in it has gone, and with another
-// generation, so that what the poller has still to tell of one that is gone is not taken for news of the next. Places
+// until somebody does. Its slot here is used again when the last reference in it has gone, and with another
+// generation, so that what the poller has still to tell of one that is gone is not taken for news of the next. Slots
 // are kept until the end: an event may point to one at any time.
 //
 // Thread safety: from any thread. Of several that wait at once each event is told to one, and so is a break.
@@ -58,13 +58,13 @@ class poll_table {
   friend class descriptor;
   friend class descriptor_wait;
 
-  [[nodiscard]] descriptor& place_for();
+  [[nodiscard]] descriptor& take_slot();
   void give_back(descriptor& which) noexcept;
   [[nodiscard]] descriptor* find(std::uint64_t token) noexcept;
 
   seam::poller poller_;
   mutex lock_{lock_rank::scheduler};  // a descriptor's is taken before it
-  std::vector<std::unique_ptr<descriptor>> places_ FOLIOT_GUARDED_BY(lock_);
+  std::vector<std::unique_ptr<descriptor>> slots_ FOLIOT_GUARDED_BY(lock_);
   std::vector<std::uint32_t> free_ FOLIOT_GUARDED_BY(lock_);
   // How many tasks wait. Written by them; read by workers, of whom the last one to sleep was the last to run a task.
   seam::atomic<std::size_t> waits_{0};

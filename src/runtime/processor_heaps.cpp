@@ -159,7 +159,7 @@ std::string processor_heaps::check() const {
   if (!heap_.ordered()) return "a timer stands before its parent";
   std::size_t deleted = 0;
   std::size_t earlier = 0;
-  for (const timer_heap::place& each : heap_.places()) {
+  for (const timer_heap::entry& each : heap_.entries()) {
     const heap_timer& timer = *each.timer;
     const state status = timer.status.seen();
     if (timer_status::is_transient(status)) return "a timer is somebody's";

@@ -114,7 +114,7 @@ class processor_heaps final : public processor_timers {
   void clear_deleted_timers() noexcept FOLIOT_REQUIRES(lock_);
   void move_timers(processor_heaps& from) noexcept;
   void repair_all() noexcept FOLIOT_REQUIRES(lock_);
-  [[nodiscard]] bool repair(timer_heap::place& each) noexcept;
+  [[nodiscard]] bool repair(timer_heap::entry& each) noexcept;
   [[nodiscard]] bool clean(heap_timer& timer) noexcept;
   void publish() noexcept FOLIOT_REQUIRES(lock_);
   /// The caller owns the timer. (Go throws "bad p".)

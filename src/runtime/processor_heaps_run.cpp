@@ -80,7 +80,7 @@ void processor_heaps::forget_bound() noexcept {
 }
 
 /// Files a timer where it belongs, or takes it out: then false.
-bool processor_heaps::repair(timer_heap::place& each) noexcept {
+bool processor_heaps::repair(timer_heap::entry& each) noexcept {
   heap_timer& timer = *each.timer;
   transient_wait wait;
   for (;;) {
@@ -115,10 +115,11 @@ bool processor_heaps::repair(timer_heap::place& each) noexcept {
 //   3. all timers are looked at, and one that was modified before 2 is seen to be, or to be being modified;
 //   4. the head's deadline is made true: publish().
 //
-// All are queued in one go at the end, so that no timer moves to a place that the pass has left behind already (47762).
+// All are queued in one go at the end, so that no timer moves to an index that the pass has left behind already
+// (47762).
 void processor_heaps::repair_all() noexcept {
   forget_bound();
-  heap_.rebuild([this](timer_heap::place& each) { return repair(each); });
+  heap_.rebuild([this](timer_heap::entry& each) { return repair(each); });
 }
 
 // Go 1.14 and 1.15. A thread that brings a timer forward counts it, and then lowers the bound to the earliest instant
@@ -132,7 +133,7 @@ void processor_heaps::adjust_by_count() noexcept {
   const auto any = [this] { return adjust_timers_.load(seam::relaxed) != 0; };
   if (!any()) return;
   bool more = true;
-  heap_.rebuild([&](timer_heap::place& each) {
+  heap_.rebuild([&](timer_heap::entry& each) {
     if (!more) return true;
     const bool stays = repair(each);
     more = any();
@@ -224,7 +225,7 @@ void processor_heaps::refresh_first() noexcept {
 // (Go: moveTimers.) Both locks are held, there is room, and the world goes on: who modifies a timer is waited for, and
 // who comes later finds it here.
 void processor_heaps::move_timers(processor_heaps& from) noexcept FOLIOT_NO_ANALYSIS {
-  for (const timer_heap::place& each : from.heap_.places()) {
+  for (const timer_heap::entry& each : from.heap_.entries()) {
     heap_timer& timer = *each.timer;
     transient_wait wait;
     for (bool moved = false; !moved;) {
@@ -278,7 +279,7 @@ void processor_heaps::begin_again() noexcept {
 // Nobody else uses any of them by now.
 void processor_heaps::forget_all() noexcept {
   const lock held(lock_);
-  for (const timer_heap::place& each : heap_.places()) {
+  for (const timer_heap::entry& each : heap_.entries()) {
     heap_timer& timer = *each.timer;
     if (timer.status.seen() != state::deleted) {
       const timer_status::claim claim = timer.status.remove();

@@ -24,10 +24,10 @@ class basic_run_queue {
   /// False: it is full.
   [[nodiscard]] bool push(task_state& task) noexcept {
     const std::uint32_t tail = tail_.load(seam::relaxed);  // the owner's own
-    // acquire: pairs with the release of who took: its copy of the place is made before it is overwritten.
+    // acquire: pairs with the release of who took: its copy of the slot is made before it is overwritten.
     if (tail - head_.load(seam::acquire) >= Capacity) return false;
-    place(tail).store(&task, seam::relaxed);  // published by the tail
-    tail_.store(tail + 1, seam::release);     // pairs with the acquire in pop() and steal_half()
+    slot(tail).store(&task, seam::relaxed);  // published by the tail
+    tail_.store(tail + 1, seam::release);    // pairs with the acquire in pop() and steal_half()
     return true;
   }
 
@@ -37,7 +37,7 @@ class basic_run_queue {
       // acquire: pairs with the release of who took before, and knew of a tail that is not before this head.
       std::uint32_t head = head_.load(seam::acquire);
       if (tail_.load(seam::acquire) == head) return nullptr;
-      task_state* first = place(head).load(seam::relaxed);  // published by the tail
+      task_state* first = slot(head).load(seam::relaxed);  // published by the tail
       // release: pairs with the acquire in push(), pop() and steal_half().
       if (head_.compare_exchange_weak(head, head + 1, seam::release, seam::relaxed)) return first;
     }
@@ -54,10 +54,10 @@ class basic_run_queue {
       if (count == 0) return nullptr;
       if (count > Capacity / 2) continue;  // the tail is of a later moment
       for (std::uint32_t i = 0; i < count; ++i) {
-        thief.place(to + i).store(place(head + i).load(seam::relaxed), seam::relaxed);
+        thief.slot(to + i).store(slot(head + i).load(seam::relaxed), seam::relaxed);
       }
       if (head_.compare_exchange_weak(head, head + count, seam::release, seam::relaxed)) {  // as in pop()
-        task_state* last = thief.place(to + count - 1).load(seam::relaxed);
+        task_state* last = thief.slot(to + count - 1).load(seam::relaxed);
         if (count > 1) thief.tail_.store(to + count - 1, seam::release);  // as in push()
         return last;
       }
@@ -72,13 +72,13 @@ class basic_run_queue {
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
  private:
-  [[nodiscard]] seam::atomic<task_state*>& place(std::uint32_t index) noexcept { return places_[index % Capacity]; }
+  [[nodiscard]] seam::atomic<task_state*>& slot(std::uint32_t index) noexcept { return slots_[index % Capacity]; }
 
   // Written by whoever takes; what is before it is free.
   alignas(64) seam::atomic<std::uint32_t> head_{0};
   // Written by the owner; publishes what is before it.
   alignas(64) seam::atomic<std::uint32_t> tail_{0};
-  std::array<seam::atomic<task_state*>, Capacity> places_{};
+  std::array<seam::atomic<task_state*>, Capacity> slots_{};
 };
 
 /// Go's has 256; a thousand tasks that are spawned at once should not all pass the global run queue's lock.

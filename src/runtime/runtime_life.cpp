@@ -7,38 +7,38 @@ namespace foliot::runtime::detail {
 namespace {
 
 // The first one is there from the beginning: a program with one runtime at a time never makes another.
-runtime_place first_place;
-// All places, the newest first.
-seam::atomic<runtime_place*> places{&first_place};
+runtime_slot first_slot;
+// All slots, the newest first.
+seam::atomic<runtime_slot*> slots{&first_slot};
 
 }  // namespace
 
-runtime_place& runtime_life::take_place() {
-  runtime_place* const newest = places.load(seam::acquire);  // pairs with the release below: the links are there
-  for (runtime_place* each = newest; each != nullptr; each = each->next_) {
+runtime_slot& runtime_life::take_slot() {
+  runtime_slot* const newest = slots.load(seam::acquire);  // pairs with the release below: the links are there
+  for (runtime_slot* each = newest; each != nullptr; each = each->next_) {
     bool is_taken = false;
     // acquire: pairs with the release in end(): this turn comes after the one before.
     if (each->taken_.compare_exchange_strong(is_taken, true, seam::acquire, seam::relaxed)) return *each;
   }
-  auto* const made = new runtime_place;
+  auto* const made = new runtime_slot;
   made->taken_.store(true, seam::relaxed);
   made->next_ = newest;
-  // release: who finds the place finds its link.
-  while (!places.compare_exchange_weak(made->next_, made, seam::release, seam::relaxed)) {
+  // release: who finds the slot finds its link.
+  while (!slots.compare_exchange_weak(made->next_, made, seam::release, seam::relaxed)) {
   }
   return *made;
 }
 
 runtime_life::runtime_life(scheduler& owner)
-    : place_(take_place()), turn_(place_.turn_.load(seam::relaxed) + 1) {  // relaxed: taken_ orders the turns
-  place_.owner_ = &owner;
-  place_.turn_.store(turn_, seam::release);  // pairs with living()
+    : slot_(take_slot()), turn_(slot_.turn_.load(seam::relaxed) + 1) {  // relaxed: taken_ orders the turns
+  slot_.owner_ = &owner;
+  slot_.turn_.store(turn_, seam::release);  // pairs with living()
 }
 
 void runtime_life::end() noexcept {
   if (std::exchange(ended_, true)) return;
-  place_.turn_.store(turn_ + 1, seam::release);  // publishes nothing: living() is false from now on
-  place_.taken_.store(false, seam::release);     // pairs with take_place()
+  slot_.turn_.store(turn_ + 1, seam::release);  // publishes nothing: living() is false from now on
+  slot_.taken_.store(false, seam::release);     // pairs with take_slot()
 }
 
 }  // namespace foliot::runtime::detail

@@ -18,44 +18,44 @@ struct heap_timer;
 
 class timer_heap {
  public:
-  struct place {
+  struct entry {
     instant when;
     heap_timer* timer;
   };
 
-  [[nodiscard]] bool empty() const noexcept { return places_.empty(); }
-  [[nodiscard]] std::size_t size() const noexcept { return places_.size(); }
-  [[nodiscard]] std::size_t capacity() const noexcept { return places_.capacity(); }
+  [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return entries_.capacity(); }
   /// Precondition: there is one.
-  [[nodiscard]] const place& first() const noexcept { return places_.front(); }
-  [[nodiscard]] const std::vector<place>& places() const noexcept { return places_; }
+  [[nodiscard]] const entry& first() const noexcept { return entries_.front(); }
+  [[nodiscard]] const std::vector<entry>& entries() const noexcept { return entries_; }
 
   /// So that as many more are added without a throw. Throws std::bad_alloc with nothing changed.
   void make_room(std::size_t more) {
-    const std::size_t wanted = places_.size() + more;
-    if (wanted > places_.capacity()) places_.reserve(std::max(wanted, 2 * places_.capacity()));
+    const std::size_t wanted = entries_.size() + more;
+    if (wanted > entries_.capacity()) entries_.reserve(std::max(wanted, 2 * entries_.capacity()));
   }
   /// Precondition: there is room. (Go: doaddtimer, siftupTimer)
   void add(instant when, heap_timer& timer) noexcept {
-    places_.push_back({when, &timer});
-    sift_up(places_.size() - 1, {when, &timer});
+    entries_.push_back({when, &timer});
+    sift_up(entries_.size() - 1, {when, &timer});
   }
   /// (Go: dodeltimer0)
   void remove_first() noexcept {
-    const place last = places_.back();
-    places_.pop_back();
-    if (!places_.empty()) sift_down(0, last);
-    foliot::detail::shrink(places_, 0);
+    const entry last = entries_.back();
+    entries_.pop_back();
+    if (!entries_.empty()) sift_down(0, last);
+    foliot::detail::shrink(entries_, 0);
   }
   /// Gives the first one another deadline.
-  void refile_first(instant when) noexcept { sift_down(0, {when, places_.front().timer}); }
+  void refile_first(instant when) noexcept { sift_down(0, {when, entries_.front().timer}); }
 
-  /// Goes over all: `keeps(place&)` says whether one stays, and may change its deadline.
+  /// Goes over all: `keeps(entry&)` says whether one stays, and may change its deadline.
   template <class Keeps>
   void rebuild(const Keeps& keeps) noexcept {
     bool changed = false;
-    auto kept = places_.begin();
-    for (place& each : places_) {
+    auto kept = entries_.begin();
+    for (entry& each : entries_) {
       const instant stood_at = each.when;
       if (!keeps(each)) {
         changed = true;
@@ -64,18 +64,18 @@ class timer_heap {
       changed = changed || each.when != stood_at;
       *kept++ = each;
     }
-    places_.erase(kept, places_.end());
+    entries_.erase(kept, entries_.end());
     if (!changed) return;
-    for (std::size_t i = places_.size(); i-- > 0;) sift_down(i, places_[i]);
-    foliot::detail::shrink(places_, 0);
+    for (std::size_t i = entries_.size(); i-- > 0;) sift_down(i, entries_[i]);
+    foliot::detail::shrink(entries_, 0);
   }
 
-  void clear() noexcept { std::vector<place>().swap(places_); }
+  void clear() noexcept { std::vector<entry>().swap(entries_); }
 
   /// Whether the invariant holds.
   [[nodiscard]] bool ordered() const noexcept {
-    for (std::size_t i = 1; i < places_.size(); ++i) {
-      if (places_[i].when < places_[parent(i)].when) return false;
+    for (std::size_t i = 1; i < entries_.size(); ++i) {
+      if (entries_[i].when < entries_[parent(i)].when) return false;
     }
     return true;
   }
@@ -85,33 +85,33 @@ class timer_heap {
 
   static constexpr std::size_t parent(std::size_t index) noexcept { return (index - 1) / arity; }
 
-  /// Puts `moved` at `index` or above. The hole moves instead of the places being swapped.
-  void sift_up(std::size_t index, place moved) noexcept {
-    while (index > 0 && moved.when < places_[parent(index)].when) {
-      places_[index] = places_[parent(index)];
+  /// Puts `moved` at `index` or above. The hole moves instead of the entries being swapped.
+  void sift_up(std::size_t index, entry moved) noexcept {
+    while (index > 0 && moved.when < entries_[parent(index)].when) {
+      entries_[index] = entries_[parent(index)];
       index = parent(index);
     }
-    places_[index] = moved;
+    entries_[index] = moved;
   }
 
   /// Puts `moved` at `index` or below. (Go: siftdownTimer)
-  void sift_down(std::size_t index, place moved) noexcept {
+  void sift_down(std::size_t index, entry moved) noexcept {
     for (;;) {
       const std::size_t first = index * arity + 1;
-      if (first >= places_.size()) break;
-      const std::size_t end = std::min(first + arity, places_.size());
+      if (first >= entries_.size()) break;
+      const std::size_t end = std::min(first + arity, entries_.size());
       std::size_t least = first;
       for (std::size_t child = first + 1; child < end; ++child) {
-        if (places_[child].when < places_[least].when) least = child;
+        if (entries_[child].when < entries_[least].when) least = child;
       }
-      if (!(places_[least].when < moved.when)) break;
-      places_[index] = places_[least];
+      if (!(entries_[least].when < moved.when)) break;
+      entries_[index] = entries_[least];
       index = least;
     }
-    places_[index] = moved;
+    entries_[index] = moved;
   }
 
-  std::vector<place> places_;
+  std::vector<entry> entries_;
 };
 
 }  // namespace foliot::runtime::detail

@@ -119,7 +119,7 @@ class FOLIOT_EXPORT descriptor {
   // The rest is written before the first reference, and after the last one.
   scheduler* owner_ = nullptr;
   poll_table* table_ = nullptr;
-  std::uint32_t place_ = 0;
+  std::uint32_t index_ = 0;
   int fd_ = -1;
   at_end at_end_ = at_end::closes;
 };

@@ -18,10 +18,10 @@ class ring {
  public:
   /// Throws std::bad_alloc.
   explicit ring(std::size_t capacity)
-      : places_(capacity == 0 ? nullptr : std::allocator<Value>().allocate(capacity)), capacity_(capacity) {}
+      : slots_(capacity == 0 ? nullptr : std::allocator<Value>().allocate(capacity)), capacity_(capacity) {}
   ~ring() {
     while (size_ != 0) static_cast<void>(pop());
-    if (places_ != nullptr) std::allocator<Value>().deallocate(places_, capacity_);
+    if (slots_ != nullptr) std::allocator<Value>().deallocate(slots_, capacity_);
   }
   ring(const ring&) = delete;
   ring& operator=(const ring&) = delete;
@@ -34,22 +34,22 @@ class ring {
   /// Precondition: not full.
   void push(Value&& value) noexcept {
     FOLIOT_ASSERT(!full(), "a full ring takes no more");
-    const std::size_t place = first_ + size_ < capacity_ ? first_ + size_ : first_ + size_ - capacity_;
-    std::construct_at(places_ + place, std::move(value));
+    const std::size_t end = first_ + size_ < capacity_ ? first_ + size_ : first_ + size_ - capacity_;
+    std::construct_at(slots_ + end, std::move(value));
     ++size_;
   }
   /// The oldest. Precondition: not empty.
   [[nodiscard]] Value pop() noexcept {
     FOLIOT_ASSERT(!empty(), "an empty ring has nothing to give");
-    Value oldest(std::move(places_[first_]));
-    std::destroy_at(places_ + first_);
+    Value oldest(std::move(slots_[first_]));
+    std::destroy_at(slots_ + first_);
     first_ = first_ + 1 == capacity_ ? 0 : first_ + 1;
     --size_;
     return oldest;
   }
 
  private:
-  Value* const places_;
+  Value* const slots_;
   const std::size_t capacity_;
   std::size_t first_ = 0;
   std::size_t size_ = 0;

@@ -1,12 +1,12 @@
 // Tells timers and contexts, which may outlive their runtime, whether that runtime still exists.
 //
-// A runtime occupies a place from its start to its end. Places are never freed. A later runtime reuses the place of an
-// ended one, under a turn number that no runtime before it had there. A runtime_ref is a place and a turn number, so
+// A runtime occupies a slot from its start to its end. Slots are never freed. A later runtime reuses the slot of an
+// ended one, under a turn number that no runtime before it had there. A runtime_ref is a slot and a turn number, so
 // living() may be called at any time, also by the destructor of a static object.
 //
 // Thread safety: all functions from any thread; but no thread may use the result of living() while that runtime ends,
 // as for every handle that outlives its runtime. Complexity: living() is two loads and a comparison; the start of a
-// runtime searches for a free place, O(the largest number of runtimes that existed at once). Lock-free, and so usable
+// runtime searches for a free slot, O(the largest number of runtimes that existed at once). Lock-free, and so usable
 // after a fork.
 #pragma once
 
@@ -19,25 +19,25 @@ namespace foliot::runtime::detail {
 
 class scheduler;
 
-class runtime_place {
+class runtime_slot {
  public:
-  runtime_place() noexcept = default;
-  runtime_place(const runtime_place&) = delete;
-  runtime_place& operator=(const runtime_place&) = delete;
+  runtime_slot() noexcept = default;
+  runtime_slot(const runtime_slot&) = delete;
+  runtime_slot& operator=(const runtime_slot&) = delete;
 
  private:
   friend class runtime_life;
   friend class runtime_ref;
 
-  // Odd while a runtime occupies the place. That runtime increments it after it has set owner_, and again at its end;
+  // Odd while a runtime occupies the slot. That runtime increments it after it has set owner_, and again at its end;
   // every runtime_ref reads it.
   seam::atomic<std::uint64_t> turn_{0};
   // Written by the runtime that holds taken_, before it raises turn_; read after turn_ was found unchanged.
   scheduler* owner_ = nullptr;
-  // True while a runtime occupies the place: set before its turn begins, cleared after the turn has ended.
+  // True while a runtime occupies the slot: set before its turn begins, cleared after the turn has ended.
   seam::atomic<bool> taken_{false};
-  // The next older place. Constant once the place is published.
-  runtime_place* next_ = nullptr;
+  // The next older slot. Constant once the slot is published.
+  runtime_slot* next_ = nullptr;
 };
 
 /// A runtime that may have ended.
@@ -46,14 +46,14 @@ class runtime_ref {
   /// The runtime; null: it has ended.
   // acquire: pairs with the release in runtime_life: the owner of this turn is there.
   [[nodiscard]] scheduler* living() const noexcept {
-    return place_->turn_.load(seam::acquire) == turn_ ? place_->owner_ : nullptr;
+    return slot_->turn_.load(seam::acquire) == turn_ ? slot_->owner_ : nullptr;
   }
 
  private:
   friend class runtime_life;
-  runtime_ref(const runtime_place& place, std::uint64_t turn) noexcept : place_(&place), turn_(turn) {}
+  runtime_ref(const runtime_slot& slot, std::uint64_t turn) noexcept : slot_(&slot), turn_(turn) {}
 
-  const runtime_place* place_;
+  const runtime_slot* slot_;
   std::uint64_t turn_;
 };
 
@@ -68,12 +68,12 @@ class FOLIOT_EXPORT runtime_life {
 
   /// From now on every reference says so. Again for nothing.
   void end() noexcept;
-  [[nodiscard]] runtime_ref ref() const noexcept { return {place_, turn_}; }
+  [[nodiscard]] runtime_ref ref() const noexcept { return {slot_, turn_}; }
 
  private:
-  static runtime_place& take_place();
+  static runtime_slot& take_slot();
 
-  runtime_place& place_;
+  runtime_slot& slot_;
   const std::uint64_t turn_;
   bool ended_ = false;
 };
