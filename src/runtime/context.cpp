@@ -125,7 +125,7 @@ void context_node::leave_parent() noexcept {
 
 // One after the other up the tree, however long the chain is.
 void context_node::release() noexcept {
-  for (context_node* node = this; node != nullptr && node->drop_share();) {
+  for (context_node* node = this; node != nullptr && node->drop_reference();) {
     context_node* const parent = node->parent_;
     node->forget();
     delete node;
@@ -133,21 +133,11 @@ void context_node::release() noexcept {
   }
 }
 
-/// True: it was the last one.
-bool context_node::drop_share() noexcept {
-  // Once it is settled its deadline takes no share any more: who has the only one is alone, and need not count it down.
-  // acquire: pairs with the release below.
-  if (settled() && references_.load(seam::acquire) == 1) return true;
-  return references_.fetch_sub(1, seam::acq_rel) == 1;  // what all others did with it comes before its end
-}
-
-bool context_node::try_retain() noexcept {
-  std::uint32_t seen = references_.load(seam::relaxed);
-  while (seen != 0) {
-    // relaxed: a share publishes nothing.
-    if (references_.compare_exchange_weak(seen, seen + 1, seam::relaxed, seam::relaxed)) return true;
-  }
-  return false;
+/// Returns true if it was the last reference.
+bool context_node::drop_reference() noexcept {
+  // The deadline of a settled node retains it no more, so nobody else can: the holder of the only reference need not
+  // count it down.
+  return (settled() && references_.is_unique()) || references_.release();
 }
 
 /// Nobody has it any more, but for its parent's list and the timers.

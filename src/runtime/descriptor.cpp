@@ -11,9 +11,8 @@
 
 namespace foliot::runtime::detail {
 
-// acq_rel: what all others did with it comes before its end.
 void descriptor::release() noexcept {
-  if (references_.fetch_sub(1, seam::acq_rel) != 1) return;
+  if (!references_.release()) return;
   close();
   if (table_ != nullptr) {
     table_->give_back(*this);

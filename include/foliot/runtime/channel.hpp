@@ -39,6 +39,7 @@
 #include <foliot/runtime/channel_closed.hpp>
 #include <foliot/runtime/detail/channel_core.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/intrusive_ptr.hpp>
 #include <foliot/runtime/detail/operation.hpp>
 
 namespace foliot::runtime {
@@ -58,25 +59,11 @@ class channel_handle {
  public:
   using value_type = T;
 
-  channel_handle(const channel_handle& other) noexcept : core_(other.core_) {
-    if (core_ != nullptr) core_->retain();
-  }
-  channel_handle(channel_handle&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
-  channel_handle& operator=(channel_handle other) noexcept {
-    std::swap(core_, other.core_);
-    return *this;
-  }
-  ~channel_handle() {
-    if (core_ != nullptr) core_->release();
-  }
-
   /// Whether it is a handle of a channel: false of one that was moved from, with which nothing else may be done but to
   /// assign, compare and destroy it.
-  [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(core_); }
   /// Whether both are handles of the same channel.
-  [[nodiscard]] friend bool operator==(const channel_handle& a, const channel_handle& b) noexcept {
-    return a.core_ == b.core_;
-  }
+  [[nodiscard]] friend bool operator==(const channel_handle&, const channel_handle&) noexcept = default;
 
   void close() const { core().close(); }
   [[nodiscard]] bool closed() const noexcept { return core().closed(); }
@@ -87,10 +74,10 @@ class channel_handle {
   [[nodiscard]] std::size_t capacity() const noexcept { return core().capacity(); }
 
  protected:
-  explicit channel_handle(channel_core<T>* core) noexcept : core_(core) {}
+  explicit channel_handle(std::size_t capacity) : core_(*new channel_core<T>(capacity)) {}
 
   [[nodiscard]] channel_core<T>& core() const noexcept {
-    FOLIOT_ASSERT(core_ != nullptr, "this handle has no channel: it was moved from");
+    FOLIOT_ASSERT(core_, "this handle has no channel: it was moved from");
     return *core_;
   }
 
@@ -123,7 +110,7 @@ class channel_handle {
   }
 
  private:
-  channel_core<T>* core_;
+  intrusive_ptr<channel_core<T>> core_;
 };
 
 }  // namespace detail
@@ -162,7 +149,7 @@ template <class T>
 class channel : public detail::channel_handle<T> {
  public:
   /// Has room for that many values; none: whoever sends waits for who receives. Throws std::bad_alloc.
-  explicit channel(std::size_t capacity = 0) : detail::channel_handle<T>(new detail::channel_core<T>(capacity)) {}
+  explicit channel(std::size_t capacity = 0) : detail::channel_handle<T>(capacity) {}
 
   [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
   [[nodiscard("co_await it")]] receiving<T> receive() const noexcept { return this->make_receive(); }

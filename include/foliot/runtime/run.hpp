@@ -19,6 +19,7 @@
 #include <utility>
 
 #include <foliot/core/export.h>
+#include <foliot/runtime/detail/intrusive_ptr.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/run_options.hpp>
 #include <foliot/runtime/spawn.hpp>
@@ -51,8 +52,7 @@ Result run(task<Result> main, const run_options& options = {}) {
   detail::own_scheduler scheduler(options);
   auto* const state = new detail::spawned<Result>(scheduler.get(), "main", std::move(main));
   state->retain();
-  const auto release = [](auto* shared) noexcept { shared->release(); };
-  const std::unique_ptr<detail::spawned<Result>, decltype(release)> keep(state, release);
+  const detail::intrusive_ptr<detail::spawned<Result>> keep(*state);
   scheduler.run(*state, state->prepare());
   return state->take();
 }

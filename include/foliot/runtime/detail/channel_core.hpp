@@ -27,6 +27,7 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/channel_closed.hpp>
+#include <foliot/runtime/detail/reference_count.hpp>
 #include <foliot/runtime/detail/ring.hpp>
 #include <foliot/runtime/detail/wait_queue.hpp>
 
@@ -53,10 +54,9 @@ class channel_core {
 
   explicit channel_core(std::size_t capacity) : values_(capacity) { publish(); }
 
-  void retain() noexcept { references_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
+  void retain() noexcept { references_.retain(); }
   void release() noexcept {
-    // acq_rel: what all others did with it comes before its end.
-    if (references_.fetch_sub(1, seam::acq_rel) != 1) return;
+    if (!references_.release()) return;
     lock held(lock_);
     orphan_ = true;
     leave_and_end(held);
@@ -206,7 +206,7 @@ class channel_core {
   wait_queue receivers_;
   wait_queue senders_;
   ring<payload> values_;
-  seam::atomic<std::size_t> references_{1};
+  reference_count references_{1};
 };
 
 /// What co_await c.send(value) waits for: see operation.hpp.

@@ -20,6 +20,7 @@
 #include <foliot/runtime/detail/cancel_scope.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/intrusive_ptr.hpp>
+#include <foliot/runtime/detail/reference_count.hpp>
 #include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -64,7 +65,7 @@ class FOLIOT_EXPORT context_node : public pooled {
   context_node(const context_node&) = delete;
   context_node& operator=(const context_node&) = delete;
 
-  void retain() noexcept { references_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
+  void retain() noexcept { references_.retain(); }
   void release() noexcept;
 
   /// First come, first served: it, and all that descend from it, are done.
@@ -87,8 +88,8 @@ class FOLIOT_EXPORT context_node : public pooled {
 
   // acquire: pairs with the release in settle().
   [[nodiscard]] bool settled() const noexcept { return settled_.load(seam::acquire); }
-  /// For who has none: false when nobody has any more.
-  [[nodiscard]] bool try_retain() noexcept;
+  /// For a caller without a reference: returns false if the last one has been dropped.
+  [[nodiscard]] bool try_retain() noexcept { return references_.try_retain(); }
   /// Before others know of it.
   void join_parent() noexcept;
 
@@ -107,7 +108,7 @@ class FOLIOT_EXPORT context_node : public pooled {
   virtual void stop_timer() noexcept {}
   void finish(context_end why, const std::exception_ptr& cause, ready_list& ready) noexcept;
   void leave_parent() noexcept;
-  [[nodiscard]] bool drop_share() noexcept;
+  [[nodiscard]] bool drop_reference() noexcept;
   void forget() noexcept;
 
   void settle() noexcept { settled_.store(true, seam::release); }  // pairs with settled(): publishes end_ and cause_
@@ -117,8 +118,8 @@ class FOLIOT_EXPORT context_node : public pooled {
   const instant deadline_;  // its own, or of those above; their runtime may have ended since
 
   mutable mutex lock_{lock_rank::context};  // the root's counts
-  // Written by all who share, and by a deadline that has come.
-  seam::atomic<std::uint32_t> references_{1};
+  // Held by contexts, by children, and by the call of a deadline that has come.
+  reference_count references_{1};
   // Written once, under the lock or before others know of the node; publishes how it ended.
   seam::atomic<bool> settled_{false};
   // Under that lock, until it is settled.

@@ -31,6 +31,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/intrusive_ptr.hpp>
 #include <foliot/runtime/detail/operation.hpp>
+#include <foliot/runtime/detail/reference_count.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 #include <foliot/runtime/detail/waiting_timer.hpp>
@@ -49,7 +50,7 @@ class FOLIOT_EXPORT descriptor {
   descriptor(const descriptor&) = delete;
   descriptor& operator=(const descriptor&) = delete;
 
-  void retain() noexcept { references_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
+  void retain() noexcept { references_.retain(); }
   void release() noexcept;
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
@@ -113,8 +114,7 @@ class FOLIOT_EXPORT descriptor {
   std::uint32_t uses_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint32_t generation_ FOLIOT_GUARDED_BY(lock_) = 0;
 
-  // Whoever has the last reference takes it apart, and so sees what all others did. Written by share() and release().
-  seam::atomic<std::uint32_t> references_{0};
+  reference_count references_{0};
 
   // The rest is written before the first reference, and after the last one.
   scheduler* owner_ = nullptr;

@@ -21,6 +21,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/reference_count.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 
@@ -50,9 +51,7 @@ class resumption {
       wait_ = wait;
     }
     void release() noexcept {
-      // acq_rel: what the other side did with it comes before its end.
-      if (references_.fetch_sub(1, seam::acq_rel) == 1)
-        std::coroutine_handle<promise_type>::from_promise(*this).destroy();
+      if (references_.release()) std::coroutine_handle<promise_type>::from_promise(*this).destroy();
     }
 
    private:
@@ -67,7 +66,7 @@ class resumption {
     mutex lock_{lock_rank::object};
     wait_point* wait_ FOLIOT_GUARDED_BY(lock_) = nullptr;
     // The task and the other library each drop one reference; the last drop destroys the resumption.
-    seam::atomic<std::uint32_t> references_{2};
+    reference_count references_{2};
   };
 
   /// Throws std::bad_alloc.

@@ -1,6 +1,7 @@
-// A reference to something that counts its shares itself, by share() and release(), and ends with the last of them.
+// A pointer that holds a reference to an object, which counts its references itself (reference_count.hpp) and has
+// retain() and release().
 //
-// Thread safety: as a plain object's; shares in the same thing are used from any threads, if its count is atomic.
+// Thread safety: as a plain object's. Pointers to the same object may be used by several threads at once.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -9,12 +10,12 @@
 
 namespace foliot::runtime::detail {
 
-/// A share, or none.
+/// Holds a reference, or null.
 template <class Counted>
 class intrusive_ptr {
  public:
   intrusive_ptr() noexcept = default;
-  /// Takes over a share.
+  /// Takes over a reference that the caller holds.
   explicit intrusive_ptr(Counted& object) noexcept : object_(&object) {}
   intrusive_ptr(const intrusive_ptr& other) noexcept : object_(other.object_) {
     if (object_ != nullptr) object_->retain();

@@ -12,6 +12,7 @@
 
 #include <foliot/core/export.h>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/detail/reference_count.hpp>
 #include <foliot/runtime/detail/turn_budget.hpp>
 #include <foliot/runtime/detail/wait_word.hpp>
 
@@ -41,10 +42,9 @@ class FOLIOT_EXPORT task_state {
   [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
   [[nodiscard]] wait_word& wait() noexcept { return wait_; }
 
-  void retain() noexcept { references_.fetch_add(1, seam::relaxed); }  // whoever shares has a share
-  // acq_rel: what all others did with it comes before its end.
+  void retain() noexcept { references_.retain(); }
   void release() noexcept {
-    if (references_.fetch_sub(1, seam::acq_rel) == 1) delete this;
+    if (references_.release()) delete this;
   }
 
   /// Asks the task to stop: the wait that it is in throws `cancelled`, or the next one. Any thread.
@@ -85,7 +85,7 @@ class FOLIOT_EXPORT task_state {
   wait_word wait_;
   // Written by request_stop before the interrupt that tells of it; read by the task.
   seam::atomic<bool> stop_{false};
-  seam::atomic<std::uint32_t> references_{1};
+  reference_count references_{1};
 };
 
 /// Puts a task that has been claimed to run. Any thread; O(1).
