@@ -14,6 +14,7 @@ namespace {
 using runtime::detail::wait_word;
 using claim_result = wait_word::claim_result;
 using commit_result = wait_word::commit_result;
+using interrupts = wait_word::interrupts;
 
 /// A task of one wait: whoever has to make it ready goes on in its place.
 class waiter {
@@ -21,11 +22,11 @@ class waiter {
   waiter() { name(word, "word"); }
 
   /// The task's: waits. What comes after the wait is there at its end, or at that of who resumed it.
-  void wait(bool heeds = true) {
+  void wait(interrupts how = interrupts::heeded) {
     before = 1;
-    const commit_result how = word.commit(heeds);
-    if (how == commit_result::parked) return;  // nothing may be touched
-    if (how == commit_result::interrupted) word.leave();
+    const commit_result result = word.commit(how);
+    if (result == commit_result::parked) return;  // nothing may be touched
+    if (result == commit_result::interrupted) word.leave();
     go_on();
   }
   /// A source's.
@@ -83,15 +84,15 @@ void two_sources() {
   task.has_gone_on_once();
 }
 
-void source_and_interrupt(bool heeds) {
+void source_and_interrupt(interrupts how) {
   waiter task;
   seam::thread source("source", [&] { task.claim(0); });
   seam::thread other("interrupts", [&] { task.interrupt(); });
-  task.wait(heeds);
+  task.wait(how);
   source.join();
   other.join();
   task.has_gone_on_once();
-  require(heeds || task.ended_by == 0, "who heeds no interrupt is ended by its source");
+  require(how == interrupts::heeded || task.ended_by == 0, "a wait that defers interrupts is ended by its source");
   require(task.word.has_interrupt(), "and the interrupt is there for the next wait");
 }
 
@@ -100,8 +101,9 @@ TEST(WaitWord, IsEndedByOneOfItsSources) {
 }
 
 TEST(WaitWord, IsEndedByASourceOrAnInterrupt) {
-  holds({.name = "wait word, source and interrupt", .preemptions = 3}, [] { source_and_interrupt(true); });
-  holds({.name = "wait word, bound", .preemptions = 3}, [] { source_and_interrupt(false); });
+  holds({.name = "wait word, source and interrupt", .preemptions = 3},
+        [] { source_and_interrupt(interrupts::heeded); });
+  holds({.name = "wait word, bound", .preemptions = 3}, [] { source_and_interrupt(interrupts::deferred); });
 }
 
 /// A source that knows of an earlier wait is too late for the next one.
@@ -159,7 +161,7 @@ TEST(Orders, OfTheWaitWord) {
   needs_its_orders({.name = "orders of the wait word", .preemptions = 2}, [] {
     switch (choose(3)) {
       case 0: return two_sources();
-      case 1: return source_and_interrupt(true);
+      case 1: return source_and_interrupt(interrupts::heeded);
       default: return clear_against_interrupt();
     }
   });

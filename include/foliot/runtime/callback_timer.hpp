@@ -53,7 +53,7 @@ class stop_and_wait_awaiter : public task_awaiter {
     } else {
       wait_.claim(0);
     }
-    return wait_.park(false);  // a callback is short, and the answer is certain
+    return wait_.park(wait_point::interrupts::deferred);  // a callback is short, and the answer is certain
   }
   stop_result await_resume() noexcept {
     end();

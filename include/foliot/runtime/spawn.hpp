@@ -26,6 +26,7 @@
 
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/intrusive_ptr.hpp>
 #include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
@@ -167,8 +168,7 @@ class spawned final : public task_state, public pooled {
 template <class Result>
 class join_awaiter : public task_awaiter {
  public:
-  join_awaiter(spawned<Result>& target, bool heeds_interrupts) noexcept
-      : target_(&target), heeds_interrupts_(heeds_interrupts) {}
+  join_awaiter(spawned<Result>& target, wait_point::interrupts how) noexcept : target_(&target), interrupts_(how) {}
   ~join_awaiter() {
     if (waits_) target_->end_join();  // the task is destroyed where it waits
   }
@@ -181,10 +181,10 @@ class join_awaiter : public task_awaiter {
     wait_.begin(who);
     target_->begin_join(wait_);
     waits_ = true;
-    return wait_.park(heeds_interrupts_);
+    return wait_.park(interrupts_);
   }
   bool interrupt(frame& who) noexcept {
-    if (!heeds_interrupts_) return false;
+    if (interrupts_ == wait_point::interrupts::deferred) return false;
     wait_.begin_interrupted(who);
     return true;
   }
@@ -200,7 +200,7 @@ class join_awaiter : public task_awaiter {
 
  private:
   spawned<Result>* target_;
-  bool heeds_interrupts_;
+  wait_point::interrupts interrupts_;
   bool waits_ = false;
   wait_point wait_;
 };
@@ -214,18 +214,18 @@ template <class Result = void>
 class join_handle {
  public:
   join_handle() noexcept = default;
-  join_handle(join_handle&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
+  join_handle(join_handle&&) noexcept = default;
   join_handle& operator=(join_handle&& other) noexcept {
     if (this != &other) {
       drop();
-      task_ = std::exchange(other.task_, nullptr);
+      task_ = std::move(other.task_);
     }
     return *this;
   }
   ~join_handle() { drop(); }
 
   /// Whether it holds a task.
-  [[nodiscard]] explicit operator bool() const noexcept { return task_ != nullptr; }
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(task_); }
 
   // The rest throws std::logic_error on an empty handle, as one that was moved from is.
 
@@ -234,10 +234,12 @@ class join_handle {
   /// What awaits this gets what the task returned, or what it threw. One task at a time, and once: the next join throws
   /// std::logic_error, and so does that of a task whose runtime has ended before it. The handle lives as long as the
   /// wait. When the waiting task is stopped the other one goes on, and may be joined again.
-  [[nodiscard]] detail::join_awaiter<Result> join() { return detail::join_awaiter<Result>(checked(), true); }
+  [[nodiscard]] detail::join_awaiter<Result> join() {
+    return detail::join_awaiter<Result>(checked(), detail::wait_point::interrupts::heeded);
+  }
   /// The same, but the wait goes on when the waiting task is asked to stop.
   [[nodiscard]] detail::join_awaiter<Result> join_without_cancellation() {
-    return detail::join_awaiter<Result>(checked(), false);
+    return detail::join_awaiter<Result>(checked(), detail::wait_point::interrupts::deferred);
   }
   /// Asks the task to stop: its waits throw `cancelled` from now on. Any thread.
   void request_stop() const { checked().stop(); }
@@ -248,18 +250,16 @@ class join_handle {
   template <class R>
   friend join_handle<R> spawn(task<R> body, std::stop_token token, const char* name);
 
-  explicit join_handle(detail::spawned<Result>& task) noexcept : task_(&task) {}
+  explicit join_handle(detail::spawned<Result>& task) noexcept : task_(task) {}
   [[nodiscard]] detail::spawned<Result>& checked() const {
-    if (task_ == nullptr) throw std::logic_error("foliot: an empty join_handle was used: spawn gives one with a task");
+    if (!task_) throw std::logic_error("foliot: an empty join_handle was used: spawn gives one with a task");
     return *task_;
   }
   void drop() noexcept {
-    if (task_ == nullptr) return;
-    task_->detach();
-    std::exchange(task_, nullptr)->release();
+    if (task_) task_->detach();
   }
 
-  detail::spawned<Result>* task_ = nullptr;
+  detail::intrusive_ptr<detail::spawned<Result>> task_;
 };
 
 /// Runs `body` as a task of its own, from soon on. The name is shown when it fails or is stuck; it is not copied.

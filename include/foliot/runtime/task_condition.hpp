@@ -136,7 +136,7 @@ class relock_awaiter : public task_awaiter, private lock_wait {
     who.promise().task().where = where_;
     wait_.begin(who);
     mutex_.begin(*this, wait_, 0);
-    return wait_.park(false);
+    return wait_.park(wait_point::interrupts::deferred);
   }
   void await_resume() noexcept {
     if (!is_over()) mutex_.end(*this);

@@ -63,7 +63,7 @@ class blocking_call final : public blocking_job, public task_awaiter {
       failure_ = std::current_exception();
       wait_.claim(0);
     }
-    return wait_.park(false);
+    return wait_.park(wait_point::interrupts::deferred);
   }
   result await_resume() {
     static_cast<void>(wait_.ended_by());  // pairs with the claim, where the call was over before the task had parked

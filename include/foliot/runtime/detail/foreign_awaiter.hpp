@@ -105,7 +105,7 @@ class foreign_wait {
     wait_.claim(0);
     resumption_->release();  // on behalf of the other side
   }
-  [[nodiscard]] bool park() noexcept { return wait_.park(false); }
+  [[nodiscard]] bool park() noexcept { return wait_.park(wait_point::interrupts::deferred); }
   /// Afterwards a resume() does nothing.
   void end() noexcept {
     if (resumption_ == nullptr) return;

@@ -27,6 +27,7 @@ namespace foliot::runtime::detail {
 class wait_point {
  public:
   using source = wait_word::source;
+  using interrupts = wait_word::interrupts;
 
   wait_point() noexcept = default;
   wait_point(const wait_point&) = delete;
@@ -50,9 +51,9 @@ class wait_point {
 
   /// Whether the task is parked. If not it goes on at once: the wait is over. One that heeds no interrupt leaves
   /// them for the next wait.
-  [[nodiscard]] bool park(bool heeds_interrupts = true) noexcept {
+  [[nodiscard]] bool park(interrupts how = interrupts::heeded) noexcept {
     for (;;) {
-      switch (task_->wait().commit(heeds_interrupts)) {
+      switch (task_->wait().commit(how)) {
         case wait_word::commit_result::parked: return true;
         case wait_word::commit_result::over: return false;
         case wait_word::commit_result::interrupted: break;

@@ -33,6 +33,9 @@ class wait_word {
   static constexpr source most_sources = 0xffe;
   static constexpr source interrupted = 0xfff;
 
+  /// Whether an interrupt ends a wait, or stays for a later one.
+  enum class interrupts : std::uint8_t { heeded, deferred };
+
   enum class claim_result : std::uint8_t {
     late,      ///< something else ended that wait: nothing was done
     noticed,   ///< claimed; the task will find out by itself
@@ -56,12 +59,12 @@ class wait_word {
   };
 
   /// All sources know. One that heeds no interrupt is ended by its sources alone.
-  [[nodiscard]] commit_result commit(bool heeds_interrupts = true) noexcept {
-    const std::uint64_t parked = heeds_interrupts ? waiting : bound;
+  [[nodiscard]] commit_result commit(interrupts how = interrupts::heeded) noexcept {
+    const std::uint64_t parked = how == interrupts::heeded ? waiting : bound;
     std::uint64_t seen = word_.load(seam::relaxed);
     for (;;) {
       if ((seen & phase_bits) == settled) return commit_result::over;  // winner() pairs with the claim
-      if (heeds_interrupts && (seen & interrupt_bit) != 0) return commit_result::interrupted;
+      if (how == interrupts::heeded && (seen & interrupt_bit) != 0) return commit_result::interrupted;
       // release: pairs with the acquire in claim() and interrupt(): who resumes the task sees it suspended.
       if (word_.compare_exchange_weak(seen, (seen & ~phase_bits) | parked, seam::release, seam::relaxed)) {
         return commit_result::parked;
