@@ -17,8 +17,8 @@ class either : public runtime::detail::task_awaiter {
   either& operator=(const either&) = delete;
 
   bool await_ready() {
-    if (first_->ready()) return true;
-    if (!second_->ready()) return false;
+    if (first_->try_complete()) return true;
+    if (!second_->try_complete()) return false;
     which_ = 1;
     return true;
   }

@@ -281,7 +281,7 @@ TEST(Select, WithoutCasesIsADeadlock) {
 class untried {
  public:
   explicit untried(receiving<int> of) : of_(std::move(of)) {}
-  [[nodiscard]] bool ready() const { return false; }
+  [[nodiscard]] bool try_complete() const { return false; }
   [[nodiscard]] bool begin(detail::wait_point& wait, detail::wait_word::source by) {
     const bool of_use = of_.get_operation().begin(wait, by);
     if (!of_use) ++in_vain;

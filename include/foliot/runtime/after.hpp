@@ -26,7 +26,7 @@ class after_operation : private timer_entry {
   after_operation(const after_operation&) = delete;
   after_operation& operator=(const after_operation&) = delete;
 
-  [[nodiscard]] bool ready() const noexcept { return is_due(deadline_, now(owner_)); }
+  [[nodiscard]] bool try_complete() const noexcept { return is_due(deadline_, now(owner_)); }
   void begin(wait_point& wait, wait_word::source by) {
     wait_ = &wait;
     by_ = by;

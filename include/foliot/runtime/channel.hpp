@@ -105,7 +105,7 @@ class channel_handle {
   }
   [[nodiscard]] std::optional<T> receive_now() const {
     receive_operation<T> once(core());
-    if (!once.ready()) return std::nullopt;
+    if (!once.try_complete()) return std::nullopt;
     return once.result();
   }
 

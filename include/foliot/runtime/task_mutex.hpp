@@ -145,7 +145,7 @@ class lock_operation : private lock_wait {
     if (owns) mutex_->release();  // it got it, and will not go on
   }
 
-  [[nodiscard]] bool ready() noexcept { return owns = mutex_->take(); }
+  [[nodiscard]] bool try_complete() noexcept { return owns = mutex_->take(); }
   void begin(wait_point& wait, wait_word::source by) noexcept { mutex_->begin(*this, wait, by); }
   void end() noexcept {
     if (!is_over()) mutex_->end(*this);

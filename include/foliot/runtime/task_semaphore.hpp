@@ -89,7 +89,7 @@ class acquire_operation : private queued_wait {
   acquire_operation(acquire_operation&&) noexcept = default;
   ~acquire_operation() { end(); }
 
-  [[nodiscard]] bool ready() noexcept { return semaphore_->try_acquire(); }
+  [[nodiscard]] bool try_complete() noexcept { return semaphore_->try_acquire(); }
   void begin(wait_point& wait, wait_word::source by) noexcept {
     waited_ = true;
     semaphore_->begin(*this, wait, by);

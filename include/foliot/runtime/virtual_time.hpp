@@ -34,7 +34,7 @@ class idle_wait {
   idle_wait(const idle_wait&) = delete;
   idle_wait& operator=(const idle_wait&) = delete;
 
-  [[nodiscard]] bool ready() const noexcept { return false; }
+  [[nodiscard]] bool try_complete() const noexcept { return false; }
   void begin(wait_point& wait, wait_word::source by) {
     begin_idle_wait(*scheduler_, wait, by);
     wait_ = &wait;

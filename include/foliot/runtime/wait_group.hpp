@@ -106,7 +106,7 @@ class group_operation : private queued_wait {
   group_operation(group_operation&&) noexcept = default;
   ~group_operation() { end(); }
 
-  [[nodiscard]] bool ready() const noexcept { return group_->count() == 0; }
+  [[nodiscard]] bool try_complete() const noexcept { return group_->count() == 0; }
   void begin(wait_point& wait, wait_word::source by) noexcept {
     waited_ = true;
     group_->begin(*this, wait, by);

@@ -22,7 +22,7 @@ std::expected<descriptor_ptr, std::error_code> watch(open_descriptor& fd) {
 }
 
 // The memory of edges is given up first, then the system is asked: what comes after that is an edge again.
-bool readiness_operation::ready() noexcept {
+bool readiness_operation::try_complete() noexcept {
   failure_ = {};  // of an earlier use
   wait_.reset();
   const descriptor_use use(descriptor_);

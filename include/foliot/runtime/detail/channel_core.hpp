@@ -220,8 +220,8 @@ class send_operation : private channel_core<T>::sender {
   send_operation(send_operation&&) noexcept = default;
   ~send_operation() { end(); }
 
-  [[nodiscard]] bool may_be_ready() const noexcept { return channel_->may_send(); }
-  [[nodiscard]] bool ready() noexcept {
+  [[nodiscard]] bool may_complete() const noexcept { return channel_->may_send(); }
+  [[nodiscard]] bool try_complete() noexcept {
     this->outcome = channel_->try_send(this->value);
     return this->outcome != transfer::none;
   }
@@ -247,8 +247,8 @@ class receive_operation : private channel_core<T>::receiver {
   receive_operation(receive_operation&&) noexcept = default;
   ~receive_operation() { end(); }
 
-  [[nodiscard]] bool may_be_ready() const noexcept { return channel_->may_receive(); }
-  [[nodiscard]] bool ready() noexcept {
+  [[nodiscard]] bool may_complete() const noexcept { return channel_->may_receive(); }
+  [[nodiscard]] bool try_complete() noexcept {
     this->outcome = channel_->try_receive(this->value);
     return this->outcome != transfer::none;
   }

@@ -139,7 +139,7 @@ class FOLIOT_EXPORT context_done final : private context_hook {
   explicit context_done(context_ptr context) noexcept : context_(std::move(context)) {}
   ~context_done() override { end(); }
 
-  [[nodiscard]] bool ready() const noexcept { return context_ && context_->end() != context_end::none; }
+  [[nodiscard]] bool try_complete() const noexcept { return context_ && context_->end() != context_end::none; }
   void begin(wait_point& wait, wait_word::source by) noexcept {
     wait_ = &wait;
     by_ = by;

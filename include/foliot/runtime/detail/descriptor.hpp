@@ -156,7 +156,7 @@ class FOLIOT_EXPORT descriptor_wait {
   descriptor_wait& operator=(const descriptor_wait&) = delete;
   ~descriptor_wait() { end(); }
 
-  bool ready() const noexcept { return false; }
+  bool try_complete() const noexcept { return false; }
   /// Throws std::logic_error where another task waits in that direction, and std::bad_alloc.
   void begin(wait_point& wait, wait_word::source by);
   void end() noexcept;

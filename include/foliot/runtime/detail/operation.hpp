@@ -1,15 +1,16 @@
 // What a task may wait for, alone or as one of the cases of a select: an operation.
 //
-//   bool ready()         completes now if it can; then the result is there
+//   bool try_complete()         completes now if it can; then the result is there
 //   begin(wait, source)  after that has failed: claims the wait for that source when it completes, which may be at
 //                        once; who claims has completed it, and has left the result. Where it returns a bool, false
 //                        says that the wait was claimed, but to no avail: it is to be ended, and another begun
 //   void end() noexcept  the wait is over: afterwards nobody touches the operation. Also of one that has completed, or
 //                        whose wait has never begun, and called by its destructor
 //   result()             of one that has completed: the result, moved out, or a throw
-//   ready_alone(), begin_alone(wait, source)  if they are there: for a task that waits for nothing else, instead of
-//                        ready() and begin()
-//   bool may_be_ready()  if it is there: false where ready() would be in vain, as begin() will be able to tell
+//   try_complete_alone(), begin_alone(wait, source)  if they are there: for a task that waits for nothing else, instead
+//   of
+//                        try_complete() and begin()
+//   bool may_complete()  if it is there: false where try_complete() would be in vain, as begin() will be able to tell
 //
 // All are the waiting task's; what completes it comes from any thread, under a lock that end() takes as well.
 #pragma once
@@ -26,7 +27,7 @@ namespace foliot::runtime::detail {
 
 template <class Operation>
 concept operation = requires(Operation& op, wait_point& wait, wait_word::source by) {
-  { op.ready() } -> std::same_as<bool>;
+  { op.try_complete() } -> std::same_as<bool>;
   op.begin(wait, by);
   { op.end() } noexcept;
   op.result();
@@ -42,13 +43,13 @@ template <operation Operation>
     return true;
   }
 }
-/// ready(), for who will begin() otherwise.
+/// try_complete(), for who will begin() otherwise.
 template <operation Operation>
-[[nodiscard]] bool ready_or_begin(Operation& op) {
-  if constexpr (requires { op.may_be_ready(); }) {
-    if (!op.may_be_ready()) return false;
+[[nodiscard]] bool try_before_begin(Operation& op) {
+  if constexpr (requires { op.may_complete(); }) {
+    if (!op.may_complete()) return false;
   }
-  return op.ready();
+  return op.try_complete();
 }
 
 /// Waits for one operation. Ends early only with the task's own interrupt.
@@ -65,10 +66,10 @@ class operation_awaiter : public task_awaiter {
 
   [[nodiscard]] bool await_ready() {
     waited_ = false;
-    if constexpr (requires { operation_.ready_alone(); }) {
-      return operation_.ready_alone();
+    if constexpr (requires { operation_.try_complete_alone(); }) {
+      return operation_.try_complete_alone();
     } else {
-      return ready_or_begin(operation_);
+      return try_before_begin(operation_);
     }
   }
   template <class Promise>

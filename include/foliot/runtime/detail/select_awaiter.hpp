@@ -36,7 +36,7 @@ class select_awaiter : public task_awaiter {
   [[nodiscard]] bool await_ready() {
     shuffle(order_);
     for (const std::uint16_t i : order_) {
-      if (!visit(i, [](auto& one) { return is_ready(one); })) continue;
+      if (!visit(i, [](auto& one) { return try_case(one); })) continue;
       chosen_ = i;
       return true;
     }
@@ -71,13 +71,13 @@ class select_awaiter : public task_awaiter {
   static constexpr std::array<bool, count> is_default{std::same_as<Cases, otherwise_case>...};
 
   template <class Case>
-  static bool is_ready(Case& one) {
+  static bool try_case(Case& one) {
     if constexpr (std::same_as<Case, otherwise_case>) {
       return false;
     } else if constexpr (defaults != 0) {
-      return operation_of(one).ready();
+      return operation_of(one).try_complete();
     } else {
-      return ready_or_begin(operation_of(one));
+      return try_before_begin(operation_of(one));
     }
   }
 

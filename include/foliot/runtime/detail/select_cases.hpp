@@ -67,7 +67,7 @@ class conditional_case {
  public:
   conditional_case(bool takes_part, Case& one) noexcept : case_(one), takes_part_(takes_part) {}
 
-  [[nodiscard]] bool ready() { return takes_part_ && operation_of(case_).ready(); }
+  [[nodiscard]] bool try_complete() { return takes_part_ && operation_of(case_).try_complete(); }
   [[nodiscard]] bool begin(wait_point& wait, wait_word::source by) {
     return !takes_part_ || begin_operation(operation_of(case_), wait, by);
   }
@@ -101,11 +101,11 @@ class any_operation {
   any_operation& operator=(const any_operation&) = delete;
   ~any_operation() { end(); }
 
-  [[nodiscard]] bool ready() {
+  [[nodiscard]] bool try_complete() {
     shuffle(order_);
     chosen_.reset();
     for (const std::uint16_t i : order_) {
-      if (!at(i).ready()) continue;
+      if (!at(i).try_complete()) continue;
       chosen_ = i;
       return true;
     }

@@ -172,9 +172,9 @@ class timer_receive {
   timer_receive(const timer_receive&) = delete;
   timer_receive& operator=(const timer_receive&) = delete;
 
-  [[nodiscard]] bool ready() { return channel_->receive_at_once(receiver_, timer_channel::waits::in_a_select); }
+  [[nodiscard]] bool try_complete() { return channel_->receive_at_once(receiver_, timer_channel::waits::in_a_select); }
   void begin(wait_point& wait, wait_word::source by) { begin(wait, by, timer_channel::waits::in_a_select); }
-  [[nodiscard]] bool ready_alone() { return channel_->receive_at_once(receiver_, timer_channel::waits::alone); }
+  [[nodiscard]] bool try_complete_alone() { return channel_->receive_at_once(receiver_, timer_channel::waits::alone); }
   void begin_alone(wait_point& wait, wait_word::source by) { begin(wait, by, timer_channel::waits::alone); }
   void end() noexcept {
     // A receiver whose wait the timer has ended has mostly nothing to do with it any more, and the timer may be gone.

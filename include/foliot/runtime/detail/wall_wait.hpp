@@ -38,7 +38,7 @@ class wall_wait : public timer_node {
   wall_wait(const wall_wait&) = delete;
   wall_wait& operator=(const wall_wait&) = delete;
 
-  [[nodiscard]] bool ready() const noexcept { return is_due(deadline_, wall_now(owner_)); }
+  [[nodiscard]] bool try_complete() const noexcept { return is_due(deadline_, wall_now(owner_)); }
   void begin(wait_point& wait, wait_word::source by) {
     wait_ = &wait;
     by_ = by;

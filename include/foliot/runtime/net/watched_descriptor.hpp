@@ -32,7 +32,7 @@ class FOLIOT_EXPORT readiness_operation {
   readiness_operation(const readiness_operation&) = delete;
   readiness_operation& operator=(const readiness_operation&) = delete;
 
-  [[nodiscard]] bool ready() noexcept;
+  [[nodiscard]] bool try_complete() noexcept;
   void begin(wait_point& wait, wait_word::source by) { wait_.emplace(*descriptor_, way_).begin(wait, by); }
   void end() noexcept {
     if (wait_) wait_->end();
@@ -43,7 +43,7 @@ class FOLIOT_EXPORT readiness_operation {
   const descriptor_ptr descriptor_;
   const direction way_;
   std::optional<descriptor_wait> wait_;
-  std::error_code failure_;  // of ready()
+  std::error_code failure_;  // of try_complete()
 };
 
 }  // namespace detail
