@@ -3,19 +3,15 @@
 #include <new>
 #include <stdexcept>
 
-#include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/timer_stopped.hpp>
 
 namespace foliot::runtime::detail {
 
-void* timer_channel::operator new(std::size_t size) { return take_piece(size); }
-void timer_channel::operator delete(void* memory) noexcept { give_back(memory, sizeof(timer_channel)); }
-
-/// What has come. A ticker goes on with its first beat that is yet to come.
-instant timer_channel::take() noexcept {
+/// Takes the instant that is due at `time`. A ticker skips, and counts, all further beats that have passed by then.
+instant timer_channel::take(instant time) noexcept {
   const instant value = deadline_;
   if (period_ > duration::zero()) {
-    const std::int64_t missed = (now_ - deadline_) / period_;
+    const std::int64_t missed = (time - deadline_) / period_;
     skipped_ += static_cast<std::uint64_t>(missed);
     deadline_ = deadline_ + period_ * missed + period_;
   } else {
@@ -26,8 +22,9 @@ instant timer_channel::take() noexcept {
 
 std::optional<instant> timer_channel::try_receive() noexcept {
   const lock held(lock_);
-  if (!has_come()) return std::nullopt;
-  return take();
+  const std::optional<instant> time = time_if_due();
+  if (!time) return std::nullopt;
+  return take(*time);
 }
 
 bool timer_channel::receive_at_once(receiver& who, waits how) {
@@ -35,9 +32,9 @@ bool timer_channel::receive_at_once(receiver& who, waits how) {
   if (runtime_.living() == nullptr) {
     throw std::logic_error("foliot: a wait for a timer whose runtime has ended: make a timer in this one");
   }
-  if (has_come()) {
+  if (const std::optional<instant> time = time_if_due()) {
     who.outcome_ = receiver::outcome::instant;
-    who.value_ = take();
+    who.value_ = take(*time);
     return true;
   }
   if (how != waits::alone || !stopped_) [[likely]]
@@ -147,14 +144,16 @@ void timer_channel::answer(timer_entry& self) noexcept {
 
 /// To who waits longest of those who still do; and sets the alarm for the others.
 void timer_channel::deliver() noexcept {
-  while (first_ != nullptr && has_come()) {
+  while (first_ != nullptr) {
+    const std::optional<instant> time = time_if_due();
+    if (!time) break;
     receiver& who = *first_;
     who.value_ = deadline_;
-    if (claim(who, receiver::outcome::instant)) take();  // `who` may be gone
+    if (claim(who, receiver::outcome::instant)) take(*time);  // `who` may be gone
   }
   if (first_ == nullptr || !armed_) return;
   // Where the timers keep periods the alarm is pending again, on the same grid, at the beat after its ring: not later
-  // than deadline_, which has_come() and take() have moved by a later look at the clock.
+  // than deadline_, which take() has moved by a later look at the clock.
   if (period_ > duration::zero() && keeps_period(*this)) return;
   try {
     start_timer(*runtime_.living(), *this, deadline_, false);

@@ -16,9 +16,7 @@
 // call on the way; without receivers it is not pending. After a stop no receiver is alone.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <new>
 #include <optional>
 
 #include <foliot/core/duration.hpp>
@@ -27,6 +25,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
@@ -34,7 +33,7 @@
 
 namespace foliot::runtime::detail {
 
-class FOLIOT_EXPORT timer_channel final : public timer_entry {
+class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
  public:
   /// A task that waits for an instant: part of its awaiter.
   class receiver {
@@ -112,9 +111,6 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
   /// The handle goes.
   void destroy() noexcept;
 
-  static void* operator new(std::size_t size);
-  static void operator delete(void* memory) noexcept;
-
  private:
   ~timer_channel() = default;
 
@@ -125,12 +121,15 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
   static void answer(timer_entry& self) noexcept;
   static constexpr actions what_to_do{ring, answer};
 
-  [[nodiscard]] bool has_come() noexcept FOLIOT_REQUIRES(lock_) {
+  /// The runtime's time if the next instant is due, else nothing.
+  [[nodiscard]] std::optional<instant> time_if_due() const noexcept FOLIOT_REQUIRES(lock_) {
     const scheduler* const owner = runtime_.living();
-    return owner != nullptr && armed_ && is_due(deadline_, now_ = now(*owner));
+    if (owner == nullptr || !armed_) return std::nullopt;
+    const instant time = now(*owner);
+    return is_due(deadline_, time) ? std::optional(time) : std::nullopt;
   }
   reset_result reset(scheduler& owner, instant first, duration period);
-  instant take() noexcept FOLIOT_REQUIRES(lock_);
+  instant take(instant time) noexcept FOLIOT_REQUIRES(lock_);
   void deliver() noexcept FOLIOT_REQUIRES(lock_);
   void unlist(receiver& who) noexcept FOLIOT_REQUIRES(lock_);
   bool claim(receiver& who, receiver::outcome what) noexcept FOLIOT_REQUIRES(lock_);
@@ -158,7 +157,6 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry {
   std::uint32_t attached_ FOLIOT_GUARDED_BY(lock_) = 0;  // receivers that will call end_receive
   instant deadline_ FOLIOT_GUARDED_BY(lock_);
   duration period_ FOLIOT_GUARDED_BY(lock_);
-  instant now_ FOLIOT_GUARDED_BY(lock_);  // has_come()'s
   std::uint64_t skipped_ FOLIOT_GUARDED_BY(lock_) = 0;
   receiver* first_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // who waits longest
   receiver* last_ FOLIOT_GUARDED_BY(lock_) = nullptr;
