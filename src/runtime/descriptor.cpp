@@ -125,7 +125,7 @@ void descriptor_wait::begin(wait_point& wait, wait_word::source by) {
     wait.claim(by);
     return;
   }
-  const instant ends = std::min(here.deadline, pause_);
+  const instant ends = ends_at(here.deadline);
   if (!ends.is_never()) timer_.emplace(wait, by).start(descriptor_->owner(), ends);
   wait_ = &wait;
   by_ = by;
@@ -135,7 +135,7 @@ void descriptor_wait::begin(wait_point& wait, wait_word::source by) {
 
 /// The direction's deadline is moved while it waits: under the descriptor's lock.
 void descriptor_wait::move_timer(instant deadline) {
-  const instant ends = std::min(deadline, pause_);
+  const instant ends = ends_at(deadline);
   if (descriptor_->has_come(deadline)) {
     wait_->claim(by_);
   } else if (!ends.is_never()) {

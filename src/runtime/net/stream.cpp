@@ -129,8 +129,6 @@ task<or_error<stream>> connect_from(address to, address from, instant deadline) 
   co_return stream(std::move(*descriptor));
 }
 
-std::error_code without_one() noexcept { return io_errc::closed; }
-
 }  // namespace
 
 task<or_error<stream>> stream::connect(address to, instant deadline) { return connect_from(to, address(), deadline); }
@@ -164,11 +162,11 @@ task<or_error<std::size_t>> stream::write_all(std::span<const std::byte> from) c
 
 std::error_code stream::close_write() const noexcept {
   const descriptor_use use(descriptor_);
-  return use ? seam::shut_down(use->fd(), seam::half::writing) : without_one();
+  return use ? seam::shut_down(use->fd(), seam::half::writing) : make_error_code(io_errc::closed);
 }
 std::error_code stream::close_read() const noexcept {
   const descriptor_use use(descriptor_);
-  return use ? seam::shut_down(use->fd(), seam::half::reading) : without_one();
+  return use ? seam::shut_down(use->fd(), seam::half::reading) : make_error_code(io_errc::closed);
 }
 void stream::reset() noexcept {
   const descriptor_use use(descriptor_);
@@ -178,21 +176,21 @@ void stream::reset() noexcept {
 
 or_error<address> stream::local_address() const noexcept {
   const descriptor_use use(descriptor_);
-  if (!use) return std::unexpected(without_one());
+  if (!use) return std::unexpected(make_error_code(io_errc::closed));
   const auto system = seam::local_address(use->fd());
   if (!system) return std::unexpected(system.error());
   return address(*system);
 }
 or_error<address> stream::peer_address() const noexcept {
   const descriptor_use use(descriptor_);
-  if (!use) return std::unexpected(without_one());
+  if (!use) return std::unexpected(make_error_code(io_errc::closed));
   const auto system = seam::peer_address(use->fd());
   if (!system) return std::unexpected(system.error());
   return address(*system);
 }
 std::error_code stream::set_no_delay(bool on) const noexcept {
   const descriptor_use use(descriptor_);
-  return use ? seam::set_no_delay(use->fd(), on) : without_one();
+  return use ? seam::set_no_delay(use->fd(), on) : make_error_code(io_errc::closed);
 }
 
 }  // namespace foliot::runtime
