@@ -103,6 +103,9 @@ class callback_timer {
   /// std::logic_error on an empty handle, std::bad_alloc: it is then as it was.
   reset_result reset(duration delay) { return checked().reset(delay); }
   reset_result reset_at(instant deadline) { return checked().reset(deadline); }
+  /// The same under the name that reads better the first time.
+  reset_result start(duration delay) { return reset(delay); }
+  reset_result start_at(instant deadline) { return reset_at(deadline); }
 
   /// Takes the latest start back, if the function has not been called for it, and says what became of it. Does not
   /// wait; a later reset starts the timer again.
