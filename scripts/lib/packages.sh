@@ -2,7 +2,7 @@
 # The Debian packages that foliot needs, and their installation. Uses say.sh.
 : "${root:?the directory of the checkout}"
 
-# To build and run the program. The preset `release` configures tests and benchmarks too.
+# To build and run the program. The preset `release` configures tests and benchmarks, too.
 # shellcheck disable=SC2034  # for the scripts that read this file
 run_packages=(
     g++ cmake ninja-build git ca-certificates pkg-config
@@ -12,21 +12,22 @@ run_packages=(
     systemtap-sdt-dev # <sys/sdt.h>, for the probes
 )
 
-# To test with every preset, added to those above.
+# To test any preset, in addition to those above.
 # shellcheck disable=SC2034
-test_packages=(
-    clang-19 clang-format-19 libclang-rt-19-dev llvm-19 chromium spin
-    python3-prometheus-client
-)
+test_packages=(chromium spin python3-prometheus-client)
 
-# find_missing PACKAGE...: fills the array `missing`. It stays empty where the caller asked that
-# the system be taken as it is.
+# To test the preset `clang`, in addition to all those above.
+# shellcheck disable=SC2034
+clang_packages=(clang-19 clang-format-19 libclang-rt-19-dev llvm-19)
+
+# find_missing PACKAGE...: fills the array `missing` with the packages that are not installed. It
+# stays empty with FOLIOT_ANY_SYSTEM=1.
 find_missing() {
     missing=()
     [[ ${FOLIOT_ANY_SYSTEM:-} != 1 ]] || return 0
     require_debian_12
     local installed package
-    # dpkg-query fails if it has never heard of one of them, but answers for the others.
+    # dpkg-query fails if it does not know one of the packages, but prints the others.
     installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
     for package in "$@"; do
         grep -qxF -- "$package installed" <<<"$installed" || missing+=("$package")
@@ -35,29 +36,29 @@ find_missing() {
 
 require_debian_12() {
     local file=${FOLIOT_OS_RELEASE:-/etc/os-release} system
-    # shellcheck disable=SC1090  # the system's file, whatever it says
+    # shellcheck disable=SC1090  # a file of the system
     system=$(. "$file" 2>/dev/null && printf '%s' "${ID:-}${VERSION_ID:+ $VERSION_ID}") || system=
     [[ $system != "debian 12" ]] || return 0
-    say "these scripts are for Debian 12, and this is ${system:-another system}."
-    say "foliot itself builds with CMake elsewhere, once you have the libraries that"
-    say "$(shown "$root/scripts/lib/packages.sh") names. In $root:"
+    say "these scripts need Debian 12, but this system is ${system:-unknown}."
+    say "Elsewhere install the libraries that $(shown "$root/scripts/lib/packages.sh")"
+    say "lists, and build with CMake in $root:"
     say "    cmake --preset release"
     say "    cmake --build --preset release"
-    say "With FOLIOT_ANY_SYSTEM=1 the scripts go on with what is installed."
+    say "With FOLIOT_ANY_SYSTEM=1 the scripts install nothing and use the installed packages."
     exit 1
 }
 
-# Installs what find_missing found. Calls nothing at all, and needs no network, if that is nothing.
+# Installs the packages in `missing`. Does nothing, and needs no network, if there are none.
 install_missing() {
     ((${#missing[@]} > 0)) || return 0
     local log=$root/build/logs/packages.log
     become_root
-    step "install packages" "$log" apt_install "${missing[@]}" && return 0
-    explain_failure "the packages could not be installed (is there a network?)" "$log" 10
+    step "install packages" "$(about $((10 + 5 * ${#missing[@]})))" "$log" apt_install "${missing[@]}" && return 0
+    explain_failure "could not install the packages (is there a network?)" "$log" 10
     exit 1
 }
 
-# Fills `as_root` with the command that makes another one run as root.
+# Fills `as_root` with the prefix that makes a command run as root.
 become_root() {
     as_root=()
     if ((EUID == 0)); then
@@ -67,7 +68,7 @@ become_root() {
     elif command -v sudo >/dev/null && [[ -t 2 ]] && sudo -v </dev/null; then
         as_root=(sudo)
     else
-        say "packages are missing, and without sudo only root can install them:"
+        say "packages are missing and sudo is not available; run as root:"
         fail "    apt-get install ${missing[*]}"
     fi
 }
@@ -77,9 +78,9 @@ apt_install() {
     apt_get install -y --no-install-recommends "$@"
 }
 
-# Never fatal: a source that does not answer may be one that we do not need, so that the
-# installation decides. A machine that has just started may be updating its lists itself; apt
-# knows how to wait for the packages' lock, but not for the lists'.
+# A failure is not fatal: the package source that does not answer may not be needed, and the
+# installation fails if it is. A machine that has just started may be updating its lists itself:
+# apt can wait for the lock of the packages, but not for the lock of the lists.
 update_lists() {
     local try output
     for try in {1..24}; do
@@ -88,7 +89,7 @@ update_lists() {
         fi
         printf '%s\n' "$output"
         [[ $output == *"Could not get lock"* ]] || break
-        echo "waiting for another apt, try $try"
+        echo "waiting for another apt to release the lists, try $try of 24"
         sleep 5
     done
 }

@@ -4,8 +4,9 @@
 # read_results JUNIT: prints `PASSED FAILED SKIPPED`, then a line `failed: NAME` or
 # `skipped: NAME (REASON)` for each such test. The output of failed tests goes to stderr.
 #
-# ctest writes "notrun" both for a test that chose to skip itself and for one that could not start
-# (its program is gone, a test it builds on failed). It counts the second kind as failed; so do we.
+# ctest writes "notrun" both for a test that skipped itself and for a test that could not start (its
+# program is missing, or the test of its fixture failed). ctest counts the second kind as failed, and
+# so does this function.
 read_results() {
     python3 - "$1" <<'PYTHON'
 import re
@@ -22,15 +23,15 @@ def outcome(case):
         case "disabled":
             return "skipped", "disabled"
         case "notrun" if reason.startswith("SKIP_"):
-            return "skipped", own_words(case)
+            return "skipped", skip_reason(case)
         case "notrun":
             return "failed", reason
     return "failed", ""
 
-def own_words(case):
-    """Why a test skipped itself, as far as it said so in GoogleTest's way."""
-    words = re.search(r": Skipped\n(\S.*)", case.findtext("system-out") or "")
-    return words[1] if words else "by itself"
+def skip_reason(case):
+    """The reason that a GoogleTest case printed when it skipped itself."""
+    reason = re.search(r": Skipped\n(\S.*)", case.findtext("system-out") or "")
+    return reason[1] if reason else "no reason given"
 
 def show_output(name, case):
     lines = (case.findtext("system-out") or "").rstrip().splitlines()
