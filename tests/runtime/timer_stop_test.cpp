@@ -110,26 +110,49 @@ TEST(TimerStop, TakesBackWhatHasComeAndSaysSoToBoth) {
   });
 }
 
+/// As wait_for_next. From `is_held` on the task does not touch the handle any more: another task may change it.
+template <class Timer>
+task<std::string> wait_without_the_handle(Timer& from, std::atomic<bool>& is_held) {
+  std::string how = "received";
+  auto next = from.c();
+  is_held = true;
+  try {
+    co_await next;
+  } catch (const timer_stopped& stopped) {
+    how = stopped.what();
+  }
+  co_return how;
+}
+/// Returns when that task waits: it is the only one, and its alarm is the only timer. Until then the handle must live.
+task<> until_a_task_waits(const std::atomic<bool>& is_held) {
+  while (!is_held || counters().timers == 0) co_await sleep(1ms);
+}
+
 template <class Timer>
 task<> destroy_during_waits() {
   std::optional<Timer> t(std::in_place, 1h);
-  auto first = spawn(wait_for(*t));
-  co_await sleep(1ms);
+  std::atomic<bool> first_holds{false};
+  auto first = spawn(wait_without_the_handle(*t, first_holds));
+  co_await until_a_task_waits(first_holds);
   t.reset();
   const std::string one = co_await first.join();
   expect_has(one, "destroyed, or assigned to");
 
   Timer assigned{1h};
-  auto second = spawn(wait_for(assigned));
-  co_await sleep(1ms);
+  std::atomic<bool> second_holds{false};
+  auto second = spawn(wait_without_the_handle(assigned, second_holds));
+  co_await until_a_task_waits(second_holds);
   assigned = Timer();
   const std::string other = co_await second.join();
   expect_has(other, "destroyed, or assigned to");
 
-  Timer moved{20ms};
-  auto third = spawn(wait_for(moved));
-  co_await sleep(1ms);
-  const Timer here = std::move(moved);
+  Timer moved{1h};
+  std::atomic<bool> third_holds{false};
+  auto third = spawn(wait_without_the_handle(moved, third_holds));
+  co_await until_a_task_waits(third_holds);
+  Timer here = std::move(moved);
+  EXPECT_FALSE(third.done());
+  here.reset(1ms);
   const std::string last = co_await third.join();
   EXPECT_EQ(last, "received");
 }
@@ -184,12 +207,15 @@ TEST(TimerStop, LeavesASelectWaitingWhenTheHandleGoes) {
   test::everywhere([]() -> task<> {
     std::optional<timer> t(1h);
     channel<int> others;
-    const auto waits = [](timer& from, channel<int> other) -> task<std::size_t> {
-      const auto chosen = co_await select(from.c(), other.receive());
+    std::atomic<bool> is_held{false};
+    const auto waits = [](timer& from, channel<int> other, std::atomic<bool>& holds) -> task<std::size_t> {
+      auto next = from.c();
+      holds = true;
+      const auto chosen = co_await select(next, other.receive());
       co_return chosen.index();
     };
-    auto first = spawn(waits(*t, others));
-    co_await sleep(1ms);
+    auto first = spawn(waits(*t, others, is_held));
+    co_await until_a_task_waits(is_held);
     t.reset();
     co_await others.send(1);
     const std::size_t from_channel = co_await first.join();
