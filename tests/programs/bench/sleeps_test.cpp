@@ -2,7 +2,11 @@
 // are counted. No figure is compared with another.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <foliot/core/seam/sync.hpp>
@@ -61,39 +65,42 @@ TEST(SleepLog, HoldsAsManyAsAsked) {
   EXPECT_EQ(sleeps.found().lateness.size(), 2u);
 }
 
+/// The log of one sleep that has ended before its deadline: a thread that gets no processor meanwhile tries again.
+sleep_log after_an_early_end(early what) {
+  for (;;) {
+    sleep_log sleeps({.what = workload::w6_10ms, .sleeps = 1}, what);
+    const instant deadline = sleeps.begin();
+    sleeps.end();
+    if (monotonic_clock::instance().now() < deadline) return sleeps;
+  }
+}
+
 TEST(SleepLog, FindsOutWhoWakesUpEarly) {
-  sleep_log sleeps({.what = workload::w6_10ms, .sleeps = 2});
-  sleeps.begin();
-  sleeps.end();
+  const sleep_log sleeps = after_an_early_end(early::is_wrong);
   EXPECT_FALSE(sleeps.more());
   EXPECT_NE(sleeps.found().wrong, "");
 }
 
 TEST(SleepLog, CountsEarlyAsInTimeWhereThatIsKnown) {
-  sleep_log sleeps({.what = workload::w6_10ms, .sleeps = 1}, early::counts_as_zero);
-  sleeps.begin();
-  sleeps.end();
+  const sleep_log sleeps = after_an_early_end(early::counts_as_zero);
   EXPECT_EQ(sleeps.found().wrong, "");
   EXPECT_EQ(sleeps.found().lateness, std::vector<std::uint32_t>{0});
 }
 
 TEST(ThreadSwitches, CountEachSleepOfAThread) {
-  constexpr int sleeps = 5;
+  constexpr std::uint64_t sleeps = 5;
   seam::thread("first", [] {}).join();  // a sanitizer makes a thread of its own with a program's first one
   const std::set<int> before = threads_alive();
   ASSERT_GE(before.size(), 1u);
   note begun;
   note asked;
-  note slept;
-  note end;
+  seam::atomic<bool> over{false};
   seam::thread sleeper("sleeper", [&] {
     begun.wake();
     asked.sleep_until(instant::never());
-    for (int i = 0; i < 3 * sleeps; ++i) {  // who comes too late to one has none
+    while (!over.load(seam::relaxed)) {  // a sleep whose deadline has passed before it begins is none
       note().sleep_until(monotonic_clock::instance().now() + duration::nanoseconds(1'000'000));
     }
-    slept.wake();
-    end.sleep_until(instant::never());
   });
   begun.sleep_until(instant::never());
   std::set<int> own = threads_alive();
@@ -101,11 +108,14 @@ TEST(ThreadSwitches, CountEachSleepOfAThread) {
   EXPECT_EQ(own.size(), 1u);
   const thread_switches first = voluntary_switches(own);
   asked.wake();
-  slept.sleep_until(instant::never());
-  const thread_switches last = voluntary_switches(own);
-  end.wake();
+  std::optional<std::uint64_t> counted;
+  do {
+    std::this_thread::yield();
+    counted = switches_between(first, voluntary_switches(own));
+  } while (counted && *counted < sleeps);
+  over.store(true, seam::relaxed);
   sleeper.join();
-  EXPECT_GE(switches_between(first, last), static_cast<std::uint64_t>(sleeps));
+  EXPECT_GE(counted, sleeps);
 }
 
 TEST(ThreadSwitches, AreUnknownOfThreadsThatThereAreNot) {
