@@ -34,12 +34,30 @@ TEST(Mutex, ExcludesAndPublishes) {
 
 TEST(Mutex, ALockMayBeLeftAndEnteredAgain) {
   mutex guard(lock_rank::engine);
+  int owner = 0;  // plain on purpose: two that hold the lock at once show to TSan
   lock held(guard);
+  owner = 1;
   held.leave();
-  {
-    const lock again(guard);
-  }
+  std::thread takes([&] {  // would wait for ever if the lock were still held
+    const lock others(guard);
+    EXPECT_EQ(owner, 1);
+    owner = 2;
+  });
+  takes.join();
   held.enter();
+  EXPECT_EQ(owner, 2);
+  std::atomic<bool> is_left = false;
+  std::thread waits([&] {
+    const lock others(guard);
+    EXPECT_TRUE(is_left);
+    owner = 3;
+  });
+  owner = 4;
+  is_left = true;
+  held.leave();
+  waits.join();
+  held.enter();
+  EXPECT_EQ(owner, 3);
 }
 
 #if FOLIOT_ASSERTIONS

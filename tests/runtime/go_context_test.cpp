@@ -139,8 +139,12 @@ TEST(GoContext, TestSimultaneousCancels) {
     };
     std::vector<join_handle<>> all;
     for (auto& each : tree) all.push_back(spawn(cancels(each)));
-    for (auto& each : tree) co_await each.done();
+    for (auto& each : tree) {
+      co_await each.done();
+      EXPECT_EQ(each.err(), context_end::cancelled);
+    }
     for (auto& each : all) co_await each.join();
+    EXPECT_EQ(root.err(), context_end::none);
   });
 }
 
@@ -155,6 +159,7 @@ TEST(GoContext, TestInterlockedCancels) {
     auto other = spawn(follows(parent, child));
     parent.cancel();
     co_await child.done();
+    EXPECT_EQ(child.err(), context_end::cancelled);
     co_await other.join();
   });
 }

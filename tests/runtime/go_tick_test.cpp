@@ -53,6 +53,7 @@ TEST(GoTick, TestTeardown) {
       ticker beat{1ms};
       co_await beat;
       beat.stop();
+      EXPECT_EQ(beat.try_receive(), std::nullopt);
     }
   });
 }

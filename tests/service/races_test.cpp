@@ -119,6 +119,7 @@ TEST_P(Races, DestroyAgainstFire) {
     timer t(timers, duration::nanoseconds(i % 5 * 20'000), [raw = target.get()] { ++*raw; });
     linger(i);
     t = timer();
+    EXPECT_LE(*target, 1);
     target.reset();
   }
 }
@@ -199,6 +200,7 @@ TEST_P(Races, TheServiceIsDestroyedFromItsOwnThread) {
       done.count_down();
     });
     done.wait();
+    EXPECT_EQ(t.reset(0ns), reset_result::closed);
   }
 }
 

@@ -127,6 +127,7 @@ TEST_P(ManyShards, ShutDownFromCallbacksOfTwoShards) {
       }).join();
     }
     done.wait();
+    for (timer& each : enders) EXPECT_EQ(each.reset(0ns), reset_result::closed);
   }
 }
 

@@ -152,6 +152,7 @@ TEST_F(Watch, RunsOnTheServicesThreadAlsoWithAnExecutor) {
   });
   pipe.write();
   told.wait();
+  EXPECT_TRUE(jobs.empty());
 }
 
 TEST_F(Watch, OutlivesItsService) {
