@@ -13,6 +13,7 @@ import unittest
 
 GATEWAY = LOAD = ""
 PATIENCE = 120  # seconds: against a hang, not a measure
+SCALES = (1, 4, 16, 16, 16)  # the times of one try after the other: the first is enough where the machine is not busy
 
 
 class Gateway:
@@ -48,7 +49,7 @@ class GatewayTest(unittest.TestCase):
         return gateway
 
     def test_hangs_up_on_exactly_the_silent(self):
-        for scale in (1, 4, 16):  # who gets no processor for so long is silent too, or hangs up late
+        for scale in SCALES:  # who gets no processor for so long is silent too, or hangs up late
             gateway = self.start("--silence", str(500 * scale))
             load = subprocess.run([LOAD, "--connect", gateway.address, "--connections", "200", "--silent", "40",
                                    "--beat", str(100 * scale), "--silence", str(500 * scale),
@@ -56,16 +57,16 @@ class GatewayTest(unittest.TestCase):
                                   capture_output=True, text=True, timeout=PATIENCE)
             status, rest = gateway.end()
             self.assertEqual(status, 0)
-            self.assertRegex(rest, r"accepted 200 lines \d+ broadcasts [1-9]\d* ")
             exactly = (load.returncode == 0 and "hung up on early   0\n" in load.stdout
-                       and "fell silent        40, of whom 40 were hung up on" in load.stdout)
+                       and "fell silent        40, of whom 40 were hung up on" in load.stdout
+                       and re.search(r"accepted 200 lines \d+ broadcasts [1-9]\d* ", rest))
             if exactly:
                 break
-        self.assertTrue(exactly, load.stdout + load.stderr)
+        self.assertTrue(exactly, load.stdout + load.stderr + rest)
 
     def test_a_client_that_drips_bytes_without_a_line_is_hung_up_on(self):
         wanted = "accepted 1 lines 1 broadcasts 1 silent 1 left 0 failed 0 "
-        for scale in (1, 4, 16):  # a gateway that gets no processor for so long may hang up before it reads the line
+        for scale in SCALES:  # a gateway that gets no processor for so long may hang up before it reads the line
             gateway = self.start("--silence", str(500 * scale))
             host, port = gateway.address.split(":")
             with socket.create_connection((host, int(port)), timeout=PATIENCE) as drips:
