@@ -139,7 +139,7 @@ TEST(Channel, ClosedItTakesNothingAndGivesWhatItHas) {
       co_await c.send(2);
     } catch (const channel_closed& error) {
       refused = true;
-      EXPECT_STREQ(error.what(), "foliot: a value was sent on a closed channel");
+      EXPECT_STREQ(error.what(), "foliot: send on a closed channel: send all values before close()");
     }
     EXPECT_TRUE(refused);
     const auto one = co_await c.receive();

@@ -58,7 +58,8 @@ task<> expect_empty(join_handle<std::string>& handle) {
   EXPECT_THROW(static_cast<void>(handle.join_without_cancellation()), std::logic_error);
   EXPECT_THROW(handle.request_stop(), std::logic_error);
   const std::string error = co_await join_error(handle);
-  EXPECT_EQ(error, "foliot: an empty join_handle was used: spawn gives one with a task");
+  EXPECT_EQ(error,
+            "foliot: this join_handle is empty (default-constructed or moved from): use one that spawn() returned");
 }
 
 TEST(JoinHandles, AnEmptyOneThrows) {
@@ -84,7 +85,7 @@ TEST(JoinHandles, ASecondJoinThrowsInsteadOfGivingWhatWasMovedOut) {
     static_cast<void>(co_await handle.join());
     EXPECT_TRUE(handle.done());
     const std::string error = co_await join_error(handle);
-    EXPECT_EQ(error, "foliot: the result of the task is gone: join a task once");
+    EXPECT_EQ(error, "foliot: the task has been joined before: join a task once");
     auto without_result = spawn(nothing());
     co_await without_result.join();
     const std::string same = co_await join_error(without_result);
@@ -117,7 +118,7 @@ TEST(JoinHandles, AJoinThatWasCancelledMayBeMadeAgain) {
   });
 }
 
-const std::string abandoned = "foliot: the task has no result: its runtime has ended before it";
+const std::string abandoned = "foliot: the task has no result: its runtime ended before the task did";
 
 template <class Result, class Make>
 void expect_abandoned(Make make) {

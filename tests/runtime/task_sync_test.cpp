@@ -303,7 +303,7 @@ TEST(WaitGroupDeathTest, MoreDoneThanAddedIsAMistake) {
         wait_group group;
         group.done();
       },
-      "no more can be done than was added");
+      "done\\(\\) must not be called more often than was added");
 }
 #endif
 

@@ -1,10 +1,10 @@
-// The instant that comes after a while, for one wait. (Go's time.After.)
+// A timer for one wait. (Go's time.After.)
 //
 //   const foliot::instant when = co_await foliot::runtime::after(20ms);
 //
-// As an operation it is a case of a select: what that does not choose leaves nothing behind. The time counts from the
-// call. Unlike sleep it takes a select, and gives the instant for which it was set.
-// Thread safety: the waiting task's. Allocates nothing itself: the timer lies in the task's frame.
+// Unlike sleep(), after() may be a case of a select, and it gives the deadline that it was set for. If the select
+// chooses another case, the timer is stopped and leaves nothing behind. The delay counts from the call of after().
+// Thread safety: the task that waits uses it. Allocates nothing itself: the timer lies in the task's frame.
 #pragma once
 
 #include <foliot/core/duration.hpp>
@@ -18,6 +18,7 @@ namespace foliot::runtime {
 
 namespace detail {
 
+/// An operation, see operation.hpp: completes at a deadline of the runtime's clock.
 class after_operation : private timer_entry {
  public:
   after_operation(scheduler& owner, instant deadline) noexcept
@@ -56,7 +57,9 @@ class after_operation : private timer_entry {
 
 }  // namespace detail
 
-/// Throws std::logic_error outside of a runtime.
+/// Await the result, or make it a case of a select: it completes `delay` from now, at once if `delay` is zero or less,
+/// and gives that deadline of the runtime's clock. Throws std::logic_error outside of a runtime; the wait throws
+/// `cancelled` in a task that is asked to stop, and std::bad_alloc.
 [[nodiscard]] inline detail::operation_awaiter<detail::after_operation> after(duration delay) {
   detail::scheduler& owner = detail::this_scheduler("after");
   return detail::operation_awaiter<detail::after_operation>(owner, detail::deadline_in(owner, delay));

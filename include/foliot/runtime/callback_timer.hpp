@@ -1,22 +1,26 @@
-// Timers that call a function, on the runtime's processors.
+// Timers that call a function on the runtime's processors.
 //
 //   auto idle = foliot::runtime::after_func(30s, [&session] { session.close(); });
-//   idle.reset(30s);                 // not yet: somebody spoke
-//   idle.stop();                     // the function stays for the next reset
-//   co_await idle.stop_and_wait();   // it does not run, and will not
+//   idle.reset(30s);                 // the session was used: 30 s from now
+//   idle.stop();                     // the timer keeps the function for the next reset
+//   co_await idle.stop_and_wait();   // the function does not run, and never will
 //
-// The function runs on a worker between two tasks, or in the monitor's thread while a worker is stuck in one: it must
-// not block, and should be short. It may start tasks, and stop, reset or destroy any timer, its own too. What has to
-// wait is a task: after_spawn. Calls of one timer never overlap. What it throws goes to run_options::on_failure.
+// A worker calls the function between two tasks; while the worker is stuck in a task, the monitor's thread calls it.
+// The function must not block, and should be short: work that waits belongs into a task (after_spawn). The function may
+// start tasks, and may stop, reset or destroy any timer, its own included. Calls of one timer never overlap. Exceptions
+// that the function throws go to run_options::on_failure.
 //
-// Thread safety: reset, stop and stop_and_wait from any thread, also at once, and from the function itself; moving and
-// destroying a handle need it to oneself. A handle may outlive its runtime, but no other thread uses it while that
-// ends. Afterwards the function is not called any more, a reset answers `closed`, and a stop `idle`.
-// Destroying a handle stops it for good: on return the function does not run and will not, and what it captured is
-// gone. If it runs in another thread just now the destructor waits for that; inside the function itself it does not,
-// and the captures go when the function returns. Two functions that destroy each other's timers deadlock.
-// Time: zero or less means now; past the end of time, never. Cost: one record when it is made, which a small closure
-// fits in; a reset allocates nothing, and one that postpones a pending timer takes no lock.
+// Thread safety: any thread, and the function itself, may call start, reset, stop and stop_and_wait, also concurrently.
+// A handle that is moved or destroyed must not be used by another thread meanwhile. A handle may outlive its runtime,
+// but no other thread may use it while the runtime ends. After that the function is no longer called, reset() returns
+// `closed`, and stop() returns `idle`.
+// Lifetime: the destructor of a handle stops the timer for good. When it returns, the function does not run and never
+// will, and its captures have been destroyed. If another thread is running the function, the destructor blocks until
+// the function returns. Inside the function itself the destructor does not block, and the captures are destroyed when
+// the function returns. Two functions must not destroy each other's timers: they would deadlock.
+// Time: a delay of zero or less means now; a deadline past the end of time means never.
+// Cost: one record when the timer is made, with room for a small closure. A reset allocates nothing unless the
+// processor's timers have to grow, and a reset that postpones a pending timer takes no lock.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -35,6 +39,7 @@ namespace foliot::runtime {
 
 namespace detail {
 
+/// Stops a callback timer for good, and waits until its function has returned.
 class stop_and_wait_awaiter : public task_awaiter {
  public:
   explicit stop_and_wait_awaiter(callback_record* record) noexcept : record_(record) {}
@@ -49,11 +54,11 @@ class stop_and_wait_awaiter : public task_awaiter {
     const callback_record::closing closing = record_->close(watcher_, wait_);
     result_ = closing.result;
     if (closing.state == callback_record::close_result::waits) {
-      watches_ = true;
+      waits_ = true;
     } else {
       wait_.claim(0);
     }
-    return wait_.park(wait_point::interrupts::deferred);  // a callback is short, and the answer is certain
+    return wait_.park(wait_point::interrupts::deferred);  // a callback is short, and its end is certain
   }
   stop_result await_resume() noexcept {
     end();
@@ -62,23 +67,26 @@ class stop_and_wait_awaiter : public task_awaiter {
 
  private:
   void end() noexcept {
-    if (std::exchange(watches_, false)) record_->end_watch(watcher_);
+    if (std::exchange(waits_, false)) record_->end_watch(watcher_);
   }
 
   callback_record* record_;
   callback_record::watcher watcher_;
   wait_point wait_;
   stop_result result_ = stop_result::idle;
-  bool watches_ = false;
+  bool waits_ = false;
 };
 
 }  // namespace detail
 
+/// A handle to a timer that calls a function. Move-only. The timer lives as long as its handle.
 class callback_timer {
  public:
-  /// Empty: only assignment, destruction and stopping mean anything.
+  /// An empty handle: only assignment, destruction and stopping mean anything.
   callback_timer() noexcept = default;
+  /// `other` is empty afterwards.
   callback_timer(callback_timer&& other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
+  /// Ends this handle's timer as the destructor does, then takes over the timer of `other`.
   callback_timer& operator=(callback_timer&& other) noexcept {
     if (this != &other) {
       drop();
@@ -86,9 +94,10 @@ class callback_timer {
     }
     return *this;
   }
+  /// Stops the timer for good: see the file head.
   ~callback_timer() { drop(); }
 
-  /// An idle timer of the caller's runtime: reset starts it. Throws std::logic_error outside of a runtime,
+  /// An idle timer of the caller's runtime: start() or reset() starts it. Throws std::logic_error outside of a runtime,
   /// std::invalid_argument for a null function, std::bad_alloc.
   template <class Function>
     requires std::is_invocable_r_v<void, std::decay_t<Function>&>
@@ -96,23 +105,27 @@ class callback_timer {
       : record_(new detail::callback_record(detail::this_scheduler("a timer"),
                                             detail::callback(std::forward<Function>(function)))) {}
 
+  /// Whether the handle has a timer.
   [[nodiscard]] explicit operator bool() const noexcept { return record_ != nullptr; }
 
-  /// Has the function called `delay` from now, or at that instant of the runtime's clock, instead of when it was to be
-  /// called; and says what became of that: `closed` after stop_and_wait, and after the end of the runtime. Throws
-  /// std::logic_error on an empty handle, std::bad_alloc: it is then as it was.
+  /// Arms the timer to call the function `delay` from now, whether the timer is idle, pending or running, and says
+  /// which it was. Returns `closed`, and starts nothing, after stop_and_wait() and after the end of the runtime. Throws
+  /// std::logic_error on an empty handle, and std::bad_alloc: the timer is then as it was.
   reset_result reset(duration delay) { return checked().reset(delay); }
+  /// The same for an instant of the runtime's clock; one that has passed means now.
   reset_result reset_at(instant deadline) { return checked().reset(deadline); }
-  /// The same under the name that reads better the first time.
+  /// The same as reset() and reset_at(), under the names that read better the first time.
   reset_result start(duration delay) { return reset(delay); }
   reset_result start_at(instant deadline) { return reset_at(deadline); }
 
-  /// Takes the latest start back, if the function has not been called for it, and says what became of it. Does not
-  /// wait; a later reset starts the timer again.
+  /// Cancels the latest start if the function has not yet been called for it. Returns `stopped`: the function will not
+  /// be called; `running`: it is running now; or `idle`: nothing was pending. Does not wait. A later reset starts the
+  /// timer again.
   stop_result stop() noexcept { return record_ == nullptr ? stop_result::idle : record_->stop(); }
 
-  /// co_await it: stops the timer for good, and waits until the function does not run; then what it captured is gone,
-  /// and every reset answers `closed`. Goes on waiting when the task is asked to stop. In a task only.
+  /// Stops the timer for good. A task must await the result, which is that of stop(): the task continues once the
+  /// function does not run and its captures have been destroyed. Every later reset returns `closed`. The wait does not
+  /// end early if the task is asked to stop.
   [[nodiscard]] detail::stop_and_wait_awaiter stop_and_wait() noexcept {
     return detail::stop_and_wait_awaiter(record_);
   }
@@ -123,7 +136,10 @@ class callback_timer {
   friend callback_timer after_func(duration delay, Function&& function);
 
   [[nodiscard]] detail::callback_record& checked() const {
-    if (record_ == nullptr) throw std::logic_error("foliot: reset called on an empty timer");
+    if (record_ == nullptr)
+      throw std::logic_error(
+          "foliot: this callback_timer is empty (default-constructed or moved from): assign one that has a function "
+          "first");
     return *record_;
   }
   void drop() noexcept {
@@ -133,7 +149,7 @@ class callback_timer {
   detail::callback_record* record_ = nullptr;
 };
 
-/// Has the function called once, `delay` from now, as long as the handle lives. Throws as callback_timer's constructor.
+/// Calls `function` once, `delay` from now, unless the handle ends before. Throws as callback_timer's constructor does.
 template <class Function>
   requires std::is_invocable_r_v<void, std::decay_t<Function>&>
 [[nodiscard("the timer ends with its handle")]] callback_timer after_func(duration delay, Function&& function) {
@@ -150,8 +166,9 @@ task<> call_and_await(std::shared_ptr<Function> function) {
 }
 }  // namespace detail
 
-/// The same, where the function returns a task, which is then spawned. Stopping ends with that: a task that has been
-/// spawned goes on, and keeps the function. What it throws goes to run_options::on_failure.
+/// Calls `function` once, `delay` from now, and spawns the task that it returns. Stopping the timer has no effect on a
+/// task that has been spawned, which keeps the function alive. Exceptions of the task go to run_options::on_failure.
+/// Throws as after_func() does.
 template <class Function>
   requires requires(Function& function) { typename std::invoke_result_t<Function&>::promise_type; }
 [[nodiscard("the timer ends with its handle")]] callback_timer after_spawn(duration delay, Function function) {

@@ -1,4 +1,4 @@
-// What a wait throws when it ended without what it waited for.
+// What a wait throws in a task that is asked to stop. Thread safety: a value.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -9,8 +9,8 @@
 
 namespace foliot::runtime {
 
-/// The task was asked to stop (join_handle::request_stop, or the std::stop_token it was spawned with). Every wait
-/// throws it from then on. Let it pass: the destructors on its way clean up, and the task ends as cancelled.
+/// The task was asked to stop, by join_handle::request_stop() or by the std::stop_token that it was spawned with. From
+/// then on every wait of the task throws this. Let it propagate: destructors clean up, and the task ends as cancelled.
 class FOLIOT_EXPORT cancelled : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "foliot: the task was asked to stop"; }

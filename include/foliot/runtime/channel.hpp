@@ -2,30 +2,31 @@
 //
 //   foliot::runtime::channel<int> numbers;                   // unbuffered; channel<int> numbers(10) has room for ten
 //   …
-//   co_await numbers.send(42);                               // waits until somebody has taken it, or there is room
+//   co_await numbers.send(42);                               // waits for a receiver, or for room
 //   …
-//   while (auto n = co_await numbers.receive()) use(*n);     // until it is closed and empty
+//   while (auto n = co_await numbers.receive()) use(*n);     // until the channel is closed and empty
 //
-// A channel is a handle, and its copies are the same channel: hand it to tasks by value, and it lives as long as one of
-// them. send_end and receive_end are handles that can only do the one or the other.
+// A channel object is a handle. Its copies refer to the same channel, which lives as long as one of them: pass it to
+// tasks by value. send_end and receive_end are handles that can only send, or only receive; both can close.
 //
-// Who waits is served in order, senders and receivers alike: values come out in the order in which they went in, and a
-// value goes straight from who sends to who waits for it. Waiting throws `cancelled` in a task that is to stop; the
-// value was not sent then, and none was taken. What can be done at once is done also in a task that is to stop, unless
-// its turn has come to its end (task.hpp): then it throws as well.
+// Waiting senders, and waiting receivers, are served in the order of their arrival. Values come out in the order in
+// which they went in, and a value goes straight from its sender to a waiting receiver. A wait throws `cancelled` in a
+// task that is asked to stop; then nothing was sent or received. An operation that completes at once does so in such a
+// task too, except as the last step of the task's turn (task.hpp), where it throws `cancelled` as well.
 //
-//   send        waits for room or a receiver. channel_closed if it is closed, also while it waits
-//   receive     waits for a value; nothing once the channel is closed and empty
-//   try_send    the same without waiting: false, and the value is untouched, if there is neither room nor a receiver
-//   try_receive nothing if there is no value; drained() tells whether there will ever be one
-//   close       receivers that wait get nothing, senders channel_closed; what is in it stays. channel_closed if it is
+//   send         waits for room or a receiver; throws channel_closed if the channel is closed, also during the wait
+//   receive      waits for a value; gives nothing once the channel is closed and empty
+//   try_send     does not wait: returns false, with the value untouched, if there is neither room nor a receiver
+//   try_receive  does not wait: returns nothing if there is no value; drained() tells whether one may still come
+//   close        ends all waits: receivers get nothing, senders channel_closed; values in the channel stay
 //
-// send and receive are awaited as they are, or as cases of a select, in a task; the handle lives as long. The others
-// from any thread. All O(1), but for close: by the number of those who wait.
+// Thread safety: any thread may call the functions of a handle, also concurrently. Only a task may await send() and
+// receive(), alone or as cases of a select, and the handle must live as long as the wait. Complexity: O(1); close() is
+// O(waiting tasks).
 //
-// T can be moved; its destructor does not throw; it is not over-aligned, since frames are not (task.hpp). Where its
-// moves can, each value gets memory of its own, from send to receive, and no move happens in between: a throw reaches
-// who sends, and nothing was sent; or who receives, and the value is gone. try_send then also needs T's assignment.
+// T must be movable, its destructor must not throw, and it must not be over-aligned (task.hpp). If T's moves may throw,
+// each value is allocated for itself from send to receive, and is not moved in between: if the sender's move throws,
+// nothing was sent; if the receiver's move throws, the value is lost. try_send then also needs T's move assignment.
 #pragma once
 
 #include <concepts>
@@ -46,38 +47,41 @@ namespace foliot::runtime {
 
 namespace detail {
 
-/// A reference to a channel, or none.
+/// What all handles of a channel have in common.
 template <class T>
 class channel_handle {
   static_assert(std::is_object_v<T> && std::move_constructible<T> && std::is_nothrow_destructible_v<T>,
-                "foliot: a channel carries objects that can be moved, whose destructors do not throw");
-  static_assert(
-      fits_in_frame<T>,
-      "foliot: a channel's values must not need a stricter alignment than operator new gives, which the frame "
-      "of who waits does not have: send a pointer to it");
+                "foliot: a channel's values must be movable objects whose destructors do not throw");
+  static_assert(fits_in_frame<T>,
+                "foliot: a channel's values must not need a stricter alignment than operator new gives, which the "
+                "frame of a waiting task does not have: send a pointer to the value");
 
  public:
   using value_type = T;
 
-  /// Whether it is a handle of a channel: false of one that was moved from, with which nothing else may be done but to
-  /// assign, compare and destroy it.
+  /// Whether this is a handle of a channel. False after it was moved from: then it may only be assigned to, compared
+  /// and destroyed.
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(core_); }
   /// Whether both are handles of the same channel.
   [[nodiscard]] friend bool operator==(const channel_handle&, const channel_handle&) noexcept = default;
 
+  /// Closes the channel, and ends all waits: receivers get nothing, senders channel_closed. Receivers still get the
+  /// values that are in the channel. Throws channel_closed if the channel is closed already. O(waiting tasks).
   void close() const { core().close(); }
+  /// Whether close() was called.
   [[nodiscard]] bool closed() const noexcept { return core().closed(); }
-  /// The channel is closed, and nothing is left in it.
+  /// Whether the channel is closed and empty: no receive will give a value again.
   [[nodiscard]] bool drained() const noexcept { return core().drained(); }
-  /// How many values are in it: a moment's answer.
+  /// How many values are in the channel. Other threads may change that at any time.
   [[nodiscard]] std::size_t size() const noexcept { return core().size(); }
+  /// How many values the channel has room for. Constant.
   [[nodiscard]] std::size_t capacity() const noexcept { return core().capacity(); }
 
  protected:
   explicit channel_handle(std::size_t capacity) : core_(*new channel_core<T>(capacity)) {}
 
   [[nodiscard]] channel_core<T>& core() const noexcept {
-    FOLIOT_ASSERT(core_, "this handle has no channel: it was moved from");
+    FOLIOT_ASSERT(core_, "the channel handle must not have been moved from");
     return *core_;
   }
 
@@ -100,7 +104,8 @@ class channel_handle {
     } else {
       result = core().try_send(value);
     }
-    if (result == transfer::closed) throw channel_closed("foliot: a value was sent on a closed channel");
+    if (result == transfer::closed)
+      throw channel_closed("foliot: send on a closed channel: send all values before close()");
     return result == transfer::done;
   }
   [[nodiscard]] std::optional<T> receive_now() const {
@@ -115,9 +120,10 @@ class channel_handle {
 
 }  // namespace detail
 
-/// What a select or a container holds. A receive may be awaited again and again, a send once: its value is gone then.
+/// What receive() returns, for containers and select_any(). It may be awaited any number of times.
 template <class T>
 using receiving = detail::operation_awaiter<detail::receive_operation<T>>;
+/// What send() returns. It may be awaited once: its value is gone then.
 template <class T>
 using sending = detail::operation_awaiter<detail::send_operation<T>>;
 
@@ -128,10 +134,16 @@ class channel;
 template <class T>
 class send_end : public detail::channel_handle<T> {
  public:
+  /// A handle of the same channel.
   send_end(const channel<T>& whole) noexcept : detail::channel_handle<T>(whole) {}
 
+  /// A task must await the result: it waits for a receiver, or for room. The wait throws channel_closed, and
+  /// `cancelled`; if T's moves may throw, this throws what they throw, and std::bad_alloc.
   [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
+  /// Sends without waiting. Returns false if there is neither room nor a waiting receiver; `value` is then untouched.
+  /// Throws channel_closed; if T's moves may throw, also what they throw, and std::bad_alloc.
   [[nodiscard]] bool try_send(T&& value) const { return this->send_now(std::move(value)); }
+  /// The same with a copy of the value.
   [[nodiscard]] bool try_send(const T& value) const { return this->send_now(T(value)); }
 };
 
@@ -139,22 +151,35 @@ class send_end : public detail::channel_handle<T> {
 template <class T>
 class receive_end : public detail::channel_handle<T> {
  public:
+  /// A handle of the same channel.
   receive_end(const channel<T>& whole) noexcept : detail::channel_handle<T>(whole) {}
 
+  /// A task must await the result: it gives the next value, or nothing once the channel is closed and empty. The wait
+  /// throws `cancelled`.
   [[nodiscard("co_await it")]] receiving<T> receive() const noexcept { return this->make_receive(); }
+  /// The next value, or nothing if there is none. Does not wait.
   [[nodiscard]] std::optional<T> try_receive() const { return this->receive_now(); }
 };
 
+/// A handle that can send, receive, and close.
 template <class T>
 class channel : public detail::channel_handle<T> {
  public:
-  /// Has room for that many values; none: whoever sends waits for who receives. Throws std::bad_alloc.
+  /// Makes a channel with room for `capacity` values. With no room, a send waits for a receiver. Throws std::bad_alloc.
   explicit channel(std::size_t capacity = 0) : detail::channel_handle<T>(capacity) {}
 
+  /// A task must await the result: it waits for a receiver, or for room. The wait throws channel_closed, and
+  /// `cancelled`; if T's moves may throw, this throws what they throw, and std::bad_alloc.
   [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
+  /// A task must await the result: it gives the next value, or nothing once the channel is closed and empty. The wait
+  /// throws `cancelled`.
   [[nodiscard("co_await it")]] receiving<T> receive() const noexcept { return this->make_receive(); }
+  /// Sends without waiting. Returns false if there is neither room nor a waiting receiver; `value` is then untouched.
+  /// Throws channel_closed; if T's moves may throw, also what they throw, and std::bad_alloc.
   [[nodiscard]] bool try_send(T&& value) const { return this->send_now(std::move(value)); }
+  /// The same with a copy of the value.
   [[nodiscard]] bool try_send(const T& value) const { return this->send_now(T(value)); }
+  /// The next value, or nothing if there is none. Does not wait.
   [[nodiscard]] std::optional<T> try_receive() const { return this->receive_now(); }
 };
 

@@ -1,4 +1,4 @@
-// What a send on a closed channel throws, and a second close.
+// The exception for a send on a closed channel, and for a second close. Thread safety: a value.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -9,7 +9,7 @@
 
 namespace foliot::runtime {
 
-/// Who closes a channel says that nothing comes any more: sending after that is a mistake, and so is closing it again.
+/// A closed channel takes no more values: sending on it, and closing it again, are errors of the program.
 class FOLIOT_EXPORT channel_closed : public std::logic_error {
  public:
   using std::logic_error::logic_error;

@@ -1,17 +1,13 @@
-// Runs a task, and all that it spawns, on a runtime of its own.
+// Runs a task, and the tasks that it spawns, on a new runtime.
 //
 //   foliot::task<int> serve(std::string address) { … }
 //
 //   int main() { return foliot::run(serve("localhost")); }
 //
-// It returns when that task has ended: what it spawned and did not wait for is destroyed where it waits, the innermost
-// call first, and its destructors run. Calls by blocking() that have begun are waited for, the others are not made. The
-// calling thread runs tasks meanwhile. Threads: one for each further processor, one for the monitor, and those of
-// blocking(); on virtual time none.
-//
-// Throws what the task threw; std::invalid_argument for options that cannot be; std::system_error where there are no
-// threads or file descriptors; deadlock, when all tasks wait and nothing will ever happen (run_options::deadlocks);
-// std::logic_error inside of a runtime, and for a task that is empty or has run.
+// run() returns when the main task has ended. Tasks that are still waiting then are destroyed, the innermost call
+// first, and their destructors run. Calls by blocking() that have begun are waited for; the others are not made. The
+// calling thread runs tasks meanwhile. On real time the runtime also has one thread for each further processor, one for
+// the monitor, and those of blocking(); on virtual time it has none.
 #pragma once
 
 #include <memory>
@@ -29,7 +25,7 @@ namespace foliot::runtime {
 
 namespace detail {
 
-/// A scheduler that is made and destroyed by whoever does not know what it looks like.
+/// Owns a scheduler, whose type only the library knows.
 class FOLIOT_EXPORT own_scheduler {
  public:
   explicit own_scheduler(const run_options& options);
@@ -46,6 +42,10 @@ class FOLIOT_EXPORT own_scheduler {
 
 }  // namespace detail
 
+/// Runs `main` to its end on a new runtime, and returns its result, or throws what it threw. Throws
+/// std::invalid_argument for options out of range; std::system_error if a thread or a file descriptor cannot be made;
+/// deadlock if all tasks wait for ever (run_options::deadlocks); std::logic_error inside of a runtime, and for a task
+/// that is empty or has run.
 template <class Result>
 Result run(task<Result> main, const run_options& options = {}) {
   detail::spawned<Result>::check(main);
@@ -57,23 +57,25 @@ Result run(task<Result> main, const run_options& options = {}) {
   return state->take();
 }
 
-/// Calls `main`, which returns the task. The callable lives until the end, so that it may be a closure.
+/// Calls `main`, and runs the task that it returns. The callable lives until the run ends, so a closure may be a
+/// coroutine.
 template <class Main>
   requires requires(Main& main) { typename std::invoke_result_t<Main&>::promise_type; }
 auto run(Main main, const run_options& options = {}) {
   return run(main(), options);
 }
 
-/// Changes the number of processors of the runtime that the caller is in: see run_options::processors. What those that
-/// go away have goes on elsewhere. Throws std::invalid_argument; std::system_error or std::bad_alloc, with as many as
-/// could be had; std::logic_error outside of a runtime.
+/// Changes the number of processors of the caller's runtime (run_options::processors). The tasks and timers of removed
+/// processors move to others. Throws std::invalid_argument; std::system_error or std::bad_alloc, with as many
+/// processors as could be made; std::logic_error outside of a runtime.
 FOLIOT_EXPORT void set_processors(std::size_t count);
+/// The number of processors of the caller's runtime. Throws std::logic_error outside of a runtime.
 [[nodiscard]] FOLIOT_EXPORT std::size_t processors();
 
-/// Of the runtime that the caller is in.
+/// The counters of the caller's runtime. Throws std::logic_error outside of a runtime.
 [[nodiscard]] FOLIOT_EXPORT runtime_counters counters();
 
-/// The clock of the runtime that the caller is in: what timers go by.
+/// The time by the clock of the caller's runtime, by which its timers go. Throws std::logic_error outside of a runtime.
 [[nodiscard]] FOLIOT_EXPORT instant now();
 
 }  // namespace foliot::runtime

@@ -1,4 +1,4 @@
-// What a runtime can be told, and what it tells.
+// The options of a runtime, and its counters. Thread safety: values.
 #pragma once
 
 #include <cstddef>
@@ -14,60 +14,62 @@
 
 namespace foliot::runtime {
 
-/// Gets what a task threw that nobody joins, and what the function of a timer threw. Called on any thread of the
-/// runtime, also on several at once. What it throws itself is swallowed, and the run goes on.
+/// Called with the exception of a task that no other task joins, and of a timer's function. Any thread of the runtime
+/// calls it, several at once too. Exceptions that it throws are swallowed, and the run goes on.
 using failure_handler = std::function<void(std::string_view task, const std::exception_ptr& failure)>;
 
-/// When `run` throws `deadlock` on real time: all tasks wait, no timer is pending, no task waits for a descriptor, for
-/// blocking() or for a foreign awaiter. What it cannot know is whether another thread of the process will wake a task:
-/// by a channel, a wait group, a context, a timer or a handle.
+/// When run() throws `deadlock` on real time: all tasks wait, no timer is pending, and no task waits for a descriptor,
+/// for blocking() or for a foreign awaiter. The runtime cannot know whether another thread of the process will wake a
+/// task, by a channel, a wait group, a context, a timer or a handle.
 enum class deadlock_reports : std::uint8_t {
-  /// When the process has no threads but this runtime's own. A program with a thread of another kind (also a
-  /// timer_service's, another runtime's, a sanitizer's), or without /proc, waits on.
+  /// If the process has no threads but this runtime's own. With any other thread (also of a timer_service, of another
+  /// runtime, or of a sanitizer), or without /proc, the run waits on.
   when_certain,
-  /// Whatever threads there are. The program promises that only threads of this runtime ever wake its tasks.
+  /// Regardless of other threads. The program promises that only threads of this runtime wake its tasks.
   always,
   /// Not on real time.
   never,
 };
 
+/// The options of run().
 struct run_options {
-  /// How many processors run tasks, from 1 to 256; 0: as many as the machine gives to this program.
+  /// The number of processors that run tasks, from 1 to 256. 0: as many as this program may use.
   std::size_t processors = 0;
-  /// What the processors keep their timers in: `foliot`; `processor-heaps`, as Go 1.16 to 1.22; or
-  /// `processor-heaps-1.14`, as Go 1.14 and 1.15.
+  /// The queue for the timers of each processor: `foliot`; `processor-heaps`, as in Go 1.16 to 1.22; or
+  /// `processor-heaps-1.14`, as in Go 1.14 and 1.15.
   std::string timers = "foliot";
-  /// Virtual time, or none. It stands still while a task can run, and goes on to the next deadline when all wait.
-  /// All processors then take turns on the calling thread, as the seed says. It outlives the run.
+  /// The clock of virtual time; null: real time. Virtual time stands still while any task can run, and jumps to the
+  /// next deadline when all tasks wait. All processors then take turns on the calling thread, in an order that `seed`
+  /// decides. The clock must outlive the run.
   virtual_clock* clock = nullptr;
-  /// On virtual time: whether time goes on by itself, or only by runtime::advance.
+  /// On virtual time: whether time advances by itself, or only by advance().
   bool time_jumps = true;
-  /// Decides who runs when, on virtual time, and with several processors.
+  /// Decides the order in which tasks run, on virtual time with several processors.
   std::uint64_t seed = 0;
-  /// On virtual time: timers that are due in the same instant fire in an order that the seed decides, not in that of
-  /// their starts. For `foliot`; the heaps promise no order among those.
+  /// On virtual time: whether `seed` decides the order of timers that are due at the same instant, instead of the order
+  /// of their starts. For `foliot`; the heaps promise no order among such timers.
   bool shuffles_ties = false;
-  /// By default it is reported to standard error.
+  /// Null: failures are reported on standard error.
   failure_handler on_failure{};
-  /// How many threads may be in blocking() at once, from 1 on. They are made when they are needed.
+  /// How many calls by blocking() may run at once, at least 1. Their threads are made when needed.
   std::size_t blocking_threads = 64;
-  /// On real time: when a run whose tasks all wait for ever ends. On virtual time it always does.
+  /// When a run whose tasks all wait for ever throws `deadlock`, on real time. On virtual time it always does.
   deadlock_reports deadlocks = deadlock_reports::when_certain;
 };
 
-/// All tasks wait, and nothing will ever happen: see run_options::deadlocks. Its what() names each task and where it
-/// waits. The tasks have been destroyed there, as at the end of every run.
+/// All tasks wait, and nothing will ever wake one: see run_options::deadlocks. what() names each task and the place in
+/// the source where it waits. Before run() throws it, the tasks are destroyed as at the end of every run.
 class FOLIOT_EXPORT deadlock : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-/// What a runtime has done.
+/// What a runtime has done so far, and has now.
 struct runtime_counters {
-  std::uint64_t rounds = 0;   ///< of all workers: looks for something to do
-  std::uint64_t rescues = 0;  ///< times that the monitor stepped in for a processor that was stuck in a task
-  std::size_t tasks = 0;      ///< that have not ended
-  std::size_t timers = 0;     ///< pending at the processors
+  std::uint64_t rounds = 0;   ///< searches of all workers for work
+  std::uint64_t rescues = 0;  ///< how often the monitor stepped in for a processor that was stuck in a task
+  std::size_t tasks = 0;      ///< tasks that have not ended
+  std::size_t timers = 0;     ///< timers that are pending at the processors
 };
 
 }  // namespace foliot::runtime

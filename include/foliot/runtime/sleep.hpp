@@ -2,10 +2,9 @@
 //
 //   co_await foliot::runtime::sleep(20ms);
 //
-// Zero or less returns at once, and lets others go first only at the end of the task's turn (task.hpp). Throws
-// `cancelled` in a task that is to stop, and std::bad_alloc where the timer's queue cannot grow. The timer lies in the
-// task's frame. What its processor keeps of it is memory that is used again, so a sleep allocates only while that still
-// grows: in a program that has warmed up, nothing.
+// The timer lies in the task's frame. What the processor stores for a timer is memory that it reuses, so a sleep
+// allocates only while that memory grows: a program that has warmed up allocates nothing. Thread safety: the calling
+// task's.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -21,6 +20,7 @@ namespace foliot::runtime {
 
 namespace detail {
 
+/// Waits for a deadline of the runtime's clock.
 class sleep_awaiter : public task_awaiter {
  public:
   explicit sleep_awaiter(duration length) noexcept : length_(length) {}
@@ -32,9 +32,9 @@ class sleep_awaiter : public task_awaiter {
     wait_.begin(who);
     scheduler& owner = wait_.task().owner();
     if (!by_deadline_) deadline_ = deadline_in(owner, length_);
-    // What is over before a timer could be started only lets the others go first.
+    // A sleep that is over before a timer could be started only lets other tasks run first.
     if ((by_deadline_ || length_ <= shorter_than_a_start) && deadline_ <= now(owner)) {
-      if (wait_.leave_if_interrupted()) return false;  // as from any other wait
+      if (wait_.leave_if_interrupted()) return false;  // as in any other wait
       wait_.claim(0);
       if (wait_.park()) return true;
       if (by_deadline_) return false;
@@ -56,6 +56,7 @@ class sleep_awaiter : public task_awaiter {
   }
 
  private:
+  // Less time than the start of a timer takes.
   static constexpr duration shorter_than_a_start = duration::nanoseconds(50);
 
   duration length_;
@@ -67,8 +68,11 @@ class sleep_awaiter : public task_awaiter {
 
 }  // namespace detail
 
+/// A task must await the result: it waits for `length`, and never less. Zero or less returns at once, and lets other
+/// tasks run first only at the end of the task's turn (task.hpp). The wait throws `cancelled` in a task that is asked
+/// to stop, and std::bad_alloc if the timers of the processor cannot grow.
 [[nodiscard]] inline detail::sleep_awaiter sleep(duration length) noexcept { return detail::sleep_awaiter(length); }
-/// Until the runtime's clock shows it. For a time of the wall clock see wall_time.hpp.
+/// The same until the runtime's clock shows `deadline`. wall_time.hpp has the one for the wall clock.
 [[nodiscard]] inline detail::sleep_awaiter sleep_until(instant deadline) noexcept {
   return detail::sleep_awaiter(deadline);
 }

@@ -1,15 +1,15 @@
-// Tasks of their own: spawn one, join it, ask it to stop.
+// Concurrent tasks: spawn a task, join it, ask it to stop.
 //
 //   auto answer = foliot::runtime::spawn(ask(server), "ask");
 //   …
-//   const reply r = co_await answer.join();          // what it returned; or throws what it threw
+//   const reply r = co_await answer.join();          // the result of the task; or throws what the task threw
 //
-// Dropping the handle lets the task go on alone. What it throws then goes to run_options::on_failure.
+// If the handle is destroyed, the task goes on; an exception that it throws then goes to run_options::on_failure.
 //
-// A handle may outlive its runtime. A task that the runtime has destroyed where it waited, because it ended first, is
-// done, and a join of it throws std::logic_error: there is no result.
+// A handle may outlive its runtime. A runtime that ends destroys its waiting tasks: such a task is done, and a join
+// throws std::logic_error, because there is no result.
 //
-// Thread safety: a handle as a plain object; request_stop from any thread.
+// Thread safety: a handle is a plain object; request_stop() may be called by any thread.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -46,10 +46,10 @@ class spawned final : public task_state, public pooled {
   spawned(scheduler& owner, const char* name, task<Result> body) noexcept
       : task_state(owner, name), body_(std::move(body)) {}
 
-  /// Throws std::logic_error for a task that cannot be run: it is empty, or it has been awaited or spawned before.
+  /// Throws std::logic_error for a task that cannot run: it is empty, or was awaited or spawned before.
   static void check(const task<Result>& body) { check_can_begin(body.owner_.get()); }
 
-  /// What is resumed first.
+  /// The frame that is resumed first.
   [[nodiscard]] frame& prepare() noexcept {
     body_.promise().begin(*this, nullptr);
     return body_.promise();
@@ -60,7 +60,7 @@ class spawned final : public task_state, public pooled {
     abandoned_ = abandoned;
     if (!abandoned) take_result();
     stopping_.reset();
-    body_ = task<Result>();  // the frame, and its parameters
+    body_ = task<Result>();  // destroys the frame and its parameters
     bool lost = false;
     {
       const lock held(lock_);
@@ -71,12 +71,12 @@ class spawned final : public task_state, public pooled {
     if (lost) report_failure(owner(), *this, failure_);
   }
 
-  // What a handle does.
+  // For the handle:
 
   void stop_when(const std::stop_token& token) {
     stopping_ = std::make_unique<std::stop_callback<stop_request>>(token, stop_request(*this));
   }
-  /// Asks it to stop. Any thread: finish() waits for the lock, so that the scheduler is there as long as this needs it.
+  /// Asks the task to stop. Any thread: finish() waits for the lock, so the scheduler exists until this returns.
   void stop() noexcept {
     const lock held(lock_);
     request_stop();
@@ -88,14 +88,14 @@ class spawned final : public task_state, public pooled {
       detached_ = true;
       lost = done_ && failure_ != nullptr && !taken_;
     }
-    // Outside of the runtime's workers it may be about to end, and after its end another one may be in its place.
+    // A caller that is no worker of the runtime may find it ending; a later runtime may have the same address then.
     if (lost && is_worker_of(owner()) && failed_in_->living() != nullptr) report_failure(owner(), *this, failure_);
   }
   [[nodiscard]] bool done() const noexcept {
     const lock held(lock_);
     return done_;
   }
-  /// Claims the wait when the task has ended, or at once.
+  /// Claims the wait when the task ends, at once if it has ended.
   void begin_join(wait_point& by) noexcept {
     const lock held(lock_);
     if (done_) {
@@ -108,10 +108,10 @@ class spawned final : public task_state, public pooled {
     const lock held(lock_);
     joiner_ = nullptr;
   }
-  /// Precondition: done. Throws std::logic_error where there is no result, or none any more.
+  /// Precondition: done(). Throws std::logic_error if there is no result, or if it was taken before.
   Result take() {
-    if (abandoned_) throw std::logic_error("foliot: the task has no result: its runtime has ended before it");
-    if (taken_) throw std::logic_error("foliot: the result of the task is gone: join a task once");
+    if (abandoned_) throw std::logic_error("foliot: the task has no result: its runtime ended before the task did");
+    if (taken_) throw std::logic_error("foliot: the task has been joined before: join a task once");
     taken_ = true;
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     if constexpr (std::is_reference_v<Result>) {
@@ -156,11 +156,11 @@ class spawned final : public task_state, public pooled {
   bool done_ FOLIOT_GUARDED_BY(lock_) = false;
   bool detached_ FOLIOT_GUARDED_BY(lock_) = false;
   std::unique_ptr<std::stop_callback<stop_request>> stopping_;
-  bool taken_ = false;  // the handle's
-  // Written before done_, read after it.
-  bool abandoned_ = false;  // the runtime has ended before the task
+  bool taken_ = false;  // used by the handle alone
+  // Written before done_ is set, read after it was seen.
+  bool abandoned_ = false;  // the runtime ended before the task
   std::exception_ptr failure_;
-  std::optional<runtime_ref> failed_in_;  // with a failure
+  std::optional<runtime_ref> failed_in_;  // set together with failure_
   std::optional<stored> result_;
 };
 
@@ -209,10 +209,11 @@ class join_awaiter : public task_awaiter {
 
 namespace foliot::runtime {
 
-/// A reference to a task that was spawned. Move-only; dropping it does not stop the task.
+/// A reference to a spawned task. Move-only. Destroying it does not stop the task.
 template <class Result = void>
 class join_handle {
  public:
+  /// An empty handle.
   join_handle() noexcept = default;
   join_handle(join_handle&&) noexcept = default;
   join_handle& operator=(join_handle&& other) noexcept {
@@ -224,24 +225,25 @@ class join_handle {
   }
   ~join_handle() { drop(); }
 
-  /// Whether it holds a task.
+  /// Whether the handle refers to a task.
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(task_); }
 
-  // The rest throws std::logic_error on an empty handle, as one that was moved from is.
-
-  /// Whether the task has ended, or its runtime has, and will not run it any more.
+  /// Whether the task has ended, or its runtime has ended before it. Throws std::logic_error on an empty handle.
   [[nodiscard]] bool done() const { return checked().done(); }
-  /// What awaits this gets what the task returned, or what it threw. One task at a time, and once: the next join throws
-  /// std::logic_error, and so does that of a task whose runtime has ended before it. The handle lives as long as the
-  /// wait. When the waiting task is stopped the other one goes on, and may be joined again.
+  /// A task must await the result: it waits for the end of the task, and gives its result or throws what it threw. Only
+  /// one task at a time may join, and a result can be taken once: a later join throws std::logic_error, and so does the
+  /// join of a task whose runtime ended before it. The handle must live as long as the wait. If the waiting task is
+  /// asked to stop, the wait throws `cancelled`; the other task goes on, and can be joined again. Throws
+  /// std::logic_error on an empty handle.
   [[nodiscard]] detail::join_awaiter<Result> join() {
     return detail::join_awaiter<Result>(checked(), detail::wait_point::interrupts::heeded);
   }
-  /// The same, but the wait goes on when the waiting task is asked to stop.
+  /// The same, but the wait goes on if the waiting task is asked to stop.
   [[nodiscard]] detail::join_awaiter<Result> join_without_cancellation() {
     return detail::join_awaiter<Result>(checked(), detail::wait_point::interrupts::deferred);
   }
-  /// Asks the task to stop: its waits throw `cancelled` from now on. Any thread.
+  /// Asks the task to stop: from now on its waits throw `cancelled`. Any thread. Throws std::logic_error on an empty
+  /// handle.
   void request_stop() const { checked().stop(); }
 
  private:
@@ -252,7 +254,9 @@ class join_handle {
 
   explicit join_handle(detail::spawned<Result>& task) noexcept : task_(task) {}
   [[nodiscard]] detail::spawned<Result>& checked() const {
-    if (!task_) throw std::logic_error("foliot: an empty join_handle was used: spawn gives one with a task");
+    if (!task_)
+      throw std::logic_error(
+          "foliot: this join_handle is empty (default-constructed or moved from): use one that spawn() returned");
     return *task_;
   }
   void drop() noexcept {
@@ -262,8 +266,9 @@ class join_handle {
   detail::intrusive_ptr<detail::spawned<Result>> task_;
 };
 
-/// Runs `body` as a task of its own, from soon on. The name is shown when it fails or is stuck; it is not copied.
-/// Throws std::logic_error outside of a runtime and for a task that is empty or has run, std::bad_alloc.
+/// Runs `body` as a task of its own, concurrently with the caller. `name` appears in reports of failures and deadlocks;
+/// it is not copied, and must outlive the task. Throws std::logic_error outside of a runtime, and for a task that is
+/// empty or has run; std::bad_alloc.
 template <class Result>
 join_handle<Result> spawn(task<Result> body, const char* name = "task") {
   detail::spawned<Result>::check(body);
@@ -274,14 +279,14 @@ join_handle<Result> spawn(task<Result> body, const char* name = "task") {
   return handle;
 }
 
-/// The same, and it is asked to stop when the token is.
+/// The same; a stop request of the token asks the task to stop.
 template <class Result>
 join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* name = "task") {
   detail::spawned<Result>::check(body);
   auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
-  join_handle<Result> handle(*made);  // the only reference: if the next line throws, all goes with it
+  join_handle<Result> handle(*made);  // the only reference: if the next line throws, the task is destroyed
   made->stop_when(token);
-  made->retain();  // the scheduler's
+  made->retain();  // for the scheduler
   made->begin();
   return handle;
 }

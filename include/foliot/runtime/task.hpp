@@ -6,10 +6,11 @@
 //     co_return length.value_or(0);
 //   }
 //
-// A task is lazy: it runs when it is awaited, as a part of the task that awaits it, or when it is spawned, as one of
-// its own. It may be destroyed before it has run. Inside, co_await takes tasks, what foliot/runtime has, and the
-// awaiters of other libraries (below). Calls may be nested as deep as memory allows: neither running them, nor stopping
-// them, nor destroying them where they wait takes stack. Tasks that own tasks as parameters are destroyed recursively.
+// A task is lazy. It runs when another task awaits it, as a part of that task, or when it is spawned, as a task of its
+// own. It may be destroyed before it has run. Inside, co_await takes tasks, the operations of foliot/runtime, and the
+// awaiters of other libraries (below). Calls may be nested as deep as memory allows: running them, stopping them, and
+// destroying them where they wait take constant stack. Tasks that own tasks as parameters are destroyed recursively.
+// Exceptions propagate to the task that awaits.
 //
 // Turns: a task has a budget of 128 steps. Each co_await is one step, and so is the return from a called task. A task
 // that has made 128 steps without waiting goes to the back of the queue, as with yield(), and keeps the result of its
@@ -27,14 +28,13 @@
 // as a wait for a descriptor: time advances to the next deadline, and without one the run waits for the resume(). Each
 // such wait allocates, and may throw std::bad_alloc.
 //
-// Thread safety: as a plain object's. A task may go on in another thread after each co_await, so nothing that belongs
-// to a thread may be held across one: no lock, no pointer to a thread_local.
-// Exceptions reach whoever awaits it.
-// A coroutine's frame is aligned as what operator new gives, and neither g++ 12 nor clang 19 aligns more strictly what
-// lies in it: keep what is over-aligned, such as a vector of AVX, behind a pointer. As a result it does not compile; as
-// a parameter or a variable of a coroutine it does, and is misaligned.
-// With g++ 12: one co_await in a full expression, none inside ?:, && or ||, no closure with captures among its
-// operands.
+// Thread safety: a task is a plain object. It may continue in another thread after each co_await, so it must not hold a
+// lock of a thread, or a pointer to a thread_local, across one.
+// Alignment: a coroutine's frame has the alignment that operator new gives, and neither g++ 12 nor clang 19 aligns its
+// variables more strictly. Keep over-aligned objects, such as a vector of AVX, behind a pointer. As the result of a
+// task such a type does not compile; as a parameter or a variable of a coroutine it compiles, and is misaligned.
+// With g++ 12 a full expression must have at most one co_await, not inside of ?:, && or ||, and no closure with
+// captures among its operands.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -120,10 +120,9 @@ class task_promise_base : public frame, public pooled {
 
 template <class Result>
 class task_promise : public task_promise_base {
-  static_assert(
-      fits_in_frame<Result>,
-      "foliot: a task's result must not need a stricter alignment than operator new gives, which a frame does "
-      "not have: return a pointer to it");
+  static_assert(fits_in_frame<Result>,
+                "foliot: a task's result must not need a stricter alignment than operator new gives, which a "
+                "coroutine's frame does not have: return a pointer to it");
 
  public:
   runtime::task<Result> get_return_object() noexcept;
@@ -137,7 +136,7 @@ class task_promise : public task_promise_base {
       result_.emplace(std::forward<Value>(value));
     }
   }
-  /// What it returned, moved out; or throws what it threw.
+  /// The result, moved out; or throws what the coroutine threw.
   Result take() {
     if (failure()) std::rethrow_exception(failure());
     if constexpr (std::is_reference_v<Result>) {
@@ -161,7 +160,7 @@ class task_promise<void> : public task_promise_base {
   }
 };
 
-/// Runs a task as a part of the one that awaits it.
+/// Runs a task as a part of the task that awaits it.
 template <class Result>
 class call_awaiter {
  public:
@@ -186,19 +185,21 @@ class call_awaiter {
 
 namespace foliot::runtime {
 
+/// A coroutine with a result, which runs once, when it is awaited or spawned. Move-only.
 template <class Result>
 class [[nodiscard("a task does nothing until it is awaited or spawned")]] task {
  public:
   using promise_type = detail::task_promise<Result>;
   using result_type = Result;
 
+  /// An empty task, which cannot run.
   task() noexcept = default;
 
-  /// Whether there is a coroutine in it.
+  /// Whether this has a coroutine, even if it has run already.
   [[nodiscard]] explicit operator bool() const noexcept { return owner_.get() != nullptr; }
 
-  /// Runs it, as a part of the calling task, to its end; then it is used up. To await an empty one, or one that has
-  /// been awaited before, throws std::logic_error.
+  /// Runs the task to its end as a part of the calling task, and gives its result or throws what it threw. Throws
+  /// std::logic_error if the task is empty, or was awaited or spawned before.
   detail::call_awaiter<Result> operator co_await() const& noexcept {
     return detail::call_awaiter<Result>(static_cast<promise_type*>(owner_.get()));
   }

@@ -1,18 +1,19 @@
-// A condition that tasks wait for, under a mutex.
+// A condition variable for tasks, used with a task_mutex.
 //
 //   task_mutex guard;
 //   task_condition changed(guard);
 //   …
 //   auto held = co_await guard.lock();
-//   while (queue.empty()) co_await changed.wait(held);     // lets go of the mutex meanwhile, and has it again
+//   while (queue.empty()) co_await changed.wait(held);     // unlocks the mutex meanwhile, and locks it again
 //
-// Who is notified goes on once it has the mutex, and not before: it queues up for that behind those who wait already.
-// The first to wait is the first to be notified. Always wait in a loop. A wait throws `cancelled` in a
-// task that is to stop; it has the mutex again then, too, and a notification that came meanwhile goes to the next.
+// Always wait in a loop. The task that has waited longest is notified first. A notified task continues once it has
+// locked the mutex again, for which it queues behind the tasks that already wait for the mutex. In a task that is asked
+// to stop wait() throws `cancelled`; it has locked the mutex then too, and a notification that came meanwhile goes to
+// the next task.
 //
-// Threads: wait in a task; the others anywhere, with the mutex or without. O(1), notify_all by the number of those who
-// wait. A wait allocates a coroutine's frame: std::bad_alloc. The mutex outlives the condition, and the condition who
-// waits for it, as with task_mutex.
+// Thread safety: only a task may wait; any thread may notify, with or without the mutex. Complexity: O(1); notify_all()
+// is O(waiting tasks). Each wait allocates a coroutine's frame. Lifetime: the mutex must outlive the condition, and the
+// condition the tasks that wait for it; otherwise as task_mutex.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -30,19 +31,25 @@
 
 namespace foliot::runtime {
 
+/// A condition that tasks wait for while a task_mutex guards it. Neither copied nor moved.
 class task_condition {
  public:
+  /// The condition belongs to this mutex, which must outlive it.
   explicit task_condition(task_mutex& guarded_by) noexcept : mutex_(guarded_by) {}
   task_condition(const task_condition&) = delete;
   task_condition& operator=(const task_condition&) = delete;
 
-  /// co_await it. `held` holds the condition's mutex.
+  /// A task must await the result: it unlocks the mutex, waits for a notification, and locks the mutex again. `held`
+  /// must hold the condition's mutex. Throws `cancelled`, with the mutex locked, and std::bad_alloc. The argument
+  /// `where` is for reports: do not pass it.
   inline task<> wait(task_lock& held, std::source_location where = std::source_location::current());
 
+  /// Wakes the task that has waited longest, if any task waits. Any thread, with or without the mutex. O(1).
   void notify_one() noexcept {
     const lock held(mutex_.guard_);
     static_cast<void>(notify());
   }
+  /// Wakes all waiting tasks. Any thread, with or without the mutex. O(waiting tasks).
   void notify_all() noexcept {
     const lock held(mutex_.guard_);
     while (notify()) {
@@ -52,7 +59,7 @@ class task_condition {
  private:
   friend class detail::condition_awaiter;
 
-  /// False: nobody waits.
+  /// Returns false if no task waits.
   bool notify() noexcept FOLIOT_REQUIRES(mutex_.guard_) {
     detail::queued_wait* first = waiters_.first_but(nullptr);
     if (first == nullptr) return false;
@@ -83,7 +90,7 @@ class task_condition {
 
 namespace detail {
 
-/// The wait itself. It says where its caller is, since that is what a report is to show.
+/// The wait itself. It sets the task's location to that of the caller of wait(), for reports.
 class condition_awaiter : public task_awaiter, private lock_wait {
  public:
   condition_awaiter(task_condition& condition, std::source_location where) noexcept
@@ -91,7 +98,7 @@ class condition_awaiter : public task_awaiter, private lock_wait {
   condition_awaiter(condition_awaiter&&) = delete;
   ~condition_awaiter() {
     end();
-    if (owns) condition_.mutex_.release();  // it got it, and will not go on
+    if (owns) condition_.mutex_.release();  // the task is destroyed as the new holder
   }
 
   bool await_ready() const noexcept { return false; }
@@ -105,9 +112,9 @@ class condition_awaiter : public task_awaiter, private lock_wait {
   void await_resume() {
     end();
     wait_.throw_if_interrupted();
-    owns = false;  // its caller's from now on
+    owns = false;  // the caller's task_lock owns the mutex now
   }
-  /// After the wait: it was meant, and may not have heard of it.
+  /// After the wait: whether the task was notified, even if an interrupt ended the wait first.
   [[nodiscard]] bool was_notified() const noexcept { return notified; }
 
  private:
@@ -120,7 +127,7 @@ class condition_awaiter : public task_awaiter, private lock_wait {
   wait_point wait_;
 };
 
-/// Has the mutex in the end, whatever comes.
+/// Locks the mutex again after an interrupted wait; does not end early.
 class relock_awaiter : public task_awaiter, private lock_wait {
  public:
   relock_awaiter(task_mutex& mutex, std::source_location where) noexcept : mutex_(mutex), where_(where) {}
@@ -152,7 +159,7 @@ class relock_awaiter : public task_awaiter, private lock_wait {
 }  // namespace detail
 
 inline task<> task_condition::wait(task_lock& held, std::source_location where) {
-  FOLIOT_ASSERT(held.holds(mutex_), "a wait for a condition begins with its mutex held");
+  FOLIOT_ASSERT(held.holds(mutex_), "task_condition::wait() needs a task_lock that holds the condition's mutex");
   held.held_ = nullptr;
   std::exception_ptr failure;
   bool passes_on = false;

@@ -1,4 +1,4 @@
-// A mutex for tasks: who waits for it leaves its processor to others, and it may be held across a co_await.
+// A mutex for tasks. A task that waits for it leaves its processor to others, and may hold it across a co_await.
 //
 //   task_mutex guard;
 //   …
@@ -6,12 +6,13 @@
 //   balance += co_await price(item);
 //                                              // unlocked by the destructor of `held`, or by held.unlock()
 //
-// First come, first served: it is handed to whoever has waited longest. Not recursive. lock() is also a case of a
-// select; it throws `cancelled` in a task that is to stop, where it has to wait or the task's turn ends (task.hpp).
+// The task that has waited longest gets the mutex next. Not recursive. lock() may be a case of a select.
 //
-// Threads: lock() in a task; try_lock and unlock anywhere, also in another thread than it was locked in. O(1).
-// The mutex outlives who locks it. A task that still holds it, or has just got it, when the run ends unlocks it as it
-// is destroyed: join such tasks, or let the mutex outlive the run. One that waits for a mutex that goes waits for ever.
+// Thread safety: only a task may await lock(); any thread may call try_lock() and unlock(), also another one than the
+// thread that locked the mutex. Complexity: O(1).
+// Lifetime: the mutex must outlive the tasks that hold it. When the run ends, a task that holds the mutex, or has just
+// got it, unlocks it as it is destroyed: join such tasks, or let the mutex outlive the run. A task that waits for a
+// mutex that is destroyed waits for ever.
 #pragma once
 
 #include <utility>
@@ -32,11 +33,13 @@ class relock_awaiter;
 class condition_awaiter;
 }  // namespace detail
 
-/// Holds a mutex, or none. Move-only.
+/// Holds a locked task_mutex, or none. Move-only. The destructor unlocks the mutex.
 class [[nodiscard("the mutex is unlocked when this is destroyed")]] task_lock {
  public:
+  /// Holds no mutex.
   task_lock() noexcept = default;
   task_lock(task_lock&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
+  /// Unlocks the mutex that this object holds, then takes over that of `other`.
   task_lock& operator=(task_lock&& other) noexcept {
     if (this != &other) {
       unlock();
@@ -46,10 +49,11 @@ class [[nodiscard("the mutex is unlocked when this is destroyed")]] task_lock {
   }
   ~task_lock() { unlock(); }
 
-  /// Whether it holds one.
+  /// Whether it holds a mutex.
   [[nodiscard]] explicit operator bool() const noexcept { return held_ != nullptr; }
+  /// Whether it holds that mutex.
   [[nodiscard]] bool holds(const task_mutex& which) const noexcept { return held_ == &which; }
-  /// Now, if it holds one.
+  /// Unlocks the mutex now, if it holds one. Any thread.
   inline void unlock() noexcept;
 
  private:
@@ -63,7 +67,7 @@ class [[nodiscard("the mutex is unlocked when this is destroyed")]] task_lock {
 
 namespace detail {
 
-/// One that waits for a mutex, or for a condition and then for its mutex.
+/// A wait for a mutex, or for a condition and then for its mutex.
 struct lock_wait : queued_wait {
   bool owns = false;
   bool notified = false;
@@ -71,18 +75,20 @@ struct lock_wait : queued_wait {
 
 }  // namespace detail
 
+/// A first-come, first-served mutex. Neither copied nor moved.
 class task_mutex {
  public:
   task_mutex() noexcept = default;
   task_mutex(const task_mutex&) = delete;
   task_mutex& operator=(const task_mutex&) = delete;
 
-  /// co_await it: a task_lock.
-  template <class Operation = detail::lock_operation>  // which is complete by then
+  /// Await the result, or make it a case of a select: it waits for the mutex, and gives a task_lock. Throws `cancelled`
+  /// in a task that is asked to stop, if it has to wait or is the last step of the task's turn (task.hpp).
+  template <class Operation = detail::lock_operation>  // a parameter, because the type is incomplete here
   [[nodiscard("co_await it")]] detail::operation_awaiter<Operation> lock() noexcept {
     return detail::operation_awaiter<Operation>(*this);
   }
-  /// Holds nothing if another one has it.
+  /// Locks the mutex if it is free; otherwise the task_lock holds nothing. Any thread.
   [[nodiscard]] task_lock try_lock() noexcept { return take() ? task_lock(*this) : task_lock(); }
 
  private:
@@ -113,9 +119,9 @@ class task_mutex {
     const foliot::lock held(guard_);
     hand_on();
   }
-  /// The one that holds it does so no more.
+  /// Unlocks the mutex, or hands it to the task that has waited longest.
   void hand_on() noexcept FOLIOT_REQUIRES(guard_) {
-    FOLIOT_ASSERT(locked_, "a mutex is unlocked by who holds it");
+    FOLIOT_ASSERT(locked_, "a task_mutex must be locked when it is unlocked");
     detail::queued_wait* const first = waiters_.claim_first();
     locked_ = first != nullptr;
     if (first != nullptr) give(*first);
@@ -136,13 +142,14 @@ inline void task_lock::unlock() noexcept {
 
 namespace detail {
 
+/// An operation, see operation.hpp: waits for the mutex.
 class lock_operation : private lock_wait {
  public:
   explicit lock_operation(task_mutex& mutex) noexcept : mutex_(&mutex) {}
   lock_operation(lock_operation&&) = delete;
   ~lock_operation() {
     end();
-    if (owns) mutex_->release();  // it got it, and will not go on
+    if (owns) mutex_->release();  // the task is destroyed as the new holder
   }
 
   [[nodiscard]] bool try_complete() noexcept { return owns = mutex_->take(); }

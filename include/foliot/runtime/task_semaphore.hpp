@@ -1,4 +1,4 @@
-// So many tasks at a time, and no more.
+// A counting semaphore for tasks: limits how many of them do something at once.
 //
 //   task_semaphore slots(8);
 //   …
@@ -6,11 +6,10 @@
 //   …
 //   slots.release();
 //
-// First come, first served. acquire() is also a case of a select; it throws `cancelled` in a task that is to stop,
-// where it has to wait or the task's turn ends (task.hpp), and has acquired nothing then.
+// The task that has waited longest acquires next. acquire() may be a case of a select.
 //
-// Threads: acquire in a task; the others anywhere. O(1), release by the number of those who go on. It outlives who
-// waits for it, as with task_mutex.
+// Thread safety: only a task may await acquire(); any thread may call the others. Complexity: O(1); release() is
+// O(tasks that continue). Lifetime: the semaphore must outlive the tasks that wait for it; otherwise as task_mutex.
 #pragma once
 
 #include <cstddef>
@@ -26,25 +25,29 @@ namespace detail {
 class acquire_operation;
 }  // namespace detail
 
+/// A first-come, first-served counting semaphore. Neither copied nor moved.
 class task_semaphore {
  public:
+  /// `available` acquires succeed before the first release.
   explicit task_semaphore(std::size_t available) noexcept : available_(available) {}
   task_semaphore(const task_semaphore&) = delete;
   task_semaphore& operator=(const task_semaphore&) = delete;
 
-  /// co_await it.
-  template <class Operation = detail::acquire_operation>  // which is complete by then
+  /// Await the result, or make it a case of a select: it waits until one is available, and takes it. Throws `cancelled`
+  /// in a task that is asked to stop, if it has to wait or is the last step of the task's turn (task.hpp); then nothing
+  /// was acquired.
+  template <class Operation = detail::acquire_operation>  // a parameter, because the type is incomplete here
   [[nodiscard("co_await it")]] detail::operation_awaiter<Operation> acquire() noexcept {
     return detail::operation_awaiter<Operation>(*this);
   }
-  /// False: there is none.
+  /// Takes one if there is one; otherwise returns false. Does not wait.
   [[nodiscard]] bool try_acquire() noexcept {
     const lock held(guard_);
     if (available_ == 0) return false;
     --available_;
     return true;
   }
-  /// There are so many more, whether they were acquired or not.
+  /// Makes `more` available, whether they were acquired before or not. O(tasks that continue).
   void release(std::size_t more = 1) noexcept {
     const lock held(guard_);
     for (; more > 0; --more) {
@@ -54,7 +57,7 @@ class task_semaphore {
     }
     available_ += more;
   }
-  /// A moment's answer.
+  /// How many are available. Other threads may change that at any time.
   [[nodiscard]] std::size_t available() const noexcept {
     const lock held(guard_);
     return available_;
@@ -83,6 +86,7 @@ class task_semaphore {
 
 namespace detail {
 
+/// An operation, see operation.hpp: waits until one is available.
 class acquire_operation : private queued_wait {
  public:
   explicit acquire_operation(task_semaphore& semaphore) noexcept : semaphore_(&semaphore) {}
@@ -97,7 +101,7 @@ class acquire_operation : private queued_wait {
   void end() noexcept {
     if (!is_over()) semaphore_->end(*this);
   }
-  /// The semaphore may go now: the release() has left it.
+  // Takes the lock once more, so that release() has left the semaphore: the task may destroy it now.
   void result() noexcept {
     if (std::exchange(waited_, false)) static_cast<void>(semaphore_->available());
   }

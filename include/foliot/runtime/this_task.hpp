@@ -1,4 +1,6 @@
-// What a task does with itself: lets others go first, asks whether it is to stop, calls what blocks.
+// What a task does about itself: yields, asks whether it is to stop, calls functions that block.
+//
+// Thread safety: only the calling task uses these.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -59,26 +61,27 @@ class stop_requested_awaiter : public task_awaiter {
 
 }  // namespace detail
 
-/// co_await yield(): tasks that can run, and timers that are due, go first. Throws `cancelled` in a task that is to
-/// stop.
+/// Lets tasks that can run, and timers that are due, go first. A task must await the result; the wait throws
+/// `cancelled` if the task is asked to stop.
 [[nodiscard]] inline detail::yield_awaiter yield() noexcept { return detail::yield_awaiter(); }
 
-/// co_await stop_requested(): whether the task is asked to stop. Does not wait.
+/// Whether the calling task is asked to stop: `co_await stop_requested()`. Does not wait.
 [[nodiscard]] inline detail::stop_requested_awaiter stop_requested() noexcept {
   return detail::stop_requested_awaiter();
 }
 
-/// co_await blocking(f): calls f on a thread that may block, and gives what it returns, or throws. Cannot be ended from
-/// outside: the task waits until f has returned. When the main task has ended, calls that have begun are waited for,
-/// and those that have not are never made: f is destroyed with the task. On virtual time f is called at once, and time
-/// stands still. Throws std::system_error or std::bad_alloc where there is no thread to be had.
+/// Calls `function` on a thread that may block. A task must await the result: it waits until the function has returned,
+/// and gives its result or throws what it threw. Nothing ends the wait early. When the main task has ended, calls that
+/// have begun are waited for; the others are not made, and their functions are destroyed with their tasks. On virtual
+/// time the function is called at once, and time stands still. The wait throws std::system_error or std::bad_alloc if
+/// no thread can be had.
 template <class Function>
 [[nodiscard]] detail::blocking_call<std::decay_t<Function>> blocking(Function&& function) {
   return detail::blocking_call<std::decay_t<Function>>(std::forward<Function>(function));
 }
 
-/// Runs `body` to its end although the calling task is asked to stop, or a timeout ends: for what must be done in any
-/// case. It is a task of its own meanwhile.
+/// Runs `body` to its end, even if the calling task is asked to stop or a timeout expires meanwhile: for work that must
+/// be completed. `body` runs as a task of its own; the calling task waits for it, and gets its result or exception.
 template <class Result>
 task<Result> shielded(task<Result> body) {
   auto running = spawn(std::move(body), "shielded");

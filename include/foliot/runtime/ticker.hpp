@@ -1,4 +1,4 @@
-// A ticker: instants again and again, on a grid that does not drift. (Go's time.Ticker.)
+// A ticker: periodic instants on a grid that does not drift. (Go's time.Ticker.)
 //
 //   foliot::runtime::ticker beat{1s};
 //   for (;;) {
@@ -6,50 +6,53 @@
 //     …
 //   }
 //
-// It may also begin at an instant of the runtime's clock, on whose grid it then is:
+// It may also begin at an instant of the runtime's clock, which is then on its grid:
 //
 //   foliot::runtime::ticker beat{start, 1s};
 //
-// The k-th beat is due k periods after the start, and that is the instant received, however late. At most one beat
-// waits to be received: for who comes late that is the first that was missed; those that have passed by then too are
-// skipped, and counted, and the next one is on the grid again.
+// The k-th beat is due k periods after the start, and a wait gives that instant, however late it is. At most one beat
+// is kept until it is received. A task that comes late receives the first beat that it missed; the further beats that
+// have passed are skipped and counted, and the next one is on the grid again.
 //
-// Thread safety, lifetime and cost: as timer's, and so is what a stop does to tasks that wait. Each beat is received by
-// one task.
+// Thread safety, lifetime, cost, and the effect of a stop on waiting tasks: as timer's. Each beat is received by one
+// task.
 #pragma once
 
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 
 #include <foliot/core/grid.hpp>
 #include <foliot/runtime/timer.hpp>
 
 namespace foliot::runtime {
 
+/// When a ticker's first beat is due: one period after the start, or at once.
 enum class first_tick : std::uint8_t { after_a_period, at_once };
 
+/// A handle to a periodic timer. Move-only.
 class ticker : public detail::timer_channel_handle {
  public:
-  /// Empty: only assignment, destruction and stop mean anything.
+  /// An empty handle: only assignment, destruction and stop() mean anything.
   ticker() noexcept = default;
-  /// Throws std::invalid_argument for a period that is not positive, std::logic_error outside of a runtime,
-  /// std::bad_alloc: then there is none.
+  /// A ticker that starts now. Throws std::invalid_argument for a period that is not positive, std::logic_error outside
+  /// of a runtime, std::bad_alloc.
   explicit ticker(duration period, first_tick first = first_tick::after_a_period)
       : ticker(detail::this_scheduler("a ticker"), checked_period(period), first) {}
 
-  /// The beats are `first`, one period later, and so on. If `first` has passed, the next one of that grid comes first;
-  /// those before it never were this ticker's, and are not counted as skipped. Throws as the one above.
+  /// A ticker whose beats are due at `first`, one period later, and so on. If `first` has passed, the next beat of that
+  /// grid is its first one; the earlier ones do not count as skipped. Throws as the constructor above does.
   ticker(instant first, duration period) : ticker(detail::this_scheduler("a ticker"), first, checked_period(period)) {}
 
-  /// A new grid begins: the next beat is one period from now. Also after a stop, but not after the end of the runtime:
-  /// `closed`. Throws std::invalid_argument for a
-  /// period that is not positive, std::logic_error on an empty handle, std::bad_alloc: it is then as it was.
+  /// Begins a new grid: the next beat is due one period from now, also after a stop. Returns `superseded` if the ticker
+  /// was running, `idle` after a stop, and `closed` after the end of the runtime: then nothing was started. Throws
+  /// std::invalid_argument for a period that is not positive, std::logic_error on an empty handle, and std::bad_alloc:
+  /// the ticker is then as it was.
   reset_result reset(duration period) { return checked().reset_grid(checked_period(period)); }
-  /// A new grid that begins at an instant of the runtime's clock, or where it has got to if that has passed: as the
-  /// constructor's. Throws as reset does.
+  /// The same with a grid that begins at an instant of the runtime's clock, as the constructor's does.
   reset_result reset_at(instant first, duration period) { return checked().reset_grid(first, checked_period(period)); }
 
-  /// How many beats it has skipped in its life.
+  /// How many beats the ticker has skipped since it was made.
   [[nodiscard]] std::uint64_t skipped() const noexcept { return channel_ == nullptr ? 0 : channel_->skipped(); }
 
  private:
@@ -61,7 +64,10 @@ class ticker : public detail::timer_channel_handle {
             new detail::timer_channel(owner, next_on_grid(first, period, detail::now(owner)), period)) {}
 
   static duration checked_period(duration period) {
-    if (period <= duration::zero()) throw std::invalid_argument("foliot: a ticker's period must be positive");
+    if (period <= duration::zero()) [[unlikely]] {
+      throw std::invalid_argument("foliot: a ticker's period must be positive, not " + std::to_string(period.count()) +
+                                  " ns");
+    }
     return period;
   }
 };

@@ -1,24 +1,25 @@
-// A timer that tasks wait for. (Go's time.Timer; the one that calls a function is callback_timer.)
+// A timer that tasks wait for. (Go's time.Timer. callback_timer is the one that calls a function.)
 //
 //   foliot::runtime::timer idle{30s};
-//   const foliot::instant when = co_await idle;     // the instant it was set for
+//   const foliot::instant when = co_await idle;     // the instant that it was set for
 //   idle.reset(30s);
 //
-// It is as if a task sent the instant to whoever receives first: to one, once for each start. What nobody has received
-// waits; stop and reset take it back, even long after its time, and say so, and nothing of before is received after
-// them. A timer that no task waits for costs the processors nothing, whether it is stopped or not.
+// Each start delivers its instant to one task: the first that receives it. An instant that no task has received is
+// kept; stop() and reset() take it back, even long after it was due, and say so: no instant of an earlier start is
+// received after them. A timer that no task waits for costs the processors nothing, whether it is stopped or not.
 //
-// A stop ends the waits of tasks that wait for the timer and for nothing else: they throw timer_stopped. So does a wait
-// that begins after a stop and before the next reset, and one whose handle is destroyed, or assigned to, meanwhile. The
-// answer of the stop agrees: `stopped`, and a one-shot's instant goes to nobody; `idle`, and it has gone to somebody.
-// In a select a stopped timer is a case that does not come, until it is reset; also in a select of this case alone. A
-// timer whose instant another task has received is not stopped: who waits then waits for the next reset.
+// A stop ends the waits of tasks that wait for the timer alone: they throw timer_stopped. A wait that begins after a
+// stop and before the next reset throws it too, and so does a wait whose handle is destroyed or assigned to. The result
+// of the stop agrees with what the tasks see: after `stopped` no task receives the instant; `idle` means that a task
+// has received it, or that the timer was stopped before. In a select a stopped timer is a case that does not complete
+// until the timer is reset, also if it is the only case. A timer whose instant was received is not stopped: a task that
+// waits for it then waits for the next reset.
 //
-// Thread safety: all but moving and destroying from any thread; several tasks may wait. A handle is not destroyed while
-// another thread calls its functions, or a task begins to wait. A handle may outlive its runtime, but no other
-// thread uses it while that ends. Afterwards nothing comes: a reset answers `closed`, a stop `idle`, try_receive gives
-// nothing, and a wait, in another runtime, throws std::logic_error.
-// Time: zero or less means now; past the end of time, never.
+// Thread safety: any thread may call all functions but moving and destroying, and several tasks may wait. A handle must
+// not be destroyed while another thread calls its functions or a task begins to wait. A handle may outlive its runtime,
+// but no other thread may use it while the runtime ends. After that no instant comes: reset() returns `closed`, stop()
+// returns `idle`, try_receive() returns nothing, and a wait, in another runtime, throws std::logic_error.
+// Time: a delay of zero or less means now; a deadline past the end of time means never.
 #pragma once
 
 #include <optional>
@@ -34,10 +35,12 @@ namespace foliot::runtime {
 
 namespace detail {
 
-/// What timer and ticker have in common: a move-only handle.
+/// What timer and ticker have in common: a move-only handle of a timer_channel.
 class timer_channel_handle {
  public:
+  /// `other` is empty afterwards.
   timer_channel_handle(timer_channel_handle&& other) noexcept : channel_(std::exchange(other.channel_, nullptr)) {}
+  /// Ends this handle's timer, whose waits throw timer_stopped, then takes over the timer of `other`.
   timer_channel_handle& operator=(timer_channel_handle&& other) noexcept {
     if (this != &other) {
       drop();
@@ -46,17 +49,20 @@ class timer_channel_handle {
     return *this;
   }
 
+  /// Whether the handle has a timer.
   [[nodiscard]] explicit operator bool() const noexcept { return channel_ != nullptr; }
 
-  /// The next instant, as an operation: for co_await, or a select. Throws std::logic_error on an empty handle; the wait
-  /// does so after the end of the runtime. Alone it throws timer_stopped: see above.
+  /// Await the result, or make it a case of a select: it waits for the next instant, and gives it. Throws
+  /// std::logic_error on an empty handle. The wait throws timer_stopped (see the file head), `cancelled` in a task that
+  /// is asked to stop, std::logic_error after the end of the runtime, and std::bad_alloc.
   [[nodiscard]] operation_awaiter<timer_receive> c() const { return operation_awaiter<timer_receive>(checked()); }
+  /// The same as c().
   operation_awaiter<timer_receive> operator co_await() const { return operation_awaiter<timer_receive>(checked()); }
-  /// The instant, if it has come and nobody has received it.
+  /// The instant, if it is due and no task has received it. Does not wait. Throws std::logic_error on an empty handle.
   [[nodiscard]] std::optional<instant> try_receive() const { return checked().try_receive(); }
 
-  /// Nothing comes any more, until it is reset: `stopped` if something would have, else `idle`. Tasks that wait for
-  /// nothing else throw timer_stopped, whatever the answer. O(tasks that wait).
+  /// Stops the timer until the next reset. Returns `stopped` if it was pending or its instant had not been received,
+  /// otherwise `idle`. Tasks that wait for the timer alone throw timer_stopped in either case. O(waiting tasks).
   stop_result stop() noexcept {
     return channel_ != nullptr && channel_->stop() ? stop_result::stopped : stop_result::idle;
   }
@@ -67,7 +73,9 @@ class timer_channel_handle {
   ~timer_channel_handle() { drop(); }
 
   [[nodiscard]] timer_channel& checked() const {
-    if (channel_ == nullptr) throw std::logic_error("foliot: an empty timer was used: give it a time first");
+    if (channel_ == nullptr)
+      throw std::logic_error(
+          "foliot: this timer is empty (default-constructed or moved from): assign one that has a time first");
     return *channel_;
   }
 
@@ -81,20 +89,23 @@ class timer_channel_handle {
 
 }  // namespace detail
 
+/// A handle to a timer that tasks wait for. Move-only.
 class timer : public detail::timer_channel_handle {
  public:
-  /// Empty: only assignment, destruction and stop mean anything.
+  /// An empty handle: only assignment, destruction and stop() mean anything.
   timer() noexcept = default;
-  /// Throws std::logic_error outside of a runtime, std::bad_alloc.
+  /// A timer that is due `delay` from now. Throws std::logic_error outside of a runtime, std::bad_alloc.
   explicit timer(duration delay) : timer(detail::this_scheduler("a timer"), delay) {}
+  /// The same for an instant of the runtime's clock; one that has passed means now.
   explicit timer(instant deadline)
       : timer_channel_handle(new detail::timer_channel(detail::this_scheduler("a timer"), deadline, duration::zero())) {
   }
 
-  /// Comes `delay` from now, or at that instant of the runtime's clock: `superseded` if something was to come that
-  /// nobody has received, else `idle`; `closed` after the end of the runtime. Throws std::logic_error on an empty
-  /// handle; std::bad_alloc, and it is then as it was.
+  /// Arms the timer to be due `delay` from now, also after a stop. Returns `superseded` if it was pending or its
+  /// instant had not been received, otherwise `idle`; and `closed` after the end of the runtime: then nothing was
+  /// started. Throws std::logic_error on an empty handle, and std::bad_alloc: the timer is then as it was.
   reset_result reset(duration delay) { return checked().reset(delay); }
+  /// The same for an instant of the runtime's clock; one that has passed means now.
   reset_result reset_at(instant deadline) { return checked().reset(deadline); }
 
  private:

@@ -1,4 +1,4 @@
-// What a wait for a timer throws when the timer is stopped.
+// The exception of a wait for a timer that is stopped. Thread safety: a value.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -9,9 +9,9 @@
 
 namespace foliot::runtime {
 
-/// A task waited for a timer or a ticker, and for nothing else, and nothing will come: it was stopped, before the wait
-/// or during it, or its handle was destroyed or assigned to during the wait. Its what() says which. A wait that is one
-/// case of a select goes on.
+/// A task waited for a timer or a ticker alone, and no instant will come: the timer was stopped before the wait or
+/// during it, or its handle was destroyed or assigned to during it. what() says which. A wait in a select goes on
+/// instead.
 class FOLIOT_EXPORT timer_stopped : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,11 +1,11 @@
-// Virtual time by hand: for tests, in a runtime whose run_options have a virtual clock.
+// Moves virtual time by hand: for tests, in a runtime whose run_options have a virtual clock.
 //
 //   co_await advance(1h);      // an hour passes, with all that happens in it
 //   co_await wait_idle();      // all that can happen now has happened
 //
-// Time stands still while any task can run. Left alone it goes on to the next deadline when all wait, unless
-// run_options::time_jumps is false: then it goes on only here.
-// Throw std::logic_error in a runtime on real time, or outside of one. Thread safety: the runtime's one thread.
+// Time stands still while any task can run. When all tasks wait, it jumps to the next deadline by itself, unless
+// run_options::time_jumps is false: then only these functions move it. Thread safety: a runtime on virtual time has one
+// thread.
 #pragma once
 
 #include <foliot/core/duration.hpp>
@@ -18,15 +18,16 @@ namespace foliot::runtime {
 
 namespace detail {
 
-/// For who is on virtual time; throws std::logic_error.
+/// The caller's scheduler. Throws std::logic_error if it is on real time, and outside of a runtime; `what` names the
+/// function called.
 [[nodiscard]] FOLIOT_EXPORT scheduler& this_virtual_scheduler(const char* what);
 FOLIOT_EXPORT void begin_idle_wait(scheduler& of, wait_point& wait, wait_word::source by);
 FOLIOT_EXPORT void end_idle_wait(scheduler& of, wait_point& wait) noexcept;
-/// The first deadline that there is, or never.
+/// The earliest deadline of all timers; never, if there is none.
 [[nodiscard]] FOLIOT_EXPORT instant next_deadline(scheduler& of);
 FOLIOT_EXPORT void advance_to(scheduler& of, instant target);
 
-/// An operation, see operation.hpp.
+/// An operation, see operation.hpp: completes when nothing else can happen at this instant.
 class idle_wait {
  public:
   explicit idle_wait(scheduler& scheduler) noexcept : scheduler_(&scheduler) {}
@@ -52,14 +53,15 @@ class idle_wait {
 
 }  // namespace detail
 
-/// Goes on when all other tasks wait, and nothing that is due has yet to happen. Of several who wait so, one goes on at
-/// a time, the longest waiting first.
+/// Await the result, or make it a case of a select: it completes when all other tasks wait and nothing that is due is
+/// left to happen. If several tasks wait so, they continue one at a time, the one that has waited longest first. Throws
+/// std::logic_error on real time, and outside of a runtime; the wait throws `cancelled`.
 [[nodiscard]] inline detail::operation_awaiter<detail::idle_wait> wait_idle() {
   return detail::operation_awaiter<detail::idle_wait>(detail::this_virtual_scheduler("wait_idle"));
 }
 
-/// Moves time on by `length`, from one deadline to the next: at each, all that it leads to happens before time goes
-/// on. Zero or less: as wait_idle.
+/// Moves time forward by `length`, from one deadline to the next; at each of them all consequences happen before time
+/// moves on. Zero or less: as wait_idle(). A task must await it. Throws as wait_idle() does.
 [[nodiscard]] FOLIOT_EXPORT task<> advance(duration length);
 
 }  // namespace foliot::runtime

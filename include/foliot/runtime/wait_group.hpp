@@ -1,15 +1,16 @@
-// Waits until as many things are done as were begun.
+// Waits until as many pieces of work are done as were added. (Go's sync.WaitGroup.)
 //
 //   wait_group group;
-//   for (auto& page : pages) spawn(fetch(page, group.enter()));     // a member is done when it is destroyed
+//   for (auto& page : pages) spawn(fetch(page, group.enter()));     // done when the member is destroyed
 //   co_await group.wait();
 //
-// add() and done() are the same by hand. The count may grow and fall at will, and the group is used again after it was
-// zero; a done() too many is a mistake, and asserted. wait() is also a case of a select; any number of tasks wait, and
-// all go on once the count is zero, even if it has grown again since.
+// add() and done() do the same by hand. The count may grow and shrink at any time, and the group may be used again
+// after it was zero. wait() may be a case of a select. Any number of tasks may wait; all continue once the count is
+// zero, even if it has grown again since.
 //
-// Threads: wait in a task; the others anywhere. O(1), the done() that ends waits by their number. The group outlives
-// its members, and who waits, as with task_mutex.
+// Thread safety: only a task may await wait(); any thread may call the others. Complexity: O(1); the done() that brings
+// the count to zero is O(waiting tasks). Lifetime: the group must outlive its members and the tasks that wait;
+// otherwise as task_mutex.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,7 @@ namespace detail {
 class group_operation;
 }  // namespace detail
 
+/// Counts pieces of work that are not done, for tasks that wait for zero. Neither copied nor moved.
 class wait_group {
  public:
   class member;
@@ -34,26 +36,29 @@ class wait_group {
   wait_group(const wait_group&) = delete;
   wait_group& operator=(const wait_group&) = delete;
 
+  /// Adds `more` pieces of work. Any thread.
   void add(std::size_t more = 1) noexcept {
     const lock held(guard_);
     count_ += more;
   }
-  /// One of those is done.
+  /// One piece of work is done. Must not be called more often than was added. Any thread. O(1), and O(waiting tasks)
+  /// when the count becomes zero.
   void done() noexcept {
     const lock held(guard_);
-    FOLIOT_ASSERT(count_ > 0, "no more can be done than was added");
+    FOLIOT_ASSERT(count_ > 0, "wait_group::done() must not be called more often than was added");
     if (--count_ != 0) return;
     while (detail::queued_wait* const first = waiters_.claim_first()) waiters_.finish(*first);
   }
-  /// Adds one, which is done when the member is destroyed.
+  /// Adds one piece of work, which is done when the member is destroyed. Any thread.
   [[nodiscard]] inline member enter() noexcept;
-  /// How many are not done: a moment's answer.
+  /// How many pieces of work are not done. Other threads may change that at any time.
   [[nodiscard]] std::size_t count() const noexcept {
     const lock held(guard_);
     return count_;
   }
-  /// co_await it.
-  template <class Operation = detail::group_operation>  // which is complete by then
+  /// Await the result, or make it a case of a select: it waits until the count is zero. Throws `cancelled` in a task
+  /// that is asked to stop, if it has to wait or is the last step of the task's turn (task.hpp).
+  template <class Operation = detail::group_operation>  // a parameter, because the type is incomplete here
   [[nodiscard("co_await it")]] detail::operation_awaiter<Operation> wait() noexcept {
     return detail::operation_awaiter<Operation>(*this);
   }
@@ -79,7 +84,7 @@ class wait_group {
   detail::wait_queue waiters_ FOLIOT_GUARDED_BY(guard_);
 };
 
-/// One of what a group waits for. Move-only.
+/// A piece of work of a group, done when this is destroyed. Move-only.
 class [[nodiscard("it is done when this is destroyed")]] wait_group::member {
  public:
   member(member&& other) noexcept : group_(std::exchange(other.group_, nullptr)) {}
@@ -100,6 +105,7 @@ class [[nodiscard("it is done when this is destroyed")]] wait_group::member {
 
 namespace detail {
 
+/// An operation, see operation.hpp: waits until the count of a group is zero.
 class group_operation : private queued_wait {
  public:
   explicit group_operation(wait_group& group) noexcept : group_(&group) {}
@@ -114,7 +120,7 @@ class group_operation : private queued_wait {
   void end() noexcept {
     if (!is_over()) group_->end(*this);
   }
-  /// The group may go now: the last done() has left it.
+  // Takes the lock once more, so that done() has left the group: the task may destroy it now.
   void result() noexcept {
     if (std::exchange(waited_, false)) static_cast<void>(group_->count());
   }

@@ -5,18 +5,17 @@
 //
 // The task wakes when the wall clock shows that time, and not a nanosecond earlier by it. If the clock is set forward
 // past it, the task wakes at once; if the clock is set back, the task waits until the time comes again. Time that the
-// machine is suspended counts; a suspended machine is not woken. A time that has come returns at once.
+// machine is suspended counts; a suspended machine is not woken. A time that has passed returns at once.
 //
-// On virtual time the wall clock is the one that stands beside the virtual clock: virtual_clock::set_wall() sets it.
+// On virtual time the wall clock is the one beside the virtual clock: virtual_clock::set_wall() sets it.
 //
-// What goes by the runtime's own clock (sleep, after, timers, timeouts) does not heed the wall clock. Local times, and
-// the hours that a time zone leaves out or repeats, are the caller's: convert them to UTC. (The standard library of
-// g++ 12 has no time zones.)
+// Everything that goes by the runtime's own clock (sleep, after, timers, timeouts) ignores the wall clock. Local times,
+// and the hours that a time zone leaves out or repeats, must be converted to UTC by the caller. (The standard library
+// of g++ 12 has no time zones.)
 //
-// Throw std::logic_error outside of a runtime; `cancelled` in a task that is to stop; when they begin to wait,
-// std::bad_alloc, and std::system_error where there is no file descriptor: the first wait of a runtime makes one, a
-// timerfd, for all. In tasks only. Allocates nothing itself, but the list of such waits grows: O(log n) for n of them.
-// Costs no wake-up before the time comes.
+// Thread safety: only the task that waits uses it. Complexity: O(log n) for n such waits. Allocates nothing itself, but
+// the runtime's list of such waits grows. The first wait of a runtime makes one timerfd, which all share. Costs no
+// wake-up before the time comes.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -30,19 +29,21 @@
 
 namespace foliot::runtime {
 
-/// What the wall clock shows: the system's, or the one beside the virtual clock of the runtime that the caller is in.
-/// Throws std::logic_error outside of a runtime. From a task, or a callback of the runtime's timers.
+/// What the wall clock shows: the system's, or the one beside the virtual clock of the caller's runtime. For tasks, and
+/// for callbacks of the runtime's timers. Throws std::logic_error outside of a runtime.
 [[nodiscard]] FOLIOT_EXPORT std::chrono::sys_time<std::chrono::nanoseconds> wall_now();
 
-/// The task waits until the wall clock shows `when`, which may have any precision and is rounded up to the nanosecond.
-/// Past the end of an instant, in 2262: never.
+/// A task must await the result: it waits until the wall clock shows `when`, which may have any precision and is
+/// rounded up to nanoseconds. A time past the end of an instant, in 2262, means never. Throws std::logic_error outside
+/// of a runtime; the wait throws `cancelled` in a task that is asked to stop, std::bad_alloc, and std::system_error if
+/// the file descriptor for the first wait cannot be made.
 template <class Duration>
 [[nodiscard]] detail::operation_awaiter<detail::wall_sleep> sleep_until(std::chrono::sys_time<Duration> when) {
   return detail::operation_awaiter<detail::wall_sleep>(detail::this_scheduler("sleep_until"),
                                                        wall_clock::from_sys(when));
 }
 
-/// The same as a case of a select, or alone; gives the time that it was set for.
+/// The same, alone or as a case of a select; gives the time that it was set for.
 template <class Duration>
 [[nodiscard]] detail::operation_awaiter<detail::wall_wait> at(std::chrono::sys_time<Duration> when) {
   return detail::operation_awaiter<detail::wall_wait>(detail::this_scheduler("at"), wall_clock::from_sys(when));

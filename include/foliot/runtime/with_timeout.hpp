@@ -1,15 +1,15 @@
-// A task that has so much time and no more.
+// A task with a time limit.
 //
 //   const auto reply = co_await with_timeout(ask(server), 2s);    // std::expected<answer, timed_out>
 //   if (!reply) …
 //
-// The task runs as a part of the caller. At the deadline the wait that it is in ends, and every further one:
-// destructors run, as for `cancelled`, and the caller goes on. A task that comes to its end all the same, because it
-// does not wait any more, has its result; so has one whose result is ready at the deadline, not before it. Timeouts
-// nest: each ends what it was put around, and of two that have come the outer one counts. What is `shielded` goes on.
+// The task runs as a part of the caller. At the deadline its current wait ends, and so does every further one:
+// destructors run as for `cancelled`, and the caller continues. If the task ends normally all the same, because it does
+// not wait any more, its result is returned; so is a result that is ready at the deadline and not before it. Timeouts
+// nest: each ends the task that it was given, and if two expire, the outer one counts. A task inside of shielded() goes
+// on.
 //
-// Thread safety: the calling task's. The deadline counts from when it is awaited. Cost: a timer in the frame.
-// Throws what the task throws, std::bad_alloc.
+// Thread safety: only the calling task uses it. Cost: a timer in the frame.
 #pragma once
 
 #include <expected>
@@ -24,12 +24,14 @@
 
 namespace foliot::runtime {
 
-/// There was no result in time.
+/// The error of a task that had no result in time.
 class timed_out {
  public:
   friend bool operator==(const timed_out&, const timed_out&) noexcept = default;
 };
 
+/// Runs `body` until the runtime's clock shows `deadline`, and gives its result or timed_out. A task must await it.
+/// Throws what `body` throws, and std::bad_alloc.
 template <class Result>
 task<std::expected<Result, timed_out>> with_deadline(task<Result> body, instant deadline) {
   detail::task_state& self = co_await detail::current_task();
@@ -48,6 +50,7 @@ task<std::expected<Result, timed_out>> with_deadline(task<Result> body, instant 
   co_return std::unexpected(timed_out());
 }
 
+/// The same with the deadline `length` after the task is awaited.
 template <class Result>
 task<std::expected<Result, timed_out>> with_timeout(task<Result> body, duration length) {
   detail::task_state& self = co_await detail::current_task();

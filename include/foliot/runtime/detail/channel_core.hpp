@@ -102,7 +102,7 @@ class channel_core {
   /// Throws channel_closed if it is.
   void close() {
     const lock held(lock_);
-    if (closed_) throw channel_closed("foliot: a channel is closed once");
+    if (closed_) throw channel_closed("foliot: close of a closed channel: close a channel once");
     closed_ = true;
     while (queued_wait* const each = receivers_.claim_first()) {
       static_cast<receiver*>(each)->outcome = transfer::closed;
@@ -230,7 +230,8 @@ class send_operation : private channel_core<T>::sender {
     if (!this->is_over()) channel_->end(*this);
   }
   void result() const {
-    if (this->outcome == transfer::closed) throw channel_closed("foliot: a value was sent on a closed channel");
+    if (this->outcome == transfer::closed)
+      throw channel_closed("foliot: send on a closed channel: send all values before close()");
   }
 
  private:

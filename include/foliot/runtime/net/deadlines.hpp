@@ -1,6 +1,6 @@
 // What streams, listeners and watched descriptors have in common: a reference to a descriptor, and its deadlines.
 //
-// Thread safety: deadlines from any task, while nobody moves or closes the object itself.
+// Thread safety: any task may set deadlines, as long as no other thread moves or destroys the object.
 #pragma once
 
 #include <foliot/core/duration.hpp>
@@ -9,19 +9,24 @@
 
 namespace foliot::runtime::detail {
 
+/// A move-only object with a descriptor that has deadlines.
 class with_deadlines {
  public:
-  /// Whether there is one, and nobody has closed it.
+  /// Whether this has a descriptor that is not closed.
   [[nodiscard]] explicit operator bool() const noexcept { return descriptor_ && !descriptor_->closed(); }
-  /// The system's descriptor, or -1: to ask and to set what foliot does not, while nobody closes it.
+  /// The system's descriptor, or -1 if it is closed: for options that foliot does not have. It must not be closed
+  /// meanwhile.
   [[nodiscard]] int native_handle() const noexcept { return *this ? descriptor_->fd() : -1; }
 
-  /// For reading, and for accepting. A deadline that has come ends at once what waits, and instant::never() takes it
-  /// back: see stream.hpp. A duration counts from now. Throws std::bad_alloc, with that direction's deadline unchanged.
+  /// Sets the deadline for reading and accepting: operations fail with io_errc::deadline_exceeded from then on, waiting
+  /// ones included. instant::never() removes it; see stream.hpp. Throws std::bad_alloc; the deadline is then unchanged.
   void set_read_deadline(instant deadline) const { set(direction::in, deadline); }
+  /// The same `from_now` from now.
   void set_read_deadline(duration from_now) const { set(direction::in, from_now); }
+  /// The same for writing.
   void set_write_deadline(instant deadline) const { set(direction::out, deadline); }
   void set_write_deadline(duration from_now) const { set(direction::out, from_now); }
+  /// The same for both directions. If it throws std::bad_alloc, the deadline for reading may have been set.
   void set_deadline(instant deadline) const {
     set(direction::in, deadline);
     set(direction::out, deadline);

@@ -1,4 +1,4 @@
-// What an operation on a descriptor says beside what the system does.
+// The errors of operations on descriptors that foliot adds to those of the system.
 //
 //   const auto got = co_await peer.read_some(buffer);
 //   if (!got && got.error() == foliot::runtime::io_errc::deadline_exceeded) …
@@ -14,15 +14,19 @@
 
 namespace foliot::runtime {
 
+/// What foliot adds to the errors of the system.
 enum class io_errc {
-  /// The deadline of that direction had come; equals std::errc::timed_out, which the system also has of its own.
+  /// The deadline of that direction has passed. Equals std::errc::timed_out, which the system may also return by
+  /// itself.
   deadline_exceeded = 1,
-  /// It was closed here, before or meanwhile, or has been moved from, or its runtime has ended; equals
+  /// The object was closed, before or during the operation, was moved from, or its runtime has ended. Equals
   /// std::errc::bad_file_descriptor.
   closed,
 };
 
+/// The category of io_errc, named "foliot".
 [[nodiscard]] FOLIOT_EXPORT const std::error_category& io_category() noexcept;
+/// For std::error_code.
 [[nodiscard]] inline std::error_code make_error_code(io_errc what) noexcept {
   return {static_cast<int>(what), io_category()};
 }

@@ -1,4 +1,4 @@
-// Where others connect to: a port, or a path.
+// Accepts connections at an address: a port, or a path.
 //
 //   auto gate = listener::listen(address::loopback(0));     // any free port: gate->local_address()
 //   for (;;) {
@@ -7,9 +7,8 @@
 //     spawn(serve(std::move(*peer)));
 //   }
 //
-// Errors, deadlines (set_read_deadline) and threads as in stream.hpp; one task accepts at a time. When the process or
-// the system has no descriptor left for a connection, accept() waits 10 ms, tries once more, and says so then: the
-// connection stays where it is, and a loop that goes on does not spin.
+// Errors, deadlines (set_read_deadline) and thread safety: as in stream.hpp. Only one task at a time may wait in
+// accept().
 #pragma once
 
 #include <system_error>
@@ -22,10 +21,13 @@
 
 namespace foliot::runtime {
 
+/// A socket that accepts connections. Move-only; the destructor closes it.
 class FOLIOT_EXPORT listener : public detail::with_deadlines {
  public:
+  /// No socket: every operation fails with io_errc::closed.
   listener() noexcept = default;
   listener(listener&&) noexcept = default;
+  /// Closes this listener, then takes over the socket of `other`.
   listener& operator=(listener&& other) noexcept {
     if (this != &other) {
       close();
@@ -34,27 +36,33 @@ class FOLIOT_EXPORT listener : public detail::with_deadlines {
     }
     return *this;
   }
+  /// Closes the listener.
   ~listener() { close(); }
 
-  /// At that address, with room for so many connections that nobody has accepted yet. A port is taken over from
-  /// connections that linger, an IPv6 one is no IPv4 one, and a path must not be there yet.
+  /// Listens at that address, with room for `backlog` connections that are not accepted yet. A port may be taken over
+  /// from lingering connections; an IPv6 port does not include IPv4; a path must not exist yet. Throws std::logic_error
+  /// outside of a runtime, std::bad_alloc.
   [[nodiscard]] static or_error<listener> listen(const address& at, int backlog = 4096);
 
-  /// The next connection. TCP ones do not gather small pieces (stream::set_no_delay).
+  /// The next connection; TCP connections have no delay for small pieces (stream::set_no_delay). If the process or the
+  /// system has no descriptor left, accept() waits 10 ms, tries once more, and then returns that error; the connection
+  /// stays in the backlog, and a loop that goes on does not spin. Throws as the functions of a stream do.
   [[nodiscard]] task<or_error<stream>> accept() const;
 
-  /// Nobody gets in from now on. Connections that nobody has accepted are reset. The file of a path is removed, also
-  /// after a chdir and after the end of the runtime; a file that another process has put in its place stays (but see
-  /// core/seam/socket_file.hpp on processes that do so at this very moment). In the child of a fork it stays as well.
+  /// Accepts no more connections, and resets those that are not accepted yet. accept() returns io_errc::closed. The
+  /// file of a path is removed, also after a chdir and after the end of the runtime; a file that another process has
+  /// created there instead stays (core/seam/socket_file.hpp describes a remaining race). In the child of a fork the
+  /// file stays too. May be called repeatedly.
   void close() noexcept;
 
+  /// The address at which it listens, with the port that the system chose. io_errc::closed after close().
   [[nodiscard]] or_error<address> local_address() const noexcept;
 
  private:
   listener(detail::descriptor_ptr descriptor, seam::socket_file file) noexcept
       : with_deadlines(std::move(descriptor)), file_(std::move(file)) {}
 
-  seam::socket_file file_;  // none, where the address is no path; else removed by the one close() that has begun
+  seam::socket_file file_;  // if the address is a path; removed by the one close() that has begun
 };
 
 }  // namespace foliot::runtime

@@ -1,14 +1,14 @@
-// Any file descriptor that epoll takes, known to the runtime: a pipe, a signalfd, a device, another library's socket.
+// Any file descriptor that epoll takes, watched by the runtime: a pipe, a signalfd, a device, another library's socket.
 //
 //   auto watched = watched_descriptor::watch(fd);
-//   const auto ready = co_await watched->readable();    // as poll(2) has it: data, the end, or a failure
+//   const auto ready = co_await watched->readable();    // as by poll(2): data, the end, or a failure
 //   … read(fd, …) …
 //
-// That it is ready is now and then told for nothing, so let fd not block (O_NONBLOCK). It stays its owner's: unwatch,
-// or destroy this object, before it is closed. A descriptor is watched once at a time.
+// Readiness may be reported although there is nothing to do, so `fd` should not block (O_NONBLOCK). The descriptor
+// stays its owner's, who must call unwatch(), or destroy this object, before closing it. A descriptor may be watched
+// only once at a time.
 //
-// Deadlines, errors and threads as in stream.hpp. What readable() and writable() return may be one of the cases of a
-// select.
+// Deadlines, errors and thread safety: as in stream.hpp.
 #pragma once
 
 #include <expected>
@@ -25,7 +25,7 @@ namespace foliot::runtime {
 
 namespace detail {
 
-/// An operation: a descriptor is ready in one direction.
+/// An operation, see operation.hpp: completes when a descriptor is ready in one direction.
 class FOLIOT_EXPORT readiness_operation {
  public:
   readiness_operation(const descriptor_ptr& descriptor, direction way) noexcept : descriptor_(descriptor), way_(way) {}
@@ -43,17 +43,21 @@ class FOLIOT_EXPORT readiness_operation {
   const descriptor_ptr descriptor_;
   const direction way_;
   std::optional<descriptor_wait> wait_;
-  std::error_code failure_;  // of try_complete()
+  std::error_code failure_;  // what try_complete() found
 };
 
 }  // namespace detail
 
+/// A descriptor of another owner that the runtime watches. Move-only; the destructor ends the watch.
 class FOLIOT_EXPORT watched_descriptor : public detail::with_deadlines {
  public:
+  /// Await it, or make it a case of a select: see readable().
   using awaiter = detail::operation_awaiter<detail::readiness_operation>;
 
+  /// No descriptor: operations fail with io_errc::closed.
   watched_descriptor() noexcept = default;
   watched_descriptor(watched_descriptor&&) noexcept = default;
+  /// Ends this watch, then takes over that of `other`.
   watched_descriptor& operator=(watched_descriptor&& other) noexcept {
     if (this != &other) {
       unwatch();
@@ -61,17 +65,21 @@ class FOLIOT_EXPORT watched_descriptor : public detail::with_deadlines {
     }
     return *this;
   }
+  /// Ends the watch.
   ~watched_descriptor() { unwatch(); }
 
-  /// errc::operation_not_permitted for what is always ready, such as a file; errc::file_exists where it is watched
-  /// already; errc::bad_file_descriptor. Throws std::logic_error outside of a runtime.
+  /// Watches `fd`. Returns errc::operation_not_permitted for a descriptor that is always ready, such as a file's;
+  /// errc::file_exists if it is watched already; errc::bad_file_descriptor. Throws std::logic_error outside of a
+  /// runtime.
   [[nodiscard]] static std::expected<watched_descriptor, std::error_code> watch(int fd);
 
-  /// Awaited, they give nothing, or the error: io_errc::deadline_exceeded or io_errc::closed.
+  /// Await the result, or make it a case of a select: it waits until the descriptor can be read, and gives nothing or
+  /// the error, io_errc::deadline_exceeded or io_errc::closed. The wait throws as those of a stream do.
   [[nodiscard]] awaiter readable() const noexcept { return awaiter(descriptor_, detail::direction::in); }
+  /// The same for writing.
   [[nodiscard]] awaiter writable() const noexcept { return awaiter(descriptor_, detail::direction::out); }
 
-  /// Who waits gets io_errc::closed.
+  /// Ends the watch. Waits for it end with io_errc::closed. Any task, and repeatedly.
   void unwatch() noexcept { end(); }
 
  private:
