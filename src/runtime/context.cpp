@@ -6,7 +6,7 @@ namespace foliot::runtime::detail {
 
 namespace {
 
-/// One with a deadline of its own.
+/// A context with a deadline of its own, and the timer for it.
 class timed_node final : public context_node, private timer_entry {
  public:
   timed_node(scheduler& owner, context_node* parent, instant deadline, const std::exception_ptr& cause) noexcept
@@ -16,13 +16,13 @@ class timed_node final : public context_node, private timer_entry {
         deadline_cause_(cause) {}
 
   void begin(scheduler& owner, instant deadline) {
-    if (settled()) return;                       // as its parent was
-    start_timer(owner, *this, deadline, false);  // the first, as it may throw
+    if (settled()) return;                       // its parent was done
+    start_timer(owner, *this, deadline, false);  // first, because it may throw
     join_parent();
   }
 
  private:
-  // Under the lock of the timers, which stop_timer() waits for: the node is there still, but may be about to go.
+  // Under the lock of the timers, for which stop_timer() waits: the node still exists, but may be about to be deleted.
   static then come(timer_entry& self, ready_list&) noexcept {
     return static_cast<timed_node&>(self).try_retain() ? then::call : then::nothing;
   }
@@ -62,11 +62,11 @@ context_ptr context_node::make(context_node* parent) {
 }
 
 context_node::kept_deadline context_node::next_deadline() const noexcept {
-  if (deadline_.is_never()) return {};  // and so have those above none
+  if (deadline_.is_never()) return {};  // then its ancestors have none either
   for (const context_node* node = this; node != nullptr; node = node->parent_) {
     const runtime_ref* const keeper = node->keeper();
     const scheduler* const by = keeper == nullptr ? nullptr : keeper->living();
-    if (by != nullptr) return {node->deadline_, by};  // it is earlier than those above, or it would not be there
+    if (by != nullptr) return {node->deadline_, by};  // a deadline of its own is earlier than those of its ancestors
   }
   return {};
 }
@@ -103,7 +103,7 @@ context_ptr context_node::make(context_node* parent, instant deadline, const std
 void context_node::join_parent() noexcept {
   if (parent_ == nullptr) return;
   const lock held(root_.lock_);
-  if (end_ != context_end::none) return;  // its deadline has come already
+  if (end_ != context_end::none) return;  // its deadline has ended it already
   if (parent_->end_ != context_end::none) {
     end_ = parent_->end_;
     cause_ = parent_->cause_;
@@ -123,7 +123,7 @@ void context_node::leave_parent() noexcept {
   joined_ = false;
 }
 
-// One after the other up the tree, however long the chain is.
+// A loop up the tree, not a recursion: the chain of ancestors may be long.
 void context_node::release() noexcept {
   for (context_node* node = this; node != nullptr && node->drop_reference();) {
     context_node* const parent = node->parent_;
@@ -135,12 +135,12 @@ void context_node::release() noexcept {
 
 /// Returns true if it was the last reference.
 bool context_node::drop_reference() noexcept {
-  // The deadline of a settled node retains it no more, so nobody else can: the holder of the only reference need not
-  // count it down.
+  // The deadline of a settled node no longer retains it, so no other thread can: the holder of the only reference need
+  // not count it down.
   return (settled() && references_.is_unique()) || references_.release();
 }
 
-/// Nobody has it any more, but for its parent's list and the timers.
+/// Removes the node, which has no reference any more, from the list of its parent and from the timers.
 void context_node::forget() noexcept {
   if (settled()) return;
   const lock held(root_.lock_);
@@ -165,14 +165,14 @@ void context_node::cancel(context_end why, const std::exception_ptr& cause) noex
       rest = child;
       child = sibling;
     }
-    node->settle();  // from here on it may be gone; who asks those below, which are not settled, waits for the lock
+    node->settle();  // from now on it may be deleted; readers of its descendants, which are not settled, need the lock
     node = rest;
   }
-  // Under the lock, which those who end wait for: the tasks, and their scheduler, are there still.
+  // Under the lock, for which the ends of the waits wait: the tasks, and their schedulers, still exist.
   while (task_state* const task = ready.pop_front()) make_ready(*task);
 }
 
-/// Under the lock.
+/// Makes this node alone done, under the lock.
 void context_node::finish(context_end why, const std::exception_ptr& cause, ready_list& ready) noexcept {
   end_ = why;
   cause_ = cause;
@@ -180,7 +180,7 @@ void context_node::finish(context_end why, const std::exception_ptr& cause, read
   while (context_hook* const hook = first_hook_) {
     first_hook_ = hook->next_;
     hook->listed_ = false;
-    hook->context_is_done(ready);  // its task may go on at once, but waits for the lock before the hook goes
+    hook->context_is_done(ready);  // its task may continue at once, but must take the lock before it destroys the hook
   }
   last_hook_ = nullptr;
 }

@@ -63,8 +63,8 @@ void descriptor::set_deadline(direction way, instant deadline) {
 
 void descriptor::set_deadline(direction way, duration from_now) {
   const lock held(lock_);
-  if (closed_) return;  // there may be no clock any more
-  // One that has passed has done so by the exact clock.
+  if (closed_) return;  // the runtime, and its clock, may have ended
+  // A deadline that is not in the future must have passed by the exact clock.
   const instant start = from_now > duration::zero() ? now_or_later(*owner_) : now(*owner_);
   change_deadline(way, deadline_after(start, from_now));
 }
@@ -78,7 +78,7 @@ void descriptor::change_deadline(direction way, instant deadline) {
 bool descriptor::begin_close() noexcept {
   const lock held(lock_);
   if (std::exchange(ended_, true)) return false;
-  ++uses_;  // the caller's: the number is no other's until the poller has forgotten it
+  ++uses_;  // the caller's: the system must not reuse the number before the poller has removed it
   return true;
 }
 
@@ -87,22 +87,22 @@ void descriptor::finish_close() noexcept {
   {
     const lock held(lock_);
     closed_ = true;
-    ++generation_;  // what the poller has still to tell is told to nobody
+    ++generation_;  // reports that the poller still has are ignored
     for (const direction way : {direction::in, direction::out}) {
       side& here = at(way);
       here.ready = true;
       if (here.wait != nullptr) woken.claim(*here.wait->wait_, here.wait->by_);
     }
-    // Under the lock, which those who end wait for: the tasks, and their scheduler, are there still.
+    // Under the lock, for which the ends of the waits wait: the tasks, and their schedulers, still exist.
     while (task_state* const task = woken.pop_front()) make_ready(*task);
   }
-  if (table_ != nullptr) table_->poller_.remove(fd_);  // else the runtime has ended
+  if (table_ != nullptr) table_->poller_.remove(fd_);  // null: the runtime has ended
   end_use();
 }
 
 void descriptor::tell(readiness now, std::uint32_t generation, ready_list& ready) noexcept {
   const lock held(lock_);
-  if (generation != generation_) return;  // of the one that was here before
+  if (generation != generation_) return;  // about an earlier descriptor in this slot
   constexpr auto both = readiness::hung_up | readiness::failed;
   if (has(now, readiness::readable | readiness::peer_closed | both)) {
     tell(direction::in, has(now, readiness::peer_closed | both), ready);
@@ -120,7 +120,9 @@ void descriptor::tell(direction way, bool ended, ready_list& ready) noexcept {
 void descriptor_wait::begin(wait_point& wait, wait_word::source by) {
   const lock held(descriptor_->lock_);
   descriptor::side& here = descriptor_->at(way_);
-  if (here.wait != nullptr) throw std::logic_error("foliot: another task waits for this descriptor in that direction");
+  if (here.wait != nullptr)
+    throw std::logic_error(
+        "foliot: two tasks wait for one descriptor in the same direction: let one read and one write");
   if (descriptor_->closed_ || (here.ready && !pauses()) || descriptor_->has_come(here.deadline)) {
     wait.claim(by);
     return;
@@ -133,7 +135,7 @@ void descriptor_wait::begin(wait_point& wait, wait_word::source by) {
   descriptor_->table_->begin_wait();
 }
 
-/// The direction's deadline is moved while it waits: under the descriptor's lock.
+/// Follows a move of the direction's deadline during the wait, under the descriptor's lock.
 void descriptor_wait::move_timer(instant deadline) {
   const instant ends = ends_at(deadline);
   if (descriptor_->has_come(deadline)) {
@@ -154,7 +156,7 @@ void descriptor_wait::end() noexcept {
     wait_ = nullptr;
   }
   descriptor_->table_->end_wait();
-  timer_.reset();  // nobody else knows it now
+  timer_.reset();  // no other thread can reach it any more
 }
 
 }  // namespace foliot::runtime::detail

@@ -30,7 +30,7 @@ std::optional<instant> timer_channel::try_receive() noexcept {
 bool timer_channel::receive_at_once(receiver& who, waits how) {
   const lock held(lock_);
   if (runtime_.living() == nullptr) {
-    throw std::logic_error("foliot: a wait for a timer whose runtime has ended: make a timer in this one");
+    throw std::logic_error("foliot: the timer's runtime has ended: make a timer in the current runtime");
   }
   if (const std::optional<instant> time = time_if_due()) {
     who.outcome_ = receiver::outcome::instant;
@@ -70,13 +70,13 @@ void timer_channel::unlist(receiver& who) noexcept {
   who.listed_ = false;
 }
 
-/// Takes the receiver out of the list and ends its wait with that outcome. Returns false where something else has ended
-/// the wait; the receiver's own end_receive is then still to come, and needs the record.
+/// Removes the receiver from the list and ends its wait with that outcome. Returns false if something else has ended
+/// the wait; the receiver's own end_receive() is then still to come, and needs the channel.
 ///
-/// A worker of the task's runtime lets the receiver go before the claim, after which the task may run, and the receiver
-/// be gone: nothing here touches it again. Another thread could be overtaken between its claim and make_ready by the
-/// end of that runtime, which destroys the task where it waits. So the receiver comes back there: its end waits for the
-/// lock, and thereby for this thread.
+/// A worker of the task's runtime detaches the receiver before the claim. After the claim the task may run and destroy
+/// the receiver, so nothing here touches it again. Any other thread could be overtaken, between its claim and
+/// make_ready(), by the end of that runtime, which destroys the waiting task. There the receiver stays attached: its
+/// end_receive() waits for the lock, and thereby for this thread.
 bool timer_channel::claim(receiver& who, receiver::outcome what) noexcept {
   unlist(who);
   who.outcome_ = what;
@@ -88,7 +88,7 @@ bool timer_channel::claim(receiver& who, receiver::outcome what) noexcept {
   return false;
 }
 
-/// The alarm is not pending: nothing will come.
+/// Precondition: the alarm is not pending, so no instant will come.
 void timer_channel::end_lone_waits(receiver::outcome what) noexcept {
   for (receiver* each = first_; each != nullptr;) {
     receiver& who = *each;
@@ -101,12 +101,12 @@ void timer_channel::throw_outcome(const receiver& who) {
   switch (who.outcome_) {
     case receiver::outcome::stopped:
       throw timer_stopped(
-          "foliot: a task waits for a timer that was stopped, and nothing will come: "
-          "reset the timer before the wait, or wait for it in a select, which goes on");
+          "foliot: a task waits for a timer that was stopped: "
+          "reset the timer before the wait, or wait for it in a select");
     case receiver::outcome::destroyed:
       throw timer_stopped(
           "foliot: a timer was destroyed, or assigned to, while a task waited for it: "
-          "keep its handle until the wait is over");
+          "keep its handle until the wait ends");
     default: throw std::bad_alloc();
   }
 }
@@ -126,23 +126,23 @@ void timer_channel::end_receive(receiver& who) noexcept {
   if (last) delete this;
 }
 
-/// The alarm has rung.
+/// Called without the lock of the timers after the alarm has rung.
 void timer_channel::answer(timer_entry& self) noexcept {
   auto& mine = static_cast<timer_channel&>(self);
   bool last = false;
   {
     const lock held(mine.lock_);
-    // Before the look at the clock: what rings from now on calls again. acq_rel: pairs with ring().
+    // Before the look at the clock, so that a ring from now on causes another call. acq_rel: pairs with ring().
     mine.rung_.exchange(false, seam::acq_rel);
     mine.deliver();
-    // A reset may have set it anew before this call had the lock; what was then delivered leaves it pending.
+    // A reset may have started the alarm again before this call had the lock; a delivery leaves it pending.
     if (mine.first_ == nullptr) stop_timer(mine);
     last = mine.is_last();
   }
   if (last) delete &mine;
 }
 
-/// To who waits longest of those who still do; and sets the alarm for the others.
+/// Delivers the instant, if it is due, to the receiver that has waited longest, and sets the alarm for the others.
 void timer_channel::deliver() noexcept {
   while (first_ != nullptr) {
     const std::optional<instant> time = time_if_due();
@@ -152,8 +152,8 @@ void timer_channel::deliver() noexcept {
     if (claim(who, receiver::outcome::instant)) take(*time);  // `who` may be gone
   }
   if (first_ == nullptr || !armed_) return;
-  // Where the timers keep periods the alarm is pending again, on the same grid, at the beat after its ring: not later
-  // than deadline_, which take() has moved by a later look at the clock.
+  // If the timers keep periods, the alarm is pending again for the beat after its ring. That is no later than
+  // deadline_, because take() has advanced deadline_ by a later look at the clock.
   if (period_ > duration::zero() && keeps_period(*this)) return;
   try {
     start_timer(*runtime_.living(), *this, deadline_, false);

@@ -11,8 +11,8 @@ instant wall_waits::now() const noexcept {
   return virtual_time_ != nullptr ? virtual_time_->wall_now() : wall_clock::instance().now();
 }
 
-/// The first wait of the runtime has come. Throws std::system_error, and std::bad_alloc for its text: there is no alarm
-/// then, and the next wait tries again.
+/// Called for the first wait of the runtime. Throws std::system_error, and std::bad_alloc for its text; then there is
+/// no alarm, and the next wait tries again.
 void wall_waits::make_alarm() {
   alarm_.emplace(seam::clock_id::wall);
   try {
@@ -30,7 +30,7 @@ void wall_waits::set_alarm() noexcept {
 }
 
 void wall_waits::add(wall_wait& entry) {
-  if (entry.wall_deadline().is_never()) return;  // nothing will end this wait but the task's own stop
+  if (entry.wall_deadline().is_never()) return;  // only a stop of the task, or a timeout, ends this wait
   const lock held(lock_);
   if (virtual_time_ == nullptr && !alarm_) make_alarm();
   const instant first_before = pending_.next_deadline();
@@ -40,9 +40,9 @@ void wall_waits::add(wall_wait& entry) {
 }
 
 void wall_waits::remove(wall_wait& entry) noexcept {
-  if (entry.wall_deadline().is_never()) return;  // it was not kept
+  if (entry.wall_deadline().is_never()) return;  // it was not stored
   const lock held(lock_);
-  // Not before: a task that fire() has claimed is in no queue yet, and its runtime must not be taken for dead.
+  // Only now: a task that fire() has claimed is in no run queue for a while, and must not look like a deadlock.
   if (virtual_time_ == nullptr) descriptors_.end_wait();
   const instant first_before = pending_.next_deadline();
   if (!pending_.stop(entry)) return;
@@ -52,7 +52,7 @@ void wall_waits::remove(wall_wait& entry) noexcept {
 bool wall_waits::fire(ready_list& ready) noexcept {
   if (virtual_time_ != nullptr) {
     const instant first =
-        instant::from_nanoseconds(first_.load(seam::relaxed));  // the driver's own thread has written it
+        instant::from_nanoseconds(first_.load(seam::relaxed));  // written by this thread, the driver's
     if (first.is_never() || !is_due(first, now())) return false;
   }
   const lock held(lock_);
@@ -60,7 +60,7 @@ bool wall_waits::fire(ready_list& ready) noexcept {
     auto& entry = static_cast<wall_wait&>(due);
     ready.claim(entry.waiting(), entry.source());
   });
-  // Also if nothing was due: the ring has been heard, and somebody may have set the clock back since.
+  // Also if nothing was due: the ring is consumed, and the clock may have been set back since.
   set_alarm();
   return fired.fired > 0;
 }

@@ -1,17 +1,17 @@
-// The tasks of a runtime that wait for a time of the wall clock, by those times.
+// The tasks of a runtime that wait for a time of the wall clock, ordered by those times.
 //
-// Real time: one timerfd on CLOCK_REALTIME for all, made by the first wait, set to the earliest deadline as an absolute
-// time. The kernel keeps it right when somebody sets the clock or the machine is suspended, so nobody has to be told of
-// that. It is the bell of the runtime's poller: whichever worker, or the monitor, hears it ring calls fire().
+// Real time: one timerfd on CLOCK_REALTIME for all waits. The first wait makes it. It is set to the earliest deadline
+// as an absolute time, so the kernel keeps it right when the clock is set or the machine is suspended. It is the bell
+// of the runtime's poller: the worker, or the monitor, that notices its ring calls fire().
 //
-// Virtual time: no descriptor; the driver asks for the next deadline, and calls fire() in each round without work.
+// Virtual time: no descriptor. The driver asks for the next deadline, and calls fire() in each round without work.
 //
-// Invariants, on real time: the alarm is set to the earliest deadline, or it has rung and who hears it will call
-// fire(). The poller counts a waiting task for each entry from add() to remove(), and for nothing else: while no task
-// waits for the wall clock the alarm is no reason to look into the poller, or to think that something may still happen.
-// The waiting task itself calls remove(), so a task that was claimed counts until it runs.
+// Invariants, on real time: the alarm is set to the earliest deadline, or it has rung and the thread that notices will
+// call fire(). The poller counts a waiting task for each entry from add() to remove(), and for nothing else: while no
+// task waits for the wall clock, the alarm causes no look into the poller, and does not count as an event that may
+// still happen. The waiting task itself calls remove(), so a task that was claimed counts until it runs.
 //
-// Thread safety: from any thread. Complexity: O(log n) to add, to remove, and for each that fires.
+// Thread safety: any thread. Complexity: O(log n) for add, for remove, and for each wait that fires.
 #pragma once
 
 #include <optional>
@@ -29,6 +29,7 @@
 
 namespace foliot::runtime::detail {
 
+/// The waits of one runtime for the wall clock.
 class wall_waits {
  public:
   /// `virtual_time` is null on real time.
@@ -38,16 +39,16 @@ class wall_waits {
   /// What the wall clock shows.
   [[nodiscard]] instant now() const noexcept;
 
-  /// See begin_wall_wait(): an entry with the deadline never is not kept.
+  /// See begin_wall_wait(). An entry whose deadline is never is not stored.
   void add(wall_wait& entry);
-  /// Also of one that has been claimed, or was not kept.
+  /// Removes an entry, be it claimed, or not stored.
   void remove(wall_wait& entry) noexcept;
 
-  /// Claims the waits that are due, and puts their tasks to the list. Whether any was. On real time the caller has
-  /// heard the alarm, which is set anew.
+  /// Claims the waits that are due, and appends their tasks to the list. Returns whether any was due. On real time the
+  /// caller has noticed the alarm, which is set again.
   bool fire(ready_list& ready) noexcept;
 
-  /// On virtual time: when the virtual clock will bring the first deadline, or never.
+  /// On virtual time: when the virtual clock will reach the first deadline, or never.
   [[nodiscard]] instant next_deadline() const noexcept;
 
  private:
@@ -59,8 +60,8 @@ class wall_waits {
   mutable mutex lock_{lock_rank::timers};
   quad_heap pending_ FOLIOT_GUARDED_BY(lock_);
   std::optional<seam::alarm> alarm_ FOLIOT_GUARDED_BY(lock_);
-  // The earliest deadline, in nanoseconds. Written under the lock; the driver of virtual time, whose tasks run on its
-  // own thread, reads it without.
+  // The earliest deadline, in nanoseconds. Written under the lock. The driver of virtual time, which runs the tasks on
+  // its own thread, reads it without the lock.
   seam::atomic<std::int64_t> first_{instant::never().nanoseconds()};
 };
 

@@ -143,7 +143,7 @@ TEST(AfterTheRun, AWaitForATimerThrowsInAnotherRun) {
   receivables kept;
   run(kept.make());
   run([](receivables& old) -> task<> {
-    const std::string expected = "foliot: a wait for a timer whose runtime has ended: make a timer in this one";
+    const std::string expected = "foliot: the timer's runtime has ended: make a timer in the current runtime";
     std::string said;
     try {
       static_cast<void>(co_await old.come);

@@ -6,7 +6,7 @@
 //   co_await idle.stop_and_wait();   // the function does not run, and never will
 //
 // A worker calls the function between two tasks; while the worker is stuck in a task, the monitor's thread calls it.
-// The function must not block, and should be short: work that waits belongs into a task (after_spawn). The function may
+// The function must not block, and should be short: work that waits belongs in a task (after_spawn). The function may
 // start tasks, and may stop, reset or destroy any timer, its own included. Calls of one timer never overlap. Exceptions
 // that the function throws go to run_options::on_failure.
 //
@@ -114,8 +114,9 @@ class callback_timer {
   reset_result reset(duration delay) { return checked().reset(delay); }
   /// The same for an instant of the runtime's clock; one that has passed means now.
   reset_result reset_at(instant deadline) { return checked().reset(deadline); }
-  /// The same as reset() and reset_at(), under the names that read better the first time.
+  /// The same as reset(), under the name that reads better the first time.
   reset_result start(duration delay) { return reset(delay); }
+  /// The same as reset_at().
   reset_result start_at(instant deadline) { return reset_at(deadline); }
 
   /// Cancels the latest start if the function has not yet been called for it. Returns `stopped`: the function will not

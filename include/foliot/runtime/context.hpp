@@ -35,6 +35,7 @@ namespace foliot::runtime {
 /// The cause of a context that ended without a cause given by the program.
 class FOLIOT_EXPORT context_error : public std::exception {
  public:
+  /// `why` is `cancelled` or `deadline_exceeded`.
   explicit context_error(context_end why) noexcept : why_(why) {}
   /// How the context ended.
   [[nodiscard]] context_end why() const noexcept { return why_; }

@@ -44,7 +44,7 @@ struct run_options {
   virtual_clock* clock = nullptr;
   /// On virtual time: whether time advances by itself, or only by advance().
   bool time_jumps = true;
-  /// Decides the order in which tasks run, on virtual time with several processors.
+  /// Seeds the random sources of the processors, and thereby decides the order in which tasks run on virtual time.
   std::uint64_t seed = 0;
   /// On virtual time: whether `seed` decides the order of timers that are due at the same instant, instead of the order
   /// of their starts. For `foliot`; the heaps promise no order among such timers.
@@ -57,8 +57,8 @@ struct run_options {
   deadlock_reports deadlocks = deadlock_reports::when_certain;
 };
 
-/// All tasks wait, and nothing will ever wake one: see run_options::deadlocks. what() names each task and the place in
-/// the source where it waits. Before run() throws it, the tasks are destroyed as at the end of every run.
+/// All tasks wait, and nothing will ever wake one: see run_options::deadlocks. what() names each task and the source
+/// line where it waits. Before run() throws it, the tasks are destroyed as at the end of every run.
 class FOLIOT_EXPORT deadlock : public std::logic_error {
  public:
   using std::logic_error::logic_error;

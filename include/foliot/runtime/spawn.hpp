@@ -215,7 +215,9 @@ class join_handle {
  public:
   /// An empty handle.
   join_handle() noexcept = default;
+  /// The other handle is empty afterwards.
   join_handle(join_handle&&) noexcept = default;
+  /// Lets the task of this handle go on without it, then takes over the task of `other`.
   join_handle& operator=(join_handle&& other) noexcept {
     if (this != &other) {
       drop();
@@ -223,6 +225,7 @@ class join_handle {
     }
     return *this;
   }
+  /// The task goes on; its failure then goes to run_options::on_failure.
   ~join_handle() { drop(); }
 
   /// Whether the handle refers to a task.

@@ -38,6 +38,7 @@ class [[nodiscard("the mutex is unlocked when this is destroyed")]] task_lock {
  public:
   /// Holds no mutex.
   task_lock() noexcept = default;
+  /// `other` holds no mutex afterwards.
   task_lock(task_lock&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
   /// Unlocks the mutex that this object holds, then takes over that of `other`.
   task_lock& operator=(task_lock&& other) noexcept {

@@ -21,11 +21,11 @@ namespace detail {
 /// The caller's scheduler. Throws std::logic_error if it is on real time, and outside of a runtime; `what` names the
 /// function called.
 [[nodiscard]] FOLIOT_EXPORT scheduler& this_virtual_scheduler(const char* what);
-FOLIOT_EXPORT void begin_idle_wait(scheduler& of, wait_point& wait, wait_word::source by);
-FOLIOT_EXPORT void end_idle_wait(scheduler& of, wait_point& wait) noexcept;
+FOLIOT_EXPORT void begin_idle_wait(scheduler& owner, wait_point& wait, wait_word::source by);
+FOLIOT_EXPORT void end_idle_wait(scheduler& owner, wait_point& wait) noexcept;
 /// The earliest deadline of all timers; never, if there is none.
-[[nodiscard]] FOLIOT_EXPORT instant next_deadline(scheduler& of);
-FOLIOT_EXPORT void advance_to(scheduler& of, instant target);
+[[nodiscard]] FOLIOT_EXPORT instant next_deadline(scheduler& owner);
+FOLIOT_EXPORT void advance_to(scheduler& owner, instant target);
 
 /// An operation, see operation.hpp: completes when nothing else can happen at this instant.
 class idle_wait {

@@ -87,7 +87,9 @@ class wait_group {
 /// A piece of work of a group, done when this is destroyed. Move-only.
 class [[nodiscard("it is done when this is destroyed")]] wait_group::member {
  public:
+  /// `other` stands for nothing afterwards.
   member(member&& other) noexcept : group_(std::exchange(other.group_, nullptr)) {}
+  /// Exchanges the two.
   member& operator=(member&& other) noexcept {
     std::swap(group_, other.group_);
     return *this;

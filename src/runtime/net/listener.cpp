@@ -20,7 +20,7 @@ using detail::descriptor_use;
 using detail::direction;
 using detail::open_descriptor;
 
-/// How long an accept waits that found no descriptor for the connection.
+/// How long accept() waits before its second try, if there was no descriptor for the connection.
 constexpr duration pause_without_resources = std::chrono::milliseconds(10);
 
 bool lacks_resources(std::error_code error) noexcept {
@@ -33,12 +33,12 @@ or_error<stream> stream_of(int accepted) {
   open_descriptor fd(accepted);
   auto descriptor = detail::watch(fd);
   if (!descriptor) return std::unexpected(descriptor.error());
-  seam::set_no_delay(accepted, true);  // a local one has no such thing
+  seam::set_no_delay(accepted, true);  // has no effect on a local socket
   return stream(std::move(*descriptor));
 }
 
 task<or_error<stream>> accept_one(descriptor_use by) {
-  co_await detail::checkpoint();  // who always has a connection to accept does not wait
+  co_await detail::checkpoint();  // a task that always finds a connection never waits
   if (!by) co_return std::unexpected(make_error_code(io_errc::closed));
   bool has_paused = false;
   for (;;) {
@@ -62,8 +62,8 @@ task<or_error<stream>> accept_one(descriptor_use by) {
 }  // namespace
 
 or_error<listener> listener::listen(const address& at, int backlog) {
-  static_cast<void>(detail::this_scheduler("a listener"));  // throws before there is anything to lose
-  // All that may throw comes before the bind: an exception after it would leave the file behind.
+  static_cast<void>(detail::this_scheduler("a listener"));  // throws before anything is made
+  // Everything that may throw comes before the bind: an exception after it would leave the file behind.
   const std::string path = at.system().path();
   const bool has_file = !path.empty() && !path.starts_with('@');
   seam::socket_file file = has_file ? seam::socket_file(path) : seam::socket_file();
@@ -90,8 +90,8 @@ or_error<listener> listener::listen(const address& at, int backlog) {
 
 task<or_error<stream>> listener::accept() const { return accept_one(descriptor_use(descriptor_)); }
 
-// The file goes while the socket is open, which keeps its inode (socket_file.hpp), and before any task learns of the
-// close and may listen at the same path again.
+// The file is removed while the socket is open, which keeps its inode from being reused (socket_file.hpp), and before
+// any task learns of the close and may listen at the same path again.
 void listener::close() noexcept {
   if (!descriptor_ || !descriptor_->begin_close()) return;
   file_.remove();

@@ -1,5 +1,5 @@
-// A descriptor of the system's that nothing else owns yet: closed at the end, unless it is released. Thread safety: as
-// a plain object's.
+// A descriptor of the system that has no other owner yet: closed by the destructor, unless release() was called. Thread
+// safety: a plain object.
 #pragma once
 
 #include <utility>

@@ -21,19 +21,19 @@ using detail::descriptor_use;
 using detail::direction;
 using detail::open_descriptor;
 
-/// How often a local listener without room is tried again: the system does not tell when it has some.
+/// How often a connect to a local listener without room is tried again: the system does not report room.
 constexpr duration between_tries = std::chrono::milliseconds(1);
 
 bool would_block(const or_error<std::size_t>& result) noexcept {
   return !result && result.error() == std::errc::operation_would_block;
 }
 
-/// Tries, waits, and tries again. A try that did less than it might have used up what there was, and an edge tells of
-/// more; that the other side has ended is told apart from that, and remembered (descriptor::side::ended).
+/// Tries, waits, and tries again. A try that transferred less than all of `bytes` has used up what there was, and a new
+/// edge will report more. The end of the other side is remembered separately (descriptor::side::ended).
 template <class Bytes>
 task<or_error<std::size_t>> transfer_some(descriptor_use by, direction way, Bytes bytes,
                                           or_error<std::size_t> (*attempt)(int, Bytes) noexcept) {
-  co_await detail::checkpoint();  // who always has something to read does not wait
+  co_await detail::checkpoint();  // a task that always finds data never waits
   if (!by) co_return std::unexpected(make_error_code(io_errc::closed));
   for (;;) {
     const auto advice = by->prepare(way);
@@ -74,7 +74,8 @@ task<or_error<std::size_t>> send_all(descriptor_ptr by, std::span<const std::byt
   co_return sum;
 }
 
-/// A port that nobody listens at, of those that the system gives to who connects: it may connect with itself.
+/// A socket may connect with itself: if no socket listens at the port, and the system chose that port for the
+/// connecting socket.
 bool is_connected_with_itself(int fd) noexcept {
   const auto here = seam::local_address(fd);
   const auto there = seam::peer_address(fd);
@@ -87,7 +88,7 @@ task<std::error_code> finish_connect(descriptor_use by) {
     if (!advice) co_return advice.error();
     const std::error_code outcome = seam::connect_outcome(by->fd());
     if (outcome != std::errc::operation_in_progress) {
-      by->remember(direction::out);  // the edge may have been told before prepare(), and there is no other
+      by->remember(direction::out);  // prepare() may have cleared the edge, and there is no other one
       co_return outcome;
     }
     co_await descriptor_awaiter(*by, direction::out);
@@ -101,7 +102,7 @@ task<or_error<stream>> connect_from(address to, address from, instant deadline) 
   if (!opened) co_return std::unexpected(opened.error());
   open_descriptor fd(*opened);
   if (from.system().family() != seam::address_family::none) {
-    if (!from.is_local()) seam::choose_port_late(fd.get());  // an old system chooses now
+    if (!from.is_local()) seam::choose_port_late(fd.get());  // an old kernel chooses it in bind
     const std::error_code bound = seam::bind_socket(fd.get(), from.system());
     if (bound) co_return std::unexpected(bound);
   }
@@ -137,7 +138,7 @@ task<or_error<stream>> stream::connect(address to, address from, instant deadlin
 }
 
 or_error<std::pair<stream, stream>> stream::pair() {
-  static_cast<void>(detail::this_scheduler("a stream"));  // throws before there is anything to lose
+  static_cast<void>(detail::this_scheduler("a stream"));  // throws before anything is made
   const auto opened = seam::open_socket_pair();
   if (!opened) return std::unexpected(opened.error());
   open_descriptor first(opened->first);

@@ -1,4 +1,4 @@
-// A descriptor comes to the poller of the runtime that the caller is in. Thread safety: any.
+// Registers a descriptor with the poller of the caller's runtime. Thread safety: any thread of the runtime.
 #pragma once
 
 #include <expected>
@@ -10,9 +10,10 @@
 
 namespace foliot::runtime::detail {
 
-/// A descriptor that stays its owner's. Throws std::logic_error outside of a runtime.
+/// Watches a descriptor that stays its owner's. Throws std::logic_error outside of a runtime.
 [[nodiscard]] std::expected<descriptor_ptr, std::error_code> watch(int fd);
-/// One that is closed with the last reference. At an error it stays the caller's. Throws std::logic_error as well.
+/// Watches a descriptor, and takes it over: it is closed with the last reference. On an error, and on std::logic_error
+/// outside of a runtime, it stays the caller's.
 [[nodiscard]] std::expected<descriptor_ptr, std::error_code> watch(open_descriptor& fd);
 
 }  // namespace foliot::runtime::detail

@@ -21,9 +21,9 @@ std::expected<descriptor_ptr, std::error_code> watch(open_descriptor& fd) {
   return descriptor;
 }
 
-// The memory of edges is given up first, then the system is asked: what comes after that is an edge again.
+// prepare() clears the memory of edges before the look at the system, so a change after that look is a new edge.
 bool readiness_operation::try_complete() noexcept {
-  failure_ = {};  // of an earlier use
+  failure_ = {};  // the operation may be used repeatedly
   wait_.reset();
   const descriptor_use use(descriptor_);
   if (!use) {

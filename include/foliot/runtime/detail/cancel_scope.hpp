@@ -1,8 +1,8 @@
-// A part of a task that may be ended before the task is: what a timeout, or a context, is made of.
+// A part of a task that can be ended before the task: the base of timeouts and of run_in().
 //
-// While it lives it is the innermost scope of its task. Once it has expired, every wait inside throws scope_expired,
-// which whoever made the scope catches, and nobody else. Thread safety: expire() from any thread, as long as the scope
-// lives, which is the caller's business.
+// While a scope exists it is the innermost scope of its task. Once it has expired, every wait inside of it throws
+// scope_expired, which only the code that made the scope catches. Thread safety: any thread may call expire(); the
+// caller must make sure that the scope still exists.
 #pragma once
 
 #include <foliot/core/export.h>
@@ -12,6 +12,7 @@
 
 namespace foliot::runtime::detail {
 
+/// A scope of a task, in the frame of a coroutine. The scopes of a task end in the reverse order of their beginning.
 class cancel_scope {
  public:
   explicit cancel_scope(task_state& task) noexcept : task_(task), outer_(task.scopes) { task.scopes = this; }
@@ -19,12 +20,14 @@ class cancel_scope {
   cancel_scope(const cancel_scope&) = delete;
   cancel_scope& operator=(const cancel_scope&) = delete;
 
-  /// The task's wait is over, or the next one. A task that was parked goes to the list.
+  /// Ends the current wait of the task, or else its next one. If the task was parked, it is appended to the list.
   void expire(ready_list& ready) noexcept {
-    expired_.store(true, seam::release);  // pairs with expired(); before the interrupt that tells of it
+    expired_.store(true, seam::release);  // pairs with expired(); set before the interrupt
     if (task_.wait().interrupt()) ready.push_back(task_);
   }
+  /// Whether expire() was called.
   [[nodiscard]] bool expired() const noexcept { return expired_.load(seam::acquire); }
+  /// The next outer scope of the task, or null.
   [[nodiscard]] cancel_scope* outer() const noexcept { return outer_; }
 
  private:
@@ -33,11 +36,12 @@ class cancel_scope {
   seam::atomic<bool> expired_{false};
 };
 
-/// What ends the waits inside a scope. Not for users, nor derived from std::exception: only the scope's maker
-/// catches it, and everything in between lets it pass.
+/// The exception that ends the waits inside of a scope. It is not derived from std::exception, so that only the maker
+/// of the scope catches it; user code lets it pass.
 class FOLIOT_EXPORT scope_expired {
  public:
   explicit scope_expired(const cancel_scope& which) noexcept : which_(&which) {}
+  /// Whether that scope has expired.
   [[nodiscard]] bool is(const cancel_scope& scope) const noexcept { return which_ == &scope; }
 
  private:

@@ -1,19 +1,19 @@
-// What the handles of a channel share: its values, and who waits to send or to receive.
+// A channel without its handles: its values, and the operations that wait to send or to receive.
 //
-//   1. While a receiver waits that can be claimed, there is no value, and no sender waits that can be.
-//   2. While a sender waits that can be claimed, there is no room.
-//   3. A closed channel has nobody that could be claimed.
-// (Some that are in a queue can be claimed no more: their wait was ended by something else, a moment ago.)
+// 1. While a receiver waits that can be claimed, the channel has no value, and no sender waits that can be claimed.
+// 2. While a sender waits that can be claimed, the channel has no room.
+// 3. A closed channel has no waiting operation that can be claimed.
+// (A queued operation can no longer be claimed if something else has just ended its wait.)
 //
-// Two sides meet while each may be in a select, that is, while other things may end either's wait. Whoever comes second
-// runs, and claims its own wait first; then the other's. If that was late there may be nobody left: then begin() has
-// spent the caller's wait for nothing, says so, and is called again with a new one. It was something else's claim that
-// got in the way, so somebody goes on in any case.
+// A sender and a receiver meet although each may be in a select, whose wait other things can end. The thread of the
+// second operation claims its own wait first, and then that of the first operation. If the second claim comes too late
+// and no other operation waits, begin() has spent the caller's wait for nothing: it returns false, and is called again
+// with a new wait. Each failed claim means that another claim succeeded, so the tasks together always make progress.
 //
-// Values are handed over as payloads, whose moves do not throw: where T's could, a payload is a pointer.
+// Values are passed as payloads, whose moves do not throw: T itself, or a unique_ptr to a T whose moves may throw.
 //
 // Lifetime: counted by the handles. Operations that are destroyed after the last handle, as at the end of a runtime,
-// keep it as long as they are in a queue. Thread safety: any thread.
+// keep the channel alive as long as they are queued. Thread safety: any thread.
 #pragma once
 
 #include <concepts>
@@ -33,25 +33,29 @@
 
 namespace foliot::runtime::detail {
 
+/// What became of an attempt to send or receive: not possible now, done, or the channel is closed.
 enum class transfer : std::uint8_t { none, done, closed };
 
+/// A channel with values of type T.
 template <class T>
 class channel_core {
  public:
   static constexpr bool boxed = !std::is_nothrow_move_constructible_v<T>;
   using payload = std::conditional_t<boxed, std::unique_ptr<T>, T>;
 
-  /// An operation that waits to send, or to receive.
+  /// An operation that waits to send.
   struct sender : queued_wait {
     explicit sender(payload what) noexcept : value(std::move(what)) {}
     payload value;
     transfer outcome = transfer::none;
   };
+  /// An operation that waits to receive.
   struct receiver : queued_wait {
     std::optional<payload> value;
     transfer outcome = transfer::none;
   };
 
+  /// Holds one reference. Throws std::bad_alloc.
   explicit channel_core(std::size_t capacity) : values_(capacity) { publish(); }
 
   void retain() noexcept { references_.retain(); }
@@ -62,17 +66,19 @@ class channel_core {
     leave_and_end(held);
   }
 
-  /// Takes the value where it says `done`.
+  /// Takes the value only if it returns `done`.
   [[nodiscard]] transfer try_send(payload& value) noexcept {
     const lock held(lock_);
     return send(value, nullptr);
   }
+  /// Sets `into` only if it returns `done`.
   [[nodiscard]] transfer try_receive(std::optional<payload>& into) noexcept {
     const lock held(lock_);
     return receive(into, nullptr);
   }
 
-  /// False: the wait is spent, and nothing was done; end() it, and begin anew.
+  /// Sends, or queues the operation. Returns false if the wait was claimed but nothing was done: the caller must end()
+  /// the operation, and begin it with a new wait.
   [[nodiscard]] bool begin(sender& one, wait_point& wait, wait_word::source by) noexcept {
     const lock held(lock_);
     if (closed_ || !values_.full() || receivers_.first_but(&wait) != nullptr) {
@@ -84,6 +90,7 @@ class channel_core {
     publish();
     return true;
   }
+  /// The same for a receiver.
   [[nodiscard]] bool begin(receiver& one, wait_point& wait, wait_word::source by) noexcept {
     const lock held(lock_);
     if (closed_ || !values_.empty() || senders_.first_but(&wait) != nullptr) {
@@ -95,11 +102,11 @@ class channel_core {
     publish();
     return true;
   }
-  /// Precondition: it was not over when the caller looked.
+  /// Removes the operation from its queue. The channel may be deleted. Precondition: is_over() was false.
   void end(sender& one) noexcept { end(senders_, one); }
   void end(receiver& one) noexcept { end(receivers_, one); }
 
-  /// Throws channel_closed if it is.
+  /// Throws channel_closed if it is closed already.
   void close() {
     const lock held(lock_);
     if (closed_) throw channel_closed("foliot: close of a closed channel: close a channel once");
@@ -129,7 +136,7 @@ class channel_core {
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return values_.capacity(); }
 
-  // Whether it is worth a try. Says no, now and then, of what has just become possible: begin() looks again.
+  /// Hints whether a try may succeed. They may miss what has just become possible; begin() looks again under the lock.
   [[nodiscard]] bool may_send() const noexcept { return (possible_.load(seam::relaxed) & can_send) != 0; }
   [[nodiscard]] bool may_receive() const noexcept { return (possible_.load(seam::relaxed) & can_receive) != 0; }
 
@@ -139,6 +146,7 @@ class channel_core {
 
   ~channel_core() = default;
 
+  /// `own` is a wait that must not be claimed: that of the caller, or null.
   [[nodiscard]] transfer send(payload& value, const wait_point* own) noexcept FOLIOT_REQUIRES(lock_) {
     transfer result = transfer::none;
     if (closed_) {
@@ -173,6 +181,7 @@ class channel_core {
     publish();
     return result;
   }
+  /// Ends the wait of a claimed sender, whose value was taken.
   void sent(queued_wait& first) noexcept FOLIOT_REQUIRES(lock_) {
     static_cast<sender&>(first).outcome = transfer::done;
     senders_.finish(first);
@@ -184,32 +193,34 @@ class channel_core {
     publish();
     leave_and_end(held);
   }
+  /// Unlocks, and deletes the channel if nothing refers to it any more.
   void leave_and_end(lock& held) noexcept FOLIOT_NO_ANALYSIS {
     const bool last = orphan_ && receivers_.empty() && senders_.empty();
     held.leave();
     if (last) delete this;
   }
 
+  /// Updates the hints for may_send() and may_receive(). Under the lock, or before the channel is shared.
   void publish() noexcept {
     const bool sends = closed_ || !values_.full() || !receivers_.empty();
     const bool receives = closed_ || !values_.empty() || !senders_.empty();
     const auto now = static_cast<std::uint8_t>((sends ? can_send : 0) | (receives ? can_receive : 0));
-    // relaxed: a hint.
+    // relaxed: a hint publishes nothing.
     if (possible_.load(seam::relaxed) != now) possible_.store(now, seam::relaxed);
   }
 
   mutable mutex lock_{lock_rank::object};
-  // Under the lock, all; written there, and read by who is about to try.
+  // All under the lock, except that may_send() and may_receive() read possible_ without it.
   seam::atomic<std::uint8_t> possible_{0};
   bool closed_ = false;
-  bool orphan_ = false;  // there is no handle any more
+  bool orphan_ = false;  // the last handle is gone
   wait_queue receivers_;
   wait_queue senders_;
   ring<payload> values_;
   reference_count references_{1};
 };
 
-/// What co_await c.send(value) waits for: see operation.hpp.
+/// An operation, see operation.hpp: sends a value.
 template <class T>
 class send_operation : private channel_core<T>::sender {
   using core = channel_core<T>;
@@ -238,7 +249,7 @@ class send_operation : private channel_core<T>::sender {
   core* channel_;
 };
 
-/// What co_await c.receive() waits for. May be used again and again.
+/// An operation, see operation.hpp: receives a value. May be used repeatedly.
 template <class T>
 class receive_operation : private channel_core<T>::receiver {
   using core = channel_core<T>;
@@ -257,7 +268,7 @@ class receive_operation : private channel_core<T>::receiver {
   void end() noexcept {
     if (!this->is_over()) channel_->end(*this);
   }
-  /// Whether there is a result that was not taken.
+  /// Whether it has a result that was not taken.
   [[nodiscard]] bool completed() const noexcept { return this->outcome != transfer::none; }
   [[nodiscard]] std::optional<T> result() {
     this->outcome = transfer::none;

@@ -1,11 +1,12 @@
-// A context that can be done, and who is to be told of it.
+// A context that can be done, and what it has to notify.
 //
-// All contexts that descend from one, which itself descends from none, share that one's lock: so a cancel reaches all
-// of them at once. A node is settled when it is done and nobody will change it any more: from then on what it says is
-// read without the lock, and who descends from it needs it no longer. Of one that is not, the lock decides.
+// All contexts of a tree share the lock of its root, so a cancel reaches them all at once. A node is settled once it is
+// done and will not change any more: from then on it is read without the lock, and its descendants no longer need it.
+// While a node is not settled, its state must be read under the lock.
 //
-// Thread safety: any thread. Lifetime: counted, by contexts, by children, and by the call of a deadline that has come.
-// Invariants: a node that is done has neither children nor hooks; a child of one that is done is done.
+// Thread safety: any thread. Lifetime: counted; references are held by contexts, by children, and by the call of a
+// deadline that has come.
+// Invariants: a node that is done has neither children nor hooks; a child of a node that is done is done.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +28,12 @@
 
 namespace foliot::runtime {
 
-/// Why a context is done.
+/// How a context ended; `none` as long as it is not done.
 enum class context_end : std::uint8_t { none, cancelled, deadline_exceeded };
 
 namespace detail {
 
-/// Somebody who is told, under the lock, once.
+/// Is notified once, under the lock, when a context is done.
 class FOLIOT_EXPORT context_hook {
  public:
   context_hook(const context_hook&) = delete;
@@ -44,7 +45,7 @@ class FOLIOT_EXPORT context_hook {
 
  private:
   friend class context_node;
-  /// Tasks that it claims, and that were parked, go to the list.
+  /// Tasks that it claims, and that were parked, are appended to the list.
   virtual void context_is_done(ready_list& ready) noexcept = 0;
 
   context_hook* next_ = nullptr;
@@ -55,11 +56,12 @@ class FOLIOT_EXPORT context_hook {
 class context_node;
 using context_ptr = intrusive_ptr<context_node>;
 
+/// A context in its tree.
 class FOLIOT_EXPORT context_node : public pooled {
  public:
-  /// One below `parent`; null: below none. Throws std::bad_alloc.
+  /// A context below `parent`, or a root if `parent` is null. Throws std::bad_alloc.
   static context_ptr make(context_node* parent);
-  /// The same, done at the deadline, with that cause. Throws std::logic_error outside of a runtime, std::bad_alloc.
+  /// The same with a deadline, whose cause is `cause`. Throws std::logic_error outside of a runtime, std::bad_alloc.
   static context_ptr make(context_node* parent, instant deadline, const std::exception_ptr& cause);
 
   context_node(const context_node&) = delete;
@@ -68,29 +70,32 @@ class FOLIOT_EXPORT context_node : public pooled {
   void retain() noexcept { references_.retain(); }
   void release() noexcept;
 
-  /// First come, first served: it, and all that descend from it, are done.
+  /// Makes the node, and all that descend from it, done, unless it is done already.
   void cancel(context_end why, const std::exception_ptr& cause) noexcept;
 
-  /// Tells the hook when the node is done, or at once.
+  /// Notifies the hook when the node is done, or at once.
   void add(context_hook& hook) noexcept;
-  /// Afterwards nobody touches the hook. True: it was not told.
+  /// Afterwards no thread touches the hook. Returns true if it was not notified.
   bool remove(context_hook& hook) noexcept;
 
+  /// How the context ended.
   [[nodiscard]] context_end end() const noexcept;
+  /// The cause that was given; null if there is none, or if the node is not done.
   [[nodiscard]] std::exception_ptr cause() const noexcept;
   /// The earliest deadline of this context and its ancestors whose runtime still exists. O(depth).
   [[nodiscard]] instant deadline() const noexcept;
 
  protected:
-  /// `deadline` is the context's own, and earlier than those of its ancestors; or else its parent's.
+  /// `deadline` is the node's own, and earlier than those of its ancestors, or else its parent's.
   context_node(context_node* parent, instant deadline) noexcept;
   virtual ~context_node() = default;
 
+  /// Whether the node is done and will not change any more.
   // acquire: pairs with the release in settle().
   [[nodiscard]] bool settled() const noexcept { return settled_.load(seam::acquire); }
   /// For a caller without a reference: returns false if the last one has been dropped.
   [[nodiscard]] bool try_retain() noexcept { return references_.try_retain(); }
-  /// Before others know of it.
+  /// Enters the node into the list of its parent. Before other threads know of the node.
   void join_parent() noexcept;
 
  private:
@@ -104,36 +109,38 @@ class FOLIOT_EXPORT context_node : public pooled {
   [[nodiscard]] kept_deadline next_deadline() const noexcept;
   static kept_deadline deadline_above(const context_node* parent, const scheduler& owner) noexcept;
 
-  /// Under the lock: afterwards its timer tells nobody any more, but who was told may be about to cancel it.
+  /// Stops the timer of the node's own deadline, under the lock. A call of that timer that is on its way may still
+  /// cancel the node afterwards.
   virtual void stop_timer() noexcept {}
   void finish(context_end why, const std::exception_ptr& cause, ready_list& ready) noexcept;
   void leave_parent() noexcept;
+  /// Returns true if it was the last reference.
   [[nodiscard]] bool drop_reference() noexcept;
   void forget() noexcept;
 
-  void settle() noexcept { settled_.store(true, seam::release); }  // pairs with settled(): publishes end_ and cause_
+  void settle() noexcept { settled_.store(true, seam::release); }  // pairs with settled()
 
-  context_node* const parent_;  // a reference to it; null: none, or it was settled before
+  context_node* const parent_;  // holds a reference; null for a root, and if the parent was settled before
   context_node& root_;
-  const instant deadline_;  // its own, or of those above; their runtime may have ended since
+  const instant deadline_;  // its own, or an ancestor's; its runtime may have ended since
 
-  mutable mutex lock_{lock_rank::context};  // the root's counts
+  mutable mutex lock_{lock_rank::context};  // only the root's is used
   // Held by contexts, by children, and by the call of a deadline that has come.
   reference_count references_{1};
-  // Written once, under the lock or before others know of the node; publishes how it ended.
+  // Written once, under the lock or before other threads know of the node; publishes end_ and cause_.
   seam::atomic<bool> settled_{false};
-  // Under that lock, until it is settled.
-  bool joined_ = false;  // its parent's list
+  // Under the root's lock, until the node is settled.
+  bool joined_ = false;  // is in its parent's list
   context_end end_ = context_end::none;
   std::exception_ptr cause_;
   context_node* first_child_ = nullptr;
-  context_node* next_ = nullptr;  // of its parent's, or of those that a cancel is about to reach
+  context_node* next_ = nullptr;  // in its parent's list, or in that of the nodes that a cancel will reach
   context_node* previous_ = nullptr;
   context_hook* first_hook_ = nullptr;
   context_hook* last_hook_ = nullptr;
 };
 
-/// An operation, see operation.hpp: waits until a context is done; null: for ever.
+/// An operation, see operation.hpp: waits until a context is done; for ever if it is null.
 class FOLIOT_EXPORT context_done final : private context_hook {
  public:
   explicit context_done(context_ptr context) noexcept : context_(std::move(context)) {}
@@ -161,7 +168,7 @@ class FOLIOT_EXPORT context_done final : private context_hook {
   bool waits_ = false;
 };
 
-/// Ends a task's waits when a context is done.
+/// Ends the waits of a task when a context is done.
 class FOLIOT_EXPORT context_scope final : private context_hook {
  public:
   context_scope(const context_ptr& context, task_state& task) noexcept : scope_(task), context_(context) {
@@ -179,10 +186,10 @@ class FOLIOT_EXPORT context_scope final : private context_hook {
   context_ptr context_;
 };
 
-/// Has a function called when a context is done.
+/// Calls a function when a context is done.
 class FOLIOT_EXPORT context_callback_hook final : private context_hook {
  public:
-  /// Throws std::bad_alloc. Starts the timer, with no deadline: a later reset of a pending timer needs no memory.
+  /// Starts the timer without a deadline, since the reset of a pending timer needs no memory. Throws std::bad_alloc.
   context_callback_hook(context_ptr context, callback_timer timer)
       : context_(std::move(context)), timer_(std::move(timer)) {
     if (!context_) return;
@@ -195,7 +202,7 @@ class FOLIOT_EXPORT context_callback_hook final : private context_hook {
   stop_result stop() noexcept {
     if (!context_) return std::exchange(over_, true) ? stop_result::idle : stop_result::stopped;
     const bool was_not_told = context_->remove(*this);
-    const stop_result stopped = timer_.stop();  // which is pending either way
+    const stop_result stopped = timer_.stop();  // pending in either case
     return was_not_told ? stop_result::stopped : stopped;
   }
 
@@ -204,7 +211,7 @@ class FOLIOT_EXPORT context_callback_hook final : private context_hook {
 
   context_ptr context_;
   callback_timer timer_;
-  bool over_ = false;  // stopped, where there is nobody to tell it anything
+  bool over_ = false;  // stop() was called, where context_ is null
 };
 
 }  // namespace detail

@@ -1,18 +1,19 @@
-// A file descriptor that tasks wait for: what it is known to be ready for, who waits in which direction, and until
-// when. (Go: pollDesc, and the counting of fdMutex.)
+// A file descriptor that tasks wait for: its known readiness, the task that waits in each direction, and the deadlines.
+// (Go: pollDesc, and the counting of fdMutex.)
 //
-// The poller tells on edges. What is told is remembered until a task is about to try: it takes the memory first, and
-// then tries, so that news between the two are not lost. That the other side has ended, or that it has failed, stays.
+// The poller reports edges. A report is remembered until a task is about to try an operation: the task clears the
+// memory first and then tries, so a report between the two is not lost. The end of the other side, and a failure, stay
+// remembered.
 //
-// A deadline is only an instant while nobody waits; the timer belongs to the wait. Whoever sets another one moves the
-// timer of the wait that there is. A wait that a deadline has ended looks at the deadline again: one that was moved
-// meanwhile has not ended it.
+// A deadline is only an instant while no task waits; the timer belongs to the wait. A thread that sets another deadline
+// moves the timer of the current wait. A wait that a deadline has ended looks at the deadline again: if it was moved
+// meanwhile, the wait goes on.
 //
-// Whoever knows it has a share; whoever calls the system with it has a use besides. close() wakes who waits at once;
-// the system's descriptor is closed, and its number free for others, when the last use has ended, so that nobody reads
-// from another's.
+// Every holder has a reference, and every system call with the descriptor a use besides. close() wakes waiting tasks at
+// once. The system's descriptor is closed, and its number may be reused, when the last use has ended, so no task reads
+// from another owner's descriptor.
 //
-// Thread safety: under its lock, from any thread; one task waits in each direction at a time.
+// Thread safety: any thread, under the descriptor's lock. One task waits in each direction at a time.
 #pragma once
 
 #include <algorithm>
@@ -41,9 +42,12 @@ namespace foliot::runtime::detail {
 class poll_table;
 class descriptor_wait;
 
+/// Reading and accepting, or writing and connecting.
 enum class direction : std::uint8_t { in, out };
+/// What becomes of the system's descriptor at the end.
 enum class at_end : std::uint8_t { closes, leaves_open };
 
+/// A file descriptor known to the poller of a runtime. Made and reused by poll_table.
 class FOLIOT_EXPORT descriptor {
  public:
   descriptor() noexcept = default;
@@ -56,21 +60,23 @@ class FOLIOT_EXPORT descriptor {
   [[nodiscard]] int fd() const noexcept { return fd_; }
   [[nodiscard]] scheduler& owner() const noexcept { return *owner_; }
 
+  /// What prepare() recommends.
   enum class advice : std::uint8_t {
-    tries,  ///< it may succeed, as far as is known; that is forgotten now
-    waits,  ///< it would block
+    tries,  ///< try: it may succeed; that memory is now cleared
+    waits,  ///< wait: it would block
   };
-  /// The caller is about to try something in that direction. Fails where it is closed, or the deadline has come.
+  /// Must be called before each attempt in that direction. Returns io_errc::closed, or io_errc::deadline_exceeded.
   [[nodiscard]] std::expected<advice, std::error_code> prepare(direction way) noexcept;
-  /// What was tried may succeed again, or fail at once.
+  /// The next attempt may succeed again, or fail at once: prepare() will recommend it.
   void remember(direction way) noexcept;
 
-  /// From now on: operations in that direction end with errc::timed_out once it has come. Throws std::bad_alloc; the
-  /// deadline is then the old one.
+  /// From now on operations in that direction end with io_errc::deadline_exceeded at the deadline. Throws
+  /// std::bad_alloc; the deadline is then unchanged.
   void set_deadline(direction way, instant deadline);
+  /// The same `from_now` from now.
   void set_deadline(direction way, duration from_now);
 
-  /// Who waits is woken; nobody begins anything any more. Any thread, and again for nothing.
+  /// Wakes waiting tasks, and lets no operation begin any more. Any thread, and repeatedly.
   void close() noexcept {
     if (begin_close()) finish_close();
   }
@@ -94,7 +100,7 @@ class FOLIOT_EXPORT descriptor {
   /// What is known of one direction.
   struct side {
     bool ready = false;
-    bool ended = false;  // nothing more will be told: whoever tries finds out
+    bool ended = false;  // the other side has ended, or it has failed: every attempt returns at once
     instant deadline = instant::never();
     descriptor_wait* wait = nullptr;
   };
@@ -102,6 +108,7 @@ class FOLIOT_EXPORT descriptor {
   [[nodiscard]] side& at(direction way) noexcept FOLIOT_REQUIRES(lock_) {
     return sides_[static_cast<std::size_t>(way)];
   }
+  /// The poller reports readiness of the descriptor with that generation. Tasks to resume are appended to the list.
   void tell(readiness now, std::uint32_t generation, ready_list& ready) noexcept;
   void tell(direction way, bool ended, ready_list& ready) noexcept FOLIOT_REQUIRES(lock_);
   void change_deadline(direction way, instant deadline) FOLIOT_REQUIRES(lock_);
@@ -109,14 +116,14 @@ class FOLIOT_EXPORT descriptor {
 
   mutable mutex lock_{lock_rank::object};
   std::array<side, 2> sides_ FOLIOT_GUARDED_BY(lock_) = {};
-  bool closed_ FOLIOT_GUARDED_BY(lock_) = false;  // nobody begins anything
-  bool ended_ FOLIOT_GUARDED_BY(lock_) = false;   // by begin_close()
+  bool closed_ FOLIOT_GUARDED_BY(lock_) = false;  // no operation may begin
+  bool ended_ FOLIOT_GUARDED_BY(lock_) = false;   // begin_close() was called
   std::uint32_t uses_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint32_t generation_ FOLIOT_GUARDED_BY(lock_) = 0;
 
   reference_count references_{0};
 
-  // The rest is written before the first reference, and after the last one.
+  // The rest is written before the first reference is handed out, and after the last one is dropped.
   scheduler* owner_ = nullptr;
   poll_table* table_ = nullptr;
   std::uint32_t index_ = 0;
@@ -126,7 +133,7 @@ class FOLIOT_EXPORT descriptor {
 
 using descriptor_ptr = intrusive_ptr<descriptor>;
 
-/// Keeps the system's descriptor open meanwhile; or nothing, where it is closed already.
+/// Keeps the system's descriptor open; or nothing, if it is closed already.
 class descriptor_use {
  public:
   explicit descriptor_use(const descriptor_ptr& descriptor) noexcept {
@@ -146,8 +153,9 @@ class descriptor_use {
   descriptor_ptr descriptor_;
 };
 
-/// An operation: waits until something may be done in one direction, the deadline has come, or it is closed; which of
-/// these, the next prepare() says. One that pauses does not heed what becomes ready, and ends by itself at `pause`.
+/// An operation, see operation.hpp: waits until an attempt may succeed in one direction, the deadline has passed, or
+/// the descriptor is closed; the next prepare() tells which. A wait with a `pause` ignores readiness, and ends at that
+/// instant.
 class FOLIOT_EXPORT descriptor_wait {
  public:
   descriptor_wait(descriptor& descriptor, direction way, instant pause = instant::never()) noexcept
@@ -157,7 +165,7 @@ class FOLIOT_EXPORT descriptor_wait {
   ~descriptor_wait() { end(); }
 
   bool try_complete() const noexcept { return false; }
-  /// Throws std::logic_error where another task waits in that direction, and std::bad_alloc.
+  /// Throws std::logic_error if another task waits in that direction, and std::bad_alloc.
   void begin(wait_point& wait, wait_word::source by);
   void end() noexcept;
   void result() const noexcept {}
@@ -172,7 +180,7 @@ class FOLIOT_EXPORT descriptor_wait {
   descriptor* descriptor_;
   direction way_;
   const instant pause_;
-  // From begin() on, under the descriptor's lock; from end() on its owner's again.
+  // From begin() to end() under the descriptor's lock, otherwise the task's.
   wait_point* wait_ = nullptr;
   wait_word::source by_ = 0;
   std::optional<waiting_timer> timer_;

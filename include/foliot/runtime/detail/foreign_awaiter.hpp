@@ -27,6 +27,7 @@
 
 namespace foliot::runtime::detail {
 
+/// The coroutine whose handle a foreign awaiter gets.
 class resumption {
  public:
   class promise_type : public pooled {
@@ -45,11 +46,12 @@ class resumption {
     void return_void() const noexcept {}
     void unhandled_exception() const noexcept { std::terminate(); }
 
-    /// Its resume() claims this wait from now on; null: none.
+    /// From now on resume() claims this wait; null: it claims none.
     void stand_for(wait_point* wait) noexcept {
       const lock held(lock_);
       wait_ = wait;
     }
+    /// Drops one of the two references.
     void release() noexcept {
       if (references_.release()) std::coroutine_handle<promise_type>::from_promise(*this).destroy();
     }
@@ -57,7 +59,7 @@ class resumption {
    private:
     void end_wait() noexcept {
       {
-        const lock held(lock_);  // which the task takes before the wait goes, and so its scheduler
+        const lock held(lock_);  // the task takes it before its wait, and later its scheduler, ends
         if (wait_ != nullptr) wait_->claim(0);
       }
       release();
@@ -83,7 +85,7 @@ class resumption {
   promise_type* promise_;
 };
 
-/// A wait for what only a resumption ends.
+/// A wait of a task that only a resumption ends.
 class foreign_wait {
  public:
   foreign_wait() noexcept = default;
@@ -91,7 +93,7 @@ class foreign_wait {
   foreign_wait& operator=(const foreign_wait&) = delete;
   ~foreign_wait() { end(); }
 
-  /// What the other side is to resume. Throws std::bad_alloc.
+  /// Returns the handle for the other library. Throws std::bad_alloc.
   [[nodiscard]] std::coroutine_handle<> begin(frame& who) {
     const resumption made = resumption::make();
     wait_.begin(who);
@@ -100,7 +102,7 @@ class foreign_wait {
     resumption_->stand_for(&wait_);
     return made.handle();
   }
-  /// The other side will not resume it after all.
+  /// The other library will not resume the handle after all.
   void withdraw() noexcept {
     wait_.claim(0);
     resumption_->release();  // on behalf of the other side
@@ -127,14 +129,14 @@ concept has_ready_and_resume = requires(Awaiter& one) {
 template <class Awaiter>
 concept suspends_any = requires(Awaiter& one, std::coroutine_handle<> who) { one.await_suspend(who); };
 
-/// `Awaiter` as step has it.
+/// Wraps a foreign awaiter, or a reference to it, for a task. `Awaiter` is as for step.
 template <class Awaiter>
 class foreign_awaiter : public task_awaiter {
   using answer = decltype(std::declval<Awaiter&>().await_suspend(std::coroutine_handle<>()));
   static constexpr bool suspends_always = std::is_void_v<answer>;
   static constexpr bool says_whether = std::same_as<answer, bool>;
   static_assert(suspends_always || says_whether || std::convertible_to<answer, std::coroutine_handle<>>,
-                "foliot: the await_suspend of an awaiter returns void, bool, or a coroutine handle");
+                "foliot: await_suspend() of a foreign awaiter must return void, bool, or a coroutine handle");
 
  public:
   template <class Make>
@@ -167,7 +169,7 @@ class foreign_awaiter : public task_awaiter {
 
  private:
   Awaiter awaiter_;
-  foreign_wait wait_;  // ends before the awaiter does
+  foreign_wait wait_;  // destroyed before the awaiter
 };
 
 }  // namespace foliot::runtime::detail

@@ -1,18 +1,22 @@
-// What a task may wait for, alone or as one of the cases of a select: an operation.
+// An operation: anything that a task may wait for, alone or as one case of a select. It has these functions:
 //
-//   bool try_complete()         completes now if it can; then the result is there
-//   begin(wait, source)  after that has failed: claims the wait for that source when it completes, which may be at
-//                        once; who claims has completed it, and has left the result. Where it returns a bool, false
-//                        says that the wait was claimed, but to no avail: it is to be ended, and another begun
-//   void end() noexcept  the wait is over: afterwards nobody touches the operation. Also of one that has completed, or
-//                        whose wait has never begun, and called by its destructor
-//   result()             of one that has completed: the result, moved out, or a throw
-//   try_complete_alone(), begin_alone(wait, source)  if they are there: for a task that waits for nothing else, instead
-//   of
-//                        try_complete() and begin()
-//   bool may_complete()  if it is there: false where try_complete() would be in vain, as begin() will be able to tell
+//   bool try_complete()    completes the operation if it can complete now; result() is valid then
+//   begin(wait, source)    after a failed try: from now on the completion of the operation claims the wait for that
+//                          source, possibly at once, and the thread that claims leaves the result. If begin() returns
+//                          a bool, false means that the wait was claimed but nothing was done: the caller must end the
+//                          operation and begin it with a new wait
+//   void end() noexcept    the wait is over: afterwards no other thread touches the operation. Also called for an
+//                          operation that has completed or has not begun, and by its destructor
+//   result()               after completion: the result, moved out, or a throw
 //
-// All are the waiting task's; what completes it comes from any thread, under a lock that end() takes as well.
+// Optional functions:
+//
+//   try_complete_alone(), begin_alone(wait, source)
+//                          instead of try_complete() and begin() in a task that waits for this operation alone
+//   bool may_complete()    a hint: false if try_complete() would fail. It may be wrong, since begin() looks again
+//
+// Thread safety: the waiting task calls these functions. Other threads complete the operation under a lock that end()
+// takes as well.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -25,6 +29,7 @@
 
 namespace foliot::runtime::detail {
 
+/// An operation as described above.
 template <class Operation>
 concept operation = requires(Operation& op, wait_point& wait, wait_word::source by) {
   { op.try_complete() } -> std::same_as<bool>;
@@ -33,7 +38,7 @@ concept operation = requires(Operation& op, wait_point& wait, wait_word::source 
   op.result();
 };
 
-/// False: the wait is spent, to no avail.
+/// Returns false if the wait was claimed but nothing was done.
 template <operation Operation>
 [[nodiscard]] bool begin_operation(Operation& op, wait_point& wait, wait_word::source by) {
   if constexpr (std::same_as<decltype(op.begin(wait, by)), bool>) {
@@ -43,7 +48,7 @@ template <operation Operation>
     return true;
   }
 }
-/// try_complete(), for who will begin() otherwise.
+/// Tries to complete an operation that the caller will otherwise begin.
 template <operation Operation>
 [[nodiscard]] bool try_before_begin(Operation& op) {
   if constexpr (requires { op.may_complete(); }) {
@@ -52,13 +57,13 @@ template <operation Operation>
   return op.try_complete();
 }
 
-/// Waits for one operation. Ends early only with the task's own interrupt.
+/// Waits for one operation. Only an interrupt of the task ends the wait early.
 template <operation Operation>
 class operation_awaiter : public task_awaiter {
  public:
   template <class... Arguments>
   explicit operation_awaiter(Arguments&&... arguments) : operation_(std::forward<Arguments>(arguments)...) {}
-  /// Of one that has not begun.
+  /// Precondition: `other` does not wait.
   operation_awaiter(operation_awaiter&& other) noexcept
     requires std::move_constructible<Operation>
       : operation_(std::move(other.operation_)) {}
@@ -99,7 +104,7 @@ class operation_awaiter : public task_awaiter {
     return operation_.result();
   }
 
-  /// For a select, which waits for several.
+  /// For a select, which waits for several operations.
   [[nodiscard]] Operation& get_operation() noexcept { return operation_; }
 
  private:

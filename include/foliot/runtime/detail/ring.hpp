@@ -1,5 +1,5 @@
-// A queue of at most as many values as it was made for. The values' moves must not throw. O(1); allocates once.
-// Thread safety: as a plain object's.
+// A queue with a fixed capacity, of values whose moves do not throw. O(1); allocates once. Thread safety: a plain
+// object.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 namespace foliot::runtime::detail {
 
+/// A first-in, first-out ring buffer.
 template <class Value>
 class ring {
   static_assert(std::is_nothrow_move_constructible_v<Value>);
@@ -33,14 +34,14 @@ class ring {
 
   /// Precondition: not full.
   void push(Value&& value) noexcept {
-    FOLIOT_ASSERT(!full(), "a full ring takes no more");
+    FOLIOT_ASSERT(!full(), "push() must not be called on a full ring");
     const std::size_t end = first_ + size_ < capacity_ ? first_ + size_ : first_ + size_ - capacity_;
     std::construct_at(slots_ + end, std::move(value));
     ++size_;
   }
-  /// The oldest. Precondition: not empty.
+  /// Returns the oldest value. Precondition: not empty.
   [[nodiscard]] Value pop() noexcept {
-    FOLIOT_ASSERT(!empty(), "an empty ring has nothing to give");
+    FOLIOT_ASSERT(!empty(), "pop() must not be called on an empty ring");
     Value oldest(std::move(slots_[first_]));
     std::destroy_at(slots_ + first_);
     first_ = first_ + 1 == capacity_ ? 0 : first_ + 1;

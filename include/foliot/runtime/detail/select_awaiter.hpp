@@ -1,6 +1,7 @@
-// Waits for one of several cases. First each is tried, in a random order; then each is begun, with its number as source
-// of one wait; what claims that wait is chosen, and all are ended. A case may spend the wait to no avail
-// (operation.hpp): then all are ended, and begun anew.
+// Waits for one of several cases. The awaiter first tries each case, in a random order. If none completes, it begins
+// all with the same wait, each with its number as the source; the claim of the wait chooses the case, and all are
+// ended. If a begin() spends the wait for nothing (operation.hpp), all are ended and begun again with a new wait.
+// Thread safety: the waiting task's.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -20,11 +21,12 @@
 
 namespace foliot::runtime::detail {
 
+/// The awaiter of a select with these cases, whose result is a `Selected`.
 template <class Selected, selectable... Cases>
 class select_awaiter : public task_awaiter {
   static constexpr std::size_t count = sizeof...(Cases);
   static constexpr std::size_t defaults = (std::size_t{0} + ... + (std::same_as<Cases, otherwise_case> ? 1 : 0));
-  static_assert(defaults <= 1, "foliot: one otherwise() is enough");
+  static_assert(defaults <= 1, "foliot: a select takes at most one otherwise()");
   static_assert(count <= wait_word::most_sources);
 
  public:
@@ -81,6 +83,7 @@ class select_awaiter : public task_awaiter {
     }
   }
 
+  /// Returns false if the wait was spent for nothing; all cases are ended then.
   bool begin_all() {
     begun_ = true;
     for (const std::uint16_t i : order_) {
@@ -140,7 +143,7 @@ class select_awaiter : public task_awaiter {
   bool begun_ = false;
 };
 
-/// Waits for nothing.
+/// Waits until the task is interrupted.
 class forever_awaiter : public task_awaiter {
  public:
   forever_awaiter() noexcept {}

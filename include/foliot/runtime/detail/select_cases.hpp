@@ -1,4 +1,4 @@
-// What the cases of a select are, and in which order they are tried.
+// The cases of a select, and the order in which they are tried. Thread safety: the waiting task's.
 #pragma once
 
 #include <concepts>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -17,9 +18,10 @@
 
 namespace foliot::runtime::detail {
 
-/// Stands for "none of them can complete now".
+/// Stands for "no other case can complete now".
 class otherwise_case {};
 
+/// The operation of a case: its own, or the case itself.
 template <class Case>
 auto& operation_of(Case& one) noexcept {
   if constexpr (requires { one.get_operation(); }) {
@@ -29,7 +31,7 @@ auto& operation_of(Case& one) noexcept {
   }
 }
 
-/// What can be awaited alone, and has an operation for that; or is one.
+/// An operation, or an awaiter that has one.
 template <class Case>
 concept waits = requires(Case& one) {
   { one.get_operation() } -> operation;
@@ -37,7 +39,7 @@ concept waits = requires(Case& one) {
 template <class Case>
 concept selectable = waits<Case> || std::same_as<Case, otherwise_case>;
 
-/// What a case gives.
+/// The type of the result of a case.
 template <class Case>
 struct case_result {
   using type = decltype(operation_of(std::declval<Case&>()).result());
@@ -46,13 +48,13 @@ template <>
 struct case_result<otherwise_case> {
   using type = void;
 };
-/// As it is kept: nothing as std::monostate, a reference as a pointer.
+/// The type in which a result is stored: std::monostate for void, a pointer for a reference.
 template <class Result>
 using kept_result = std::conditional_t<
     std::is_void_v<Result>, std::monostate,
     std::conditional_t<std::is_reference_v<Result>, std::remove_reference_t<Result>*, std::remove_cv_t<Result>>>;
 
-/// The numbers below the span's size, in an order that the processor's random source decides.
+/// Fills `order` with the numbers below its size, in an order that the processor's random source decides.
 inline void shuffle(std::span<std::uint16_t> order) noexcept {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::size_t j = i == 0 ? 0 : random_below(i + 1);
@@ -61,7 +63,7 @@ inline void shuffle(std::span<std::uint16_t> order) noexcept {
   }
 }
 
-/// A case that takes part only if a condition holds.
+/// An operation that takes part in a select only if a condition holds.
 template <waits Case>
 class conditional_case {
  public:
@@ -79,7 +81,7 @@ class conditional_case {
   bool takes_part_;
 };
 
-/// What one of many gave.
+/// The index and the result of the operation that completed.
 template <class Result>
 class any_result {
  public:
@@ -89,13 +91,14 @@ class any_result {
   Result value;
 };
 
-/// Any one of many operations of a kind, which are the caller's.
+/// An operation that completes when any one of several operations of the same type does. The caller must keep them
+/// until the wait ends.
 template <class Operation>
 class any_operation {
  public:
   using result_type = any_result<decltype(std::declval<Operation&>().result())>;
 
-  /// Throws std::length_error, std::bad_alloc.
+  /// Throws std::length_error for more than 4,094 operations, std::bad_alloc.
   explicit any_operation(std::span<operation_awaiter<Operation>> all) : all_(all), order_(checked(all.size())) {}
   any_operation(const any_operation&) = delete;
   any_operation& operator=(const any_operation&) = delete;
@@ -134,7 +137,9 @@ class any_operation {
 
  private:
   static std::size_t checked(std::size_t size) {
-    if (size > wait_word::most_sources) throw std::length_error("foliot: a task waits for at most 4,094 things");
+    if (size > wait_word::most_sources) [[unlikely]] {
+      throw std::length_error("foliot: select_any() takes at most 4,094 operations, not " + std::to_string(size));
+    }
     return size;
   }
   [[nodiscard]] Operation& at(std::size_t i) const noexcept { return all_[i].get_operation(); }

@@ -1,7 +1,7 @@
-// A part of a task that ends at a deadline: what with_timeout is made of. Lies in the task's frame.
+// A part of a task that ends at a deadline: the base of with_timeout(). It lies in the task's frame.
 //
-// On virtual time it ends when nothing else happens at that instant any more: what is ready at the deadline is in
-// time, whichever processor had its turn first. Thread safety: the task's.
+// On virtual time the scope expires once nothing else can happen at that instant: a result that is ready at the
+// deadline is in time, regardless of the order in which the processors took their turns. Thread safety: the task's.
 #pragma once
 
 #include <foliot/core/export.h>
@@ -12,6 +12,7 @@
 
 namespace foliot::runtime::detail {
 
+/// A cancel_scope with a timer.
 class FOLIOT_EXPORT timed_scope final : private timer_entry {
  public:
   explicit timed_scope(task_state& task) noexcept : timer_entry(what_to_do), owner_(task.owner()), scope_(task) {}
@@ -19,7 +20,7 @@ class FOLIOT_EXPORT timed_scope final : private timer_entry {
   timed_scope(const timed_scope&) = delete;
   timed_scope& operator=(const timed_scope&) = delete;
 
-  /// Once. Throws std::bad_alloc.
+  /// Must be called once. Throws std::bad_alloc.
   void start(instant deadline) { start_timer(owner_, *this, deadline, false); }
   [[nodiscard]] const cancel_scope& scope() const noexcept { return scope_; }
 
@@ -31,11 +32,12 @@ class FOLIOT_EXPORT timed_scope final : private timer_entry {
 
   scheduler& owner_;
   cancel_scope scope_;
-  timed_scope* next_late_ = nullptr;  // virtual time's
+  timed_scope* next_late_ = nullptr;  // in late_scopes, on virtual time
   bool late_ = false;
 };
 
-/// On virtual time: those whose deadline has come, while other things happen at that instant. One thread's.
+/// On virtual time: the scopes whose deadline has come, while other things happen at that instant. Used by the
+/// runtime's one thread.
 class late_scopes {
  public:
   void add(timed_scope& scope) noexcept {
@@ -51,7 +53,7 @@ class late_scopes {
     }
     scope.late_ = false;
   }
-  /// Ends all of them. False: there was none.
+  /// Expires all of them. Returns false if there was none.
   bool expire_all(ready_list& ready) noexcept {
     if (first_ == nullptr) return false;
     while (timed_scope* const scope = first_) {

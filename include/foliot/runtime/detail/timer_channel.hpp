@@ -1,19 +1,20 @@
-// What a timer and a ticker hold: the instants that they deliver, and the tasks that wait for one.
+// The instants that a timer or a ticker delivers, and the tasks that wait for one.
 //
-// What is true lies under the lock: whether an instant is to come, and which. Nothing of it is in the processor's
-// timers unless a task waits; then this entry is, as an alarm and no more: when it rings, or is found to have rung in
-// vain, the lock decides. So no instant of before a stop or a reset is delivered after it, what they answer is what
-// happened, and one that has come due while nobody looked is found by whoever looks next.
+// The state under the lock is the truth: whether an instant is to come, and which. This entry is in the processor's
+// timers only while a task waits, and only as an alarm: when it rings, perhaps for nothing, the state under the lock
+// decides. So no instant of before a stop or a reset is delivered after it, the results of both agree with what
+// happened, and an instant that comes due while no task waits is found by the next one that looks.
 //
-// A ticker's alarm is started with its period: where the processor's timers keep that (processor_heaps), it stays in
-// them from beat to beat as long as tasks wait.
+// A ticker's alarm is started with its period: processor timers that keep periods (processor_heaps) keep it from beat
+// to beat as long as tasks wait.
 //
-// A task that waits for nothing else waits alone. A stop, or the end of the handle, ends such waits; receivers of a
-// select stay, since a reset may still bring an instant.
+// A task that waits for the timer and nothing else waits alone. A stop, or the end of the handle, ends such waits.
+// Receivers of a select stay, since a reset may still bring an instant.
 //
-// Thread safety: any thread. Lifetime: the record outlives its handle as long as a receiver will call end_receive, or
-// an alarm is on its way. Invariants: while there are receivers and an instant is to come, the alarm is pending, or its
-// call on the way; without receivers it is not pending. After a stop no receiver is alone.
+// Thread safety: any thread. Lifetime: the channel outlives its handle as long as a receiver will call end_receive(),
+// or a call of the alarm is on its way.
+// Invariants: while there are receivers and an instant is to come, the alarm is pending, or its call is on its way;
+// without receivers it is not pending. After a stop no receiver waits alone.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +34,17 @@
 
 namespace foliot::runtime::detail {
 
+/// What a handle of a timer or a ticker points to.
 class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
  public:
-  /// A task that waits for an instant: part of its awaiter.
+  /// A wait of a task for an instant. Part of its awaiter.
   class receiver {
    public:
     receiver() noexcept = default;
     receiver(const receiver&) = delete;
     receiver& operator=(const receiver&) = delete;
 
-    /// After the channel has ended its wait: whether end_receive has to be called all the same.
+    /// Whether end_receive() must be called although the channel has ended the wait.
     [[nodiscard]] bool comes_back() const noexcept { return comes_back_; }
 
    private:
@@ -54,68 +56,76 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
     receiver* next_ = nullptr;
     receiver* previous_ = nullptr;
     bool listed_ = false;      // with the next two under the channel's lock
-    bool counted_ = false;     // in attached_
+    bool counted_ = false;     // counts in attached_
     bool alone_ = false;       // its task waits for nothing else
     bool comes_back_ = false;  // with the next two published by the claim of the wait
     outcome outcome_ = outcome::instant;
     instant value_;
   };
+  /// Whether the task waits for this channel alone.
   enum class waits : std::uint8_t { alone, in_a_select };
 
-  /// Delivers `first`, and with a positive period what follows on that grid.
+  /// Delivers `first`, and with a positive period the further instants of that grid.
   timer_channel(scheduler& owner, instant first, duration period) noexcept
       : timer_entry(what_to_do), runtime_(reference_to(owner)), deadline_(first), period_(period) {}
 
-  /// Takes the instant that has come.
+  /// Takes the instant that is due.
   [[nodiscard]] std::optional<instant> try_receive() noexcept;
-  /// The same, or waits: the wait is claimed when the receiver has an instant, or, where it waits alone, when none will
-  /// come. Throws std::bad_alloc, and std::logic_error where the runtime has ended.
+  /// Takes the instant that is due, into the receiver; or finds that a receiver that waits alone would wait in vain.
+  /// Returns false if it has to wait. Throws std::logic_error if the runtime has ended.
   [[nodiscard]] bool receive_at_once(receiver& who, waits how);
+  /// Queues the receiver. The wait is claimed when it has an instant, or, if it waits alone, when none will come.
+  /// Throws std::bad_alloc.
   void begin_receive(receiver& who, wait_point& wait, wait_word::source by, waits how);
-  /// Afterwards nobody touches the receiver. The channel may be gone.
+  /// Afterwards no thread touches the receiver. The channel may be deleted.
   void end_receive(receiver& who) noexcept;
-  /// What was received. Throws timer_stopped, and std::bad_alloc where the alarm could not be set again.
+  /// The instant received. Throws timer_stopped, and std::bad_alloc if the alarm could not be set again.
   [[nodiscard]] static instant value_of(const receiver& who) {
     if (who.outcome_ != receiver::outcome::instant) [[unlikely]]
       throw_outcome(who);
     return who.value_;
   }
 
-  /// Arms the timer for `first`. `superseded`: it was pending, or an instant was there that nobody has received;
-  /// `closed`: the runtime has ended, and nothing was done. Throws std::bad_alloc, with nothing changed.
+  /// Arms the timer for `first`. Returns `superseded` if it was pending or its instant had not been received, `idle`
+  /// otherwise, and `closed` if the runtime has ended: then nothing was done. Throws std::bad_alloc, with nothing
+  /// changed.
   reset_result reset(instant first) {
     scheduler* const owner = runtime_.living();
     return owner == nullptr ? reset_result::closed : reset(*owner, first, duration::zero());
   }
+  /// The same `first` from now.
   reset_result reset(duration first) {
     scheduler* const owner = runtime_.living();
     return owner == nullptr ? reset_result::closed : reset(*owner, deadline_in(*owner, first), duration::zero());
   }
-  /// By the cheaper clock, however short: the grid may begin some microseconds later, and is kept from then on.
+  /// The same with a grid of that period from now on. Uses the cheaper clock: the grid may begin some microseconds
+  /// later.
   reset_result reset_grid(duration period) {
     scheduler* const owner = runtime_.living();
     if (owner == nullptr) return reset_result::closed;
     return reset(*owner, deadline_after(now_or_later(*owner), period), period);
   }
-  /// On the grid of `first`, from its first instant that has not passed.
+  /// The same with the grid of `first`, from its first instant that has not passed.
   reset_result reset_grid(instant first, duration period) {
     scheduler* const owner = runtime_.living();
     if (owner == nullptr) return reset_result::closed;
     return reset(*owner, next_on_grid(first, period, now(*owner)), period);
   }
-  /// Disarms the timer, and ends the waits of those who wait alone. Returns whether it was pending, or an instant was
-  /// there that nobody has received.
+  /// Disarms the timer, and ends the waits of receivers that wait alone. Returns whether it was pending, or its instant
+  /// had not been received.
   bool stop() noexcept;
+  /// How many beats were skipped.
   [[nodiscard]] std::uint64_t skipped() const noexcept;
 
-  /// The handle goes.
+  /// For the handle, which must not be used afterwards.
   void destroy() noexcept;
 
  private:
   ~timer_channel() = default;
 
+  /// The alarm has come: under the lock of the timers.
   static then ring(timer_entry& self, ready_list&) noexcept {
-    // acq_rel: pairs with answer(): one call at a time is on its way, and the latest sees what rang before.
+    // acq_rel: pairs with answer(). One call at a time is on its way, and it sees what happened before every ring.
     return static_cast<timer_channel&>(self).rung_.exchange(true, seam::acq_rel) ? then::nothing : then::call;
   }
   static void answer(timer_entry& self) noexcept;
@@ -144,25 +154,25 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
   }
   [[noreturn]] static void throw_outcome(const receiver& who);
   [[nodiscard]] bool is_last() const noexcept FOLIOT_REQUIRES(lock_) {
-    return orphaned_ && attached_ == 0 && !rung_.load(seam::relaxed);  // nobody rings any more
+    return orphaned_ && attached_ == 0 && !rung_.load(seam::relaxed);  // the alarm cannot ring any more
   }
 
   const runtime_ref runtime_;
   mutable mutex lock_{lock_rank::object};
-  // A call of this entry is on its way. Set under the lock of the timers, cleared under lock_.
+  // Whether a call of this entry is on its way. Set under the lock of the timers, cleared under lock_.
   seam::atomic<bool> rung_{false};
   bool armed_ FOLIOT_GUARDED_BY(lock_) = true;
-  bool stopped_ FOLIOT_GUARDED_BY(lock_) = false;  // and not reset since
+  bool stopped_ FOLIOT_GUARDED_BY(lock_) = false;  // stop() was called after the latest reset
   bool orphaned_ FOLIOT_GUARDED_BY(lock_) = false;
   std::uint32_t attached_ FOLIOT_GUARDED_BY(lock_) = 0;  // receivers that will call end_receive
   instant deadline_ FOLIOT_GUARDED_BY(lock_);
   duration period_ FOLIOT_GUARDED_BY(lock_);
   std::uint64_t skipped_ FOLIOT_GUARDED_BY(lock_) = 0;
-  receiver* first_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // who waits longest
+  receiver* first_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // has waited longest
   receiver* last_ FOLIOT_GUARDED_BY(lock_) = nullptr;
 };
 
-/// An operation, see operation.hpp: gives the next instant.
+/// An operation, see operation.hpp: receives the next instant.
 class timer_receive {
  public:
   explicit timer_receive(timer_channel& channel) noexcept : channel_(&channel) {}
@@ -175,7 +185,7 @@ class timer_receive {
   [[nodiscard]] bool try_complete_alone() { return channel_->receive_at_once(receiver_, timer_channel::waits::alone); }
   void begin_alone(wait_point& wait, wait_word::source by) { begin(wait, by, timer_channel::waits::alone); }
   void end() noexcept {
-    // A receiver whose wait the timer has ended has mostly nothing to do with it any more, and the timer may be gone.
+    // If the channel has ended the wait, it has mostly let go of the receiver already, and may be deleted.
     if (waits_ != nullptr && (!waits_->was_ended_by(by_) || receiver_.comes_back())) channel_->end_receive(receiver_);
     waits_ = nullptr;
   }

@@ -1,13 +1,14 @@
-// Who waits at an object that tasks wait for (a channel, a mutex), the one who came first in front.
+// The operations that wait at an object of tasks (a channel, a mutex), in the order of their arrival.
 //
-// The object has a lock, and everything here happens under it, but for is_over(). An operation that waits is a
-// queued_wait: link() it; whoever completes it claims it, leaves the result in it, and finishes it; else its own end()
-// unlinks it. A claim that comes too late unlinks it as well: something else has ended that wait.
+// The object has a lock, which the caller of every function but is_over() must hold. A waiting operation is a
+// queued_wait. link() queues it. The thread that completes it calls claim(), leaves the result in it, and calls
+// finish(). Otherwise the operation's own end() calls unlink(). A claim that comes too late, because something else has
+// ended the wait, unlinks it as well.
 //
-// Claimed tasks are made ready under the lock. A thread that is none of their runtime's does that before it lets the
-// operation go: the runtime may end meanwhile, and destroy its tasks where they wait; the operation's end() then waits
-// for the lock. A worker cannot be overtaken so, and lets the operation go first: that needs the object no more then,
-// which may be gone.
+// Claimed tasks are made ready under the lock. A thread that is no worker of the task's runtime makes the task ready
+// before it marks the operation as over: the runtime may end meanwhile and destroy its waiting tasks, and the
+// operation's end() then waits for the lock. A worker cannot be overtaken in this way. It marks the operation as over
+// first, because the task may then destroy the object.
 #pragma once
 
 #include <foliot/core/contract.hpp>
@@ -17,16 +18,16 @@
 
 namespace foliot::runtime::detail {
 
-/// One wait in one queue, as long as it is not over. May be moved while it is over.
+/// One wait in one queue. May be moved only while it is over.
 class queued_wait {
  public:
   queued_wait() noexcept = default;
   queued_wait([[maybe_unused]] queued_wait&& other) noexcept {
-    FOLIOT_ASSERT(other.is_over(), "an operation that has begun stays where it is");
+    FOLIOT_ASSERT(other.is_over(), "an operation must not be moved while it waits");
   }
   queued_wait& operator=(queued_wait&&) = delete;
 
-  /// It has been finished, or has not begun: nobody else knows of it, and the object may be gone.
+  /// Whether the wait is finished or has not begun. If so, no other thread knows of it, and the object may be gone.
   // acquire: pairs with the release in finish(): the result is there.
   [[nodiscard]] bool is_over() const noexcept { return over_.load(seam::acquire); }
 
@@ -40,45 +41,47 @@ class queued_wait {
   queued_wait* next_ = nullptr;
   queued_wait* previous_ = nullptr;
   wait_word::source by_ = 0;
-  bool parked_ = false;  // between claim() and finish(): has to be made ready
-  // Written under the object's lock; read by the waiting task, first without it.
+  bool parked_ = false;  // between claim() and finish(): the task must be made ready
+  // Written under the object's lock; the waiting task reads it without the lock.
   seam::atomic<bool> over_{true};
 };
 
+/// The queue. Guarded by the lock of the object.
 class wait_queue {
  public:
   wait_queue() noexcept = default;
   wait_queue(const wait_queue&) = delete;
   wait_queue& operator=(const wait_queue&) = delete;
-  /// The object goes: those who wait do so for ever, and will touch it no more.
+  /// The waiting tasks wait for ever, and will not touch the object any more.
   ~wait_queue() {
     while (first_ != nullptr) unlink(*first_);
   }
 
-  /// Nobody waits, and nobody will touch the object when its wait is over.
+  /// Whether no operation waits, or will touch the object when its wait ends.
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
 
-  /// Its wait has begun; `by` is what it is claimed for.
+  /// Queues a wait that has begun; it is claimed for the source `by`.
   void link(queued_wait& waiting, wait_point& wait, wait_word::source by) noexcept {
     waiting.wait_ = &wait;
     waiting.by_ = by;
     waiting.over_.store(false, seam::relaxed);  // published by the lock
     put_last(waiting);
   }
-  /// Nobody will touch it any more; if it is over that is so already.
+  /// Afterwards no other thread touches the wait. Does nothing if it is over.
   void unlink(queued_wait& waiting) noexcept {
     if (waiting.is_over()) return;
     take_out(waiting);
     waiting.over_.store(true, seam::release);  // pairs with is_over()
   }
 
-  /// The first one that is not part of that wait, or null.
+  /// The first wait that is not part of `own`, or null.
   [[nodiscard]] queued_wait* first_but(const wait_point* own) const noexcept {
     queued_wait* each = first_;
     while (each != nullptr && each->wait_ == own) each = each->next_;
     return each;
   }
-  /// Takes it out of the queue. True: its wait is ended by this; leave the result, and finish it.
+  /// Removes the wait from the queue. Returns true if that has ended it: the caller must leave the result, and finish()
+  /// it.
   [[nodiscard]] bool claim(queued_wait& waiting) noexcept {
     take_out(waiting);
     const auto result = waiting.wait_->claim_only(waiting.by_);
@@ -87,7 +90,7 @@ class wait_queue {
     waiting.over_.store(true, seam::release);  // pairs with is_over()
     return false;
   }
-  /// Its task goes on, and it may be gone.
+  /// Lets the task of a claimed wait continue. The wait may be destroyed at any time from then on.
   void finish(queued_wait& claimed) noexcept {
     task_state& task = claimed.wait_->task();
     const bool parked = claimed.parked_;
@@ -96,7 +99,7 @@ class wait_queue {
     claimed.over_.store(true, seam::release);  // pairs with is_over()
     if (parked && !from_outside) make_ready(task);
   }
-  /// Claims the first that can be, or none.
+  /// Claims the first wait that can be claimed and is not part of `own`; null if there is none.
   [[nodiscard]] queued_wait* claim_first(const wait_point* own = nullptr) noexcept {
     while (queued_wait* const first = first_but(own)) {
       if (claim(*first)) return first;
@@ -104,7 +107,7 @@ class wait_queue {
     return nullptr;
   }
 
-  /// One that waits here waits there from now on, behind the others. Both queues are of one object.
+  /// Moves a wait to the end of another queue of the same object.
   void move_to(wait_queue& other, queued_wait& waiting) noexcept {
     take_out(waiting);
     other.put_last(waiting);

@@ -1,4 +1,4 @@
-// A timer that ends a wait: part of an awaiter. Thread safety: the waiting task's.
+// A timer that ends a wait: part of an awaiter. Thread safety: the waiting task's, except move().
 #pragma once
 
 #include <foliot/core/instant.hpp>
@@ -8,9 +8,10 @@
 
 namespace foliot::runtime::detail {
 
+/// A timer that claims a wait when it is due.
 class waiting_timer : private timer_entry {
  public:
-  /// Claims that wait, for `by`.
+  /// Will claim `wait` for the source `by`.
   waiting_timer(wait_point& wait, wait_word::source by) noexcept : timer_entry(what), wait_(wait), by_(by) {}
   ~waiting_timer() {
     if (started_) stop();
@@ -18,20 +19,20 @@ class waiting_timer : private timer_entry {
   waiting_timer(const waiting_timer&) = delete;
   waiting_timer& operator=(const waiting_timer&) = delete;
 
-  /// The wait has begun, and its task is about to park. Throws std::bad_alloc.
+  /// Call it after the wait has begun, and park next. Throws std::bad_alloc.
   void start(scheduler& owner, instant deadline) {
     start_timer(owner, *this, deadline, true);
     started_ = true;
   }
-  /// The wait was ended by this timer, which so is not pending.
+  /// Call it if this timer has ended the wait: then it is not pending, and need not be stopped.
   void has_fired() noexcept { started_ = false; }
-  /// Whoever keeps the awaiter where it is, by a lock: the wait ends then instead. Throws std::bad_alloc; it is then as
-  /// it was.
+  /// Moves the timer, or starts it. Any thread that keeps the awaiter alive by a lock. Throws std::bad_alloc: the timer
+  /// is then as it was.
   void move(scheduler& owner, instant deadline) {
     reset_timer(owner, *this, deadline);
     started_ = true;
   }
-  /// Afterwards nobody touches the awaiter.
+  /// Afterwards the timer does not touch the wait.
   void stop() noexcept {
     stop_timer(*this);
     started_ = false;
@@ -47,7 +48,7 @@ class waiting_timer : private timer_entry {
 
   wait_point& wait_;
   const wait_word::source by_;
-  bool started_ = false;  // and not known to have ended
+  bool started_ = false;  // may be pending
 };
 
 }  // namespace foliot::runtime::detail

@@ -4,7 +4,7 @@
 // timers, which go by the runtime's own clock: the distance between the two clocks changes when the wall clock is set,
 // and while the machine is suspended.
 //
-// Thread safety: the waiting task's. The runtime claims the wait, from any thread, under the lock of its wall waits,
+// Thread safety: the waiting task's. Any thread of the runtime may claim the wait, under the lock of its wall waits,
 // which end() takes as well.
 #pragma once
 
@@ -25,12 +25,13 @@ class wall_wait;
 
 /// What the wall clock of that runtime shows: the system's, or the one beside its virtual clock.
 [[nodiscard]] FOLIOT_EXPORT instant wall_now(const scheduler& owner) noexcept;
-/// Has the wait claimed once the wall clock shows its deadline. Throws std::bad_alloc, and std::system_error where
-/// there is no file descriptor for the runtime's alarm: nothing was begun then.
+/// Claims the wait once the wall clock shows its deadline. Throws std::bad_alloc, and std::system_error if the file
+/// descriptor of the runtime's alarm cannot be made; then nothing was begun.
 FOLIOT_EXPORT void begin_wall_wait(scheduler& owner, wall_wait& wait);
-/// Afterwards the runtime does not touch it. Also of one that was claimed.
+/// Afterwards the runtime does not touch the wait, be it claimed or not.
 FOLIOT_EXPORT void end_wall_wait(scheduler& owner, wall_wait& wait) noexcept;
 
+/// An operation, see operation.hpp: completes when the wall clock shows a time.
 class wall_wait : public timer_node {
  public:
   wall_wait(scheduler& owner, instant deadline) noexcept : owner_(owner), deadline_(deadline) {}
@@ -49,7 +50,7 @@ class wall_wait : public timer_node {
     if (begun_) end_wall_wait(owner_, *this);
     begun_ = false;
   }
-  /// The time that was waited for.
+  /// The time that the wait was for.
   [[nodiscard]] std::chrono::sys_time<std::chrono::nanoseconds> result() const noexcept {
     return wall_clock::to_sys(deadline_);
   }
@@ -68,7 +69,7 @@ class wall_wait : public timer_node {
   bool begun_ = false;
 };
 
-/// The same, where nobody asks what was waited for.
+/// The same without a result.
 class wall_sleep : public wall_wait {
  public:
   using wall_wait::wall_wait;

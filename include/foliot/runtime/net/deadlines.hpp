@@ -25,12 +25,14 @@ class with_deadlines {
   void set_read_deadline(duration from_now) const { set(direction::in, from_now); }
   /// The same for writing.
   void set_write_deadline(instant deadline) const { set(direction::out, deadline); }
+  /// The same `from_now` from now.
   void set_write_deadline(duration from_now) const { set(direction::out, from_now); }
   /// The same for both directions. If it throws std::bad_alloc, the deadline for reading may have been set.
   void set_deadline(instant deadline) const {
     set(direction::in, deadline);
     set(direction::out, deadline);
   }
+  /// The same `from_now` from now.
   void set_deadline(duration from_now) const {
     set(direction::in, from_now);
     set(direction::out, from_now);
