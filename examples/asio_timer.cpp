@@ -1,5 +1,5 @@
-// foliot's timer in an Asio program: asio::steady_timer with another type. A coroutine reads lines from a peer, and
-// gives up when there has been none for 300 ms.
+// foliot's timer in an Asio program: it has the interface of asio::steady_timer. A coroutine reads lines from a peer,
+// and gives up after 300 ms without a line.
 #include <foliot/adapters/asio_timer.hpp>
 
 #include <asio/awaitable.hpp>

@@ -1,9 +1,9 @@
-// A queue that delivers each message when it is due, in the order of the due times, and those that are due at the same
-// time in the order in which they were sent. (What Tokio calls a DelayQueue.)
+// A queue that delivers each message when it is due, in the order of their due times; messages with the same due time
+// are delivered in the order in which they were sent. (Tokio's DelayQueue.)
 //
-// One task keeps the messages, and one timer stands for the earliest of them. The trap is a message that is due before
-// the one that is waited for: the timer has to be set anew, and may just have come. That is what the select is for:
-// whichever of the two happens, the task then looks at what is due, and sets the timer for what is now the first.
+// One task holds the messages, and one timer waits for the earliest of them. The trap is a message that is due before
+// that one: the timer must be set again, and may have fired at the same moment. The select solves this: after a message
+// or a fired timer, the task delivers all that is due, and sets the timer for the message that is now the first.
 #include <foliot/runtime.hpp>
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct message {
   std::string text;
 };
 
-/// Delivers until `incoming` is closed and all that it has brought is delivered.
+/// Returns when `incoming` is closed and all its messages have been delivered.
 foliot::task<> deliver_when_due(rt::receive_end<message> incoming, rt::send_end<message> delivered) {
-  std::multimap<foliot::instant, message> waiting;  // equal keys keep the order in which they came
+  std::multimap<foliot::instant, message> waiting;  // equal keys keep the order of their insertion
   rt::timer due{foliot::instant::never()};
   bool open = true;
   while (open || !waiting.empty()) {
@@ -48,7 +48,7 @@ foliot::task<> send_some(rt::channel<message> to) {
   co_await to.send(message(start + 3s, "three seconds"));
   co_await to.send(message(start + 10s, "ten seconds, sent later"));
   co_await rt::sleep(5s);
-  co_await to.send(message(start + 7s, "seven seconds, sent after five"));  // before what is waited for
+  co_await to.send(message(start + 7s, "seven seconds, sent after five"));  // due before the message that is waited for
   co_await to.send(message(start + 1s, "due already"));
   to.close();
 }

@@ -26,7 +26,7 @@ int main() {
   foliot::loop_timer idle(timers, [&] { open = false; });
   idle.start(30ms);
   int words = 0;
-  std::unique_ptr<foliot::loop_timer> peer;  // the other end: it says three words
+  std::unique_ptr<foliot::loop_timer> peer;  // the other end, which sends three words
   peer = std::make_unique<foliot::loop_timer>(timers, [&] {
     if (write(connection[1], "hello", 5) == 5 && ++words < 3) peer->start(10ms);
   });
@@ -40,7 +40,7 @@ int main() {
     } else {
       char word[6] = {};
       if (read(connection[0], word, 5) == 5) std::puts(word);
-      idle.reset(30ms);  // somebody spoke: no system call
+      idle.reset(30ms);  // a message has come: no system call
     }
   }
   std::puts("good-bye");

@@ -1,8 +1,9 @@
-// A server for long connections, as chats and devices have them: each connection has a heartbeat deadline, which every
-// line resets; a client that has sent no whole line until then is hung up on, though it may have sent bytes. A line
-// that begins with "all " goes to everybody.
+// A server for long connections, such as those of chats and devices. Each connection has a heartbeat deadline, which
+// every complete line resets; the server closes a connection that has sent no complete line until then. A line that
+// begins with "all " is sent to all connections.
 //
-// SIGINT or SIGTERM end it: nobody gets in any more, everybody is told "bye", and has a second to hang up.
+// SIGINT or SIGTERM ends the server: it accepts no more connections, sends "bye" to all, and waits a second for them to
+// close.
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -36,30 +37,30 @@ namespace {
 constexpr const char* usage =
     "usage: gateway [--listen ADDRESS] [--silence MS] [--counters 0|1] [--processors N]\n"
     "  --listen      127.0.0.1:7000 (the default), [::1]:7000, unix:/path or unix:@name; port 0: any that is free\n"
-    "  --silence     who sends no line for so many milliseconds is hung up on (default 3000)\n"
+    "  --silence     close a connection that sends no line for so many milliseconds (default 3000)\n"
     "  --counters 1  prints the counters once a second\n"
     "  --processors  how many processors run it; 0: all (the default)\n"
-    "Clients send lines. Each is a heartbeat; 'all TEXT' sends TEXT to everybody.\n";
+    "Clients send lines. Each is a heartbeat; 'all TEXT' sends TEXT to all clients.\n";
 
 constexpr std::size_t longest_line = 512;
-constexpr std::size_t most_unsent = 65'536;  // who takes no more than that is too slow
+constexpr std::size_t most_unsent = 65'536;  // a client that leaves more than that unread is too slow
 
 struct counters {
   std::atomic<std::uint64_t> accepted{0}, lines{0}, broadcasts{0}, silent{0}, left{0}, failed{0};
-  std::atomic<std::int64_t> latest_ns{0};  // by how much a hang-up came after its deadline, at most
+  std::atomic<std::int64_t> latest_ns{0};  // the longest time from a deadline to the close of its connection
 };
 
 struct connection {
   explicit connection(rt::stream stream) : peer(std::move(stream)) {}
 
   rt::stream peer;
-  std::mutex lock;  // of the next two
+  std::mutex lock;  // guards the next two
   std::string unsent;
   bool is_sending = false;
 };
 using shared_connection = std::shared_ptr<connection>;
 
-/// Everybody who is connected.
+/// All connections.
 class hub {
  public:
   void add(const shared_connection& added) {
@@ -74,7 +75,7 @@ class hub {
     const std::lock_guard held(lock_);
     return all_.size();
   }
-  [[nodiscard]] std::vector<shared_connection> everybody() {
+  [[nodiscard]] std::vector<shared_connection> all() {
     const std::lock_guard held(lock_);
     return {all_.begin(), all_.end()};
   }
@@ -90,7 +91,7 @@ struct gateway {
   counters count;
 };
 
-/// Sends what there is, and what comes meanwhile.
+/// Sends the unsent text, and what is added meanwhile.
 foliot::task<> send_all(shared_connection to) {
   std::string sending;
   for (;;) {
@@ -105,7 +106,7 @@ foliot::task<> send_all(shared_connection to) {
     }
     to->peer.set_write_deadline(5s);
     const auto sent = co_await to->peer.write_all(sending);
-    if (!sent) to->peer.close_read();  // whoever reads finds the end
+    if (!sent) to->peer.close_read();  // the reading task gets the end of the stream
   }
 }
 
@@ -117,12 +118,12 @@ void send(const shared_connection& to, std::string_view line) {
   }
   to->unsent += line;
   if (to->is_sending) return;
-  rt::spawn(send_all(to), "sends");  // waits for the lock
+  rt::spawn(send_all(to), "sends");  // it waits for the lock
   to->is_sending = true;
 }
 
 void broadcast(gateway& self, std::string_view line) {
-  for (const shared_connection& each : self.connected.everybody()) send(each, line);
+  for (const shared_connection& each : self.connected.all()) send(each, line);
   ++self.count.broadcasts;
 }
 
@@ -210,7 +211,7 @@ foliot::task<> print_each_second(gateway& self) {
 }
 
 foliot::task<> say_bye(gateway& self) {
-  for (const shared_connection& each : self.connected.everybody()) send(each, "bye\n");
+  for (const shared_connection& each : self.connected.all()) send(each, "bye\n");
   const foliot::instant until = rt::now() + 1s;
   while (self.connected.size() != 0 && rt::now() < until) co_await rt::sleep(10ms);
 }
@@ -252,7 +253,7 @@ int main(int argc, char** argv) {
   how.processors = given.number("processors", 0, 256);
   std::printf("room for %zu descriptors\n", raise_file_limit());
 
-  sigset_t ends;  // blocked here, and so in all threads: the descriptor tells of them
+  sigset_t ends;  // blocked here, and so in all threads: a descriptor reports them
   sigemptyset(&ends);
   sigaddset(&ends, SIGINT);
   sigaddset(&ends, SIGTERM);

@@ -1,5 +1,6 @@
-// Presses on the gateway: many connections, each with a heartbeat; some of them fall silent, each at a time of its own.
-// The gateway must hang up on exactly those, and on none before its time, by the clock here. The exit status says so.
+// A load for the gateway: many connections, each with a heartbeat; some of them fall silent at different times. The
+// gateway must close exactly those, and none before its time by the clock of this program. The exit status says whether
+// it did.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -36,8 +37,8 @@ constexpr const char* usage =
     "  --patience     how long the gateway may take to answer, or to hang up when it is time (default 30000)\n"
     "  --processors   how many processors run it; 0: all (the default)\n";
 
-constexpr std::size_t connectors = 64;              // that many connect at once
-constexpr std::size_t most_for_an_address = 5'000;  // so that the ports of one address do not run out
+constexpr std::size_t connectors = 64;              // how many connect at once
+constexpr std::size_t most_for_an_address = 5'000;  // an address has no more ports to spare
 constexpr std::string_view beat = "beat\n";
 constexpr std::string_view message = "all hello\n";
 constexpr std::string_view heard = "hello\n";
@@ -49,13 +50,13 @@ struct plan {
   foliot::duration every;
   foliot::duration silence;
   foliot::duration length;
-  foliot::duration patience;  // how long the gateway may take for what is not measured
+  foliot::duration patience;  // how long the gateway may take where nothing is measured
   bool spreads_addresses = false;
 
   [[nodiscard]] std::int64_t clients() const noexcept { return static_cast<std::int64_t>(connections); }
 };
 
-/// When all are connected the run begins.
+/// Begins the run when all are connected.
 class progress {
  public:
   explicit progress(std::size_t connecting) : connecting_(connecting) {}
@@ -87,13 +88,13 @@ struct client {
   std::int64_t number = 0;
   bool falls_silent = false;
   end ended = end::none;
-  foliot::instant last_beat;     // when it was about to be sent
-  foliot::duration longest_gap;  // from before one beat until after the next
+  foliot::instant last_beat;     // the time just before it was sent
+  foliot::duration longest_gap;  // from just before one beat to just after the next
   foliot::instant ended_at;
   std::size_t bytes_heard = 0;
 };
 
-/// From each address of 127.0.0.0/8 so many connections.
+/// Spreads the connections over the addresses of 127.0.0.0/8.
 rt::address source_of(const plan& by, std::size_t number) {
   if (!by.spreads_addresses) return rt::address();
   return rt::address::parse("127.0.0." + std::to_string(1 + number / most_for_an_address) + ":0")
@@ -108,7 +109,7 @@ foliot::task<bool> send_line(client& self, std::string_view line) {
   co_return sent.has_value();
 }
 
-/// Reads until then. False: the connection has ended.
+/// Reads until that instant. Returns false if the connection has ended.
 foliot::task<bool> listen_until(client& self, foliot::instant until) {
   std::array<char, 256> buffer;
   self.stream.set_read_deadline(until);
@@ -124,7 +125,7 @@ foliot::task<bool> listen_until(client& self, foliot::instant until) {
   }
 }
 
-/// One connection: beats until its time, and then waits to be hung up on, or leaves.
+/// One connection: sends beats until its time, and then waits for the gateway to close it, or leaves.
 foliot::task<> live(const plan& by, progress& run, client& self, foliot::duration phase) {
   foliot::instant next = rt::now() + phase;
   const auto goes_on = [&] {
@@ -135,7 +136,7 @@ foliot::task<> live(const plan& by, progress& run, client& self, foliot::duratio
   for (; goes_on(); next += by.every) {
     const bool is_there = co_await listen_until(self, next);
     if (!is_there) co_return;
-    // One that goes on tells everybody something, in the middle of the run.
+    // In the middle of the run a connection that goes on sends a message to all.
     const bool tells = !self.falls_silent && next >= run.start() + by.length / 2 && run.is_first_to_tell();
     const bool sent = co_await send_line(self, tells ? message : beat);
     if (!sent) break;
@@ -148,7 +149,7 @@ foliot::task<> live(const plan& by, progress& run, client& self, foliot::duratio
   self.stream.close();
 }
 
-/// Each so-many-th connection, one after the other; then waits for their ends.
+/// Opens every n-th connection, one after the other, and then waits for their ends.
 foliot::task<> connect_some(const plan& by, progress& run, std::vector<client>& all, std::size_t first) {
   std::vector<rt::join_handle<>> living;
   for (std::size_t i = first; i < all.size(); i += connectors) {
@@ -186,7 +187,7 @@ findings judge(const plan& by, const std::vector<client>& all) {
     }
     const foliot::duration after = each.ended_at - (each.last_beat + by.silence);
     if (each.longest_gap >= by.silence || (after >= foliot::duration::zero() && !each.falls_silent)) {
-      ++found.own_fault;  // it has not beaten in time, by the clock here: the machine is too busy
+      ++found.own_fault;  // this program was late itself, by its own clock: the machine is too busy
     } else if (after < foliot::duration::zero()) {
       ++found.early;
     } else {
@@ -205,7 +206,7 @@ int report(const plan& by, const findings& found) {
     return static_cast<double>(found.late_ns[static_cast<std::size_t>(share * last)]) / 1e3;
   };
   std::printf("connected          %zu of %zu\n", found.connected, by.connections);
-  std::printf("fell silent        %zu, of whom %zu were hung up on\n", by.silent, found.hung_up_on);
+  std::printf("fell silent        %zu, and %zu of them were hung up on\n", by.silent, found.hung_up_on);
   std::printf("kept beating       %zu\n", found.left_alone);
   std::printf("heard the message  %zu\n", found.heard_all);
   std::printf("hung up on early   %zu\n", found.early);
@@ -223,7 +224,7 @@ int report(const plan& by, const findings& found) {
 foliot::task<int> press(plan by) {
   std::vector<client> all(by.connections);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    // The silent ones are spread over all, and their last beats over the middle of the run.
+    // The silent connections are spread over all, and their last beats over the middle of the run.
     all[i].number = static_cast<std::int64_t>(i);
     all[i].falls_silent = (i + 1) * by.silent / all.size() != i * by.silent / all.size();
   }
@@ -262,7 +263,7 @@ int main(int argc, char** argv) {
   by.patience = std::chrono::milliseconds(given.number("patience", 1, 86'400'000));
   how.processors = given.number("processors", 0, 256);
 
-  constexpr std::size_t others = 64;  // descriptors that are no connection
+  constexpr std::size_t others = 64;  // descriptors that are no connections
   const std::size_t limit = raise_file_limit();
   const std::size_t room = limit > others ? limit - others : 0;
   std::printf("room for %zu connections\n", room);

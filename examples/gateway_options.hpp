@@ -13,7 +13,7 @@
 
 class options {
  public:
-  /// The names that there are, with their defaults; `usage` is shown for --help, and after what is wrong.
+  /// The names of the options and their defaults; `usage` is printed for --help, and after an error.
   options(int argc, char** argv, std::map<std::string, std::string, std::less<>> values, const char* usage)
       : values_(std::move(values)), usage_(usage) {
     for (int i = 1; i < argc; ++i) {
@@ -24,7 +24,7 @@ class options {
       }
       const auto found = name.starts_with("--") ? values_.find(name.substr(2)) : values_.end();
       if (found == values_.end()) fail("no such option: " + std::string(name));
-      if (++i == argc) fail("a value is missing: " + std::string(name));
+      if (++i == argc) fail("the option " + std::string(name) + " needs a value");
       found->second = argv[i];
     }
   }
@@ -50,7 +50,7 @@ class options {
   const char* usage_;
 };
 
-/// Raises the limit of open files as far as this process may. What it is then.
+/// Raises the limit of open files as far as this process may. Returns the new limit.
 inline std::size_t raise_file_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;

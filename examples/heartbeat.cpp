@@ -1,5 +1,5 @@
-// Idle connections, as every server has them: each connection has a timer that every message resets,
-// and one that stays silent is closed. A ticker reports meanwhile.
+// Closes idle connections, as every server must: each connection has a timer, which every message resets, and which
+// closes the connection after too long a silence. A ticker makes a client talk meanwhile.
 //
 // Callbacks run on the service's thread; what they share with other threads has its own lock.
 #include <foliot/service.hpp>

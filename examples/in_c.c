@@ -1,4 +1,4 @@
-// Timers in C: a watchdog that somebody feeds twice, and a ticker.
+// Timers in C: a watchdog that is reset twice, and a ticker.
 #include <foliot/foliot.h>
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ int main(void) {
   foliot_timer* watchdog = NULL;
   foliot_ticker* ticker = NULL;
   if (foliot_service_create(NULL, &timers) != FOLIOT_OK ||
-      foliot_timer_create(timers, say, "nobody spoke", NULL, &watchdog) != FOLIOT_OK ||
+      foliot_timer_create(timers, say, "no reset in time", NULL, &watchdog) != FOLIOT_OK ||
       foliot_ticker_create(timers, 15 * FOLIOT_MILLISECOND, say, "tick", NULL, &ticker) != FOLIOT_OK) {
     fprintf(stderr, "%s\n", foliot_error_message());
     return 1;

@@ -1,10 +1,10 @@
 // A job for each day at 03:00 UTC, as cron has it.
 //
-// The trap is the length: "24 hours from now" is not "tomorrow at the same time" as soon as somebody sets the clock,
-// the machine is suspended, or the job takes a while. So this waits for a time of the wall clock, and each night's time
-// is computed from the last one, not from when its job happened to end. A clock that is set back does no night twice;
-// one that is set forward leaves out what has passed, but for the night that was waited for, which is late. Local time
-// is another matter: its days have 23 and 25 hours now and then, so compute each of its nights anew.
+// The trap is the length: "24 hours from now" is not "tomorrow at the same time" if the clock is set, the machine is
+// suspended, or the job takes a while. So this waits for a time of the wall clock, and computes each night's time from
+// the one before, not from the end of the job. If the clock is set back, no night is done twice. If it is set forward,
+// the nights that have passed are left out, except the one that was waited for, which is late. With local time, whose
+// days sometimes have 23 or 25 hours, each night must be computed from the calendar.
 #include <foliot/runtime.hpp>
 
 #include <algorithm>

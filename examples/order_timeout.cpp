@@ -19,7 +19,7 @@ class order {
   order(foliot::timer_service& timers, foliot::duration time_to_pay, Cancel cancel)
       : unpaid_(timers, time_to_pay, std::move(cancel)) {}
 
-  /// From any thread, also twice for one order. False: too late, or paid already.
+  /// Pays the order. Any thread, also twice for one order. Returns false if it is too late, or paid already.
   bool pay() { return unpaid_.stop() == foliot::stop_result::stopped; }
 
  private:

@@ -1,5 +1,5 @@
-// A queue inside a loop of one's own: no thread, no lock, no allocation. The next deadline is the
-// timeout of the wait, and after each wait what is due is fired.
+// A queue inside of the program's own event loop: no thread, no lock, no allocation. The loop waits until the next
+// deadline, and after each wait it fires the timers that are due.
 #include <foliot/core.hpp>
 #include <foliot/queue.hpp>
 

@@ -1,10 +1,10 @@
 // A rate limiter: a client may ask ten times a second, and five times at once if it has been quiet before.
 //
-// It is a token bucket that nobody fills. The trap is the thread, or the timer, that puts a token into each client's
-// bucket every 100 ms: a million clients, ten million wake-ups a second, and a burst whenever that thread is late. What
-// is in the bucket follows from the time: all that is kept is one instant, the one at which the bucket would be full
-// again. (Telephony knows it as the generic cell rate algorithm.) A client that
-// has to wait is told for how long, to the nanosecond.
+// It is a token bucket without a thread that fills it. The trap is a thread or a timer that puts a token into each
+// client's bucket every 100 ms: with a million clients that is ten million wake-ups a second, and a burst whenever the
+// thread is late. The content of a bucket follows from the time, so each client stores only the instant at which its
+// bucket will be full again. (The generic cell rate algorithm of telephony.) A client that must wait learns for how
+// long, to the nanosecond.
 #include <foliot/runtime.hpp>
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 using namespace std::chrono_literals;
 namespace rt = foliot::runtime;
 
-/// One client's. Threads, or tasks on several processors, that share one need a lock around it.
+/// The limit of one client. Not thread-safe: threads, or tasks on several processors, need a lock around it.
 class rate_limiter {
  public:
   /// At most one request each `interval` in the long run, and `burst` of them at once.
   rate_limiter(foliot::duration interval, int burst) : interval_(interval), tolerance_(interval * (burst - 1)) {}
 
-  /// Takes a token if there is one: zero. Else takes none, and returns how long it is until there is.
+  /// Takes a token and returns zero; if there is none, takes nothing and returns how long it takes until there is one.
   foliot::duration take(foliot::instant now) {
     const foliot::instant full_again = std::max(full_again_, now);
     const foliot::duration too_early = full_again - now - tolerance_;
@@ -34,7 +34,7 @@ class rate_limiter {
   foliot::instant full_again_ = foliot::instant::earliest();
 };
 
-/// Waits for a token, and takes it. It asks again after the wait: somebody else may have been quicker.
+/// Waits for a token, and takes it. Tries again after the wait, since another task may have taken the token.
 foliot::task<> acquire(rate_limiter& from) {
   for (;;) {
     const foliot::duration wait = from.take(rt::now());
@@ -51,7 +51,7 @@ foliot::task<> program() {
     co_await acquire(limiter);
     std::printf("request %d at %3d ms\n", i, milliseconds());
   }
-  co_await rt::sleep(10s);  // quiet for long: a burst is five all the same
+  co_await rt::sleep(10s);  // after a long silence a burst is still five
   int at_once = 0;
   while (limiter.take(rt::now()) == foliot::duration::zero()) ++at_once;
   std::printf("after 10 s: %d at once\n", at_once);

@@ -2,9 +2,9 @@
 // is an answer or the caller's time is up.
 //
 // Three traps. Without the random part (jitter) all clients whose requests failed together come back together, again
-// and again. Without a limit for the whole, each layer's retries multiply. And a limit that is only looked at between
-// tries is overshot by the longest try or wait: here one timeout lies around all of it, which ends a try, and also a
-// wait, where it is.
+// and again. Without a limit for the whole, the retries of the layers multiply. And a limit that is checked only
+// between tries is exceeded by up to the longest try or wait: here one timeout encloses everything, and ends a try or a
+// wait in the middle.
 #include <foliot/runtime.hpp>
 
 #include <algorithm>
@@ -44,14 +44,14 @@ struct backoff {
   foliot::duration each_try = 500ms;
 };
 
-/// Tries until there is an answer: the caller's timeout ends it.
+/// Tries until there is an answer, or the timeout of the caller ends it.
 foliot::task<std::string> retry(server& of, backoff how, unsigned seed) {
   std::minstd_rand random(seed);
   for (foliot::duration limit = how.first;; limit = std::min(limit * 2, how.longest)) {
     auto one_try = of.ask();
     auto answer = co_await rt::with_timeout(std::move(one_try), how.each_try);
     if (answer && *answer) co_return std::move(**answer);
-    // Anything from nothing to the limit ("full jitter"): it spreads the clients best.
+    // A random wait between zero and the limit ("full jitter") spreads the clients best.
     std::uniform_int_distribution<std::int64_t> draw(0, limit.count());
     co_await rt::sleep(foliot::duration::nanoseconds(draw(random)));
   }

@@ -1,11 +1,12 @@
-// A cache of sessions that expire when nobody has asked for them for a while; used by several threads.
+// A cache of sessions, used by several threads. A session expires when it has not been used for a while.
 //
-// Each entry has a timer, and each get() pushes its end back. Two traps:
-// - The end races with a get(): the callback may have begun, and wait for the lock that get() holds. Then the timer's
-//   reset() answers `running`, and the callback runs once more later; so the callback asks under the lock whether the
-//   entry's time has really come, and leaves alone one that was just used.
-// - Destroying a timer waits for its callback, and the callback takes the cache's lock: a thread that destroys an
-//   entry under that lock waits for ever. So an entry leaves the map under the lock, and its timer ends after it.
+// Each entry has a timer, which each get() resets. Two traps:
+// - The expiry races with a get(): the callback may have begun, and wait for the lock that get() holds. Then reset()
+//   returns `running`, and the callback runs again later. So the callback checks under the lock whether the entry has
+//   really expired, and keeps an entry that was just used.
+// - The destructor of a timer waits for its callback, and the callback takes the cache's lock: a thread that destroys
+// an
+//   entry under that lock waits for ever. So an entry leaves the map under the lock, and its timer ends afterwards.
 #include <foliot/service.hpp>
 
 #include <atomic>
@@ -24,15 +25,15 @@ class session_cache {
  public:
   session_cache(foliot::timer_service& timers, foliot::duration time_to_live)
       : timers_(timers), time_to_live_(time_to_live) {}
-  /// No other thread uses it any more. The entries go first, and with them the callbacks that know this object.
+  /// No other thread may use the cache any more. The entries are destroyed first, and with them their callbacks.
   ~session_cache() { clear(); }
   session_cache(const session_cache&) = delete;
   session_cache& operator=(const session_cache&) = delete;
 
   void put(const std::string& key, std::string value) {
-    entry made;  // and then the one that was there: destroyed last, without the lock
+    entry made;  // later the entry that was there before; destroyed last, without the lock
     made.value = std::move(value);
-    made.end = foliot::timer(timers_, [this, key] { expire(key); });  // idle as yet
+    made.end = foliot::timer(timers_, [this, key] { expire(key); });  // not started yet
     const std::lock_guard held(mutex_);
     made.expires_at = foliot::deadline_after(timers_.now(), time_to_live_);
     made.end.start_at(made.expires_at);  // its callback waits for the lock

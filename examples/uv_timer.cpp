@@ -15,10 +15,10 @@ struct peer {
 };
 
 void speak(uv_timer_t* ticker) {
-  peer& who = *static_cast<peer*>(ticker->data);
-  std::printf("word %d\n", ++who.words);
-  who.idle.reset(30ms);
-  if (who.words == 3) uv_close(reinterpret_cast<uv_handle_t*>(ticker), nullptr);
+  peer& the_peer = *static_cast<peer*>(ticker->data);
+  std::printf("word %d\n", ++the_peer.words);
+  the_peer.idle.reset(30ms);
+  if (the_peer.words == 3) uv_close(reinterpret_cast<uv_handle_t*>(ticker), nullptr);
 }
 
 }  // namespace
@@ -28,10 +28,10 @@ int main() {
   {
     foliot::uv_timers timers(loop);
     foliot::loop_timer idle(timers, [] { std::puts("good-bye"); });
-    peer who{idle};
+    peer the_peer{idle};
     uv_timer_t ticker;
     uv_timer_init(loop, &ticker);
-    ticker.data = &who;
+    ticker.data = &the_peer;
     uv_timer_start(&ticker, speak, 10, 10);
     idle.start(30ms);
     timers.run();  // until the watchdog has barked

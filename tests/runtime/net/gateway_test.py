@@ -58,7 +58,7 @@ class GatewayTest(unittest.TestCase):
             status, rest = gateway.end()
             self.assertEqual(status, 0)
             exactly = (load.returncode == 0 and "hung up on early   0\n" in load.stdout
-                       and "fell silent        40, of whom 40 were hung up on" in load.stdout
+                       and "fell silent        40, and 40 of them were hung up on" in load.stdout
                        and re.search(r"accepted 200 lines \d+ broadcasts [1-9]\d* ", rest))
             if exactly:
                 break
@@ -138,7 +138,7 @@ class GatewayTest(unittest.TestCase):
         self.assertIn("not an address: 'localhost:1'", answer(GATEWAY, "--listen", "localhost:1"))
         self.assertIn("--silence takes a number", answer(GATEWAY, "--silence", "soon"))
         self.assertIn("no such option: --fast", answer(GATEWAY, "--fast", "1"))
-        self.assertIn("a value is missing: --listen", answer(GATEWAY, "--listen"))
+        self.assertIn("the option --listen needs a value", answer(GATEWAY, "--listen"))
         self.assertIn("--connections takes a number", answer(LOAD, "--connections", "0"))
         self.assertIn("usage: gateway_load", answer(LOAD, "--what", "1"))
         gateway = self.start()
