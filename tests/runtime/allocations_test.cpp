@@ -1,6 +1,6 @@
-// Allocations of a runtime that has warmed up: none, for sleeps, timers, tickers and timeouts, with each kind of
-// timers. With many at once foliot's queue now and then makes a slot longer. On virtual time, where one thread does all
-// that there is.
+// A runtime that has warmed up allocates nothing for sleeps, timers, tickers and timeouts, with each kind of timers;
+// except that with many timers at once foliot's queue sometimes enlarges a slot. On virtual time, where one thread does
+// everything.
 #include <chrono>
 #include <cstddef>
 #include <string_view>

@@ -77,7 +77,7 @@ TEST(Channel, ABufferTakesAsManyAsItHasRoomFor) {
     EXPECT_EQ(c.size(), 2U);
     EXPECT_FALSE(c.try_send(9));
     EXPECT_EQ(c.try_receive(), 0);
-    EXPECT_EQ(c.size(), 2U);  // who waits to send has filled the place at once
+    EXPECT_EQ(c.size(), 2U);  // a waiting sender has filled the room at once
     EXPECT_EQ(c.try_receive(), 1);
     EXPECT_EQ(c.try_receive(), 2);
     EXPECT_TRUE(c.try_send(4));
@@ -177,7 +177,7 @@ TEST(Channel, CloseEndsTheWaitsOfAll) {
     full.close();
     co_await sleep(1s);
     EXPECT_EQ(ended, 6);
-    EXPECT_EQ(full.try_receive(), 0);  // what was in it, and nothing of those who waited
+    EXPECT_EQ(full.try_receive(), 0);  // the value in the channel, and none of the waiting senders
     EXPECT_TRUE(full.drained());
   });
 }
@@ -290,7 +290,7 @@ TEST(Channel, ValuesThatNobodyTookAreDestroyedWithIt) {
 TEST(Channel, TasksThatWaitAtTheEndOfTheRunAreDestroyed) {
   const auto value = std::make_shared<int>();
   test::in_virtual_worlds([&value]() -> task<> {
-    // By reference: the channel is gone before those who wait are destroyed.
+    // By reference: the channel is gone before the waiting tasks are destroyed.
     channel<std::shared_ptr<int>> c;
     channel<std::shared_ptr<int>> other;
     auto sender = [](channel<std::shared_ptr<int>>& to, std::shared_ptr<int> what) -> task<> {

@@ -1,5 +1,5 @@
-// Channels between tasks on several processors and foreign threads: nothing is lost, nothing comes twice, and what one
-// sender sends comes in order. How often two sides meet at the same moment is up to the machine; what is asserted is
+// Channels between tasks on several processors and foreign threads: no value is lost or received twice, and the values
+// of one sender arrive in order. How often two sides meet at the same moment depends on the machine; the assertions do
 // not.
 #include <chrono>
 #include <cstddef>

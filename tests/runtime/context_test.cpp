@@ -222,7 +222,7 @@ TEST(Context, OutlivesItsRuntime) {
   elsewhere.join();
 }
 
-// It trusted the deadline above it, which was earlier, and which nobody kept any more.
+// The context must not rely on an earlier deadline of its ancestor that no runtime keeps any more.
 TEST(Context, BelowOneWhoseRuntimeHasEndedKeepsItsOwnDeadline) {
   for (const std::string_view timers : test::kinds_of_timers) {
     virtual_clock clock;
@@ -314,7 +314,7 @@ TEST(Context, ALongChainGoesWithoutRecursion) {
   EXPECT_EQ(last.err(), context_end::none);
 }
 
-// A deadline comes while the last who know the context let go of it, and while one above is cancelled.
+// A deadline comes while the last references to the context are dropped, and while an ancestor is cancelled.
 TEST(Context, DeadlinesAndLettingGoRace) {
   test::on_real_processors([]() -> task<> {
     for (int round = 0; round < 200; ++round) {

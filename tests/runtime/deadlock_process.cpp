@@ -1,6 +1,6 @@
-// What run() reports by default, in a process of its own: a deadlock is certain where the process has no threads but
-// the runtime's. Ends with 0 if all is as it should be. Nothing here depends on how fast the machine is: what should be
-// reported is waited for, and what should not be would be wrong at any time.
+// What run() reports by default, in a process of its own: a deadlock is certain if the process has no threads but the
+// runtime's. The exit status is 0 if all checks hold. Nothing here depends on the speed of the machine: the program
+// waits for an expected report, and an unexpected one would be wrong at any time.
 #include <pthread.h>
 
 #include <atomic>
@@ -94,7 +94,7 @@ void with_a_service() {
   require(!is_reported(receive_from(numbers), 2), "with a service: it was reported");
 }
 
-/// When the other thread has been joined, nobody is left who could wake a task.
+/// When the other thread has been joined, no thread is left that could wake a task.
 void after_another() {
   const auto main = []() -> task<> {
     const channel<int> numbers;

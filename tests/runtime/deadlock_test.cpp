@@ -1,5 +1,5 @@
-// A deadlock on real time, where the program promises that no other thread wakes its tasks. What is certain without
-// that promise is told by a process of its own: deadlock_process.cpp.
+// A deadlock on real time, where the program promises that no other thread wakes its tasks. deadlock_process.cpp, a
+// process of its own, has the deadlocks that are certain without that promise.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Awaiters that are not foliot's: who resumes them, from where and when, and what holds meanwhile.
+// Awaiters of other libraries: which thread resumes them, when, and what holds meanwhile.
 #include <atomic>
 #include <chrono>
 #include <coroutine>

@@ -79,7 +79,7 @@ task<> result_of_loser() {
     const auto chosen = co_await select(t1.c(), t2.c());
     timer& loser = chosen.index() == 0 ? t2 : t1;
     if constexpr (Resets) {
-      EXPECT_EQ(loser.reset(1h), reset_result::superseded);  // nobody has received it
+      EXPECT_EQ(loser.reset(1h), reset_result::superseded);  // no task has received it
     } else {
       EXPECT_EQ(loser.stop(), stop_result::stopped);
     }

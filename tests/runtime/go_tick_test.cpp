@@ -141,7 +141,7 @@ task<> channel_script(bool ticks) {
   co_await no_tick(t);
   EXPECT_EQ(t.reset(20ms), reset_result::superseded);
   co_await sleep(40ms);
-  // It has come, and nobody has looked: a stop takes it back, and says so.
+  // It is due, but no task has received it: a stop takes it back, and says so.
   EXPECT_EQ(t.stop(), stop_result::stopped);
   co_await no_tick(t);
   EXPECT_EQ(t.stop(), stop_result::idle);

@@ -1,4 +1,4 @@
-// No memory where nobody can be told: timers that are pending fire all the same, in order, and nothing loops.
+// Allocations fail where no caller can be told: pending timers fire all the same, in order, and nothing loops.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

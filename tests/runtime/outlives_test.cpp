@@ -1,5 +1,5 @@
-// What outlives its runtime, after run() has returned and in later runs: timers answer that it has ended, and what does
-// not belong to a runtime goes on as before.
+// Objects that outlive their runtime, after run() has returned and in later runs: timers report that it has ended, and
+// objects that belong to no runtime work as before.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -228,7 +228,7 @@ TEST(AfterTheRun, ChannelsGroupsSemaphoresAndMutexesGoOn) {
     while (all.slots.available() != 0 || all.numbers.size() != 1) co_await sleep(1us);
   };
   kept.group.add();
-  run(waits_for_all(kept));  // those who wait are destroyed where they do
+  run(waits_for_all(kept));  // the waiting tasks are destroyed where they wait
   EXPECT_EQ(kept.numbers.try_receive(), 0);
   EXPECT_EQ(kept.numbers.try_receive(), std::nullopt);
   kept.group.done();

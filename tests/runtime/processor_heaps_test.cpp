@@ -1,4 +1,4 @@
-// What is particular to processor_heaps: what a stop and a reset leave behind, and the hazards that Go met, by the
+// What only processor_heaps does: what a stop and a reset leave in the heap, and the hazards that Go met, by the
 // numbers of its issues.
 #include <memory>
 #include <string>
@@ -44,7 +44,7 @@ TEST_F(ProcessorHeaps, AStoppedTimerIsTakenBackByAReset) {
   auto all = started(10, 100);
   EXPECT_TRUE(all[5]->stop());
   EXPECT_FALSE(all[5]->reset(timers, at(50)));
-  EXPECT_EQ(timers.standing(), 10u) << "the place that it had";
+  EXPECT_EQ(timers.standing(), 10u) << "its entry is used again";
   EXPECT_EQ(timers.size(), 10u);
   EXPECT_EQ(timers.first(), at(50));
   run_all_due(timers, at(50));

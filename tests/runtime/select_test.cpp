@@ -53,7 +53,7 @@ TEST(Select, WaitsForTheFirst) {
     EXPECT_EQ(chosen.index(), 1U);
     EXPECT_EQ(chosen.get<1>(), 2);
     co_await sender.join();
-    EXPECT_FALSE(first.try_send(1));  // nobody waits there any more
+    EXPECT_FALSE(first.try_send(1));  // no task waits there any more
     EXPECT_FALSE(second.try_send(1));
   });
 }
@@ -277,7 +277,7 @@ TEST(Select, WithoutCasesIsADeadlock) {
   EXPECT_THROW(run([]() -> task<> { co_await select(); }(), options), deadlock);
 }
 
-/// Is begun at once: as if what it waits for had been lost between the try and that.
+/// Its try always fails: as if the other side had gone between the try and the begin.
 class untried {
  public:
   explicit untried(receiving<int> of) : of_(std::move(of)) {}

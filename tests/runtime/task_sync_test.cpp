@@ -204,7 +204,7 @@ TEST(TaskCondition, WhoIsStoppedHasTheMutexAgainAndPassesItsNotificationOn) {
       shared.changed.notify_one();  // the first, which cannot go on yet, and then is stopped
       first.request_stop();
       co_await sleep(1ms);
-      EXPECT_FALSE(first.done());  // it has to have the mutex, whatever comes
+      EXPECT_FALSE(first.done());  // it must get the mutex first
     }
     co_await second.join();
     bool stopped = false;

@@ -96,7 +96,7 @@ TEST(Tasks, AFailureThatNobodyJoinsIsReported) {
   EXPECT_EQ(reported, std::vector<std::string>{"poor thing"});
 }
 
-// Whatever is reported, and whatever is thrown: tasks, functions of timers, handles that are dropped later.
+// All sources of reports, and all kinds of exceptions: tasks, functions of timers, handles that are dropped later.
 TEST(Tasks, AFailureHandlerThatThrowsDoesNotEndTheProgram) {
   run_options options;
   int reported = 0;

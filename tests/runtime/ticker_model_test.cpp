@@ -1,5 +1,5 @@
 // A ticker and the tasks that wait for it, at random against a model on virtual time, with each kind of timers: which
-// beat goes to whom, when, how many are skipped, and whether the processors have a timer for it.
+// task gets which beat and when, how many beats are skipped, and whether the processors have a timer for it.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What becomes of tasks that wait for a timer or a ticker when that is stopped, destroyed or assigned to.
+// Tasks that wait for a timer or a ticker while it is stopped, destroyed or assigned to.
 #include <foliot/runtime/timer_stopped.hpp>
 
 #include <atomic>
@@ -98,7 +98,7 @@ TEST(TimerStop, EndsWaitsUntilTheNextReset) {
   test::everywhere(stop_before_the_wait<ticker>);
 }
 
-/// Its instant had come, and nobody had received it: the stop takes it back.
+/// The instant was due, and no task had received it: the stop takes it back.
 TEST(TimerStop, TakesBackWhatHasComeAndSaysSoToBoth) {
   test::in_virtual_worlds([]() -> task<> {
     timer t{1s};
@@ -223,7 +223,7 @@ TEST(TimerStop, LeavesASelectWaitingWhenTheHandleGoes) {
   });
 }
 
-/// (Go: TestMultiWakeupTimer.) It has fired, and is not stopped: who comes second waits for the next reset. A stop then
+/// (Go: TestMultiWakeupTimer.) It has fired, and is not stopped: the second task waits for the next reset. A stop then
 /// finds nothing to take back, and ends the wait all the same.
 TEST(TimerStop, OneThatHasFiredIsNotStopped) {
   test::in_virtual_worlds([]() -> task<> {
@@ -318,7 +318,7 @@ TEST(TimerStop, ComesFromAnyThread) {
   });
 }
 
-/// A task that asks a stopped timer again and again starves nobody.
+/// A task that tries a stopped timer again and again does not starve other tasks.
 TEST(TimerStop, IsAStepOfATurnLikeAnyOther) {
   test::everywhere([]() -> task<> {
     timer t{1h};

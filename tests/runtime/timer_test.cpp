@@ -130,7 +130,7 @@ TEST(Timer, AResetMovesThoseWhoWait) {
   });
 }
 
-/// The alarm of who waits is due together with a callback that resets the timer and one that destroys it.
+/// The alarm of a waiting task is due together with a callback that resets the timer and one that destroys it.
 TEST(Timer, MayBeResetAndDestroyedWhileItsAlarmIsOnItsWay) {
   test::in_virtual_worlds([]() -> task<> {
     const instant due = now() + 1ms;
@@ -290,7 +290,7 @@ TEST(Ticker, MayBeginAtAnInstant) {
   });
 }
 
-/// What has passed of a grid before its ticker was made was nobody's to miss.
+/// Beats of a grid that passed before the ticker was made do not count as missed.
 TEST(Ticker, ThatBeginsInThePastIsOnItsGridAndHasSkippedNothing) {
   test::in_virtual_worlds([]() -> task<> {
     co_await sleep(1h + 1ns);

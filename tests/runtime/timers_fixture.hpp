@@ -1,4 +1,4 @@
-// A processor's timers without its processor: for tests that say themselves when they run.
+// A processor's timers without the processor: the test itself runs them.
 #pragma once
 
 #include <atomic>

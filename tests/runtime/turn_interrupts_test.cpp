@@ -1,5 +1,4 @@
-// What a stop or a timeout does to a task whose awaits all complete at once: nothing is lost by its throw, and it is
-// thrown once.
+// A stop or a timeout of a task whose awaits all complete at once: its exception loses no value, and is thrown once.
 #include <chrono>
 #include <utility>
 

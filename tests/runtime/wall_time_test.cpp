@@ -197,7 +197,7 @@ TEST(WallTime, NeverIsADeadlockOnVirtualTime) {
     virtual_clock clock;
     run_options options;
     options.clock = &clock;
-    options.time_jumps = when == sys_time<nanoseconds>::max();  // nobody advances the other one
+    options.time_jumps = when == sys_time<nanoseconds>::max();  // no task advances the other clock
     try {
       run([](sys_time<nanoseconds> until) -> task<> { co_await sleep_until(until); }(when), options);
       ADD_FAILURE() << "that is a deadlock";

@@ -167,7 +167,7 @@ TEST(NetDeadlines, AcceptTimeoutMustNotReturn) {
   });
 }
 
-// A local listener without room keeps who connects waiting, and so does virtual time until the deadline.
+// A connect to a local listener without room waits, on virtual time until the deadline.
 TEST(NetDeadlines, DialTimeout) {
   in_virtual_worlds([]() -> task<> {
     const address at = test::fresh_name();

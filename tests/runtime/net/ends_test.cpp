@@ -171,7 +171,7 @@ TEST(SocketWaits, OneThatOutlivesItsRuntimeIsClosedThen) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
-// The number of a closed descriptor must not be another's while somebody is about to use it.
+// The system must not reuse the number of a closed descriptor while a task is about to use it.
 TEST(SocketWaits, TheDescriptorStaysOpenForWhoStillHasIt) {
   everywhere([]() -> task<> {
     auto [here, there] = local_pair();
@@ -248,7 +248,7 @@ TEST(SocketWaits, TwoTasksThatReadAreAnError) {
     std::atomic<int> refused = 0;
     auto one = spawn(try_to_read(here, refused), "reads");
     auto other = spawn(try_to_read(here, refused), "reads too");
-    while (!one.done() && !other.done()) co_await sleep(1ms);  // whoever comes second
+    while (!one.done() && !other.done()) co_await sleep(1ms);  // until one of the two has ended
     EXPECT_EQ(refused, 1);
     const auto sent = co_await there.write_all(std::string_view("x"));
     EXPECT_TRUE(sent.has_value());

@@ -38,7 +38,7 @@ inline runtime::address fresh_name() {
   return runtime::address::parse(name).value();
 }
 
-/// Writes to a connection that nobody reads until its buffers are full. How much that was.
+/// Writes to a connection, from which no task reads, until its buffers are full. Returns how much that was.
 inline std::size_t fill(const runtime::stream& target) {
   const std::string block(65'536, 'x');
   std::size_t sum = 0;

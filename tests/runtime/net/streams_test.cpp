@@ -1,4 +1,4 @@
-// Connections, TCP and local: what is written is read, ends are ends, and who waits is told.
+// Connections, TCP and local: written data is read, ends are reported, and waiting tasks are woken.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -135,7 +135,7 @@ TEST(Streams, BothEndsKnowTheAddresses) {
   });
 }
 
-/// A port at which nobody listens, and which nobody else on this machine can have meanwhile.
+/// A port at which no socket listens, and which no other program on this machine can get meanwhile.
 class held_port {
  public:
   held_port() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -237,7 +237,7 @@ TEST(Streams, AResetReachesWhoReads) {
   });
 }
 
-// A reader for whom there is always something, and tasks that always run: neither keeps the other from running.
+// A reader that always finds data, and tasks that always run: neither keeps the other from running.
 TEST(Streams, AlwaysReadyOnesLetOthersRun) {
   run_options options;
   options.processors = 1;

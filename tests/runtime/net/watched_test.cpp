@@ -142,7 +142,7 @@ TEST(Watched, WhatCannotBeWatchedIsRefused) {
   });
 }
 
-// What the poller has still to tell of a descriptor that is gone is no news of the next one in its place.
+// A late report of the poller about a removed descriptor is not taken for one about the next descriptor in its slot.
 TEST(Watched, NewsOfWhatIsGoneReachNobody) {
   in_virtual_worlds([]() -> task<> {
     for (int i = 0; i < 10; ++i) {
@@ -160,7 +160,7 @@ TEST(Watched, NewsOfWhatIsGoneReachNobody) {
   });
 }
 
-// Virtual time: descriptors that nobody waits for do not hide a deadlock.
+// Virtual time: descriptors for which no task waits do not hide a deadlock.
 TEST(Watched, ADeadlockIsFoundThoughSomethingIsWatched) {
   virtual_clock clock;
   run_options options;
