@@ -274,8 +274,8 @@ TEST(GoRuntime, TestNoHelperGoroutines) {
   });
 }
 
-// What starts a timer happens before its function, and what that does before whoever waits for it: the race
-// detector's tests, which ThreadSanitizer goes through here.
+// The start of a timer happens before its function, and the function before the continuation of a task that waits for
+// it: the tests of Go's race detector, here for ThreadSanitizer.
 
 TEST(GoRace, TestTimers) {
   test::on_real_processors([]() -> task<> {

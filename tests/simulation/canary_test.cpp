@@ -1,4 +1,4 @@
-// The canaries of the simulation: what is broken on purpose must be found.
+// The canaries of the simulation: it must find each of these deliberate defects.
 #include <gtest/gtest.h>
 
 #include <foliot/core/sync/mutex.hpp>
@@ -59,7 +59,7 @@ TEST(Canary, ATimerFiredEarlyIsFound) {
   EXPECT_TRUE(first_failure(worlds, faults{.early_timeouts = true}, life));
 }
 
-/// Drepper's first mutex: the unlocker does not know whether anybody sleeps, and guesses wrong.
+/// Drepper's first mutex: the unlocking thread does not know whether another one sleeps, and guesses wrong.
 TEST(Canary, AMutexThatForgetsItsSleepersIsFound) {
   const auto life = [] {
     seam::atomic<std::uint32_t> word{0};
@@ -69,7 +69,7 @@ TEST(Canary, AMutexThatForgetsItsSleepersIsFound) {
         static_cast<void>(seam::futex_wait(word, 1, instant::never()));
         expected = 0;
       }
-      word.store(0);  // and wakes nobody
+      word.store(0);  // and wakes no thread
     };
     seam::thread other("other", visit);
     visit();

@@ -1,4 +1,4 @@
-// Services on clocks that a suspend or a hand moves: what became due fires, once, and nothing else moves.
+// Services on clocks that a suspend or a user moves: timers that became due fire, once, and nothing else happens.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -147,7 +147,7 @@ TEST_P(Clocks, AWallClockSetBackWhileATickerFires) {
   });
 }
 
-/// A thread that spins the last stretch spins no hour because somebody set the clock back.
+/// A thread that spins just before a deadline does not spin for an hour after the clock was set back.
 TEST_P(Clocks, APreciseThreadSleepsAgainWhenTheWallClockIsSetBack) {
   explore(3, quiet, [&] {
     service_options precise = on(service_clock::wall);

@@ -1,5 +1,5 @@
-// The end of a service under seeded schedules: what it drops, and who no longer waits. A thread that nothing wakes is a
-// deadlock, which the world reports.
+// The end of a service under seeded schedules: which timers it drops, and which threads it wakes. A thread that nothing
+// wakes is a deadlock, which the world reports.
 #include <gtest/gtest.h>
 
 #include <array>

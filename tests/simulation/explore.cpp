@@ -1,4 +1,4 @@
-// Many worlds one after the other, and what GoogleTest is told of them.
+// Runs many worlds one after the other, and reports their failures to GoogleTest.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

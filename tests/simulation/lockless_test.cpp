@@ -27,7 +27,7 @@ class Lockless : public test::engine_suite {};
 INSTANTIATE_TEST_SUITE_P(, Lockless, ::testing::Values("foliot"), test::engine_as_name);
 
 /// A start has seen that the timer, which was stopped, is queued early enough; before it says so the timer fires, and
-/// is queued for later and stopped with the same word. Whoever starts it then must be heard, whether or not somebody
+/// is queued for later and stopped with the same word. A start must then take effect, whether or not another thread
 /// stops and starts it once more before it is put right.
 TEST_P(Lockless, AStartOfATimerThatIsFiledForLaterMeanwhile) {
   for (const bool once_more : {false, true}) {

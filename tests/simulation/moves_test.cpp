@@ -1,5 +1,5 @@
 // bucket-heaps, where a start moves a timer to the shard of the calling thread, under seeded schedules: the move
-// against whatever else may happen to the timer at that moment.
+// against everything else that may happen to the timer at that moment.
 #include <gtest/gtest.h>
 
 #include <array>

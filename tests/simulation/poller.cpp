@@ -1,7 +1,7 @@
-// The simulated side of the poller seam: descriptors are the test's, and become ready when it says so.
+// The simulated side of the poller seam: the test owns the descriptors and makes them ready.
 //
-// As the system does it: of level is told at each wait while it is so, an edge once; the descriptors take turns, from
-// one that chance chooses; between the look at them and the sleep nobody comes.
+// As in the system, each wait reports a level as long as it lasts, and an edge once. The descriptors take turns, from a
+// random one on. Between the look at them and the sleep no other thread runs.
 #include <foliot/core/seam/poller.hpp>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace foliot::simulation {
 namespace {
 
-// Of all worlds. Numbers are not used again, so that those of worlds that failed disturb nobody.
+// For all worlds. Numbers are not reused, so those of failed worlds do no harm.
 std::vector<descriptor*> descriptors;
 std::vector<seam::poller*> all_pollers;
 int next_number = 100;
@@ -52,7 +52,7 @@ class pollers {
 
   static auto find(poller& in, int fd) { return std::ranges::find(in.watched_, fd, &poller::watched::fd); }
 
-  /// Something is new: who sleeps looks again.
+  /// Wakes sleeping threads after a change: they look again.
   static void stir(poller& at) {
     at.changes_.fetch_add(1);
     futex_wake(at.changes_, 1);
@@ -93,7 +93,7 @@ void poller::remove(int fd) noexcept {
 void poller::listen_to(const alarm& bell) {
   simulation::point();
   bell_ = &bell;
-  pollers::stir(*this);  // who sleeps already hears it from now on
+  pollers::stir(*this);  // sleeping threads hear it from now on
 }
 
 void poller::ring() noexcept {

@@ -1,5 +1,5 @@
-// Contexts under seeded schedules: made, cancelled and let go of from tasks and from outside, while deadlines come.
-// What is done stays done, and all below it is; no deadline is early; nothing is left behind.
+// Contexts under seeded schedules: tasks and outside threads make, cancel and destroy them while deadlines come. A
+// context that is done stays done, and so do its descendants; no deadline is early; nothing is left allocated.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -109,7 +109,7 @@ task<> tree_lives() {
 
 TEST(RuntimeContexts, ATreeGrowsAndEnds) { explore_runtimes(worlds, {quiet, interrupted, rough}, tree_lives); }
 
-/// A deadline comes while the last who know the context let go of it.
+/// A deadline comes while the last references to the context are dropped.
 task<> deadline_and_end() {
   for (int i = 0; i < 4; ++i) {
     const duration length = up_to(200us) + 1us;

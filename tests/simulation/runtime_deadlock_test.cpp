@@ -74,7 +74,7 @@ task<> do_something(channel<int> to) {
       co_await yield();
       break;
     case 4: {
-      // A timer that is stopped, at whatever processor it is; its worker has fallen asleep until then.
+      // A timer that is stopped, at any processor; the worker of that processor sleeps until its deadline.
       auto late = runtime::after_func(1h, [] {});
       co_await sleep(up_to(100us));
       late.stop();
@@ -104,7 +104,8 @@ task<> hand_round(int rounds) {
   }
 }
 
-/// The promise of `always` holds: whatever the runtime's own threads do at the last moment, nothing is reported.
+/// The promise of `always` holds: nothing is reported, regardless of what the runtime's own threads do at the last
+/// moment.
 TEST(RuntimeDeadlock, IsNeverReportedWhileSomethingCanHappen) {
   for (const faults& with : {quiet, interrupted, rough}) {
     explore(worlds * 4, with, [] {
@@ -115,7 +116,7 @@ TEST(RuntimeDeadlock, IsNeverReportedWhileSomethingCanHappen) {
   }
 }
 
-/// Nothing can happen from some moment on, whatever came before: it is reported, with each task.
+/// From some moment on nothing can happen, regardless of what came before: it is reported, with each task.
 TEST(RuntimeDeadlock, IsAlwaysReportedWhenNothingCan) {
   for (const faults& with : {quiet, interrupted, rough}) {
     explore(worlds, with, [] {

@@ -28,7 +28,7 @@ using runtime::yield;
 
 constexpr std::uint64_t worlds = 200;
 
-/// In worlds where lateness is somebody's fault.
+/// In worlds where lateness can only come from an error.
 template <class Make>
 void explore_punctual(std::size_t processors, Make make) {
   for (const faults& with : {quiet, interrupted}) {
@@ -289,7 +289,7 @@ TEST(Hazards, H8ATimerBehindATaskThatComputes) {
   }
 }
 
-/// H8 too: nobody else has anything to wake for.
+/// H8 too: no other thread has a reason to wake.
 TEST(Hazards, H8ATimerBehindTheOnlyTask) {
   const auto main = []() -> task<> {
     co_await sleep(1ms);

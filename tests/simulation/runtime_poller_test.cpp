@@ -1,5 +1,5 @@
-// Tasks that wait for descriptors, under seeded schedules: what becomes ready is told to who waits, whoever polls, and
-// whatever else the processors do.
+// Tasks that wait for descriptors, under seeded schedules: a descriptor that becomes ready wakes the waiting task,
+// regardless of which thread polls and of what else the processors do.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -138,8 +138,8 @@ TEST(RuntimePoller, TellsWhoWaitsBehindTasksThatCompute) {
   explore_runtimes(worlds, {quiet, rough}, [] { return exchange({.busy = 2, .computes = 1ms}); });
 }
 
-/// H9: a descriptor becomes ready while nobody polls: the worker that did runs a task that computes. The monitor looks
-/// after its shorter patience, and hands what it finds to who is free.
+/// H9: a descriptor becomes ready while no thread polls: the worker that did runs a task that computes. The monitor
+/// looks after its shorter patience, and hands the woken tasks to a free processor.
 TEST(Hazards, H9ADescriptorWhileTheLastWhoPolledComputes) {
   const auto main = []() -> task<> {
     socket wire;
@@ -158,7 +158,7 @@ TEST(Hazards, H9ADescriptorWhileTheLastWhoPolledComputes) {
   }
 }
 
-/// H9 too: nobody polls since all have had tasks to run ever since.
+/// H9 too: no thread polls, because all have had tasks to run ever since.
 TEST(Hazards, H9ADescriptorWhileTasksGoOnWithoutAPause) {
   const auto main = []() -> task<> {
     socket wire;

@@ -1,5 +1,5 @@
-// The runtime under seeded schedules: random programs of tasks, and a model that knows what must come of them. No task
-// is lost or run twice, none wakes early, whoever can go on does, and run() ends cleanly at any moment.
+// The runtime under seeded schedules: random programs of tasks against a model of their results. No task is lost or run
+// twice, none wakes early, every task that can run does, and run() ends cleanly at any moment.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -229,7 +229,7 @@ TEST(Runtime, TasksStopWhereverTheyAre) {
   }
 }
 
-/// A handle outlives its runtime: its task has ended with that, and a stop asks nobody.
+/// A handle outlives its runtime: its task has ended with the runtime, and a stop request does nothing.
 TEST(Runtime, AStopAfterTheEndDoesNothing) {
   explore(worlds, quiet, [] {
     std::optional<join_handle<>> kept;
@@ -244,7 +244,7 @@ TEST(Runtime, AStopAfterTheEndDoesNothing) {
   });
 }
 
-/// A thread cannot be had: whoever wanted it is told, and nothing is left behind.
+/// A thread cannot be made: the caller gets the error, and nothing is left behind.
 TEST(Runtime, AThreadThatCannotBeMadeIsToldOf) {
   for (std::uint64_t refused = 1; refused <= 4; ++refused) {
     explore(worlds / 10, faults{.refuse_thread = refused}, [] {

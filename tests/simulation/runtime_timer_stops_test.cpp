@@ -1,6 +1,6 @@
 // The stop of a timer against the delivery of its instant, the end of its handle, the stop of the waiting task and the
-// end of the waiting task's runtime, under seeded schedules. Each start has one end, which all sides agree on; no task
-// waits for ever.
+// end of the waiting task's runtime, under seeded schedules. Each start has one outcome, on which all sides agree; no
+// task waits for ever.
 #include <gtest/gtest.h>
 
 #include <optional>

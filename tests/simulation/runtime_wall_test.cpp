@@ -1,5 +1,5 @@
-// Tasks that wait for a time of the wall clock, on real time, while somebody sets that clock, and while the machine is
-// suspended: each wakes when the clock shows its time, no earlier, and soon after.
+// Tasks that wait for a time of the wall clock, on real time, while that clock is set and the machine is suspended:
+// each wakes when the clock shows its time, no earlier, and soon after.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -107,8 +107,8 @@ TEST(RuntimeWall, ASuspendCounts) {
   }
 }
 
-/// The clock goes to and fro around the deadlines, also between a ring and who hears it: nobody is forgotten, and
-/// nobody wakes when the clock has never shown the time yet.
+/// The clock is set back and forth around the deadlines, also between a ring and its handling: no task is forgotten,
+/// and none wakes before the clock has shown its time.
 TEST(RuntimeWall, AClockThatIsSetToAndFro) {
   const auto main = []() -> task<> {
     const auto wait_for_what_may_go = [](instant until) -> task<> {

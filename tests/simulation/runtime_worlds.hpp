@@ -1,5 +1,5 @@
-// A runtime in a simulated world: its workers, its monitor and whoever meddles from outside are simulated threads, the
-// sources are the shipped ones.
+// A runtime in a simulated world: its workers, its monitor and the outside threads are simulated threads; the sources
+// are the shipped ones.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,8 @@ constexpr faults quiet{};
 constexpr faults interrupted{.interrupts = true};
 constexpr faults rough{.interrupts = true, .early_timeouts = true, .drift = duration::nanoseconds(2'000'000)};
 
-/// Where time moves only when all are blocked, and nobody computes, who goes on later than this was forgotten.
+/// If time moves only when all threads are blocked, and none computes, a task that continues later than this was
+/// forgotten.
 constexpr duration overslept = duration::nanoseconds(50'000);
 
 inline duration up_to(duration longest) {

@@ -1,6 +1,6 @@
 // The protocol of every exact engine under seeded schedules, on the monotonic clock with its own thread: the lost
 // wake-up hazards, and the contract as oracle: never early, exactly one outcome, stopped never fires,
-// nobody is forgotten.
+// no timer is forgotten.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -154,7 +154,7 @@ TEST_P(Engine, EachStartHasExactlyOneOutcome) {
   }
 }
 
-/// Contract 4: whoever wins, after stop_and_wait nothing runs and the captures are gone.
+/// Contract 4: whichever thread wins, after stop_and_wait nothing runs and the captures are gone.
 TEST_P(Engine, StopAndWaitAgainstFire) {
   for (const faults& with : {quiet, rough}) {
     explore(worlds, with, [&] {
@@ -250,7 +250,7 @@ TEST_P(Engine, ShutDownFromInsideACallback) {
   });
 }
 
-/// On a virtual clock: whoever ends the service from elsewhere waits for the callback that runs.
+/// On a virtual clock: another thread that ends the service waits for the running callback.
 TEST_P(Engine, ShutDownWaitsForTheCallbackOfWhoeverAdvances) {
   explore(worlds, quiet, [&] {
     virtual_clock clock;
@@ -271,7 +271,7 @@ TEST_P(Engine, ShutDownWaitsForTheCallbackOfWhoeverAdvances) {
   });
 }
 
-/// Advances of several threads add up, whoever comes first.
+/// Advances of several threads add up, in any order.
 TEST_P(Engine, AdvancesOfSeveralThreadsAddUp) {
   explore(worlds, quiet, [&] {
     virtual_clock clock;

@@ -1,4 +1,5 @@
-// Sleeps on a service under seeded schedules: whatever ends one, its timer is nobody's when the thread goes on.
+// Sleeps on a service under seeded schedules: however one ends, no thread uses its timer after the sleeping thread
+// continues.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(, Sleeps, test::every_exact_engine(), test::engine_as_n
 constexpr faults quiet{};
 constexpr faults rough{.interrupts = true, .early_timeouts = true, .drift = duration::nanoseconds(2'000'000)};
 
-/// Where the sleep's timer has lain, on the stack, somebody else's data lies by now.
+/// The stack memory of the sleep's timer holds other data by now.
 [[gnu::noinline]] void require_that_nobody_writes_here() {
   std::array<volatile unsigned char, 2'000> scratch;
   for (volatile unsigned char& each : scratch) each = 0xa5;
@@ -42,7 +43,7 @@ constexpr faults rough{.interrupts = true, .early_timeouts = true, .drift = dura
   require(whole, "a stack was written to");
 }
 
-/// Whatever ends a sleep, its timer is nobody's after that. The service may be gone while the thread still sleeps.
+/// However a sleep ends, no thread uses its timer afterwards. The service may end while the thread still sleeps.
 TEST_P(Sleeps, SleepsAndTheEndOfTheServiceRace) {
   for (const faults& with : {quiet, rough}) {
     explore(worlds, with, [&] {

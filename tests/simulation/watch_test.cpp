@@ -1,5 +1,5 @@
-// Watches under seeded schedules: whatever the thread is at, what becomes ready is told; what has been closed is not
-// called; and neither descriptors nor timers wait for ever for the others.
+// Watches under seeded schedules: a descriptor that becomes ready is reported at any moment, the callback of a closed
+// watch is not called, and descriptors and timers do not starve each other.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -113,7 +113,7 @@ TEST(Watch, AfterItsEndTheCallbackDoesNotRun) {
   });
 }
 
-/// What a wait has brought of one that was closed since finds nobody, nor the one that has its place by now.
+/// A report about a watch that was closed meanwhile reaches no watch, nor the one that reuses its slot.
 TEST(Watch, AStaleEventFindsNobody) {
   explore_all([] {
     timer_service timers(reactor());

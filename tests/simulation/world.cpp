@@ -39,7 +39,7 @@ struct thread {
   const seam::alarm* bell = nullptr;    // or until that rings
   seam::alarm* hears = nullptr;         // the same, where its ring is taken away by that
   seam::wait_status woken_by{};         // why it woke
-  std::size_t joins = 0;                // joining: whom
+  std::size_t joins = 0;                // joining: which thread
 };
 
 class world {
@@ -81,7 +81,7 @@ class world {
   seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline,
                              const seam::alarm* bell = nullptr) {
     if (word.load() != expected) return seam::wait_status::changed;
-    // From the comparison to the sleep nobody else runs: that is what a futex guarantees.
+    // From the comparison to the sleep no other thread runs: a futex guarantees that.
     if (deadline <= time_) return seam::wait_status::timed_out;
     if (faults_.interrupts && random_.below(8) == 0) {
       return random_.below(2) == 0 ? seam::wait_status::interrupted : seam::wait_status::woken;
@@ -194,7 +194,7 @@ class world {
       if (each->now == thread::status::joining && each->joins == w.running_) each->now = thread::status::ready;
     }
     w.switch_to_any();
-    std::abort();  // nobody switches to a fiber that is done
+    std::abort();  // no thread switches to a fiber that is done
   }
 
   void block(thread::status how) {
@@ -211,7 +211,7 @@ class world {
   /// On the monotonic clock.
   instant wakes_at(const thread& f) { return f.bell == nullptr ? f.deadline : std::min(f.deadline, rings_at(*f.bell)); }
 
-  /// On the monotonic clock; never once a poller has told somebody of it.
+  /// On the monotonic clock; never, once a poller has reported it.
   instant rings_at(const seam::alarm& bell) {
     if (seam::alarms::told(bell)) return instant::never();
     const instant at = seam::alarms::at(bell);

@@ -107,8 +107,8 @@ TEST(NetDeadlines, WriteTimeoutMustNotReturn) {
     auto writing = spawn(here.write_all(std::string_view("more")), "writes");
     co_await sleep(1ms);
     EXPECT_FALSE(writing.done());
-    // By count: whoever reads until the writer is done may wait for bytes that never come, because what was written
-    // can be read before the writer says so.
+    // By count: a reader that stops when the writer is done may wait for bytes that never come, because the bytes can
+    // be read before the writer is done.
     std::vector<char> sink(1 << 20);
     for (std::size_t left = filled + 4; left > 0;) {
       const auto got = co_await there.read_some(std::span(sink).first(std::min(left, sink.size())));

@@ -1,4 +1,4 @@
-// What a simulated alarm is set to, and whether a poller has told somebody of its ring. The world's.
+// What a simulated alarm is set to, and whether a poller has reported its ring. Used by the world.
 #pragma once
 
 #include <foliot/core/instant.hpp>

@@ -124,7 +124,7 @@ class thread {
   void forget() noexcept { id_ = 0; }
 
  private:
-  std::size_t id_ = 0;  // 0 is the world's first thread, which nobody owns
+  std::size_t id_ = 0;  // 0 is the world's first thread, which no object owns
 };
 
 }  // namespace foliot::inline core::seam

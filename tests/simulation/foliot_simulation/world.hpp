@@ -6,8 +6,8 @@
 // thread may go on. Memory is sequentially consistent here; weak orders are not explored.
 //
 // Time moves on by a nanosecond or so with every look at the clock, jumps to the next deadline when all
-// threads are blocked, and may drift at any point if `drift` says so. When all are blocked and nobody
-// has a deadline, that is a deadlock, and the run's failure; so is a world that goes on and on.
+// threads are blocked, and may drift at any point if `drift` says so. When all are blocked and none
+// has a deadline, that is a deadlock, and the run's failure; so is a world that does not end.
 #pragma once
 
 #include <cstdint>
