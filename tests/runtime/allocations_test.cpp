@@ -131,7 +131,7 @@ TEST(Allocations, ATimerMakesNone) {
   });
 }
 
-/// As a server has them: a timeout for each request, hardly one of which is needed.
+/// The load of a server: a timeout for each request, few of which expire.
 TEST(Allocations, ManyTimeoutsAtOnceMakeNoneOfTheirOwn) {
   for (const std::string_view kind : test::kinds_of_timers) {
     virtual_clock clock;

@@ -95,7 +95,7 @@ TEST(Blocking, ARuntimeThatEndsWaitsForTheCall) {
   EXPECT_TRUE(finished);
 }
 
-/// A job that the test can hold.
+/// A job that ends when the test lets it.
 class held_job : public detail::blocking_job {
  public:
   held_job() noexcept : blocking_job(call) {}

@@ -80,7 +80,7 @@ TEST(CallbackTimer, StopSaysWhetherItPreventedTheCall) {
   });
 }
 
-// All are due at once: what the first one called stops is on its way to be called already.
+// All are due at once: when the first callback stops the others, their calls are on their way already.
 TEST(CallbackTimer, WhatIsDueCanStillBeTakenBack) {
   test::in_virtual_worlds([]() -> task<> {
     std::vector<callback_timer> all(4);
@@ -177,7 +177,7 @@ TEST(CallbackTimer, DestroyingItIsCertain) {
   });
 }
 
-// What they answer has to agree with what happened: each start is called, stopped or superseded.
+// The results of stop and reset must agree with what happened: each start is called, stopped or superseded.
 TEST(CallbackTimer, EveryStartHasOneEndWhateverRaces) {
   test::on_real_processors([]() -> task<> {
     std::atomic<int> calls{0};

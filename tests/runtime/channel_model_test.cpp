@@ -48,7 +48,7 @@ struct outcome {
   }
 };
 
-/// What channels are to do.
+/// The sequential model of channels.
 class model {
  public:
   struct waiter {
@@ -73,7 +73,7 @@ class model {
     if (one.kind == what::send) return c.closed || !c.receivers.empty() || c.values.size() < c.capacity;
     return c.closed || !c.values.empty() || !c.senders.empty();
   }
-  /// It is ready.
+  /// Whether it can complete now.
   outcome complete(std::size_t which, const one_case& one) {
     channel_state& c = channels[one.channel];
     if (one.kind == what::send) {
@@ -166,7 +166,7 @@ task<> perform(std::vector<channel<int>> on, cases all, outcome& out) {
   }
 }
 
-/// Both sides, and what happens to them.
+/// The channels and the model, and the operations on both.
 class duel {
  public:
   explicit duel(std::uint64_t seed) : random_(seed) {
@@ -207,7 +207,7 @@ class duel {
     const std::size_t count = 1 + below(most_cases);
     for (std::size_t i = 0; i < count; ++i) {
       const one_case next = any_case();
-      // Of two that are alike either may be chosen: the model knows one.
+      // Of two equal cases either may be chosen: the model knows one.
       const bool again = std::ranges::any_of(
           all, [&](const one_case& one) { return one.kind == next.kind && one.channel == next.channel; });
       if (!again) all[i] = next;
@@ -225,7 +225,7 @@ class duel {
       model_.wait(operation, all);
       co_return;
     }
-    // Any of those that were ready may have been chosen; a refusal does not tell which.
+    // Any ready case may have been chosen; an exception does not tell which.
     const outcome& got = outcomes_.back();
     for (const std::size_t i : ready) {
       const bool refused = all[i].kind == what::send && model_.channels[all[i].channel].closed;

@@ -260,7 +260,7 @@ TEST(Channel, AMoveThatThrowsHarmsNobodyElse) {
     fragile::moves_left = 0;
     const auto left = c.try_receive();
     EXPECT_EQ(left->value, 3);
-    // From task to task no move happens that could throw.
+    // Between the tasks no move happens that could throw.
     auto sends = [](send_end<fragile> to) -> task<> {
       fragile one(5);
       co_await to.send(std::move(one));

@@ -35,7 +35,7 @@ struct item {
   int number;
 };
 
-/// What came out: each sender's numbers are complete and, where one receiver got several of them, in order.
+/// The values received: each sender's numbers are complete, and those that one receiver got are in order.
 class record {
  public:
   explicit record(std::size_t senders, int numbers)
@@ -94,8 +94,8 @@ TEST(ChannelThreads, LoseNothingAndGiveNothingTwice) {
   }
 }
 
-// Every wait is a select of a send and of receives, of channels that all share: two of them that meet may lose each
-// other to a third, and begin anew.
+// Every wait is a select of a send and of receives, on channels that all tasks use: two selects that meet may lose each
+// other to a third one, and begin again.
 
 task<> send_in_selects(channel<item> a, channel<item> b, receive_end<item> never, std::size_t me, wait_group::member) {
   for (int i = 0; i < numbers; ++i) {
@@ -134,7 +134,7 @@ TEST(ChannelThreads, SelectsThatMeetDoItOnce) {
   });
 }
 
-// Two tasks that both offer to send and to receive: each round one of them sends, and the other one gets it.
+// Two tasks that both offer to send and to receive: in each round one of them sends, and the other one receives.
 task<int> trade(channel<int> c, int rounds, int& balance) {
   int sent = 0;
   for (int i = 0; i < rounds; ++i) {

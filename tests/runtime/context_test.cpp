@@ -137,7 +137,7 @@ TEST(Context, ManyTasksAndCancelsRace) {
   });
 }
 
-// A context that was taken out of its owner's hands: only its deadline, and those above, end it.
+// A context whose owner was released: only its deadline, and its ancestors, end it.
 TEST(Context, WithoutAnOwnerGoesWithThoseWhoKnowIt) {
   test::in_virtual_worlds([]() -> task<> {
     const instant begin = now();
@@ -272,7 +272,7 @@ TEST(Context, BelowOneWhoseRuntimeHasEndedKeepsItsOwnDeadline) {
   }
 }
 
-// That runtime may end before its deadline comes.
+// The runtime of the ancestor may end before the deadline comes.
 TEST(Context, BelowOneOfAnotherRuntimeKeepsTheDeadlineOfThatItself) {
   run([]() -> task<> {
     const auto outer = with_timeout(background(), 1h);
@@ -295,7 +295,7 @@ TEST(Context, BelowOneOfAnotherRuntimeKeepsTheDeadlineOfThatItself) {
   }());
 }
 
-// Each was destroyed inside of the one below it.
+// The destruction of a long chain must not recurse.
 TEST(Context, ALongChainGoesWithoutRecursion) {
   constexpr std::size_t length = 300'000;
   const auto chain = [](const context& root) {

@@ -50,7 +50,7 @@ bool is_reported(task<> main, std::size_t processors) {
   return false;
 }
 
-/// With no other thread it is certain, also where the runtime has had more threads before.
+/// Without another thread a deadlock is certain, also if the runtime has had more threads before.
 void alone() {
   const auto main = []() -> task<> {
     auto job = [] {};
@@ -113,7 +113,7 @@ void after_another() {
   }
 }
 
-/// The seam's answer, with more threads than one look at the list has room for.
+/// The seam's count of threads, with more threads than one read of the list returns.
 void many_threads() {
   using foliot::seam::other_threads;
   using foliot::seam::threads_besides;
@@ -138,7 +138,7 @@ void many_threads() {
 /// The program's first thread has ended. It stays in the system's list.
 void without_the_first() {
   std::thread([] {
-    // Its end is not announced; until then it counts as another thread, and is not waited for.
+    // The end of the thread cannot be awaited; until then it counts as another thread.
     while (foliot::seam::threads_besides(1) != foliot::seam::other_threads::none) pass(1ms);
     require(is_reported(receive_from(channel<int>()), 2), "without the first thread: it was not reported");
     std::_Exit(0);

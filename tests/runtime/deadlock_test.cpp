@@ -30,7 +30,7 @@ run_options promising() {
   return options;
 }
 
-/// What `main` makes ends in a deadlock, with any number of processors and each kind of timers.
+/// The task of `main` ends in a deadlock, with any number of processors and each kind of timers.
 template <class Main>
 void expect_deadlock(Main main, std::string_view text) {
   run_options options = promising();
@@ -116,7 +116,7 @@ TEST(Deadlock, DestroysTheTasksWhereTheyWait) {
   EXPECT_EQ(alive, 0);
 }
 
-/// Callbacks, calls of blocking() and tasks that come late are waited for.
+/// The run waits for late callbacks, calls of blocking(), and tasks.
 TEST(Deadlock, IsNoneWhileSomethingCanHappen) {
   test::on_real_processors(
       []() -> task<> {
@@ -134,7 +134,7 @@ TEST(Deadlock, IsNoneWhileSomethingCanHappen) {
       promising());
 }
 
-/// A run that has ended so leaves nothing behind: the next one works.
+/// A run that ends in a deadlock leaves nothing behind: the next one works.
 TEST(Deadlock, LeavesThingsAsEveryEndDoes) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_THROW(run([]() -> task<> { co_await select(); }(), promising()), deadlock);

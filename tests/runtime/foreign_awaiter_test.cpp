@@ -47,7 +47,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Goes on when another thread says so.
+/// Continues when another thread resumes it.
 class on_another_thread {
  public:
   explicit on_another_thread(std::thread& out) noexcept : out_(&out) {}
@@ -113,7 +113,7 @@ TEST(ForeignAwaiters, OperatorCoAwaitMayBeAMemberOrAFreeFunction) {
   });
 }
 
-/// Keeps what it gets, and answers what it is told to.
+/// Keeps the handle that it gets, and returns what the test wants.
 template <class Answer>
 class keeps_handle {
  public:

@@ -35,7 +35,7 @@ std::string what(const std::exception_ptr& error) {
   }
 }
 
-/// Done at that instant and not before.
+/// Checks that the context is done at that instant and not before.
 task<> ends_at(context which, instant when) {
   co_await which.done();
   EXPECT_EQ(now(), when);

@@ -41,7 +41,7 @@ class timer_by_callback {
   channel<int> values_;
   callback_timer timer_;
 };
-/// The same questions to a timer with a channel, "impl=chan".
+/// The same interface for a timer with a channel, "impl=chan".
 class timer_by_channel {
  public:
   explicit timer_by_channel(duration delay) : timer_(delay) {}

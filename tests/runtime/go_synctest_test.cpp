@@ -138,7 +138,7 @@ TEST(GoSynctest, TestTimerAfterBubbleExit) {
   EXPECT_EQ(calls, 0);
 }
 
-/// Which of two that are due in the same instant comes first; of all seeds, both.
+/// Which of two timers that are due at the same instant fires first: over all seeds, either.
 template <class Two>
 void both_orders(Two two) {
   bool first = false;
@@ -224,7 +224,8 @@ TEST(GoSynctest, TestDeadlockChild) {
     co_await child.join();
   }());
 }
-/// Time ends with the main task: a ticker that another one waits for does not keep the runtime, which destroys it.
+/// Time ends with the main task: a ticker that another task waits for does not keep the runtime, which destroys that
+/// task.
 TEST(GoSynctest, TestDeadlockTicker) {
   int beats = 0;
   test::in_virtual_worlds([&beats]() -> task<> {

@@ -98,7 +98,7 @@ TEST(GoTick, TestLongAdjustTimers) {
   });
 }
 
-// What is dropped is gone, stopped or not: what leaks is the sanitizers' to find.
+// A dropped timer is freed, stopped or not: sanitizers find leaks.
 TEST(GoTick, TestTimerGC) {
   test::in_virtual_worlds([]() -> task<> {
     for (int i = 0; i < 1000; ++i) {
@@ -115,7 +115,7 @@ TEST(GoTick, TestTimerGC) {
   });
 }
 
-/// Whether an instant is there; and, for a ticker or a timer, the answers that the script asks for.
+/// Whether an instant is there; and, for a ticker or a timer, the results that the script needs.
 template <class Timer>
 task<> no_tick(Timer& t) {
   const auto chosen = co_await select(t.c(), otherwise());
@@ -132,7 +132,7 @@ task<> waits_for_tick(const Timer& t, std::atomic<int>& got) {
   ++got;
 }
 
-/// Go's script for channels of timers. What a one-shot answers differs where it has been received from.
+/// Go's script for channels of timers. The results of a one-shot timer differ once its instant was received.
 template <class Timer>
 task<> channel_script(bool ticks) {
   const auto pending_after_tick = ticks ? reset_result::superseded : reset_result::idle;

@@ -32,7 +32,7 @@ task<Result> late(Result what) {
 }
 task<> late() { co_await sleep(1h); }
 
-/// What a join of it throws; empty if nothing.
+/// The message that a join throws; empty if it does not throw.
 template <class Result>
 task<std::string> join_error(join_handle<Result>& handle) {
   try {
@@ -165,7 +165,7 @@ TEST(JoinHandles, ATaskIsAbandonedWhileATaskOfAnotherRuntimeJoinsIt) {
   }());
 }
 
-// The next runtime may well be at the same address.
+// The next runtime may have the same address.
 TEST(JoinHandles, AFailureOfAnEndedRuntimeIsNotReportedToTheNext) {
   const auto fails = []() -> task<> {
     co_await yield();

@@ -62,7 +62,7 @@ class many_timers {
     return at(i % 3 != 0 ? 1'000'000 + i * 7'919 % count * 40'000 : i * 40'000 + 1);
   }
 
-  /// Runs what is due, from one instant to the next.
+  /// Runs the due timers, from one instant to the next.
   void run_all(detail::processor_timers& home) {
     constexpr std::int64_t step = 4'000'000;
     for (std::int64_t now = 0; now <= 1'000'000 + count * 40'000 + step; now += step) {
@@ -74,7 +74,7 @@ class many_timers {
       }
     }
   }
-  /// Not while allocations fail: it reports what is wrong.
+  /// Must not be called while allocations fail, since a failed check allocates.
   void expect_all_fired() const {
     EXPECT_EQ(order_.size(), all_.size());
     EXPECT_EQ(early_, 0);

@@ -66,7 +66,7 @@ struct callbacks {
   }
 };
 
-// A reset found the scheduler's memory freed.
+// A reset must not touch the freed scheduler.
 TEST(AfterTheRun, ACallbackTimerAnswersClosed) {
   std::optional<callbacks> earlier;
   everywhere([&earlier]() -> task<> {
@@ -99,7 +99,7 @@ TEST(AfterTheRun, ACallbackTimerIsStoppedForGoodInAnotherRun) {
   }
 }
 
-/// The same for what tasks wait for.
+/// The same for timers that tasks wait for.
 struct receivables {
   timer pending, come, stopped;
   ticker beating;
@@ -197,7 +197,7 @@ TEST(AfterTheRun, TheFunctionOfACancelledContextIsNotCalled) {
   EXPECT_EQ(kept.stop(), stop_result::idle);
 }
 
-/// What belongs to no runtime.
+/// Objects that belong to no runtime.
 struct shared_things {
   channel<int> numbers{1};
   wait_group group;

@@ -30,7 +30,7 @@ class counter : private detail::timer_entry {
   counter(const counter&) = delete;
   counter& operator=(const counter&) = delete;
 
-  /// One thread at a time for each counter.
+  /// Each counter is used by one thread at a time.
   void reset(duration length) {
     ++starts_;
     taken_back_ += detail::reset_timer(owner_, *this, detail::now(owner_) + length) ? 1 : 0;
@@ -139,7 +139,7 @@ TEST(Stress, EverythingAtOnce) {
   }
 }
 
-/// The main task ends while all of that goes on.
+/// The main task ends while everything else goes on.
 TEST(Stress, TheEndComesMeanwhile) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     sums all;

@@ -353,7 +353,7 @@ TEST(TaskSemaphore, WhoIsStoppedHasAcquiredNothing) {
 TEST(TaskSync, TasksThatWaitAtTheEndOfTheRunAreDestroyed) {
   const auto value = std::make_shared<int>();
   test::in_virtual_worlds([&value]() -> task<> {
-    // What they wait for is gone before they are.
+    // The objects are destroyed before the tasks that wait for them.
     box shared;
     wait_group group;
     task_semaphore slots(0);

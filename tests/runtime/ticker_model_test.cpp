@@ -39,7 +39,7 @@ struct given {
   friend bool operator==(const given&, const given&) = default;
 };
 
-/// A ticker as it must be. Time is told to it.
+/// The model of a ticker. The test tells it the time.
 class model {
  public:
   model(instant now, duration period) : next_(now + period), period_(period) {}

@@ -43,7 +43,7 @@ TEST_P(TimerRaces, EveryStartHasOneOutcome) {
         const instant deadline = at(now.load() + static_cast<std::int64_t>(random.below(30)));
         if (!some.timer.reset(*homes[random.below(2)], deadline)) ++some.started;
       }
-      // Its own, which dies after the stop while its record may still lie in a heap.
+      // A timer of this thread, destroyed after the stop while its record may still lie in a heap.
       counted_timer timeout;
       timeout.reset(*homes[random.below(2)], instant::never());
       if (!timeout.stop()) ADD_FAILURE() << "it never comes";

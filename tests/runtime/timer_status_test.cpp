@@ -48,7 +48,7 @@ void bring(timer_status& word, state to) {
   static_cast<void>(word.cleaned());
 }
 
-/// What a verb does in one state: its answer, and the state that it leaves.
+/// What a verb does in one state: its result, and the next state.
 struct expected {
   std::string_view answer;
   state then;

@@ -202,7 +202,7 @@ TEST(TimerStop, LeavesASelectWaiting) {
   test::everywhere(select_goes_on<ticker>);
 }
 
-/// A select at a timer that is gone goes on as well.
+/// A select with a destroyed timer goes on as well.
 TEST(TimerStop, LeavesASelectWaitingWhenTheHandleGoes) {
   test::everywhere([]() -> task<> {
     std::optional<timer> t(1h);
@@ -243,7 +243,7 @@ TEST(TimerStop, OneThatHasFiredIsNotStopped) {
   });
 }
 
-/// A timeout ends a lone wait as before, and what ends it first is what the task gets.
+/// A timeout ends a lone wait, too, and the first of the two decides what the task gets.
 TEST(TimerStop, MeetsATimeout) {
   test::in_virtual_worlds([]() -> task<> {
     timer t{1h};
@@ -271,7 +271,7 @@ TEST(TimerStop, AgreesWithTheWaiterWhateverRaces) {
   });
 }
 
-/// One of the two ends the wait; the stop of the task is seen later if it was not the one.
+/// One of the two ends the wait; if it was not the stop of the task, the task sees that later.
 TEST(TimerStop, MeetsTheStopOfTheTask) {
   test::on_real_processors([]() -> task<> {
     for (int i = 0; i < 200; ++i) {
@@ -301,7 +301,7 @@ TEST(TimerStop, MeetsTheStopOfTheTask) {
   });
 }
 
-/// From a thread that is none of the runtime's.
+/// From a thread outside of the runtime.
 TEST(TimerStop, ComesFromAnyThread) {
   test::on_real_processors([]() -> task<> {
     for (int i = 0; i < 20; ++i) {

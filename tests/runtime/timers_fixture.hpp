@@ -27,7 +27,7 @@ inline std::unique_ptr<processor_timers> timers_of_kind(std::string_view kind, s
 
 constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanoseconds(nanoseconds); }
 
-/// A timer that counts, and says when it fires.
+/// A timer that counts its calls, and notes when it fires.
 class counted_timer : public timer_entry {
  public:
   explicit counted_timer(std::vector<counted_timer*>* order = nullptr) noexcept : timer_entry(what), order_(order) {}
@@ -64,7 +64,7 @@ class counted_timer : public timer_entry {
   std::atomic<int> fired_{0};
 };
 
-/// Until nothing more is due.
+/// Runs timers until none is due.
 inline void run_all_due(processor_timers& timers, instant now) {
   ready_list ready;
   call_list calls;
@@ -74,7 +74,7 @@ inline void run_all_due(processor_timers& timers, instant now) {
   EXPECT_EQ(calls.take_first(), nullptr);
 }
 
-/// What heaps can say about themselves.
+/// The additional counters of the heaps.
 inline std::string check(const processor_timers& timers) {
   const auto* const heaps = dynamic_cast<const processor_heaps*>(&timers);
   return heaps != nullptr ? heaps->check() : "";

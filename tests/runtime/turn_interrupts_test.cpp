@@ -53,7 +53,7 @@ TEST(Turns, AStopInAReadyAwaitLosesNoValueAndNoLock) {
         release();
       }
     };
-    // Each is stopped at another place of the round.
+    // Each is stopped at another step of the round.
     for (int i = 0; i < 40 && next < values / 2; ++i) {
       auto handle = spawn(takes());
       for (int turns = 0; turns <= i % 4; ++turns) co_await yield();
@@ -120,7 +120,7 @@ TEST(Turns, AfterAStopAtTheEndOfATurnATaskHasAWholeTurnToCleanUp) {
   }
 }
 
-/// A timeout that came too late for what it was around, and whose interrupt nothing has thrown.
+/// A timeout that expired too late for its task, and whose interrupt was not thrown.
 TEST(Turns, AnInterruptWhoseReasonHasGoneLeavesWholeTurns) {
   virtual_clock clock;
   run_options options;

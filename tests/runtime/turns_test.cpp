@@ -173,7 +173,7 @@ const busy ways_to_be_busy[] = {
      false},
 };
 
-/// While it is busy the other one has its turn.
+/// While one task is busy, the other one has its turn.
 task<> lets_others_run(const busy& way) {
   rounds all;
   auto one = spawn(way.run(all));

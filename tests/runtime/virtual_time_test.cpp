@@ -164,7 +164,7 @@ TEST(VirtualTime, TiesFireInTheOrderOfTheirStartsOrAsTheSeedSays) {
   EXPECT_EQ(shuffled, order_of_ties(1, true));
   EXPECT_NE(shuffled, in_order);
   EXPECT_NE(shuffled, order_of_ties(2, true));
-  // None lost, none twice, and time goes on all the same.
+  // None is lost, none runs twice, and time advances all the same.
   ASSERT_EQ(shuffled.size(), 400U);
   const auto second_of = [](int i) { return i % 3 == 0 ? 3 : 1 + i % 2; };
   EXPECT_TRUE(std::ranges::is_sorted(shuffled, {}, second_of));

@@ -31,7 +31,7 @@ using std::chrono::sys_time;
 
 constexpr auto new_year = sys_days(std::chrono::year(2030) / 1 / 1);
 
-/// Runs what `make` makes of a virtual clock whose wall clock shows the beginning of 2030.
+/// Runs the task that `make` returns, on a virtual clock whose wall clock shows the beginning of 2030.
 template <class Make>
 void in_2030(Make make, run_options options = {}) {
   for (const std::string_view timers : test::kinds_of_timers) {
@@ -86,7 +86,7 @@ TEST(WallTime, AClockThatIsSetForwardWakesAtOnce) {
     co_await sleep_until(new_year + 10h);
     EXPECT_EQ(now(), begin + 1h);
     co_await setter.join();
-    // Not so far that it has come: the rest is waited for.
+    // Not as far as the time waited for: the task waits for the rest.
     auto again = spawn(set_wall_after(clock, 1h, new_year + 20h - 1ns));
     co_await sleep_until(new_year + 20h);
     EXPECT_EQ(now(), begin + 2h + 1ns);
@@ -105,7 +105,7 @@ TEST(WallTime, AClockThatIsSetBackIsWaitedForAgain) {
   });
 }
 
-/// A step is no time of the runtime's own clock: what goes by that is neither early nor late.
+/// A step of the wall clock does not affect the runtime's own clock: its timers are neither early nor late.
 TEST(WallTime, OtherTimersDoNotHeedTheWallClock) {
   in_2030([](virtual_clock& clock) -> task<> {
     const instant begin = now();
@@ -159,7 +159,7 @@ TEST(WallTime, ATimeoutAndAStopEndTheWait) {
   });
 }
 
-/// Whoever has been woken is in the order of the deadlines, and of the waits where those are the same.
+/// Tasks wake in the order of their deadlines, and of their waits if the deadlines are equal.
 TEST(WallTime, WakesInOrder) {
   in_2030(
       [](virtual_clock& clock) -> task<> {
@@ -207,7 +207,7 @@ TEST(WallTime, NeverIsADeadlockOnVirtualTime) {
   }
 }
 
-/// A wait that was stopped brings no time: all that is left waits for ever.
+/// A stopped wait does not advance time: the remaining tasks wait for ever.
 TEST(WallTime, AWaitThatIsOverIsNoReasonForTimeToGoOn) {
   virtual_clock clock;
   run_options options;

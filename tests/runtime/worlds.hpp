@@ -15,10 +15,10 @@
 
 namespace foliot::test {
 
-/// What processors can keep their timers in: see run_options::timers.
+/// The kinds of timers of a processor: see run_options::timers.
 inline constexpr std::string_view kinds_of_timers[] = {"foliot", "processor-heaps", "processor-heaps-1.14"};
 
-/// Runs what `main` makes on virtual time, for several numbers of processors and seeds.
+/// Runs the task of `main` on virtual time, for several numbers of processors and seeds.
 template <class Main>
 void in_virtual_worlds(Main main, runtime::run_options options = {}) {
   for (const std::string_view timers : kinds_of_timers) {

@@ -43,7 +43,7 @@ runtime::run_options options_for(deadlock_reports which) {
   return options;
 }
 
-/// What the run has reported; empty: nothing.
+/// The report of the run; empty if there was none.
 std::string report_of(task<> main, const runtime::run_options& options) {
   try {
     runtime::run(std::move(main), options);
@@ -88,7 +88,7 @@ task<> do_something(channel<int> to) {
   }
 }
 
-/// Each of several tasks does something, and tells the next.
+/// Each of several tasks does something, and wakes the next.
 task<> hand_round(int rounds) {
   const channel<int> own(1);
   for (int i = 0; i < rounds; ++i) {
@@ -149,7 +149,7 @@ TEST(RuntimeDeadlock, IsAlwaysReportedWhenNothingCan) {
   }
 }
 
-/// What ends the last: a call, on its thread.
+/// The last event is the end of a call of blocking(), on its thread.
 TEST(RuntimeDeadlock, IsReportedAfterACallThatEndsLast) {
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds * 4, with, [] {
@@ -163,7 +163,7 @@ TEST(RuntimeDeadlock, IsReportedAfterACallThatEndsLast) {
   }
 }
 
-/// What ends the last: a worker whose processor goes away.
+/// The last event is the end of a worker whose processor is removed.
 TEST(RuntimeDeadlock, IsReportedAfterAProcessorHasGone) {
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds * 2, with, [] {
@@ -180,7 +180,7 @@ TEST(RuntimeDeadlock, IsReportedAfterAProcessorHasGone) {
   }
 }
 
-/// By default a thread that might wake a task is waited for, whenever it comes.
+/// By default the run waits as long as another thread might wake a task.
 TEST(RuntimeDeadlock, IsNotReportedWhileAnotherThreadMayWakeATask) {
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds, with, [] {

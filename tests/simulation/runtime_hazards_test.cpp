@@ -36,14 +36,14 @@ void explore_punctual(std::size_t processors, Make make) {
   }
 }
 
-/// A task that notes when it was run.
+/// A task that notes when it ran.
 task<> note_when(instant& at) {
   at = runtime::now();
   co_return;
 }
 
 /// H1: a worker has decided until when it sleeps, and an earlier timer comes from outside. (sleep.cpp: wake_for() wakes
-/// it; the word of parker.hpp sticks; whoever hears another one's break passes it on.)
+/// it; the word of parker.hpp sticks; a worker that receives another one's break passes it on.)
 TEST(Hazards, H1AnEarlierTimerForAProcessorThatGoesToSleep) {
   const auto main = []() -> task<> {
     constexpr int count = 4;
@@ -64,8 +64,8 @@ TEST(Hazards, H1AnEarlierTimerForAProcessorThatGoesToSleep) {
   for (const std::size_t processors : {1U, 2U}) explore_punctual(processors, main);
 }
 
-/// H2, with more processors than two: who was woken for one task takes it and must wake another for the next, wherever
-/// that lies. (find.cpp: stop_spinning() looks at all queues.)
+/// H2, with more than two processors: a worker that was woken for one task takes it, and must wake another one for the
+/// next task, wherever that is queued. (find.cpp: stop_spinning() looks at all queues.)
 TEST(Hazards, H2TwoTasksThatComputeBesideTheirMaker) {
   const auto computes = [](instant& begun) -> task<> {
     begun = runtime::now();
@@ -82,8 +82,8 @@ TEST(Hazards, H2TwoTasksThatComputeBesideTheirMaker) {
     compute(50ms);
     co_await first.join();
     co_await second.join();
-    require(one - made_at < 5ms, "nobody came for the first");
-    require(other - made_at < 5ms, "nobody came for the second");
+    require(one - made_at < 5ms, "no worker came for the first");
+    require(other - made_at < 5ms, "no worker came for the second");
   };
   explore_punctual(3, main);
 }
@@ -99,24 +99,24 @@ task<> hand_over() {
     const instant made_at = runtime::now();
     auto made = spawn(note_when(run_at));
     compute(5ms);
-    require(run_at - made_at < overslept, "nobody came for the task");
+    require(run_at - made_at < overslept, "no worker came for the task");
     co_await bait.join();
     co_await made.join();
   }
 }
 
-/// H2: the last worker that looks for work in vain goes to sleep as work comes, and who made it has woken nobody,
-/// since one was looking. (sleep.cpp: it looks again after it has stopped to be counted.)
-/// H3: no processor is idle when work comes, and then one is. (sleep.cpp: who lists itself as idle looks again
-/// afterwards.)
+/// H2: the last searching worker goes to sleep as work comes, and the thread that made the work has woken no worker,
+/// since one was searching. (sleep.cpp: it looks again after it is no longer counted.)
+/// H3: no processor is idle when work comes, and then one is. (sleep.cpp: a worker that lists itself as idle looks
+/// again afterwards.)
 TEST(Hazards, H2H3WorkComesAsTheOtherProcessorGoesToSleep) {
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds * 3, with, [] { run_task(2, hand_over()); });
   }
 }
 
-/// H2, for what nobody is woken for: a task makes others ready, and computes on. Seven times on a processor they may
-/// have to wait; then its tasks are known for it.
+/// H2, for tasks for which no worker is woken: a task makes others ready, and computes on. Seven times on a processor
+/// they may have to wait; then the processor is known for that.
 class ComputesOn {
  public:
   explicit ComputesOn(std::size_t receivers) : made_(receivers) {}
@@ -146,8 +146,8 @@ class ComputesOn {
   static task<> receive(runtime::channel<sent> made, int rounds) {
     for (int i = 0; i < rounds; ++i) {
       const auto each = co_await made.receive();
-      require(!each.value().known || runtime::now() - each.value().at < overslept, "nobody came for it");
-      compute(1ms);  // whoever came for it does not come for another
+      require(!each.value().known || runtime::now() - each.value().at < overslept, "no worker came for it");
+      compute(1ms);  // the worker that came for it does not come for another one
     }
   }
 
@@ -168,7 +168,7 @@ TEST(Hazards, H2WhatIsMadeReadyByATaskThatComputesOn) {
   }
 }
 
-/// And whoever may not take it sleeps. (sleep.cpp: look_again().)
+/// And a worker that must not take it sleeps. (sleep.cpp: look_again().)
 TEST(Hazards, H2WhatComputesOnAtAProcessorThatGoesAwayKeepsNobodyAwake) {
   const auto main = []() -> task<> {
     ComputesOn tasks(1);
@@ -181,14 +181,14 @@ TEST(Hazards, H2WhatComputesOnAtAProcessorThatGoesAwayKeepsNobodyAwake) {
     co_await made.send(1);
     set_processors(1);
     compute(20ms);
-    require(runtime::counters().rounds - before < 50, "somebody was kept awake");
+    require(runtime::counters().rounds - before < 50, "a worker was kept awake");
     co_await receiver.join();
   };
   explore(worlds, quiet, [&] { run_task(2, main()); });
 }
 
-/// H4: a timer is started for a processor that is going away. (foliot_timers.hpp: its home says under its lock who
-/// has its timers now.)
+/// H4: a timer is started for a processor that is going away. (foliot_timers.hpp: its home says under its lock which
+/// processor has its timers now.)
 TEST(Hazards, H4ATimerForAProcessorThatGoesAway) {
   const auto main = []() -> task<> {
     std::deque<probe> timers;
@@ -199,7 +199,7 @@ TEST(Hazards, H4ATimerForAProcessorThatGoesAway) {
         co_await sleep(up_to(100us));
       }
     };
-    // On any of three processors, two of which then go.
+    // On any of three processors, two of which are then removed.
     auto one = spawn(make(timers));
     co_await one.join();
     seam::thread outside("outside", [&] {
@@ -224,9 +224,9 @@ TEST(Hazards, H4ATimerForAProcessorThatGoesAway) {
   explore_punctual(3, main);
 }
 
-/// H5, H6: a processor's first deadline, which others read without its lock, is never later than its first timer, not
-/// even for a moment: not while timers are fired by another thread, and not while one is made earlier. (It is written
-/// once in each locked section, at its end; and a worker that is about to sleep reads it under the lock.)
+/// H5, H6: a processor's first deadline, which other threads read without its lock, is never later than its first
+/// timer, not even for a moment: not while timers are fired by another thread, and not while one is made earlier. (It
+/// is written once in each locked section, at its end; and a worker that is about to sleep reads it under the lock.)
 TEST(Hazards, H5H6TheFirstDeadlineIsNotLateForAMoment) {
   const auto main = []() -> task<> {
     std::deque<probe> timers;
@@ -245,8 +245,8 @@ TEST(Hazards, H5H6TheFirstDeadlineIsNotLateForAMoment) {
   for (const std::size_t processors : {1U, 2U}) explore_punctual(processors, main);
 }
 
-/// H7: a first deadline that is too early costs a look, and not for ever: when its timer was stopped, and nothing else
-/// is pending, the workers sleep. (foliot_timers.hpp: run_due() and refresh_first() set it to what there is.)
+/// H7: a first deadline that is too early costs one look, not endless ones: when its timer was stopped, and nothing
+/// else is pending, the workers sleep. (foliot_timers.hpp: run_due() and refresh_first() set it to what there is.)
 TEST(Hazards, H7AFirstDeadlineOfNothingKeepsNobodyAwake) {
   const auto main = []() -> task<> {
     probe stopped;
@@ -258,12 +258,12 @@ TEST(Hazards, H7AFirstDeadlineOfNothingKeepsNobodyAwake) {
     co_await sleep(5ms);
     const std::uint64_t before = runtime::counters().rounds;
     co_await sleep(1h);
-    require(runtime::counters().rounds - before < 50, "somebody was kept awake");
+    require(runtime::counters().rounds - before < 50, "a worker was kept awake");
   };
   for (const std::size_t processors : {1U, 2U}) explore_punctual(processors, main);
 }
 
-/// H8: a timer that is due on a processor that is in a task which computes. (monitor.hpp: whoever starts it sets the
+/// H8: a timer that is due on a processor that is in a task which computes. (monitor.hpp: its start sets the
 /// monitor's alarm, if another processor is free; else the monitor comes after its patience.)
 TEST(Hazards, H8ATimerBehindATaskThatComputes) {
   const auto main = [](std::size_t processors) -> task<> {
@@ -303,8 +303,8 @@ TEST(Hazards, H8ATimerBehindTheOnlyTask) {
   explore_punctual(2, main);
 }
 
-/// H8 too: what a callback starts that the monitor has run does not wait behind the same task. (calls.cpp:
-/// processor_for_start().)
+/// H8 too: a timer that is started by a callback on the monitor's thread does not wait behind the same task.
+/// (calls.cpp: processor_for_start().)
 TEST(Hazards, H8WhatTheMonitorsCallbacksStartGoesToAnIdleProcessor) {
   constexpr int links = 20;
   const auto main = []() -> task<> {
@@ -317,14 +317,14 @@ TEST(Hazards, H8WhatTheMonitorsCallbacksStartGoesToAnIdleProcessor) {
     chain.push_back(runtime::after_func(1ms, std::ref(next)));
     compute(100ms);
     require(chain.size() == links, "the timers had to wait for the task");
-    // Besides the first, the monitor finds the task stuck now and then.
+    // Besides the first time, the monitor sometimes finds the task stuck again.
     require(runtime::counters().rescues - before < links, "the monitor had to run all of them");
   };
   explore_punctual(2, main);
 }
 
-/// Not a hazard but its price: a worker that goes round fires its own timers, and nobody takes them from it, be it idle
-/// or the monitor. (processor.hpp: sees_to_timers().)
+/// Not a hazard but its price: a running worker fires its own timers, and neither an idle worker nor the monitor takes
+/// them from it. (processor.hpp: sees_to_timers().)
 TEST(Hazards, H8TimersOfAWorkerThatGoesRoundAreLeftToIt) {
   constexpr int links = 100;
   const auto main = []() -> task<> {
@@ -351,7 +351,7 @@ TEST(Hazards, H8TimersOfAWorkerThatGoesRoundAreLeftToIt) {
 }
 
 /// H10: a wait that ends too early, by a rounded timeout, a signal or for nothing, fires nothing early. (find.cpp:
-/// what is due is decided by the clock alone.)
+/// the clock alone decides what is due.)
 TEST(Hazards, H10AWaitThatEndsEarly) {
   const auto main = []() -> task<> {
     std::deque<probe> timers;

@@ -27,13 +27,13 @@ constexpr std::uint64_t worlds = 200;
 
 using runtime::detail::direction;
 
-/// That descriptor of the world, as tasks of the runtime know it.
+/// A descriptor of the world, as the tasks of the runtime use it.
 runtime::detail::descriptor_ptr known_to_tasks(const descriptor& wire) {
   auto& here = runtime::detail::this_scheduler("a descriptor");
   return here.descriptors().add(wire.number(), runtime::detail::at_end::leaves_open, here).value();
 }
 
-/// A descriptor that tasks wait for. It stays readable, and the edges tell of what is new.
+/// A descriptor that tasks wait for. It stays readable, and edges report new data.
 class socket {
  public:
   socket() : known_(known_to_tasks(wire_)) {}

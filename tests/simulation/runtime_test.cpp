@@ -28,7 +28,7 @@ using runtime::yield;
 
 constexpr std::uint64_t worlds = 300;
 
-/// What a random program may do, and what has come of it.
+/// The limits of a random program, and its results.
 struct program {
   int budget = 12;  // tasks that may still be spawned
   bool punctual = false;
@@ -53,7 +53,7 @@ class counted {
   program& of_;
 };
 
-/// Runs when it should, and on a worker of its own.
+/// Checks that it runs on time, and on a worker of its runtime.
 class on_its_own {
  public:
   explicit on_its_own(bool& inside) : inside_(inside) {
@@ -81,7 +81,7 @@ task<> sleep_a_while(program& all) {
   if (all.punctual) require(woken - deadline < overslept, "overslept: a wake-up was lost");
 }
 
-/// Begins, does this and that, waits for those that it has spawned, ends.
+/// A task: does random things, waits for the tasks that it has spawned, and ends.
 task<int> live(program& all, int depth) {
   const counted here(all);
   ++all.begun;

@@ -47,7 +47,7 @@ task<ending> wait_for(Timer& from) {
   co_return ending::received;
 }
 
-/// Both kinds of timers, and tasks or threads that meddle.
+/// Both kinds of timers, and tasks or threads that interfere.
 template <class Make>
 void explore_stops(Make make, std::uint64_t count = worlds) {
   for (const char* const kind : {"foliot", "processor-heaps"}) {
@@ -63,7 +63,7 @@ void explore_stops(Make make, std::uint64_t count = worlds) {
   }
 }
 
-/// Does it now, by a task or by a thread that is none of the runtime's.
+/// Does it now, in a task or in a thread outside of the runtime.
 template <class Function>
 task<> by_somebody(Function what) {
   if (choose(2) == 0) {
@@ -173,7 +173,7 @@ TEST(RuntimeTimerStops, MeetTheStopOfTheTask) {
   });
 }
 
-/// The waiting task is another runtime's, which ends at this moment.
+/// The waiting task belongs to another runtime, which ends at this moment.
 TEST(RuntimeTimerStops, MeetTheEndOfTheWaitingTasksRuntime) {
   explore_stops(
       []() -> task<> {

@@ -24,7 +24,7 @@ using runtime::yield;
 
 constexpr std::uint64_t worlds = 200;
 
-/// Whoever it is: starts, resets and stops its own timers.
+/// A task or an outside thread: starts, resets and stops its own timers.
 void play(probe& one) {
   if (choose(3) == 0) {
     one.stop();

@@ -137,7 +137,7 @@ TEST(RuntimeWall, AClockThatIsSetToAndFro) {
   }
 }
 
-/// Waits come, are stopped and time out, so that the first deadline moves to and fro, while processors come and go.
+/// Waits come, are stopped and time out, so that the first deadline moves back and forth, while processors come and go.
 TEST(RuntimeWall, WaitsThatComeAndGo) {
   const auto main = [](bool punctual) -> task<> {
     const auto comes_and_goes = [](bool is_punctual) -> task<> {

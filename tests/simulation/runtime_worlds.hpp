@@ -31,7 +31,7 @@ inline duration up_to(duration longest) {
   return duration::nanoseconds(static_cast<std::int64_t>(choose(static_cast<std::uint64_t>(longest.count()))));
 }
 
-/// For a task: keeps its processor busy for so long.
+/// Keeps the processor of the calling task busy for that long.
 inline void compute(duration length) { pass_time(length); }
 
 /// Runs the task in this world.
@@ -45,7 +45,7 @@ Result run_task(std::size_t processors, runtime::task<Result> main) {
   return runtime::run(std::move(main), options);
 }
 
-/// Runs what `make` returns in `count` worlds each of several kinds.
+/// Runs the task of `make` in `count` worlds each of several kinds.
 template <class Make>
 void explore_runtimes(std::uint64_t count, std::initializer_list<faults> kinds, Make make) {
   for (const faults& with : kinds) {
@@ -115,7 +115,7 @@ class probe : private runtime::detail::timer_entry {
   instant fired_at_;
 };
 
-/// Waits until the thread has ended, and keeps no processor.
+/// Waits until the thread has ended, without blocking a processor.
 inline runtime::task<> joined(seam::thread& which) {
   seam::thread* const thread = &which;
   auto join = [thread] { thread->join(); };

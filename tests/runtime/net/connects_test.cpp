@@ -58,7 +58,7 @@ task<> many_connections() {
   co_await accepting.join();
 }
 
-// What another worker hears of a connection before its task looks must not be forgotten: it is told once.
+// A report that another worker gets before the connecting task looks must not be lost: the poller reports it once.
 TEST(Connects, CanBeWrittenToWhoeverHearsOfThem) {
   for (const std::size_t processors : {1U, 2U, 4U}) {
     run_options options;

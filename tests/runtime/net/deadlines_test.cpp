@@ -24,7 +24,7 @@ using test::fill;
 using test::in_virtual_worlds;
 using test::local_pair;
 
-/// Waits for a byte. What it got, and when.
+/// Waits for a byte. Returns the result, and its time.
 task<or_error<std::size_t>> read_one(stream& from) {
   std::array<char, 1> byte{};
   const auto got = co_await from.read_some(byte);
@@ -202,7 +202,7 @@ TEST(NetDeadlines, DialTimeoutMaxDuration) {
   });
 }
 
-// Time after time the deadline is postponed while a read waits, and only the last one ends it.
+// The deadline is postponed repeatedly while a read waits, and only the last one ends the wait.
 TEST(NetDeadlines, ReadTimeoutFluctuation) {
   in_virtual_worlds([]() -> task<> {
     auto [here, there] = local_pair();
@@ -268,7 +268,7 @@ TEST(NetDeadlines, VariousDeadlines1ProcAnd4Proc) {
   });
 }
 
-// What arrives in time is read, though the deadline is near, and moved by each message.
+// Messages that arrive in time are read, though the deadline is near, and moved by each message.
 TEST(NetDeadlines, ReadWriteProlongedTimeout) {
   in_virtual_worlds([]() -> task<> {
     auto [here, there] = local_pair();
@@ -368,7 +368,7 @@ TEST(NetDeadlines, NonpollableDeadline) {
   });
 }
 
-// A deadline has ended the wait, but is taken back before the task has noticed: it goes on.
+// A deadline has ended the wait, but is removed before the task has noticed: the wait goes on.
 TEST(NetDeadlines, OneThatIsTakenBackInTimeHasNotEndedTheWait) {
   in_virtual_worlds([]() -> task<> {
     auto [here, there] = local_pair();
@@ -385,7 +385,7 @@ TEST(NetDeadlines, OneThatIsTakenBackInTimeHasNotEndedTheWait) {
   });
 }
 
-// As in Go: what has come is not looked at.
+// As in Go: data that has arrived is not read after the deadline.
 TEST(NetDeadlines, OneThatHasPassedComesBeforeWhatThereIsToRead) {
   everywhere([]() -> task<> {
     auto [here, there] = local_pair();

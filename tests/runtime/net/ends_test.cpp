@@ -186,7 +186,7 @@ TEST(SocketWaits, TheDescriptorStaysOpenForWhoStillHasIt) {
   });
 }
 
-// What a task does with a stream that another one closes at any moment is done, or told that it is closed.
+// An operation on a stream that another task closes at any moment completes, or returns that it is closed.
 TEST(SocketWaits, ACloseRacesWithEverything) {
   everywhere([]() -> task<> {
     for (int round = 0; round < 30; ++round) {
@@ -230,7 +230,7 @@ TEST(SocketWaits, ACloseRacesWithEverything) {
   });
 }
 
-/// How much it got, unless it was refused.
+/// How much was transferred, unless it failed.
 task<std::size_t> try_to_read(stream& from, std::atomic<int>& refused) {
   std::array<char, 10> buffer{};
   try {

@@ -37,7 +37,7 @@ fault& injected() {
 
 }  // namespace
 
-// The linker puts these in the place of the system's (--wrap).
+// The linker replaces the system's functions by these (--wrap).
 extern "C" {
 int __real_accept4(int socket, sockaddr* address, socklen_t* size, int flags);
 int __wrap_accept4(int socket, sockaddr* address, socklen_t* size, int flags);
@@ -55,7 +55,7 @@ ssize_t __wrap_recv(int socket, void* into, std::size_t size, int flags) {
   return injected().comes() ? -1 : __real_recv(socket, into, size, flags);
 }
 ssize_t __wrap_send(int socket, const void* from, std::size_t size, int flags) {
-  // Short ones as well: half of what was to be sent, which no signal and no buffer is needed for.
+  // Short transfers as well: half of the data, without a signal or a full buffer.
   const std::size_t half = injected().every != 0 && size > 1 ? size / 2 : size;
   return injected().comes() ? -1 : __real_send(socket, from, half, flags);
 }
@@ -90,7 +90,7 @@ task<> send_and_end(address to, std::string text) {
   EXPECT_EQ(sent.value_or(0), text.size());
 }
 
-/// Some text through a connection. What arrived.
+/// Sends a text through a connection. Returns what arrived.
 task<std::string> passed_through(address at, std::string text) {
   auto gate = listener::listen(at);
   auto sending = spawn(send_and_end(gate->local_address().value(), text), "sends");
@@ -104,8 +104,8 @@ task<std::string> passed_through(address at, std::string text) {
   co_return got;
 }
 
-// A signal interrupts any call, and what fails for now is tried again when there is news. For connect EINTR means that
-// it goes on in the background.
+// A signal interrupts any call, and a call that would block is tried again after the next report. For connect EINTR
+// means that it goes on in the background.
 TEST(SocketFaults, EINTRAndAbortedConnectionsAreNoErrors) {
   for (const std::uint64_t every : {2U, 3U, 5U}) {
     test::in_virtual_worlds([every]() -> task<> {
@@ -183,7 +183,7 @@ TEST(SocketFaults, AnAcceptThatPausesIsEndedByADeadlineAndByAClose) {
   });
 }
 
-// The real thing: the process has no descriptor left, and then has one.
+// Without simulation: the process has no descriptor left, and then has one.
 TEST(SocketFaults, DescriptorsRunOutAndComeBack) {
 #if defined(FOLIOT_SANITIZED)
   GTEST_SKIP() << "the sanitizer looks at memory through a pipe, for which there is no descriptor then";
@@ -235,7 +235,7 @@ TEST(SocketFaults, AllocationsFailOneByOne) {
           std::array<char, 10> buffer{};
           try {
             const test::failing_allocations failing(which);
-            // The read waits, with a timer; and a connection is made from nothing.
+            // The read waits, with a timer; and a new connection is made.
             const auto got = co_await read_by(here, 1h, buffer);
             EXPECT_EQ(got.value_or(0), 2U);
             const auto gate = listener::listen(test::fresh_name());
@@ -249,7 +249,7 @@ TEST(SocketFaults, AllocationsFailOneByOne) {
           } catch (const std::bad_alloc&) {
           }
           co_await writing.join();
-          // What there was before goes on.
+          // The earlier connection goes on.
           const auto sent = co_await there.write_all(std::string_view("x"));
           const auto got = co_await here.read_some(std::span<char>(buffer));
           EXPECT_TRUE(sent && got);

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 using namespace std::chrono_literals;
 
-/// An empty folder that goes with all that is in it.
+/// A new folder, removed with its content at the end.
 class LocalListeners : public ::testing::Test {
  protected:
   LocalListeners() {
@@ -43,7 +43,7 @@ class LocalListeners : public ::testing::Test {
     }
     return count;
   }
-  /// One that outlives its runtime.
+  /// A listener that outlives its runtime.
   [[nodiscard]] static listener from_an_ended_runtime(const address& where) {
     listener kept;
     run([](listener& keep, address there) -> task<> {

@@ -89,7 +89,7 @@ TEST(Streams, EchoOverIPv6) {
   echo_at(at);
 }
 TEST(Streams, EchoOverAbstractNames) { echo_at(test::fresh_name()); }
-/// Where nothing is, not even what a run of this test has left that was killed.
+/// A path without a file, even if an earlier run of this test was killed.
 std::string fresh_path(const std::string& name) {
   std::string path = ::testing::TempDir() + "foliot-" + name + "-" + std::to_string(::getpid());
   std::filesystem::remove(path);
@@ -185,7 +185,7 @@ TEST(Streams, TheEndOfAStreamStays) {
   });
 }
 
-// A short read is taken for all that there is: an end that comes at the same time must not be missed.
+// A short read means that no more data is there: an end that comes at the same time must not be missed.
 TEST(Streams, AnEndThatComesWithTheLastBytesIsSeen) {
   everywhere([]() -> task<> {
     for (int i = 0; i < 100; ++i) {
@@ -267,7 +267,8 @@ TEST(Streams, NeedARuntime) {
   EXPECT_THROW(static_cast<void>(watched_descriptor::watch(0)), std::logic_error);
 }
 
-/// Without a deadline it would hang: nothing tells again of what a try for nothing has forgotten.
+/// An error here shows as a hang, hence the deadline: the poller does not repeat a report that an empty try has
+/// cleared.
 TEST(Streams, NothingIsReadAndWrittenWithoutForgettingThatItIsReady) {
   everywhere([]() -> task<> {
     auto [here, there] = local_pair();

@@ -48,7 +48,7 @@ task<std::error_code> wait_readable(watched_descriptor& of) {
   co_return ready ? std::error_code() : ready.error();
 }
 
-// On edges, and yet: as long as there is something it is ready, and when there is nothing it is not.
+// Although the poller reports edges, the descriptor is ready as long as there is data, and not when there is none.
 TEST(Watched, IsReadableWhileThereIsSomething) {
   everywhere([]() -> task<> {
     const pipe_pair pipe;
@@ -175,7 +175,7 @@ TEST(Watched, ADeadlockIsFoundThoughSomethingIsWatched) {
                deadlock);
 }
 
-// Tasks that always run do not keep the poller from being looked at. (Go: TestTimerFairness, for descriptors.)
+// Tasks that always run do not keep workers from polling. (Go: TestTimerFairness, for descriptors.)
 TEST(Watched, IsHeardThoughOthersAlwaysRun) {
   run_options options;
   options.processors = 1;
