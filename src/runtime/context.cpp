@@ -177,12 +177,10 @@ void context_node::finish(context_end why, const std::exception_ptr& cause, read
   end_ = why;
   cause_ = cause;
   stop_timer();
-  while (context_hook* const hook = first_hook_) {
-    first_hook_ = hook->next_;
+  while (context_hook* const hook = hooks_.pop_front()) {
     hook->listed_ = false;
     hook->context_is_done(ready);  // its task may continue at once, but must take the lock before it destroys the hook
   }
-  last_hook_ = nullptr;
 }
 
 void context_node::add(context_hook& hook) noexcept {
@@ -192,10 +190,7 @@ void context_node::add(context_hook& hook) noexcept {
     if (end_ != context_end::none) {
       hook.context_is_done(ready);
     } else {
-      hook.next_ = nullptr;
-      hook.previous_ = last_hook_;
-      (last_hook_ == nullptr ? first_hook_ : last_hook_->next_) = &hook;
-      last_hook_ = &hook;
+      hooks_.push_back(hook);
       hook.listed_ = true;
     }
     while (task_state* const task = ready.pop_front()) make_ready(*task);
@@ -205,8 +200,7 @@ void context_node::add(context_hook& hook) noexcept {
 bool context_node::remove(context_hook& hook) noexcept {
   const lock held(root_.lock_);
   if (!hook.listed_) return false;
-  (hook.previous_ == nullptr ? first_hook_ : hook.previous_->next_) = hook.next_;
-  (hook.next_ == nullptr ? last_hook_ : hook.next_->previous_) = hook.previous_;
+  hooks_.erase(hook);
   hook.listed_ = false;
   return true;
 }

@@ -52,21 +52,17 @@ void timer_channel::begin_receive(receiver& who, wait_point& wait, wait_word::so
     wait.claim(by);
     return;
   }
-  if (first_ == nullptr && armed_) start_timer_every(*runtime_.living(), *this, deadline_, period_, true);
+  if (receivers_.empty() && armed_) start_timer_every(*runtime_.living(), *this, deadline_, period_, true);
   who.wait_ = &wait;
   who.by_ = by;
   who.alone_ = how == waits::alone;
-  who.next_ = nullptr;
-  who.previous_ = last_;
-  (last_ == nullptr ? first_ : last_->next_) = &who;
-  last_ = &who;
+  receivers_.push_back(who);
   who.listed_ = true;
   attach(who);
 }
 
 void timer_channel::unlist(receiver& who) noexcept {
-  (who.previous_ == nullptr ? first_ : who.previous_->next_) = who.next_;
-  (who.next_ == nullptr ? last_ : who.next_->previous_) = who.previous_;
+  receivers_.erase(who);
   who.listed_ = false;
 }
 
@@ -90,9 +86,9 @@ bool timer_channel::claim(receiver& who, receiver::outcome what) noexcept {
 
 /// Precondition: the alarm is not pending, so no instant will come.
 void timer_channel::end_lone_waits(receiver::outcome what) noexcept {
-  for (receiver* each = first_; each != nullptr;) {
+  for (receiver* each = receivers_.front(); each != nullptr;) {
     receiver& who = *each;
-    each = each->next_;
+    each = receivers_.next(who);
     if (who.alone_) claim(who, what);
   }
 }
@@ -119,7 +115,7 @@ void timer_channel::end_receive(receiver& who) noexcept {
     detach(who);
     if (who.listed_) {
       unlist(who);
-      if (first_ == nullptr) stop_timer(*this);
+      if (receivers_.empty()) stop_timer(*this);
     }
     last = is_last();
   }
@@ -136,7 +132,7 @@ void timer_channel::answer(timer_entry& self) noexcept {
     mine.rung_.exchange(false, seam::acq_rel);
     mine.deliver();
     // A reset may have started the alarm again before this call had the lock; a delivery leaves it pending.
-    if (mine.first_ == nullptr) stop_timer(mine);
+    if (mine.receivers_.empty()) stop_timer(mine);
     last = mine.is_last();
   }
   if (last) delete &mine;
@@ -144,27 +140,27 @@ void timer_channel::answer(timer_entry& self) noexcept {
 
 /// Delivers the instant, if it is due, to the receiver that has waited longest, and sets the alarm for the others.
 void timer_channel::deliver() noexcept {
-  while (first_ != nullptr) {
+  while (receiver* const first = receivers_.front()) {
     const std::optional<instant> time = time_if_due();
     if (!time) break;
-    receiver& who = *first_;
+    receiver& who = *first;
     who.value_ = deadline_;
     if (claim(who, receiver::outcome::instant)) take(*time);  // `who` may be gone
   }
-  if (first_ == nullptr || !armed_) return;
+  if (receivers_.empty() || !armed_) return;
   // If the timers keep periods, the alarm is pending again for the beat after its ring. That is no later than
   // deadline_, because take() has advanced deadline_ by a later look at the clock.
   if (period_ > duration::zero() && keeps_period(*this)) return;
   try {
     start_timer(*runtime_.living(), *this, deadline_, false);
   } catch (const std::bad_alloc&) {
-    while (first_ != nullptr) claim(*first_, receiver::outcome::no_memory);
+    while (receiver* const each = receivers_.front()) claim(*each, receiver::outcome::no_memory);
   }
 }
 
 reset_result timer_channel::reset(scheduler& owner, instant first, duration period) {
   const lock held(lock_);
-  if (first_ != nullptr) reset_timer_every(owner, *this, first, period);
+  if (!receivers_.empty()) reset_timer_every(owner, *this, first, period);
   const bool pending = armed_;
   armed_ = true;
   stopped_ = false;
@@ -175,7 +171,7 @@ reset_result timer_channel::reset(scheduler& owner, instant first, duration peri
 
 bool timer_channel::stop() noexcept {
   const lock held(lock_);
-  if (first_ != nullptr) stop_timer(*this);
+  if (!receivers_.empty()) stop_timer(*this);
   const bool pending = armed_ && runtime_.living() != nullptr;
   armed_ = false;
   stopped_ = true;
@@ -194,7 +190,7 @@ void timer_channel::destroy() noexcept {
     const lock held(lock_);
     armed_ = false;
     orphaned_ = true;
-    if (first_ != nullptr) stop_timer(*this);
+    if (!receivers_.empty()) stop_timer(*this);
     end_lone_waits(receiver::outcome::destroyed);
     last = is_last();
   }

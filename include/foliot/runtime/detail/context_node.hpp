@@ -15,6 +15,7 @@
 
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/callback_timer.hpp>
@@ -48,8 +49,7 @@ class FOLIOT_EXPORT context_hook {
   /// Tasks that it claims, and that were parked, are appended to the list.
   virtual void context_is_done(ready_list& ready) noexcept = 0;
 
-  context_hook* next_ = nullptr;
-  context_hook* previous_ = nullptr;
+  list_links<context_hook> links_;
   bool listed_ = false;
 };
 
@@ -136,8 +136,7 @@ class FOLIOT_EXPORT context_node : public pooled {
   context_node* first_child_ = nullptr;
   context_node* next_ = nullptr;  // in its parent's list, or in that of the nodes that a cancel will reach
   context_node* previous_ = nullptr;
-  context_hook* first_hook_ = nullptr;
-  context_hook* last_hook_ = nullptr;
+  intrusive_list<context_hook, &context_hook::links_> hooks_;
 };
 
 /// An operation, see operation.hpp: waits until a context is done; for ever if it is null.

@@ -24,6 +24,7 @@
 #include <foliot/core/export.h>
 #include <foliot/core/grid.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
@@ -53,8 +54,7 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
 
     wait_point* wait_ = nullptr;
     wait_word::source by_ = 0;
-    receiver* next_ = nullptr;
-    receiver* previous_ = nullptr;
+    list_links<receiver> links_;
     bool listed_ = false;      // with the next two under the channel's lock
     bool counted_ = false;     // counts in attached_
     bool alone_ = false;       // its task waits for nothing else
@@ -168,8 +168,8 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
   instant deadline_ FOLIOT_GUARDED_BY(lock_);
   duration period_ FOLIOT_GUARDED_BY(lock_);
   std::uint64_t skipped_ FOLIOT_GUARDED_BY(lock_) = 0;
-  receiver* first_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // has waited longest
-  receiver* last_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  // In the order of their waits.
+  intrusive_list<receiver, &receiver::links_> receivers_ FOLIOT_GUARDED_BY(lock_);
 };
 
 /// An operation, see operation.hpp: receives the next instant.

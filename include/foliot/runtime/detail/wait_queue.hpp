@@ -12,6 +12,7 @@
 #pragma once
 
 #include <foliot/core/contract.hpp>
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -38,8 +39,7 @@ class queued_wait {
   friend class wait_queue;
 
   wait_point* wait_ = nullptr;
-  queued_wait* next_ = nullptr;
-  queued_wait* previous_ = nullptr;
+  list_links<queued_wait> links_;
   wait_word::source by_ = 0;
   bool parked_ = false;  // between claim() and finish(): the task must be made ready
   // Written under the object's lock; the waiting task reads it without the lock.
@@ -54,36 +54,36 @@ class wait_queue {
   wait_queue& operator=(const wait_queue&) = delete;
   /// The waiting tasks wait for ever, and will not touch the object any more.
   ~wait_queue() {
-    while (first_ != nullptr) unlink(*first_);
+    while (queued_wait* const first = waits_.front()) unlink(*first);
   }
 
   /// Whether no operation waits, or will touch the object when its wait ends.
-  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  [[nodiscard]] bool empty() const noexcept { return waits_.empty(); }
 
   /// Queues a wait that has begun; it is claimed for the source `by`.
   void link(queued_wait& waiting, wait_point& wait, wait_word::source by) noexcept {
     waiting.wait_ = &wait;
     waiting.by_ = by;
     waiting.over_.store(false, seam::relaxed);  // published by the lock
-    put_last(waiting);
+    waits_.push_back(waiting);
   }
   /// Afterwards no other thread touches the wait. Does nothing if it is over.
   void unlink(queued_wait& waiting) noexcept {
     if (waiting.is_over()) return;
-    take_out(waiting);
+    waits_.erase(waiting);
     waiting.over_.store(true, seam::release);  // pairs with is_over()
   }
 
   /// The first wait that is not part of `own`, or null.
   [[nodiscard]] queued_wait* first_but(const wait_point* own) const noexcept {
-    queued_wait* each = first_;
-    while (each != nullptr && each->wait_ == own) each = each->next_;
+    queued_wait* each = waits_.front();
+    while (each != nullptr && each->wait_ == own) each = waits_.next(*each);
     return each;
   }
   /// Removes the wait from the queue. Returns true if that has ended it: the caller must leave the result, and finish()
   /// it.
   [[nodiscard]] bool claim(queued_wait& waiting) noexcept {
-    take_out(waiting);
+    waits_.erase(waiting);
     const auto result = waiting.wait_->claim_only(waiting.by_);
     waiting.parked_ = result == wait_word::claim_result::to_resume;
     if (result != wait_word::claim_result::late) return true;
@@ -109,24 +109,12 @@ class wait_queue {
 
   /// Moves a wait to the end of another queue of the same object.
   void move_to(wait_queue& other, queued_wait& waiting) noexcept {
-    take_out(waiting);
-    other.put_last(waiting);
+    waits_.erase(waiting);
+    other.waits_.push_back(waiting);
   }
 
  private:
-  void put_last(queued_wait& waiting) noexcept {
-    waiting.next_ = nullptr;
-    waiting.previous_ = last_;
-    (last_ == nullptr ? first_ : last_->next_) = &waiting;
-    last_ = &waiting;
-  }
-  void take_out(queued_wait& waiting) noexcept {
-    (waiting.previous_ == nullptr ? first_ : waiting.previous_->next_) = waiting.next_;
-    (waiting.next_ == nullptr ? last_ : waiting.next_->previous_) = waiting.previous_;
-  }
-
-  queued_wait* first_ = nullptr;
-  queued_wait* last_ = nullptr;
+  intrusive_list<queued_wait, &queued_wait::links_> waits_;
 };
 
 }  // namespace foliot::runtime::detail
