@@ -24,7 +24,7 @@ int main(void) {
   }
   foliot_ticker_stop_and_wait(ticker, NULL);
   foliot_timer_reset(watchdog, 10 * FOLIOT_MILLISECOND, NULL);
-  foliot_service_drain(timers, 60 * FOLIOT_SECOND, NULL);  // until the watchdog has barked
+  foliot_service_drain(timers, 60 * FOLIOT_SECOND, NULL);  // until the watchdog has fired
   foliot_timer_destroy(watchdog);
   foliot_ticker_destroy(ticker);
   foliot_service_destroy(timers);

@@ -1,4 +1,4 @@
-// Timers in a libuv loop: a watchdog that a ticker of libuv's own feeds three times.
+// Timers in a libuv loop: a watchdog that a timer of libuv's own resets three times.
 #include <foliot/adapters/uv_timers.hpp>
 
 #include <uv.h>
@@ -34,7 +34,7 @@ int main() {
     ticker.data = &the_peer;
     uv_timer_start(&ticker, speak, 10, 10);
     idle.start(30ms);
-    timers.run();  // until the watchdog has barked
+    timers.run();  // until the watchdog has fired
   }
   uv_run(loop, UV_RUN_DEFAULT);  // closes the timers' handle
   return uv_loop_close(loop);

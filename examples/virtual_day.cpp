@@ -1,4 +1,4 @@
-// A day of timeouts in no time: the same code on a virtual clock, and the same result every time.
+// Three days of timeouts in no time: the code of a server on a virtual clock, with the same result each time.
 #include <foliot/service.hpp>
 
 #include <cstdio>
