@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-sys.dont_write_bytecode = True  # the two below lie beside this file, in the source tree
+sys.dont_write_bytecode = True  # the modules below lie beside this file, in the source tree
 from tidy_coroutines import await_breaches
+from tidy_scopes import check_awaiters
 from tidy_source import File, blank, functions, read_files
 
 Finding = tuple[int, str]  # a line and a message
@@ -207,6 +208,7 @@ RULES = [
         (file.line_at(match.start()), f"{match[0]} is a path of one machine: use one inside the tree, or a variable")
         for match in re.finditer(MACHINE_PATH, file.text)], kinds=""),
     Rule("coroutine", check_coroutines),
+    Rule("awaiter", check_awaiters, where=r"(?:include/foliot|src)/runtime/"),
     ban("using-namespace", r"\busing\s+namespace\b", "name what you use: this is a header", where=r".*\.h(?:pp)?$"),
     ban("assert", r"(?<!\w)assert\s*\(", "use FOLIOT_ASSERT (<foliot/core/contract.hpp>)",
         unless=r"include/foliot/core/contract\.hpp$"),

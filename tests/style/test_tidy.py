@@ -337,6 +337,18 @@ class Coroutines(TidyTest):
         self.keeps("src/runtime/a.cpp", "// co_await\nauto x = a ? b && c : d{e || f};")
 
 
+    def test_awaiters_of_the_library(self):
+        path, suspend = "include/foliot/runtime/a.hpp", "  bool await_suspend(std::coroutine_handle<P> task) { return f({}); }\n"
+        language = "#include <foliot/core/language.hpp>\n"
+        for head in ["class sleeps {", "template <class T>\nclass sleeps final : public base<T> {", "struct sleeps {"]:
+            lines = head.count("\n")
+            self.breaks("awaiter", path, HEAD + language + f"{head}\n public:\n  template <class P>\n{suspend}}};", 6 + lines)
+        for head in ["class sleeps : public task_awaiter {", "class sleeps final : public base, private detail::task_awaiter {"]:
+            self.keeps(path, HEAD + language + f"namespace foliot {{\n{head}\n{suspend}}};\n}}")
+        self.keeps(path, HEAD + language + "// A class with `await_suspend`.\nclass sleeps {};")
+        self.keeps("tests/a.cpp", f"class sleeps {{\n{suspend}}};")
+
+
 class Program(TidyTest):
     def test_each_rule_has_a_canary(self):
         canaries = Path(__file__).read_text()
