@@ -1,14 +1,14 @@
 // When all tasks wait and nothing will ever happen, on real time. (Go's checkdead.)
 //
-// A dead runtime stays as it is: no worker is at work, no queue has a task, no timer is pending, nobody waits for what
-// comes from outside. So it is enough that each thread of the runtime looks when it is done with something, and that
-// the last one sees what the others have done. A worker looks when it is listed as idle and sleeps without a deadline;
-// the monitor after each of its turns, and a thread of blocking() after each call. None of them holds a task then that
-// is in no queue. A worker that comes back from the poller may hold some while it is still listed as idle: those waited
-// for a descriptor or for the wall clock, and count as waiting until they run.
+// A dead runtime stays dead: no worker is at work, no queue has a task, no timer is pending, and no task waits for an
+// event from outside. So it is enough that each thread of the runtime looks when it is done, and that the last one sees
+// what the others have done. A worker looks when it is listed as idle and sleeps without a deadline; the monitor after
+// each of its turns; a thread of blocking() after each call. None of them then holds a task that is in no queue. A
+// worker that comes back from the poller may hold some while it is still listed as idle: those tasks waited for a
+// descriptor or for the wall clock, and count as waiting until they run.
 //
-// What cannot be seen is whether a thread outside of the runtime will wake a task. By default the report is made only
-// where the process has no such thread. That is asked last, and seldom: /proc has the answer.
+// The runtime cannot see whether a thread outside of it will wake a task. By default the report is made only if the
+// process has no such thread. /proc has the answer, so that is asked last, and seldom.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,65 +21,48 @@ namespace foliot::runtime::detail {
 
 namespace {
 
-/// After other threads have been found, /proc is left alone for so long. A program that is woken from outside a hundred
-/// thousand times a second pays for ten looks.
+/// After other threads have been found, /proc is not read again for this long: a program that is woken from outside a
+/// hundred thousand times a second pays for ten looks a second.
 constexpr duration between_looks_outside = duration::nanoseconds(100'000'000);
-/// A thread that is about to end has done so by then.
+/// A thread that is about to end has ended after this time.
 constexpr duration end_of_a_thread = duration::nanoseconds(1'000'000);
 
 }  // namespace
 
-/// What can be had without a lock: false where a worker is at work, or tasks wait for what is outside.
+/// The part of is_dead() that needs no lock. Returns false if a worker is at work, or a task waits for an event from
+/// outside.
 bool scheduler::may_be_dead() const noexcept {
   if (options_.deadlocks == deadlock_reports::never || virtual_time() != nullptr) return false;
-  // relaxed: all of these are looked at again, under the lock. The caller has passed a full barrier: of two threads
-  // that are done at once, one sees what the other has done.
-  if (idle_count_.load(seam::relaxed) < count_.load(seam::relaxed) || ending_.load(seam::relaxed)) return false;
+  // relaxed: all of these are read again under the lock. The caller has passed a full barrier: of two threads that are
+  // done at once, one sees what the other has done.
+  if (idle_.listed() < processors_.count() || is_ending()) return false;
   return !waits_for_outside() && !blocking_.is_busy();
 }
 
-/// Whether no thread of the runtime will ever do anything. Who is listed as idle stays so while the lock is held, and
-/// what it did before is seen. Its worker may be awake still: on its way to sleep, or back from it and about to look
-/// at its timers. Neither changes anything but a bound that is raised where there is no timer.
+/// Whether no thread of the runtime will ever wake a task. While the lock is held a worker that is listed as idle stays
+/// listed, and what it did before is seen. It may still be awake: on its way to sleep, or back from it and about to
+/// look at its timers. In neither case does it change anything here but the bound of timers that are empty.
 bool scheduler::is_dead() const noexcept {
-  if (monitor_looks_ || !global_.empty() || idle_.size() < count_.load(seam::relaxed)) return false;
+  if (monitor_looks_ || !global_.empty(lock_) || idle_.size(lock_) < processors_.count()) return false;
   if (!may_be_dead()) return false;
-  const std::size_t made = made_.load(seam::acquire);
-  for (std::size_t i = 0; i < made; ++i) {
-    const processor& each = *processors_[i];
-    if (each.present && !each.idle) return false;
-    if (!each.queue.empty() || each.next_task.load(seam::relaxed) != nullptr) return false;
-    if (!each.timers->first().is_never()) return false;
+  for (const auto& each : processors_.all()) {
+    if (each->tenure.is_present(lock_) && !each->is_listed(lock_)) return false;
+    if (!each->queue.empty() || !each->run_next.is_empty()) return false;
+    if (!each->timers->first().is_never()) return false;
   }
   return true;
 }
 
 /// A number that changes whenever a thread of the runtime may have run code of the program. A worker that has left the
-/// list goes round before it is listed again. Threads of blocking() are busy only on behalf of such a worker.
+/// list of idle workers begins a round before it is listed again. Threads of blocking() run calls of such workers only.
 std::uint64_t scheduler::activity() const noexcept {
   std::uint64_t sum = monitor_turns_;
-  for (std::size_t i = 0; i < made_.load(seam::acquire); ++i) sum += processors_[i]->rounds.load(seam::relaxed);
+  for (const auto& each : processors_.all()) sum += each->status.rounds();
   return sum;
 }
 
-/// Threads of processors that have gone away may not have ended, and must not be taken for others.
-void scheduler::join_retired() noexcept {
-  const lock one_at_a_time(changing_);
-  if (ending_.load(seam::relaxed)) return;  // end_workers() joins them
-  for (std::size_t i = 1; i < made_.load(seam::relaxed); ++i) {
-    processor& each = *processors_[i];
-    if (!each.worker.joinable()) continue;
-    bool left = false;
-    {
-      const lock held(lock_);
-      left = each.left;
-    }
-    if (left) each.worker.join();
-  }
-}
-
-/// Whether no thread outside of the runtime could wake a task. `workers`: how many there are. Where other threads are
-/// about to end, the monitor asks again soon.
+/// Whether there is no thread outside of the runtime that could wake a task. `workers`: how many the runtime has. If
+/// other threads are about to end, the monitor asks again soon.
 bool scheduler::is_alone(std::size_t workers) noexcept {
   if (options_.deadlocks == deadlock_reports::always) return true;
   join_retired();
@@ -98,14 +81,13 @@ void scheduler::look_for_deadlock() noexcept {
     return;
   const instant next_look = instant::from_nanoseconds(next_look_outside_.load(seam::relaxed));
   if (time_.now_or_later() < next_look) {
-    monitor_.guard(next_look);  // it looks then, unless somebody has come meanwhile
+    monitor_.guard(next_look);  // the monitor looks then, unless a worker is busy by then
     return;
   }
-  const std::size_t made = made_.load(seam::acquire);
-  for (std::size_t i = 0; i < made; ++i) {
-    // A stopped timer may have left a bound, and its worker sleeps until then.
-    processors_[i]->timers->refresh_first();
-    if (!processors_[i]->timers->first().is_never()) return;
+  for (const auto& each : processors_.all()) {
+    // first() may be the deadline of a timer that was stopped, and the worker sleeps until then.
+    each->timers->refresh_first();
+    if (!each->timers->first().is_never()) return;
   }
   std::uint64_t before = 0;
   std::size_t workers = 0;
@@ -113,10 +95,10 @@ void scheduler::look_for_deadlock() noexcept {
     const lock held(lock_);
     if (!is_dead()) return;
     before = activity();
-    for (std::size_t i = 0; i < made_.load(seam::relaxed); ++i) workers += processors_[i]->present ? 1U : 0U;
+    for (const auto& each : processors_.all()) workers += each->tenure.is_present(lock_) ? 1U : 0U;
   }
-  // Other threads are counted without the lock. Only the runtime's own could have made one since, and then there has
-  // been activity: whoever that was looks again.
+  // Other threads are counted without the lock. Only a thread of the runtime could have made one since; then there has
+  // been activity, and that thread looks again.
   if (!is_alone(workers)) return;
   {
     const lock held(lock_);
@@ -124,10 +106,27 @@ void scheduler::look_for_deadlock() noexcept {
     dead_ = true;
     ending_.store(true, seam::seq_cst);
   }
-  for (std::size_t i = 0; i < made_.load(seam::acquire); ++i) notify(*processors_[i]);
+  notify_all();
 }
 
-/// Called by the thread that called run(), when its worker has ended. The others run no tasks any more.
+void scheduler::begin_monitor_turn() noexcept {
+  const lock held(lock_);
+  monitor_looks_ = true;
+  ++monitor_turns_;
+}
+
+void scheduler::end_monitor_turn(instant next_turn) noexcept {
+  {
+    const lock held(lock_);
+    monitor_looks_ = false;
+    // If all workers are idle, none can be stuck: rest() came last. A worker that is busy or idle from now on says so
+    // after this.
+    if (idle_.size(lock_) < processors_.count()) monitor_.wake_by(next_turn);
+  }
+  look_for_deadlock();  // workers that went to sleep meanwhile left that to the monitor
+}
+
+/// Called by the thread that called run(), when its work() has returned. The other workers run no tasks any more.
 void scheduler::throw_if_dead() {
   {
     const lock held(lock_);
@@ -136,7 +135,6 @@ void scheduler::throw_if_dead() {
   throw deadlock(with_waiting_tasks("foliot: deadlock: all tasks wait, and nothing will ever happen"));
 }
 
-/// No task runs meanwhile.
 std::string scheduler::with_waiting_tasks(std::string text) {
   living_.for_each([&text](const task_state& task) {
     text += "\n  ";

@@ -1,13 +1,16 @@
+// What the monitor does when its alarm rings.
 #include "monitor.hpp"
 
 #include <algorithm>
 
 #include "scheduler.hpp"
 #include "this_thread.hpp"
+#include "worker_slack.hpp"
 
 namespace foliot::runtime::detail {
 
 void monitor::start() {
+  static_assert(most_processors == processor_set::most);
   alarm_.emplace(seam::clock_id::monotonic);
   set(instant::never());
   thread_ = seam::thread("foliot-monitor", [this] { work(); });
@@ -28,7 +31,7 @@ void monitor::set(instant at) noexcept {
   alarm_->set(at);
 }
 
-void monitor::set_earlier(instant at) noexcept {
+void monitor::wake_by(instant at) noexcept {
   const lock held(lock_);
   if (!alarm_ || ending_.load(seam::relaxed) || at.nanoseconds() >= rings_at_.load(seam::relaxed)) return;
   rings_at_.store(at.nanoseconds(), seam::relaxed);
@@ -37,37 +40,26 @@ void monitor::set_earlier(instant at) noexcept {
 
 void monitor::begin(instant first) noexcept {
   const instant now = scheduler_.time().now_or_later();
-  const duration longest = scheduler_.descriptors_.empty() ? patience : poll_patience;
-  // What is due already is what the processor has woken up for, and fires before anything else.
+  const duration longest = scheduler_.descriptors().empty() ? patience : poll_patience;
+  // A timer that is due already is the reason why the processor woke up, and fires before anything else.
   const instant missed = first > now + shortest_gap ? first : now + poll_patience;
-  set_earlier(std::min(missed, now + longest));  // rest() has unset it; a guard since then stays
+  wake_by(std::min(missed, now + longest));  // rest() has unset the alarm; a guard since then stays
 }
 
 void monitor::work() noexcept {
-  seam::set_timer_slack(duration::nanoseconds(1));
+  seam::set_timer_slack(worker_slack);
   set_this_monitored(scheduler_);  // for the callbacks that it runs
   for (;;) {
     while (alarm_->wait() == seam::wait_status::interrupted) {
     }
     if (ending_.load(seam::relaxed)) return;
-    {
-      const lock held(scheduler_.lock_);
-      scheduler_.monitor_looks_ = true;  // what it is about to make ready is in no queue yet
-      ++scheduler_.monitor_turns_;
-    }
+    scheduler_.begin_monitor_turn();
     {
       const lock held(lock_);
       // From here on an earlier timer sets the alarm anew.
       rings_at_.store(instant::never().nanoseconds(), seam::relaxed);
     }
-    const instant next = look();
-    // Who is busy or idle by now has said so after that; rest() comes last when all are idle.
-    {
-      const lock held(scheduler_.lock_);
-      scheduler_.monitor_looks_ = false;
-      if (scheduler_.idle_.size() < scheduler_.count_.load(seam::relaxed)) set_earlier(next);
-    }
-    scheduler_.look_for_deadlock();  // workers that went to sleep meanwhile left that to the monitor
+    scheduler_.end_monitor_turn(look());
   }
 }
 
@@ -78,20 +70,17 @@ instant monitor::look() noexcept {
   bool rescued = false;
   bool left_to_worker = false;
   instant first = instant::never();
-  const std::size_t made = scheduler_.made_.load(seam::acquire);
-  for (std::size_t i = 0; i < made; ++i) {
-    processor& p = *scheduler_.processors_[i];
-    const bool asleep = p.sleeps_until.load(seam::relaxed) != processor::awake;
-    const bool works = !asleep && p.has_worker.load(seam::relaxed);
-    const std::uint64_t rounds = p.rounds.load(seam::relaxed);
-    if (compare && works && rounds == p.seen_rounds) {
+  for (const auto& each : scheduler_.all_processors().all()) {
+    processor& p = *each;
+    const bool works = p.status.is_awake() && p.status.has_worker();
+    const std::uint64_t rounds = p.status.rounds();
+    if (compare && works && rounds == seen_rounds_[p.id]) {
       stuck = true;
-      // relaxed: a hint to thieves, who find by the queues themselves what is there.
-      p.stuck.store(true, seam::relaxed);
+      p.status.mark_stuck();
     }
-    if (compare && works) p.seen_rounds = rounds;
+    if (compare && works) seen_rounds_[p.id] = rounds;
     if (is_due(p.timers->first(), now)) {
-      if (p.sees_to_timers()) {
+      if (p.status.sees_to_timers()) {
         left_to_worker = true;
       } else {
         scheduler_.run_timers(p, nullptr);
@@ -101,23 +90,23 @@ instant monitor::look() noexcept {
     if (works) first = std::min(first, p.timers->first());
   }
   if (compare) looked_at_rounds_ = now;
-  const bool others_are_free =
-      scheduler_.idle_count_.load(seam::relaxed) != 0;  // before one of them is woken for nothing
+  const bool others_are_free = scheduler_.has_idle_worker();  // before one of them is woken for nothing
   if (stuck) {
     rescued = true;
-    seam::full_fence();  // pairs with the one before a worker sleeps, as for all who wake
+    seam::full_fence();  // pairs with the one before a worker sleeps, as for all threads that wake one
     scheduler_.wake_one();
   }
-  // H9: nobody polls, be it that the last who did is stuck, be it that all have had tasks to run ever since.
-  const bool unlooked = compare && scheduler_.looks_.load(seam::relaxed) == seen_looks_;
-  if ((stuck || unlooked) && scheduler_.polls_.load(seam::relaxed) == nullptr && !scheduler_.descriptors_.empty()) {
+  // H9: no worker looks into the poller: the last one that did is stuck, or all have had tasks to run ever since.
+  const poll_turn& turn = scheduler_.turn_in_poller();
+  const bool unlooked = compare && turn.looks() == seen_looks_;
+  if ((stuck || unlooked) && turn.is_free() && !scheduler_.descriptors().empty()) {
     rescued = scheduler_.poll(nullptr, instant::earliest()) || rescued;
   }
-  if (compare) seen_looks_ = scheduler_.looks_.load(seam::relaxed);
+  if (compare) seen_looks_ = turn.looks();
   if (rescued) rescues_.fetch_add(1, seam::relaxed);
-  // A worker whose timers were left to it may have been on its way into a task: the next look comes soon.
+  // A worker that was left to run its timers itself may have been about to enter a task: the next look comes soon.
   gap_ = rescued ? shortest_gap : std::min(gap_ * 2, left_to_worker ? poll_patience : patience);
-  const instant longest = now + (scheduler_.descriptors_.empty() ? patience : std::max(poll_patience, gap_));
+  const instant longest = now + (scheduler_.descriptors().empty() ? patience : std::max(poll_patience, gap_));
   if (!others_are_free) return longest;
   return std::min(std::max(first, now + gap_), longest);
 }

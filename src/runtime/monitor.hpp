@@ -1,17 +1,19 @@
 // The monitor: looks after processors that are stuck in a task. (Go's sysmon, as a backstop and no more.)
 //
-// It waits for an alarm, which the kernel holds, so it costs no wake-up until it has something to do. Whoever makes the
-// runtime busy sets it: to the first timer that the busy processor may miss, or to when it has been long enough in one
-// task; whoever makes it idle unsets it. A running task that starts an earlier timer moves it, if another processor
-// would be free to go on with what that timer makes ready: no thread is woken for that.
+// It is a thread that waits for an alarm, which the kernel holds, so it costs no wake-up while it has nothing to do.
+// The worker that makes the runtime busy sets the alarm: to the first timer that this worker may miss, or to the time
+// by which a worker in the same task counts as stuck. The worker that makes the runtime idle unsets it. A running task
+// that starts an earlier timer sets the alarm earlier, if an idle worker could run what that timer makes ready: no
+// thread is woken for that.
 //
-// When it rings: timers that are due on a processor that is in a task (or stuck in a callback) are run here; what is
-// queued behind that task is given to an idle processor, whom the monitor wakes; and the poller is looked into, if
-// nobody has had the time to.
+// When the alarm rings, the monitor runs the due timers of processors that are in a task (or stuck in a callback),
+// wakes an idle worker for the tasks that are queued behind a stuck task, and looks into the poller if no worker has.
 //
-// Thread safety: guard() from any thread; begin() and rest() under the scheduler's lock.
+// Thread safety: guard(), wake_by() and rescues() from any thread; begin() and rest() under the scheduler's lock;
+// start() and end() by the thread that runs the runtime.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -29,33 +31,38 @@ class monitor {
   explicit monitor(scheduler& scheduler) noexcept : scheduler_(scheduler) {}
   ~monitor() { end(); }
 
-  /// Throws std::system_error where there is no thread or no file descriptor.
+  /// Starts the thread. Throws std::system_error if there is no thread or no file descriptor to be had.
   void start();
+  /// Ends the thread and waits for that.
   void end() noexcept;
 
   /// The runtime is busy from now on; `first` is the busy processor's first deadline.
   void begin(instant first) noexcept;
-  /// All processors are idle: nobody can be stuck.
+  /// All processors are idle: none can be stuck.
   void rest() noexcept { set(instant::never()); }
-  /// A processor that is in a task has a timer then.
+  /// A processor that is in a task has a timer with this deadline. A load if the alarm rings earlier anyway.
   void guard(instant deadline) noexcept {
-    // relaxed: a moment's answer; set_earlier() asks again under the lock.
-    if (deadline.nanoseconds() < rings_at_.load(seam::relaxed)) set_earlier(deadline);
+    // relaxed: the answer may be stale; wake_by() asks again under the lock.
+    if (deadline.nanoseconds() < rings_at_.load(seam::relaxed)) wake_by(deadline);
   }
+  /// Sets the alarm to `at`, unless it rings earlier.
+  void wake_by(instant at) noexcept;
 
+  /// How many turns have found something to do.
   [[nodiscard]] std::uint64_t rescues() const noexcept { return rescues_.load(seam::relaxed); }
 
  private:
-  /// How long a task may run before what waits behind it is given to others.
+  /// The number of processors that a runtime can have: processor_set::most.
+  static constexpr std::size_t most_processors = 256;
+  /// How long a task may run before the tasks behind it are given to other workers.
   static constexpr duration patience = duration::nanoseconds(10'000'000);
-  /// The same for the poller: when nobody polls because its last worker runs a task.
+  /// The same for the poller: how long no worker may look into it while all of them run tasks.
   static constexpr duration poll_patience = duration::nanoseconds(200'000);
   static constexpr duration shortest_gap = duration::nanoseconds(20'000);
 
   void set(instant at) noexcept;
-  void set_earlier(instant at) noexcept;
   void work() noexcept;
-  /// When to look again.
+  /// Looks at all processors, and returns when to look again.
   [[nodiscard]] instant look() noexcept;
 
   scheduler& scheduler_;
@@ -65,8 +72,11 @@ class monitor {
   seam::atomic<std::int64_t> rings_at_{INT64_MIN};
   seam::atomic<bool> ending_{false};
   seam::atomic<std::uint64_t> rescues_{0};
-  duration gap_ = shortest_gap;  // between looks, the monitor's
-  instant looked_at_rounds_;     // when rounds were last compared, the monitor's
+  // The monitor's thread's own: the gap between two looks; when it last compared the processors' rounds, and what they
+  // and the number of looks into the poller were then.
+  duration gap_ = shortest_gap;
+  instant looked_at_rounds_;
+  std::array<std::uint64_t, most_processors> seen_rounds_{};
   std::uint64_t seen_looks_ = 0;
   seam::thread thread_;
 };

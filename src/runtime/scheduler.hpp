@@ -1,36 +1,35 @@
 // The scheduler: runs tasks on processors (Go's proc.go, for coroutines).
 //
-// Each processor has a worker thread; the thread that calls run() is the first one's. A worker goes round: it fires
-// what is due of its own timers, takes a task from its run-next slot, its queue, the global run queue, the poller, or
-// from another processor's queue, and runs it until it waits. With nothing to do it steals for a while, and then
-// sleeps: one worker in the poller, the others on their own words, each until its own processor's first deadline.
+// Each processor has a worker thread; that of the first one is the thread that calls run(). In each round a worker runs
+// its timers that are due, takes a task from its run-next slot, its queue, the global run queue, the poller, or another
+// processor's queue, and runs it until the task waits. A worker that finds no task looks on for a while, and then
+// sleeps until its own processor's first deadline: one worker in the poller, each of the others on its own word.
 //
-// Who puts a task to run, or a timer earlier than its processor sleeps until, wakes somebody only if nobody is
-// about to find it anyway. The hazards of that, by Go's numbers (docs/runtime/scheduler.md):
-//   H1  a sleeper has decided until when, then an earlier timer comes: sleeps_until, below, and parker.hpp
-//   H2  the last spinning worker goes to sleep as work comes: look_again()
-//   H3  no processor is idle when work comes, and then one is: every worker looks again after it is listed idle
-//   H4  a timer is started on a processor that goes away: its home says so, under its lock (foliot_timers.hpp)
-//   H8  a due timer behind a task that computes: the monitor (monitor.hpp)
+// A thread that makes a task ready, or starts a timer, wakes a worker only if no worker is about to find it anyway. The
+// ways in which a wake-up could be lost, by Go's numbers (docs/runtime/scheduler.md):
+//   H1  a worker has decided until when it sleeps, then an earlier timer comes: worker_status.hpp and parker.hpp
+//   H2  the last spinning worker goes to sleep as work comes: idle_workers.hpp, look_again()
+//   H3  no worker is idle when work comes, and then one is: idle_workers.hpp, look_again()
+//   H4  a timer is started on a processor that goes away: the old home names its successor (foliot_timers.hpp)
+//   H8  a due timer waits behind a task that computes: the monitor (monitor.hpp)
 //
-// On virtual time there are no workers: drive_virtually() goes round all processors, as the seed says.
+// On virtual time there are no workers: virtual_driver runs all processors on one thread, in the order of the seed.
 //
-// Thread safety: what it says at each member.
+// The parts have files of their own: scheduler.cpp (a run, from its beginning to its end), processors.cpp (the workers
+// and the number of processors), find_work.cpp, ready.cpp (where ready tasks go), parking.cpp (how workers sleep and
+// are woken), timer_starts.cpp, deadlock.cpp.
 //
-// Lock order: a tree of contexts', an object's, the timers', lock_.
+// Thread safety: as each section says. A function that takes a processor `p` is called by its worker, or on virtual
+// time by the driver, in that worker's place.
+// Lock order: the contexts of a tree, an object, the timers, lock_, the monitor (lock_rank).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include <foliot/core/clock.hpp>
-#include <foliot/core/seam/poller.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/detail/runtime_life.hpp>
@@ -39,31 +38,36 @@
 #include <foliot/runtime/run_options.hpp>
 
 #include "blocking_pool.hpp"
+#include "global_run_queue.hpp"
+#include "idle_waiters.hpp"
+#include "idle_workers.hpp"
 #include "living_tasks.hpp"
 #include "monitor.hpp"
 #include "poll_table.hpp"
-#include "processor.hpp"
+#include "poll_turn.hpp"
+#include "processor_set.hpp"
 #include "wall_waits.hpp"
 
 namespace foliot::runtime::detail {
 
 class scheduler {
  public:
-  static constexpr std::size_t most_processors = 256;
-
+  /// Throws std::invalid_argument if an option is out of range, and std::bad_alloc.
   explicit scheduler(const run_options& options);
   ~scheduler();
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
 
-  /// Runs until `main` has ended; then what still runs is destroyed where it waits. The caller's thread is a worker
-  /// meanwhile. Throws deadlock.
+  /// Runs until `main` has ended, and then destroys each task that has not, where it waits. Meanwhile the calling
+  /// thread is a worker. Throws deadlock, and std::system_error if a thread cannot be started.
   void run(task_state& main, frame& body);
 
-  // For tasks, and for anybody:
+  // From any thread.
 
   void launch(task_state& task, frame& body) noexcept;
+  /// Puts a task that was claimed where it runs soon: if a worker calls this, into that worker's run-next slot.
   void make_ready(task_state& task) noexcept;
+  /// Puts the task behind all others.
   void make_ready_last(task_state& task) noexcept;
   void report(const char* name, const std::exception_ptr& failure) noexcept;
 
@@ -80,97 +84,126 @@ class scheduler {
   [[nodiscard]] const wall_waits& wall() const noexcept { return wall_; }
   [[nodiscard]] blocking_pool& blocking() noexcept { return blocking_; }
   [[nodiscard]] const run_options& options() const noexcept { return options_; }
-  /// For what may outlive this.
+  /// For objects that may outlive the scheduler.
   [[nodiscard]] runtime_ref ref() const noexcept { return life_.ref(); }
 
-  /// Changes the number of processors. From any thread; the tasks and timers of those that go away go on elsewhere.
-  /// Throws std::invalid_argument; std::system_error and std::bad_alloc where there is no thread, or no memory: those
-  /// that there are stay. On real time a processor that is to go away stays as long as there is no memory to hand its
-  /// timers over.
+  /// Changes the number of processors. The tasks and timers of processors that go away go on at others. Throws
+  /// std::invalid_argument, with nothing changed; std::system_error and std::bad_alloc if a thread or memory cannot be
+  /// had: the processors that were added until then stay. On real time a processor that is to go away stays while there
+  /// is no memory to hand its timers over.
   void set_processors(std::size_t count);
-  [[nodiscard]] std::size_t processors() const noexcept { return count_.load(seam::relaxed); }
+  [[nodiscard]] std::size_t processors() const noexcept { return processors_.count(); }
 
   [[nodiscard]] runtime_counters counters() const noexcept;
 
   void begin_outside_wait() noexcept { outside_waits_.fetch_add(1, seam::relaxed); }
   void end_outside_wait() noexcept { outside_waits_.fetch_sub(1, seam::relaxed); }
-  /// Whether a task waits for something that virtual time cannot bring: a descriptor, or a foreign awaiter.
+  /// Whether a task waits for an event that virtual time cannot bring: a descriptor, or a foreign awaiter.
   [[nodiscard]] bool waits_for_outside() const noexcept {
     return !descriptors_.empty() || outside_waits_.load(seam::relaxed) != 0;
   }
 
-  // On virtual time: tasks that wait until no other can run, and nothing is due.
-  void begin_idle_wait(wait_point& wait, wait_word::source by);
-  void end_idle_wait(wait_point& wait) noexcept;
-  /// The one that waits longest; false: none does.
-  bool wake_idle_waiter() noexcept;
-  /// What ends only after all that else happens at an instant.
-  [[nodiscard]] late_scopes& late() noexcept { return late_; }
-  /// The first of all processors, of the waits for the wall clock, and of all else on that clock; or never.
-  [[nodiscard]] instant next_deadline();
-
-  /// Ends the run if all tasks wait and nothing will ever happen. For threads of the runtime that are done with
-  /// something: the worker that is about to sleep with nothing to wait for, the monitor, a thread of blocking().
+  /// Ends the run if all tasks wait and nothing will ever wake one. A thread of the runtime calls this when it is done:
+  /// a worker that is about to sleep without a deadline, the monitor, a thread of blocking().
   void look_for_deadlock() noexcept;
 
   /// The processor whose worker the caller is, or null.
   [[nodiscard]] processor* this_processor() const noexcept;
 
- private:
-  friend class monitor;
-  friend class virtual_driver;
+  // On virtual time, on its one thread.
 
-  processor& make_processor(std::uint32_t id);
+  [[nodiscard]] idle_waiters& waiting_for_idle() noexcept { return idle_waiters_; }
+  /// Timeouts that end after everything else that happens at their instant.
+  [[nodiscard]] late_scopes& late() noexcept { return late_; }
+  /// The earliest deadline of all processors, of the waits for the wall clock, and of all else on the virtual clock; or
+  /// never.
+  [[nodiscard]] instant next_deadline();
+
+  // For the monitor, and for the driver of virtual time.
+
+  [[nodiscard]] const processor_set& all_processors() const noexcept { return processors_; }
+  [[nodiscard]] const poll_turn& turn_in_poller() const noexcept { return poll_turn_; }
+  [[nodiscard]] bool has_idle_worker() const noexcept { return idle_.listed() != 0; }
+  [[nodiscard]] bool has_global_task() const noexcept { return global_.size_hint() != 0; }
+  /// Whether the main task has ended, or the run has failed: no task runs any more.
+  [[nodiscard]] bool is_ending() const noexcept { return ending_.load(seam::relaxed); }
+
+  /// Runs the timers of `of` that are due, and puts the tasks that become ready into the queue of `by`; null: into the
+  /// global run queue. Returns whether a timer was due.
+  bool run_timers(processor& of, processor* by) noexcept;
+  /// Waits in the poller until then at most, and puts the tasks that become ready into the queue of `by`; null: into
+  /// the global run queue. Returns whether a task became ready.
+  bool poll(processor* by, instant until) noexcept;
+  /// Puts tasks into the queue of `by`; null: into the global run queue.
+  void put(processor* by, ready_list& ready) noexcept;
+  /// The next task of the processor's own, or null.
+  task_state* take_local(processor& p) noexcept;
+  /// A task of the global run queue, or null; a share of the others goes to the processor's own queue.
+  task_state* take_global(processor& p) noexcept;
+  /// Runs the task until it waits, has ended, or has spent its budget.
+  void run_task(processor& p, task_state& task) noexcept;
+  /// Wakes an idle worker for work that the caller has made available, unless a worker spins already. Called after a
+  /// full barrier.
+  void wake_one() noexcept;
+
+  /// Around each of the monitor's turns. Meanwhile it may hold tasks that are in no queue.
+  void begin_monitor_turn() noexcept;
+  void end_monitor_turn(instant next_turn) noexcept;
+
+  /// The text, and a line for each task that has not ended. Called while no task runs.
+  [[nodiscard]] std::string with_waiting_tasks(std::string text);
+
+ private:
+  // scheduler.cpp
+  void work(processor& p) noexcept;
+  void end_turn(processor& p, task_state& task) noexcept;
+  void end_task(task_state& ended) noexcept;
+  void end_workers() noexcept;
+  void abandon_tasks() noexcept;
+  void notify_all() noexcept;
+
+  // processors.cpp
+  processor& make_processor();
   void start_workers();
   void start_worker(processor& p);
-  void work(processor& p) noexcept;
+  void set_processors_virtually(std::size_t count);
   bool leaves(processor& p) noexcept;
   bool stays(processor& p) noexcept;
-  void run_task(processor& p, task_state& task) noexcept;
-  void end_turn(processor& p, task_state& task) noexcept;
+  [[nodiscard]] bool hand_over_timers(processor& p) noexcept;
+  void retire(processor& p) noexcept;
+  void join_retired() noexcept;
 
-  // How a worker finds a task: find.cpp.
+  // find_work.cpp
   task_state* find_task(processor& p) noexcept;
-  bool run_timers(processor& of, processor* by) noexcept;
-  task_state* take_local(processor& p) noexcept;
-  task_state* take_global(processor& p) noexcept;
   task_state* steal(processor& p) noexcept;
   bool wait_awake(processor& p) noexcept;
   bool sees_overdue(processor& p) noexcept;
-  bool should_wake_for_next(processor& p) noexcept;
-  void end_measurement(processor& p) noexcept;
-  bool poll(processor* by, instant until) noexcept;
-  void push(processor& p, task_state& task) noexcept;
-  void put(processor* by, ready_list& ready) noexcept;
   void stop_spinning(processor& p) noexcept;
 
-  // How it sleeps, and is woken: sleep.cpp.
+  // ready.cpp
+  void push(processor& p, task_state& task) noexcept;
+
+  // parking.cpp
   void sleep(processor& p) noexcept;
   bool look_again(processor& p) noexcept;
-  void guard_those_at_work() noexcept;
+  void guard_busy_workers() noexcept;
   void leave_idle(processor& p) noexcept;
-  void wake_one() noexcept;
   void notify(processor& p) noexcept;
   void wake_for(processor_timers& home, instant deadline, bool parks) noexcept;
 
-  // When all wait for ever: deadlock.cpp.
+  // deadlock.cpp
   [[nodiscard]] bool may_be_dead() const noexcept;
   [[nodiscard]] bool is_dead() const noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] std::uint64_t activity() const noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] bool is_alone(std::size_t workers) noexcept;
-  void join_retired() noexcept;
   void throw_if_dead();
-  [[nodiscard]] std::string with_waiting_tasks(std::string text);
 
+  // timer_starts.cpp
   processor& processor_for_start() noexcept;
   template <class Arm>
   void start_timer(timer_entry& entry, instant deadline, bool parks, const Arm& arm);
   template <class Arm>
   bool reset_timer(timer_entry& entry, instant deadline, const Arm& arm);
-  [[nodiscard]] bool hand_over_timers(processor& p) noexcept;
-  void retire(processor& p) noexcept;
-  void end_workers() noexcept;
-  void abandon_tasks() noexcept;
 
   const run_options options_;
   runtime_life life_{*this};
@@ -180,43 +213,31 @@ class scheduler {
   wall_waits wall_{descriptors_, options_.clock};
   blocking_pool blocking_;
   monitor monitor_;
+  processor_set processors_;
+  poll_turn poll_turn_;
 
-  // Processors are made once and stay; those from count_ on are retired. Published by made_.
-  std::array<std::unique_ptr<processor>, most_processors> processors_;
-  seam::atomic<std::size_t> made_{0};
-  seam::atomic<std::size_t> count_{0};
-
+  // Under it: which workers are idle, which tasks are in the global run queue, how many processors there are.
   mutable mutex lock_{lock_rank::scheduler};
-  task_list global_ FOLIOT_GUARDED_BY(lock_);
-  std::vector<processor*> idle_ FOLIOT_GUARDED_BY(lock_);
-  struct idle_waiter {
-    wait_point* wait;
-    wait_word::source by;
-  };
-  std::vector<idle_waiter> idle_waiters_;  // virtual time's, whose tasks share one thread; so is the next
-  late_scopes late_;
+  global_run_queue global_;
+  idle_workers<processor> idle_{processor_set::most};
+  // Held by the thread that changes the number of processors.
+  mutex changing_{lock_rank::object};
 
-  // The next three are written under the lock, but for spinning_; read without it, after a full barrier.
-  seam::atomic<std::size_t> global_size_{0};
-  seam::atomic<std::size_t> idle_count_{0};
-  // How many workers look for work in vain. Who makes work wakes nobody while there is one.
-  seam::atomic<std::uint32_t> spinning_{0};
-
-  // Whose turn in the poller it is: one at a time.
-  seam::atomic<processor*> polls_{nullptr};
-  // How often somebody has looked into the poller. The monitor sees by it that nobody does.
-  seam::atomic<std::uint64_t> looks_{0};
-  // How many tasks wait at foreign awaiters. Those tasks write it; on virtual time the driver's thread reads it.
-  seam::atomic<std::size_t> outside_waits_{0};
-  // The main task has ended.
+  // The main task has ended, or the runtime is dead. Set once.
   seam::atomic<bool> ending_{false};
-  // For deadlock.cpp. The monitor looks, and may have tasks in its hands that are in no queue; how often it has.
+  // How many tasks wait at foreign awaiters. Written by those tasks; on virtual time the driver's thread reads it.
+  seam::atomic<std::size_t> outside_waits_{0};
+
+  // The monitor is in a turn; and how many it has begun.
   bool monitor_looks_ FOLIOT_GUARDED_BY(lock_) = false;
   std::uint64_t monitor_turns_ FOLIOT_GUARDED_BY(lock_) = 0;
   bool dead_ FOLIOT_GUARDED_BY(lock_) = false;
-  // When to look for threads outside of the runtime again, in nanoseconds. Written by those who look; a hint.
+  // When to look for threads outside of the runtime again, in nanoseconds. Written by the threads that look; a hint.
   seam::atomic<std::int64_t> next_look_outside_{INT64_MIN};
-  mutex changing_{lock_rank::object};  // held by who changes the number of processors
+
+  // On virtual time, whose tasks share one thread.
+  idle_waiters idle_waiters_;
+  late_scopes late_;
 };
 
 }  // namespace foliot::runtime::detail

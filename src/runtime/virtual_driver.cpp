@@ -1,8 +1,9 @@
+// Which processor runs next on virtual time, and when time moves on.
 #include "virtual_driver.hpp"
 
-#include <algorithm>
-
 #include "this_thread.hpp"
+
+#include <algorithm>
 
 namespace foliot::runtime::detail {
 
@@ -13,19 +14,16 @@ constexpr std::uint64_t due_every = 61;
 
 }  // namespace
 
-virtual_driver::virtual_driver(scheduler& scheduler) : scheduler_(scheduler), random_(scheduler.options().seed) {
-  candidates_.reserve(scheduler::most_processors);
-}
+virtual_driver::virtual_driver(scheduler& scheduler) : scheduler_(scheduler), random_(scheduler.options().seed) {}
 
-void virtual_driver::drive(const task_state& /*main*/) {
-  for (std::uint64_t round = 1; !scheduler_.ending_.load(seam::relaxed); ++round) {
+void virtual_driver::drive() {
+  for (std::uint64_t round = 1; !scheduler_.is_ending(); ++round) {
     // Time stands still while tasks run. Timers that are due already must still fire if some task always runs.
-    if (round % due_every == 0 && fire_what_is_due()) continue;
-    if (run_some_task() || fire_what_is_due()) continue;
+    if (round % due_every == 0 && fire_due()) continue;
+    if (run_some_task() || fire_due()) continue;
     if (expire_late_scopes()) continue;
-    if (scheduler_.wake_idle_waiter()) continue;
-    if (!scheduler_.descriptors_.empty() && scheduler_.poll(scheduler_.processors_[0].get(), instant::earliest()))
-      continue;
+    if (scheduler_.waiting_for_idle().wake_first()) continue;
+    if (!scheduler_.descriptors().empty() && look_into_poller(instant::earliest())) continue;
     if (!move_time_on()) {
       throw deadlock(scheduler_.with_waiting_tasks(
           "foliot: deadlock on virtual time: all tasks wait, and nothing will ever happen"));
@@ -33,30 +31,34 @@ void virtual_driver::drive(const task_state& /*main*/) {
   }
 }
 
-/// Any processor that can go on does, for one task: from its own queue, the common one, or another's.
-bool virtual_driver::run_some_task() {
-  candidates_.clear();
-  const std::size_t count = scheduler_.count_.load(seam::relaxed);
-  bool work = scheduler_.global_size_.load(seam::relaxed) != 0;
-  for (std::size_t i = 0; i < scheduler_.made_.load(seam::relaxed); ++i) {
-    processor& p = *scheduler_.processors_[i];
-    work = work || !p.queue.empty() || p.next_task.load(seam::relaxed) != nullptr;
+bool virtual_driver::look_into_poller(instant until) { return scheduler_.poll(&scheduler_.all_processors()[0], until); }
+
+bool virtual_driver::has_task() const noexcept {
+  if (scheduler_.has_global_task()) return true;
+  for (const auto& each : scheduler_.all_processors().all()) {
+    if (!each->queue.empty() || !each->run_next.is_empty()) return true;
   }
-  if (!work) return false;
-  // All that there are: one without work of its own steals, as it would.
-  processor& p = *scheduler_.processors_[random_.below(count)];
+  return false;
+}
+
+/// Runs one task on a processor that the seed chooses: from its own queue, the global run queue, or another processor's
+/// queue. Returns false if no task can run.
+bool virtual_driver::run_some_task() {
+  if (!has_task()) return false;
+  // Any processor may be chosen: one without a task of its own steals, as it would on real time.
+  processor& p = scheduler_.all_processors()[random_.below(scheduler_.processors())];
   set_this_worker(&p);
   task_state* task = random_.below(8) == 0 ? scheduler_.take_global(p) : nullptr;
   if (task == nullptr) task = scheduler_.take_local(p);
   if (task == nullptr) task = scheduler_.take_global(p);
   if (task == nullptr) {
-    const std::size_t made = scheduler_.made_.load(seam::relaxed);  // a task may have made its own processor go away
-    const std::size_t start = random_.below(made);
-    for (std::size_t i = 0; i < made && task == nullptr; ++i) {
-      processor& victim = *scheduler_.processors_[(start + i) % made];
+    const auto all = scheduler_.all_processors().all();  // retired ones too: a task may have retired its own processor
+    const std::size_t start = random_.below(all.size());
+    for (std::size_t i = 0; i < all.size() && task == nullptr; ++i) {
+      processor& victim = *all[(start + i) % all.size()];
       if (&victim == &p) continue;
       task = victim.queue.steal_half(p.queue);
-      if (task == nullptr) task = victim.next_task.exchange(nullptr, seam::acq_rel);
+      if (task == nullptr) task = victim.run_next.take();
     }
   }
   if (task == nullptr) return true;  // the global run queue's turn came first, and found it empty
@@ -64,17 +66,18 @@ bool virtual_driver::run_some_task() {
   return true;
 }
 
-/// What time has passed already: callbacks and tasks take none, but whoever stalls the clock does.
-bool virtual_driver::fire_what_is_due() {
-  const std::size_t count = scheduler_.count_.load(seam::relaxed);
+/// Fires timers that are due at the present time. Callbacks and tasks take no time, but a stalled clock moves on.
+bool virtual_driver::fire_due() {
+  const processor_set& processors = scheduler_.all_processors();
+  const std::size_t count = processors.count();
   const std::size_t start = random_.below(count);
   ready_list ready;
-  if (scheduler_.wall_.fire(ready)) {
-    scheduler_.put(scheduler_.processors_[start].get(), ready);
+  if (scheduler_.wall().fire(ready)) {
+    scheduler_.put(&processors[start], ready);
     return true;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    processor& p = *scheduler_.processors_[(start + i) % count];
+    processor& p = processors[(start + i) % count];
     set_this_worker(&p);
     if (scheduler_.run_timers(p, &p)) return true;
   }
@@ -97,7 +100,7 @@ bool virtual_driver::move_time_on() {
   if (!scheduler_.waits_for_outside()) return false;
   // A task waits for a thread outside of the runtime, where time does not stand still. That thread ends this wait when
   // it makes the task ready.
-  return scheduler_.poll(scheduler_.processors_[0].get(), instant::never()) || scheduler_.waits_for_outside();
+  return look_into_poller(instant::never()) || scheduler_.waits_for_outside();
 }
 
 }  // namespace foliot::runtime::detail

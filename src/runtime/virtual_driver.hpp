@@ -1,12 +1,11 @@
-// A runtime on virtual time: all processors take turns on one thread, and a seed decides whose turn it is.
+// A runtime on virtual time: all processors take turns on one thread, and a seed decides which one is next.
 //
-// While any task can run time stands still. When all wait, what the poller has is looked at, and then time moves on to
-// the first deadline of any processor, or of anything else on the same clock. When there is none, and no descriptor is
-// waited for, that is a deadlock.
+// Time stands still while any task can run. When all tasks wait, the driver looks into the poller, and then moves time
+// to the first deadline of any processor, or of anything else on the same clock. If there is none, and no task waits
+// for a descriptor or for another thread, that is a deadlock.
+//
+// Thread safety: none; the thread that called run() uses it.
 #pragma once
-
-#include <cstddef>
-#include <vector>
 
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/random.hpp>
@@ -19,20 +18,21 @@ class virtual_driver {
  public:
   explicit virtual_driver(scheduler& scheduler);
 
-  /// Until `main` has ended. Throws deadlock.
-  void drive(const task_state& main);
+  /// Runs until the main task has ended. Throws deadlock.
+  void drive();
 
  private:
+  [[nodiscard]] bool has_task() const noexcept;
+  bool look_into_poller(instant until);
   bool run_some_task();
-  bool fire_what_is_due();
-  /// Timeouts that have come: after all else of this instant.
+  bool fire_due();
+  /// Ends the timeouts whose deadline has come, after everything else of this instant.
   bool expire_late_scopes();
-  /// False: nothing will ever happen.
+  /// Returns false if nothing will ever happen.
   bool move_time_on();
 
   scheduler& scheduler_;
   random_stream random_;
-  std::vector<processor*> candidates_;
 };
 
 }  // namespace foliot::runtime::detail

@@ -17,8 +17,8 @@ scheduler& this_virtual_scheduler(const char* what) {
                          " needs virtual time: give the runtime a clock (run_options::clock)");
 }
 
-void begin_idle_wait(scheduler& of, wait_point& wait, wait_word::source by) { of.begin_idle_wait(wait, by); }
-void end_idle_wait(scheduler& of, wait_point& wait) noexcept { of.end_idle_wait(wait); }
+void begin_idle_wait(scheduler& of, wait_point& wait, wait_word::source by) { of.waiting_for_idle().add(wait, by); }
+void end_idle_wait(scheduler& of, wait_point& wait) noexcept { of.waiting_for_idle().remove(wait); }
 instant next_deadline(scheduler& of) { return of.next_deadline(); }
 void advance_to(scheduler& of, instant target) { of.virtual_time()->advance_to(target); }
 
@@ -33,7 +33,7 @@ task<> advance(duration length) {
     if (next > target || next.is_never()) break;
     detail::advance_to(here, next);
   }
-  // Who else advances may have gone further meanwhile; time does not go back.
+  // Another task that advances may have gone further meanwhile; time does not go back.
   detail::advance_to(here, target);
 }
 

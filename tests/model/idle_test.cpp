@@ -1,61 +1,58 @@
-// Work comes as the only other worker goes to sleep: the handshake of src/runtime/sleep.cpp, with the shipped parker
-// and the orders as they are there, around a queue of one word. Somebody has to run the work, and who made it computes
-// for ever. The lock is a simple one: what foliot's own does after an unlock is a full barrier in the model, and must
-// not stand in for those of the handshake.
-#include <array>
+// Work comes as the only other worker goes to sleep: the shipped set of idle workers and the shipped parker, in the
+// steps and with the orders of src/runtime/parking.cpp, around a queue of one word. The worker has to run the work,
+// since the thread that made it computes for ever. The lock is a simple one: in the model foliot's own is a full
+// barrier after an unlock, and must not stand in for the barriers of the handshake.
 #include <vector>
 
+#include <foliot/core/annotations.hpp>
+
 #include "audited.hpp"
-#include "runtime/parker.hpp"
+#include "runtime/idle_workers.hpp"
 
 namespace foliot::model {
 namespace {
 
+using runtime::detail::idle_worker;
+using runtime::detail::idle_workers;
 using runtime::detail::parker;
 
-class simple_lock {
+class FOLIOT_CAPABILITY("mutex") simple_mutex {
  public:
-  explicit simple_lock(seam::atomic<std::uint32_t>& word) : word_(word) {
+  void lock() noexcept FOLIOT_ACQUIRE() FOLIOT_NO_ANALYSIS {
     while (word_.exchange(1, seam::acquire) != 0) seam::spin_pause();
   }
-  ~simple_lock() { word_.store(0, seam::release); }
-  simple_lock(const simple_lock&) = delete;
-  simple_lock& operator=(const simple_lock&) = delete;
+  void unlock() noexcept FOLIOT_RELEASE() FOLIOT_NO_ANALYSIS { word_.store(0, seam::release); }
 
  private:
-  seam::atomic<std::uint32_t>& word_;
+  seam::atomic<std::uint32_t> word_{0};
 };
 
-/// What there is; without one of them it is a canary.
+/// The parts of the handshake. A test without one of them is a canary.
 struct defences {
   bool makers_fence = true;
   bool sleepers_fence = true;
   bool looks_after_it_is_uncounted = true;
   bool looks_after_it_is_listed = true;
-  bool tries_again = true;
 };
 
 class handshake {
  public:
   explicit handshake(defences with) : with_(with) {
     name(work_, "work");
-    name(idle_count_, "idle count");
-    name(spinning_, "spinning");
-    name(park_, "park");
+    name(worker_.park, "park");
   }
 
-  /// As make_ready_last() from elsewhere: the work, the barrier, wake_one().
+  /// As scheduler::make_ready_last() from a thread outside of the runtime.
   void make() {
     work_.fetch_add(1, seam::relaxed);
     if (with_.makers_fence) seam::full_fence();
-    wake_one();
-  }
-  /// Until it has run so much.
-  void work(unsigned all, bool begins_spinning) {
-    if (begins_spinning) {
-      spins_ = true;
-      spinning_.fetch_add(1, seam::seq_cst);
+    if (idle_worker* const woken = idle_.claim_one(lock_, [](idle_worker&) {})) {
+      static_cast<void>(woken->park.notify());
     }
+  }
+  /// Runs until it has done so much work.
+  void work(unsigned all, bool begins_spinning) {
+    if (begins_spinning) require(idle_.begin_spinning(worker_, 1), "no other worker spins");
     for (unsigned done = 0; done < all;) {
       if (const unsigned found = work_.exchange(0, seam::relaxed); found != 0) {
         done += found;
@@ -66,60 +63,33 @@ class handshake {
   }
 
  private:
-  void wake_one() {
-    while (idle_count_.load(seam::relaxed) != 0) {
-      std::uint32_t none = 0;
-      if (!spinning_.compare_exchange_strong(none, 1, seam::seq_cst, seam::relaxed)) return;
-      bool woken = false;
-      {
-        const simple_lock held(lock_);
-        if (idle_) {
-          idle_ = false;
-          idle_count_.store(0, seam::relaxed);
-          spins_ = true;
-          woken = true;
-        }
-      }
-      if (woken) return static_cast<void>(park_.notify());
-      spinning_.fetch_sub(1, seam::seq_cst);
-      if (!with_.tries_again) return;
-      seam::full_fence();
-    }
-  }
+  /// As scheduler::sleep().
   void sleep() {
     bool again = false;
-    if (!with_.looks_after_it_is_listed) again = work_.load(seam::relaxed) != 0;
-    bool was_spinning = false;
-    {
-      const simple_lock held(lock_);
-      was_spinning = spins_;
-      spins_ = false;
-      idle_ = true;
-      idle_count_.store(1, seam::relaxed);
-    }
+    if (!with_.looks_after_it_is_listed) again = has_work();
+    lock_.lock();
+    const bool was_spinning = idle_.add(worker_, lock_);
+    lock_.unlock();
     if (!with_.looks_after_it_is_uncounted) {
       seam::full_fence();
-      again = work_.load(seam::relaxed) != 0;
+      again = has_work();
     }
-    if (was_spinning) spinning_.fetch_sub(1, seam::seq_cst);
+    if (was_spinning) idle_.leave_spinning();
     if (with_.sleepers_fence) seam::full_fence();
-    if (with_.looks_after_it_is_listed && with_.looks_after_it_is_uncounted) again = work_.load(seam::relaxed) != 0;
-    if (!again && park_.begin(parker::way::on_the_word)) park_.sleep_until(instant::never());
-    static_cast<void>(park_.end());
-    const simple_lock held(lock_);
-    if (!idle_) return;
-    idle_ = false;
-    idle_count_.store(0, seam::relaxed);
+    if (with_.looks_after_it_is_listed && with_.looks_after_it_is_uncounted) again = has_work();
+    if (!again && worker_.park.begin(parker::way::on_the_word)) worker_.park.sleep_until(instant::never());
+    static_cast<void>(worker_.park.end());
+    lock_.lock();
+    if (worker_.is_listed(lock_)) idle_.remove(worker_, lock_);
+    lock_.unlock();
   }
+  [[nodiscard]] bool has_work() const { return work_.load(seam::relaxed) != 0; }
 
   const defences with_;
-  seam::atomic<std::uint32_t> lock_{0};
-  seam::plain<bool> idle_{false};
-  seam::plain<bool> spins_{false};
-  seam::atomic<std::size_t> idle_count_{0};
-  seam::atomic<std::uint32_t> spinning_{0};
+  simple_mutex lock_;
+  idle_workers<idle_worker> idle_{1};
+  idle_worker worker_;
   seam::atomic<unsigned> work_{0};
-  parker park_;
 };
 
 void meet(defences with, unsigned makers, bool begins_spinning) {

@@ -1,9 +1,9 @@
-/* Parking and waking of the runtime's workers (src/runtime/sleep.cpp, find.cpp), as a protocol: who makes work, and
-   who goes to sleep, each do one step at a time, in every order. Memory is sequentially consistent here; what its
-   weakness does to the words is the model checker's (tests/model).
+/* Parking and waking of the runtime's workers (src/runtime/parking.cpp, idle_workers.hpp, find_work.cpp), as a protocol:
+   threads that make work, and workers that go to sleep, each do one step at a time, in every order. Memory is
+   sequentially consistent here; the model checker (tests/model) has the weaker orders.
 
-   A maker stands for a task that makes others and then computes for ever: nobody but the workers can run those. In the
-   end all has been run, and all workers have left: a worker that sleeps through work, or through the end, is an
+   A maker stands for a task that makes others and then computes for ever: only the workers can run those. In the end
+   all tasks have been run and all workers have left: a worker that sleeps through work, or through the end, is an
    invalid end state.
 
    With LOOKS_BEFORE_IT_IS_LISTED, LOOKS_WHILE_IT_IS_COUNTED, FORGETS_WAKE_UPS, DOES_NOT_TRY_AGAIN or LEAVES_COUNTED one
@@ -26,7 +26,7 @@
 
 byte queue = 0;          /* tasks that any worker may take; put there without the scheduler's lock */
 byte idle = 0;           /* how many are listed */
-byte spinning = 0;       /* workers that look for work in vain */
+byte spinning = 0;       /* workers that look for work and have found none */
 bool listed[WORKERS];    /* with the next one under the scheduler's lock: one atomic step each */
 bool spins[WORKERS];
 byte park[WORKERS];
@@ -37,7 +37,7 @@ byte makers_gone = 0;
 
 inline notify(which) { park[which] = NOTIFIED }
 
-/* scheduler::wake_one */
+/* idle_workers::claim_one, scheduler::wake_one */
 inline wake_one(won, woken) {
   do
   :: idle == 0 -> break
@@ -64,7 +64,7 @@ inline wake_one(won, woken) {
 #ifdef DOES_NOT_TRY_AGAIN
     break
 #else
-    skip /* somebody may have relied on its being counted, and a worker been listed since */
+    skip /* a maker may have relied on the count, and a worker may have been listed since */
 #endif
   od
 }

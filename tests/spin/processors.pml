@@ -1,18 +1,19 @@
-/* Processors that come and go, and the end of the runtime (src/runtime/scheduler.cpp: set_processors, leaves, stays,
-   end_workers), as a protocol: who waits for whose end, and for which lock.
+/* Processors that come and go, and the end of the runtime (src/runtime/processors.cpp: set_processors, leaves, stays;
+   scheduler.cpp: end_workers), as a protocol: which thread waits for the end of which, and for which lock.
 
-   Processor 0 is the caller's of run(). Each of the others has a worker, whose tasks ask for more or fewer processors
-   themselves; the main task ends at any moment. In the end every worker has been joined, and nobody waits.
+   The worker of processor 0 is the thread that called run(). Each of the others has a worker of its own. Tasks ask for
+   more or fewer processors; the main task ends at any moment. In the end every worker has been joined, and no thread
+   waits.
 
-   With HOLDS_THE_LOCK_AND_JOINS, JOINS_WHO_MAY_RUN_TASKS or STARTS_WITHOUT_THE_LOCK the protocol is the one that it once
-   was, and Spin must find what is wrong with it. */
+   With HOLDS_THE_LOCK_AND_JOINS, JOINS_WHO_MAY_RUN_TASKS or STARTS_WITHOUT_THE_LOCK the protocol lacks a defence,
+   and Spin must find what is wrong with it. */
 
 #define PROCESSORS 3
 #ifndef CHANGES
 #define CHANGES 3 /* how often tasks ask for another number, in all */
 #endif
 
-bool changing = false;   /* the lock of who changes the number */
+bool changing = false;   /* the lock of the thread that changes the number */
 byte count = 2;          /* how many processors there are now */
 byte changes = 0;
 bool ending = false;

@@ -1,0 +1,38 @@
+// Which worker sleeps in the poller: at most one at a time, so that a thread that wakes it knows which one to notify.
+//
+// Thread safety: holder(), is_free(), count_look() and looks() from any thread; take() and give_back() by workers.
+#pragma once
+
+#include <cstdint>
+
+#include <foliot/core/seam/sync.hpp>
+
+namespace foliot::runtime::detail {
+
+class processor;
+
+class poll_turn {
+ public:
+  /// May be stale. relaxed: the turn publishes nothing. Threads that must know who sleeps in the poller learn it from
+  /// the worker's word (parker.hpp).
+  [[nodiscard]] const processor* holder() const noexcept { return holder_.load(seam::relaxed); }
+  [[nodiscard]] bool is_free() const noexcept { return holder() == nullptr; }
+
+  /// Returns false if another worker has the turn.
+  [[nodiscard]] bool take(const processor& sleeper) noexcept {
+    const processor* nobody = nullptr;
+    return holder_.compare_exchange_strong(nobody, &sleeper, seam::relaxed, seam::relaxed);
+  }
+  void give_back() noexcept { holder_.store(nullptr, seam::relaxed); }
+
+  /// A thread looks into the poller, with the turn or without: the monitor sees by the count that none does (H9).
+  void count_look() noexcept { looks_.fetch_add(1, seam::relaxed); }
+  [[nodiscard]] std::uint64_t looks() const noexcept { return looks_.load(seam::relaxed); }
+
+ private:
+  // Written by the worker that takes the turn and by the same worker when it gives it back.
+  seam::atomic<const processor*> holder_{nullptr};
+  seam::atomic<std::uint64_t> looks_{0};
+};
+
+}  // namespace foliot::runtime::detail
