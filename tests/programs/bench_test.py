@@ -95,7 +95,7 @@ class BenchArguments(BenchCase):
                 ("--repetitions: '99999999999'", ["--repetitions", "99999999999"]),
                 ("foliot bench has no '--onyl'", ["--onyl", "W1"]),
                 ("foliot bench has no 'W1'", ["W1"]),
-                ("--contestants: none of those named (quad-heap) takes part in idle: name one of foliot, global-heap, ",
+                ("--contestants: none of those named (quad-heap) takes part in idle: name one of foliot, ",
                  ["--only", "idle", "--contestants", "quad-heap"]),
                 ("none of those named (floor-load, multimap) takes part in W6-1ms, idle: name one of ",
                  ["--only", "idle,W6-1ms", "--contestants", "floor-load,multimap"]),

@@ -1,9 +1,8 @@
-# The libraries that `foliot bench` measures beside foliot's own queues. Each is optional: the program
-# names those that it was built without. Each has its
-# own source, bench/contestants/NAME.cpp.
+# The libraries that `foliot bench` measures beside foliot. Each is optional: the program names those that it was built
+# without. All that is measured of a library is in one source, bench/contestants/NAME.cpp.
 find_package(PkgConfig)
 
-# bench_peer(TARGET NAME HEADER LIBRARY MODULE): found by its header and its library, where it has one.
+# bench_peer(TARGET NAME HEADER LIBRARY MODULE): found by its header, and by its library if it has one.
 function(bench_peer target name header library module)
   string(TOUPPER ${name} upper)
   if(PkgConfig_FOUND AND module)
@@ -22,8 +21,9 @@ function(bench_peer target name header library module)
     message(STATUS "foliot bench: without ${name}")
     return()
   endif()
-  target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/bench/contestants/${name}.cpp)
-  target_compile_definitions(${target} PRIVATE FOLIOT_WITH_${upper})
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/bench/contestants/${name}.cpp)
+  target_sources(${target} PRIVATE ${source})
+  set_property(SOURCE bench/roster.cpp APPEND PROPERTY COMPILE_DEFINITIONS FOLIOT_WITH_${upper})
   # As a system's: these headers do not keep to our warnings.
   target_include_directories(${target} SYSTEM PRIVATE ${${upper}_INCLUDE_DIR})
   if(library)
@@ -31,41 +31,18 @@ function(bench_peer target name header library module)
   endif()
 endfunction()
 
-# bench_trial_of(TARGET NAME FOLDER LIBRARY): a found peer has a source in this folder too, which may need
-# one library more: bench/FOLDER/NAME.cpp.
-function(bench_trial_of target name folder library)
-  string(TOUPPER ${name}_${folder} upper)
-  get_target_property(definitions ${target} COMPILE_DEFINITIONS)
-  string(TOUPPER FOLIOT_WITH_${name} with)
-  if(NOT with IN_LIST definitions)
-    return()
-  endif()
-  if(library)
-    find_library(${upper}_LIBRARY ${library})
-    mark_as_advanced(${upper}_LIBRARY)
-    if(NOT ${upper}_LIBRARY)
-      message(STATUS "foliot bench: without the ${folder} of ${name}")
-      return()
-    endif()
-    target_link_libraries(${target} PRIVATE ${${upper}_LIBRARY})
-  endif()
-  target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/bench/${folder}/${name}.cpp)
-  target_compile_definitions(${target} PRIVATE FOLIOT_WITH_${upper})
-endfunction()
-
 bench_peer(foliot_program libuv uv.h uv libuv)
-bench_trial_of(foliot_program libuv sleeps "")
-# libev brings imitations of libevent's functions under their own names: libevent must come first, so
-# that its names lead to itself.
+# libev brings imitations of libevent's functions under their own names: libevent must come first, so that its names lead
+# to itself.
 bench_peer(foliot_program libevent event2/event.h event_core libevent_core)
-bench_trial_of(foliot_program libevent threads event_pthreads)
-bench_trial_of(foliot_program libevent sleeps "")
+find_library(LIBEVENT_THREADS_LIBRARY event_pthreads)
+mark_as_advanced(LIBEVENT_THREADS_LIBRARY)
+if(LIBEVENT_LIBRARY AND LIBEVENT_THREADS_LIBRARY)
+  set_property(SOURCE bench/contestants/libevent.cpp APPEND PROPERTY COMPILE_DEFINITIONS FOLIOT_WITH_LIBEVENT_THREADS)
+  target_link_libraries(foliot_program PRIVATE ${LIBEVENT_THREADS_LIBRARY})
+endif()
 bench_peer(foliot_program libev ev.h ev "")
-bench_trial_of(foliot_program libev sleeps "")
 bench_peer(foliot_program asio asio.hpp "" "")
-bench_trial_of(foliot_program asio threads "")
-bench_trial_of(foliot_program asio sleeps "")
 # Asio has fences, which ThreadSanitizer does not understand, as g++ warns.
-set_property(SOURCE bench/contestants/asio.cpp bench/threads/asio.cpp bench/sleeps/asio.cpp
-  APPEND PROPERTY COMPILE_OPTIONS
+set_property(SOURCE bench/contestants/asio.cpp APPEND PROPERTY COMPILE_OPTIONS
   $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)

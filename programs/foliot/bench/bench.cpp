@@ -1,10 +1,9 @@
-#include "bench.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,13 +12,12 @@
 #include "../failure.hpp"
 #include "../file_identity.hpp"
 #include "../output_file.hpp"
-#include "../replay/progress.hpp"
+#include "../progress.hpp"
 #include "../report.hpp"
+#include "bench_options.hpp"
 #include "choice.hpp"
 #include "measure.hpp"
-#include "report/report_page.hpp"
-#include "results_json.hpp"
-#include "results_text.hpp"
+#include "report/report.hpp"
 #include "roster.hpp"
 
 namespace foliot::program::bench {
@@ -55,7 +53,7 @@ void check(const bench_options& options) {
   }
 }
 
-/// Opened before the long work, so that a name that cannot be written to is told at once.
+/// Opens a file before the long work, so that a name that cannot be written is reported at once.
 void open(std::optional<output_file>& file, const std::optional<std::string>& name) {
   if (name) file.emplace(*name);
 }
@@ -66,7 +64,7 @@ void publish(std::optional<output_file>& file, std::string_view text) {
   file->publish();
 }
 
-/// A line on a terminal that says how far the run has come, and is wiped off in the end.
+/// A line on a terminal with the progress of the run, which is wiped off in the end.
 class progress_line {
  public:
   progress_line() = default;
@@ -83,13 +81,13 @@ class progress_line {
   progress::writer write_ = standard_error_if_terminal();
 };
 
-results measure_with_progress(const bench_options& options, const roster& who) {
+results measure_with_progress(const bench_options& options, roster who) {
   progress_line line;
-  return measure(options, who,
+  return measure(options, std::move(who),
                  [&line](const std::string& what, std::uint64_t done, std::uint64_t all) { line(what, done, all); });
 }
 
-/// Where everybody had to be left out there is nothing to write.
+/// Throws failure where all contestants had to be left out, so that there is nothing to write.
 void check_figures(const results& all) {
   if (!all.records.empty()) return;
   std::vector<std::string> reasons;
@@ -97,7 +95,7 @@ void check_figures(const results& all) {
   throw failure(fmt::format("nothing was measured, for all contestants were left out: {}", fmt::join(reasons, "; ")));
 }
 
-/// What is not among the figures although it was chosen. An absence that measuring has found already is not told twice.
+/// Adds what was chosen and is not measured. An absence that measuring has found already is not added twice.
 void add(results& all, const gaps& missing) {
   for (const absence& each : missing.contestants) {
     if (std::ranges::find(all.left_out, each) == all.left_out.end()) all.left_out.push_back(each);
@@ -109,17 +107,17 @@ void add(results& all, const gaps& missing) {
 
 void run_bench(const bench_options& options) {
   check(options);
-  const roster who = select(everybody(), options.contestants);
+  roster who = select(everybody(), options.contestants);
   const gaps missing = gaps_in(options, who);
   std::optional<output_file> json;
   std::optional<output_file> page;
   open(json, options.json);
   open(page, options.report);
   if (const auto warning = build_warning()) report(*warning);
-  if (options.names_workloads) {  // else everything that the contestants take part in is what was asked for
+  if (options.names_workloads) {  // otherwise the contestants were asked for, in all that they take part in
     for (const std::string& each : sentences_about(missing)) report(each);
   }
-  results all = measure_with_progress(options, who);
+  results all = measure_with_progress(options, std::move(who));
   add(all, missing);
   check_figures(all);
   publish(json, json ? results_json(all) : "");

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench.hpp"
+#include "bench_options.hpp"
 #include "roster.hpp"
 
 namespace foliot::program {
@@ -26,7 +26,7 @@ struct arguments {
   bool quick = false;
 };
 
-/// Names for the help.
+/// The names, in lines for the help.
 template <class Names>
 std::string listed(const Names& all) {
   std::string names;
@@ -66,7 +66,7 @@ bench::bench_options read(const arguments& all, const CLI::App& line) {
 void add_bench(CLI::App& program, command& chosen) {
   const auto all = std::make_shared<arguments>();
   CLI::App* line = program.add_subcommand("bench", "Measure the timer queues, beside other libraries' timers");
-  line->add_option("--only", all->only, "Only these workloads: " + listed(bench::workload_names()))
+  line->add_option("--only", all->only, "Only these workloads: " + listed(bench::family_names()))
       ->type_name("NAMES")
       ->delimiter(',');
   line->add_option("--contestants", all->contestants, "Only these: " + listed(bench::everybody().names()))
@@ -90,9 +90,9 @@ void add_bench(CLI::App& program, command& chosen) {
       ->type_name("FILE");
   line->footer(
       "Everything is measured in one run, in shuffled order: compare its lines with\n"
-      "each other, and no two runs. It takes half an hour; --only, --contestants and\n"
+      "each other, and no two runs. It takes forty minutes; --only, --contestants and\n"
       "--n make it shorter. docs/bench.md says what the workloads are.");
-  // Their options are those of bench.
+  // These have the options of bench.
   const auto add = [line](const char* name, const char* what) {
     line->add_subcommand(name, what)->fallthrough()->footer("Its options are those of foliot bench.");
   };

@@ -13,8 +13,6 @@
 
 namespace foliot::program::bench {
 
-bool bench_options::wants(workload what) const noexcept { return std::ranges::find(only, what) != only.end(); }
-
 void choose_go(bench_options& options) {
   options.only.assign(go_workloads.begin(), go_workloads.end());
   options.names_workloads = true;
@@ -36,7 +34,7 @@ std::vector<workload> parse_workloads(const std::vector<std::string>& names) {
     const std::vector<workload> found = find_workloads(each);
     if (found.empty()) {
       throw failure(
-          fmt::format("--only: there is no workload '{}'; there are {}", each, fmt::join(workload_names(), ", ")));
+          fmt::format("--only: there is no workload '{}'; there are {}", each, fmt::join(family_names(), ", ")));
     }
     wanted.insert(wanted.end(), found.begin(), found.end());
   }

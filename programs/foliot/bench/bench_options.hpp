@@ -1,4 +1,6 @@
-// What `foliot bench` is asked to do.
+// `foliot bench`: what it is asked to do, and the run itself.
+//
+// Thread safety: none, one thread.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "workload.hpp"
+#include "benchmark.hpp"
 
 namespace foliot::program::bench {
 
@@ -21,19 +23,17 @@ struct bench_options {
   std::vector<std::string> contestants{};  ///< by name; all if empty
   bool names_workloads = false;            ///< the user has chosen the workloads, by name or by a sub-command
   bool names_contestants = false;          ///< the user has named the contestants
-  bool tells_generations = false;          ///< as `foliot bench generations` does: generations.hpp
+  bool tells_generations = false;          ///< begins with the story of the generations (generations.hpp)
   std::vector<std::size_t> timers{1'000, 10'000, 100'000, 1'000'000};
-  std::vector<int> threads{1, 2};  ///< of the workloads that threads share, and processors of Go's benchmarks
+  std::vector<int> threads{1, 2};  ///< of W5, and processors of Go's benchmarks
   int repetitions = 5;
   std::uint64_t seed = 1;
   bool quick = false;
   std::optional<std::string> json{};    ///< where the figures for programs go; "-" is standard output
   std::optional<std::string> report{};  ///< where the page goes, likewise
-
-  [[nodiscard]] bool wants(workload what) const noexcept;
 };
 
-/// What `foliot bench go` and `foliot bench generations` measure where the command line does not say otherwise.
+/// Chooses what `foliot bench go` and `foliot bench generations` measure where the command line names nothing.
 void choose_go(bench_options& options);
 void choose_generations(bench_options& options);
 
@@ -46,7 +46,11 @@ void choose_generations(bench_options& options);
 /// 1 to most_repetitions, in decimal: 010 is ten. Throws failure.
 [[nodiscard]] int parse_repetitions(std::string_view number);
 
-/// What --quick means: few timers, two short repetitions, where the user has not said otherwise.
+/// Sets what --quick means: few timers, and two short repetitions, where the command line gives no numbers of them.
 void make_quick(bench_options& options, bool timers_given, bool repetitions_given);
+
+/// Measures, and writes the figures: as text to standard output unless a file goes there, as JSON and as a page where
+/// the options name files for them. Shows progress on a terminal. Throws failure.
+void run_bench(const bench_options& options);
 
 }  // namespace foliot::program::bench

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view without_contestant = "none of the contestants named takes part";
 constexpr std::string_view without_threads = "2 threads or processors are needed, at least";
 
-/// For a sentence in which any of them is meant.
+/// The names of a few, for a sentence; else their number.
 std::string any_of(const std::vector<workload>& all) {
   constexpr std::size_t most_names = 6;
   if (all.size() > most_names) return fmt::format("any of the {} workloads", all.size());
@@ -26,19 +26,16 @@ std::string any_of(const std::vector<workload>& all) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::vector<workload> workloads_of(const roster& all, const std::string& contestant) {
+std::vector<workload> workloads_of(const roster& all, const std::string& name) {
   std::vector<workload> takes;
-  const auto takes_part = [&contestant](workload what) {
-    return [&contestant, what](const auto& each) { return each.name == contestant && each.takes_part(what); };
-  };
+  const auto known = std::ranges::find(all.contestants, name, &contestant::name);
   for (const workload what : all_workloads) {
-    if (std::ranges::any_of(all.contestants, takes_part(what)) || std::ranges::any_of(all.trials, takes_part(what)))
-      takes.push_back(what);
+    if (known != all.contestants.end() && known->takes_part(what)) takes.push_back(what);
   }
   return takes;
 }
 
-/// Why this contestant is not measured: what is known of it, or else what it does instead.
+/// Why this contestant is not measured: a known absence, or else the workloads that it takes part in.
 absence absence_of(const std::string& contestant, const std::vector<workload>& measured, const roster& all) {
   for (const absence& known : all.left_out) {
     const auto concerned = [&known](workload what) { return concerns(known, what); };
@@ -70,7 +67,7 @@ std::string listed(const std::vector<workload>& all) {
       continue;
     }
     ++count_of_go;
-    const std::string_view family = name(each).substr(0, name(each).find('/'));
+    const std::string_view family = family_of(each);
     if (of_go.empty() || of_go.back() != family) of_go.push_back(family);
   }
   if (of_go.size() <= most_of_go) {
@@ -100,7 +97,7 @@ gaps gaps_in(const bench_options& options, const roster& chosen) {
   std::vector<workload> measured;
   const int threads = options.threads.back();
   for (const workload each : options.only) {
-    if (fewest_threads(each) > threads) {
+    if (about(each).fewest_threads > threads) {
       missing.workloads.push_back({each, std::string(without_threads)});
       continue;
     }

@@ -1,4 +1,4 @@
-// What the user has chosen, workloads and contestants, and what of it will not be measured.
+// Which of the workloads and contestants that the user has chosen will not be measured, and why.
 //
 //   const gaps missing = gaps_in(options, chosen);     // throws where nothing would be measured
 //   for (const std::string& each : sentences_about(missing)) report(each);
@@ -18,13 +18,13 @@ namespace foliot::program::bench {
 struct gaps {
   /// Contestants that were asked for by name, and take part in no workload that is measured.
   std::vector<absence> contestants{};
-  /// Workloads that nobody who was asked for takes part in, and those that take more threads than there are to be.
+  /// Workloads in which none of the chosen contestants takes part, and those that need more threads than were chosen.
   std::vector<omission> workloads{};
-  /// Who does take part in those, among all contestants; for the ones that want other contestants.
+  /// The contestants, among all that exist, that take part in the former.
   std::vector<std::string> others{};
 };
 
-/// `chosen` are the contestants that take part. Throws failure, which says what to name instead, if nothing is left to
+/// `chosen` are the contestants that take part. Throws failure, with what to name instead, if nothing is left to
 /// measure.
 [[nodiscard]] gaps gaps_in(const bench_options& options, const roster& chosen);
 
@@ -34,11 +34,12 @@ struct gaps {
 /// "W1, W2, StaggeredTickerLatency": families by their names, and many of Go's by their number.
 [[nodiscard]] std::string listed(const std::vector<workload>& all);
 
-/// The reasons, each once, and the workloads that are not measured for it.
+/// A reason, and the workloads that are not measured for it.
 struct shared_reason {
   std::string reason{};
   std::vector<workload> workloads{};
 };
+/// Each reason once.
 [[nodiscard]] std::vector<shared_reason> by_reason(const std::vector<omission>& all);
 
 }  // namespace foliot::program::bench

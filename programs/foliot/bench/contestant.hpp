@@ -1,55 +1,98 @@
-// Who is measured: a queue of the project, a floor, or a peer, behind one interface, so that the order
-// of the measurements can be shuffled. The interface is crossed once for thousands of operations.
+// Who is measured: a queue, a service or a runtime of the project, a floor, another library, or another language.
 //
-//   auto bout = contestant.make(1'000'000, seed);
-//   bout->begin(workload::w1);
-//   tally result = bout->run(workload::w1, 8192);
+// A contestant offers functions that do workloads. Such a function makes its timers, warms up, measures, and returns
+// samples; the caller repeats it, and shuffles the contestants (measure.hpp).
 //
-// Thread safety: none, one thread.
+//   for (const sample& each : who.offer_for(workload::w1)->run({.what = workload::w1, .timers = 1'000'000, …})) …
+//
+// Thread safety: none, one thread. An offer may use as many threads and processes as it likes until it returns.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "tally.hpp"
-#include "timer_set.hpp"
-#include "workload.hpp"
+#include <foliot/core/duration.hpp>
+
+#include "benchmark.hpp"
 
 namespace foliot::program::bench {
 
-/// N timers of one contestant, alive.
-class bout {
- public:
-  virtual ~bout() = default;
-  bout(const bout&) = delete;
-  bout& operator=(const bout&) = delete;
+/// By which time the timers of a contestant fire.
+enum class time_kind : std::uint8_t {
+  virtual_time,  ///< the workload says what time it is
+  real_time,     ///< the contestant reads the system's clock
+  no_time,       ///< a floor: nothing fires
+};
 
-  /// Starts all N timers as the workload wants them. Once, before anything else.
-  virtual void begin(workload what) = 0;
-  /// Does at least `operations` operations of a workload that does not time calls; W3 is done as a
-  /// whole, however few are asked for. May follow a run of the same workload with or without prefetching.
-  virtual tally run(workload what, std::uint64_t operations) = 0;
-  /// Times calls. `steps` of 1 ms for worst_uniform; worst_one_slot goes until all have fired.
-  virtual call_times time_calls(workload what, std::uint64_t steps) = 0;
+/// As JSON has it.
+[[nodiscard]] constexpr std::string_view name(time_kind kind) noexcept {
+  switch (kind) {
+    case time_kind::virtual_time: return "virtual";
+    case time_kind::real_time: return "real";
+    case time_kind::no_time: break;
+  }
+  return "none";
+}
 
- protected:
-  bout() = default;
+/// What is asked of an offer.
+struct request {
+  workload what = workload::w1;
+  std::size_t timers = 1;  ///< pending, of all threads together
+  int threads = 1;         ///< that work at the same time, or processors of a runtime
+  duration time{};         ///< how long to measure, after warming up
+  std::size_t sleeps = 0;  ///< of lateness: how many, one after the other
+  std::uint64_t seed = 1;
+  bool quick = false;  ///< hardly warms up
+};
+
+/// What one measurement has found.
+struct sample {
+  double figure = 0;                  ///< in unit_of(workload); where `each` is not empty, it counts instead
+  std::vector<std::uint32_t> each{};  ///< ns: of every single call, or of every sleep's lateness; at most 4.29 s
+  std::string_view call{};            ///< start, stop, reset or expire, where single calls are timed
+  std::optional<double> worst{};      ///< ns, where the figure is an average
+  std::optional<double> bytes{};      ///< of memory, for each task
+  std::optional<double> per_fired{};  ///< ns of all calls of expire together, for each timer that fired
+};
+/// One, or one for each call.
+using samples = std::vector<sample>;
+
+/// Some workloads that a contestant takes part in, and how it does them.
+struct offer {
+  std::vector<workload> takes{};
+  time_kind time = time_kind::real_time;
+  std::string remark{};  ///< what a reader of these figures must know; may be empty
+  /// It needs what is not this program's, a toolchain or a system call: a failure leaves the contestant out of the
+  /// workload, with the reason, and does not end the run.
+  bool may_be_left_out = false;
+  /// Throws failure where the contestant does not do what the workload asks of it: its figures would be wrong.
+  std::function<samples(const request& asked)> run{};
 };
 
 struct contestant {
   std::string name{};
-  std::string version{};  ///< of a peer; empty for what is in this program
-  std::string remark{};   ///< what a reader of its figures must know; may be empty
-  time_kind time = time_kind::virtual_time;
+  std::string version{};  ///< of a library or a language; empty for what is in this program
   bool project_queue = false;
-  std::function<std::unique_ptr<bout>(std::size_t count, std::uint64_t seed)> make{};
+  std::vector<offer> offers{};
+  /// Resident bytes of each of so many timers; nothing where the system does not tell. May be empty.
+  std::function<std::optional<double>(std::size_t timers)> bytes_per_timer{};
+  /// Makes the contestant ready, and returns its version. Called once, before its first run. Throws failure where that
+  /// is not possible. May be empty.
+  std::function<std::string()> prepare{};
 
-  [[nodiscard]] bool takes_part(workload what) const noexcept {
-    return !is_trial(what) && (time != time_kind::no_time || !needs_fires(what));
+  /// How it does the workload; null if it does not take part.
+  [[nodiscard]] const offer* offer_for(workload what) const noexcept {
+    const auto found = std::ranges::find_if(
+        offers, [what](const offer& each) { return std::ranges::find(each.takes, what) != each.takes.end(); });
+    return found == offers.end() ? nullptr : &*found;
   }
+  [[nodiscard]] bool takes_part(workload what) const noexcept { return offer_for(what) != nullptr; }
 };
 
 }  // namespace foliot::program::bench

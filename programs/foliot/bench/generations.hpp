@@ -1,5 +1,5 @@
-// The generations of timers: a story in the order of their years. Each is a contestant, with what it changed in a
-// sentence; docs/lineage.md tells it at length. `foliot bench generations` measures them side by side.
+// The generations of timers: a story in the order of their years. Each is a contestant, with a sentence on what it
+// changed; docs/lineage.md has the whole story. `foliot bench generations` measures them side by side.
 //
 // Thread safety: constants, and functions without a state.
 #pragma once
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "workload.hpp"
+#include "benchmark.hpp"
 
 namespace foliot::program::bench {
 
@@ -24,20 +24,20 @@ inline constexpr std::array generations = {
     generation{"global-heap", "2009 to 2017", "Go up to 1.9",
                "one heap, one lock and one timer thread for everything; all threads meet at the lock"},
     generation{"goim", "2014 to today", "goim, a server for long connections",
-               "an application's own heaps, to stay away from that lock: several, each for a share of the connections"},
+               "an application's own heaps, to stay away from that lock: several, each for some of the connections"},
     generation{"erlang-wheel", "2015 to 2018", "Erlang/OTP 18",
                "a wheel of lists for each scheduler: no heap, and O(1), but timers fire by the millisecond"},
     generation{"bucket-heaps", "2018 to 2020", "Go 1.10 to 1.13",
                "64 heaps with a lock and a timer thread each; threads that keep to their own timers do not meet"},
     generation{"processor-heaps", "2020 to 2024", "Go 1.14 to 1.22",
-               "a heap for each processor of the runtime, no timer threads; a stop or a reset by anyone only marks"},
+               "a heap for each processor of the runtime, no timer threads; a stop or a reset by any thread only marks the timer"},
     generation{"foliot", "2026", "foliot's services",
                "a shard for each processor, O(1) in exact order; most stops and resets take no lock"},
     generation{"foliot-runtime", "2026", "foliot's runtime",
                "the same queue at each processor of a runtime, in the place of processor-heaps"},
 };
 
-/// Null: it is none of them.
+/// Null if the contestant is none of them.
 [[nodiscard]] const generation* generation_of(std::string_view contestant) noexcept;
 
 /// What is measured of them: threads that share a service, one sleep, idle threads, and the lateness of Go's

@@ -1,174 +1,269 @@
 #include "measure.hpp"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
+#include <cmath>
 #include <map>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "../failure.hpp"
-#include "../replay/grouped.hpp"
-#include "pinned.hpp"
-#include "quick_random.hpp"
-#include "resident_memory.hpp"
-#include "trials/measure_trials.hpp"
+#include "../grouped.hpp"
+#include "workloads/cores.hpp"
+#include "workloads/quick_random.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
 
-constexpr std::int64_t millisecond = 1'000'000;
-constexpr std::int64_t time_for_all = 100'000 * millisecond;  // of measuring, without making and warming up
-constexpr std::int64_t shortest = 50 * millisecond;
-constexpr std::int64_t longest = 300 * millisecond;
-constexpr std::uint64_t operations_between_looks = 8192;
-constexpr std::uint64_t fewest_warm_operations = 10'000;
-constexpr std::int64_t longest_warm_up = 300 * millisecond;
-constexpr int latency_repetitions = 3;
+using namespace std::chrono_literals;
 
-/// Workloads that are measured one after the other on the same timers.
-constexpr std::array<std::pair<workload, std::optional<workload>>, 4> groups = {{
-    {workload::w1, workload::w1p},
-    {workload::w2, workload::w2p},
-    {workload::w3, std::nullopt},
-    {workload::w4, std::nullopt},
-}};
+constexpr duration time_for_all = 100s;  // of measuring, without making timers and warming up
+constexpr duration shortest = 50ms;
+constexpr duration longest = 300ms;
+constexpr int most_long_repetitions = 3;
 
-std::span<std::uint32_t> times_of(call_times& times, std::string_view call) {
-  if (call == "start") return times.start;
-  if (call == "stop") return times.stop;
-  return call == "reset" ? times.reset : times.expire;
-}
-
-constexpr std::array<std::string_view, 4> calls = {"start", "stop", "reset", "expire"};
-
-/// One repetition of timing single calls, of one kind.
-struct call_sample {
-  percentiles at{};
-  std::optional<double> per_fired{};
+/// How many timers and threads a benchmark is measured with.
+struct setting {
+  std::size_t timers = 1;
+  int threads = 1;
 };
 
-percentiles median_of(const std::vector<call_sample>& samples) {
-  const auto take = [&samples](double percentiles::* part) {
-    std::vector<double> all;
-    for (const call_sample& each : samples) all.push_back(each.at.*part);
-    return median(all);
-  };
-  return {.p50 = take(&percentiles::p50),
-          .p99 = take(&percentiles::p99),
-          .p999 = take(&percentiles::p999),
-          .max = take(&percentiles::max)};
+std::vector<setting> settings_of(workload what, const bench_options& options) {
+  std::vector<setting> all;
+  switch (kind_of(what)) {
+    case figure_kind::cost:
+      for (const std::size_t timers : options.timers) all.push_back({timers, 1});
+      break;
+    case figure_kind::threads:
+      for (const int threads : options.threads) {
+        for (const std::size_t timers : options.timers) all.push_back({timers, threads});
+      }
+      break;
+    case figure_kind::processors:
+      for (const int processors : options.threads) all.push_back({1, processors});
+      break;
+    case figure_kind::lateness: all.push_back({1, 1}); break;
+    case figure_kind::calls:
+    case figure_kind::wake_ups: all.push_back({options.timers.back(), 1}); break;
+  }
+  std::erase_if(all, [what](const setting& each) { return each.threads < about(what).fewest_threads; });
+  return all;
 }
 
-class contest {
+int repetitions_of(workload what, const bench_options& options) {
+  switch (kind_of(what)) {
+    case figure_kind::calls:
+    case figure_kind::lateness:
+    case figure_kind::wake_ups: return std::min(options.repetitions, most_long_repetitions);
+    default: return options.repetitions;
+  }
+}
+
+/// How many sleeps, in all repetitions together.
+std::size_t sleeps_of(workload what, bool quick) {
+  if (quick) return 10;
+  return what == workload::w6_10ms ? 500 : 2'000;
+}
+
+duration time_of(workload what, bool quick, duration usual) {
+  if (kind_of(what) == figure_kind::wake_ups) return quick ? 50ms : 1'000ms;
+  // In 300 ms a timer of 1 ms, or of 3 ms, fires often enough for an average.
+  if (about(what).tells_worst && !quick) return std::max(usual, longest);
+  return usual;
+}
+
+std::string title_of(workload what, const setting& at, const std::string& who) {
+  const std::string_view plural = at.threads == 1 ? "" : "s";
+  switch (kind_of(what)) {
+    case figure_kind::threads:
+      return fmt::format("{}, {} timers, {} thread{}: {}", name(what), grouped(at.timers), at.threads, plural, who);
+    case figure_kind::processors: return fmt::format("{}, {} processor{}: {}", name(what), at.threads, plural, who);
+    case figure_kind::lateness: return fmt::format("{}: {}", name(what), who);
+    default: return fmt::format("{}, {} timers: {}", name(what), grouped(at.timers), who);
+  }
+}
+
+/// Throws failure if the sample has no figure, or one that cannot be.
+void check(const sample& found, workload what) {
+  const figure_kind kind = kind_of(what);
+  if (kind == figure_kind::calls || kind == figure_kind::lateness) {
+    if (found.each.empty()) throw failure("it has measured nothing");
+    return;
+  }
+  const bool may_be_zero = kind == figure_kind::wake_ups;
+  if (!std::isfinite(found.figure) || found.figure < 0 || (found.figure == 0 && !may_be_zero)) {
+    throw failure(fmt::format("its figure is {}", found.figure));
+  }
+}
+
+/// The samples of all repetitions, of one kind of call if single calls are timed.
+class series {
  public:
-  contest(const bench_options& options, const roster& who, const measurement_watcher& watcher)
-      : options_(options),
-        who_(who),
-        watcher_(watcher),
-        random_(options.seed),
-        trials_(options, who.trials, [this](std::string what) { tell(std::move(what)); }) {
-    count_measurements();
-    const auto share = time_for_all / static_cast<std::int64_t>(std::max<std::uint64_t>(timed_, 1));
-    time_for_each_ = options.quick ? millisecond : std::clamp(share, shortest, longest);
+  void add(sample found) {
+    call_ = found.call;
+    if (found.worst) worst_.push_back(*found.worst);
+    if (found.bytes) bytes_.push_back(*found.bytes);
+    if (found.per_fired) per_fired_.push_back(*found.per_fired);
+    if (found.each.empty()) {
+      figures_.push_back(found.figure);
+      return;
+    }
+    const percentiles at = percentiles_of(found.each);
+    figures_.push_back(at.p50);
+    worst_.push_back(at.max);
+    shares_.push_back(at);
+    each_.insert(each_.end(), found.each.begin(), found.each.end());
   }
 
-  results run() {
-    results all;
-    all.machine = describe_machine();
-    all.reference = reference_of(who_);
-    all.tells_generations = options_.tells_generations;
-    all.repetitions = options_.repetitions;
-    present(all);
-    if (std::ranges::any_of(options_.only, [](workload what) { return !is_trial(what); })) measure_queues(all);
-    trials_.run(all, time_for_each_);
-    return all;
+  /// Adds what the repetitions have found to a record.
+  void complete(record& made) {
+    made.call = call_;
+    made.cost = spread_of(figures_);
+    if (!worst_.empty()) made.worst = std::ranges::max(worst_);
+    if (!bytes_.empty()) made.bytes_per_task = median(bytes_);
+    if (!per_fired_.empty()) made.per_fired = median(per_fired_);
+    if (!each_.empty()) made.calls = call_.empty() ? percentiles_of(each_) : median_of(shares_);
   }
 
  private:
-  /// Who takes part in anything that is wanted, each name once, and who does not.
-  void present(results& all) const {
-    for (const contestant& each : who_.contestants) {
-      if (!wanted(each)) continue;
-      all.contestants.push_back({each.name, each.version, std::string(name(each.time)), each.remark});
-    }
-    for (const trial_contestant& each : trials_.contestants()) {
-      const auto told = std::ranges::find(all.contestants, each.name, &participant::name);
-      if (told == all.contestants.end()) {
-        all.contestants.push_back({each.name, each.version, std::string(name(each.time)), each.remark});
-      } else if (told->remark.empty()) {
-        told->remark = each.remark;
-      }
-    }
-    for (const absence& each : who_.left_out) {
-      if (std::ranges::any_of(options_.only, [&each](workload what) { return concerns(each, what); })) {
-        all.left_out.push_back(each);
-      }
-    }
+  static percentiles median_of(const std::vector<percentiles>& all) {
+    const auto take = [&all](double percentiles::* part) {
+      std::vector<double> parts;
+      for (const percentiles& each : all) parts.push_back(each.*part);
+      return median(parts);
+    };
+    return {.p50 = take(&percentiles::p50),
+            .p99 = take(&percentiles::p99),
+            .p999 = take(&percentiles::p999),
+            .max = take(&percentiles::max)};
   }
 
-  [[nodiscard]] bool wanted(const contestant& who) const {
-    return std::ranges::any_of(options_.only, [&who](workload what) { return who.takes_part(what); });
+  std::string_view call_;
+  std::vector<double> figures_;  // of each repetition, or its median
+  std::vector<double> worst_;
+  std::vector<double> bytes_;
+  std::vector<double> per_fired_;
+  std::vector<percentiles> shares_;  // of each repetition
+  std::vector<std::uint32_t> each_;  // of all repetitions
+};
+
+class measurements {
+ public:
+  measurements(const bench_options& options, roster who, const progress_sink& progress)
+      : options_(options), who_(std::move(who)), progress_(progress), random_(options.seed) {
+    std::erase_if(who_.contestants, [this](const contestant& each) {
+      return std::ranges::none_of(options_.only, [&each](workload what) { return each.takes_part(what); });
+    });
+    const std::uint64_t timed = count_measurements();
+    const duration fair = time_for_all / static_cast<std::int64_t>(std::max<std::uint64_t>(timed, 1));
+    time_for_each_ = options.quick ? duration(1ms) : std::clamp(fair, shortest, longest);
   }
 
-  void measure_queues(results& all) {
+  results run() {
+    present();
     weigh();  // before this process has memory to reuse
-    const pinned on_one_core;
-    if (on_one_core.core() >= 0) all.machine.emplace_back("pinned to core", std::to_string(on_one_core.core()));
-    for (const std::size_t timers : options_.timers) {
-      for (const auto& [first, second] : groups) measure_group(all, timers, first, second);
+    prepare();
+    for (const workload what : options_.only) {
+      for (const setting& at : settings_of(what, options_)) measure(what, at);
     }
-    for (const workload what : {workload::worst_uniform, workload::worst_one_slot}) {
-      if (options_.wants(what)) time_calls(all, what, options_.timers.back());
-    }
+    return std::move(all_);
   }
 
-  [[nodiscard]] int call_repetitions() const noexcept { return std::min(options_.repetitions, latency_repetitions); }
+ private:
+  static bool is_weighed(const contestant& who, const bench_options& options) {
+    return who.bytes_per_timer && std::ranges::any_of(options.only, [&](workload what) {
+             return in_one_thread(what) && who.takes_part(what);
+           });
+  }
 
-  /// The number of measurements, for the progress, and of those that share the time there is.
-  void count_measurements() {
-    const std::uint64_t sizes = options_.timers.size();
+  /// Counts what progress is told of; returns how many of these share the time there is.
+  std::uint64_t count_measurements() {
+    std::uint64_t timed = 0;
     for (const contestant& each : who_.contestants) {
-      if (wanted(each)) all_ += sizes;
+      if (is_weighed(each, options_)) count_ += options_.timers.size();
+      if (each.prepare) ++count_;
       for (const workload what : options_.only) {
         if (!each.takes_part(what)) continue;
-        if (times_calls(what)) {
-          all_ += static_cast<std::uint64_t>(call_repetitions());
-        } else {
-          timed_ += sizes * static_cast<std::uint64_t>(options_.repetitions);
-        }
+        const std::uint64_t times =
+            settings_of(what, options_).size() * static_cast<std::uint64_t>(repetitions_of(what, options_));
+        count_ += times;
+        if (kind_of(what) != figure_kind::calls) timed += times;
       }
     }
-    all_ += timed_ + trials_.measurements();
-    timed_ += trials_.measurements();
+    return timed;
   }
 
-  void tell(std::string what) { watcher_(what, done_++, all_); }
+  void tell(const std::string& what) { progress_(what, done_++, count_); }
+
+  /// What is known before anything is measured: the machine, who takes part, and who does not.
+  void present() {
+    all_.machine = describe_machine();
+    if (std::ranges::any_of(options_.only, in_one_thread)) {
+      if (const pinned here; here.core() >= 0) all_.machine.emplace_back("pinned to core", std::to_string(here.core()));
+    }
+    all_.reference = reference_of(who_);
+    all_.tells_generations = options_.tells_generations;
+    all_.repetitions = options_.repetitions;
+    for (const contestant& each : who_.contestants) all_.contestants.push_back(describe(each));
+    for (const absence& each : who_.left_out) {
+      if (std::ranges::any_of(options_.only, [&each](workload what) { return concerns(each, what); })) {
+        all_.left_out.push_back(each);
+      }
+    }
+  }
+
+  /// The time and the remark are those of the first of its offers that is wanted and has them.
+  [[nodiscard]] participant describe(const contestant& who) const {
+    participant made{.name = who.name, .version = who.version};
+    for (const workload what : options_.only) {
+      const offer* const wanted = who.offer_for(what);
+      if (wanted == nullptr) continue;
+      if (made.time.empty()) made.time = name(wanted->time);
+      if (made.remark.empty()) made.remark = wanted->remark;
+    }
+    return made;
+  }
 
   void weigh() {
     for (const std::size_t timers : options_.timers) {
       for (const contestant& each : who_.contestants) {
-        if (!wanted(each)) continue;
+        if (!is_weighed(each, options_)) continue;
         tell(fmt::format("memory, {} timers: {}", grouped(timers), each.name));
-        if (const auto bytes = bytes_per_timer(each, timers)) bytes_[{each.name, timers}] = *bytes;
+        if (const auto bytes = each.bytes_per_timer(timers)) bytes_[{each.name, timers}] = *bytes;
       }
     }
   }
 
-  [[nodiscard]] record make_record(workload what, const contestant& of, std::size_t timers) const {
-    record made{.what = what, .contestant = of.name, .timers = timers};
-    if (const auto bytes = bytes_.find({of.name, timers}); bytes != bytes_.end()) made.bytes_per_timer = bytes->second;
-    return made;
+  /// Builds what has to be built. A contestant that cannot be is left out of everything.
+  void prepare() {
+    std::vector<contestant> ready;
+    for (contestant& each : who_.contestants) {
+      if (!each.prepare) {
+        ready.push_back(std::move(each));
+        continue;
+      }
+      tell(fmt::format("building {}", each.name));
+      const auto known = std::ranges::find(all_.contestants, each.name, &participant::name);
+      try {
+        known->version = each.prepare();
+        ready.push_back(std::move(each));
+      } catch (const failure& error) {
+        all_.contestants.erase(known);
+        std::erase_if(all_.left_out, [&each](const absence& other) { return other.name == each.name; });
+        all_.left_out.push_back({each.name, {}, error.what()});
+      }
+    }
+    who_.contestants = std::move(ready);
   }
 
   /// The contestants that take part, in an order of its own for each repetition.
-  std::vector<const contestant*> shuffled(workload what) {
-    std::vector<const contestant*> order;
-    for (const contestant& each : who_.contestants) {
+  std::vector<contestant*> shuffled(workload what) {
+    std::vector<contestant*> order;
+    for (contestant& each : who_.contestants) {
       if (each.takes_part(what)) order.push_back(&each);
     }
     for (std::size_t left = order.size(); left > 1; --left) {
@@ -177,134 +272,77 @@ class contest {
     return order;
   }
 
-  void measure_group(results& all, std::size_t timers, workload first, std::optional<workload> second) {
-    std::vector<workload> wanted;
-    if (options_.wants(first)) wanted.push_back(first);
-    if (second && options_.wants(*second)) wanted.push_back(*second);
-    if (wanted.empty()) return;
-    std::map<std::pair<workload, std::string>, std::vector<double>> costs;
-    for (int repetition = 0; repetition < options_.repetitions; ++repetition) {
-      for (const contestant* who : shuffled(first)) {
-        // The same draws for all contestants of a repetition.
-        const auto bout = who->make(timers, options_.seed + static_cast<std::uint64_t>(repetition));
-        bout->begin(first);
-        for (const workload what : wanted) {
-          tell(fmt::format("{}, {} timers: {}", name(what), grouped(timers), who->name));
-          const std::uint64_t warm = warm_operations(what, timers, what != wanted.front());
-          costs[{what, who->name}].push_back(cost(*bout, what, *who, warm));
-        }
+  void measure(workload what, const setting& at) {
+    std::optional<pinned> on_one_core;
+    if (in_one_thread(what)) on_one_core.emplace();
+    std::map<std::string, std::vector<series>> found;
+    const auto repetitions = static_cast<std::size_t>(repetitions_of(what, options_));
+    for (std::size_t repetition = 0; repetition < repetitions; ++repetition) {
+      const request asked{.what = what,
+                          .timers = at.timers,
+                          .threads = at.threads,
+                          .time = time_of(what, options_.quick, time_for_each_),
+                          .sleeps = std::max<std::size_t>(sleeps_of(what, options_.quick) / repetitions, 3),
+                          .seed = options_.seed + repetition,  // the same draws for all contestants of a repetition
+                          .quick = options_.quick};
+      for (contestant* const who : shuffled(what)) {
+        tell(title_of(what, at, who->name));
+        measure(*who, asked, found[who->name]);
+        if (!who->takes_part(what)) found.erase(who->name);
       }
     }
-    for (const workload what : wanted) {
-      for (const contestant& each : who_.contestants) {
-        const auto found = costs.find({what, each.name});
-        if (found == costs.end()) continue;
-        record made = make_record(what, each, timers);
-        made.cost = spread_of(found->second);
-        all.records.push_back(std::move(made));
-      }
-    }
-  }
-
-  /// How much to do before it counts. Where the timers have done the same without prefetching, no more
-  /// than the processor needs. Heartbeats need 30 s of their time, 3 resets a timer: before that, queues
-  /// that put work off have not come to it yet.
-  [[nodiscard]] std::uint64_t warm_operations(workload what, std::size_t count, bool warm_already) const noexcept {
-    const std::uint64_t fewest = options_.quick ? 64 : fewest_warm_operations;
-    if (warm_already) return fewest;
-    const bool heartbeats = what == workload::w2 || what == workload::w2p;
-    return std::max<std::uint64_t>(fewest, (heartbeats ? 3 : 1) * count);
-  }
-
-  /// Warms up, then measures: ns an operation.
-  double cost(bout& timers, workload what, const contestant& who, std::uint64_t warm) {
-    const tally warm_up = run_for(timers, what, longest_warm_up, warm);
-    const tally total = run_for(timers, what, time_for_each_, UINT64_MAX);
-    for (const tally* each : {&warm_up, &total}) {
-      if (each->wrong.empty()) continue;
-      throw failure(fmt::format("{} in {}: {}; its figures would be wrong", who.name, name(what), each->wrong));
-    }
-    return static_cast<double>(total.nanoseconds) / static_cast<double>(total.operations);
-  }
-
-  static tally run_for(bout& timers, workload what, std::int64_t nanoseconds, std::uint64_t operations) {
-    tally total;
-    do {
-      total += timers.run(what, std::min(operations - total.operations, operations_between_looks));
-    } while (total.nanoseconds < nanoseconds && total.operations < operations);
-    return total;
-  }
-
-  void time_calls(results& all, workload what, std::size_t timers) {
-    std::map<std::pair<std::string, std::string_view>, std::vector<call_sample>> samples;
-    for (int repetition = 0; repetition < call_repetitions(); ++repetition) {
-      for (const contestant* who : shuffled(what)) {
-        tell(fmt::format("{}, {} timers: {}", name(what), grouped(timers), who->name));
-        call_times times = timed_calls(*who, what, timers, repetition);
-        for (const std::string_view call : calls) {
-          samples[{who->name, call}].push_back(sample_of(times, what, call));
-        }
-      }
-    }
-    for (const std::string_view call : calls) {
-      for (const contestant& each : who_.contestants) {
-        if (each.takes_part(what))
-          all.records.push_back(call_record(what, call, each, timers, samples[{each.name, call}]));
+    for (const contestant& each : who_.contestants) {
+      for (series& one : found[each.name]) {
+        record made{.what = what, .contestant = each.name, .timers = at.timers, .threads = at.threads};
+        if (in_one_thread(what)) made.bytes_per_timer = bytes_of(each, at.timers);
+        one.complete(made);
+        all_.records.push_back(std::move(made));
       }
     }
   }
 
-  call_times timed_calls(const contestant& who, workload what, std::size_t timers, int repetition) {
-    const auto bout = who.make(timers, options_.seed + static_cast<std::uint64_t>(repetition));
-    bout->begin(what);
-    // 300 s of virtual time: long enough that the coarse slots of wheels open too.
-    call_times times = bout->time_calls(what, options_.quick ? 1'000 : 300'000);
-    if (times.wrong.empty()) return times;
-    throw failure(fmt::format("{} in {}: {}; its figures would be wrong", who.name, name(what), times.wrong));
+  void measure(contestant& who, const request& asked, std::vector<series>& into) {
+    const offer* const how = who.offer_for(asked.what);
+    try {
+      samples found = how->run(asked);
+      for (const sample& each : found) check(each, asked.what);
+      into.resize(found.size());
+      for (std::size_t i = 0; i < found.size(); ++i) into[i].add(std::move(found[i]));
+    } catch (const failure& error) {
+      if (!how->may_be_left_out) {
+        throw failure(
+            fmt::format("{} in {}: {}; its figures would be wrong", who.name, name(asked.what), error.what()));
+      }
+      leave_out(who, asked.what, error.what());
+    }
   }
 
-  static call_sample sample_of(call_times& times, workload what, std::string_view call) {
-    call_sample sample{.at = percentiles_of(times_of(times, call))};
-    if (what == workload::worst_one_slot && call == "expire") {
-      sample.per_fired = static_cast<double>(times.expire_nanoseconds) / static_cast<double>(times.fired);
-    }
-    return sample;
+  void leave_out(contestant& who, workload from, const std::string& reason) {
+    all_.left_out.push_back({who.name, std::string(name(from)), reason});
+    std::erase_if(all_.records, [&](const record& each) { return each.what == from && each.contestant == who.name; });
+    for (offer& each : who.offers) std::erase(each.takes, from);
   }
 
-  [[nodiscard]] record call_record(workload what, std::string_view call, const contestant& of, std::size_t timers,
-                                   const std::vector<call_sample>& samples) const {
-    record made = make_record(what, of, timers);
-    made.call = call;
-    made.calls = median_of(samples);
-    std::vector<double> medians;
-    std::vector<double> per_fired;
-    made.worst = 0;
-    for (const call_sample& each : samples) {
-      medians.push_back(each.at.p50);
-      if (each.per_fired) per_fired.push_back(*each.per_fired);
-      made.worst = std::max(*made.worst, each.at.max);
-    }
-    made.cost = spread_of(medians);
-    if (!per_fired.empty()) made.per_fired = median(per_fired);
-    return made;
+  [[nodiscard]] std::optional<double> bytes_of(const contestant& who, std::size_t timers) const {
+    const auto found = bytes_.find({who.name, timers});
+    return found == bytes_.end() ? std::nullopt : std::optional(found->second);
   }
 
   const bench_options& options_;
-  const roster& who_;
-  const measurement_watcher& watcher_;
+  roster who_;
+  const progress_sink& progress_;
   quick_random random_;
-  trial_contest trials_;
-  std::int64_t time_for_each_ = 0;
-  std::uint64_t all_ = 0;
-  std::uint64_t timed_ = 0;
+  duration time_for_each_{};
+  std::uint64_t count_ = 0;
   std::uint64_t done_ = 0;
   std::map<std::pair<std::string, std::size_t>, double> bytes_;
+  results all_;
 };
 
 }  // namespace
 
-results measure(const bench_options& options, const roster& who, const measurement_watcher& watcher) {
-  return contest(options, who, watcher).run();
+results measure(const bench_options& options, roster who, const progress_sink& progress) {
+  return measurements(options, std::move(who), progress).run();
 }
 
 }  // namespace foliot::program::bench

@@ -1,8 +1,9 @@
-// Work that is done in a process of its own: with memory that nothing else has used before.
+// Runs a function in a process of its own, whose memory nothing else has used before.
 //
-//   const auto answer = in_own_process([] { return 42; });
+//   const std::optional<int> answer = in_own_process([] { return 42; });
 //
-// Precondition: this process has one thread. The child ends without destructors and buffers, which are the parent's.
+// Precondition: this process has one thread. The child ends without running destructors or flushing buffers, which are
+// the parent's.
 #pragma once
 
 #include <array>
@@ -10,7 +11,6 @@
 #include <exception>
 #include <optional>
 #include <type_traits>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@
 
 namespace foliot::program::bench {
 
-/// What the work returns. Nothing where the process could not be made, has died, or the work has thrown.
+/// What the function returns. Nothing where the process could not be made, has died, or the function threw.
 template <class Work, class Answer = std::invoke_result_t<Work&>>
   requires std::is_trivially_copyable_v<Answer> && std::is_default_constructible_v<Answer>
 [[nodiscard]] std::optional<Answer> in_own_process(Work work) {

@@ -1,28 +1,28 @@
-// The figures: one record for each workload, contestant, number of timers and number of threads, and for
-// single calls one for each kind of call.
+// The figures: one record for each workload, contestant, number of timers and number of threads, and for single calls
+// one for each kind of call.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "benchmark.hpp"
 #include "machine.hpp"
+#include "roster.hpp"
 #include "statistics.hpp"
-#include "workload.hpp"
 
 namespace foliot::program::bench {
 
-/// In unit_of(what). Over the repetitions: their median, smallest and largest.
+/// In unit_of(what).
 struct record {
   workload what = workload::w1;
-  std::string call{};  ///< where single calls are timed: start, stop, reset or expire
+  std::string call{};  ///< start, stop, reset or expire, where single calls are timed; else empty
   std::string contestant{};
   std::size_t timers = 0;
   int threads = 1;
-  spread cost{};                       ///< of single calls and of sleeps: of their medians
+  spread cost{};                       ///< over the repetitions; of single calls and of sleeps: of their medians
   std::optional<percentiles> calls{};  ///< of single calls: the median repetition's; of sleeps: of all together
   std::optional<double> worst{};       ///< of single calls, sleeps and averages of them: the longest in any repetition
   std::optional<double> per_fired{};   ///< of expire: all calls together, for each timer that fired
@@ -30,28 +30,13 @@ struct record {
   std::optional<double> bytes_per_task{};
 };
 
-/// What is said about a contestant beside its figures.
+/// A contestant that was measured.
 struct participant {
   std::string name{};
   std::string version{};
   std::string time{};  ///< virtual, real or none
   std::string remark{};
 };
-
-/// Who does not take part, and why.
-struct absence {
-  std::string name{};
-  std::string from{};    ///< the workload, or the beginning of several: "W5"; empty: from all
-  std::string reason{};  ///< "not installed when this program was built"
-
-  friend bool operator==(const absence&, const absence&) = default;
-};
-
-/// Whether the absence is one from this workload.
-[[nodiscard]] inline bool concerns(const absence& each, workload what) noexcept {
-  // NetpollBreak is missing from all of Go's benchmarks.
-  return name(what).starts_with(each.from) || (each.from == missing_of_go && kind_of(what) == figure_kind::processors);
-}
 
 /// A workload that was chosen and is not measured, and why.
 struct omission {
@@ -67,7 +52,7 @@ struct results {
   std::vector<absence> left_out{};
   std::vector<omission> not_measured{};
   bool tells_generations = false;  ///< the text and the page begin with the story of the generations
-  std::string reference{};         ///< whom the ratios are to; may be empty
+  std::string reference{};         ///< the contestant that ratios refer to; may be empty
   int repetitions = 0;
   std::vector<record> records{};
 

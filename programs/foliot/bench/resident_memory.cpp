@@ -2,32 +2,12 @@
 
 #include <array>
 #include <charconv>
-#include <cstdint>
 #include <cstring>
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "own_process.hpp"
-
 namespace foliot::program::bench {
-
-namespace {
-
-constexpr std::size_t few = 16;
-
-/// What the child does: its answer is the growth in KiB, negative if there is none.
-std::int64_t growth(const contestant& who, std::size_t count) {
-  // What is allocated once, by the libraries and the allocator, is none of the timers'.
-  who.make(few, 1)->begin(workload::w1);
-  const std::int64_t before = resident_kibibytes();
-  const auto timers = who.make(count, 1);
-  timers->begin(workload::w1);
-  const std::int64_t after = resident_kibibytes();
-  return before < 0 || after < 0 ? -1 : after - before;
-}
-
-}  // namespace
 
 std::int64_t resident_kibibytes() {
   const int file = ::open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
@@ -42,12 +22,6 @@ std::int64_t resident_kibibytes() {
   std::int64_t kibibytes = -1;
   std::from_chars(number, text.data() + length, kibibytes);
   return kibibytes;
-}
-
-std::optional<double> bytes_per_timer(const contestant& who, std::size_t count) {
-  const std::int64_t kibibytes = in_own_process([&] { return growth(who, count); }).value_or(-1);
-  if (kibibytes < 0) return std::nullopt;
-  return static_cast<double>(kibibytes) * 1024 / static_cast<double>(count);
 }
 
 }  // namespace foliot::program::bench

@@ -1,4 +1,6 @@
-// Who takes part: everybody, or those that the user names.
+// All contestants, or those that the user names.
+//
+// Thread safety: none, one thread.
 #pragma once
 
 #include <string>
@@ -6,35 +8,47 @@
 #include <vector>
 
 #include "contestant.hpp"
-#include "record.hpp"
-#include "trials/trial.hpp"
 
 namespace foliot::program::bench {
 
-struct roster {
-  /// For the workloads of one thread.
-  std::vector<contestant> contestants{};
-  /// For the trials: who takes part in several kinds of them may be there as often, under one name.
-  std::vector<trial_contestant> trials{};
-  /// The peers that were not installed when this program was built, and those that cannot do everything.
-  std::vector<absence> left_out{};
+/// A contestant that takes no part in some workloads, and why.
+struct absence {
+  std::string name{};
+  std::string from{};    ///< the workload, or the beginning of several names: "W5"; empty: from all
+  std::string reason{};  ///< "not installed when this program was built"
 
-  /// All names, each once.
+  friend bool operator==(const absence&, const absence&) = default;
+};
+
+/// Whether the absence is one from this workload.
+[[nodiscard]] inline bool concerns(const absence& each, workload what) noexcept {
+  // NetpollBreak is missing from all of Go's benchmarks.
+  return name(what).starts_with(each.from) || (each.from == missing_of_go && kind_of(what) == figure_kind::processors);
+}
+
+struct roster {
+  std::vector<contestant> contestants{};  ///< each name once
+  std::vector<absence> left_out{};        ///< libraries that were not installed, and what a contestant cannot do
+
+  /// The contestant of this name, added at the end if there is none yet.
+  contestant& add(std::string_view name);
+  /// The contestant of this name, with this offer beside those that it has.
+  contestant& add(std::string_view name, offer also);
+
   [[nodiscard]] std::vector<std::string> names() const;
 };
 
-/// The queues of the project first, then the floors, then the peers.
+/// The queues of the project first, then the floors, the libraries, the services and runtimes, the system calls, and
+/// the other languages.
 [[nodiscard]] roster everybody();
 
-/// Those of these names, in this order; everybody if there are none. Throws failure for a name that
-/// there is not, naming all that there are.
+/// Those of these names, in this order; everybody if there are none. Throws failure for a name that does not exist.
 [[nodiscard]] roster select(roster all, const std::vector<std::string>& names);
 
-/// The names of those that take part in any of these workloads, each once.
+/// The names of those that take part in any of these workloads.
 [[nodiscard]] std::vector<std::string> taking_part(const roster& all, const std::vector<workload>& in);
 
-/// The one that the others are compared with: foliot's own, or else the first queue that takes part;
-/// empty if none does.
-[[nodiscard]] std::string_view reference_of(const roster& who);
+/// The contestant that ratios refer to: foliot, or else the first queue of the project; empty if there is neither.
+[[nodiscard]] std::string_view reference_of(const roster& all);
 
 }  // namespace foliot::program::bench

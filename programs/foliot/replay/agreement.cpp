@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "../timestamp.hpp"
-#include "grouped.hpp"
+#include "../grouped.hpp"
 
 namespace foliot::program {
 

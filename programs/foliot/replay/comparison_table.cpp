@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "../duration_text.hpp"
-#include "grouped.hpp"
+#include "../grouped.hpp"
 
 namespace foliot::program {
 

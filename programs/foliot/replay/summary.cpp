@@ -11,7 +11,7 @@
 #include "../duration_text.hpp"
 #include "../printable.hpp"
 #include "comparison_table.hpp"
-#include "grouped.hpp"
+#include "../grouped.hpp"
 
 namespace foliot::program {
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "../printable.hpp"
-#include "../replay/grouped.hpp"
+#include "../grouped.hpp"
 
 namespace foliot::program {
 

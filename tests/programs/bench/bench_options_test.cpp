@@ -83,14 +83,15 @@ TEST(BenchOptions, WhoTakesPartIsKnown) {
 TEST(BenchOptions, AContestantIsChosenForEverythingThatItDoes) {
   const roster chosen = select(everybody(), {"foliot", "futex"});
   EXPECT_THAT(chosen.names(), ElementsAre("foliot", "futex"));
-  EXPECT_EQ(chosen.contestants.size(), 1u);  // as a queue
-  EXPECT_EQ(chosen.trials.size(), 6u);       // shared by threads, asleep, idle; and the call
+  for (const workload each : {workload::w1, workload::w5w1, workload::w6_1ms, workload::idle, workload::first_of_go}) {
+    EXPECT_TRUE(chosen.contestants.front().takes_part(each)) << name(each);
+  }
   EXPECT_EQ(reference_of(chosen), "foliot");
 }
 
 TEST(BenchOptions, WhatAChosenOneCannotDoIsToldOfItAlone) {
   roster all;
-  all.trials = {{.name = "tortoise"}, {.name = "hare"}};
+  all.contestants = {{.name = "tortoise"}, {.name = "hare"}};
   all.left_out = {{"tortoise", "W6", "too slow"}, {"hare", "idle", "too quick"}};
   EXPECT_THAT(select(all, {"hare"}).left_out, ElementsAre(absence{"hare", "idle", "too quick"}));
 }

@@ -1,6 +1,8 @@
 // Every contestant of the workloads that threads share does them, and a set that does not is found out.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -10,43 +12,36 @@
 #include <thread>
 #include <vector>
 
-#include "bench/roster.hpp"
-#include "bench/threads/crew.hpp"
-#include "bench/threads/hand_over.hpp"
+#include "bench/workloads/crew.hpp"
+#include "bench/workloads/hand_over.hpp"
 #include "contestant_names.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
 
-trial shared(workload what, int threads, std::size_t timers = 50) {
-  return {.what = what, .timers = timers, .threads = threads, .nanoseconds = 500'000, .quick = true};
+using ::testing::ThrowsMessage;
+
+request shared(workload what, int threads, std::size_t timers = 50) {
+  return {.what = what, .timers = timers, .threads = threads, .time = std::chrono::microseconds(500), .quick = true};
 }
 
-std::vector<trial_contestant> in_this_program() {
-  std::vector<trial_contestant> all = everybody().trials;
-  std::erase_if(all,
-                [](const trial_contestant& each) { return each.may_be_left_out || !each.takes_part(workload::w5w1); });
-  return all;
-}
-
-class EverySharedContestant : public testing::TestWithParam<trial_contestant> {};
+class EverySharedContestant : public testing::TestWithParam<contestant> {};
 
 TEST_P(EverySharedContestant, DoesEachWorkloadWithEachNumberOfThreads) {
   for (const workload what : {workload::w5w1, workload::w5w1_remote, workload::w5w2}) {
     for (const int threads : {1, 2, 4}) {
       for (const std::size_t timers : {1u, 3u, 50u}) {
-        const finding found = GetParam().run(shared(what, threads, timers));
-        EXPECT_EQ(found.wrong, "") << name(what) << ' ' << threads << ' ' << timers;
-        EXPECT_GT(found.figure, 0) << name(what) << ' ' << threads << ' ' << timers;
+        const samples found = run(GetParam(), shared(what, threads, timers));
+        EXPECT_GT(found.front().figure, 0) << name(what) << ' ' << threads << ' ' << timers;
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Bench, EverySharedContestant, testing::ValuesIn(in_this_program()), test_name);
+INSTANTIATE_TEST_SUITE_P(Bench, EverySharedContestant, testing::ValuesIn(that_take(figure_kind::threads)), test_name);
 
-// ---------------------------------------------------------------- who touches what
+// ---------------------------------------------------------------- which thread touches which timer
 
 /// Notes which thread makes each call on which timer.
 struct watched_timers {
@@ -54,8 +49,8 @@ struct watched_timers {
   explicit watched_timers(std::size_t count) : owners(count), starters(count), stoppers(count), pending(count) {}
 
   void make(std::size_t index) { owners[index] = std::this_thread::get_id(); }
-  void start(hand /*mine*/, std::size_t index, std::int64_t delay) {
-    EXPECT_GE(delay, 100'000'000);
+  void start(hand /*mine*/, std::size_t index, duration delay) {
+    EXPECT_GE(delay, duration(std::chrono::milliseconds(100)));
     EXPECT_FALSE(pending[index].exchange(true, seam::acq_rel));
     starters[index] = std::this_thread::get_id();
     ++starts;
@@ -66,8 +61,8 @@ struct watched_timers {
     stoppers[index].insert(std::this_thread::get_id());
     return true;
   }
-  void reset(hand /*mine*/, std::size_t index, std::int64_t delay) {
-    EXPECT_EQ(delay, 30'000'000'000);
+  void reset(hand /*mine*/, std::size_t index, duration delay) {
+    EXPECT_EQ(delay, duration(std::chrono::seconds(30)));
     EXPECT_TRUE(pending[index].load(seam::relaxed));
     EXPECT_EQ(owners[index], std::this_thread::get_id());
     ++resets;
@@ -84,19 +79,19 @@ struct watched_timers {
 };
 
 TEST(Crew, KeepsToItsOwnTimers) {
-  const trial asked = shared(workload::w5w1, 2);
+  const request asked = shared(workload::w5w1, 2);
   watched_timers timers(timers_of_all(asked));
-  EXPECT_EQ(crew(timers, asked).run().wrong, "");
+  EXPECT_NO_THROW(crew(timers, asked).run());
   for (std::size_t i = 0; i < timers.owners.size(); ++i) {
     for (const std::thread::id stopper : timers.stoppers[i]) EXPECT_EQ(stopper, timers.owners[i]) << i;
   }
   EXPECT_GT(timers.starts, 2 * 1024u);
 }
 
-TEST(Crew, StopsOnlyOthersTimersWhereThatIsAsked) {
-  const trial asked = shared(workload::w5w1_remote, 3, 90);
+TEST(Crew, StopsOnlyTimersOfOthersWhereThatIsAsked) {
+  const request asked = shared(workload::w5w1_remote, 3, 90);
   watched_timers timers(timers_of_all(asked));
-  EXPECT_EQ(crew(timers, asked).run().wrong, "");
+  EXPECT_NO_THROW(crew(timers, asked).run());
   std::size_t stopped = 0;
   for (std::size_t i = 0; i < timers.owners.size(); ++i) {
     for (const std::thread::id stopper : timers.stoppers[i]) EXPECT_NE(stopper, timers.owners[i]) << i;
@@ -109,15 +104,15 @@ TEST(Crew, StopsOnlyOthersTimersWhereThatIsAsked) {
 }
 
 TEST(Crew, ResetsItsOwn) {
-  const trial asked = shared(workload::w5w2, 2);
+  const request asked = shared(workload::w5w2, 2);
   watched_timers timers(timers_of_all(asked));
-  EXPECT_EQ(crew(timers, asked).run().wrong, "");
+  EXPECT_NO_THROW(crew(timers, asked).run());
   EXPECT_GT(timers.resets, 2 * 1024u);
 }
 
 TEST(Crew, WorksInThreadsThatAreNotItsOwn) {
   for (const workload what : {workload::w5w1, workload::w5w1_remote, workload::w5w2}) {
-    const trial asked = shared(what, 2);
+    const request asked = shared(what, 2);
     watched_timers timers(timers_of_all(asked));
     crew all(timers, asked);
     std::vector<std::thread> threads;
@@ -129,19 +124,18 @@ TEST(Crew, WorksInThreadsThatAreNotItsOwn) {
       });
     }
     for (std::thread& each : threads) each.join();
-    EXPECT_EQ(all.result().wrong, "") << name(what);
-    EXPECT_GT(all.result().figure, 0) << name(what);
+    EXPECT_GT(all.result().front().figure, 0) << name(what);
   }
 }
 
-TEST(Crew, NobodyWaitsForAMemberThatNeverBegins) {
-  const trial asked = shared(workload::w5w1, 2);
+TEST(Crew, NoMemberWaitsForOneThatNeverBegins) {
+  const request asked = shared(workload::w5w1, 2);
   watched_timers timers(timers_of_all(asked));
   crew all(timers, asked);
   std::thread first([&all] { EXPECT_FALSE(all.begin(0)); });
   all.give_up("there is no second thread");
   first.join();
-  EXPECT_EQ(all.result().wrong, "there is no second thread");
+  EXPECT_THAT([&all] { (void)all.result(); }, ThrowsMessage<failure>("there is no second thread"));
 }
 
 // ---------------------------------------------------------------- canaries
@@ -149,9 +143,9 @@ TEST(Crew, NobodyWaitsForAMemberThatNeverBegins) {
 struct lying_timers {
   struct hand {};
   void make(std::size_t /*index*/) {}
-  void start(hand /*mine*/, std::size_t /*index*/, std::int64_t /*delay*/) {}
+  void start(hand /*mine*/, std::size_t /*index*/, duration /*delay*/) {}
   bool stop(hand /*mine*/, std::size_t /*index*/) { return false; }
-  void reset(hand /*mine*/, std::size_t /*index*/, std::int64_t /*delay*/) {}
+  void reset(hand /*mine*/, std::size_t /*index*/, duration /*delay*/) {}
   void refresh(hand /*mine*/) {}
 };
 
@@ -161,15 +155,18 @@ struct failing_timers : lying_timers {
   }
 };
 
-TEST(Crew, FindsOutWhoStopsNothing) {
+TEST(Crew, FindsOutASetThatStopsNothing) {
   lying_timers timers;
-  EXPECT_NE(crew(timers, shared(workload::w5w1, 2)).run().wrong, "");
-  EXPECT_NE(crew(timers, shared(workload::w5w1_remote, 2)).run().wrong, "");
+  for (const workload what : {workload::w5w1, workload::w5w1_remote}) {
+    const request asked = shared(what, 2);
+    EXPECT_THROW(crew(timers, asked).run(), failure) << name(what);
+  }
 }
 
 TEST(Crew, TellsWhatWentWrongInAThread) {
   failing_timers timers;
-  EXPECT_EQ(crew(timers, shared(workload::w5w2, 2)).run().wrong, "no more");
+  const request asked = shared(workload::w5w2, 2);
+  EXPECT_THAT([&] { crew(timers, asked).run(); }, ThrowsMessage<failure>("no more"));
 }
 
 // ---------------------------------------------------------------- the hand-over

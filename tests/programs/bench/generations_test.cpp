@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "bench/bench_options.hpp"
-#include "bench/generations_text.hpp"
+#include "bench/report/report.hpp"
+#include "bench/report/text_table.hpp"
 #include "bench/roster.hpp"
-#include "bench/text_cells.hpp"
 
 namespace foliot::program::bench {
 
@@ -32,8 +32,8 @@ std::vector<std::string_view> names_of(const std::vector<workload>& all) {
 
 bool takes_part(std::string_view who, workload what) {
   static const roster all = everybody();
-  return std::ranges::any_of(all.trials,
-                             [&](const trial_contestant& each) { return each.name == who && each.takes_part(what); });
+  return std::ranges::any_of(all.contestants,
+                             [&](const contestant& each) { return each.name == who && each.takes_part(what); });
 }
 
 TEST(BenchGenerations, AreMeasuredWhereThreadsContendAndWait) {

@@ -1,7 +1,8 @@
-// Every contestant sleeps as often as it is asked to and is never early where it promises that; wake-ups
-// are counted. No figure is compared with another.
+// Every contestant sleeps as often as it is asked to, and is never early where it promises that; wake-ups are counted.
+// No figure is compared with another.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -12,48 +13,37 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/note.hpp>
 
-#include "bench/idle/thread_switches.hpp"
-#include "bench/roster.hpp"
-#include "bench/sleeps/sleep_log.hpp"
+#include "bench/workloads/sleep_log.hpp"
+#include "bench/workloads/wake_ups.hpp"
 #include "contestant_names.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
 
-std::vector<trial_contestant> that_take(figure_kind kind) {
-  std::vector<trial_contestant> all = everybody().trials;
-  std::erase_if(all,
-                [kind](const trial_contestant& each) { return each.prepare || kind_of(each.takes.front()) != kind; });
-  return all;
-}
-
-class EverySleeper : public testing::TestWithParam<trial_contestant> {};
+class EverySleeper : public testing::TestWithParam<contestant> {};
 
 TEST_P(EverySleeper, SleepsAsOftenAsAsked) {
-  for (const workload what : GetParam().takes) {
-    const finding found = GetParam().run({.what = what, .sleeps = 3});
-    EXPECT_EQ(found.wrong, "") << name(what);
-    EXPECT_EQ(found.lateness.size(), 3u) << name(what);
+  for (const workload what : taken_by(GetParam(), figure_kind::lateness)) {
+    EXPECT_EQ(run(GetParam(), {.what = what, .sleeps = 3}).front().each.size(), 3u) << name(what);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Bench, EverySleeper, testing::ValuesIn(that_take(figure_kind::lateness)), test_name);
 
-class EveryIdleService : public testing::TestWithParam<trial_contestant> {};
+class EveryIdleService : public testing::TestWithParam<contestant> {};
 
 TEST_P(EveryIdleService, CountsItsWakeUps) {
-  for (const workload what : GetParam().takes) {
-    const finding found = GetParam().run({.what = what, .timers = 20, .nanoseconds = 20'000'000, .quick = true});
-    EXPECT_EQ(found.wrong, "") << name(what);
-    EXPECT_GE(found.figure, 0) << name(what);
+  for (const workload what : taken_by(GetParam(), figure_kind::wake_ups)) {
+    const request asked{.what = what, .timers = 20, .time = std::chrono::milliseconds(20), .quick = true};
+    EXPECT_GE(run(GetParam(), asked).front().figure, 0) << name(what);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Bench, EveryIdleService, testing::ValuesIn(that_take(figure_kind::wake_ups)), test_name);
 
 TEST(SleepLog, HoldsAsManyAsAsked) {
-  sleep_log sleeps({.what = workload::w6_100us, .sleeps = 2});
+  sleep_log sleeps(request{.what = workload::w6_100us, .sleeps = 2});
   int slept = 0;
   for (; sleeps.more(); ++slept) {
     const instant deadline = sleeps.begin();
@@ -62,29 +52,28 @@ TEST(SleepLog, HoldsAsManyAsAsked) {
     sleeps.end();
   }
   EXPECT_EQ(slept, 2);
-  EXPECT_EQ(sleeps.found().lateness.size(), 2u);
+  EXPECT_EQ(sleeps.found().front().each.size(), 2u);
 }
 
-/// The log of one sleep that has ended before its deadline: a thread that gets no processor meanwhile tries again.
+/// The log of one sleep that has ended before its deadline. A thread that gets no processor meanwhile tries again.
 sleep_log after_an_early_end(early what) {
   for (;;) {
-    sleep_log sleeps({.what = workload::w6_10ms, .sleeps = 1}, what);
+    sleep_log sleeps(request{.what = workload::w6_10ms, .sleeps = 1}, what);
     const instant deadline = sleeps.begin();
     sleeps.end();
     if (monotonic_clock::instance().now() < deadline) return sleeps;
   }
 }
 
-TEST(SleepLog, FindsOutWhoWakesUpEarly) {
-  const sleep_log sleeps = after_an_early_end(early::is_wrong);
+TEST(SleepLog, FindsOutASleepThatEndsEarly) {
+  sleep_log sleeps = after_an_early_end(early::is_wrong);
   EXPECT_FALSE(sleeps.more());
-  EXPECT_NE(sleeps.found().wrong, "");
+  EXPECT_THROW(static_cast<void>(sleeps.found()), failure);
 }
 
 TEST(SleepLog, CountsEarlyAsInTimeWhereThatIsKnown) {
-  const sleep_log sleeps = after_an_early_end(early::counts_as_zero);
-  EXPECT_EQ(sleeps.found().wrong, "");
-  EXPECT_EQ(sleeps.found().lateness, std::vector<std::uint32_t>{0});
+  sleep_log sleeps = after_an_early_end(early::counts_as_zero);
+  EXPECT_EQ(sleeps.found().front().each, std::vector<std::uint32_t>{0});
 }
 
 TEST(ThreadSwitches, CountEachSleepOfAThread) {
@@ -118,12 +107,12 @@ TEST(ThreadSwitches, CountEachSleepOfAThread) {
   EXPECT_GE(counted, sleeps);
 }
 
-TEST(ThreadSwitches, AreUnknownOfThreadsThatThereAreNot) {
+TEST(ThreadSwitches, AreUnknownOfThreadsThatDoNotExist) {
   EXPECT_TRUE(voluntary_switches({-1}).empty());
   EXPECT_EQ(switches_between({{1, 5}}, {{2, 7}}), std::nullopt);
 }
 
-TEST(ThreadSwitches, DoNotCountThoseWhoHaveEnded) { EXPECT_EQ(switches_between({{1, 5}, {2, 10}}, {{2, 13}}), 3u); }
+TEST(ThreadSwitches, DoNotCountThreadsThatHaveEnded) { EXPECT_EQ(switches_between({{1, 5}, {2, 10}}, {{2, 13}}), 3u); }
 
 }  // namespace
 

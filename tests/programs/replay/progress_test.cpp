@@ -1,4 +1,4 @@
-#include "replay/progress.hpp"
+#include "progress.hpp"
 
 #include <chrono>
 #include <string>

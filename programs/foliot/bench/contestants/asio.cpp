@@ -1,13 +1,18 @@
 // Asio: steady_timer in an io_context: a binary heap, nanoseconds, a handler for each wait.
 //
-// A start is expires_after and async_wait, a stop is cancel; a reset is expires_after, which cancels the
-// wait, and async_wait again. Cancelled waits are delivered as handlers, by the io_context::poll that
-// refreshes the time, so that their cost is inside the figures. A turn is poll, and with a budget so
-// many poll_one.
+// A start is expires_after and async_wait, a stop is cancel; a reset is expires_after, which cancels the wait, and
+// async_wait again. Asio calls the handlers of cancelled waits too, in the io_context::poll that refreshes the time, so
+// that their cost is inside the figures. A turn is poll, and with a budget so many poll_one.
+//
+// For threads there is one io_context and a steady_timer each. Two threads may use two timers of one context at the
+// same time, but not one timer: a thread takes `pending` before it touches a timer that another thread may have
+// started. Each thread polls the context after 64 operations, and so runs the handlers of all waits that were cancelled
+// by then.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +23,12 @@
 #include <asio/steady_timer.hpp>
 #include <asio/version.hpp>
 
-#include "../bout_of.hpp"
-#include "contestants.hpp"
+#include <foliot/core/seam/sync.hpp>
+
+#include "../workloads/crew.hpp"
+#include "../workloads/one_thread.hpp"
+#include "../workloads/sleep_log.hpp"
+#include "all.hpp"
 #include "peer_firing.hpp"
 
 namespace foliot::program::bench {
@@ -43,12 +52,12 @@ class asio_timers {
 
   timer& operator[](std::size_t index) noexcept { return timers_[index]; }
 
-  void start(timer& each, std::int64_t /*now*/, std::int64_t delay) {
-    each.waiting.expires_after(std::chrono::nanoseconds(delay));
+  void start(timer& each, instant /*now*/, duration delay) {
+    each.waiting.expires_after(delay.to_chrono());
     wait(each);
   }
-  void start_overdue(timer& each, std::int64_t ago) {
-    each.waiting.expires_at(asio::steady_timer::clock_type::now() - std::chrono::nanoseconds(ago));
+  void start_overdue(timer& each, duration ago) {
+    each.waiting.expires_at(asio::steady_timer::clock_type::now() - ago.to_chrono());
     wait(each);
   }
   bool stop(timer& each) {
@@ -57,15 +66,15 @@ class asio_timers {
     each.pending = false;
     return true;
   }
-  void reset(timer& each, std::int64_t now, std::int64_t delay) { start(each, now, delay); }
+  void reset(timer& each, instant now, duration delay) { start(each, now, delay); }
 
   void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
   template <class Sink>
-  void refresh(std::int64_t now, Sink&& sink) {
+  void refresh(instant now, Sink&& sink) {
     expire(now, unlimited, sink);
   }
   template <class Sink>
-  expiry expire(std::int64_t /*now*/, budget limit, Sink&& sink) {
+  expiry expire(instant /*now*/, budget limit, Sink&& sink) {
     if (limit == unlimited) return {.fired = firing_.during(sink, [this] { context_.poll(); })};
     bool more = true;
     const std::size_t fired = firing_.during(sink, [&] {
@@ -87,10 +96,71 @@ class asio_timers {
   using work_guard = asio::executor_work_guard<asio::io_context::executor_type>;
 
   asio::io_context context_{1};
-  work_guard open_{context_.get_executor()};  // a context that has run dry would stop
+  work_guard open_{context_.get_executor()};  // a context without work would stop
   std::vector<timer> timers_;                 // after the context, so that they die first
   peer_firing<timer> firing_;
 };
+
+// ---------------------------------------------------------------- threads
+
+class shared_asio {
+ public:
+  struct hand {};
+
+  explicit shared_asio(const request& asked) : context_(asked.threads), timers_(timers_of_all(asked)) {}
+  ~shared_asio() {
+    for (timer& each : timers_) each.waiting.reset();
+    context_.poll();  // the handlers refer to the timers
+  }
+  shared_asio(const shared_asio&) = delete;
+  shared_asio& operator=(const shared_asio&) = delete;
+
+  void make(std::size_t index) { timers_[index].waiting.emplace(context_); }
+  void start(const hand& mine, std::size_t index, duration delay) { reset(mine, index, delay); }
+  bool stop(const hand& /*mine*/, std::size_t index) {
+    timer& each = timers_[index];
+    // acquire: pairs with the release below, so that what the starting thread did to the timer is done.
+    if (!each.pending.exchange(false, seam::acquire)) return false;
+    each.waiting->cancel();
+    return true;
+  }
+  void reset(const hand& /*mine*/, std::size_t index, duration delay) {
+    timer& each = timers_[index];
+    each.waiting->expires_after(delay.to_chrono());
+    each.waiting->async_wait([&each](const asio::error_code& error) {
+      if (!error) each.pending.store(false, seam::relaxed);  // it has fired: no thread stops it from now on
+    });
+    each.pending.store(true, seam::release);  // pairs with the acquire in stop()
+  }
+  void refresh(hand& /*mine*/) { context_.poll(); }
+
+ private:
+  struct timer {
+    std::optional<asio::steady_timer> waiting;
+    // Written by the thread that starts, stops or fires it; publishes the start to the thread that stops it.
+    seam::atomic<bool> pending{false};
+  };
+
+  asio::io_context context_;
+  asio::executor_work_guard<asio::io_context::executor_type> open_{context_.get_executor()};
+  std::vector<timer> timers_;
+};
+
+// ---------------------------------------------------------------- one sleep
+
+samples sleep_in_asio(const request& asked) {
+  sleep_log sleeps(asked, early::counts_as_zero);
+  asio::io_context context(1);
+  asio::steady_timer timer(context);
+  while (sleeps.more()) {
+    sleeps.begin();
+    timer.expires_after(sleeps.length().to_chrono());
+    timer.async_wait([&sleeps](const asio::error_code&) { sleeps.end(); });
+    context.restart();
+    context.run();
+  }
+  return sleeps.found();
+}
 
 std::string version() {
   return std::to_string(ASIO_VERSION / 100'000) + '.' + std::to_string(ASIO_VERSION / 100 % 1000) + '.' +
@@ -99,8 +169,12 @@ std::string version() {
 
 }  // namespace
 
-void add_asio(std::vector<contestant>& to) {
-  to.push_back(make_contestant<asio_timers>("asio", version(), "on real time, so W2 is flattered"));
+void add_asio(roster& to) {
+  contestant& asio = to.add("asio");
+  asio.version = version();
+  add_timers<asio_timers>(asio, "on real time, so W2 is flattered");
+  to.add("asio", shared_by_threads([](const request& asked) { return std::make_unique<shared_asio>(asked); }));
+  to.add("asio", {.takes = all_sleeps, .run = sleep_in_asio});
 }
 
 }  // namespace foliot::program::bench

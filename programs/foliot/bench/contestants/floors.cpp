@@ -1,21 +1,21 @@
 // What no queue can be quicker than: the harness, and the timer object itself.
 //
 //   floor-store  one store into the timer, for each start, stop and reset.
-//   floor-load   reads the timer first and branches on what it says: the least that a stop which tells
-//                whether there was anything to stop can do.
+//   floor-load   reads the timer first and branches on its state: the least that a stop which tells whether the timer
+//                was pending can do.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
-#include "../bout_of.hpp"
-#include "contestants.hpp"
+#include "../workloads/one_thread.hpp"
+#include "all.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
 
 struct alignas(64) floor_timer {
-  std::int64_t deadline = 0;
+  instant deadline{};
   std::uint64_t payload = 0;
   std::uint64_t pending = 0;
 };
@@ -31,9 +31,9 @@ class floor_timers {
 
   void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
   template <class Sink>
-  void refresh(std::int64_t /*now*/, Sink&& /*sink*/) {}
+  void refresh(instant /*now*/, Sink&& /*sink*/) {}
   template <class Sink>
-  expiry expire(std::int64_t /*now*/, budget /*limit*/, Sink&& /*sink*/) {
+  expiry expire(instant /*now*/, budget /*limit*/, Sink&& /*sink*/) {
     return {};
   }
 
@@ -44,38 +44,38 @@ class floor_timers {
 class store_timers : public floor_timers {
  public:
   using floor_timers::floor_timers;
-  void start(timer& each, std::int64_t now, std::int64_t delay) { each.deadline = now + delay; }
+  void start(timer& each, instant now, duration delay) { each.deadline = plain_sum(now, delay); }
   bool stop(timer& each) {
-    each.deadline = 0;
+    each.deadline = instant();
     return true;
   }
-  void reset(timer& each, std::int64_t now, std::int64_t delay) { each.deadline = now + delay; }
+  void reset(timer& each, instant now, duration delay) { each.deadline = plain_sum(now, delay); }
 };
 
 class load_timers : public floor_timers {
  public:
   using floor_timers::floor_timers;
-  void start(timer& each, std::int64_t now, std::int64_t delay) {
+  void start(timer& each, instant now, duration delay) {
     if (each.pending != 0) return;
     each.pending = 1;
-    each.deadline = now + delay;
+    each.deadline = plain_sum(now, delay);
   }
   bool stop(timer& each) {
     if (each.pending == 0) return false;
     each.pending = 0;
     return true;
   }
-  void reset(timer& each, std::int64_t now, std::int64_t delay) {
+  void reset(timer& each, instant now, duration delay) {
     if (each.pending == 0) each.pending = 1;
-    each.deadline = now + delay;
+    each.deadline = plain_sum(now, delay);
   }
 };
 
 }  // namespace
 
-void add_floors(std::vector<contestant>& to) {
-  to.push_back(make_contestant<store_timers>("floor-store", {}, "one store a call; nothing fires"));
-  to.push_back(make_contestant<load_timers>("floor-load", {}, "reads the timer, then stores; nothing fires"));
+void add_floors(roster& to) {
+  add_timers<store_timers>(to.add("floor-store"), "one store a call; nothing fires");
+  add_timers<load_timers>(to.add("floor-load"), "reads the timer, then stores; nothing fires");
 }
 
 }  // namespace foliot::program::bench

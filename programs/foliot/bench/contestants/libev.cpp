@@ -1,8 +1,8 @@
 // libev: a 4-ary heap, seconds as doubles, in its own loop.
 //
-// A start is ev_timer_start, a reset is ev_timer_again (which is what libev's manual recommends for
-// timeouts that are pushed back), the time is refreshed by ev_now_update, a turn is
-// ev_run(EVRUN_NOWAIT). An overdue timer is started with a negative delay.
+// A start is ev_timer_start, a reset is ev_timer_again (which libev's manual recommends for timeouts that are pushed
+// back), the time is refreshed by ev_now_update, a turn is ev_run(EVRUN_NOWAIT). An overdue timer is started with a
+// negative delay. For a sleep the time is updated before each start.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,13 +11,16 @@
 
 #include <ev.h>
 
-#include "../bout_of.hpp"
-#include "contestants.hpp"
+#include "../workloads/one_thread.hpp"
+#include "../workloads/sleep_log.hpp"
+#include "all.hpp"
 #include "peer_firing.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
+
+double seconds(duration length) noexcept { return static_cast<double>(length.count()) * 1e-9; }
 
 class libev_timers {
  public:
@@ -42,15 +45,15 @@ class libev_timers {
 
   timer& operator[](std::size_t index) noexcept { return timers_[index]; }
 
-  void start(timer& each, std::int64_t /*now*/, std::int64_t delay) { start_after(each, seconds(delay)); }
-  void start_overdue(timer& each, std::int64_t ago) { start_after(each, -seconds(ago)); }
+  void start(timer& each, instant /*now*/, duration delay) { start_after(each, seconds(delay)); }
+  void start_overdue(timer& each, duration ago) { start_after(each, -seconds(ago)); }
   bool stop(timer& each) {
     const bool pending = each.watcher.active != 0;
     ev_timer_stop(loop_, &each.watcher);
     return pending;
   }
-  void reset(timer& each, std::int64_t now, std::int64_t delay) {
-    if (delay == 0) {  // for ev_timer_again this means stop
+  void reset(timer& each, instant now, duration delay) {
+    if (delay == duration::zero()) {  // for ev_timer_again this means stop
       stop(each);
       return start(each, now, delay);
     }
@@ -61,17 +64,15 @@ class libev_timers {
 
   void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
   template <class Sink>
-  void refresh(std::int64_t /*now*/, Sink&& /*sink*/) {
+  void refresh(instant /*now*/, Sink&& /*sink*/) {
     ev_now_update(loop_);
   }
   template <class Sink>
-  expiry expire(std::int64_t /*now*/, budget /*limit*/, Sink&& sink) {
+  expiry expire(instant /*now*/, budget /*limit*/, Sink&& sink) {
     return {.fired = firing_.during(sink, [this] { ev_run(loop_, EVRUN_NOWAIT); })};
   }
 
  private:
-  static double seconds(std::int64_t nanoseconds) noexcept { return static_cast<double>(nanoseconds) * 1e-9; }
-
   void start_after(timer& each, double delay) {
     each.watcher.at = delay;
     ev_timer_start(loop_, &each.watcher);
@@ -88,12 +89,36 @@ class libev_timers {
   peer_firing<timer> firing_;
 };
 
+void end_sleep(struct ev_loop* /*loop*/, ev_timer* fired, int /*events*/) {
+  static_cast<sleep_log*>(fired->data)->end();
+}
+
+samples sleep_in_libev(const request& asked) {
+  sleep_log sleeps(asked, early::counts_as_zero);
+  struct ev_loop* loop = ev_loop_new(EVFLAG_AUTO);
+  if (loop == nullptr) throw failure("it made no loop");
+  ev_timer timer;
+  ev_init(&timer, end_sleep);
+  timer.data = &sleeps;
+  while (sleeps.more()) {
+    ev_now_update(loop);
+    sleeps.begin();
+    ev_timer_set(&timer, seconds(sleeps.length()), 0.0);
+    ev_timer_start(loop, &timer);
+    ev_run(loop, 0);
+  }
+  ev_loop_destroy(loop);
+  return sleeps.found();
+}
+
 }  // namespace
 
-void add_libev(std::vector<contestant>& to) {
-  to.push_back(make_contestant<libev_timers>(
-      "libev", std::to_string(ev_version_major()) + '.' + std::to_string(ev_version_minor()),
-      "on real time, so W2 is flattered, and a turn of its loop fires all that is due"));
+void add_libev(roster& to) {
+  contestant& libev = to.add("libev");
+  libev.version = std::to_string(ev_version_major()) + '.' + std::to_string(ev_version_minor());
+  add_timers<libev_timers>(libev, "on real time, so W2 is flattered, and a turn of its loop fires all that is due");
+  to.add("libev", {.takes = all_sleeps, .run = sleep_in_libev});
+  to.left_out.push_back({"libev", "W5", "its loop is for one thread"});
 }
 
 }  // namespace foliot::program::bench

@@ -1,12 +1,20 @@
-// std::multimap, deadline to timer, with the iterator kept in the timer: what a C++ programmer writes
-// first. A reset moves the node within the tree (extract and insert), so that it allocates nothing.
+// std::multimap, deadline to timer, with the iterator kept in the timer: what a C++ programmer writes first. A reset
+// moves the node within the tree (extract and insert), so that it allocates nothing.
+//
+// For threads there is a mutex around each call, and the deadline counts from a time that each thread looks up every 64
+// operations. No thread takes out what is due: only the calls are measured.
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
-#include "../bout_of.hpp"
-#include "contestants.hpp"
+#include <foliot/core/clock.hpp>
+#include <foliot/core/sync/mutex.hpp>
+
+#include "../workloads/crew.hpp"
+#include "../workloads/one_thread.hpp"
+#include "all.hpp"
 
 namespace foliot::program::bench {
 
@@ -15,9 +23,9 @@ namespace {
 class multimap_timers {
  public:
   struct timer;
-  using tree = std::multimap<std::int64_t, timer*>;
+  using tree = std::multimap<instant, timer*>;
   struct timer {
-    tree::iterator place{};
+    tree::iterator node{};
     std::uint64_t payload = 0;
     bool pending = false;
   };
@@ -27,30 +35,30 @@ class multimap_timers {
 
   timer& operator[](std::size_t index) noexcept { return timers_[index]; }
 
-  void start(timer& each, std::int64_t now, std::int64_t delay) {
-    each.place = tree_.emplace(now + delay, &each);
+  void start(timer& each, instant now, duration delay) {
+    each.node = tree_.emplace(plain_sum(now, delay), &each);
     each.pending = true;
   }
   bool stop(timer& each) {
     if (!each.pending) return false;
-    tree_.erase(each.place);
+    tree_.erase(each.node);
     each.pending = false;
     return true;
   }
-  void reset(timer& each, std::int64_t now, std::int64_t delay) {
+  void reset(timer& each, instant now, duration delay) {
     if (!each.pending) return start(each, now, delay);
-    auto node = tree_.extract(each.place);
-    node.key() = now + delay;
-    each.place = tree_.insert(std::move(node));
+    auto node = tree_.extract(each.node);
+    node.key() = plain_sum(now, delay);
+    each.node = tree_.insert(std::move(node));
   }
 
   void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
   template <class Sink>
-  void refresh(std::int64_t now, Sink&& sink) {
+  void refresh(instant now, Sink&& sink) {
     expire(now, unlimited, sink);
   }
   template <class Sink>
-  expiry expire(std::int64_t now, budget limit, Sink&& sink) {
+  expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
     while (!tree_.empty() && tree_.begin()->first <= now) {
       if (turn.fired == limit) {
@@ -71,10 +79,63 @@ class multimap_timers {
   tree tree_;
 };
 
+// ---------------------------------------------------------------- threads
+
+class locked_multimap {
+ public:
+  struct hand {
+    instant now{};
+  };
+
+  explicit locked_multimap(std::size_t count) : timers_(count) {}
+
+  void make(std::size_t /*index*/) {}
+  void start(const hand& mine, std::size_t index, duration delay) {
+    const lock held(mutex_);
+    start_locked(timers_[index], plain_sum(mine.now, delay));
+  }
+  bool stop(const hand& /*mine*/, std::size_t index) {
+    const lock held(mutex_);
+    timer& each = timers_[index];
+    if (!each.pending) return false;
+    tree_.erase(each.node);
+    each.pending = false;
+    return true;
+  }
+  void reset(const hand& mine, std::size_t index, duration delay) {
+    const lock held(mutex_);
+    timer& each = timers_[index];
+    if (!each.pending) return start_locked(each, plain_sum(mine.now, delay));
+    auto node = tree_.extract(each.node);
+    node.key() = plain_sum(mine.now, delay);
+    each.node = tree_.insert(std::move(node));
+  }
+  void refresh(hand& mine) { mine.now = monotonic_clock::instance().now(); }
+
+ private:
+  struct timer;
+  using tree = std::multimap<instant, timer*>;
+  struct timer {
+    tree::iterator node{};
+    bool pending = false;
+  };
+
+  void start_locked(timer& each, instant deadline) {
+    each.node = tree_.emplace(deadline, &each);
+    each.pending = true;
+  }
+
+  mutex mutex_{lock_rank::engine};  // around everything below
+  std::vector<timer> timers_;
+  tree tree_;
+};
+
 }  // namespace
 
-void add_multimap(std::vector<contestant>& to) {
-  to.push_back(make_contestant<multimap_timers>("multimap", {}, "std::multimap; a reset allocates nothing"));
+void add_multimap(roster& to) {
+  add_timers<multimap_timers>(to.add("multimap"), "std::multimap; a reset allocates nothing");
+  to.add("multimap", shared_by_threads(
+                         [](const request& asked) { return std::make_unique<locked_multimap>(timers_of_all(asked)); }));
 }
 
 }  // namespace foliot::program::bench

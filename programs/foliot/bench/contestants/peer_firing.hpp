@@ -1,8 +1,10 @@
-// The way from a library's callback back to the workload: who wants to know what fires, for as long as
-// one turn of a loop takes.
+// The way from a library's callback back to the workload.
 //
-// Libraries call a plain function with the timer; the sink of a turn is a template. This holds a pointer
-// to the one, with its type forgotten, and costs an indirect call, as any user's callback does.
+// Libraries call a plain function with the timer; the sink of a turn is a template. For as long as one turn of the loop
+// takes, this holds a pointer to the sink, with its type erased: that costs an indirect call, as any user's callback
+// does.
+//
+// Thread safety: none, one thread.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +16,7 @@ namespace foliot::program::bench {
 template <class Timer>
 class peer_firing {
  public:
-  /// Runs a turn; what fires meanwhile goes to the sink. Returns how many did.
+  /// Runs a turn, and hands what fires meanwhile to the sink. Returns how many timers fired.
   template <class Sink, class Turn>
   std::size_t during(Sink& sink, Turn&& turn) {
     fired_ = 0;

@@ -1,5 +1,5 @@
-// std::priority_queue with lazy deletion: a stop only marks, and the entry that is left behind is
-// dropped when it comes to the top, or when there are more of these than of pending timers.
+// std::priority_queue with lazy deletion: a stop only marks. The entry that stays behind is dropped when it comes to
+// the top, or with all of its kind when these outnumber the pending timers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,15 +8,15 @@
 #include <queue>
 #include <vector>
 
-#include "../bout_of.hpp"
-#include "contestants.hpp"
+#include "../workloads/one_thread.hpp"
+#include "all.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
 
 struct entry {
-  std::int64_t deadline;
+  instant deadline;
   std::uint32_t index;
   std::uint32_t generation;
 
@@ -48,10 +48,10 @@ class priority_queue_timers {
 
   timer& operator[](std::size_t index) noexcept { return timers_[index]; }
 
-  void start(timer& each, std::int64_t now, std::int64_t delay) {
+  void start(timer& each, instant now, duration delay) {
     each.pending = true;
     ++pending_;
-    queue_.push({now + delay, static_cast<std::uint32_t>(&each - timers_.get()), ++each.generation});
+    queue_.push({plain_sum(now, delay), static_cast<std::uint32_t>(&each - timers_.get()), ++each.generation});
   }
   bool stop(timer& each) {
     if (!each.pending) return false;
@@ -60,18 +60,18 @@ class priority_queue_timers {
     if (queue_.size() > 2 * pending_ + smallest_drop) drop_stale();
     return true;
   }
-  void reset(timer& each, std::int64_t now, std::int64_t delay) {
+  void reset(timer& each, instant now, duration delay) {
     stop(each);
     start(each, now, delay);
   }
 
   void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
   template <class Sink>
-  void refresh(std::int64_t now, Sink&& sink) {
+  void refresh(instant now, Sink&& sink) {
     expire(now, unlimited, sink);
   }
   template <class Sink>
-  expiry expire(std::int64_t now, budget limit, Sink&& sink) {
+  expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
     while (!queue_.empty() && queue_.top().deadline <= now) {
       const entry top = queue_.top();
@@ -112,9 +112,10 @@ class priority_queue_timers {
 
 }  // namespace
 
-void add_priority_queue(std::vector<contestant>& to) {
-  to.push_back(make_contestant<priority_queue_timers>(
-      "priority-queue", {}, "std::priority_queue with lazy deletion; up to half of its entries are of stopped timers"));
+void add_priority_queue(roster& to) {
+  add_timers<priority_queue_timers>(
+      to.add("priority-queue"),
+      "std::priority_queue with lazy deletion; up to half of its entries are of stopped timers");
 }
 
 }  // namespace foliot::program::bench

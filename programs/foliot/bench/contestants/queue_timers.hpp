@@ -1,7 +1,9 @@
 // Any queue of the project as a set of timers.
 //
-// A timer is what a user would embed: the queue's node, and 8 bytes of the user's own. `reserve` is
-// called, as a server would that knows its size.
+// A timer is what a user would embed: the queue's node, and 8 bytes of the user's own. `reserve` is called, as by a
+// server that knows its size.
+//
+// Thread safety: none, one thread.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +12,7 @@
 
 #include <foliot/queue/timer_queue.hpp>
 
-#include "../timer_set.hpp"
+#include "../workloads/timer_set.hpp"
 
 namespace foliot::program::bench {
 
@@ -32,9 +34,9 @@ class queue_timers {
 
   timer& operator[](std::size_t index) noexcept { return timers_[index]; }
 
-  void start(timer& each, std::int64_t now, std::int64_t delay) { queue_.start(each, at(now + delay)); }
+  void start(timer& each, instant now, duration delay) { queue_.start(each, plain_sum(now, delay)); }
   bool stop(timer& each) { return queue_.stop(each); }
-  void reset(timer& each, std::int64_t now, std::int64_t delay) { queue_.reset(each, at(now + delay)); }
+  void reset(timer& each, instant now, duration delay) { queue_.reset(each, plain_sum(now, delay)); }
 
   void prefetch(timer& each) {
     if constexpr (requires { queue_.prefetch(each); }) {
@@ -45,19 +47,17 @@ class queue_timers {
   }
 
   template <class Sink>
-  void refresh(std::int64_t now, Sink&& sink) {
+  void refresh(instant now, Sink&& sink) {
     while (expire(now, unlimited, sink).more) {
     }
   }
 
   template <class Sink>
-  expiry expire(std::int64_t now, budget limit, Sink&& sink) {
-    return queue_.expire(at(now), limit, [&sink](typename Queue::node_type& due) { sink(static_cast<timer&>(due)); });
+  expiry expire(instant now, budget limit, Sink&& sink) {
+    return queue_.expire(now, limit, [&sink](typename Queue::node_type& due) { sink(static_cast<timer&>(due)); });
   }
 
  private:
-  static instant at(std::int64_t nanoseconds) noexcept { return instant::from_nanoseconds(nanoseconds); }
-
   std::unique_ptr<timer[]> timers_;
   Queue queue_;
 };

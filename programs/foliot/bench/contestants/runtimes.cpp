@@ -1,0 +1,196 @@
+// foliot's runtime, with each of the timers that its processors can have.
+//
+// Where others share a service, a task on each processor does what a thread does there, and the timers that it starts
+// lie at its processor. A processor looks at its timers between two tasks, so each task yields after 1,024 operations,
+// and goes on at once: the work of the processor's timers is inside the figure. The tasks keep to their processors, for
+// none of these is ever without a task.
+//
+// Idle runtimes have tasks that sleep for an hour and longer. Go's benchmarks are in go/.
+#include <cstddef>
+#include <exception>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/note.hpp>
+#include <foliot/runtime/callback_timer.hpp>
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/task.hpp>
+#include <foliot/runtime/this_task.hpp>
+
+#include "../go/go_benchmark.hpp"
+#include "../workloads/crew.hpp"
+#include "../workloads/sleep_log.hpp"
+#include "../workloads/wake_ups.hpp"
+#include "all.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::task;
+
+runtime::run_options with_timers(const std::string& timers) {
+  runtime::run_options options;
+  options.timers = timers;
+  return options;
+}
+
+// ---------------------------------------------------------------- threads
+
+class runtime_timers {
+ public:
+  struct hand {};
+
+  explicit runtime_timers(std::size_t count) : timers_(count) {}
+
+  void make(std::size_t index) {
+    timers_[index] = runtime::callback_timer([] {});
+  }
+  void start(hand /*mine*/, std::size_t index, duration delay) { timers_[index].reset(delay); }
+  bool stop(hand /*mine*/, std::size_t index) { return timers_[index].stop() == stop_result::stopped; }
+  void reset(hand /*mine*/, std::size_t index, duration delay) { timers_[index].reset(delay); }
+  void refresh(hand /*mine*/) {}
+
+ private:
+  std::vector<runtime::callback_timer> timers_;
+};
+
+task<> work(crew<runtime_timers>& all, int index) {
+  if (!all.begin(index)) co_return;
+  while (all.go_on(index)) co_await runtime::yield();
+}
+
+/// All members at the same time: none of them begins before each has a processor.
+void spawn_members(crew<runtime_timers>& all, int count, std::vector<runtime::join_handle<>>& members) {
+  try {
+    for (int i = 0; i < count; ++i) members.push_back(runtime::spawn(work(all, i), "member"));
+  } catch (const std::exception& error) {
+    all.give_up(error.what());
+  }
+}
+
+task<samples> share_a_runtime(request asked) {
+  runtime_timers timers(timers_of_all(asked));
+  crew<runtime_timers> all(timers, asked);
+  std::vector<runtime::join_handle<>> members;
+  spawn_members(all, asked.threads, members);
+  for (runtime::join_handle<>& each : members) co_await each.join();
+  co_return all.result();
+}
+
+samples share_a_runtime_with(const std::string& timers, const request& asked) {
+  samples found;
+  std::exception_ptr wrong;
+  // In a thread that ends with it: each worker is kept on a core from some point on.
+  seam::thread runs("bench", [&] {
+    runtime::run_options options = with_timers(timers);
+    options.processors = static_cast<std::size_t>(asked.threads);
+    try {
+      found = runtime::run(share_a_runtime(asked), options);
+    } catch (const failure&) {
+      wrong = std::current_exception();
+    } catch (const std::exception& error) {
+      wrong = std::make_exception_ptr(failure(error.what()));
+    }
+  });
+  runs.join();
+  if (wrong) std::rethrow_exception(wrong);
+  return found;
+}
+
+// ---------------------------------------------------------------- one sleep
+
+task<samples> sleep_in_a_task(request asked) {
+  sleep_log sleeps(asked);
+  while (sleeps.more()) {
+    const instant deadline = sleeps.begin();
+    co_await runtime::sleep_until(deadline);
+    sleeps.end();
+  }
+  co_return sleeps.found();
+}
+
+// ---------------------------------------------------------------- idle
+
+using count = seam::atomic<std::size_t>;
+
+task<> sleep_for(duration length, count& asleep) {
+  asleep.fetch_add(1, seam::relaxed);  // a number, which publishes nothing
+  co_await runtime::sleep(length);
+}
+
+task<> beat() {
+  for (instant next = runtime::now() + duration(10ms);; next = next + duration(10ms)) {
+    co_await runtime::sleep_until(next);
+  }
+}
+
+/// Until it is stopped.
+task<> have_far_timers(request asked, count& asleep) {
+  quick_random random(asked.seed);
+  for (std::size_t i = 0; i < asked.timers; ++i) {
+    static_cast<void>(runtime::spawn(sleep_for(far_from(random.next()), asleep), "far"));
+  }
+  if (asked.what == workload::idle_ticker) static_cast<void>(runtime::spawn(beat(), "ticker"));
+  co_await runtime::sleep_until(instant::never());
+}
+
+task<> main_task(request asked, std::stop_token ends, count& asleep) {
+  auto inner = runtime::spawn(have_far_timers(asked, asleep), std::move(ends), "timers");
+  try {
+    co_await inner.join();
+  } catch (const runtime::cancelled&) {  // as intended
+  }
+}
+
+samples wake_ups_of_runtime(const std::string& timers, const request& asked) {
+  std::stop_source ends;
+  const std::set<int> before = threads_alive();
+  count asleep{0};
+  seam::thread runs("bench", [&] { runtime::run(main_task(asked, ends.get_token(), asleep), with_timers(timers)); });
+  const auto end = [&] {
+    ends.request_stop();
+    runs.join();
+  };
+  while (asleep.load(seam::relaxed) < asked.timers)
+    note().sleep_until(monotonic_clock::instance().now() + duration(1ms));
+  try {
+    samples found = count_wake_ups(before, asked);
+    end();
+    return found;
+  } catch (const failure&) {
+    end();
+    throw;
+  }
+}
+
+void add_runtime(roster& to, std::string_view name, const std::string& timers) {
+  to.add(name, {.takes = all_shared,
+                .remark = "in W5 a runtime, with a task on each processor instead of threads",
+                .run = [timers](const request& asked) { return share_a_runtime_with(timers, asked); }});
+  to.add(name, {.takes = all_sleeps, .run = [timers](const request& asked) {
+                  return runtime::run(sleep_in_a_task(asked), with_timers(timers));
+                }});
+  to.add(name, {.takes = all_idle,
+                .may_be_left_out = true,  // there may be no /proc
+                .run = [timers](const request& asked) { return wake_ups_of_runtime(timers, asked); }});
+}
+
+}  // namespace
+
+void add_runtimes(roster& to) {
+  add_runtime(to, "processor-heaps", "processor-heaps");
+  add_runtime(to, "foliot-runtime", "foliot");
+  for (const std::string timers : {"foliot", "processor-heaps"}) add_go_benchmarks(to.add(timers), timers);
+}
+
+}  // namespace foliot::program::bench

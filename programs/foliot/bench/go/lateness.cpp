@@ -1,0 +1,129 @@
+// How late timers fire while tasks compute: ParallelTimerLatency, StaggeredTickerLatency.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/callback_timer.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/ticker.hpp>
+#include <foliot/runtime/wait_group.hpp>
+
+#include "go_benchmark.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::callback_timer;
+using runtime::task;
+
+constexpr duration millisecond = 1ms;
+
+instant now() noexcept { return monotonic_clock::instance().now(); }
+duration late_for(instant expected) noexcept { return std::max(now() - expected, duration::zero()); }
+
+/// Gives each processor a thread that has run. (Go: warmupScheduler.)
+task<> warm_up(std::size_t processors) {
+  const auto spin = [](std::size_t) { compute_for(millisecond); };
+  co_await on_every_processor(processors, spin);
+}
+
+/// Starts a timer for each processor but its own, and keeps its own processor until all have fired. Each that fires
+/// spawns a task which keeps another processor until then: the callback must not do so itself, for the next one may be
+/// due on the same thread. (Go calls each function in a goroutine.)
+class parallel_round {
+ public:
+  explicit parallel_round(std::size_t timers) : late_(timers), timers_(timers) {}
+
+  /// Returns when those tasks have ended.
+  task<> run() {
+    kept_.store(0, seam::relaxed);  // no timer of this round has started
+    keepers_.add(timers_.size());
+    for (std::size_t i = 0; i < timers_.size(); ++i) {
+      const instant expected = now() + duration(1ms);
+      timers_[i] = runtime::after_func(1ms, [this, i, expected] {
+        late_[i] = late_for(expected);
+        static_cast<void>(runtime::spawn(keep_a_processor(*this), "fired"));
+      });
+    }
+    wait();
+    co_await keepers_.wait();
+  }
+  [[nodiscard]] const std::vector<duration>& late() const noexcept { return late_; }
+
+ private:
+  static task<> keep_a_processor(parallel_round& round) {
+    round.kept_.fetch_add(1, seam::acq_rel);  // publishes the lateness
+    round.wait();
+    round.keepers_.done();
+    co_return;
+  }
+
+  void wait() const noexcept {
+    while (kept_.load(seam::acquire) < timers_.size()) {  // pairs with the fetch_add
+    }
+  }
+
+  std::vector<duration> late_;
+  seam::atomic<std::size_t> kept_{0};  // how many processors have a task whose timer has fired
+  runtime::wait_group keepers_;
+  std::vector<callback_timer> timers_;  // last: destroyed before the members that their callbacks write
+};
+
+task<sample> parallel_latency(go_request asked) {
+  co_await warm_up(asked.processors);
+  compute_for(30 * millisecond);  // the runtime's monitor of idle processors goes to sleep
+  parallel_round round(asked.processors - 1);
+  std::vector<duration> all;
+  const instant begin = now();
+  do {
+    co_await round.run();
+    all.insert(all.end(), round.late().begin(), round.late().end());
+    compute_for(millisecond);  // the other processors become idle
+  } while (now() - begin < asked.budget);
+  co_return average_of(all);
+}
+
+constexpr duration period = 3ms;
+
+task<> beats(runtime::ticker own, instant expected, duration work, std::vector<duration>& late) {
+  for (duration& each : late) {
+    co_await own;
+    each = late_for(expected);
+    expected = expected + period;
+    compute_for(work);
+  }
+}
+
+task<sample> staggered_latency(go_request asked) {
+  const duration work = time_in(asked.variant, "work");
+  const std::size_t tickers = number_in(asked.variant, "tickers") * asked.processors;
+  const auto beats_of_each = static_cast<std::size_t>(std::max<std::int64_t>(asked.budget / period, 3));
+  std::vector<std::vector<duration>> late(tickers, std::vector<duration>(beats_of_each));
+  co_await warm_up(asked.processors);
+  std::vector<runtime::join_handle<>> running;
+  for (std::vector<duration>& each : late) {
+    compute_for(period / static_cast<std::int64_t>(asked.processors));
+    const instant expected = now() + period;
+    runtime::ticker own(period);
+    running.push_back(runtime::spawn(beats(std::move(own), expected, work, each), "ticker"));
+  }
+  for (auto& each : running) co_await each.join();
+  std::vector<duration> all;
+  for (const auto& each : late) all.insert(all.end(), each.begin(), each.end());
+  co_return average_of(all);
+}
+
+}  // namespace
+
+void add_lateness_benchmarks(go_benchmarks& to) {
+  to["ParallelTimerLatency"] = parallel_latency;
+  to["StaggeredTickerLatency"] = staggered_latency;
+}
+
+}  // namespace foliot::program::bench

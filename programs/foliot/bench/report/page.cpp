@@ -1,0 +1,75 @@
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "report.hpp"
+
+// The assembler reads the files: a compiler takes long to read 200 kB as a string, and -Wpedantic forbids it.
+// bench/Report.cmake tells CMake that this source is built from them.
+#define FOLIOT_EMBED(name, file)                                                                                       \
+  asm(".pushsection .rodata." #name                                                                                    \
+      ",\"a\",@progbits\n"                                                                                             \
+      ".globl foliot_" #name "_begin\n.hidden foliot_" #name "_begin\nfoliot_" #name "_begin:\n.incbin \"" file        \
+      "\"\n.globl foliot_" #name "_end\n.hidden foliot_" #name "_end\nfoliot_" #name "_end:\n.byte 0\n.popsection\n"); \
+  extern "C" {                                                                                                         \
+  __attribute__((visibility("hidden"))) extern const char foliot_##name##_begin[];                                     \
+  __attribute__((visibility("hidden"))) extern const char foliot_##name##_end[];                                       \
+  }
+
+FOLIOT_EMBED(page_style, FOLIOT_REPORT_DIR "/page.css")
+FOLIOT_EMBED(page_script, FOLIOT_REPORT_DIR "/page.js")
+FOLIOT_EMBED(chart_licence, FOLIOT_REPORT_DIR "/chart_js_licence.txt")
+#ifdef FOLIOT_CHART_JS
+FOLIOT_EMBED(chart_library, FOLIOT_CHART_JS)
+#endif
+
+namespace foliot::program::bench {
+
+namespace {
+
+constexpr std::string_view head =
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<title>foliot bench</title>\n<style>\n";
+constexpr std::string_view introduction =
+    "</style>\n</head>\n<body>\n<h1>foliot bench</h1>\n"
+    "<p class=\"quiet\">Timer queues and services, measured side by side in one run: compare its lines with each "
+    "other, and no "
+    "two runs.</p>\n<noscript>The charts need JavaScript.</noscript>\n<main id=\"content\"></main>\n"
+    "<footer><details><summary>Drawn with Chart.js, MIT License</summary><pre>\n";
+
+/// Empty where Chart.js was not installed when this program was built.
+std::string_view chart_library() noexcept {
+#ifdef FOLIOT_CHART_JS
+  return {foliot_chart_library_begin, foliot_chart_library_end};
+#else
+  return {};
+#endif
+}
+
+/// JSON inside a script element: nothing in it may look like the end of the element.
+std::string without_tags(std::string json) {
+  for (std::size_t at = 0; (at = json.find('<', at)) != std::string::npos;) json.replace(at, 1, "\\u003c");
+  return json;
+}
+
+}  // namespace
+
+bool report_available() noexcept { return !chart_library().empty(); }
+
+std::string report_page(const results& all) {
+  std::string page(head);
+  page += std::string_view(foliot_page_style_begin, foliot_page_style_end);
+  page += introduction;
+  page += std::string_view(foliot_chart_licence_begin, foliot_chart_licence_end);
+  page += "</pre></details></footer>\n<script type=\"application/json\" id=\"figures\">\n";
+  page += without_tags(results_json(all));
+  page += "</script>\n<script>\n";
+  page += chart_library();
+  page += "\n</script>\n<script>\n";
+  page += std::string_view(foliot_page_script_begin, foliot_page_script_end);
+  page += "</script>\n</body>\n</html>\n";
+  return page;
+}
+
+}  // namespace foliot::program::bench

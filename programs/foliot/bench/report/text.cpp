@@ -1,0 +1,255 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "../choice.hpp"
+#include "../generations.hpp"
+#include "report.hpp"
+#include "text_table.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+constexpr std::size_t name_width = 16;
+constexpr std::size_t long_name_width = 24;  // of system calls
+constexpr std::size_t go_name_width = 44;
+constexpr std::size_t cost_width = 9;
+constexpr std::size_t go_cost_width = 12;
+constexpr std::size_t spread_width = 6;
+constexpr std::size_t ratio_width = 8;
+
+std::vector<std::string> names_in(const results& all) {
+  std::vector<std::string> names;
+  for (const participant& each : all.contestants) names.push_back(each.name);
+  return names;
+}
+
+/// The values of a part of those records that are wanted, each once, in their order.
+template <class Value, class Wanted>
+std::vector<Value> values_in(const results& all, Value record::* part, Wanted wanted) {
+  std::vector<Value> values;
+  for (const record& each : all.records) {
+    if (wanted(each) && std::ranges::find(values, each.*part) == values.end()) values.push_back(each.*part);
+  }
+  return values;
+}
+
+auto records_of(workload what) {
+  return [what](const record& each) { return each.what == what; };
+}
+
+/// Adds the cell of one row: the cost, its spread and its ratio; empty without a record.
+void add_cost(column_group& to, const results& all, const record* found) {
+  to.columns[0].cells.push_back(found ? figure(found->cost.median) : "");
+  to.columns[1].cells.push_back(found ? percent_text(half_range(found->cost)) : "");
+  to.columns[2].cells.push_back(found ? ratio_text(all.ratio(*found)) : "");
+}
+
+column_group cost_columns(std::string head, std::size_t width) {
+  return {.columns = {{.head = std::move(head), .width = width},
+                      {.head = "", .width = spread_width},
+                      {.head = "", .width = ratio_width}}};
+}
+
+/// The line above a table of costs: "W1: start one, stop a random one; ns for each start and stop".
+std::string caption(workload what, int threads) {
+  const benchmark& row = about(what);
+  const std::string head = fmt::format("{}: {}; {}", row.name, row.title, unit_of(what));
+  switch (row.kind) {
+    case figure_kind::threads:
+      return threads == 1 ? fmt::format("{} for each {}, 1 thread", head, row.operation)
+                          : fmt::format("{} for each {}, {} threads together", head, row.operation, threads);
+    case figure_kind::wake_ups: return head;
+    default: return fmt::format("{} for each {}", head, row.operation);
+  }
+}
+
+std::string costs_table(const results& all, workload what, int threads) {
+  text_table table("timers", names_in(all), name_width);
+  for (const std::size_t size : values_in(all, &record::timers, records_of(what))) {
+    column_group group = cost_columns(grouped(size), cost_width);
+    for (const std::string& each : table.labels()) add_cost(group, all, all.find(what, each, size, {}, threads));
+    table.add(std::move(group));
+  }
+  return fmt::format("\n{}\n{}", caption(what, threads), table.text());
+}
+
+/// What the records of Go's benchmarks have beside their figure, each in a line of its own.
+struct further_figure {
+  std::string_view name;
+  std::optional<double> record::* figure;
+};
+constexpr std::array further_figures = {further_figure{"  the latest", &record::worst},
+                                        further_figure{"  bytes each", &record::bytes_per_task}};
+
+/// One line for each of Go's benchmarks, with so many processors.
+std::string processors_table(const results& all, int processors) {
+  std::vector<std::string> labels;
+  for (const workload what : go_workloads) {
+    labels.emplace_back(name(what));
+    for (const further_figure& each : further_figures) labels.emplace_back(each.name);
+  }
+  text_table table("", std::move(labels), go_name_width);
+  for (const participant& each : all.contestants) {
+    const auto takes_part = [&each](const record& made) {
+      return kind_of(made.what) == figure_kind::processors && made.contestant == each.name;
+    };
+    if (std::ranges::none_of(all.records, takes_part)) continue;
+    column_group group = cost_columns(each.name, go_cost_width);
+    for (const workload what : go_workloads) {
+      const record* const found = all.find(what, each.name, 1, {}, processors);
+      add_cost(group, all, found);
+      for (const further_figure& also : further_figures) {
+        const std::optional<double> told = found ? found->*also.figure : std::nullopt;
+        group.columns[0].cells.push_back(told ? figure(*told) : "");
+        group.columns[1].cells.emplace_back();
+        group.columns[2].cells.emplace_back();
+      }
+    }
+    table.add(std::move(group));
+  }
+  return fmt::format("\nGo's own benchmarks of its timers, {} processor{}; ns for each operation\n{}", processors,
+                     processors == 1 ? "" : "s", table.text());
+}
+
+struct share_of_calls {
+  std::string_view head;
+  double percentiles::* figure;
+};
+constexpr std::array shares_of_calls = {
+    share_of_calls{"p50", &percentiles::p50}, share_of_calls{"p99", &percentiles::p99},
+    share_of_calls{"p99.9", &percentiles::p999}, share_of_calls{"worst", &percentiles::max}};
+
+/// The columns of percentiles of these records, and one more.
+column_group share_columns(const std::vector<const record*>& records, std::size_t width, column also,
+                           const std::function<std::string(const record&)>& further) {
+  column_group group;
+  for (const share_of_calls& share : shares_of_calls) {
+    column& made = group.columns.emplace_back(column{std::string(share.head), width, {}});
+    for (const record* each : records) made.cells.push_back(figure(*each->calls.*share.figure));
+  }
+  for (const record* each : records) also.cells.push_back(further(*each));
+  group.columns.push_back(std::move(also));
+  return group;
+}
+
+std::string lateness_table(const results& all, workload what) {
+  std::vector<const record*> records;
+  std::vector<std::string> labels;
+  for (const record& each : all.records) {
+    if (each.what != what) continue;
+    records.push_back(&each);
+    labels.push_back(each.contestant);
+  }
+  if (records.empty()) return {};
+  text_table table("", std::move(labels), long_name_width);
+  table.add(share_columns(records, 12, {.head = "ratio", .width = ratio_width},
+                          [&all](const record& each) { return ratio_text(all.ratio(each)); }));
+  return fmt::format("\n{}: {}; ns after its deadline\n{}", name(what), about(what).title, table.text());
+}
+
+std::string calls_table(const results& all, workload what) {
+  const std::vector<std::size_t> sizes = values_in(all, &record::timers, records_of(what));
+  if (sizes.empty()) return {};
+  std::string text = fmt::format("\n{}: {}; {} timers, ns with a reading of the clock\n", name(what), about(what).title,
+                                 grouped(sizes.front()));
+  for (const std::string_view call : {"start", "stop", "reset", "expire"}) {
+    std::vector<const record*> records;
+    std::vector<std::string> labels;
+    for (const participant& each : all.contestants) {
+      const record* const found = all.find(what, each.name, sizes.front(), call);
+      if (found == nullptr) continue;
+      records.push_back(found);
+      labels.push_back("  " + each.name);
+    }
+    const bool drains = std::ranges::any_of(records, [](const record* each) { return each->per_fired.has_value(); });
+    text_table table(call == "expire" ? "expire, 100" : std::string(call), std::move(labels), name_width);
+    const column per_fired{.head = drains ? "per timer" : "", .width = drains ? std::size_t{14} : 0};
+    table.add(share_columns(records, 14, per_fired,
+                            [](const record& each) { return each.per_fired ? figure(*each.per_fired) : ""; }));
+    text += table.text();
+  }
+  return text;
+}
+
+std::string memory_table(const results& all) {
+  const auto weighed = [](const record& each) { return each.bytes_per_timer.has_value(); };
+  text_table table("timers", names_in(all), name_width);
+  const std::vector<std::size_t> sizes = values_in(all, &record::timers, weighed);
+  if (sizes.empty()) return {};
+  for (const std::size_t size : sizes) {
+    column made{.head = grouped(size), .width = 12};
+    for (const std::string& name : table.labels()) {
+      const auto found = std::ranges::find_if(all.records, [&](const record& each) {
+        return weighed(each) && each.contestant == name && each.timers == size;
+      });
+      made.cells.push_back(found == all.records.end() ? "" : fmt::format("{:.1f}", *found->bytes_per_timer));
+    }
+    table.add({.columns = {std::move(made)}});
+  }
+  return "\nmemory: resident bytes for each timer, the timer itself and 8 bytes of the user's included\n" +
+         table.text();
+}
+
+std::string notes(const results& all) {
+  std::string text = "\n";
+  for (const participant& each : all.contestants) {
+    if (each.version.empty() && each.remark.empty()) continue;
+    const std::string_view between = each.version.empty() || each.remark.empty() ? "" : "; ";
+    text += fmt::format("{}: {}{}{}\n", each.name, each.version, between, each.remark);
+  }
+  for (const absence& each : all.left_out) {
+    const std::string from = each.from.empty() ? "" : " of " + each.from;
+    text += fmt::format("left out{}: {}: {}\n", from, each.name, each.reason);
+  }
+  for (const auto& [reason, workloads] : by_reason(all.not_measured)) {
+    text += fmt::format("not measured: {}: {}\n", listed(workloads), reason);
+  }
+  return text;
+}
+
+/// The tables of those workloads that the story of the generations does not have, or of all if it is not told.
+std::string tables(const results& all) {
+  const auto in_story = [&all](workload what) { return all.tells_generations && is_of_generations(what); };
+  std::string text;
+  for (const workload what : all_workloads) {
+    if (in_story(what)) continue;
+    switch (kind_of(what)) {
+      case figure_kind::calls: text += calls_table(all, what); break;
+      case figure_kind::lateness: text += lateness_table(all, what); break;
+      case figure_kind::processors: break;  // all in one table
+      default:
+        for (const int threads : values_in(all, &record::threads, records_of(what))) {
+          text += costs_table(all, what, threads);
+        }
+    }
+  }
+  const auto of_go = [](const record& each) { return kind_of(each.what) == figure_kind::processors; };
+  if (std::ranges::all_of(all.records, [&](const record& each) { return !of_go(each) || in_story(each.what); })) {
+    return text;
+  }
+  std::vector<int> counts = values_in(all, &record::threads, of_go);
+  std::ranges::sort(counts);
+  for (const int processors : counts) text += processors_table(all, processors);
+  return text;
+}
+
+}  // namespace
+
+std::string results_text(const results& all) {
+  std::string text = "foliot bench\n";
+  for (const auto& [name, value] : all.machine) text += fmt::format("{:<{}}{}\n", name, name_width, value);
+  text += fmt::format("\nmedians of {} repetitions, ± half their range", all.repetitions);
+  if (!all.reference.empty() && !all.tells_generations) text += fmt::format(", and the ratio to {}", all.reference);
+  text += '\n';
+  if (all.tells_generations) text += generations_text(all);
+  return text + tables(all) + memory_table(all) + notes(all);
+}
+
+}  // namespace foliot::program::bench

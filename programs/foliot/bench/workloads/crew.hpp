@@ -1,0 +1,310 @@
+// Threads that work on the timers of one service, for W5:
+//
+//   W5W1         each thread starts the one of its timers that is idle, and stops a random one, which is the next to be
+//                started. Timeouts uniform from 100 ms to 1 h, so that next to nothing fires.
+//   W5W2         each thread resets a random one of its own to 30 s from now.
+//   W5W1-remote  each thread stops random timers of the next thread, and hands them over to it; it starts those of its
+//                own that were handed to it. A start and a stop are one operation.
+//
+// Each of K threads owns N / K timers, and one that is idle. They begin together, and each stops when its time is up;
+// the figure is the time of one operation of all together, 1 / the sum of their rates. Where there is a core for each
+// thread, each stays on one.
+//
+//   const samples found = crew(set, asked).run();   // in K threads that it makes
+//
+// A contestant that has threads of its own, such as a runtime, calls the three steps of each member there instead:
+//
+//   if (all.begin(index)) {
+//     while (all.go_on(index)) { … let others have the thread … }
+//   }
+//   … and when all members have ended: all.result()
+//
+// run() and result() throw failure where the set does not do what was asked of it, or throws.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <foliot/core/clock.hpp>
+#include <foliot/core/duration.hpp>
+#include <foliot/core/seam/sync.hpp>
+
+#include "../../failure.hpp"
+#include "../contestant.hpp"
+#include "cores.hpp"
+#include "hand_over.hpp"
+#include "quick_random.hpp"
+
+namespace foliot::program::bench {
+
+/// What a contestant provides: N timers, by their index, and the calls of the service or the library that keeps them,
+/// on the real clock. Each thread has a `hand`: what it keeps for itself, such as the time when it last looked. A timer
+/// is made by the thread that owns it; after that any thread may call, but no two threads call on one timer at the same
+/// time, and a timer is idle when it is started.
+template <class Set>
+concept shared_timers = requires(Set set, typename Set::hand hand, std::size_t index, duration delay) {
+  requires std::default_initializable<typename Set::hand>;
+  set.make(index);
+  set.start(hand, index, delay);
+  { set.stop(hand, index) } -> std::same_as<bool>;
+  set.reset(hand, index, delay);
+  set.refresh(hand);  // after each 64 operations of this thread
+};
+
+/// A timeout from 100 ms to 1 h, from the lower half of a draw.
+[[nodiscard]] constexpr duration timeout_without_fires(std::uint64_t draw) noexcept {
+  constexpr std::int64_t least = 100'000'000;
+  constexpr std::int64_t most = 3'600'000'000'000;
+  return duration::nanoseconds(least + static_cast<std::int64_t>(lower_below(draw, most - least)));
+}
+
+/// How many timers each thread owns, and how many a set must hold.
+[[nodiscard]] inline std::size_t timers_of_each(const request& asked) noexcept {
+  return std::max<std::size_t>(asked.timers / static_cast<std::size_t>(asked.threads), 1) + 1;
+}
+[[nodiscard]] inline std::size_t timers_of_all(const request& asked) noexcept {
+  return timers_of_each(asked) * static_cast<std::size_t>(asked.threads);
+}
+
+template <shared_timers Set>
+class crew {
+ public:
+  /// The set must hold timers_of_all(asked).
+  crew(Set& set, const request& asked) : set_(set), asked_(asked), each_(timers_of_each(asked)) {
+    for (int i = 0; i < asked.threads; ++i) members_.emplace_back(i, each_, asked.seed);
+  }
+
+  /// Each member in a thread that ends with it.
+  samples run() {
+    std::vector<seam::thread> threads;
+    try {
+      for (int i = 0; i < asked_.threads; ++i) {
+        threads.emplace_back("bench", [this, i] {
+          if (!begin(i)) return;
+          while (go_on(i)) {
+          }
+        });
+      }
+    } catch (const std::exception& error) {
+      give_up(error.what());
+    }
+    for (seam::thread& each : threads) each.join();
+    return result();
+  }
+
+  /// Makes and starts the timers of member `index`, counted from 0, and returns when all members have done so. All
+  /// members need a thread at the same time, and must keep it: where there are enough cores, it stays on one from here
+  /// on. False: a member has failed or will never begin, and there is nothing to do.
+  [[nodiscard]] bool begin(int index) {
+    member& me = members_[static_cast<std::size_t>(index)];
+    try {
+      prepare(me);
+    } catch (const std::exception& error) {
+      me.wrong = error.what();
+      failed_.store(true, seam::relaxed);  // a flag; its reason is read after the thread has been joined
+    }
+    gather(1);
+    if (failed_.load(seam::relaxed)) return false;
+    // Only now: a thread that the service has started for itself stays free to move.
+    stay_on_one_core(me.index, asked_.threads);
+    me.began = clock_.now();
+    me.time = longest_warm_up;
+    me.enough = asked_.quick ? 64 : std::max<std::uint64_t>(fewest_warm_operations, each_);
+    return true;
+  }
+
+  /// Does the next 1,024 operations of this member. When its warm-up has ended it waits for that of the others.
+  /// False: its time is up.
+  [[nodiscard]] bool go_on(int index) {
+    member& me = members_[static_cast<std::size_t>(index)];
+    try {
+      work(me);
+    } catch (const std::exception& error) {
+      me.wrong = error.what();
+      failed_.store(true, seam::relaxed);  // a flag: no member waits for this one any more
+      return false;
+    }
+    me.lasted = clock_.now() - me.began;
+    if (me.lasted < me.time && me.done() < me.enough) return true;
+    if (me.measured) {
+      judge(me);
+      return false;
+    }
+    gather(2);
+    me.measured = true;
+    me.halves = 0;
+    me.idle = 0;
+    me.began = common_begin();
+    me.time = asked_.time;
+    me.enough = UINT64_MAX;
+    return true;
+  }
+
+  /// Declares that a member will never begin, for this reason, so that the others do not wait for it. The thread that
+  /// calls result() must make the call.
+  void give_up(std::string why) {
+    wrong_ = std::move(why);
+    failed_.store(true, seam::relaxed);  // a flag
+  }
+
+  /// The figure. Precondition: all members have ended.
+  [[nodiscard]] samples result() const {
+    if (!wrong_.empty()) throw failure(wrong_);
+    double operations_a_nanosecond = 0;
+    for (const member& each : members_) {
+      if (!each.wrong.empty()) throw failure(each.wrong);
+      operations_a_nanosecond += static_cast<double>(each.halves) / 2 / static_cast<double>(each.lasted.count());
+    }
+    // One thread may find all its work done by others, so that only the sum must be positive.
+    if (operations_a_nanosecond <= 0) throw failure("it did nothing in all its time");
+    return {{.figure = 1 / operations_a_nanosecond}};
+  }
+
+ private:
+  static constexpr int operations_per_refresh = 64;
+  static constexpr int refreshes_per_look = 16;
+  static constexpr duration heartbeat = std::chrono::seconds(30);
+  static constexpr duration longest_warm_up = std::chrono::milliseconds(300);
+  static constexpr std::uint64_t fewest_warm_operations = 10'000;
+
+  struct member {
+    member(int which, std::size_t count, std::uint64_t seed)
+        : index(which),
+          first(static_cast<std::size_t>(which) * count),
+          random(seed * 1'000'003 + static_cast<std::uint64_t>(which)),
+          spare(first + count - 1),
+          given_back(std::max<std::size_t>(count / 8, 1)) {}
+
+    /// A start without its stop, or the other way round, is half of one.
+    [[nodiscard]] std::uint64_t done() const noexcept { return halves / 2; }
+
+    const int index;
+    const std::size_t first;  // of its timers
+    quick_random random;
+    typename Set::hand hand{};
+    std::size_t spare;     // the timer that is idle
+    hand_over given_back;  // its timers that another thread has stopped
+    std::uint64_t halves = 0;
+    std::uint64_t idle = 0;    // stops that found nothing to stop
+    bool measured = false;     // false while it warms up
+    instant began{};           // the warm-up, or what is measured
+    duration time{};           // how long that may last
+    std::uint64_t enough = 0;  // operations that end it earlier
+    duration lasted{};
+    std::string wrong{};
+  };
+
+  void work(member& me) {
+    for (int i = 0; i < refreshes_per_look; ++i) {
+      switch (asked_.what) {
+        case workload::w5w2: resets(me); break;
+        case workload::w5w1_remote: stops_of_another(me); break;
+        default: pairs(me); break;
+      }
+      set_.refresh(me.hand);
+    }
+  }
+
+  void prepare(member& me) {
+    set_.refresh(me.hand);
+    for (std::size_t i = 0; i < each_; ++i) {
+      set_.make(me.first + i);
+      if (me.first + i != me.spare) {
+        set_.start(me.hand, me.first + i,
+                   asked_.what == workload::w5w2 ? heartbeat : timeout_without_fires(me.random.next()));
+      }
+    }
+  }
+
+  /// Returns when all threads have called it for the `time`-th time, or one has failed.
+  void gather(int time) noexcept {
+    arrived_.fetch_add(1, seam::acq_rel);  // publishes what this thread did, to all that leave below
+    while (arrived_.load(seam::acquire) < time * asked_.threads && !failed_.load(seam::relaxed)) give_way();
+  }
+
+  /// When the first thread began, so that a thread which had to wait for a core has waited within its time.
+  instant common_begin() noexcept {
+    std::int64_t begin = 0;
+    const std::int64_t now = clock_.now().nanoseconds();
+    // relaxed: a number, which publishes nothing.
+    return instant::from_nanoseconds(begin_.compare_exchange_strong(begin, now, seam::relaxed) ? now : begin);
+  }
+
+  void pairs(member& me) {
+    for (int i = 0; i < operations_per_refresh; ++i) {
+      const std::uint64_t draw = me.random.next();
+      set_.start(me.hand, me.spare, timeout_without_fires(draw));
+      me.spare = me.first + upper_below(draw, each_);
+      if (!set_.stop(me.hand, me.spare)) ++me.idle;
+    }
+    me.halves += 2 * operations_per_refresh;
+  }
+
+  void resets(member& me) {
+    for (int i = 0; i < operations_per_refresh; ++i) {
+      set_.reset(me.hand, me.first + upper_below(me.random.next(), each_ - 1), heartbeat);
+    }
+    me.halves += 2 * operations_per_refresh;
+  }
+
+  void stops_of_another(member& me) {
+    member& other = members_[static_cast<std::size_t>(me.index + 1) % members_.size()];
+    std::uint64_t halves = 0;
+    for (int i = 0; i < operations_per_refresh; ++i) {
+      const std::uint64_t draw = me.random.next();
+      if (!other.given_back.full()) {
+        const std::size_t victim = upper_below(draw, each_);
+        if (set_.stop(me.hand, other.first + victim)) {
+          other.given_back.give(static_cast<std::uint32_t>(victim));
+          ++halves;
+        } else {
+          ++me.idle;  // it is on its way to its owner
+        }
+      }
+      if (std::uint32_t mine = 0; me.given_back.take(mine)) {
+        set_.start(me.hand, me.first + mine, timeout_without_fires(draw));
+        ++halves;
+      }
+    }
+    me.halves += halves;
+    if (halves == 0) give_way();  // the other threads are behind
+  }
+
+  void judge(member& me) {
+    if (asked_.what == workload::w5w1 && me.idle > me.done() / 10) {
+      me.wrong = fmt::format("{} of {} stops found no pending timer", me.idle, me.done());
+    }
+  }
+
+  Set& set_;
+  const request& asked_;
+  const std::size_t each_;
+  std::deque<member> members_;  // they do not move
+  const monotonic_clock& clock_ = monotonic_clock::instance();
+  seam::atomic<std::int64_t> begin_{0};  // ns, written once, by the first thread that begins; 0 before that
+  seam::atomic<int> arrived_{0};         // counts all threads, once for each gather(); publishes what came before
+  seam::atomic<bool> failed_{false};     // written by any thread, read by all; publishes nothing
+  std::string wrong_{};                  // why a member did not begin; of the thread that calls result()
+};
+
+inline const std::vector<workload> all_shared = {workload::w5w1, workload::w5w1_remote, workload::w5w2};
+
+/// The offer of any set for W5: `make(asked)` returns a pointer to a set of timers_of_all(asked).
+template <class Make>
+[[nodiscard]] offer shared_by_threads(Make make, std::string remark = {}) {
+  return {.takes = all_shared, .remark = std::move(remark), .run = [make = std::move(make)](const request& asked) {
+            const auto set = make(asked);
+            return crew(*set, asked).run();
+          }};
+}
+
+}  // namespace foliot::program::bench
