@@ -10,14 +10,10 @@
 #include <foliot/version.hpp>
 #include <unistd.h>
 
-#include "bench/bench_command.hpp"
-#include "command.hpp"
+#include "commands.hpp"
 #include "failure.hpp"
 #include "output_file.hpp"
-#include "replay/replay_command.hpp"
 #include "report.hpp"
-#include "sample/sample_command.hpp"
-#include "top/top_command.hpp"
 
 namespace foliot::program {
 

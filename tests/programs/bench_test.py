@@ -110,11 +110,11 @@ class BenchArguments(BenchCase):
     def test_places_that_cannot_be_written(self):
         self.expect_error("missing/figures.json", "bench", "--quick", "--json", "missing/figures.json")
         for one, two in (("a", "a"), ("a", "./a"), ("-", "/dev/stdout"), ("a", str(self.here / "a"))):
-            self.expect_error("--json and --report go to the same place", "bench", "--quick", "--json", one, "--report", two)
+            self.expect_error("--json and --report go to the same file", "bench", "--quick", "--json", one, "--report", two)
         self.assertEqual(self.names(), [])
         with open(self.here / "text", "wb") as text:
             code, _, err = self.run_foliot("bench", "--quick", "--json", "text", stdout=text)
-        self.assertEqual((code, err), (2, "foliot: --json and standard output go to the same place: name two\n"))
+        self.assertEqual((code, err), (2, "foliot: --json and standard output go to the same file: name two\n"))
 
 
     def test_figures_that_cannot_be_written_are_an_error(self):

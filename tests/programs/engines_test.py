@@ -128,7 +128,7 @@ class Engines(Comparing):
 
     def test_all_is_named_where_engines_are(self):
         self.assertRegex(self.expect_done("replay", "--help"), r"processor-heaps;\s+all runs each of them")
-        self.expect_error("foliot-runtime processor-heaps, and all for each of them", "replay", "--engine", "sundial", "-")
+        self.expect_error("foliot-runtime, processor-heaps, and all for each of them", "replay", "--engine", "sundial", "-")
 
 
 class EnginesOnRealLog(Comparing):

@@ -70,7 +70,7 @@ class CommandLine(ProgramCase):
             self.expect_error(sentence, "replay", "--idle", text, "-")
 
     def test_unknown_engine(self):
-        self.expect_error("there is no engine 'sundial'; there is: foliot global-heap", "replay", "--engine", "sundial", "-")
+        self.expect_error("there is no engine 'sundial'; there are foliot, global-heap", "replay", "--engine", "sundial", "-")
 
     def test_wheels_that_cannot_be(self):
         for sentence, *arguments in (
@@ -242,7 +242,7 @@ class OutputFiles(ProgramCase):
         (self.here / "soft").symlink_to("old")
         for one, two in (("-", "/dev/stdout"), ("x", "./x"), ("x", "folder/../x"), ("folder/x", "other/x"),
                          ("old", "hard"), ("hard", "soft"), ("old", str(self.here / "old"))):
-            self.expect_error("--sessions and --json go to the same place", "replay", "--sessions", one, "--json", two, "a.log")
+            self.expect_error("--sessions and --json go to the same file", "replay", "--sessions", one, "--json", two, "a.log")
         self.assertEqual((self.here / "old").read_bytes(), b"old")
         self.assertEqual(self.names(), ["a.log", "folder", "hard", "old", "other", "soft"])
 
@@ -264,7 +264,7 @@ class OutputFiles(ProgramCase):
             with open(self.here / name, "ab") as out:
                 code, _, err = self.run_foliot("replay", *arguments, stdout=out)
             self.assertEqual(code, 2)
-            self.assertRegex(err, r"\Afoliot: [^\n]*(which is a log to be read|go to the same place)[^\n]*\n\Z")
+            self.assertRegex(err, r"\Afoliot: [^\n]*(which is a log to be read|go to the same file)[^\n]*\n\Z")
         self.assertEqual((self.here / "a.log").read_bytes(), LOG)
         self.assertEqual((self.here / "old").read_bytes(), b"old")
         with open(self.here / "old", "ab") as out:

@@ -37,7 +37,7 @@ void check_outputs(const bench_options& options) {
   const auto refuse_if_one = [](const std::optional<std::string>& a, const std::optional<std::string>& b,
                                 std::string_view names) {
     if (!a || !b || !same_file(file_identity::of_output(*a), file_identity::of_output(*b))) return;
-    throw failure(fmt::format("{} go to the same place: name two", names));
+    throw failure(fmt::format("{} go to the same file: name two", names));
   };
   refuse_if_one(options.json, options.report, "--json and --report");
   if (standard_output_taken(options)) return;

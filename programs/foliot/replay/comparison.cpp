@@ -6,17 +6,17 @@
 #include <fmt/format.h>
 
 #include "agreement.hpp"
-#include "processor_time.hpp"
+#include "usage.hpp"
 
 namespace foliot::program {
 
 namespace {
 
-// Enough for two looks at the processor time not to count, and little enough for the caches.
+// Large enough that two readings of the processor time do not count, and small enough for the caches.
 constexpr std::size_t batch_size = 4096;
 
-/// Who is the i-th of `count` engines if number `first` begins: to and fro from there, so that over
-/// `count` batches, where `count` is even, everyone follows everyone else once, and is the i-th once.
+/// The i-th of `count` engines if number `first` begins: to and fro from there, so that over `count` batches, where
+/// `count` is even, each engine follows each other one once, and is the i-th once.
 /// (E. J. Williams, "Experimental designs balanced for the estimation of residual effects of
 /// treatments", 1949.)
 constexpr std::size_t at_turn(std::size_t i, std::size_t first, std::size_t count) noexcept {
@@ -26,23 +26,24 @@ constexpr std::size_t at_turn(std::size_t i, std::size_t first, std::size_t coun
 
 }  // namespace
 
-/// One engine at work.
+/// One engine, its sessions, and its agreement with the reference.
 class comparison::lane {
  public:
   lane(compared_engine engine, duration idle)
-      : engine_(std::move(engine)),
-        tracker_(engine_.name, idle, [this](ended_session&& session) { ended_.push_back(std::move(session)); }) {}
+      : engine_(std::move(engine)), tracker_(make_session_tracker(engine_.name, idle, [this](ended_session&& session) {
+          ended_.push_back(std::move(session));
+        })) {}
 
   template <class Work>
   void run(const Work& work) {
     const duration before = processor_time();
-    const duration elsewhere = tracker_.spent_elsewhere();
-    work(tracker_);
-    tracker_.settle();
-    spent_ += processor_time() - before + (tracker_.spent_elsewhere() - elsewhere);
+    const duration elsewhere = tracker_->spent_elsewhere();
+    work(*tracker_);
+    tracker_->settle();
+    spent_ += processor_time() - before + (tracker_->spent_elsewhere() - elsewhere);
   }
 
-  /// What has ended during a run, of the reference and here.
+  /// Compares the sessions that have ended during a run with those of the reference.
   void compare_with(const std::vector<ended_session>& reference) {
     for (const ended_session& session : reference) check_.expect(session);
     for (const ended_session& session : ended_) check_.add(session);
@@ -52,12 +53,12 @@ class comparison::lane {
 
   void finish() { check_.finish(); }
 
-  [[nodiscard]] const session_tracker& tracker() const noexcept { return tracker_; }
+  [[nodiscard]] const session_tracker& tracker() const noexcept { return *tracker_; }
   [[nodiscard]] std::vector<ended_session>& ended() noexcept { return ended_; }
   [[nodiscard]] const std::string& name() const noexcept { return engine_.name; }
 
   [[nodiscard]] engine_result result(const std::string& reference) const {
-    engine_result result{engine_.name, engine_.lateness, tracker_.sessions(), tracker_.timers(), spent_, {}};
+    engine_result result{engine_.name, engine_.lateness, tracker_->sessions(), tracker_->timers(), spent_, {}};
     if (const auto& found = check_.difference()) {
       result.disagreement = fmt::format("the engine {} disagrees with {} about the client '{}': it {}", engine_.name,
                                         reference, found->client, found->what);
@@ -69,14 +70,14 @@ class comparison::lane {
   compared_engine engine_;
   agreement check_{engine_.lateness};
   std::vector<ended_session> ended_;  // since the last comparison
-  session_tracker tracker_;
+  std::unique_ptr<session_tracker> tracker_;
   duration spent_;
 };
 
 std::vector<compared_engine> engines_to_compare(duration idle) {
   std::vector<compared_engine> engines;
-  for (const std::string_view name : session_tracker::engines()) {
-    engines.push_back({std::string(name), session_tracker::lateness(name, idle)});
+  for (const std::string_view name : session_engines()) {
+    engines.push_back({std::string(name), session_lateness(name, idle)});
   }
   const auto exact = std::ranges::find(engines, duration::zero(), &compared_engine::lateness);
   std::rotate(engines.begin(), exact, exact + 1);
@@ -94,11 +95,11 @@ comparison::~comparison() = default;
 void comparison::request(std::string_view client, instant time) {
   names_ += client;
   batch_.push_back({names_.size(), time});
-  if (batch_.size() == batch_size) work_off();
+  if (batch_.size() == batch_size) handle_batch();
 }
 
 void comparison::finish() {
-  work_off();
+  handle_batch();
   run_all([](session_tracker& tracker) { tracker.finish(); });
   for (const auto& each : lanes_) each->finish();
 }
@@ -111,7 +112,7 @@ std::vector<engine_result> comparison::results() const {
   return results;
 }
 
-void comparison::work_off() {
+void comparison::handle_batch() {
   run_all([this](session_tracker& tracker) {
     std::size_t begin = 0;
     for (const gathered& each : batch_) {

@@ -1,19 +1,19 @@
-// Several engines over the same log, side by side: whether they agree, and what each of them costs.
+// Runs several engines over the same log: whether they agree, and what each of them costs.
 //
 //   comparison all(engines_to_compare(30min), 30min, [](ended_session&& session) { … });
 //   all.request("192.0.2.7", t);
 //   all.finish();
 //   for (const engine_result& each : all.results()) …
 //
-// Each engine has a session_tracker of its own. Requests are gathered into batches, every engine in turn
-// works off a whole batch, and its processor time is taken; looking at what it has found is no part of
-// that. Their order changes from batch to batch, so that none is always the one that finds the batch
-// cold, or the caches as a certain other has left them.
+// Each engine has a session_tracker of its own. Requests are gathered into batches. Every engine in turn handles a
+// whole batch, and its processor time is taken; comparing its sessions is not part of that. The order changes from
+// batch to batch, so that no engine is always the one that finds the batch cold, or the caches as a certain other one
+// left them.
 //
 // The first engine is the reference: the others are to agree with it, see agreement.
 //
-// Thread safety: none, one thread. Memory: for each engine its live sessions, those that it ended during
-// one batch, and what its agreement holds.
+// Thread safety: none, one thread. Memory: for each engine its live sessions, those that it ended during one batch, and
+// what its agreement holds.
 #pragma once
 
 #include <cstddef>
@@ -36,22 +36,20 @@ struct compared_engine {
   duration lateness;
 };
 
-/// All engines there are, for timers of `idle`; first of them the first that is exact.
+/// All engines, for timers of `idle`; the first of them is exact.
 [[nodiscard]] std::vector<compared_engine> engines_to_compare(duration idle);
 
 class comparison {
  public:
-  using session_sink = session_tracker::session_sink;
-
-  /// `sink` gets the reference's sessions, in the order of `expired`; what it throws comes out of the
-  /// call during which it was called. Throws std::invalid_argument for an engine that does not exist.
+  /// `sink` receives the reference's sessions, in the order of `expired`; what it throws comes out of the call during
+  /// which it was called. Throws std::invalid_argument for an engine that does not exist.
   /// Precondition: there is an engine, the first is exact, and idle is positive.
   comparison(std::vector<compared_engine> engines, duration idle, session_sink sink);
   ~comparison();
   comparison(const comparison&) = delete;
   comparison& operator=(const comparison&) = delete;
 
-  /// Handles one request, now or later. Precondition: as session_tracker::request.
+  /// Handles one request, now or later. Precondition: as session_tracker::request().
   void request(std::string_view client, instant time);
   /// No request follows: time runs on until every engine has ended its last session.
   void finish();
@@ -63,13 +61,13 @@ class comparison {
 
  private:
   struct gathered {
-    std::size_t name_end;  // the clients' names lie one behind the other in names_
+    std::size_t name_end;  // in names_, which has the clients' names one after the other
     instant time;
   };
   class lane;
 
-  void work_off();
-  /// Has every engine do `work`, and looks at the sessions that ended meanwhile.
+  void handle_batch();
+  /// Has every engine do `work`, and compares the sessions that ended meanwhile.
   template <class Work>
   void run_all(Work work);
 
@@ -77,7 +75,7 @@ class comparison {
   std::vector<std::unique_ptr<lane>> lanes_;  // the reference first
   std::string names_;
   std::vector<gathered> batch_;
-  std::size_t first_ = 0;  // who begins
+  std::size_t first_ = 0;  // the engine that begins
 };
 
 }  // namespace foliot::program

@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-#include "byte_source.hpp"
+#include "line_reader.hpp"
 
 namespace foliot::program {
 

@@ -11,12 +11,19 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
-#include "byte_source.hpp"
-
 namespace foliot::program {
+
+class byte_source {
+ public:
+  virtual ~byte_source() = default;
+  /// Fills the front of `room`, which must not be empty, with what is there at once, and returns how many bytes that
+  /// were: 0 only at the end. Throws failure.
+  virtual std::size_t read(std::span<char> room) = 0;
+};
 
 struct source_line {
   std::string_view text;

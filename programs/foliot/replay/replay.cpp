@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,18 +11,18 @@
 #include <foliot/core/clock.hpp>
 
 #include "../failure.hpp"
+#include "../grouped.hpp"
 #include "../output_file.hpp"
+#include "../progress.hpp"
 #include "../report.hpp"
 #include "comparison.hpp"
-#include "../grouped.hpp"
 #include "input_file.hpp"
 #include "line_reader.hpp"
 #include "log_line.hpp"
-#include "peak_memory.hpp"
-#include "../progress.hpp"
 #include "session_csv.hpp"
 #include "session_tracker.hpp"
 #include "summary.hpp"
+#include "usage.hpp"
 
 namespace foliot::program {
 
@@ -47,7 +48,7 @@ class run {
     if (options_.engine == all_engines) {
       comparison_.emplace(engines_to_compare(options_.idle), options_.idle, keep);
     } else {
-      tracker_.emplace(options_.engine, options_.idle, keep, options_.wheel);
+      tracker_ = make_session_tracker(options_.engine, options_.idle, keep, options_.wheel);
     }
   }
 
@@ -145,8 +146,8 @@ class run {
   std::optional<output_file> sessions_file_;
   std::optional<output_file> json_file_;
   std::optional<session_csv> sessions_;
-  std::optional<session_tracker> tracker_;  // this, or
-  std::optional<comparison> comparison_;    // this with all_engines
+  std::unique_ptr<session_tracker> tracker_;  // null with all_engines
+  std::optional<comparison> comparison_;      // only with all_engines
   log_parser parser_;
   std::uint64_t lines_ = 0;
   std::uint64_t malformed_ = 0;

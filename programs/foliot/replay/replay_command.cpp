@@ -1,4 +1,4 @@
-#include "replay_command.hpp"
+#include "../commands.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -43,7 +43,7 @@ void add_replay(CLI::App& program, command& chosen) {
   line->add_option("--engine", all->options.engine,
                    fmt::format("What keeps the timers: {};\n{} runs each of them, checks that they agree, and "
                                "compares what they cost",
-                               fmt::join(session_tracker::engines(), ", "), all_engines))
+                               fmt::join(session_engines(), ", "), all_engines))
       ->type_name("NAME")
       ->capture_default_str();
   const CLI::Option* tick = line->add_option("--tick", all->tick,

@@ -1,4 +1,4 @@
-#include "replay_options.hpp"
+#include "replay.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -20,13 +20,13 @@ namespace foliot::program {
 
 namespace {
 
-/// Something that is written: what the user calls it, and where it goes.
+/// Something that is written: the option that names it, and where it goes.
 struct output {
   std::string name;
   file_identity file;
 };
 
-/// All that a run writes: the files that were asked for, and the summary for people.
+/// All outputs of a run: the files that were asked for, and the summary for people.
 std::vector<output> outputs_of(const replay_options& options) {
   std::vector<output> all;
   if (options.sessions) all.push_back({"--sessions", file_identity::of_output(*options.sessions)});
@@ -41,7 +41,7 @@ void check_outputs(const replay_options& options) {
   for (auto one = outputs.begin(); one != outputs.end(); ++one) {
     for (auto other = one + 1; other != outputs.end(); ++other) {
       if (same_file(one->file, other->file)) {
-        throw failure(fmt::format("{} and {} go to the same place: name two", one->name, other->name));
+        throw failure(fmt::format("{} and {} go to the same file: name two", one->name, other->name));
       }
     }
   }
@@ -56,7 +56,7 @@ void check_outputs(const replay_options& options) {
   }
 }
 
-/// What the library says, without its name, which the program puts before every failure.
+/// A message of the library without its name, which the program puts before every failure.
 std::string_view without_prefix(std::string_view message) {
   constexpr std::string_view prefix = "foliot: ";
   return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
@@ -73,17 +73,17 @@ void check(const replay_options& options) {
     throw failure(fmt::format("--idle {} is too long: it may be at most {}", duration_text(options.idle),
                               duration_text(longest_idle)));
   }
-  const auto engines = session_tracker::engines();
+  const auto engines = session_engines();
   if (options.engine != all_engines && std::ranges::find(engines, options.engine) == engines.end()) {
-    throw failure(fmt::format("there is no engine '{}'; there is: {}, and {} for each of them", options.engine,
-                              fmt::join(engines, " "), all_engines));
+    throw failure(fmt::format("there is no engine '{}'; there are {}, and {} for each of them", options.engine,
+                              fmt::join(engines, ", "), all_engines));
   }
   if (options.wheel && options.engine == all_engines) {
     throw failure("--tick and --wheel-size are for one engine: hashed-wheel or hierarchical-wheel, not all");
   }
   if (options.wheel) {
     try {
-      static_cast<void>(session_tracker::lateness(options.engine, options.idle, options.wheel));
+      static_cast<void>(session_lateness(options.engine, options.idle, options.wheel));
     } catch (const std::invalid_argument& error) {
       throw failure(fmt::format("--tick and --wheel-size: {}", without_prefix(error.what())));
     }

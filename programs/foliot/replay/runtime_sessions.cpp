@@ -6,18 +6,18 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
-#include "processor_time.hpp"
+#include "usage.hpp"
 
 namespace foliot::program {
 
 runtime_sessions::runtime_sessions(std::string timers, duration idle, session_sink sink)
-    : session_engine(idle, std::move(sink)) {
+    : session_tracker(idle, std::move(sink)) {
   batch_.reserve(batch_size);
   runtime::run_options options;
   options.processors = 1;
   options.timers = std::move(timers);
   options.clock = &clock_;
-  options.time_jumps = false;  // up to the next request, and no further
+  options.time_jumps = false;  // time passes up to the next request, and no further
   thread_ = seam::thread("foliot-replay", [this, options] { run(options); });
 }
 
@@ -57,7 +57,7 @@ void runtime_sessions::run(runtime::run_options options) noexcept {
   } catch (...) {
     failure_ = std::current_exception();
   }
-  // It could not begin: so it is to every order, until the last one.
+  // The runtime could not begin: every order fails, until the last one.
   for (const std::exception_ptr failure = failure_; await_order(), order_ != order::leave; done_.wake()) {
     failure_ = failure;
   }
@@ -90,7 +90,7 @@ runtime::task<> runtime_sessions::handle_batch() {
   for (const gathered& each : batch_) {
     if (comes_later(each.time)) {
       if (now_ == instant::earliest()) {
-        clock_.advance_to(each.time);  // the first one: there is nothing on the way
+        clock_.advance_to(each.time);  // the first request: nothing is due before it
       } else {
         co_await runtime::advance(each.time - now_);
       }

@@ -1,10 +1,10 @@
-// Sessions whose timers are a runtime's, on virtual time: a task reads the log, and lets time pass up to each request.
+// Sessions whose timers are a runtime's, on virtual time: a task handles the requests, and lets time pass up to each.
 //
-// The runtime has a thread, since it runs until its main task ends, and requests come from outside. They are handed
-// over in batches, and the caller waits meanwhile, so that two threads never do anything at once. To the runtime a wait
-// for the next batch takes no time: its main task blocks, and time stands still.
+// A runtime runs until its main task ends, and requests come from outside, so the runtime has a thread of its own. The
+// caller hands requests over in batches, and waits until a batch has been handled: the two threads never work at the
+// same time. For the runtime a wait for the next batch takes no time, since its main task blocks and time stands still.
 //
-// Thread safety: one thread's, the caller's. What the sink throws comes out of the call that hands the batch over.
+// Thread safety: none, one thread. What the sink throws comes out of the call that hands the batch over.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@
 #include <foliot/runtime/run_options.hpp>
 #include <foliot/runtime/task.hpp>
 
-#include "session_engine.hpp"
+#include "session_tracker.hpp"
 
 namespace foliot::program {
 
-class runtime_sessions final : public session_engine {
+class runtime_sessions final : public session_tracker {
  public:
-  /// `timers` is one of run_options. Throws std::system_error where there is no thread.
+  /// `timers` as in run_options. Throws std::system_error where the system gives no thread.
   runtime_sessions(std::string timers, duration idle, session_sink sink);
   ~runtime_sessions() override;
 
@@ -36,7 +36,7 @@ class runtime_sessions final : public session_engine {
 
  private:
   struct gathered {
-    std::size_t name_end;  // the clients' names lie one behind the other in names_
+    std::size_t name_end;  // in names_, which has the clients' names one after the other
     instant time;
   };
   enum class order : std::uint8_t { requests, all_time, leave };
@@ -44,7 +44,7 @@ class runtime_sessions final : public session_engine {
 
   void hand_over(order what);
 
-  // The runtime's thread.
+  // Called by the runtime's thread.
   void run(runtime::run_options options) noexcept;
   [[nodiscard]] runtime::task<> obey();
   [[nodiscard]] runtime::task<> handle_batch();

@@ -1,74 +1,126 @@
 // Idle-session detection, the work that timers do in every connection server.
 //
-// Each client has an idle timer. Its first request starts a session and the timer, every further one
-// resets the timer to now + idle, and when the timer fires the session ends. Time is virtual: the
-// clock shows what the log says.
+// Each client has an idle timer. Its first request starts a session and the timer, every further one resets the timer
+// to now + idle, and when the timer fires the session ends. Time is virtual: the clock shows what the log says.
 //
-//   session_tracker tracker("foliot", 30min, [](ended_session&& session) { … });
-//   tracker.request("192.0.2.7", t);
-//   tracker.finish();
+//   const auto tracker = make_session_tracker("foliot", 30min, [](ended_session&& session) { … });
+//   tracker->request("192.0.2.7", t);
+//   tracker->finish();
 //
-// The timers are those of a service, or of a runtime: by the engine's name.
+// The engine's name decides whose timers these are: a service's or a runtime's.
 //
 // Invariants:
 //   1. Before a request at t is handled, every session that is due at or before t has ended, in order.
 //   2. The clock never goes back: a request earlier than it counts as now.
-//   3. A client has at most one session at a time, and it has a session exactly while its timer is
-//      pending.
+//   3. A client has at most one session at a time, and it has a session exactly while its timer is pending.
 //
 // Thread safety: none, one thread. Memory: the live sessions, and with a runtime's timers some requests that have yet
 // to be handled. O(log n) a request, in the sessions alive; no allocation for a client that has a session.
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <foliot/core/callable.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/virtual_clock.hpp>
 #include <foliot/queue/wheel_shape.hpp>
+#include <foliot/service/engine.hpp>
 
-#include "session_engine.hpp"
+#include "../keyed_hash.hpp"
+#include "distinct_counter.hpp"
+#include "session_table.hpp"
 
 namespace foliot::program {
 
+/// A session that is over.
+struct ended_session {
+  std::string client;
+  instant start;
+  instant last_request;
+  std::uint64_t requests = 0;
+  instant expired;
+};
+
+/// Receives every session when it ends, in the order of `expired`. What it throws comes out of the call of request(),
+/// settle() or finish() during which the session ended.
+using session_sink = callable<void(ended_session&&)>;
+
+/// Does all but the timers, which derived classes keep.
 class session_tracker {
  public:
-  /// What it throws comes out of the call of request(), settle() or finish() during which the session ended.
-  using session_sink = program::session_sink;
+  virtual ~session_tracker() = default;
+  session_tracker(const session_tracker&) = delete;
+  session_tracker& operator=(const session_tracker&) = delete;
 
-  /// Throws std::invalid_argument for an engine that does not exist, and for a wheel that it cannot have. Precondition:
-  /// idle is positive.
-  session_tracker(std::string_view engine, duration idle, session_sink sink,
-                  const std::optional<wheel_shape>& wheel = std::nullopt);
-
-  /// The names of the engines there are: those of the services, and then those of runtimes.
-  [[nodiscard]] static std::vector<std::string_view> engines();
-  /// How late one of them may end a session. Throws as the constructor.
-  [[nodiscard]] static duration lateness(std::string_view engine, duration idle,
-                                         const std::optional<wheel_shape>& wheel = std::nullopt);
-
-  /// Handles one request, now or by settle(). Precondition: `time + idle` can be counted (is not never).
-  void request(std::string_view client, instant time) { engine_->request(client, time); }
-  /// All requests that came so far have been handled.
-  void settle() { engine_->settle(); }
+  /// Handles one request, now or by the next settle(). Precondition: `time + idle` is not never.
+  virtual void request(std::string_view client, instant time) = 0;
+  /// Returns when all requests so far have been handled.
+  virtual void settle() {}
   /// No request follows: time runs on until the last session has ended.
-  void finish() { engine_->finish(); }
+  virtual void finish() = 0;
 
-  // What follows is complete when all is settled.
+  // The following are complete when all requests have been handled.
 
-  [[nodiscard]] std::uint64_t sessions() const noexcept { return engine_->sessions(); }
-  [[nodiscard]] std::uint64_t out_of_order() const noexcept { return engine_->out_of_order(); }
-  [[nodiscard]] const distinct_counter& clients() const noexcept { return engine_->clients(); }
-  [[nodiscard]] service_counters timers() const { return engine_->timers(); }
-  /// The processor time that it has taken on threads of its own.
-  [[nodiscard]] duration spent_elsewhere() const noexcept { return engine_->spent_elsewhere(); }
+  [[nodiscard]] virtual service_counters timers() const = 0;
+  /// The processor time that the tracker has taken on threads of its own.
+  [[nodiscard]] virtual duration spent_elsewhere() const noexcept { return duration::zero(); }
+  [[nodiscard]] std::uint64_t sessions() const noexcept { return sessions_; }
+  [[nodiscard]] std::uint64_t out_of_order() const noexcept { return out_of_order_; }
+  [[nodiscard]] const distinct_counter& clients() const noexcept { return clients_; }
+
+ protected:
+  session_tracker(duration idle, session_sink sink) : idle_(idle), sink_(std::move(sink)) {}
+
+  /// Whether time has to move on before a request of that time is handled; the caller must then move clock_, and set
+  /// now_. While time stands still nothing becomes due, as idle_ is positive.
+  [[nodiscard]] bool comes_later(instant time) noexcept {
+    if (time < now_) ++out_of_order_;
+    return time > now_;
+  }
+  /// The hash that the next two functions take.
+  [[nodiscard]] std::uint64_t hash_of(std::string_view client) const noexcept { return hash_(client); }
+  /// A request at now_: returns the session that it belongs to, whose timer the caller must reset; null if the client
+  /// has none.
+  [[nodiscard]] live_session* go_on(std::string_view client, std::uint64_t hash) noexcept;
+  /// Begins a session, whose timer the caller must make and start.
+  [[nodiscard]] live_session& begin(std::string_view client, std::uint64_t hash);
+  /// Ends a session; its timer must call this when it fires. What the sink throws is kept for rethrow_failure().
+  void end(const live_session& session) noexcept;
+  void rethrow_failure();
+
+  [[nodiscard]] instant deadline() const noexcept { return now_ + idle_; }
+
+  const duration idle_;
+  virtual_clock clock_{instant::earliest()};  // the first request moves it to its time
+  instant now_ = clock_.now();                // what it shows
 
  private:
-  std::unique_ptr<session_engine> engine_;
+  const keyed_hash hash_ = keyed_hash::with_random_key();  // for the writer of a log chooses the names of clients
+  session_sink sink_;
+  std::exception_ptr failure_;  // the first that the sink threw
+  session_table live_;
+  distinct_counter clients_;
+  std::uint64_t sessions_ = 0;
+  std::uint64_t out_of_order_ = 0;
 };
+
+/// Throws std::invalid_argument for an engine that does not exist, or that cannot have this wheel. Precondition: idle
+/// is positive.
+[[nodiscard]] std::unique_ptr<session_tracker> make_session_tracker(
+    std::string_view engine, duration idle, session_sink sink, const std::optional<wheel_shape>& wheel = std::nullopt);
+
+/// The names of the engines: those of the services, and then those of runtimes.
+[[nodiscard]] std::vector<std::string_view> session_engines();
+
+/// How late such an engine may end a session. Throws as make_session_tracker().
+[[nodiscard]] duration session_lateness(std::string_view engine, duration idle,
+                                        const std::optional<wheel_shape>& wheel = std::nullopt);
 
 }  // namespace foliot::program

@@ -9,9 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "../duration_text.hpp"
-#include "../printable.hpp"
-#include "comparison_table.hpp"
 #include "../grouped.hpp"
+#include "../printable.hpp"
 
 namespace foliot::program {
 
@@ -67,6 +66,27 @@ double replay_summary::timer_operations_per_second() const noexcept {
 
 double replay_summary::lines_per_second() const noexcept {
   return per_second(static_cast<double>(lines), wall_seconds());
+}
+
+std::string comparison_table(std::span<const engine_result> results) {
+  std::string text;
+  const auto row = [&text](std::string_view engine, std::string_view cost, std::string_view rate,
+                           std::string_view sessions, std::string_view peak, std::string_view lateness,
+                           std::string_view agrees) {
+    fmt::format_to(std::back_inserter(text), "{:<18}{:>15}{:>15}{:>13}{:>14}{:>17}  {}\n", engine, cost, rate, sessions,
+                   peak, lateness, agrees);
+  };
+  row("engine", "ns/operation", "operations/s", "sessions", "peak pending", "may be late by", "agrees");
+  for (const engine_result& each : results) {
+    const bool reference = &each == &results.front();
+    row(each.engine, fmt::format("{:.1f}", each.nanoseconds_an_operation()),
+        grouped(static_cast<std::uint64_t>(std::llround(each.operations_per_second()))), grouped(each.sessions),
+        grouped(each.timers.peak_pending), each.lateness > duration::zero() ? duration_text(each.lateness) : "-",
+        reference       ? "(reference)"
+        : each.agrees() ? "yes"
+                        : "NO");
+  }
+  return text;
 }
 
 std::string summary_text(const replay_summary& summary) {

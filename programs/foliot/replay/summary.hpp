@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct replay_summary {
   [[nodiscard]] double timer_operations_per_second() const noexcept;
   [[nodiscard]] double lines_per_second() const noexcept;
 };
+
+/// A line of titles and one for each engine; the first is the reference. Precondition: there is one.
+[[nodiscard]] std::string comparison_table(std::span<const engine_result> results);
 
 /// Some twenty aligned lines, with a table of the engines if there are several. docs/replay.md shows them.
 [[nodiscard]] std::string summary_text(const replay_summary& summary);

@@ -1,4 +1,4 @@
-#include "sample_command.hpp"
+#include "../commands.hpp"
 
 #include <charconv>
 #include <cstdint>

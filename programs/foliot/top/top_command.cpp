@@ -1,4 +1,4 @@
-#include "top_command.hpp"
+#include "../commands.hpp"
 
 #include <memory>
 #include <string>

@@ -9,7 +9,7 @@
 #include <foliot/service/timer_service.hpp>
 #include <gtest/gtest.h>
 
-#include "replay/comparison_table.hpp"
+#include "replay/summary.hpp"
 
 namespace foliot::program {
 namespace {
@@ -37,9 +37,9 @@ std::string row(const ended_session& session) {
 
 TEST(Comparison, BeginsWithAnEngineThatIsExactAndHasThemAll) {
   const auto engines = engines_to_compare(30s);
-  ASSERT_EQ(engines.size(), session_tracker::engines().size());
+  ASSERT_EQ(engines.size(), session_engines().size());
   EXPECT_EQ(engines.front().name, "foliot");
-  for (const compared_engine& each : engines) EXPECT_EQ(each.lateness, session_tracker::lateness(each.name, 30s));
+  for (const compared_engine& each : engines) EXPECT_EQ(each.lateness, session_lateness(each.name, 30s));
 }
 
 TEST(Comparison, FindsThatAllEnginesAgree) {
@@ -61,18 +61,19 @@ TEST(Comparison, FindsThatAllEnginesAgree) {
 
 TEST(Comparison, HandsOutTheSessionsOfTheReference) {
   std::vector<std::string> alone;
-  session_tracker tracker("foliot", 45s, [&](ended_session&& session) { alone.push_back(row(session)); });
+  const auto tracker =
+      make_session_tracker("foliot", 45s, [&](ended_session&& session) { alone.push_back(row(session)); });
   std::vector<std::string> compared;
   comparison all(engines_to_compare(45s), 45s, [&](ended_session&& session) { compared.push_back(row(session)); });
   each_request([&](const std::string& client, instant time) {
-    tracker.request(client, time);
+    tracker->request(client, time);
     all.request(client, time);
   });
-  tracker.finish();
+  tracker->finish();
   all.finish();
   EXPECT_EQ(compared, alone);
-  EXPECT_EQ(all.reference().sessions(), tracker.sessions());
-  EXPECT_EQ(all.reference().timers(), tracker.timers());
+  EXPECT_EQ(all.reference().sessions(), tracker->sessions());
+  EXPECT_EQ(all.reference().timers(), tracker->timers());
 }
 
 TEST(Comparison, OfNothing) {

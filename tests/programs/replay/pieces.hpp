@@ -10,7 +10,7 @@
 
 #include <foliot/core/seam/random.hpp>
 
-#include "replay/byte_source.hpp"
+#include "replay/line_reader.hpp"
 
 namespace foliot::program {
 

@@ -3,9 +3,6 @@
 #include <chrono>
 
 #include <gtest/gtest.h>
-
-#include "replay/comparison_table.hpp"
-
 namespace foliot::program {
 namespace {
 

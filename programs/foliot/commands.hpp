@@ -1,0 +1,19 @@
+// The commands of the program, as the command line knows them: each add_ function adds its own to `program`, and sets
+// `chosen` to the run when the user asks for it.
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+namespace foliot::program {
+
+/// What the user asks for; empty until the command line has been read. Throws failure.
+using command = std::function<void()>;
+
+void add_bench(CLI::App& program, command& chosen);
+void add_replay(CLI::App& program, command& chosen);
+void add_sample(CLI::App& program, command& chosen);
+void add_top(CLI::App& program, command& chosen);
+
+}  // namespace foliot::program
