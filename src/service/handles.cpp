@@ -1,4 +1,4 @@
-// The parts of the handles that report misuse.
+// Handles: the errors that they throw.
 #include <stdexcept>
 #include <string>
 
@@ -15,7 +15,7 @@ void timer_handle::refuse_empty() {
 
 duration ticker::checked(duration period) {
   if (period <= duration::zero()) {
-    throw std::invalid_argument("foliot: a ticker's period must be positive, not " + std::to_string(period.count()) +
+    throw std::invalid_argument("foliot: a ticker's period must be positive, got " + std::to_string(period.count()) +
                                 " ns");
   }
   return period;

@@ -46,12 +46,12 @@ std::string labels_text(std::span<const prometheus_label> labels) {
   return text;
 }
 
-/// Exactly that many nanoseconds, in seconds.
+/// The number of seconds, without rounding.
 std::string seconds(std::uint64_t nanoseconds) {
   constexpr std::uint64_t second = 1'000'000'000;
   std::string text = std::to_string(nanoseconds / second);
   if (nanoseconds % second != 0) {
-    const std::string fraction = std::to_string(second + nanoseconds % second);  // a 1, and nine digits
+    const std::string fraction = std::to_string(second + nanoseconds % second);  // a 1 and nine digits
     text.append(".").append(fraction, 1, fraction.find_last_not_of('0'));
   }
   return text;

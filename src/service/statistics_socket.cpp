@@ -24,7 +24,7 @@ void statistics_socket::answer() noexcept {
     try {
       listener_.answer(statistics_text(timers_.statistics()));
     } catch (const std::bad_alloc&) {
-      listener_.answer({});  // who asks sees that nothing came
+      listener_.answer({});  // the reader gets an empty answer
     }
   }
 }

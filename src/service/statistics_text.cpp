@@ -17,7 +17,7 @@ struct counter_line {
   std::string_view name;
   std::uint64_t service_counters::* field;
 };
-static_assert(sizeof(std::size_t) == sizeof(std::uint64_t));  // so that all are of one type here
+static_assert(sizeof(std::size_t) == sizeof(std::uint64_t));  // so that all counters have one type here
 
 constexpr std::array counter_lines{
     counter_line{"started", &service_counters::started},
@@ -43,7 +43,7 @@ void append(std::string& to, std::string_view name, const histogram& values) {
   to += '\n';
 }
 
-/// Takes the text apart from its beginning. What does not fit is left where it is.
+/// Reads the text from its beginning. Text that does not match stays unread.
 class reader {
  public:
   explicit reader(std::string_view text) noexcept : left_(text) {}
@@ -94,7 +94,7 @@ bool read(reader& from, service_statistics& now) noexcept {
   return !now.measured || (from.line("lateness", now.lateness) && from.line("callback_time", now.callback_time));
 }
 
-/// The beginning of a line of strangers, in quotes, so that it can be shown on a terminal.
+/// The beginning of an untrusted line, in quotes, with its control characters escaped for a terminal.
 std::string excerpt(std::string_view line) {
   constexpr std::size_t longest = 60;
   constexpr std::string_view digits = "0123456789abcdef";
@@ -138,7 +138,7 @@ std::expected<service_statistics, std::string> parse_statistics(std::string_view
   if (!read(from, now) || from.left() != "end\n") {
     const bool short_of = !text.ends_with("\nend\n");
     return std::unexpected(short_of ? "the statistics are cut short"
-                                    : "the statistics have a line that is not as it should be: " +
+                                    : "the statistics have a malformed line: " +
                                           excerpt(from.left().substr(0, from.left().find('\n'))));
   }
   return now;

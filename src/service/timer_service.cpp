@@ -31,7 +31,7 @@ void report_to_standard_error(const std::exception_ptr& failure) {
   } catch (const std::exception& error) {
     std::fprintf(stderr, "foliot: a timer's callback threw: %s\n", error.what());
   } catch (...) {
-    std::fprintf(stderr, "foliot: a timer's callback threw something that is no std::exception\n");
+    std::fprintf(stderr, "foliot: a timer's callback threw something other than a std::exception\n");
   }
 }
 
@@ -234,11 +234,12 @@ const clock& clock_of(service_clock chosen) {
 
 std::shared_ptr<const shard_list> make_shards(const clock& time, bool by_hand, service_options options) {
   if (options.turn == 0) {
-    throw std::invalid_argument("foliot: a service's turn must fire at least 1 timer, not 0");
+    throw std::invalid_argument("foliot: service_options::turn must be at least 1, got 0");
   }
   const duration slow = options.slow_callback.longer_than;
   if (slow < duration::zero() || (slow > duration::zero() && !options.slow_callback.tell)) {
-    throw std::invalid_argument("foliot: a watch on slow callbacks needs somebody to tell, and no negative limit");
+    throw std::invalid_argument(
+        "foliot: service_options::slow_callback needs a function to call and a limit that is not negative");
   }
   const engine_kind& kind = kind_of(options.engine);
   if (options.log && !kind.keeps_log) {

@@ -1,4 +1,3 @@
-// The handle of a watch.
 #include <foliot/service/watch.hpp>
 
 #include <stdexcept>
@@ -13,12 +12,11 @@ namespace foliot::inline service {
 watch::watch(timer_service& service, int fd, interest what, watch_callback callback, from_callback) {
   if (service.by_hand_) {
     throw std::invalid_argument(
-        "foliot: a service on virtual time watches no descriptors: what they are ready for is no matter of its clock");
+        "foliot: a service on virtual time cannot watch descriptors, whose readiness does not follow its clock");
   }
   watcher_ = service.home().watches();
   if (watcher_ == nullptr) {
-    throw std::invalid_argument(
-        "foliot: this service's engine waits for timers alone: 'epoll-heap' watches descriptors too");
+    throw std::invalid_argument("foliot: this service's engine cannot watch descriptors; 'epoll-heap' can");
   }
   record_ = watcher_->watch(fd, what, std::move(callback));
 }
@@ -38,7 +36,7 @@ bool watch::modify(interest what) {
 
 void watch::stop_and_wait() noexcept {
   if (record_ == nullptr) return;
-  const std::shared_ptr<detail::watcher> keep = watcher_;  // the closure may own this handle
+  const std::shared_ptr<detail::watcher> keep = watcher_;  // destroying the closure may destroy this handle
   keep->close(*record_);
 }
 

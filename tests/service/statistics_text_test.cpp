@@ -67,12 +67,11 @@ TEST(StatisticsText, SaysWhatIsWrong) {
             "these statistics are of another version of foliot");
   std::string text = statistics_text(some(true));
   text.replace(text.find("fired 4"), 7, "fired x");
-  EXPECT_EQ(parse_statistics(text).error(), "the statistics have a line that is not as it should be: 'x'");
+  EXPECT_EQ(parse_statistics(text).error(), "the statistics have a malformed line: 'x'");
   text.replace(text.find("fired x"), 7, "fired \x1b]0;\x07\x9b");
-  EXPECT_EQ(parse_statistics(text).error(),
-            "the statistics have a line that is not as it should be: '\\x1b]0;\\x07\\x9b'");
+  EXPECT_EQ(parse_statistics(text).error(), "the statistics have a malformed line: '\\x1b]0;\\x07\\x9b'");
   EXPECT_EQ(parse_statistics("foliot-statistics 1\n" + std::string(900'000, 'x') + "\nend\n").error(),
-            "the statistics have a line that is not as it should be: '" + std::string(60, 'x') + "'...");
+            "the statistics have a malformed line: '" + std::string(60, 'x') + "'...");
   std::string beyond = statistics_text(some(true));
   beyond.replace(beyond.find("callback_time 5 5 5:1"), 21, "callback_time 5 5 1216:1");
   EXPECT_FALSE(parse_statistics(beyond)) << "there is no such bucket";

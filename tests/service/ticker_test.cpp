@@ -124,7 +124,7 @@ TEST_P(Ticker, ANonPositivePeriodIsAnErrorBeforeAnythingIsArmed) {
   try {
     ticker(timers, -5ns, write_down());
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "foliot: a ticker's period must be positive, not -5 ns");
+    EXPECT_STREQ(error.what(), "foliot: a ticker's period must be positive, got -5 ns");
   }
   ticker beat(timers, 10ms, write_down());
   EXPECT_THROW(beat.reset(0ns), std::invalid_argument);

@@ -306,7 +306,7 @@ TEST_P(Timer, ByDefaultWhatACallbackThrowsIsReported) {
   clock.advance(2ms);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "foliot: a timer's callback threw: lost the connection\n"
-            "foliot: a timer's callback threw something that is no std::exception\n");
+            "foliot: a timer's callback threw something other than a std::exception\n");
 }
 
 }  // namespace

@@ -1,20 +1,22 @@
-// Executors: where callbacks run, if not on the service's own threads.
+// Executors: callbacks on threads of the user's choice, instead of the service's own.
 //
 //   foliot::service_options options;
 //   options.executor = [&pool](foliot::posted_callback job) { pool.post(std::move(job)); };
 //
-// When a timer is due, its shard's thread calls the executor with a job, without any lock. The executor
-// keeps it and calls it once, on whatever thread, now or later. Until a job has begun, its timer can still be
-// stopped, or taken back by a reset; calling the job then does nothing. A job that is destroyed without having
-// been called drops its start: the timer is idle then, and keeps its callback. A timer's callbacks never overlap, on
-// however many threads.
+// When a timer is due, the thread of its shard calls the executor with a job, without holding any lock. The executor
+// keeps the job and calls it once, on any thread, at once or later.
 //
-// The end of the service drops the timers whose jobs have not begun, and destroys their captures, as it does with those
-// that are pending. The executor may keep such a job, and call or destroy it at any time after that, even when the
-// service is gone: nothing happens then.
+// - Until a job has begun, its timer counts as pending: a stop or a reset takes the firing back, and the job then does
+//   nothing when it is called.
+// - A job that is destroyed without having been called drops its firing: the timer is idle then, and keeps its
+//   callback.
+// - The callbacks of one timer never overlap, on however many threads the executor has.
+// - The end of the service drops the timers whose jobs have not begun, and destroys their captures, as it does with
+//   pending timers. The executor may call or destroy such a job at any later time, also when the service is gone: the
+//   job then does nothing.
+// - Where an executor throws, the service reports the exception, and runs the callback on the shard's thread.
 //
-// An executor that throws has its exception reported, and the callback runs on the shard's thread. It is called
-// from several threads at once where a service has several shards.
+// Thread safety: several threads may call the executor at once where a service has several shards.
 #pragma once
 
 #include <utility>
@@ -24,21 +26,22 @@
 
 namespace foliot::inline service {
 
+/// The job of one firing: a move-only function object, for any thread. Only services make jobs.
 class posted_callback {
  public:
-  /// For engines.
   explicit posted_callback(timer_record& timer) noexcept : timer_(&timer) {}
   posted_callback(posted_callback&& other) noexcept : timer_(std::exchange(other.timer_, nullptr)) {}
   posted_callback& operator=(posted_callback&& other) noexcept {
     std::swap(timer_, other.timer_);
     return *this;
   }
+  /// Drops the firing, if the job has not been called.
   ~posted_callback() {
     if (timer_ != nullptr) timer_->owner().drop_posted(*timer_);
   }
 
-  /// Runs the timer's callback, unless it was taken back. Once; later calls do nothing. What the callback throws
-  /// goes to the service's exception handler.
+  /// Runs the timer's callback on the calling thread, unless the firing was taken back. Exceptions of the callback go
+  /// to service_options::on_exception. A second call does nothing.
   void operator()() noexcept {
     if (timer_record* timer = std::exchange(timer_, nullptr)) timer->owner().run_posted(*timer);
   }
@@ -47,6 +50,7 @@ class posted_callback {
   timer_record* timer_;
 };
 
+/// Takes the jobs of a service: see the head of this file.
 using callback_executor = callable<void(posted_callback)>;
 
 }  // namespace foliot::inline service

@@ -1,4 +1,4 @@
-// What a callback may know about the firing that it serves, and the types of callbacks.
+// The argument of callbacks, `firing`, and the types of callbacks.
 #pragma once
 
 #include <concepts>
@@ -13,24 +13,24 @@
 
 namespace foliot::inline service {
 
-/// One firing of a timer or a ticker. A callback takes it as its argument, or takes nothing.
+/// One firing of a timer or a ticker. A callback takes a `const firing&`, or takes nothing.
 struct firing {
-  /// When it was to fire: for a ticker a point of its grid, exactly.
+  /// The deadline that has passed; for a ticker a point of its grid, exactly.
   instant deadline;
-  /// The clock just before the callback; the deadline, where somebody has set a wall clock back by then.
+  /// The clock's reading just before the callback, and never before `deadline`, also where a wall clock was set back.
   instant now;
-  /// Tickers only: how many later beats had passed by now too. They are dropped, and counted here.
+  /// Tickers only: how many later beats had passed by `now` as well. They do not fire.
   std::uint64_t skipped = 0;
 
-  /// How late it is; never negative.
+  /// How late the firing is; never negative.
   [[nodiscard]] constexpr duration lateness() const noexcept { return now - deadline; }
 };
 
-/// What a timer runs. Closures of up to 24 bytes are stored without an allocation of their own.
+/// The callback of a timer or a ticker. Closures of up to 24 bytes are stored without an allocation of their own.
 using timer_callback = callable<void(const firing&)>;
 
-/// What gets the exceptions that callbacks throw. It runs on the thread that ran the callback. What it throws itself is
-/// swallowed.
+/// Receives the exceptions that callbacks throw, on the thread that ran the callback. Exceptions that leave the handler
+/// itself are swallowed.
 using exception_handler = callable<void(std::exception_ptr)>;
 
 /// A function or closure that a timer can run.
@@ -42,8 +42,8 @@ concept timer_function =
 
 namespace foliot::detail {
 
-/// Makes the one type of callback that engines store out of the two forms that users write. Throws as
-/// timer_callback's constructor does.
+/// Converts both forms of callbacks, with and without the argument, into the one type that services store. Throws
+/// std::invalid_argument for a null function, std::bad_alloc, and what copying the function throws.
 template <timer_function Function>
 timer_callback to_callback(Function&& function) {
   using stored = std::decay_t<Function>;

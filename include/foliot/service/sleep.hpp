@@ -1,18 +1,16 @@
-// Sleeping on a service's clock: the calling thread waits until a timer of its own has fired.
+// Sleeping on a service's clock: the calling thread blocks until a timer of its own has fired.
 //
-// On a virtual clock that is when some other thread has advanced the clock far enough. Zero or less
-// returns at once. Where the service has an executor, the timer's callback is one of its jobs, like any other: the
-// sleep ends when the job runs.
+// On a virtual clock, the sleep ends when another thread has advanced the clock far enough. Where the service has an
+// executor, the timer's callback is a job like any other, and the sleep ends when the job runs.
 //
-// The answer is true if the timer has fired, and so the whole time was slept. It is false if the start of the timer was
-// dropped, which ends the sleep too: the service has ended, or its executor has destroyed the timer's job without
-// calling it. A timer that is dropped while it is with the executor was due: the sleep may have been a whole one, and
-// the answer is false all the same.
+// Both functions return true once the timer has fired: the thread has slept the whole time. They return false as soon
+// as the start of the timer is dropped: the service has ended, or its executor has destroyed the timer's job without
+// calling it. A timer that is dropped while the executor has its job was due already; the result is false all the same.
 //
-// A sleep allocates nothing: its timer lies on the sleeping thread's stack. The engine's queue may grow for one more
-// timer; timer_service::reserve takes that ahead. With an executor, which may keep a timer's job longer than the sleep
-// lasts, the service keeps the timers of sleeps that are over for those to come: it makes as many as threads sleep at
-// once, and threads of the executor are done with others.
+// A sleep allocates nothing, since its timer lies on the sleeping thread's stack. Two exceptions: the queue may grow
+// for one more timer (timer_service::reserve allocates that in advance). With an executor, which may keep a job for
+// longer than the sleep lasts, the service allocates the timers of sleeps and reuses them: at most one for each thread
+// that sleeps at once and for each job that the executor still has.
 #pragma once
 
 #include <foliot/core/duration.hpp>
@@ -22,13 +20,13 @@
 
 namespace foliot::inline service {
 
-/// Blocks the calling thread for at least `length`. Throws std::logic_error from inside a callback of
-/// the same service, which would wait for itself, also where there is nothing to wait for; std::bad_alloc, where the
-/// queue must grow;
-/// std::system_error when the service's thread cannot be started.
+/// Blocks the calling thread for at least `length` of the service's clock; zero or less returns true at once. Returns
+/// false if the sleep was cut short (see the head of this file). Any thread but those that run callbacks of the
+/// service: there it throws std::logic_error, also for a length of zero, since the sleep could not end. Throws
+/// std::bad_alloc when the queue must grow and cannot, std::system_error when the service's thread cannot be started.
 FOLIOT_EXPORT bool sleep_for(timer_service& service, duration length);
 
-/// Blocks the calling thread until the service's clock shows `deadline`. Throws as sleep_for does.
+/// Blocks the calling thread until the service's clock shows `deadline`. Otherwise as sleep_for.
 FOLIOT_EXPORT bool sleep_until(timer_service& service, instant deadline);
 
 }  // namespace foliot::inline service

@@ -1,4 +1,4 @@
-// What a service has done and how late it was, at one moment.
+// A snapshot of a service's counters and histograms.
 //
 //   foliot::service_options options;
 //   options.measure = true;
@@ -6,7 +6,7 @@
 //   …
 //   timers.statistics().lateness.percentile(99.9);
 //
-// Thread safety: a plain value. It is some 20 KiB.
+// Thread safety: plain values. service_statistics is about 20 KiB.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,15 @@
 
 namespace foliot::inline service {
 
+/// The result of timer_service::statistics.
 struct service_statistics {
   service_counters counters;
   std::size_t shards = 0;
-  /// Whether the service measures: service_options::measure. If not, the histograms are empty.
+  /// Whether the service measures (service_options::measure). If not, the histograms are empty.
   bool measured = false;
   /// How long after its deadline each callback began; with an executor, how long after it the executor got the job.
   histogram lateness;
-  /// How long each callback ran, by the monotonic clock, or the service's virtual one.
+  /// How long each callback ran, by the monotonic clock, or by the service's virtual one.
   histogram callback_time;
 
   friend bool operator==(const service_statistics&, const service_statistics&) = default;

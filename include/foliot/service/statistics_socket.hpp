@@ -4,17 +4,19 @@
 //   foliot::timer_service timers{std::move(options)};
 //   foliot::statistics_socket shown{timers, "/run/server/timers"};
 //
-// It makes one thread of its own, `foliot-stats`, which sleeps until somebody connects: with nobody looking it never
-// wakes. A connection is never waited for.
+// The object makes one thread of its own, `foliot-stats`, which sleeps until another process connects: without
+// connections it never wakes. It never waits for a slow reader.
 //
-// Who may connect: who may write the socket's file, as the process' umask leaves it; as a rule its owner.
-// A path where a process still listens is refused, at once, also if that process hangs and its backlog is full; one
-// that a process has left behind is taken over. Two that take over the same path at the same moment may both believe
-// that they have it: give each its own. The file goes when the object does, wherever the process has changed its folder
-// to; what another process has put in its place stays.
+// Access: every process that may write the socket's file may connect. The process' umask decides that; as a rule it is
+// the owner alone.
 //
-// Thread safety: making and destroying it need it to oneself. Lifetime: the service outlives it. In the child of a fork
-// it shows nothing, and may be destroyed.
+// The path: a path at which a process still listens is refused at once, also if that process hangs and its backlog is
+// full. A file that a process has left behind is replaced. Two processes that replace the same file at the same moment
+// may both believe that they have it: each must have a path of its own. The destructor removes the file, also if the
+// process has changed its working directory since; a file that another process has put in its place stays.
+//
+// Thread safety: no other thread may use the object while it is made or destroyed.
+// Lifetime: the service must outlive it. In the child of a fork it answers nothing, and may be destroyed.
 #pragma once
 
 #include <string>
@@ -26,17 +28,19 @@
 
 namespace foliot::inline service {
 
+/// A socket that answers each connection with the service's statistics: see the head of this file.
 class FOLIOT_EXPORT statistics_socket {
  public:
-  /// From the return on, who connects is answered. Throws std::invalid_argument for a path that no socket can have
-  /// (empty, longer than 107 bytes); std::system_error where the path is in use, is no socket, or cannot be
-  /// made, and when there is no thread; std::bad_alloc.
+  /// Listens at `path`: connections are answered from the return on. Throws std::invalid_argument for a path that no
+  /// socket can have (empty, or longer than 107 bytes); std::system_error if the path is in use, is no socket or cannot
+  /// be made, or if the thread cannot be started; std::bad_alloc.
   statistics_socket(const timer_service& timers, std::string path);
-  /// Waits for an answer that is being given.
+  /// Waits until an answer that has begun is written, and removes the file.
   ~statistics_socket();
   statistics_socket(const statistics_socket&) = delete;
   statistics_socket& operator=(const statistics_socket&) = delete;
 
+  /// The path as it was given to the constructor.
   [[nodiscard]] const std::string& path() const noexcept { return listener_.path(); }
 
  private:

@@ -1,14 +1,14 @@
-// A snapshot of statistics as lines of text, and back: what a statistics_socket answers, and `foliot top` reads.
+// A snapshot of statistics as lines of text, and back: a statistics_socket writes them, `foliot top` reads them.
 //
 //   foliot-statistics 1
 //   started 12
 //   …
-//   lateness 8123 640 17:2 33:1          sum and maximum in ns, then the buckets that are not empty: number, count
+//   lateness 8123 640 17:2 33:1          sum and maximum in ns, then number:count of each bucket that is not empty
 //   callback_time 912 300 9:3
 //   end
 //
-// The number in the first line changes with the meaning of any other. The last line says that nothing is missing.
-// Thread safety: pure functions.
+// The number in the first line changes when the meaning of any other line does. The last line shows that the text is
+// complete.
 #pragma once
 
 #include <expected>
@@ -20,11 +20,12 @@
 
 namespace foliot::inline service {
 
-/// Throws std::bad_alloc.
+/// Returns the statistics as lines. A pure function, for any thread. Throws std::bad_alloc.
 [[nodiscard]] FOLIOT_EXPORT std::string statistics_text(const service_statistics& now);
 
-/// What statistics_text was given; or a sentence, without a full stop, that says what is wrong with the text. It may be
-/// shown on a terminal: what it quotes of the text is short, and has its control characters as \xNN.
+/// Reads the text of statistics_text. The error is a sentence without a full stop that says what is wrong with the
+/// text. It may be printed to a terminal: it quotes little of the text, with control characters as \xNN. A pure
+/// function, for any thread. Throws std::bad_alloc.
 [[nodiscard]] FOLIOT_EXPORT std::expected<service_statistics, std::string> parse_statistics(std::string_view text);
 
 }  // namespace foliot::inline service

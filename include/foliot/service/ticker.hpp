@@ -2,14 +2,16 @@
 //
 //   foliot::ticker beat{timers, 1s, [](const foliot::firing& tick) { … tick.skipped … }};
 //
-// The k-th beat is due exactly k periods after the start. A callback that comes late, or takes longer
-// than a period, does not shift the grid: the first beat it missed is delivered late, those that have
-// passed by then too are skipped, and counted.
+// The k-th beat is due exactly k periods after the start. A callback that runs late, or takes longer than a period,
+// does not shift the grid: the first beat that it missed fires late, further beats that have passed by then are skipped
+// and counted.
 //
-// A ticker that finds no memory for its next beat is idle from then on, and std::bad_alloc goes to the service's
-// on_exception: reset it to go on.
+// If there is no memory for a ticker's next beat, the ticker is idle from then on, and std::bad_alloc goes to
+// service_options::on_exception: reset the ticker to go on.
 //
-// Thread safety, lifetime and places: as a timer's.
+// Thread safety: stop, reset, stop_and_wait, pending and skipped from any thread, also at once, and from inside
+// callbacks. No other thread may use the handle while it is moved, assigned or destroyed.
+// Lifetime: see timer_handle.hpp. Locations (`here`): as in timer.hpp.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +27,15 @@
 
 namespace foliot::inline service {
 
+/// A callback that repeats with a fixed period. A move-only handle.
 class FOLIOT_EXPORT ticker : public timer_handle {
  public:
-  /// Empty: only assignment, destruction, `stop` and `pending` mean anything.
+  /// An empty handle, for assignment. `stop`, `stop_and_wait` and `pending` may be called, and find nothing to do.
   ticker() noexcept = default;
 
-  /// Ticks every `period`, the first time one period from now. Throws std::invalid_argument, with
-  /// nothing armed, for a period that is not positive or a null function; std::bad_alloc;
-  /// std::system_error when the service's thread cannot be started.
+  /// Ticks every `period`, for the first time one period from now; the function takes nothing or a `const firing&`.
+  /// Throws std::invalid_argument for a period that is not positive or a null function, std::bad_alloc, and
+  /// std::system_error when the service's thread cannot be started; nothing is armed then.
   template <timer_function Function>
   ticker(timer_service& service, duration period, Function&& function,
          std::source_location here = std::source_location::current())
@@ -40,9 +43,10 @@ class FOLIOT_EXPORT ticker : public timer_handle {
     reset(period, here);
   }
 
-  /// Begins a new grid: the next beat is `period` from now, whether the ticker was stopped or not.
-  /// Throws std::invalid_argument for a period that is not positive (it then ticks on as before),
-  /// std::logic_error on an empty handle, std::bad_alloc.
+  /// Begins a new grid: the next beat is one `period` from now, whether the ticker was pending, running or stopped, and
+  /// the result says which. Any thread. Costs what one start costs in the engine's queue. Throws std::invalid_argument
+  /// for a period that is not positive, std::logic_error on an empty handle, std::bad_alloc, and std::system_error when
+  /// the service's thread cannot be started; the ticker is then as it was.
   reset_result reset(duration period, std::source_location here = std::source_location::current()) {
     timer_record& r = record();
     const duration wanted = checked(period);
@@ -50,7 +54,8 @@ class FOLIOT_EXPORT ticker : public timer_handle {
     return r.owner().restart(r, wanted);
   }
 
-  /// How many beats it has skipped in its life.
+  /// How many beats the ticker has skipped since it was made; 0 for an empty handle. Any thread; takes the shard's
+  /// lock.
   [[nodiscard]] std::uint64_t skipped() const noexcept {
     return record_ == nullptr ? 0 : record_->owner().skipped(*record_);
   }
@@ -58,7 +63,7 @@ class FOLIOT_EXPORT ticker : public timer_handle {
  private:
   explicit ticker(timer_record* record) noexcept : timer_handle(record) {}
 
-  /// `period`, or std::invalid_argument if it is not positive.
+  /// Returns `period`, or throws std::invalid_argument if it is not positive.
   static duration checked(duration period);
 };
 

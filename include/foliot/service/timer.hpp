@@ -1,13 +1,14 @@
-// A timer: runs a callback once, when its time has come.
+// A timer: runs a callback once, when its deadline has come.
 //
 //   foliot::timer idle{timers, 30min, [&session] { session.close(); }};
-//   idle.reset(30min);        // not yet: somebody spoke
-//   idle.stop();              // the callback stays for the next reset
+//   idle.reset(30min);        // the session was used: 30 minutes from now
+//   idle.stop();              // the callback stays, for the next reset
 //
-// Thread safety: start, stop, reset, stop_and_wait and pending from any thread, also at once, and from
-// inside callbacks. Callbacks of one shard of a service never overlap. Lifetime: see timer_handle.
-// Places: `here`, which nobody passes, is where the call is: for service_options::slow_callback.
-// Time: durations are rounded up to nanoseconds; zero or less means now; past the end of time, never.
+// Thread safety: start, stop, reset, stop_and_wait and pending from any thread, also at once, and from inside
+// callbacks. No other thread may use the handle while it is moved, assigned, detached or destroyed. Callbacks of one
+// shard of a service never overlap. Lifetime: see timer_handle.hpp. Locations: `here` is the source location of the
+// call, which slow-callback reports show; callers leave it out. Time: durations are rounded up to nanoseconds; zero or
+// less means now; past the end of time means never.
 #pragma once
 
 #include <source_location>
@@ -22,20 +23,22 @@
 
 namespace foliot::inline service {
 
+/// A callback that runs once for each start. A move-only handle.
 class timer : public timer_handle {
  public:
-  /// Empty: only assignment, destruction, `stop` and `pending` mean anything.
+  /// An empty handle, for assignment. `stop`, `stop_and_wait`, `pending` and `detach` may be called, and find nothing
+  /// to do.
   timer() noexcept = default;
 
-  /// An idle timer: start it later. The function takes nothing or a `const firing&`. Throws
-  /// std::invalid_argument if it is null, std::bad_alloc.
+  /// Makes an idle timer, to be started later. The function takes nothing or a `const firing&`. Allocates the timer's
+  /// record. Throws std::invalid_argument for a null function, std::bad_alloc.
   template <timer_function Function>
   timer(timer_service& service, Function&& function, std::source_location here = std::source_location::current())
       : timer_handle(service.home().make(detail::to_callback(std::forward<Function>(function)), duration::zero())) {
     static_cast<void>(armed(here));
   }
 
-  /// A timer that fires `delay` from now. Throws as the one above and `reset` do; then there is none.
+  /// Makes a timer that fires `delay` from now. Throws as the constructor above and `reset` do; there is no timer then.
   template <timer_function Function>
   timer(timer_service& service, duration delay, Function&& function,
         std::source_location here = std::source_location::current())
@@ -43,7 +46,7 @@ class timer : public timer_handle {
     reset(delay, here);
   }
 
-  /// A timer that fires at `deadline` of the service's clock.
+  /// Makes a timer that fires when the service's clock shows `deadline`. Throws as the constructor above.
   template <timer_function Function>
   timer(timer_service& service, instant deadline, Function&& function,
         std::source_location here = std::source_location::current())
@@ -51,46 +54,50 @@ class timer : public timer_handle {
     reset_at(deadline, here);
   }
 
-  /// Arms the timer to fire `delay` from now, whether it is idle, pending or running, and says which. In `foliot` it
-  /// takes no lock where it postpones a timer that is pending, or starts one that was just stopped for no earlier than
-  /// it was queued. The queue's cost; O(1) in `foliot`. Throws std::logic_error on
-  /// an empty handle, std::bad_alloc, and std::system_error when the service's thread cannot be started, or has no file
-  /// descriptor to sleep on: the timer is then as it was.
+  /// Arms the timer to fire `delay` from now, whether it is idle, pending or running; the result says which. A timer
+  /// that was closed by stop_and_wait or by the end of its service is not armed: the result is `closed`. Any thread.
+  /// Costs what a start costs in the engine's queue; O(1) in `foliot`, which takes no lock where it postpones a pending
+  /// timer, or starts one that was just stopped for no earlier than it is queued. Throws std::logic_error on an empty
+  /// handle, std::bad_alloc, and std::system_error when the service's thread cannot be started or gets no file
+  /// descriptor to sleep on; the timer is then as it was.
   reset_result reset(duration delay, std::source_location here = std::source_location::current()) {
     return reset(delay, duration::zero(), here);
   }
-  /// The same, where some lateness does no harm: it fires within `slack` after that, at the roundest instant there
-  /// is, so that timers share wake-ups. `firing::deadline` is that instant. No slack, or a negative one: exact.
+  /// The same, with some lateness allowed: the timer fires at the roundest instant from `delay` to `delay + slack` from
+  /// now, so that timers share wake-ups. `firing::deadline` is that instant. A slack of zero or less means exact.
   reset_result reset(duration delay, duration slack, std::source_location here = std::source_location::current()) {
     timer_record& r = armed(here);
     return r.owner().reset(r, delay, slack);
   }
-  /// The same for a point in time: one that has passed means now.
+  /// Arms the timer to fire when the service's clock shows `deadline`; one that has passed means now. Otherwise as
+  /// `reset`.
   reset_result reset_at(instant deadline, std::source_location here = std::source_location::current()) {
     timer_record& r = armed(here);
     return r.owner().reset(r, deadline);
   }
 
-  /// The same under the name that reads better the first time.
+  /// `reset` under another name, for the first time.
   reset_result start(duration delay, std::source_location here = std::source_location::current()) {
     return reset(delay, here);
   }
+  /// `reset` with slack under another name.
   reset_result start(duration delay, duration slack, std::source_location here = std::source_location::current()) {
     return reset(delay, slack, here);
   }
+  /// `reset_at` under another name.
   reset_result start_at(instant deadline, std::source_location here = std::source_location::current()) {
     return reset_at(deadline, here);
   }
 
-  /// Lets the timer run without a handle: it fires, unless the service ends first, and its memory comes
-  /// back then. A timer that is not pending goes at once.
+  /// Gives the handle up: a pending timer fires, unless the service ends first, and is freed then; an idle one is freed
+  /// at once. The handle is empty afterwards.
   void detach() noexcept {
     if (timer_record* record = std::exchange(record_, nullptr)) record->owner().detach(record);
   }
 };
 
-/// Runs `function` once, `delay` from now. The handle decides: keep it to stop or reset the timer, or
-/// say `after_func(…).detach()` to let it go its way.
+/// Runs `function` once, `delay` from now. Keep the handle to stop or reset the timer; `after_func(…).detach()` lets it
+/// run without one. Throws as timer's constructor does.
 template <timer_function Function>
 [[nodiscard]] timer after_func(timer_service& service, duration delay, Function&& function,
                                std::source_location here = std::source_location::current()) {

@@ -1,4 +1,4 @@
-// A log of what becomes of timers, one entry for each thing that happens: what goim writes when it is told to debug.
+// A log of timers, one entry for each event: the lines that goim writes with debugging on.
 //
 //   foliot::service_options options{.engine = "goim"};
 //   options.log = [](const foliot::timer_log_entry& entry) { std::puts(foliot::log_line(entry).c_str()); };
@@ -7,12 +7,11 @@
 //   idle.name("session 17");
 //   idle.start(30s);              // timer: push item key: session 17, expire: 30000000000, index: 0
 //
-// The engine `goim` keeps one; others refuse the option. A service without a log pays nothing for it; with one, each
-// timer has a larger record, which has room for its name.
+// Only the engine `goim` has a log; the others refuse the option. A service without a log pays nothing for it. With a
+// log each timer has a larger record, with room for its name.
 //
-// Thread safety: values. The log is called by the thread that did what the entry tells, without any lock: by several
-// at once, where there are several threads, and then the entries of two threads may come in either order. An entry's
-// name is valid during the call.
+// Thread safety: the thread that causes an event calls the log, without any lock. Several threads may call it at once,
+// and the entries of two threads may arrive in either order.
 #pragma once
 
 #include <cstddef>
@@ -27,37 +26,39 @@
 
 namespace foliot::inline service {
 
-/// What has happened.
+/// The kind of an event.
 enum class timer_event : std::uint8_t {
   added,        ///< a timer is in the heap
-  removed,      ///< a timer has left it: stopped, started again, or about to fire
-  not_there,    ///< a timer was stopped, and is not in the heap: as a rule it has fired
-  expired,      ///< a timer's callback is called next, unless the log ends the timer for good
+  removed,      ///< a timer has left the heap: it was stopped, is started again, or is about to fire
+  not_there,    ///< a timer was stopped that is not in the heap: usually it has fired
+  expired,      ///< a timer's callback is called next, unless the log itself closes the timer
   none_left,    ///< the thread has found the heap empty
   alarm_moved,  ///< a timer has become the earliest: the alarm is set to its deadline, now or when the thread sleeps
-  alarm_set,    ///< the thread has fired what was due: the alarm is set to the earliest deadline that is left
+  alarm_set,    ///< the thread has fired all due timers: the alarm is set to the earliest deadline that is left
 };
 
+/// One event.
 struct timer_log_entry {
   timer_event what = timer_event::added;
-  /// What timer_handle::name() said; empty, where there is no timer, or it has no name.
+  /// The timer's name as set by timer_handle::name; empty if it has none, or if the event is not about one timer. Valid
+  /// during the call of the log.
   std::string_view name{};
-  /// Tells timers apart while they live; null where there is no timer.
+  /// Distinct for each timer that exists; null if the event is not about one timer.
   const void* timer = nullptr;
-  /// The timer's deadline; of an alarm what it is set to, never where nothing is left.
+  /// The timer's deadline. For events of the alarm, the instant that it is set to; never if no timer is left.
   instant deadline{};
-  /// Where in the heap the timer stands; -1 where it does not.
+  /// The timer's index in the heap; -1 if it is not in the heap.
   std::ptrdiff_t index = -1;
-  /// Of an alarm: how long until then.
+  /// For events of the alarm: the time from now to `deadline`.
   duration delay{};
 };
 
-/// Gets the entries. What it throws goes to the service's on_exception. It may use the service's timers, whose entries
-/// it then gets as well.
+/// Receives the entries. Its exceptions go to service_options::on_exception. It may use timers of the service, and then
+/// receives the entries of those calls too.
 using timer_log = callable<void(const timer_log_entry&)>;
 
-/// The entry as goim has it, without an end of line; instants are in nanoseconds of the service's clock. Throws
-/// std::bad_alloc.
+/// Returns the entry as goim writes it, without an end of line; instants are in nanoseconds of the service's clock. A
+/// pure function, for any thread. Throws std::bad_alloc.
 [[nodiscard]] FOLIOT_EXPORT std::string log_line(const timer_log_entry& entry);
 
 }  // namespace foliot::inline service

@@ -1,22 +1,24 @@
-// A watch: runs a callback whenever a file descriptor is ready, on a service whose thread waits for descriptors and
+// A watch: runs a callback whenever a file descriptor is ready, on a service whose threads wait for descriptors and
 // timers in one loop. `epoll-heap` is such an engine.
 //
 //   foliot::timer_service loop{{.engine = "epoll-heap"}};
 //   foliot::watch input{loop, socket, readiness::readable, [&](readiness now) { … read until it would block … }};
 //   input.modify(readiness::none);                 // not for now
 //
-// Of a service with several shards each has such a loop: a watch goes to the shard that its thread's timers go to, and
-// one that a callback makes stays on the callback's shard. The callback runs on that shard's thread, between its
-// timers, also where an executor runs those. Neither starves the other: after a turn of timers the loop looks at the
-// descriptors, and after 64 of these at the timers. What it throws goes to the service's on_exception. It may begin
-// before the constructor has returned: a callback that uses its own handle is made with `readiness::none`, and then
-// modified. It may be called for nothing, when somebody else was quicker: make the descriptor one that does not block.
+// The callback runs on the thread of the shard that the thread which made the watch is assigned to, between the shard's
+// timers, also where an executor runs the callbacks of timers. Neither starves the other: after one turn of timers the
+// loop looks at the descriptors, and after at most 64 descriptors at the timers. Exceptions of the callback go to
+// service_options::on_exception.
 //
-// Thread safety: modify, stop_and_wait and watching from any thread, also at once, and from inside callbacks; moving,
-// assigning and destroying a handle need it to oneself.
-// Lifetime: destroying it waits for its callback as stop_and_wait does. A watch goes before its descriptor is
-// closed: the system knows the file, which may live on in another descriptor, and be told of for ever. A service that
-// ends closes its watches; the handles stay valid.
+// The callback may begin before the constructor has returned: make a watch whose callback uses its own handle with
+// `readiness::none`, then modify it. The callback may be called although the descriptor is not ready any more, if other
+// code has read from it meanwhile: the descriptor should be non-blocking.
+//
+// Thread safety: modify, stop_and_wait and watching from any thread, also at once, and from inside callbacks. No other
+// thread may use the handle while it is moved, assigned or destroyed.
+// Lifetime: destroying a watch waits for its callback as stop_and_wait does. A watch must be destroyed or stopped
+// before its descriptor is closed: the kernel watches the open file, which may stay open by way of another descriptor,
+// and would be reported for ever. A service that ends closes its watches; their handles stay valid.
 #pragma once
 
 #include <concepts>
@@ -33,7 +35,8 @@ namespace foliot::inline service {
 
 class timer_service;
 
-/// What a watch runs, and what it is told. Closures of up to 24 bytes are stored without an allocation of their own.
+/// The callback of a watch; its argument is what the descriptor is ready for. Closures of up to 24 bytes are stored
+/// without an allocation of their own.
 using watch_callback = callable<void(readiness)>;
 
 /// A function or closure that a watch can run.
@@ -47,7 +50,7 @@ namespace foliot::detail {
 class watcher;
 struct watch_record;
 
-/// As to_callback, of firing.hpp.
+/// As to_callback in firing.hpp.
 template <watch_function Function>
 watch_callback to_watch_callback(Function&& function) {
   using stored = std::decay_t<Function>;
@@ -63,42 +66,44 @@ watch_callback to_watch_callback(Function&& function) {
 
 namespace foliot::inline service {
 
+/// A file descriptor and the callback that runs when it is ready. A move-only handle.
 class FOLIOT_EXPORT watch {
  public:
-  /// Empty: only assignment, destruction, stop_and_wait and `watching` mean anything.
+  /// An empty handle, for assignment. `stop_and_wait` and `watching` may be called, and find nothing to do.
   watch() noexcept = default;
 
-  /// Watches `fd`; the function takes nothing or a `readiness`. Of a service that has ended it is closed from the
-  /// beginning. Throws std::invalid_argument if the function is null, if the service's engine has no poller, and
-  /// on virtual time; std::system_error when the system does not watch it (what is no descriptor, is watched on
-  /// this shard already, or is a file that is always ready), or when the service's thread cannot be started or has no
-  /// descriptor to wait with; std::bad_alloc.
+  /// Watches `fd`; the function takes nothing or a `readiness`. If the service has ended, the watch is closed from the
+  /// beginning. Throws std::invalid_argument if the function is null, if the service's engine has no poller, and on
+  /// virtual time; std::system_error if the system refuses the descriptor (it is not open, is watched on this shard
+  /// already, or is a file that is always ready), or if the service's thread cannot be started or gets no descriptor to
+  /// wait with; std::bad_alloc.
   template <watch_function Function>
   watch(timer_service& service, int fd, interest what, Function&& function)
       : watch(service, fd, what, detail::to_watch_callback(std::forward<Function>(function)), from_callback{}) {}
 
   watch(watch&& other) noexcept : watcher_(std::move(other.watcher_)), record_(std::exchange(other.record_, nullptr)) {}
   watch& operator=(watch&& other) noexcept {
-    // The old one goes last: its destruction may run what looks at this handle.
+    // The old watch is destroyed last: the destructors of its captures may use this handle.
     watch old(std::move(other));
     std::swap(watcher_, old.watcher_);
     std::swap(record_, old.record_);
     return *this;
   }
-  /// stop_and_wait(), and the memory comes back.
+  /// As stop_and_wait, and frees the watch.
   ~watch();
 
-  /// From now on it is told of this; what is ready already is told anew. `readiness::none`: of nothing, until the
-  /// next modify. False: it has been closed. Throws std::system_error, with the watch as it was or, out of `none`,
-  /// told of nothing, and std::logic_error on an empty handle.
+  /// Changes what the watch waits for; if the descriptor is ready for it already, the callback is called again.
+  /// `readiness::none` means nothing, until the next modify. Returns false if the watch is closed. Any thread. Throws
+  /// std::logic_error on an empty handle, and std::system_error if the system refuses: the watch is then as it was or,
+  /// if it waited for nothing, still waits for nothing.
   bool modify(interest what);
 
-  /// Ends it for good: on return the callback does not run and will not, and all that it captured has been destroyed.
-  /// What the system has told of it already finds nobody. From inside the callback it returns at once, and the captures
-  /// go when the callback returns. Deadlocks if the caller holds what the running callback waits for.
+  /// Closes the watch: on return its callback does not run and will not run again, and everything that it captured has
+  /// been destroyed. From inside the callback itself it returns at once, and the captures are destroyed when the
+  /// callback returns. Any thread. Deadlocks if the caller holds a lock that the running callback waits for.
   void stop_and_wait() noexcept;
 
-  /// Whether its callback may begin, now or after a modify.
+  /// Whether the callback may begin, now or after a modify. Any thread.
   [[nodiscard]] bool watching() const noexcept;
 
  private:
