@@ -1,7 +1,6 @@
 // Timers for any thread: handles, and the engines that run them.
 #pragma once
 
-#include <foliot/service/engine.hpp>
 #include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/prometheus.hpp>

@@ -42,7 +42,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include <foliot/core/seam/fork.hpp>
@@ -53,7 +52,6 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/timer_queue.hpp>
-#include <foliot/service/engine.hpp>
 #include <foliot/service/executor.hpp>
 
 #include "../core/seam/probes.hpp"
@@ -61,14 +59,15 @@
 #include "lockless_counts.hpp"
 #include "log_entries.hpp"
 #include "record_pool.hpp"
+#include "shard_base.hpp"
 #include "shard_options.hpp"
 #include "shard_record.hpp"
 #include "sleeper.hpp"
 
-namespace foliot::inline service {
+namespace foliot::detail {
 
 template <class Design>
-class shard final : public engine,
+class shard final : public shard_base,
                     private seam::fork_witness,
                     public std::enable_shared_from_this<shard<Design>>,
                     private Design::padding {
@@ -76,30 +75,28 @@ class shard final : public engine,
   using node_type = typename queue_type::node_type;
   using word = typename Design::word;
   using home_type = typename Design::home;
-  using record = detail::shard_record<queue_type, word, home_type>;
-  using ticking_record = detail::ticking_record<queue_type, word, home_type>;
-  using posting_record = detail::posting_record<queue_type, word, home_type>;
-  using placed_record = detail::placed_record<queue_type, word, home_type>;
-  using sleeping_record = detail::sleeping_record<queue_type, word, home_type>;
-  static constexpr bool lockless = std::same_as<word, detail::timer_word>;
+  using record = shard_record<queue_type, word, home_type>;
+  using extended = extended_record<queue_type, word, home_type>;
+  using sleeping = sleeping_record<queue_type, word, home_type>;
+  static constexpr bool lockless = std::same_as<word, timer_word>;
   static constexpr bool pools_records = requires { requires Design::pools_records; };
   static constexpr bool keeps_log = requires { requires Design::keeps_log; };
-  using log_entries = std::conditional_t<keeps_log, detail::log_entries, detail::no_log_entries>;
+  using log_entries = std::conditional_t<keeps_log, detail::log_entries, no_log_entries>;
 
  public:
   /// Whether a start moves a timer to the shard of the calling thread.
-  static constexpr bool moves = std::same_as<home_type, detail::moving_home>;
+  static constexpr bool moves = std::same_as<home_type, moving_home>;
   static_assert(!(lockless && moves), "what goes without the lock does not ask which shard has the timer");
   static_assert(!(keeps_log && moves), "a log tells of one shard");
 
   explicit shard(shard_options options, std::size_t index)
       : options_(std::move(options)),
         index_(index),
-        watch_(detail::callback_meter::wanted_by(options_)),
+        watch_(callback_meter::wanted_by(options_)),
         queue_(empty_queue(options_)),
         phase_(options_.by_hand ? phase::running : phase::unstarted),
         sleeper_(options_.time, options_.precise),
-        pool_(largest_record()) {
+        pool_(pooled_size()) {
     witness_forks();
   }
 
@@ -107,8 +104,8 @@ class shard final : public engine,
   void meet(const std::shared_ptr<const shard_list>& all) noexcept { siblings_ = {all.get(), all}; }
 
   timer_record* make(timer_callback callback, duration period) override;
-  void arms_at(timer_record& timer, std::source_location place) noexcept override;
-  void name(timer_record& timer, std::string_view text) override;
+  void set_location(timer_record& timer, std::source_location location) noexcept override;
+  void set_name(timer_record& timer, std::string_view name) override;
 
   reset_result reset(timer_record& timer, instant deadline) override {
     record& r = as_record(timer);
@@ -127,7 +124,7 @@ class shard final : public engine,
   }
 
   reset_result restart(timer_record& timer, duration period) override {
-    ticking_record& r = as_ticking(timer);
+    extended& r = as_extended(timer);
     return rearm(r, [this, period] { return options_.time.now() + period; }, [&r, period] { r.period_ = period; });
   }
 
@@ -156,7 +153,7 @@ class shard final : public engine,
     return at_home<&shard::skipped_here>(*this, static_cast<const record&>(timer));
   }
 
-  std::shared_ptr<detail::watcher> watches() override;
+  std::shared_ptr<watcher> watches() override;
 
   void begin_to_drain() noexcept override {
     const lock held(lock_);
@@ -186,7 +183,7 @@ class shard final : public engine,
   }
 
   callable<void()> room_for(std::size_t count) override;
-  service_counters counters(std::span<const std::shared_ptr<engine>> of_service) const noexcept override;
+  service_counters counters(const shard_list& of_service) const noexcept override;
 
   void add_to(service_statistics& sum) const noexcept override {
     ++sum.shards;
@@ -230,9 +227,9 @@ class shard final : public engine,
   }
 
   static record& as_record(timer_record& timer) noexcept { return static_cast<record&>(timer); }
-  static posting_record& as_posting(record& r) noexcept { return static_cast<posting_record&>(r); }
-  static const posting_record& as_posting(const record& r) noexcept { return static_cast<const posting_record&>(r); }
-  static ticking_record& as_ticking(timer_record& timer) noexcept { return static_cast<ticking_record&>(timer); }
+  /// Precondition: is_extended().
+  static extended& as_extended(timer_record& timer) noexcept { return static_cast<extended&>(timer); }
+  static const extended& as_extended(const timer_record& timer) noexcept { return static_cast<const extended&>(timer); }
   static const void* self() noexcept { return &seam::this_thread(); }
 
   /// Whether the caller is who runs this engine's timers, in a callback or in the destructor of a closure.
@@ -247,7 +244,7 @@ class shard final : public engine,
   service_counters counters_here() const noexcept FOLIOT_REQUIRES(lock_);
   std::size_t count_queued() const noexcept FOLIOT_REQUIRES(lock_);
   std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_);
-  detail::lockless_counts::sums count_lockless() const noexcept;
+  lockless_counts::sums count_lockless() const noexcept;
   void count_dequeued() noexcept FOLIOT_REQUIRES(lock_);
 
   void before_fork() noexcept override { lock_.lock_beside_others(); }
@@ -258,12 +255,12 @@ class shard final : public engine,
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     if (forked_) return false;
     return (r.pending() && !r.word().now().stopped()) || awaiting_requeue_ == &r ||
-           (options_.executor != nullptr && as_posting(r).posted_);
+           (options_.executor != nullptr && as_extended(r).posted_);
   }
 
   /// Whether the executor, or who calls it, will look at the record again: it stays.
   [[nodiscard]] bool is_out(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
-    return options_.executor != nullptr && (as_posting(r).job_is_out_ || as_posting(r).being_posted_);
+    return options_.executor != nullptr && (as_extended(r).job_is_out_ || as_extended(r).being_posted_);
   }
 
   void hold() FOLIOT_REQUIRES(lock_) {
@@ -274,15 +271,22 @@ class shard final : public engine,
     return holders_ == 0 ? std::move(self_) : nullptr;
   }
   // Records, and what is logged of them: shard_records.hpp, shard_log.hpp.
-  template <class Record, class Kind>
-  Record* new_record(timer_callback callback, Kind kind);
+  template <class Record, class... Arguments>
+  Record* new_record(timer_callback callback, Arguments... arguments);
   template <class Record>
   void delete_record(Record& r) noexcept FOLIOT_REQUIRES(lock_);
-  std::size_t largest_record() const noexcept;
-  bool places_records() const noexcept { return options_.slow_callback != nullptr || options_.log != nullptr; }
+  /// Whether timers have room for the location that armed them, and for a name.
+  record::location location() const noexcept {
+    const bool stored = options_.slow_callback != nullptr || options_.log != nullptr;
+    return stored ? record::location::stored : record::location::none;
+  }
+  /// Whether the records of all timers are extended; else only those of tickers are.
+  bool extends_all() const noexcept { return options_.executor != nullptr || location() == record::location::stored; }
+  bool is_extended(const record& r) const noexcept { return r.ticks_ || extends_all(); }
+  std::size_t pooled_size() const noexcept { return extends_all() ? sizeof(extended) : sizeof(record); }
   void forget(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void name_here(record& r, detail::shared_name& name) noexcept FOLIOT_REQUIRES(lock_);
-  detail::shared_name name_of(record& r) const noexcept FOLIOT_REQUIRES(lock_);
+  void name_here(record& r, shared_name& name) noexcept FOLIOT_REQUIRES(lock_);
+  shared_name name_of(record& r) const noexcept FOLIOT_REQUIRES(lock_);
   void log_start(log_entries& to, record& r, bool was_queued, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
   void log_stop(log_entries& to, record& r, bool tells_if_not_there) noexcept FOLIOT_REQUIRES(lock_);
   void log_expiry(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
@@ -334,7 +338,7 @@ class shard final : public engine,
     return phase_ != phase::ended && is_pending(r);
   }
   [[nodiscard]] std::uint64_t skipped_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
-    return static_cast<const ticking_record&>(r).skipped_;
+    return as_extended(r).skipped_;
   }
 
   // The end of a timer: shard_lifetime.hpp.
@@ -346,11 +350,11 @@ class shard final : public engine,
   void settle(record& r) noexcept FOLIOT_REQUIRES(lock_);
 
   // Threads that sleep: shard_sleeps.hpp.
-  bool fall_asleep(sleeping_record& alarm, instant deadline);
-  std::unique_ptr<sleeping_record> take_spare_alarm(detail::one_sleep& own);
-  void forget_alarm(sleeping_record& alarm) noexcept FOLIOT_REQUIRES(lock_);
+  bool fall_asleep(sleeping& alarm, instant deadline);
+  std::unique_ptr<sleeping> take_spare_alarm(one_sleep& own);
+  void forget_alarm(sleeping& alarm) noexcept FOLIOT_REQUIRES(lock_);
   void leave_alarm_to_its_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void wake_sleeper(detail::one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_);
+  void wake_sleeper(one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_);
   void forget_sleepers() noexcept FOLIOT_REQUIRES(lock_);
   void delete_spare_alarms() noexcept;
 
@@ -364,14 +368,14 @@ class shard final : public engine,
   bool ended_in_the_log(const record& r, const log_entries& entries) noexcept;
   void run(record& r, const firing& now) noexcept;
   void run_watched(record& r, const firing& now) noexcept;
-  void post(posting_record& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  void take_back_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void drop_start(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void run_all_posted(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void post(extended& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  void take_back_posted(extended& r) noexcept FOLIOT_REQUIRES(lock_);
+  void drop_start(extended& r) noexcept FOLIOT_REQUIRES(lock_);
+  void run_all_posted(extended& r) noexcept FOLIOT_REQUIRES(lock_);
   void run_posted_here(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void drop_posted_here(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void come_back(posting_record& r) noexcept FOLIOT_REQUIRES(lock_);
-  std::exception_ptr arm_next_beat(ticking_record& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
+  void come_back(extended& r) noexcept FOLIOT_REQUIRES(lock_);
+  std::exception_ptr arm_next_beat(extended& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
   void drop_pending() noexcept FOLIOT_REQUIRES(lock_);
   void drop(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void report(std::exception_ptr failure) noexcept;
@@ -381,7 +385,7 @@ class shard final : public engine,
   seam::atomic<bool> closing_{false};
   const shard_options options_;
   const std::size_t index_;
-  const std::unique_ptr<detail::callback_meter> watch_;  // null: callbacks are not measured
+  const std::unique_ptr<callback_meter> watch_;  // null: callbacks are not measured
   mutable mutex lock_{lock_rank::engine};
   queue_type queue_ FOLIOT_GUARDED_BY(lock_);
   /// A timer that is pending, and that waits until the shard's thread files it again: the queue had no memory for it,
@@ -400,10 +404,10 @@ class shard final : public engine,
   std::size_t callbacks_running_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// Timers that are with the executor, and whose callback has not begun: how many, and their list.
   std::size_t posted_ FOLIOT_GUARDED_BY(lock_) = 0;
-  posting_record* first_posted_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  extended* first_posted_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   /// The timers of threads that sleep, and, with an executor, those that wait for the next sleep.
-  sleeping_record* first_asleep_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  sleeping_record* first_spare_alarm_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  sleeping* first_asleep_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  sleeping* first_spare_alarm_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   /// For those who wait until a closure is not used any more, no callback runs, or the service has drained or ended.
   condition done_ FOLIOT_GUARDED_BY(lock_);
 
@@ -417,16 +421,16 @@ class shard final : public engine,
   /// It has woken, and not yet looked whether something is due.
   bool just_woke_ FOLIOT_GUARDED_BY(lock_) = false;
   /// Under the lock, but for the sleep itself and waking.
-  detail::sleeper<typename Design::wait> sleeper_;
-  using record_pool = std::conditional_t<pools_records, detail::record_pool, detail::no_record_pool>;
+  sleeper<typename Design::wait> sleeper_;
+  using record_pool = std::conditional_t<pools_records, detail::record_pool, no_record_pool>;
   [[no_unique_address]] record_pool pool_ FOLIOT_GUARDED_BY(lock_);
   struct no_lockless_counts {};
-  [[no_unique_address]] std::conditional_t<lockless, detail::lockless_counts, no_lockless_counts> lockless_;
+  [[no_unique_address]] std::conditional_t<lockless, lockless_counts, no_lockless_counts> lockless_;
   struct no_siblings {};
   [[no_unique_address]] std::conditional_t<moves, siblings, no_siblings> siblings_;
 };
 
-}  // namespace foliot::inline service
+}  // namespace foliot::detail
 
 #include "shard_arming.hpp"
 #include "shard_counts.hpp"

@@ -5,7 +5,7 @@
 
 #include "shard.hpp"
 
-namespace foliot::inline service {
+namespace foliot::detail {
 
 /// Arms the record for what `deadline_of` says, which is asked only if the record may be armed; `then` runs under the
 /// lock when it has been.
@@ -31,7 +31,7 @@ template <class Design>
 template <class DeadlineOf, class Then>
 [[gnu::always_inline]] inline reset_result shard<Design>::arm(record& r, DeadlineOf deadline_of, Then then, bool& wake,
                                                               log_entries& entries) {
-  if (phase_ != phase::running || r.closed_) [[unlikely]] {
+  if (phase_ != phase::running || r.life().closed()) [[unlikely]] {
     if (!admit_start(r)) return reset_result::closed;
     if (phase_ == phase::unstarted) start_thread();
   }
@@ -49,7 +49,7 @@ template <class Design>
 template <class Then>
 [[gnu::always_inline]] inline reset_result shard<Design>::count_armed(record& r, instant deadline, bool superseded,
                                                                       Then then, bool& wake) {
-  detail::probes::armed(&r, deadline, superseded);  // here, where it holds up nothing
+  probes::armed(&r, deadline, superseded);  // here, where it holds up nothing
   release_lockless(r);
   then();
   reset_result result = reset_result::superseded;
@@ -90,8 +90,8 @@ inline bool shard<Design>::take_back_outside(record& r) noexcept {
     awaiting_requeue_ = nullptr;
     return true;
   }
-  if (options_.executor == nullptr || !as_posting(r).posted_) return false;
-  take_back_posted(as_posting(r));
+  if (options_.executor == nullptr || !as_extended(r).posted_) return false;
+  take_back_posted(as_extended(r));
   return true;
 }
 
@@ -107,7 +107,7 @@ inline stop_result shard<Design>::take_back(record& r) noexcept {
     // The end of the service has dropped it. A ticker may have two starts pending: a posted beat and the next one.
     counters_.dropped += (queued ? 1u : 0u) + (outside ? 1u : 0u);
   } else if (queued || outside) {
-    detail::probes::stop(&r);
+    probes::stop(&r);
     return stop_result::stopped;
   }
   return r.running_ ? stop_result::running : stop_result::idle;
@@ -120,4 +120,4 @@ inline stop_result shard<Design>::stop_here(record& r, log_entries& entries) noe
   return take_back(r);
 }
 
-}  // namespace foliot::inline service
+}  // namespace foliot::detail

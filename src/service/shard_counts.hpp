@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <memory>
 #include <ranges>
-#include <span>
 #include <utility>
 
 #include "shard.hpp"
 
-namespace foliot::inline service {
+namespace foliot::detail {
 
 /// Those that are pending, and those that were stopped and are still queued.
 template <class Design>
@@ -23,7 +22,7 @@ std::size_t shard<Design>::count_pending() const noexcept {
 }
 
 template <class Design>
-detail::lockless_counts::sums shard<Design>::count_lockless() const noexcept {
+lockless_counts::sums shard<Design>::count_lockless() const noexcept {
   if constexpr (lockless) {
     return lockless_.sum();
   } else {
@@ -40,8 +39,7 @@ void shard<Design>::count_dequeued() noexcept {
 /// Where timers move, a timer that moves meanwhile must not be counted twice, or not at all: then under all locks at
 /// once, in the order of two_locks.
 template <class Design>
-service_counters shard<Design>::counters(std::span<const std::shared_ptr<engine>> of_service) const noexcept
-    FOLIOT_NO_ANALYSIS {
+service_counters shard<Design>::counters(const shard_list& of_service) const noexcept FOLIOT_NO_ANALYSIS {
   service_counters sum;
   const auto one = [](const std::shared_ptr<engine>& each) -> const shard& { return static_cast<const shard&>(*each); };
   if constexpr (moves) {
@@ -73,4 +71,4 @@ service_counters shard<Design>::counters_here() const noexcept {
   return now;
 }
 
-}  // namespace foliot::inline service
+}  // namespace foliot::detail

@@ -9,7 +9,7 @@
 
 #include "shard.hpp"
 
-namespace foliot::inline service {
+namespace foliot::detail {
 
 /// Nothing: go by the lock.
 template <class Design>
@@ -33,14 +33,14 @@ template <class Design>
 std::optional<reset_result> shard<Design>::start_where_it_lies(record& r, instant deadline) {
   lockless_.add_start();
   const auto started = r.word().start(deadline, [&r] { return timer_node_access::deadline_seen(r); });
-  if (started == detail::timer_word::started::no) {
+  if (started == timer_word::started::no) {
     lockless_.take_start_back();
     return std::nullopt;
   }
   lockless_.reward_start();
-  if (started == detail::timer_word::started::queued_late) [[unlikely]]
+  if (started == timer_word::started::queued_late) [[unlikely]]
     file_earlier(r);
-  detail::probes::armed(&r, deadline, false);
+  probes::armed(&r, deadline, false);
   seam::light_barrier();  // pairs with the heavy one in close()
   if (closing_.load(seam::relaxed)) [[unlikely]]
     tell_those_who_wait();
@@ -79,7 +79,7 @@ bool shard<Design>::stop_lockless(record& r) noexcept {
       return false;
     }
     lockless_.add_stop();
-    detail::probes::stop(&r);
+    probes::stop(&r);
     seam::light_barrier();  // pairs with the heavy one in close()
     if (closing_.load(seam::relaxed)) [[unlikely]]
       tell_those_who_wait();
@@ -149,7 +149,7 @@ void shard<Design>::end_turn() noexcept {
 template <class Design>
 inline void shard<Design>::release_lockless(record& r) noexcept {
   if constexpr (lockless) {
-    if (r.pending() && !r.ticks_ && !r.running_ && !r.closed_ && !options_.by_hand) r.word().arm(r.deadline());
+    if (r.pending() && !r.ticks_ && !r.running_ && !r.life().closed() && !options_.by_hand) r.word().arm(r.deadline());
   }
 }
 
@@ -168,7 +168,7 @@ stop_result shard<Design>::leave_to_the_end(record& r) noexcept {
 template <class Design>
 [[gnu::noinline]] bool shard<Design>::admit_start(record& r) noexcept {
   if (phase_ == phase::ended) leave_to_the_end(r);
-  if (phase_ == phase::ended || r.closed_) return false;
+  if (phase_ == phase::ended || r.life().closed()) return false;
   if (phase_ != phase::draining) return true;
   // The word decides here, too, whether a start without the lock, of a thread that has not seen that the shard is
   // closing, has come before: that start stands.
@@ -185,4 +185,4 @@ void shard<Design>::unfile_if_stopped(record& r) noexcept {
   count_dequeued();
 }
 
-}  // namespace foliot::inline service
+}  // namespace foliot::detail

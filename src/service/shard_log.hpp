@@ -3,7 +3,7 @@
 
 #include "shard.hpp"
 
-namespace foliot::inline service {
+namespace foliot::detail {
 
 /// A timer is in the queue now; before that it was, or was not, for another deadline.
 template <class Design>
@@ -60,4 +60,4 @@ void shard<Design>::log_alarm(log_entries& to, instant until) noexcept {
   }
 }
 
-}  // namespace foliot::inline service
+}  // namespace foliot::detail

@@ -25,7 +25,7 @@
 
 #include "shard.hpp"
 
-namespace foliot::inline service {
+namespace foliot::detail {
 
 template <class Design>
 struct shard<Design>::siblings {
@@ -119,8 +119,8 @@ template <class Design>
 bool shard<Design>::may_leave(const record& r, const shard& to) const noexcept {
   const auto starts = [](const shard& one)
                           FOLIOT_NO_ANALYSIS { return one.phase_ == phase::running || one.phase_ == phase::unstarted; };
-  const bool being_posted = options_.executor != nullptr && as_posting(r).being_posted_;
-  return starts(*this) && starts(to) && !r.closed_ && r.user_ == nullptr && !being_posted;
+  const bool being_posted = options_.executor != nullptr && as_extended(r).being_posted_;
+  return starts(*this) && starts(to) && !r.life().closed() && !r.life().in_use() && !being_posted;
 }
 
 /// rearm(), in the shard of the calling thread if the timer may move there.
@@ -164,4 +164,4 @@ reset_result shard<Design>::rearm_at_caller(record& r, DeadlineOf deadline_of, T
   }
 }
 
-}  // namespace foliot::inline service
+}  // namespace foliot::detail

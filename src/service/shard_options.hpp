@@ -2,26 +2,19 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/seam/alarm.hpp>
 #include <foliot/queue/wheel_shape.hpp>
-#include <foliot/service/engine.hpp>
 #include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/slow_callback.hpp>
 #include <foliot/service/timer_log.hpp>
 
 namespace foliot::detail {
+
 class watcher;
-}
-
-namespace foliot::inline service {
-
-/// The shards of a service, by their indexes.
-using shard_list = std::vector<std::shared_ptr<engine>>;
 
 /// What a shard's design says of its place in memory: whole cache lines of its own, or any.
 struct alignas(64) cache_lines {};
@@ -48,7 +41,7 @@ struct shard_options {
   /// The tick and the size, where the engine's queue is a wheel that is given them.
   wheel_shape wheel{};
   /// Who watches file descriptors on the shard's thread; null where nobody does.
-  std::shared_ptr<detail::watcher> watches{};
+  std::shared_ptr<watcher> watches{};
 };
 
-}  // namespace foliot::inline service
+}  // namespace foliot::detail

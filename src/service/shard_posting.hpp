@@ -16,13 +16,13 @@
 
 #include "shard.hpp"
 
-namespace foliot::inline service {
+namespace foliot::detail {
 
 /// Gives the executor a job, unless it has one of this timer: that one will see to it. A beat that comes before
 /// the one ahead of it has been run is skipped. Precondition: a one-shot timer is not posted, for what started it again
 /// has taken it back.
 template <class Design>
-void shard<Design>::post(posting_record& r, const firing& now, log_entries& entries) noexcept {
+void shard<Design>::post(extended& r, const firing& now, log_entries& entries) noexcept {
   if (r.ticks_ && (r.posted_ || r.running_)) {
     ++r.skipped_;
     ++counters_.skipped;
@@ -59,7 +59,7 @@ void shard<Design>::post(posting_record& r, const firing& now, log_entries& entr
 
 /// The timer is not posted any more.
 template <class Design>
-void shard<Design>::take_back_posted(posting_record& r) noexcept {
+void shard<Design>::take_back_posted(extended& r) noexcept {
   r.posted_ = false;
   --posted_;
   (r.previous_posted_ != nullptr ? r.previous_posted_->next_posted_ : first_posted_) = r.next_posted_;
@@ -68,7 +68,7 @@ void shard<Design>::take_back_posted(posting_record& r) noexcept {
 
 /// The executor has destroyed the job, without having called it.
 template <class Design>
-void shard<Design>::drop_start(posting_record& r) noexcept {
+void shard<Design>::drop_start(extended& r) noexcept {
   if (r.posted_ && phase_ != phase::ended) {
     take_back_posted(r);
     ++counters_.dropped;
@@ -78,7 +78,7 @@ void shard<Design>::drop_start(posting_record& r) noexcept {
 
 /// What a job does.
 template <class Design>
-void shard<Design>::run_all_posted(posting_record& r) noexcept {
+void shard<Design>::run_all_posted(extended& r) noexcept {
   while (r.posted_ && phase_ != phase::ended) {
     take_back_posted(r);
     ++counters_.fired;
@@ -91,9 +91,9 @@ void shard<Design>::run_all_posted(posting_record& r) noexcept {
 
 /// The job is done with; so may be the record.
 template <class Design>
-void shard<Design>::come_back(posting_record& r) noexcept {
+void shard<Design>::come_back(extended& r) noexcept {
   done_.notify_all();
-  if (r.orphaned_ && r.user_ == nullptr && !is_pending(r) && !is_out(r)) retire(r);
+  if (r.life().orphaned() && !r.life().in_use() && !is_pending(r) && !is_out(r)) retire(r);
 }
 
 template <class Design>
@@ -103,7 +103,7 @@ void shard<Design>::run_posted(timer_record& timer) noexcept {
 
 template <class Design>
 void shard<Design>::run_posted_here(record& r) noexcept {
-  run_all_posted(as_posting(r));
+  run_all_posted(as_extended(r));
 }
 
 template <class Design>
@@ -113,9 +113,9 @@ void shard<Design>::drop_posted(timer_record& timer) noexcept {
 
 template <class Design>
 void shard<Design>::drop_posted_here(record& r) noexcept {
-  posting_record& posted = as_posting(r);
+  extended& posted = as_extended(r);
   posted.job_is_out_ = false;
   if (!posted.being_posted_) drop_start(posted);  // else post() sees to it
 }
 
-}  // namespace foliot::inline service
+}  // namespace foliot::detail

@@ -17,17 +17,17 @@
 
 #include "shard.hpp"
 
-namespace foliot::inline service {
+namespace foliot::detail {
 
 template <class Design>
 bool shard<Design>::sleep_until(instant deadline) {
-  detail::one_sleep own;
+  one_sleep own;
   if (options_.executor == nullptr) {
-    sleeping_record alarm(*this, own, places_records());
+    sleeping alarm(*this, own, location());
     if (fall_asleep(alarm, deadline)) own.woken.sleep_until(instant::never());
     return own.whole;
   }
-  std::unique_ptr<sleeping_record> alarm = take_spare_alarm(own);
+  std::unique_ptr<sleeping> alarm = take_spare_alarm(own);
   if (!fall_asleep(*alarm, deadline)) return false;
   static_cast<void>(alarm.release());  // forget() gives it to the shard
   own.woken.sleep_until(instant::never());
@@ -36,11 +36,11 @@ bool shard<Design>::sleep_until(instant deadline) {
 
 /// False if the start is refused: then nobody but the caller knows the record. The same where it throws.
 template <class Design>
-bool shard<Design>::fall_asleep(sleeping_record& alarm, instant deadline) {
+bool shard<Design>::fall_asleep(sleeping& alarm, instant deadline) {
   // The timer may have fired before the shard's thread is woken. Nothing else keeps the shard then, if the service
   // ends.
   const std::shared_ptr<engine> keep = this->shared_from_this();
-  alarm.orphaned_ = true;
+  alarm.life().orphan();
   const auto keep_it = [this, &alarm] {
     lock_.assert_held();
     hold();
@@ -52,25 +52,25 @@ bool shard<Design>::fall_asleep(sleeping_record& alarm, instant deadline) {
 
 /// One that an earlier sleep has left behind, or a new one. Throws std::bad_alloc.
 template <class Design>
-auto shard<Design>::take_spare_alarm(detail::one_sleep& own) -> std::unique_ptr<sleeping_record> {
-  std::unique_ptr<sleeping_record> spare;
+auto shard<Design>::take_spare_alarm(one_sleep& own) -> std::unique_ptr<sleeping> {
+  std::unique_ptr<sleeping> spare;
   {
     const lock held(lock_);
     spare.reset(first_spare_alarm_);
     if (spare != nullptr) first_spare_alarm_ = std::exchange(spare->next_asleep_, nullptr);
   }
-  if (spare == nullptr) return std::make_unique<sleeping_record>(*this, own, places_records());
-  sleeping_record* const again = spare.release();
+  if (spare == nullptr) return std::make_unique<sleeping>(*this, own, location());
+  sleeping* const again = spare.release();
   std::destroy_at(again);
-  return std::unique_ptr<sleeping_record>(std::construct_at(again, *this, own, places_records()));
+  return std::unique_ptr<sleeping>(std::construct_at(again, *this, own, location()));
 }
 
 /// The sleep is over, and everybody but the sleeping thread is done with its timer.
 template <class Design>
-void shard<Design>::forget_alarm(sleeping_record& alarm) noexcept {
+void shard<Design>::forget_alarm(sleeping& alarm) noexcept {
   (alarm.previous_asleep_ != nullptr ? alarm.previous_asleep_->next_asleep_ : first_asleep_) = alarm.next_asleep_;
   if (alarm.next_asleep_ != nullptr) alarm.next_asleep_->previous_asleep_ = alarm.previous_asleep_;
-  detail::one_sleep* const sleep = std::exchange(alarm.sleep_, nullptr);
+  one_sleep* const sleep = std::exchange(alarm.sleep_, nullptr);
   if (options_.executor != nullptr) alarm.next_asleep_ = std::exchange(first_spare_alarm_, &alarm);
   if (sleep != nullptr) wake_sleeper(*sleep);
   --holders_;  // after that: the shard stays as long as its lock is needed
@@ -80,14 +80,14 @@ void shard<Design>::forget_alarm(sleeping_record& alarm) noexcept {
 template <class Design>
 void shard<Design>::leave_alarm_to_its_job(record& r) noexcept {
   if (!r.sleeps_ || phase_ != phase::ended) return;
-  if (detail::one_sleep* const sleep = std::exchange(static_cast<sleeping_record&>(r).sleep_, nullptr)) {
+  if (one_sleep* const sleep = std::exchange(static_cast<sleeping&>(r).sleep_, nullptr)) {
     wake_sleeper(*sleep);
   }
 }
 
 /// Without the lock, which the system call would hold up.
 template <class Design>
-void shard<Design>::wake_sleeper(detail::one_sleep& sleep) noexcept {
+void shard<Design>::wake_sleeper(one_sleep& sleep) noexcept {
   lock_.unlock();
   sleep.woken.wake();
   lock_.lock();
@@ -96,19 +96,22 @@ void shard<Design>::wake_sleeper(detail::one_sleep& sleep) noexcept {
 /// In the child of a fork.
 template <class Design>
 void shard<Design>::forget_sleepers() noexcept {
-  for (sleeping_record *each = std::exchange(first_asleep_, nullptr), *next = nullptr; each != nullptr; each = next) {
+  for (sleeping *each = std::exchange(first_asleep_, nullptr), *next = nullptr; each != nullptr; each = next) {
     next = each->next_asleep_;
     each->sleep_ = nullptr;
     // The caller is in the middle of calling that one, and forgets it itself. With an executor it is on no stack.
-    const bool stays = options_.executor != nullptr || each->user_ == self();
+    const bool is_callers = each->life().in_use_by_caller();
+    const bool stays = options_.executor != nullptr || is_callers;
     if (!stays) {
       take_back(*each);
       --holders_;
       continue;
     }
-    if (each->user_ != self())
-      std::construct_at(&each->callback_, [](const firing&) noexcept {});  // it wrote to a stack
-    each->closed_ = each->closed_ || each->user_ == self();
+    if (is_callers) {
+      each->life().close();
+    } else {
+      each->life().abandon([](const firing&) noexcept {});  // the callback wrote to the stack of a thread that is gone
+    }
     each->previous_asleep_ = nullptr;
     each->next_asleep_ = std::exchange(first_asleep_, each);
     if (each->next_asleep_ != nullptr) each->next_asleep_->previous_asleep_ = each;
@@ -118,9 +121,9 @@ void shard<Design>::forget_sleepers() noexcept {
 template <class Design>
 void shard<Design>::delete_spare_alarms() noexcept FOLIOT_NO_ANALYSIS {
   while (first_spare_alarm_ != nullptr) {
-    const std::unique_ptr<sleeping_record> last(first_spare_alarm_);
+    const std::unique_ptr<sleeping> last(first_spare_alarm_);
     first_spare_alarm_ = last->next_asleep_;
   }
 }
 
-}  // namespace foliot::inline service
+}  // namespace foliot::detail

@@ -10,7 +10,7 @@
 #include "shard.hpp"
 #include "watcher.hpp"
 
-namespace foliot::inline service {
+namespace foliot::detail {
 
 template <class Design>
 void shard<Design>::timerproc() {
@@ -125,7 +125,7 @@ template <class Design>
 void shard<Design>::requeue(record& r, instant deadline) {
   awaiting_requeue_ = &r;
   awaiting_requeue_until_ = deadline;
-  detail::probes::reset(&r, deadline);  // not at the postponement, of which it would be a tenth
+  probes::reset(&r, deadline);  // not at the postponement, of which it would be a tenth
   queue_.start(r, deadline);
   awaiting_requeue_ = nullptr;
   release_lockless(r);
@@ -138,14 +138,14 @@ void shard<Design>::fire(record& r) noexcept {
   // A wall clock may have been set back since it showed that the timer is due.
   firing now{r.deadline(), std::max(r.deadline(), options_.time.now())};
   std::exception_ptr failure;
-  if (r.ticks_) failure = arm_next_beat(as_ticking(r), now);
+  if (r.ticks_) failure = arm_next_beat(as_extended(r), now);
   log_entries entries(options_);
   log_expiry(entries, r, now.deadline);
   if (options_.executor == nullptr) {
     ++counters_.fired;
     call(r, now, entries);
   } else {
-    post(as_posting(r), now, entries);
+    post(as_extended(r), now, entries);
   }
   if (failure == nullptr && !entries.wanted()) [[likely]]
     return;
@@ -160,7 +160,7 @@ template <class Design>
 void shard<Design>::call(record& r, const firing& now, log_entries& entries) noexcept {
   log_call(entries, r, now.deadline);
   const seam::callback_frame frame{this, seam::this_thread().inside};
-  r.user_ = self();
+  r.life().begin_use();
   r.running_ = true;
   ++callbacks_running_;
   lock_.unlock();
@@ -183,15 +183,15 @@ bool shard<Design>::ended_in_the_log([[maybe_unused]] const record& r, const log
   if (!entries.wanted()) [[likely]]
     return false;
   const lock held(lock_);
-  if (r.closed_) --counters_.fired;
-  return r.closed_;
+  if (r.life().closed()) --counters_.fired;
+  return r.life().closed();
 }
 
 template <class Design>
 void shard<Design>::run(record& r, const firing& now) noexcept {
-  detail::probes::fire(&r, now.deadline, now.now);
+  probes::fire(&r, now.deadline, now.now);
   try {
-    r.callback_(now);
+    r.life().run(now);
   } catch (...) {
     report(std::current_exception());
   }
@@ -200,7 +200,7 @@ void shard<Design>::run(record& r, const firing& now) noexcept {
 /// The next beat of the grid that lies ahead; those between are skipped. A ticker that cannot be
 /// armed again, for lack of memory, is idle from now on: the failure is the answer.
 template <class Design>
-std::exception_ptr shard<Design>::arm_next_beat(ticking_record& r, firing& now) noexcept {
+std::exception_ptr shard<Design>::arm_next_beat(extended& r, firing& now) noexcept {
   const std::int64_t beats_passed = now.lateness() / r.period_;
   now.skipped = static_cast<std::uint64_t>(beats_passed);
   r.skipped_ += now.skipped;
@@ -235,7 +235,7 @@ std::size_t shard<Design>::end() noexcept {
 template <class Design>
 void shard<Design>::drop_pending() noexcept {
   for (;;) {
-    if (posting_record* const posted = first_posted_; posted != nullptr) {
+    if (extended* const posted = first_posted_; posted != nullptr) {
       take_back_posted(*posted);
       drop(*posted);
       continue;
@@ -251,8 +251,8 @@ void shard<Design>::drop_pending() noexcept {
 template <class Design>
 void shard<Design>::drop(record& r) noexcept {
   ++counters_.dropped;
-  r.closed_ = true;
-  if (r.user_ == nullptr) retire(r);  // else its user settles it
+  r.life().close();
+  if (!r.life().in_use()) retire(r);  // else its user settles it
 }
 
 /// Of all threads the one that forked is here. Its locks are free again, and nothing waits for the others.
@@ -287,7 +287,7 @@ template <class Design>
 }
 
 template <class Design>
-std::shared_ptr<detail::watcher> shard<Design>::watches() {
+std::shared_ptr<watcher> shard<Design>::watches() {
   if (options_.watches == nullptr) return nullptr;
   const lock held(lock_);
   if (phase_ == phase::unstarted) start_thread();
@@ -303,4 +303,4 @@ void shard<Design>::report(std::exception_ptr failure) noexcept {
   }
 }
 
-}  // namespace foliot::inline service
+}  // namespace foliot::detail

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "shard_base.hpp"
+
 namespace foliot::inline service {
 
 bool sleep_for(timer_service& service, duration length) {
@@ -16,7 +18,7 @@ bool sleep_until(timer_service& service, instant deadline) {
         "start a timer instead");
   }
   if (deadline <= service.now()) return true;
-  return service.home().sleep_until(deadline);
+  return detail::as_shard(service.home()).sleep_until(deadline);
 }
 
 }  // namespace foliot::inline service

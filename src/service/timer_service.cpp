@@ -25,6 +25,8 @@ namespace foliot::inline service {
 
 namespace {
 
+using namespace detail;
+
 void report_to_standard_error(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -282,11 +284,11 @@ std::size_t timer_service::shut_down() noexcept {
   const auto shards = shards_;  // a closure that is dropped may own the service
   const bool inside = runs_on_caller();
   std::size_t dropped = 0;
-  for (const auto& each : *shards) dropped += each->end();
+  for (const auto& each : *shards) dropped += as_shard(*each).end();
   // From inside a callback nothing is waited for: the threads end when they come back from there, and a
   // later call from elsewhere sees to it.
   if (inside) return dropped;
-  for (const auto& each : *shards) each->wait_for_end();
+  for (const auto& each : *shards) as_shard(*each).wait_for_end();
   return dropped;
 }
 
@@ -298,8 +300,8 @@ std::size_t timer_service::drain(duration at_most) {
     throw std::logic_error("foliot: a service on virtual time does not drain: advance its clock, then shut it down");
   }
   const instant until = deadline_after(seam::monotonic_now(), at_most);  // the service's clock may be set meanwhile
-  for (const auto& each : *shards_) each->begin_to_drain();
-  for (const auto& each : *shards_) each->wait_until_drained(until);
+  for (const auto& each : *shards_) as_shard(*each).begin_to_drain();
+  for (const auto& each : *shards_) as_shard(*each).wait_until_drained(until);
   return shut_down();
 }
 
@@ -307,21 +309,21 @@ void timer_service::reserve(std::size_t count) {
   // In each shard as many: all of them may be of one thread. In all, or in none.
   std::vector<callable<void()>> rooms;
   rooms.reserve(shards_->size());
-  for (const auto& each : *shards_) rooms.push_back(each->room_for(count));
+  for (const auto& each : *shards_) rooms.push_back(as_shard(*each).room_for(count));
   for (auto& take : rooms) take();
 }
 
-service_counters timer_service::counters() const noexcept { return shards_->front()->counters(*shards_); }
+service_counters timer_service::counters() const noexcept { return as_shard(*shards_->front()).counters(*shards_); }
 
 service_statistics timer_service::statistics() const noexcept {
   service_statistics now;
   now.counters = counters();
-  for (const auto& each : *shards_) each->add_to(now);
+  for (const auto& each : *shards_) as_shard(*each).add_to(now);
   return now;
 }
 
 bool timer_service::runs_on_caller() const noexcept {
-  return std::ranges::any_of(*shards_, [](const auto& each) { return each->runs_on_caller(); });
+  return std::ranges::any_of(*shards_, [](const auto& each) { return as_shard(*each).runs_on_caller(); });
 }
 
 service_counters& service_counters::operator+=(const service_counters& other) noexcept {

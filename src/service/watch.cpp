@@ -5,6 +5,7 @@
 
 #include <foliot/service/timer_service.hpp>
 
+#include "shard_base.hpp"
 #include "watcher.hpp"
 
 namespace foliot::inline service {
@@ -14,7 +15,7 @@ watch::watch(timer_service& service, int fd, interest what, watch_callback callb
     throw std::invalid_argument(
         "foliot: a service on virtual time cannot watch descriptors, whose readiness does not follow its clock");
   }
-  watcher_ = service.home().watches();
+  watcher_ = detail::as_shard(service.home()).watches();
   if (watcher_ == nullptr) {
     throw std::invalid_argument("foliot: this service's engine cannot watch descriptors; 'epoll-heap' can");
   }

@@ -9,10 +9,6 @@
 
 namespace foliot::detail {
 
-namespace {
-const void* self() noexcept { return &seam::this_thread(); }
-}  // namespace
-
 watcher::watcher(std::size_t turn, std::shared_ptr<exception_handler> on_exception)
     : turn_(std::min(turn, seam::poller::most_events)), on_exception_(std::move(on_exception)) {
   witness_forks();
@@ -30,14 +26,14 @@ void watcher::deliver(const seam::poll_event& event) noexcept {
   lock held(lock_);
   if (ended_) return;
   watch_record* const record = records_.find(event.token);
-  if (record == nullptr || record->closed) return;
-  // What was ready when the wait ended may not be asked for any more.
+  if (record == nullptr || record->life.closed()) return;
+  // A modify may have changed what the watch waits for since the poller reported this.
   const readiness ready = event.ready & record->what.may_be_told();
   if (ready == readiness::none) return;
-  record->user = self();
+  record->life.begin_use();
   held.leave();
   try {
-    record->callback(ready);
+    record->life.run(ready);
   } catch (...) {
     report(std::current_exception());
   }
@@ -53,10 +49,10 @@ void watcher::end() noexcept {
 void watcher::close_all() noexcept {
   const lock held(lock_);
   ended_ = true;
-  // No more places come. shut() lets go of the lock, and others may destroy theirs meanwhile.
-  for (std::size_t place = 0; place < records_.places(); ++place) {
-    watch_record* const record = records_.at(place);
-    if (record != nullptr && !record->closed) shut(*record);
+  // No watch is added any more. The lock is released for each closure, and other threads may destroy theirs meanwhile.
+  for (std::size_t index = 0; index < records_.size(); ++index) {
+    watch_record* const record = records_.at(index);
+    if (record != nullptr && !record->life.closed() && close_and_wait(*record)) retire(*record);
   }
 }
 
@@ -65,14 +61,14 @@ watch_record* watcher::watch(int fd, interest what, watch_callback callback) {
   lock held(lock_);
   watch_record& record = records_.put(std::move(made));
   if (ended_ || !poller_) {
-    shut(record);
+    if (close_and_wait(record)) retire(record);
     return &record;
   }
   try {
     poll(record, what);
   } catch (...) {
     const std::unique_ptr<watch_record> refused = records_.take(record);
-    held.leave();  // the closure's destructor is a user's
+    held.leave();  // the closure is a user's code
     throw;
   }
   return &record;
@@ -80,27 +76,29 @@ watch_record* watcher::watch(int fd, interest what, watch_callback callback) {
 
 bool watcher::modify(watch_record& record, interest what) {
   const lock held(lock_);
-  if (record.closed || ended_) return false;
+  if (record.life.closed() || ended_) return false;
   poll(record, what);
   return true;
 }
 
 void watcher::close(watch_record& record) noexcept {
   const lock held(lock_);
-  shut(record);
+  if (close_and_wait(record)) retire(record);
 }
 
 void watcher::destroy(watch_record& record) noexcept {
   const lock held(lock_);
-  shut(record, true);
+  const bool unused = close_and_wait(record);
+  record.life.orphan();  // not before: the closure's user would free the record, and this thread waits on it
+  if (unused) retire(record);
 }
 
 bool watcher::watching(const watch_record& record) const noexcept {
   const lock held(lock_);
-  return !record.closed && !ended_;
+  return !record.life.closed() && !ended_;
 }
 
-/// Makes the poller tell of this. Throws as the poller does.
+/// Registers with the poller what the watch waits for. Throws as the poller does.
 void watcher::poll(watch_record& record, interest what) {
   if (what.in() == readiness::none) {
     forget(record);
@@ -117,42 +115,31 @@ void watcher::forget(watch_record& record) noexcept {
   if (std::exchange(record.polled, false) && !forked_) poller_->remove(record.fd);
 }
 
-/// Closes it, waits until nobody uses its closure, and destroys that; and the record, where no handle holds it any
-/// more. If it is the caller who uses it, from inside the callback or the closure's destructor, settle(), further up
-/// the stack, does what is left to do.
-void watcher::shut(watch_record& record, bool orphaned) noexcept {
+/// Closes the watch, and waits until no thread uses its closure. False if the caller does, from inside the callback or
+/// the closure's destructor: then settle(), further up the stack, does what is left to do.
+bool watcher::close_and_wait(watch_record& record) noexcept {
   forget(record);
-  record.closed = true;
-  while (record.user != nullptr) {
-    if (record.user == self()) {
-      record.orphaned = orphaned;
-      return;
-    }
-    if (forked_) [[unlikely]] {
-      // Its thread is not in this process: what that was in the middle of is nobody's any more.
-      std::construct_at(&record.callback);
-      break;
-    }
-    done_.wait(lock_);
-  }
-  record.orphaned = orphaned;
-  record.user = self();
+  record.life.close();
+  if (forked_) [[unlikely]]
+    record.life.abandon_if_used_by_another();
+  return record.life.wait_until_unused(lock_, done_);
+}
+
+/// Ends a closed record whose closure no thread uses.
+void watcher::retire(watch_record& record) noexcept {
+  record.life.begin_use();
   settle(record);
 }
 
-/// The caller, until now the closure's user, is done with it: what was postponed meanwhile is done.
+/// The caller, until now the closure's user, is done with it: destroys the closure if the watch is closed, and frees
+/// the record if no handle has it.
 void watcher::settle(watch_record& record) noexcept {
-  if (record.closed) {
-    lock_.unlock();
-    record.callback.reset();  // a user's code: it may look back here, and even destroy the handle
-    lock_.lock();
-  }
-  record.user = nullptr;
-  done_.notify_all();
-  if (record.orphaned) static_cast<void>(records_.take(record));
+  if (record.life.closed()) record.life.destroy_closure(lock_);
+  record.life.end_use(done_);
+  if (record.life.orphaned()) static_cast<void>(records_.take(record));
 }
 
-/// Of all threads the one that forked is here. The poller is the parent's too, and is left as it is.
+/// Only the thread that forked exists here. The poller is shared with the parent, and stays as it is.
 void watcher::after_fork_in_child() noexcept {
   forked_ = ended_ = true;
   lock_.unlock_beside_others();
@@ -162,7 +149,7 @@ void watcher::report(std::exception_ptr failure) noexcept {
   try {
     (*on_exception_)(std::move(failure));
   } catch (...) {
-    // A handler that fails has nobody to report to, and the service goes on.
+    // Exceptions of the handler are swallowed: the service goes on.
   }
 }
 

@@ -1,20 +1,19 @@
-// Who watches file descriptors for a shard, and runs their callbacks on the shard's thread, in the place where
-// that would sleep.
+// Watches file descriptors for a shard, and runs their callbacks on the shard's thread, which waits in the watcher's
+// poller instead of sleeping.
 //
 //   watch ──► polled ──ready──► running ──► polled          modify(none): known to the watcher, not to the poller
 //               └─────────── close ───────────► closed
 //
-// It belongs to the shard and to the handles of its watches; handles that outlive the shard find it closed.
+// The shard and the handles of its watches own it; handles that outlive the shard find it ended.
 //
-// Thread safety: a lock of its own, which is never held while a user's code runs, nor together with the shard's. Only
-// the shard's thread serves, and closes all in the end.
+// Thread safety: it has a lock of its own, which is never held while a user's code runs, nor together with the shard's
+// lock. Only the shard's thread calls serve() and close_all().
 //
 // Invariants:
-//   1. A record that is closed is not known to the poller: nothing is told of it after that, and what a wait has
-//      brought already is passed over.
-//   2. `user` of a record is the thread that uses its closure with the lock released; nobody else touches the closure
-//      meanwhile, and the record is not destroyed.
-//   3. Once it has ended every record is closed, or is about to be by close_all().
+//   1. The poller does not watch the descriptor of a closed record. Events that a wait has returned already are
+//   ignored.
+//   2. A closure is used by one thread at a time: closure_life.hpp.
+//   3. Once the watcher has ended every record is closed, or will be by close_all().
 #pragma once
 
 #include <cstddef>
@@ -40,32 +39,36 @@ class watcher final : private seam::fork_witness {
   watcher(std::size_t turn, std::shared_ptr<exception_handler> on_exception);
   ~watcher() override;
 
-  // The shard's.
+  // For the shard.
 
-  /// Before there is a thread; again, where that failed. Throws as the poller's constructor does.
+  /// Makes the poller, before the thread is started. May be called again if starting the thread failed. Throws as the
+  /// poller's constructor does.
   void open() {
     if (!poller_) poller_.emplace();
   }
-  /// Once it is open.
+  /// Precondition: open() has returned.
   [[nodiscard]] seam::poller& poller() noexcept { return *poller_; }
-  /// The thread's: waits at most until then, or until it is woken, and runs the callbacks of what is ready.
+  /// Waits until a descriptor is ready, at most until `until` or until wake(), and runs the callbacks. By the thread.
   void serve(instant until) noexcept;
-  /// Ends the wait, also one that has not begun. Any thread, once it is open.
+  /// Ends the wait of serve(), also one that has not begun. Any thread, after open().
   void wake() noexcept {
-    if (!forked_) poller_->wake();  // else it would be the parent's thread that hears it
+    if (!forked_) poller_->wake();  // in the child of a fork it would wake the parent's thread
   }
-  /// No callback begins any more. Any thread.
+  /// From now on no callback begins. Any thread.
   void end() noexcept;
-  /// The thread's last: closes what is left.
+  /// Closes all watches that are left. By the thread, as its last act.
   void close_all() noexcept;
 
-  // The handles'.
+  // For handles. Any thread.
 
-  /// A new watch; closed, where the service has ended or never began. Throws std::system_error and std::bad_alloc.
+  /// Makes a watch; it is closed from the beginning if the service has ended. Throws std::system_error and
+  /// std::bad_alloc.
   [[nodiscard]] watch_record* watch(int fd, interest what, watch_callback callback);
+  /// False if the watch is closed. Throws as the poller does.
   bool modify(watch_record& record, interest what);
+  /// Closes the watch, and waits until its callback has returned, unless the caller is inside it.
   void close(watch_record& record) noexcept;
-  /// close(), and frees it.
+  /// As close, and frees the record.
   void destroy(watch_record& record) noexcept;
   [[nodiscard]] bool watching(const watch_record& record) const noexcept;
 
@@ -79,20 +82,21 @@ class watcher final : private seam::fork_witness {
 
   void poll(watch_record& record, interest what) FOLIOT_REQUIRES(lock_);
   void forget(watch_record& record) noexcept FOLIOT_REQUIRES(lock_);
-  void shut(watch_record& record, bool orphaned = false) noexcept FOLIOT_REQUIRES(lock_);
+  bool close_and_wait(watch_record& record) noexcept FOLIOT_REQUIRES(lock_);
+  void retire(watch_record& record) noexcept FOLIOT_REQUIRES(lock_);
   void settle(watch_record& record) noexcept FOLIOT_REQUIRES(lock_);
 
   const std::size_t turn_;
   const std::shared_ptr<exception_handler> on_exception_;
-  /// Made before the thread, and before the first watch, under the shard's lock.
+  /// Made under the shard's lock, before the thread and before the first watch.
   std::optional<seam::poller> poller_;
 
   mutable mutex lock_{lock_rank::engine};
   watch_table records_ FOLIOT_GUARDED_BY(lock_);
   bool ended_ FOLIOT_GUARDED_BY(lock_) = false;
-  /// For those who wait until a closure is not used any more.
+  /// Notified when a closure is not in use any more.
   condition done_ FOLIOT_GUARDED_BY(lock_);
-  /// This process is the child of a fork, and the poller the parent's. Written while there is one thread.
+  /// This process is the child of a fork, and the poller is the parent's. Written while there is one thread.
   bool forked_ = false;
 };
 

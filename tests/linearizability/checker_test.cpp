@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include <foliot/service/engine.hpp>
+#include <foliot/core/outcome.hpp>
 
 namespace foliot::linearizability {
 namespace {

@@ -68,7 +68,7 @@ class round {
 
   struct watched : timer {
     using timer::timer;
-    [[nodiscard]] const engine* shard() const { return &record().owner(); }
+    [[nodiscard]] const detail::engine* shard() const { return &record().owner(); }
   };
 
   using caller = std::optional<std::size_t>;  // the timer inside whose callback, if any
@@ -93,7 +93,7 @@ class round {
   std::array<std::optional<watched>, most_timers> handles_;
   std::array<std::atomic<bool>, most_timers> has_fired_{};
   std::array<std::atomic<bool>, most_timers> may_stay_pending_{};
-  std::array<const engine*, most_timers> shards_{};
+  std::array<const detail::engine*, most_timers> shards_{};
 
   std::atomic<std::size_t> ready_{0};
   std::atomic<moment> clock_{1};

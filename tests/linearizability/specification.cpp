@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include <foliot/service/engine.hpp>
+#include <foliot/core/outcome.hpp>
 
 namespace foliot::linearizability {
 

@@ -302,7 +302,7 @@ TEST(WatchTable, ANumberNamesOneRecordOnly) {
   table.take(*table.find(first));
   EXPECT_EQ(table.find(first), nullptr);
   const std::uint64_t third = put().token;
-  EXPECT_EQ(table.places(), 2u) << "the place is used again";
+  EXPECT_EQ(table.size(), 2u) << "the index is used again";
   EXPECT_NE(third, first);
   EXPECT_EQ(table.find(first), nullptr);
   EXPECT_EQ(table.find(second)->token, second);

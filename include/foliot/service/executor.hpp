@@ -22,14 +22,14 @@
 #include <utility>
 
 #include <foliot/core/callable.hpp>
-#include <foliot/service/engine.hpp>
+#include <foliot/service/detail/engine.hpp>
 
 namespace foliot::inline service {
 
 /// The job of one firing: a move-only function object, for any thread. Only services make jobs.
 class posted_callback {
  public:
-  explicit posted_callback(timer_record& timer) noexcept : timer_(&timer) {}
+  explicit posted_callback(detail::timer_record& timer) noexcept : timer_(&timer) {}
   posted_callback(posted_callback&& other) noexcept : timer_(std::exchange(other.timer_, nullptr)) {}
   posted_callback& operator=(posted_callback&& other) noexcept {
     std::swap(timer_, other.timer_);
@@ -43,11 +43,11 @@ class posted_callback {
   /// Runs the timer's callback on the calling thread, unless the firing was taken back. Exceptions of the callback go
   /// to service_options::on_exception. A second call does nothing.
   void operator()() noexcept {
-    if (timer_record* timer = std::exchange(timer_, nullptr)) timer->owner().run_posted(*timer);
+    if (detail::timer_record* timer = std::exchange(timer_, nullptr)) timer->owner().run_posted(*timer);
   }
 
  private:
-  timer_record* timer_;
+  detail::timer_record* timer_;
 };
 
 /// Takes the jobs of a service: see the head of this file.

@@ -10,11 +10,33 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
+#include <foliot/core/export.h>
 #include <foliot/core/histogram.hpp>
-#include <foliot/service/engine.hpp>
 
 namespace foliot::inline service {
+
+/// What a service has done since it began.
+struct FOLIOT_EXPORT service_counters {
+  std::uint64_t started = 0;             ///< starts and resets of timers that were not pending
+  std::uint64_t superseded = 0;          ///< resets of timers that were pending
+  std::uint64_t stopped = 0;             ///< stops that found the timer pending
+  std::uint64_t fired = 0;               ///< callbacks run, those of tickers included
+  std::uint64_t skipped = 0;             ///< beats of tickers that were left out because they came too late
+  std::uint64_t dropped = 0;             ///< timers that were pending when the service ended
+  std::uint64_t wake_ups = 0;            ///< times that a thread of the service was woken before its time
+  std::uint64_t wakes_with_work = 0;     ///< times that a thread woke, for any reason, and a timer was due
+  std::uint64_t wakes_without_work = 0;  ///< times that a thread woke, and no timer was due
+  std::size_t pending = 0;               ///< timers that are pending now
+  /// The largest number of pending timers so far, or a little more: `foliot` also counts timers that were stopped and
+  /// are still queued, up to 1,024 a shard. With several shards the sum of their peaks.
+  std::size_t peak_pending = 0;
+
+  friend bool operator==(const service_counters&, const service_counters&) = default;
+  /// Adds the counters of another service, or of another shard.
+  service_counters& operator+=(const service_counters& other) noexcept;
+};
 
 /// The result of timer_service::statistics.
 struct service_statistics {

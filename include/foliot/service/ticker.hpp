@@ -20,7 +20,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
-#include <foliot/service/engine.hpp>
+#include <foliot/service/detail/engine.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/timer_handle.hpp>
 #include <foliot/service/timer_service.hpp>
@@ -48,7 +48,7 @@ class FOLIOT_EXPORT ticker : public timer_handle {
   /// for a period that is not positive, std::logic_error on an empty handle, std::bad_alloc, and std::system_error when
   /// the service's thread cannot be started; the ticker is then as it was.
   reset_result reset(duration period, std::source_location here = std::source_location::current()) {
-    timer_record& r = record();
+    detail::timer_record& r = record();
     const duration wanted = checked(period);
     static_cast<void>(armed(here));
     return r.owner().restart(r, wanted);
@@ -61,7 +61,7 @@ class FOLIOT_EXPORT ticker : public timer_handle {
   }
 
  private:
-  explicit ticker(timer_record* record) noexcept : timer_handle(record) {}
+  explicit ticker(detail::timer_record* record) noexcept : timer_handle(record) {}
 
   /// Returns `period`, or throws std::invalid_argument if it is not positive.
   static duration checked(duration period);

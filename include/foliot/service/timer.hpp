@@ -16,7 +16,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
-#include <foliot/service/engine.hpp>
+#include <foliot/service/detail/engine.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/timer_handle.hpp>
 #include <foliot/service/timer_service.hpp>
@@ -66,13 +66,13 @@ class timer : public timer_handle {
   /// The same, with some lateness allowed: the timer fires at the roundest instant from `delay` to `delay + slack` from
   /// now, so that timers share wake-ups. `firing::deadline` is that instant. A slack of zero or less means exact.
   reset_result reset(duration delay, duration slack, std::source_location here = std::source_location::current()) {
-    timer_record& r = armed(here);
+    detail::timer_record& r = armed(here);
     return r.owner().reset(r, delay, slack);
   }
   /// Arms the timer to fire when the service's clock shows `deadline`; one that has passed means now. Otherwise as
   /// `reset`.
   reset_result reset_at(instant deadline, std::source_location here = std::source_location::current()) {
-    timer_record& r = armed(here);
+    detail::timer_record& r = armed(here);
     return r.owner().reset(r, deadline);
   }
 
@@ -92,7 +92,7 @@ class timer : public timer_handle {
   /// Gives the handle up: a pending timer fires, unless the service ends first, and is freed then; an idle one is freed
   /// at once. The handle is empty afterwards.
   void detach() noexcept {
-    if (timer_record* record = std::exchange(record_, nullptr)) record->owner().detach(record);
+    if (detail::timer_record* record = std::exchange(record_, nullptr)) record->owner().detach(record);
   }
 };
 

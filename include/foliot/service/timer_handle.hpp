@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <foliot/core/export.h>
-#include <foliot/service/engine.hpp>
+#include <foliot/service/detail/engine.hpp>
 
 namespace foliot::inline service {
 
@@ -38,14 +38,14 @@ class FOLIOT_EXPORT timer_handle {
   /// service_options::slow_callback) stores no name. Any thread. Throws std::logic_error on an empty handle,
   /// std::bad_alloc.
   void name(std::string_view text) {
-    timer_record& named = record();
-    if (named.wants_place()) named.owner().name(named, text);
+    detail::timer_record& named = record();
+    if (named.has_location()) named.owner().set_name(named, text);
   }
 
  protected:
   // Protected, so that timers are only moved to timers, and tickers to tickers.
   timer_handle() noexcept = default;
-  explicit timer_handle(timer_record* record) noexcept : record_(record) {}
+  explicit timer_handle(detail::timer_record* record) noexcept : record_(record) {}
   timer_handle(timer_handle&& other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
   timer_handle& operator=(timer_handle&& other) noexcept {
     // The old record is destroyed last: the destructors of its captures may use this handle.
@@ -58,19 +58,19 @@ class FOLIOT_EXPORT timer_handle {
   }
 
   /// The timer's record. Throws std::logic_error if the handle is empty.
-  [[nodiscard]] timer_record& record() const {
+  [[nodiscard]] detail::timer_record& record() const {
     if (record_ == nullptr) refuse_empty();
     return *record_;
   }
   /// The same, for a call at `here` that arms the timer.
-  [[nodiscard]] timer_record& armed(std::source_location here) const {
-    timer_record& armed = record();
-    if (armed.wants_place()) [[unlikely]]
-      armed.owner().arms_at(armed, here);
+  [[nodiscard]] detail::timer_record& armed(std::source_location here) const {
+    detail::timer_record& armed = record();
+    if (armed.has_location()) [[unlikely]]
+      armed.owner().set_location(armed, here);
     return armed;
   }
 
-  timer_record* record_ = nullptr;
+  detail::timer_record* record_ = nullptr;
 
  private:
   [[noreturn]] static void refuse_empty();

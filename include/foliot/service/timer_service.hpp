@@ -33,7 +33,7 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/queue/wheel_shape.hpp>
-#include <foliot/service/engine.hpp>
+#include <foliot/service/detail/engine.hpp>
 #include <foliot/service/executor.hpp>
 #include <foliot/service/slow_callback.hpp>
 #include <foliot/service/statistics.hpp>
@@ -151,7 +151,7 @@ class FOLIOT_EXPORT timer_service {
   friend bool sleep_until(timer_service& service, instant deadline);
 
   /// The shard that the calling thread is assigned to.
-  [[nodiscard]] engine& home() const noexcept {
+  [[nodiscard]] detail::engine& home() const noexcept {
     const auto& all = *shards_;
     return all.size() == 1 ? *all.front() : *all[seam::this_thread_home() % all.size()];
   }
@@ -159,7 +159,7 @@ class FOLIOT_EXPORT timer_service {
   [[nodiscard]] bool runs_on_caller() const noexcept;
 
   /// Never empty. shut_down() keeps a reference, since a closure that it destroys may own the service.
-  std::shared_ptr<const std::vector<std::shared_ptr<engine>>> shards_;
+  std::shared_ptr<const std::vector<std::shared_ptr<detail::engine>>> shards_;
   bool by_hand_ = false;
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <foliot/core/duration.hpp>
-#include <foliot/service/engine.hpp>
+#include <foliot/service/statistics.hpp>
 
 namespace foliot::program {
 

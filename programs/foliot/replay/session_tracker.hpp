@@ -31,7 +31,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/queue/wheel_shape.hpp>
-#include <foliot/service/engine.hpp>
+#include <foliot/service/statistics.hpp>
 
 #include "../keyed_hash.hpp"
 #include "distinct_counter.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <foliot/core/duration.hpp>
-#include <foliot/service/engine.hpp>
+#include <foliot/service/statistics.hpp>
 
 #include "engine_result.hpp"
 

@@ -1,0 +1,102 @@
+// The closure of a timer or a watch, and how it ends.
+//
+// A closure is a user's code, so a thread runs and destroys it without the owner's lock. The thread that does so is its
+// user:
+//
+//   unused ──begin_use──► in use by one thread ──end_use──► unused
+//
+// A thread that ends a timer calls close(), then wait_until_unused(), then destroys the closure, as its user:
+// begin_use(), end_use(). If it is the user itself, since it is called from inside the callback or from the closure's
+// destructor, it cannot wait: the end_use() further up its stack destroys the closure.
+//
+// In the child of a fork the user may be a thread that does not exist there. Its closure is abandoned: it is neither
+// run nor destroyed, since it may be half changed.
+//
+// Thread safety: the owner's lock guards all members, except that the user calls run() without it.
+// Invariants:
+//   1. While a thread uses the closure, no other thread touches it, and its record is not freed.
+//   2. A closed closure is not run again; it is destroyed at the latest by the next end_use().
+#pragma once
+
+#include <foliot/core/language.hpp>
+
+#include <memory>
+#include <utility>
+
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/condition.hpp>
+#include <foliot/core/sync/mutex.hpp>
+
+namespace foliot::detail {
+
+template <class Callback>
+class closure_life {
+ public:
+  explicit closure_life(Callback callback) noexcept : callback_(std::move(callback)) {}
+  closure_life(const closure_life&) = delete;
+  closure_life& operator=(const closure_life&) = delete;
+
+  /// Whether the timer or watch has ended: its callback does not begin any more.
+  [[nodiscard]] bool closed() const noexcept { return closed_; }
+  void close() noexcept { closed_ = true; }
+
+  /// Whether no handle owns the record: the last thread that is done with the record frees it.
+  [[nodiscard]] bool orphaned() const noexcept { return orphaned_; }
+  void orphan() noexcept { orphaned_ = true; }
+
+  [[nodiscard]] bool in_use() const noexcept { return user_ != nullptr; }
+  [[nodiscard]] bool in_use_by_caller() const noexcept { return user_ == self(); }
+
+  /// The caller is the user from now on, also without the lock. Precondition: no thread is.
+  void begin_use() noexcept { user_ = self(); }
+
+  /// Calls the callback. By the user, without the lock.
+  template <class Argument>
+  void run(Argument&& argument) {
+    callback_(std::forward<Argument>(argument));
+  }
+
+  /// Destroys the closure. By the user, with the lock, which is released meanwhile: the captures' destructors may call
+  /// the owner, and even destroy the last handle.
+  void destroy_closure(mutex& lock) noexcept FOLIOT_REQUIRES(lock) {
+    lock.unlock();
+    callback_.reset();
+    lock.lock();
+  }
+
+  /// The caller is not the user any more. Wakes the threads in wait_until_unused().
+  void end_use(condition& done) noexcept {
+    user_ = nullptr;
+    done.notify_all();
+  }
+
+  /// Waits until no thread uses the closure: true. Returns false, at once, if the caller uses it.
+  [[nodiscard]] bool wait_until_unused(mutex& lock, condition& done) noexcept FOLIOT_REQUIRES(lock) {
+    while (user_ != nullptr) {
+      if (user_ == self()) return false;
+      done.wait(lock);
+    }
+    return true;
+  }
+
+  /// In the child of a fork: leaves the closure as it is, and puts another callback in its place.
+  void abandon(Callback replacement = {}) noexcept {
+    std::construct_at(&callback_, std::move(replacement));
+    user_ = nullptr;
+  }
+  /// In the child of a fork: abandons the closure if its user is a thread of the parent.
+  void abandon_if_used_by_another() noexcept {
+    if (user_ != nullptr && user_ != self()) abandon();
+  }
+
+ private:
+  static const void* self() noexcept { return &seam::this_thread(); }
+
+  Callback callback_;
+  const void* user_ = nullptr;  // the address of its thread_state; null while no thread uses the closure
+  bool closed_ = false;
+  bool orphaned_ = false;
+};
+
+}  // namespace foliot::detail

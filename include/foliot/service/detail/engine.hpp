@@ -1,0 +1,110 @@
+// What handles and jobs call on a timer: the shard that owns its record. Private: users hold a `timer_service`, a
+// `timer` and a `ticker`, and choose an engine by its name. Here only because their inline functions call it; the
+// shards themselves are in src/service.
+//
+// A timer's life:
+//
+//     make ──► idle ──reset──► pending ──due──► running ──► idle       (a ticker: ──► pending)
+//               ▲                 │ ▲ reset          │
+//               └──────stop───────┘ └────────────────┘ reset from its callback
+//
+// From each of these states stop_and_wait closes the timer: it is not pending and not running, its closure is
+// destroyed, and no reset arms it again.
+//
+// Thread safety: every member from any thread, and from inside callbacks.
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+#include <string_view>
+#include <utility>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
+#include <foliot/core/instant.hpp>
+#include <foliot/core/outcome.hpp>
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/service/detail/closure_life.hpp>
+#include <foliot/service/firing.hpp>
+
+namespace foliot::detail {
+
+class engine;
+
+/// One timer, as handles see it. Its shard makes and frees it, and adds the queue's node.
+class timer_record : protected closure_life<timer_callback> {
+ public:
+  /// The shard that made the record; it exists as long as any of its records. A shard also finds records that have
+  /// moved to another shard of the service since.
+  [[nodiscard]] engine& owner() const noexcept { return *owner_; }
+  /// Whether set_location and set_name may be called: the record has room for both.
+  [[nodiscard]] bool has_location() const noexcept { return has_location_; }
+
+ protected:
+  enum class kind : bool { one_shot, ticker };
+  enum class location : bool { none, stored };
+
+  timer_record(engine& owner, timer_callback callback, kind is, location where) noexcept
+      : closure_life(std::move(callback)),
+        ticks_(is == kind::ticker),
+        has_location_(where == location::stored),
+        owner_(&owner) {}
+  ~timer_record() = default;
+
+  // The shard's, under its lock, as far as it is not constant.
+
+  const bool ticks_;
+  const bool has_location_;
+  /// Its callback is running.
+  bool running_ = false;
+  /// It is the timer of a sleeping thread, which owns it, or the shard does: never one that was allocated for a handle.
+  bool sleeps_ = false;
+
+ private:
+  engine* const owner_;
+};
+
+class FOLIOT_EXPORT engine : public timeline {
+ public:
+  /// Makes an idle timer; a positive period makes it a ticker. Throws std::bad_alloc.
+  [[nodiscard]] virtual timer_record* make(timer_callback callback, duration period) = 0;
+
+  /// Stores where in the source the timer is made, or about to be armed. Precondition: has_location().
+  virtual void set_location(timer_record& timer, std::source_location location) noexcept = 0;
+  /// Names the timer. Precondition: has_location(). Throws std::bad_alloc.
+  virtual void set_name(timer_record& timer, std::string_view name) = 0;
+
+  /// Arms the timer for `deadline`, in whichever state it is. Throws std::bad_alloc, or std::system_error when the
+  /// shard's thread cannot be started; the timer is then as it was.
+  virtual reset_result reset(timer_record& timer, instant deadline) = 0;
+  /// The same for `delay` from now, or up to `slack` later. Does not read the clock, which may not exist any more, for
+  /// a timer that is closed.
+  virtual reset_result reset(timer_record& timer, duration delay, duration slack) = 0;
+  /// Begins a new grid: the ticker's next beat is one `period` from now. Precondition: the period is positive.
+  virtual reset_result restart(timer_record& timer, duration period) = 0;
+  /// Takes the latest start back, and returns what became of it.
+  virtual stop_result stop(timer_record& timer) noexcept = 0;
+  /// Closes the timer, waits until no thread uses its closure, and destroys the closure. Inside the timer's own
+  /// callback it does not wait: the closure is destroyed when the callback returns.
+  virtual stop_result stop_and_wait(timer_record& timer) noexcept = 0;
+  /// As stop_and_wait, and frees the record.
+  virtual void destroy(timer_record* timer) noexcept = 0;
+  /// Takes over the record of a one-shot timer: frees it after it has fired, or at once if it is not pending.
+  virtual void detach(timer_record* timer) noexcept = 0;
+
+  /// What the job of a timer does when the executor calls it.
+  virtual void run_posted(timer_record& timer) noexcept = 0;
+  /// What it does when the executor destroys it uncalled.
+  virtual void drop_posted(timer_record& timer) noexcept = 0;
+
+  /// Whether the timer will fire.
+  [[nodiscard]] virtual bool pending(const timer_record& timer) const noexcept = 0;
+  /// How many beats the ticker has skipped.
+  [[nodiscard]] virtual std::uint64_t skipped(const timer_record& timer) const noexcept = 0;
+
+  /// The service's clock.
+  [[nodiscard]] virtual const clock& time() const noexcept = 0;
+};
+
+}  // namespace foliot::detail

@@ -1,0 +1,66 @@
+// What a service calls on its shards, beyond what handles call (engine.hpp): sleeps, watches, counters and its end.
+// Each shard is a shard<Design>; this is the type that all designs share.
+//
+// Thread safety: every member from any thread, and from inside callbacks unless it says otherwise.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <foliot/core/callable.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/service/detail/engine.hpp>
+#include <foliot/service/statistics.hpp>
+
+namespace foliot::detail {
+
+class watcher;
+
+/// The shards of a service, by their indexes. Each of them is a shard_base: see as_shard().
+using shard_list = std::vector<std::shared_ptr<engine>>;
+
+class shard_base : public engine {
+ public:
+  /// Blocks the calling thread until a timer of its own has fired at `deadline`: true; or until the start of that timer
+  /// was dropped or, since the shard has ended, refused: false. Allocates nothing but what the queue needs for one more
+  /// timer and, with an executor, a record for each thread more that sleeps at once than ever before. Throws as reset
+  /// does, without having slept. Not on a thread that runs this shard's timers.
+  virtual bool sleep_until(instant deadline) = 0;
+
+  /// The watcher of file descriptors on this shard's thread, which it starts unless the shard has ended; null where the
+  /// design has no poller. Throws std::system_error when the thread or the poller cannot be made.
+  [[nodiscard]] virtual std::shared_ptr<watcher> watches() = 0;
+
+  /// From now on nothing new is started: a reset of a timer that is not pending is refused, a ticker's pending beat is
+  /// its last. Pending timers fire, and may be stopped or reset.
+  virtual void begin_to_drain() noexcept = 0;
+  /// After begin_to_drain: waits until nothing is pending and no callback runs, or the shard has ended, at most until
+  /// the monotonic clock shows `until`. Not inside a callback, and not on virtual time.
+  virtual void wait_until_drained(instant until) noexcept = 0;
+
+  /// Ends the shard without waiting: drops the pending timers and refuses every further reset. Returns how many timers
+  /// it dropped.
+  virtual std::size_t end() noexcept = 0;
+  /// After end: waits for the callback that is running, and for the thread. Not inside a callback of this shard, or of
+  /// a shard that may wait for it.
+  virtual void wait_for_end() noexcept = 0;
+
+  /// Allocates room for `count` pending timers, so that up to that number no start allocates, and returns a function
+  /// that puts the memory to use, once, and does not throw. If that function is destroyed uncalled, it frees the
+  /// memory. These are two steps so that a service reserves in all of its shards or in none. Throws std::bad_alloc.
+  [[nodiscard]] virtual callable<void()> room_for(std::size_t count) = 0;
+  /// The counters of all shards of the service, of which this is one. Shard by shard; where timers move between shards,
+  /// all at one moment.
+  [[nodiscard]] virtual service_counters counters(const shard_list& of_service) const noexcept = 0;
+  /// Adds this shard and, where it measures, its histograms. Leaves the counters alone.
+  virtual void add_to(service_statistics& sum) const noexcept = 0;
+  /// Whether the calling thread runs this shard's timers, in a callback for example, and so must not wait for one.
+  [[nodiscard]] virtual bool runs_on_caller() const noexcept = 0;
+};
+
+/// Precondition: the engine is one of a service's shards, as every engine is.
+inline shard_base& as_shard(engine& one) noexcept { return static_cast<shard_base&>(one); }
+
+}  // namespace foliot::detail
