@@ -360,7 +360,7 @@ TEST(ErlangWheel, CheckNamesTheFirstBrokenInvariant) {
   for (std::size_t i = 0; i < 3; ++i) three.reset(i, instant{} + 5ms);
 
   timer_node_access::place(three.timers[1]) = 6;
-  EXPECT_EQ(broken(three.wheel), "erlang_wheel: the timer at 5 is not in the slot that its node says");
+  EXPECT_EQ(broken(three.wheel), "erlang_wheel: the timer at 5 is not in the slot that its node knows");
   timer_node_access::place(three.timers[1]) = 5;
 
   timer_node_access::deadline(three.timers[1]) = instant{} + 6ms;

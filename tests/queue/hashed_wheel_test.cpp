@@ -122,7 +122,7 @@ TEST(HashedWheel, CheckNamesWhatIsBroken) {
   wheel.start(node, instant{} + 5ms);
   EXPECT_TRUE(wheel.check());
   timer_node_access::deadline(node) = instant{} + 6ms;
-  EXPECT_NE(wheel.check().error().find("has a timer of another place"), std::string::npos);
+  EXPECT_NE(wheel.check().error().find("has a timer that belongs elsewhere"), std::string::npos);
   timer_node_access::deadline(node) = instant{} + 5ms;
   EXPECT_TRUE(wheel.check());
   wheel.stop(node);

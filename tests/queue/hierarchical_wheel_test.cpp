@@ -249,7 +249,7 @@ TEST(HierarchicalWheel, CheckNamesWhatIsBroken) {
   wheel.start(node, instant{} + 5ms);
   EXPECT_TRUE(wheel.check());
   timer_node_access::deadline(node) = instant{} + 6ms;
-  EXPECT_NE(wheel.check().error().find("of level 0 holds a timer of another"), std::string::npos);
+  EXPECT_NE(wheel.check().error().find("of level 0 has a timer that belongs elsewhere"), std::string::npos);
   timer_node_access::deadline(node) = instant{} + 5ms;
   EXPECT_TRUE(wheel.check());
   wheel.stop(node);

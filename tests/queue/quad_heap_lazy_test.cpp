@@ -187,7 +187,7 @@ TEST(QuadHeapLazy, CheckNamesTheFirstBrokenInvariant) {
   const nodes all = start_many(queue, 20);
   EXPECT_TRUE(queue.check());
   timer_node_access::place(all[5]) = 3000;
-  EXPECT_EQ(queue.check().error(), "quad_heap_lazy: entry 5 is not where its node says");
+  EXPECT_EQ(queue.check().error(), "quad_heap_lazy: entry 5 is not at the index that its node knows");
   timer_node_access::place(all[5]) = 5;
   timer_node_access::deadline(all[5]) = at(77);
   EXPECT_EQ(queue.check().error(), "quad_heap_lazy: entry 5 has another deadline than its node");

@@ -28,7 +28,8 @@ TEST(QuadHeap, CheckNamesTheFirstBrokenInvariant) {
 
   const std::size_t place = timer_node_access::place(all[5]);
   timer_node_access::place(all[5]) = 3000;
-  EXPECT_EQ(queue.check().error(), "quad_heap: entry " + std::to_string(place) + " is not where its node says");
+  EXPECT_EQ(queue.check().error(),
+            "quad_heap: entry " + std::to_string(place) + " is not at the index that its node knows");
   timer_node_access::place(all[5]) = place;
 
   const instant deadline = all[5].deadline();

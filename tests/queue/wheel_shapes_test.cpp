@@ -40,12 +40,13 @@ TYPED_TEST_SUITE(ChosenWheels, chosen_wheels);
 
 TYPED_TEST(ChosenWheels, AShapeThatCannotBeIsRefusedWithWhatCan) {
   EXPECT_EQ(refused<TypeParam>({.tick = 0ns, .slots = 20}),
-            "foliot: a wheel's tick must be from 1 ns to 24 h, not 0 ns");
-  EXPECT_EQ(refused<TypeParam>({.tick = -5ms}), "foliot: a wheel's tick must be from 1 ns to 24 h, not -5000000 ns");
+            "foliot: the tick of a wheel must be from 1 ns to 24 h, got 0 ns");
+  EXPECT_EQ(refused<TypeParam>({.tick = -5ms}),
+            "foliot: the tick of a wheel must be from 1 ns to 24 h, got -5000000 ns");
   EXPECT_EQ(refused<TypeParam>({.tick = duration(24h) + 1ns}),
-            "foliot: a wheel's tick must be from 1 ns to 24 h, not 86400000000001 ns");
+            "foliot: the tick of a wheel must be from 1 ns to 24 h, got 86400000000001 ns");
   EXPECT_EQ(refused<TypeParam>({.slots = (std::size_t{1} << 30) + 1}),
-            "foliot: a wheel must have from 1 to 1073741824 slots, or 0 for its own number, not 1073741825");
+            "foliot: a wheel must have from 1 to 1073741824 slots, or 0 for the wheel's default, got 1073741825");
   EXPECT_EQ(refused<TypeParam>({.tick = 24h, .slots = 1}), "accepted");
 }
 

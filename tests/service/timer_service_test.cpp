@@ -115,7 +115,7 @@ TEST(ServiceWheel, IsChosenAndRefusedWithWhatCanBe) {
   EXPECT_EQ(refused("hashed-wheel", {.tick = 100ms, .slots = 512}), "accepted");
   EXPECT_EQ(refused("hierarchical-wheel", {.tick = 1ns, .slots = 2}), "accepted");
   EXPECT_EQ(refused("hierarchical-wheel", {}), "accepted");
-  EXPECT_EQ(refused("hashed-wheel", {.tick = 0ns}), "foliot: a wheel's tick must be from 1 ns to 24 h, not 0 ns");
+  EXPECT_EQ(refused("hashed-wheel", {.tick = 0ns}), "foliot: the tick of a wheel must be from 1 ns to 24 h, got 0 ns");
   for (const char* other : {"foliot", "goim", "linux-wheel", "erlang-wheel"}) {
     EXPECT_EQ(refused(other, {}), "foliot: the engine '" + std::string(other) +
                                       "' has no wheel whose tick and size can be chosen; 'hashed-wheel' and "

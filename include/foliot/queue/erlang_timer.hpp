@@ -3,8 +3,8 @@
 //   foliot::erlang_timer timer;
 //   timer.on_cancel = [](foliot::erlang_timer& cancelled) { … };
 //
-// Thread safety: none; a timer belongs to the wheel that it is pending in.
-// Complexity: everything O(1), but erlang_list::sort, O(n log n). Nothing allocates.
+// Thread safety: none; a pending timer belongs to its wheel's owner.
+// Complexity: everything O(1), except erlang_list::sort, O(n log n). Nothing allocates.
 //
 // Source: ErtsTWheelTimer and ErtsTimerWheel.sentinel in erts/emulator/beam/time.c of OTP 18.
 #pragma once
@@ -22,9 +22,10 @@ class erlang_list;
 
 namespace foliot::inline queue {
 
+/// The node of an erlang_wheel. 48 bytes.
 class erlang_timer : public timer_node {
  public:
-  /// Called by the wheel's `cancel` when it has stopped this timer. Null: nobody is told.
+  /// Called by the wheel's `cancel` after it has stopped this timer, if not null. May destroy the timer.
   void (*on_cancel)(erlang_timer&) = nullptr;
 
  private:
@@ -39,7 +40,7 @@ class erlang_timer : public timer_node {
 
 namespace foliot::detail {
 
-/// Timers linked in a circle, for lists with and without a head of their own.
+/// The links of timers in a circle, for lists with and without a head that is not a timer.
 class erlang_ring {
  public:
   static erlang_timer* next(const erlang_timer& node) noexcept { return node.next_; }
@@ -48,7 +49,7 @@ class erlang_ring {
 
   static void make_alone(erlang_timer& node) noexcept { node.next_ = node.prev_ = &node; }
 
-  /// Before the head of a circle is behind its tail.
+  /// Links `node` before `after`. Before the head of a circle means behind its last timer.
   static void link_before(erlang_timer& after, erlang_timer& node) noexcept {
     node.next_ = &after;
     node.prev_ = after.prev_;
@@ -61,7 +62,7 @@ class erlang_ring {
     node.next_->prev_ = node.prev_;
   }
 
-  /// Makes one circle of two: that of `ring` comes after `before`.
+  /// Makes one circle of two: inserts the circle of `ring` after `before`.
   static void splice_after(erlang_timer& before, erlang_timer& ring) noexcept {
     erlang_timer* const tail = ring.prev_;
     tail->next_ = before.next_;
@@ -71,7 +72,7 @@ class erlang_ring {
   }
 };
 
-/// A circle with a head that is no timer, so that unlinking needs no list.
+/// A circle with a head that is not a timer, so that a timer can be unlinked without the list.
 class erlang_list {
  public:
   erlang_list() noexcept { erlang_ring::make_alone(head_); }
@@ -79,19 +80,20 @@ class erlang_list {
   erlang_list& operator=(const erlang_list&) = delete;
 
   [[nodiscard]] bool empty() const noexcept { return erlang_ring::alone(head_); }
-  /// The first and the last timer; the head itself when there is none.
+  /// The first timer; the head if the list is empty.
   [[nodiscard]] erlang_timer& front() const noexcept { return *head_.next_; }
+  /// The last timer; the head if the list is empty.
   [[nodiscard]] erlang_timer& back() const noexcept { return *head_.prev_; }
   [[nodiscard]] erlang_timer& head() noexcept { return head_; }
   [[nodiscard]] const erlang_timer& head() const noexcept { return head_; }
 
   void push_back(erlang_timer& node) noexcept { erlang_ring::link_before(head_, node); }
 
-  /// Orders the list by `key(timer)`; ties stay as they are.
+  /// Sorts by `key(timer)`, stably: a bottom-up merge sort.
   template <class Key>
   void sort(Key key) noexcept {
     head_.prev_->next_ = nullptr;
-    std::array<erlang_timer*, 64> runs{};  // runs[i] is null, or a chain of 2^i in order
+    std::array<erlang_timer*, 64> runs{};  // runs[i] is null, or a sorted chain of 2^i timers
     for (erlang_timer* rest = head_.next_; rest != nullptr;) {
       erlang_timer* run = std::exchange(rest, rest->next_);
       run->next_ = nullptr;
@@ -112,7 +114,7 @@ class erlang_list {
   }
 
  private:
-  /// Two chains that end in null, as one; on a tie `first` goes first.
+  /// Merges two sorted chains that end in null; on a tie the timer of `first` goes first.
   template <class Key>
   static erlang_timer* merged(erlang_timer* first, erlang_timer* second, Key key) noexcept {
     erlang_timer* chain = nullptr;

@@ -1,33 +1,32 @@
 // Erlang's timer wheel (OTP 18): 65,536 slots of 1 ms, each a circular list.
 //
-// Complexity: start, stop and reset O(1). expire: O(1) a timer, and O(1) a slot on the way to the next
-// timer; a timer that is whole turns (65.5 s) away is looked at once a turn. A jump of more than a turn
-// is caught up by one pass over all slots and a sort of what is due. next_deadline: O(1) when the next
-// timeout is known, else a search of at most one turn. Memory: 512 KiB for the slots, from the first
-// start until the queue is destroyed; nothing else beside the node (48 bytes). Pick it for very many
-// timers that rarely live longer than a turn, where a millisecond is exact enough.
+// Complexity: start, stop and reset O(1). expire O(1) a timer, and O(1) a slot on the way to the next timer; a timer
+// that is more than a turn (65.5 s) away is read once a turn. A jump of more than a turn takes one pass over all slots
+// and a sort of the due timers. next_deadline O(1) if the next timeout is known, else a search of at most one turn.
+// Memory: 512 KiB for the slots, from the first start until the queue is destroyed; nothing else beside the nodes (48
+// bytes). Choose it for very many timers that rarely live longer than a turn, where a precision of 1 ms is enough.
 //
 // Thread safety: none, one owner.
 //
-// A timer's position (`timeout_pos`) is its deadline in ticks of 1 ms, rounded up. The wheel stands at
-// `pos_`: everything up to there has been taken out of the slots. A timer lives in one of three places,
-// which its node remembers:
+// A timer's position (`timeout_pos`) is its deadline in ticks of 1 ms, rounded up. The wheel stands at `pos_`: no timer
+// up to that position is in a slot. A timer is in one of three containers, and its place tells which:
 //
-//   slots_[timeout_pos mod 65,536]   what is ahead of pos_, by whole turns too
-//   the ring of sentinel_            what is being fired: the slot of pos_, moved here as a whole, then
-//                                    what a long jump has found overdue, by position
-//   at_once_                         what was due already when it was started, by position;
-//                                    at_once_unsorted_ holds what came out of order, until it is needed
+//   slots_[timeout_pos mod 65,536]   timers ahead of pos_, by up to a turn or more
+//   the ring of sentinel_            timers that are being fired: those of the slot of pos_, moved here together, then
+//                                    those that a long jump has found overdue, by position
+//   at_once_                         timers that were already due when they were started, by position;
+//                                    at_once_unsorted_ has those that came out of order, until they are needed
 //
-// So a callback may start into the slot that is being fired, and stop what is being fired: every list
-// is circular, and unlinking is the same everywhere. A turn that ends by its budget keeps the ring.
+// So a callback may start timers in the slot that is being fired, and stop timers that are being fired, since every
+// list is circular and unlinking is the same everywhere. A turn that its budget ends keeps the ring.
 //
 // Invariants (check):
 //   1. A timer in a slot is ahead of pos_, in the slot of its position, and not before next_timeout_.
-//   2. Ahead in the ring are timers of the slot of pos_; then overdue ones, in order, not behind pos_.
+//   2. The ring begins with timers of the slot of pos_; overdue timers follow, in order, and not before pos_.
 //   3. A timer in at_once_ or at_once_unsorted_ is not ahead of pos_; at_once_ is in order.
-//   4. nto_ timers are in these places, at_once_nto_ of them at once; every list is linked both
-//      ways, every node knows its place.
+//   4. nto_ timers are in these containers, at_once_nto_ of them in at_once_ and at_once_unsorted_; every list is
+//   linked
+//      both ways, and every node knows its place.
 //
 // Source: erts/emulator/beam/time.c and erl_time.h of OTP 18; docs/engines/erlang-wheel.md maps it.
 #pragma once
@@ -49,18 +48,19 @@
 
 namespace foliot::inline queue {
 
-/// `Slots` is a power of two: 65,536 in `erlang_wheel`, fewer where memory is small, or in tests.
+/// A timer_queue to the precision of 1 ms. `Slots` must be a power of two: 65,536 in `erlang_wheel`, fewer where memory
+/// is small, or in tests.
 template <std::size_t Slots>
 class basic_erlang_wheel {
-  static_assert(std::has_single_bit(Slots), "foliot: a wheel has a power of two of slots");
+  static_assert(std::has_single_bit(Slots), "foliot: the number of slots of an erlang_wheel must be a power of two");
 
  public:
   using node_type = erlang_timer;
   static constexpr std::string_view name = Slots == 65'536 ? "erlang-wheel" : "erlang-wheel-small";
   static constexpr duration precision = std::chrono::milliseconds(1);
-  static constexpr bool ties_in_start_order = false;  // not across turns, see put_back
+  static constexpr bool ties_in_start_order = false;  // not across turns: see put_back
   static constexpr bool next_deadline_exact = false;
-  /// How many timeouts the original fires before it yields (ERTS_TWHEEL_BUMP_YIELD_LIMIT): a good budget.
+  /// The budget of the original's turns (ERTS_TWHEEL_BUMP_YIELD_LIMIT).
   static constexpr budget yield_limit = 100;
 
   basic_erlang_wheel() noexcept = default;
@@ -68,9 +68,9 @@ class basic_erlang_wheel {
   basic_erlang_wheel& operator=(const basic_erlang_wheel&) = delete;
   ~basic_erlang_wheel() { FOLIOT_ASSERT(nto_ == 0, "a queue must be empty when it is destroyed"); }
 
-  /// Allocates the slots if there are none yet, and never again.
+  /// The first start allocates the slots.
   void start(node_type& node, instant deadline) {
-    FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
+    FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
     make_slots();
     set_timer(node, deadline);
   }
@@ -81,7 +81,7 @@ class basic_erlang_wheel {
     return true;
   }
 
-  /// As stop; and if it stopped the timer, the node's on_cancel is called, last: it may destroy the node.
+  /// As stop; if it has stopped the timer, it then calls the node's on_cancel, which may destroy the node.
   bool cancel(node_type& node) {
     if (!stop(node)) return false;
     if (node.on_cancel != nullptr) node.on_cancel(node);
@@ -99,7 +99,7 @@ class basic_erlang_wheel {
     return was_pending;
   }
 
-  /// Looks for the next timeout if it is not known; a stop since then does not make it later.
+  /// Searches for the next timeout if it is not known. A stop does not change a known one, so that it may be too early.
   [[nodiscard]] instant next_deadline() noexcept {
     if (nto_ == 0) return instant::never();
     settle_at_once();
@@ -109,7 +109,7 @@ class basic_erlang_wheel {
     return instant_of(next_timeout_);
   }
 
-  /// A `now` before that of an earlier call counts as that one.
+  /// A `now` before that of an earlier call counts as the earlier call's.
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
@@ -141,11 +141,11 @@ class basic_erlang_wheel {
     return any;
   }
 
-  /// Any count above zero: the slots are all there is to allocate. Throws std::bad_alloc, also for more timers than
-  /// there can be.
+  /// Allocates the slots, for any count above zero; nothing else is ever allocated. Throws std::bad_alloc, also for
+  /// more timers than an address space can have.
   void reserve(std::size_t count) { take(room_for(count)); }
 
-  /// A reserve in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
+  /// Reserves in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
   class room {
     friend class basic_erlang_wheel;
     std::unique_ptr<node_type*[]> slots_;
@@ -177,14 +177,14 @@ class basic_erlang_wheel {
 
   static constexpr tick ns_a_tick = 1'000'000;
   static constexpr tick turn_length = static_cast<tick>(Slots);
-  /// How far ahead an expire that is done looks for the next timeout: two seconds.
+  /// How far ahead expire searches for the next timeout when it has fired all due timers: two seconds.
   static constexpr tick search_ahead = 2'000;
-  /// The last tick of time is not whole: the clock's last instant stands for its end.
+  /// The last tick is not complete: the clock's latest instant counts as its end.
   static constexpr tick end_pos = instant::latest().nanoseconds() / ns_a_tick + 1;
   static constexpr tick never_pos = end_pos + 1;
   static constexpr tick before_all = instant::earliest().nanoseconds() / ns_a_tick - 2;
 
-  /// Places other than a slot.
+  /// The places of nodes that are in no slot.
   static constexpr std::size_t at_once = Slots;
   static constexpr std::size_t overdue = Slots + 1;
 
@@ -204,8 +204,6 @@ class basic_erlang_wheel {
   static tick timeout_pos(const node_type& node) noexcept { return round_up(node.deadline()); }
   static std::size_t slot_of(tick pos) noexcept { return static_cast<std::size_t>(pos) % Slots; }
   static bool in_a_slot(node_type& node) noexcept { return access::place(node) < Slots; }
-
-  // Timers.
 
   void set_timer(node_type& node, instant deadline) noexcept {
     access::deadline(node) = deadline;
@@ -245,8 +243,8 @@ class basic_erlang_wheel {
     --nto_;
   }
 
-  /// Moves what came out of order to its place among the rest. From the front, where it belongs: it is
-  /// older than what was started last.
+  /// Merges at_once_unsorted_ into at_once_. The search begins at the front, where these timers mostly belong: they are
+  /// earlier than the one that was last when they were started.
   void settle_at_once() noexcept {
     if (at_once_unsorted_.empty()) [[likely]]
       return;
@@ -262,16 +260,14 @@ class basic_erlang_wheel {
     }
   }
 
-  // Time.
-
-  /// The earliest timer that is due at `bump_to`, still in its list; null when there is none, and the
-  /// wheel stands at `bump_to` then.
+  /// The earliest timer that is due at `bump_to`, still in its list; null if there is none, and then the wheel stands
+  /// at `bump_to`.
   node_type* next_due(tick bump_to) noexcept {
     while (nto_ > 0) {
       node_type* firing = next_firing();
       settle_at_once();
       node_type* waiting = at_once_.empty() ? nullptr : &at_once_.front();
-      // On a tie the ring goes first: it was started before.
+      // On a tie the timer of the ring goes first: it was started earlier.
       if (waiting && (!firing || timeout_pos(*waiting) < timeout_pos(*firing))) return waiting;
       if (firing && timeout_pos(*firing) <= pos_) return firing;
       if (pos_ == bump_to) return nullptr;
@@ -282,7 +278,7 @@ class basic_erlang_wheel {
     return nullptr;
   }
 
-  /// The head of the ring, once those of its slot that stay for a later turn are put back.
+  /// The first timer of the ring that fires now, or is overdue; null if there is none. Puts timers of later turns back.
   node_type* next_firing() noexcept {
     while (!sentinel_.empty()) {
       node_type& head = sentinel_.front();
@@ -292,14 +288,14 @@ class basic_erlang_wheel {
     return nullptr;
   }
 
-  /// To the tail of its slot, behind what callbacks have started there meanwhile.
+  /// Moves a timer of the ring to the end of its slot, behind timers that callbacks have started there meanwhile.
   void put_back(node_type& node) noexcept {
     ring::unlink(node);
     insert_timer_into_slot(access::place(node), node);
   }
 
-  /// Moves the wheel on to the next slot that has a due timer, or to `limit`, which is at most
-  /// `bump_to`. Slots where no timeout can be are not walked.
+  /// Moves the wheel on to the next slot that may have a due timer, or to `limit`, which is at most `bump_to`. Skips
+  /// the slots before next_timeout_.
   void advance(tick limit, tick bump_to) noexcept {
     if (bump_to - std::max({pos_, collected_to_, next_timeout_ - 1}) >= turn_length) return collect_overdue(bump_to);
     if (!true_next_timeout_ && next_timeout_ <= limit) find_next_timeout(limit + 1);
@@ -313,8 +309,8 @@ class basic_erlang_wheel {
     true_next_timeout_ = false;
   }
 
-  /// Looks for the earliest timer in the slots, but not beyond `horizon`, and at most one turn. The
-  /// answer is true if it is a timer's, else a bound: none is earlier.
+  /// Searches the slots for the earliest timer, up to `horizon` and for at most one turn. Sets next_timeout_ to its
+  /// position and true_next_timeout_ to true, or else next_timeout_ to a lower bound and true_next_timeout_ to false.
   void find_next_timeout(tick horizon) noexcept {
     tick least = std::min(horizon, never_pos);
     bool is_true = least == never_pos;
@@ -340,8 +336,8 @@ class basic_erlang_wheel {
     true_next_timeout_ = true;
   }
 
-  /// After a jump of more than a turn: one pass over the slots moves what is due at `bump_to` to the ring,
-  /// in order, and finds the next timeout of the rest.
+  /// After a jump of more than a turn: moves all timers that are due at `bump_to` to the ring, in order, in one pass
+  /// over the slots, and finds the next timeout of the rest.
   void collect_overdue(tick bump_to) noexcept {
     tick least = never_pos;
     for (tick pos = pos_ + 1; pos <= pos_ + turn_length; ++pos) {
@@ -363,14 +359,14 @@ class basic_erlang_wheel {
     collected_to_ = bump_to;
   }
 
-  std::unique_ptr<node_type*[]> slots_;  // w
-  std::size_t nto_ = 0;
-  std::size_t at_once_nto_ = 0;  // how many of them are in at_once_ and at_once_unsorted_
-  std::size_t pop_slot_ = 0;     // where pop_any has found something last
+  std::unique_ptr<node_type*[]> slots_;  // `w` in the original
+  std::size_t nto_ = 0;                  // how many timers are pending
+  std::size_t at_once_nto_ = 0;          // how many of them are in at_once_ and at_once_unsorted_
+  std::size_t pop_slot_ = 0;             // the slot in which pop_any searches first
   tick pos_ = before_all;
   tick collected_to_ = before_all;  // bump_to of the last long jump
   tick next_timeout_ = never_pos;   // no timer in a slot is earlier
-  bool true_next_timeout_ = true;   // one in a slot was at next_timeout_ when that was set, or there was none
+  bool true_next_timeout_ = true;   // when next_timeout_ was set, a timer in a slot was there, or no slot had a timer
   detail::erlang_list sentinel_;
   detail::erlang_list at_once_;
   detail::erlang_list at_once_unsorted_;
@@ -384,7 +380,7 @@ check_result basic_erlang_wheel<Slots>::check() const {
     if (holds || !broken.empty()) return;
     broken = "erlang_wheel: the timer at " + std::to_string(timeout_pos(node)) + " " + what;
   };
-  // Walks from `first` up to `end`; gives up when it has seen more than there are.
+  // Walks from `first` up to `end`; gives up after more timers than are pending.
   const auto walk = [&](node_type* first, const node_type* end, auto&& look) {
     node_type* each = first;
     do {
@@ -402,7 +398,7 @@ check_result basic_erlang_wheel<Slots>::check() const {
   for (std::size_t slot = 0; slots_ != nullptr && slot < Slots && broken.empty(); ++slot) {
     if (slots_[slot] == nullptr) continue;
     walk(slots_[slot], slots_[slot], [&](node_type& node) {
-      expect(access::place(node) == slot, "is not in the slot that its node says", node);
+      expect(access::place(node) == slot, "is not in the slot that its node knows", node);
       expect(slot_of(timeout_pos(node)) == slot, "is in the slot of another position", node);
       expect(timeout_pos(node) > pos_, "is in a slot that the wheel has passed", node);
       expect(timeout_pos(node) >= next_timeout_, "is earlier than the next timeout", node);
@@ -414,9 +410,9 @@ check_result basic_erlang_wheel<Slots>::check() const {
     expect(timeout_pos(node) >= pos_, "is in the ring, and the wheel has passed it", node);
     if (in_a_slot(node)) {
       expect(access::place(node) == slot_of(pos_), "is in the ring of another slot", node);
-      expect(last == before_all, "is behind overdue ones in the ring", node);
+      expect(last == before_all, "is behind overdue timers in the ring", node);
     } else {
-      expect(access::place(node) == overdue, "is in the ring, and its node says elsewhere", node);
+      expect(access::place(node) == overdue, "is in the ring, and its node has another place", node);
       expect(timeout_pos(node) >= last, "is out of order in the ring", node);
       expect(timeout_pos(node) <= collected_to_, "is in the ring, and not due", node);
       last = timeout_pos(node);
@@ -425,24 +421,25 @@ check_result basic_erlang_wheel<Slots>::check() const {
   std::size_t at_once_seen = 0;
   const auto look_at_once = [&](node_type& node) {
     ++at_once_seen;
-    expect(access::place(node) == at_once, "is at once, and its node says elsewhere", node);
-    expect(timeout_pos(node) <= pos_, "is at once, and not due", node);
+    expect(access::place(node) == at_once, "is in at_once_, and its node has another place", node);
+    expect(timeout_pos(node) <= pos_, "is in at_once_, and not due", node);
   };
   last = before_all;
   walk_list(at_once_, [&](node_type& node) {
     look_at_once(node);
-    expect(timeout_pos(node) >= std::exchange(last, timeout_pos(node)), "is out of order at once", node);
+    expect(timeout_pos(node) >= std::exchange(last, timeout_pos(node)), "is out of order in at_once_", node);
   });
   walk_list(at_once_unsorted_, look_at_once);
 
   if (!broken.empty()) return std::unexpected(broken);
   if (at_once_seen != at_once_nto_) {
-    return std::unexpected("erlang_wheel: holds more or fewer timers at once than it counts");
+    return std::unexpected("erlang_wheel: the count of timers in at_once_ is wrong");
   }
-  if (count != nto_) return std::unexpected("erlang_wheel: holds more or fewer timers than it counts");
+  if (count != nto_) return std::unexpected("erlang_wheel: the count of timers is wrong");
   return {};
 }
 
+/// The wheel with the original's 65,536 slots.
 using erlang_wheel = basic_erlang_wheel<65'536>;
 
 static_assert(timer_queue<erlang_wheel>);

@@ -1,14 +1,13 @@
-// goim's timer: a binary min-heap of pointers, the index in the node. Exact order, plain, small.
+// goim's timer: a binary min-heap of pointers, with the index in the node. Exact order; small and simple.
 //
-// Complexity: start, stop and reset O(log2 n); next_deadline O(1); expire O(log2 n) a timer. Memory: 8
-// bytes a timer in the array, beside the node. Pick it for a few thousand timers, or to compare: a step
-// of a sift reads two nodes wherever they lie, so that with many timers it is slower than `quad_heap`.
+// Complexity: start, stop and reset O(log2 n); next_deadline O(1); expire O(log2 n) a timer. Memory: 8 bytes a timer in
+// the array, beside the node. Choose it for up to a few thousand timers, or for comparison: each step of a sift reads
+// two nodes anywhere in memory, so with many timers it is slower than `quad_heap`.
 //
 // Thread safety: none, one owner.
 //
-// Nodes are the user's. Who wants them from a free list, as goim has them, takes them from a `node_pool`.
-// A second stop finds nothing to stop, whatever stands at the node's old index by now: a node that is
-// not pending knows no index.
+// Nodes belong to the user; a `node_pool` has them on a free list, as goim does. A second stop does nothing, whichever
+// node is at the first one's old index by then: a node that is not pending has no index.
 //
 // Invariants (check):
 //   1. No node has an earlier deadline than its parent. Node i has its children at 2i+1 and 2i+2.
@@ -31,12 +30,13 @@
 
 namespace foliot::inline queue {
 
+/// A timer_queue with exact deadline order, on a binary heap.
 class goim_heap {
  public:
   using node_type = timer_node;
   static constexpr std::string_view name = "goim-heap";
   static constexpr duration precision = duration::zero();
-  static constexpr bool ties_in_start_order = false;  // `less` looks at the deadline alone
+  static constexpr bool ties_in_start_order = false;  // `less` compares only the deadlines
   static constexpr bool next_deadline_exact = true;
 
   goim_heap() noexcept = default;
@@ -44,14 +44,14 @@ class goim_heap {
   goim_heap& operator=(const goim_heap&) = delete;
   ~goim_heap() { FOLIOT_ASSERT(timers_.empty(), "a queue must be empty when it is destroyed"); }
 
-  /// goim's Add, without the node: that is the caller's.
+  /// goim's Add, for a node of the caller's.
   void start(node_type& node, instant deadline) {
-    FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
+    FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
     timers_.push_back(&node);
     add(node, deadline);
   }
 
-  /// goim's Del. Of a timer that has fired or been stopped it is no more than the answer `false`.
+  /// goim's Del. Returns false, with nothing changed, for a timer that is not pending.
   bool stop(node_type& node) noexcept {
     if (!node.pending()) return false;
     del(node);
@@ -59,14 +59,14 @@ class goim_heap {
     return true;
   }
 
-  /// goim's Set: del and add. Of a timer that has fired or been stopped it is a start.
+  /// goim's Set: del and add; a start for a timer that is not pending.
   bool reset(node_type& node, instant deadline) {
     if (!node.pending()) {
       start(node, deadline);
       return false;
     }
     del(node);
-    timers_.push_back(&node);  // into the place that del has left
+    timers_.push_back(&node);  // cannot throw: del has left room
     add(node, deadline);
     return true;
   }
@@ -98,7 +98,7 @@ class goim_heap {
     return node;
   }
 
-  /// A reserve in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
+  /// Reserves in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
   class room {
     friend class goim_heap;
     std::vector<node_type*> timers_;
@@ -124,7 +124,7 @@ class goim_heap {
       const auto broken = [i](const char* what) {
         return std::unexpected("goim_heap: timer " + std::to_string(i) + " " + what);
       };
-      if (access::place(*timers_[i]) != i) return broken("is not where its node says");
+      if (access::place(*timers_[i]) != i) return broken("is not at the index that its node knows");
       if (i > 0 && less(i, parent(i))) return broken("comes before its parent");
     }
     return {};
@@ -139,7 +139,7 @@ class goim_heap {
     return timers_[a]->deadline() < timers_[b]->deadline();
   }
 
-  /// Finds the place of `node`, which is the last of the array.
+  /// Writes the deadline of `node`, which is the last of the array, and moves it to where it belongs.
   void add(node_type& node, instant deadline) noexcept {
     access::deadline(node) = deadline;
     access::place(node) = timers_.size() - 1;
@@ -151,7 +151,7 @@ class goim_heap {
     const std::size_t last = timers_.size() - 1;
     if (index != last) {
       swap(index, last);
-      // What was the last may belong below the hole or above it: one of the two does nothing.
+      // The node that was last may have to move down or up: one of the two calls does nothing.
       down(index, last);
       up(index);
     }
@@ -184,7 +184,7 @@ class goim_heap {
   }
 
   std::vector<node_type*> timers_;
-  std::size_t floor_ = 0;  // what reserve() asked for
+  std::size_t floor_ = 0;  // the capacity that reserve() asked for
 };
 
 static_assert(timer_queue<goim_heap>);

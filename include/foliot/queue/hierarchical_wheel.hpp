@@ -1,34 +1,35 @@
-// Timer wheels in levels, each coarser than the one below, in two geometries: Kafka's, which files a
-// timer again and again until its tick is exact, and that of Linux since 4.8, which files it once and
-// fires it late, by an eighth of its timeout at most.
+// Hierarchical timer wheels: levels of buckets, each level coarser than the one below. There are two geometries:
+// Kafka's, which moves a timer down the levels until its tick is exact, and that of Linux since 4.8, which queues a
+// timer once and fires it late, by at most an eighth of its timeout.
 //
-// Complexity: start, stop and reset O(levels); expire O(1) a timer and, where the policy cascades,
-// O(levels) moves of a timer in its whole life; next_deadline O(levels). hierarchical_wheel has 11 levels at most.
-// A level is made when a deadline needs it, at its start: some 300 bytes for Kafka's, 1 KiB for Linux's.
-// Nothing else is allocated. Pick hierarchical_wheel for millions of timers at any distance, linux_wheel
-// where most are stopped long before they fire and an eighth does not matter.
+// Complexity: start, stop and reset O(levels); expire O(1) a timer, and in Kafka's wheel O(levels) moves of a timer in
+// its life; next_deadline O(levels). hierarchical_wheel has at most 11 levels. The start that needs a level allocates
+// it: some 300 bytes for Kafka's, 1 KiB for Linux's. Nothing else is allocated. Choose hierarchical_wheel for millions
+// of timers at any distance, linux_wheel where most timers are stopped long before they fire and an eighth does not
+// matter.
 //
 // Thread safety: none, one owner.
 //
-// Layout. A tick is 1 ms, and hierarchical_wheel has 20 buckets a level; basic_cascading_wheel gets both at compile
-// time, chosen_hierarchical_wheel at run time (wheel_shape.hpp): any number of buckets from 1, 16 bytes each and a bit,
-// and as many levels as all time needs. With a single bucket no level is coarser than the one below, so that all timers
-// are in the heap. The search for the next bucket is O(buckets / 64) a level then. Level n has slots, called buckets,
-// of factor^n ticks each. A bucket has an expiry: the tick at which the hand comes to it. The hand goes from occupied
-// bucket to occupied bucket, found by a bit map a level, and never over empty ones. A bucket that it reaches is taken
-// off as a whole, to `open_`, and worked off from its front: a timer that is due fires, any other is requeued, on a
-// lower level. Timers that no bucket can hold are in a heap, `outside_`: those the hand has passed already, those too
-// far away for all levels, and all of them until the first expire or forward says where the hand is.
+// Layout. A tick is 1 ms, and hierarchical_wheel has 20 buckets a level. basic_cascading_wheel gets both at compile
+// time, chosen_hierarchical_wheel at run time (wheel_shape.hpp), with any number of buckets from 1, of 16 bytes and a
+// bit each, and with so many levels that they reach every deadline; the search for the next bucket is then O(buckets /
+// 64) a level. With a single bucket no level is coarser than the one below, so that all timers are in the heap. A
+// bucket of level n has factor^n ticks. Its expiry is the tick at which the hand comes to it. The hand moves from
+// occupied bucket to occupied bucket, which it finds by one bit map a level; it does not visit empty buckets. All
+// timers of a bucket that it reaches are moved to `open_` together and processed from the front: a due timer fires, any
+// other is requeued on a lower level. A heap, `outside_`, has the timers that belong to no bucket: those that the hand
+// has already passed, those too far away for all levels, and all timers until the first expire or forward sets the
+// hand.
 //
-//                     slots   factor   levels   a bucket's expiry     timers of level n are away
+//                     slots   factor   levels   a bucket's expiry     the distance of timers on level n
 //   cascading           20      20       11     its first tick        under 20 buckets of the level
 //   rounding_up         64       8        9     after its last tick   under 63 buckets of the level
 //
 // Invariants (check):
-//   1. A bucket's bit is set if and only if it holds a timer.
-//   2. A timer in a bucket is in the right one, and that one's expiry is after the hand.
-//   3. A timer in `open_` has a bucket whose expiry is the hand, or was started at the hand's own tick.
-//   4. A node's place names its bucket, or says which of `outside_` and `open_` it was put into.
+//   1. A bucket's bit is set if and only if the bucket has a timer.
+//   2. A timer in a bucket belongs there by its tick, and the bucket's expiry is after the hand.
+//   3. A timer in `open_` belongs to a bucket whose expiry is the hand, or was started at the hand's own tick.
+//   4. A node's place is its bucket, also while that is open; or `outside_place` or `open_place`.
 //
 // Source: G. Varghese, T. Lauck, "Hashed and hierarchical timing wheels" (1987), scheme 7; Kafka's
 // TimingWheel; Linux, kernel/time/timer.c since 4.8.
@@ -55,7 +56,7 @@
 
 namespace foliot::inline queue {
 
-/// `Geometry` is one of detail/wheel_levels.hpp.
+/// A timer_queue to the precision of a tick, or of the level. `Geometry` is one of detail/wheel_levels.hpp.
 template <class Geometry>
 class basic_hierarchical_wheel : private Geometry {
   static constexpr bool shape_is_chosen = std::constructible_from<Geometry, wheel_shape>;
@@ -65,18 +66,18 @@ class basic_hierarchical_wheel : private Geometry {
   static constexpr std::string_view name = Geometry::name;
   /// The length of a tick; constant where the shape is fixed.
   using Geometry::precision;
-  /// How many buckets a level of Kafka's wheel has where the shape leaves that open.
+  /// The number of buckets a level of Kafka's wheel for a shape that has 0.
   static constexpr std::size_t usual_slots = 20;
-  static constexpr bool ties_in_start_order = false;  // who is requeued stands behind who came later
+  static constexpr bool ties_in_start_order = false;  // a requeued timer comes behind timers that were started later
   static constexpr bool next_deadline_exact = false;
 
-  /// lateness_of(timeout): how late a timer may be that is `timeout` away from the hand: see timer_queue.
+  /// lateness_of(timeout): how late a timer may fire whose deadline is `timeout` after the hand: see timer_queue.
   using Geometry::lateness_of;
 
   basic_hierarchical_wheel() noexcept
     requires(!shape_is_chosen)
   = default;
-  /// Throws std::invalid_argument for a shape that cannot be.
+  /// Throws std::invalid_argument if the shape is out of range.
   explicit basic_hierarchical_wheel(wheel_shape shape = {})
     requires shape_is_chosen
       : Geometry(shape.checked(usual_slots)) {}
@@ -85,7 +86,7 @@ class basic_hierarchical_wheel : private Geometry {
   ~basic_hierarchical_wheel() { FOLIOT_ASSERT(size_ == 0, "a queue must be empty when it is destroyed"); }
 
   void start(node_type& node, instant deadline) {
-    FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
+    FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
     const std::size_t n = level_for(ticks.of(deadline));
     if (!make_level(n)) throw std::bad_alloc();
     insert(node, deadline, n);
@@ -105,15 +106,15 @@ class basic_hierarchical_wheel : private Geometry {
     return was_pending;
   }
 
-  /// When the hand comes to the next bucket: with cascading a lower bound, with rounding up when the
-  /// first timer fires.
+  /// The instant at which the hand comes to the next bucket: a lower bound in Kafka's wheel; in that of Linux the
+  /// instant at which the next timer fires.
   [[nodiscard]] instant next_deadline() const noexcept {
     if (!open_.empty()) return ticks.instant_of(std::min(hand_, outside_tick()));
     return ticks.instant_of(std::min(next_expiry(), outside_tick()));
   }
 
-  /// Tells the wheel the time before a start, so that it does not take the timer for further away than
-  /// it is. False, and nothing changes, while something is due.
+  /// Tells the wheel the time before a start, so that it does not overestimate the timer's distance. Returns false,
+  /// with nothing changed, while a timer is due.
   bool forward(instant now) noexcept {
     const detail::tick reached = ticks.reached(now);
     if (!knows_the_time_) learn_the_time(reached);
@@ -151,11 +152,11 @@ class basic_hierarchical_wheel : private Geometry {
     return found;
   }
 
-  /// Makes all levels, so that no start allocates, however many there are. Throws std::bad_alloc, with nothing changed,
-  /// and for more timers than there can be.
+  /// Allocates all levels, so that no start allocates, whatever the number of timers. Throws std::bad_alloc with
+  /// nothing changed, also for more timers than an address space can have.
   void reserve(std::size_t count) { take(room_for(count)); }
 
-  /// A reserve in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
+  /// Reserves in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
   class room {
     friend class basic_hierarchical_wheel;
     std::array<std::unique_ptr<typename Geometry::level>, Geometry::most_levels>
@@ -185,8 +186,8 @@ class basic_hierarchical_wheel : private Geometry {
           return std::unexpected(std::string(name) + ": bucket " + std::to_string(i) + " of level " +
                                  std::to_string(n) + " " + what);
         };
-        if (!bucket.sound()) return broken("is torn");
-        if (bucket.empty() == levels_[n]->occupied(i)) return broken("has a bit that is wrong");
+        if (!bucket.sound()) return broken("is not linked both ways");
+        if (bucket.empty() == levels_[n]->occupied(i)) return broken("has a wrong bit");
         const bool right = bucket.for_each([&](node_type& node) {
           ++found;
           const std::uint64_t number = bucket_of(due_tick(node), width_of[n]);
@@ -194,7 +195,7 @@ class basic_hierarchical_wheel : private Geometry {
           return number % slots == i && away >= 1 && away <= slots && expiry_of(number, n) > hand_ &&
                  access::place(node) == place_of(n, i);
         });
-        if (!right) return broken("holds a timer of another");
+        if (!right) return broken("has a timer that belongs elsewhere");
       }
     }
     const bool opened = open_.sound() && open_.for_each([&](node_type& node) {
@@ -203,13 +204,13 @@ class basic_hierarchical_wheel : private Geometry {
       const std::size_t n = level_in(access::place(node));
       return n < made_ && expiry_of(bucket_of(due_tick(node), width_of[n]), n) == hand_;
     });
-    if (!opened) return std::unexpected(std::string(name) + ": the open bucket holds a timer of another");
+    if (!opened) return std::unexpected(std::string(name) + ": the open bucket has a timer that belongs elsewhere");
     const bool outside = outside_.sound() && outside_.for_each([&](node_type& node) {
       ++found;
       return access::place(node) == outside_place;
     });
-    if (!outside) return std::unexpected(std::string(name) + ": a timer outside is somewhere else");
-    if (found != size_) return std::unexpected(std::string(name) + ": holds more timers, or fewer, than it says");
+    if (!outside) return std::unexpected(std::string(name) + ": a timer in the heap has another place");
+    if (found != size_) return std::unexpected(std::string(name) + ": the count of timers is wrong");
     return {};
   }
 
@@ -225,7 +226,7 @@ class basic_hierarchical_wheel : private Geometry {
   using Geometry::ticks;
   using Geometry::width_of;  // how many ticks a bucket of each level has
 
-  // What a node's place says: its bucket, also while that is open, or one of these.
+  // The places of nodes that are in no bucket.
   static constexpr std::size_t outside_place = access::nowhere - 1;
   static constexpr std::size_t open_place = access::nowhere - 2;
   [[nodiscard]] std::size_t place_of(std::size_t n, std::size_t slot) const noexcept { return n * slots + slot; }
@@ -234,7 +235,7 @@ class basic_hierarchical_wheel : private Geometry {
 
   [[nodiscard]] tick due_tick(const node_type& node) const noexcept { return ticks.of(node.deadline()); }
 
-  /// The level for a timer at `due`; `levels` where no level can hold it.
+  /// The level for a timer of tick `due`; `levels` if it belongs to no level.
   [[nodiscard]] std::size_t level_for(tick due) const noexcept {
     if (!knows_the_time_ || due <= hand_) return levels;
     if constexpr (Geometry::never_may_fit) {
@@ -245,12 +246,13 @@ class basic_hierarchical_wheel : private Geometry {
     return n;
   }
 
-  /// When the hand comes to this bucket. A rounded expiry may lie after the end of time: then, at the end.
+  /// The tick at which the hand comes to this bucket. A rounded expiry that lies after the last tick counts as the last
+  /// tick.
   [[nodiscard]] tick expiry_of(std::uint64_t number, std::size_t n) const noexcept {
     return std::min(number * width_of[n], ticks.last());
   }
 
-  /// Whether level `n` exists now, and all below it.
+  /// Makes level `n` and all levels below it, unless they exist. Returns false if there is no memory.
   [[nodiscard]] bool make_level(std::size_t n) noexcept {
     while (made_ <= n && n < levels) {
       levels_[made_] = level::make(slots);
@@ -262,14 +264,14 @@ class basic_hierarchical_wheel : private Geometry {
 
   void insert(node_type& node, instant deadline, std::size_t n) noexcept {
     access::deadline(node) = deadline;
-    file(node, n);
+    enqueue(node, n);
     ++size_;
   }
 
-  /// Puts the node where its deadline belongs on level `n`, or, where there is no such level, outside.
-  /// One for the hand's own tick goes behind what is open, so that it does not get in front of others
-  /// that are due, again and again.
-  void file(node_type& node, std::size_t n) noexcept {
+  /// Puts the node into its bucket on level `n`, or into the heap if that level does not exist. A node of the hand's
+  /// own tick is appended to the open ones: in the heap it would fire before other due timers, again and again if its
+  /// callback restarts it.
+  void enqueue(node_type& node, std::size_t n) noexcept {
     if (knows_the_time_ && due_tick(node) == hand_) {
       open_.push_back(node);
       access::place(node) = open_place;
@@ -286,7 +288,7 @@ class basic_hierarchical_wheel : private Geometry {
     access::place(node) = place_of(n, slot);
   }
 
-  void unfile(node_type& node) noexcept {
+  void unlink(node_type& node) noexcept {
     const std::size_t place = access::place(node);
     if (place == outside_place) return outside_.erase(node);
     detail::ring::unlink(node);
@@ -296,20 +298,20 @@ class basic_hierarchical_wheel : private Geometry {
   }
 
   void take_out(node_type& node) noexcept {
-    unfile(node);
+    unlink(node);
     access::place(node) = access::nowhere;
     --size_;
   }
 
-  /// The first expire, or forward: the hand is set, and what was started before is queued. Where there is no memory
-  /// for a level its timers stay outside, which is slower, and not wrong.
+  /// Sets the hand at the first expire or forward, and moves the timers that were started before into their buckets. If
+  /// there is no memory for a level, its timers stay in the heap, which is slower but correct.
   void learn_the_time(tick reached) noexcept {
     knows_the_time_ = true;
     hand_ = reached;
     outside_.drain([this](node_type& node) {
       const std::size_t n = level_for(due_tick(node));
       static_cast<void>(make_level(n));
-      file(node, n);
+      enqueue(node, n);
     });
   }
 
@@ -317,10 +319,10 @@ class basic_hierarchical_wheel : private Geometry {
     return outside_.top() == nullptr ? detail::never_tick : due_tick(*outside_.top());
   }
 
-  /// The timer that fires next, by tick `reached`; null when none is due. Moves the hand.
+  /// The timer that fires next; null if none is due at tick `reached`. Moves the hand.
   node_type* next_due(tick reached) noexcept {
     for (;;) {
-      node_type* due = reopen();
+      node_type* due = cascade_to_due();
       if (outside_tick() <= hand_) due = outside_.top();
       if (due != nullptr) return hand_ <= reached || due_tick(*due) <= reached ? due : nullptr;
       const tick next = std::min(next_expiry(), outside_tick());
@@ -333,18 +335,18 @@ class basic_hierarchical_wheel : private Geometry {
     }
   }
 
-  /// The first timer in what is open that is due; those before it cascade.
-  node_type* reopen() noexcept {
+  /// The first open timer that is due; null if there is none. Requeues the open timers before it on lower levels.
+  node_type* cascade_to_due() noexcept {
     while (!open_.empty()) {
       node_type& first = open_.front();
       if (due_tick(first) <= hand_) return &first;
       detail::ring::unlink(first);
-      file(first, level_for(due_tick(first)));
+      enqueue(first, level_for(due_tick(first)));
     }
     return nullptr;
   }
 
-  /// Takes every bucket that expires at `next`, where the hand is about to go, off its level.
+  /// Moves the timers of all buckets that expire at `next` to the open ones. The caller then moves the hand to `next`.
   void open_buckets(tick next) noexcept {
     for (std::size_t n = 0; n < made_; ++n) {
       level& its = *levels_[n];
@@ -355,9 +357,9 @@ class basic_hierarchical_wheel : private Geometry {
     }
   }
 
-  /// The number of the first occupied bucket of a level. Precondition: there is one.
+  /// The number of the first occupied bucket of a level. Precondition: the level has one.
   [[nodiscard]] std::uint64_t first_bucket(std::size_t n) const noexcept {
-    const std::uint64_t after_hand = hand_ / width_of[n] + 1;  // buckets are at most a turn ahead
+    const std::uint64_t after_hand = hand_ / width_of[n] + 1;  // occupied buckets are at most a turn ahead
     return after_hand + levels_[n]->first_from(after_hand % slots);
   }
 
@@ -373,10 +375,10 @@ class basic_hierarchical_wheel : private Geometry {
 
   std::array<std::unique_ptr<level>, Geometry::most_levels> levels_;
   std::size_t made_ = 0;  // how many of the levels exist
-  detail::ring open_;     // what is left of the buckets that the hand has come to
+  detail::ring open_;     // the timers of the buckets that the hand has reached, until they are processed
   detail::pairing_heap outside_;
-  tick hand_ = 0;
-  bool knows_the_time_ = false;  // from the first expire on: only then does the hand mean anything
+  tick hand_ = 0;                // means nothing before knows_the_time_
+  bool knows_the_time_ = false;  // true from the first expire or forward on
   std::size_t size_ = 0;
 };
 
@@ -386,7 +388,7 @@ using basic_cascading_wheel = basic_hierarchical_wheel<detail::cascading<Shape>>
 
 /// Kafka's default: ticks of 1 ms, 20 buckets a level.
 using hierarchical_wheel = basic_cascading_wheel<fixed_wheel<1'000'000, 20>>;
-/// Ticks and buckets that the constructor is told; those of hierarchical_wheel unless it is.
+/// Kafka's wheel with a constructor that takes the shape; by default that of hierarchical_wheel.
 using chosen_hierarchical_wheel = basic_cascading_wheel<chosen_wheel>;
 /// The wheel of Linux.
 using linux_wheel = basic_hierarchical_wheel<detail::rounding_up>;

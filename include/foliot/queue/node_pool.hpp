@@ -1,31 +1,28 @@
-// A free list of timer nodes, for who does not want to own each one: the nodes come in blocks and are
-// used again.
+// A free list of timer nodes, for users who do not want to own each node: nodes are allocated in blocks and reused.
 //
 //   foliot::node_pool<session_timer> pool;
 //   session_timer& timer = pool.get();
 //   const auto ticket = pool.ticket_of(timer);
 //   queue.start(timer, now + 30s);
 //   …
-//   if (session_timer* mine = pool.find(ticket)) {  // null once the node has been put back
+//   if (session_timer* mine = pool.find(ticket)) {  // null after the node was put back
 //     queue.stop(*mine);
 //     pool.put(*mine);
 //   }
 //
-// Complexity: get, put, find O(1); a get that finds no free node makes a block of them, O(block).
-// Memory: 16 bytes a node beside the node; it stays with the pool until the pool is destroyed. At most
-// 2^32 nodes.
-// A node is constructed once, with its block, and not again: who gets one finds its fields as the last
-// user has left them.
+// Complexity: get, put and find O(1); a get that finds no free node allocates a block, O(block).
+// Memory: 16 bytes beside each node, which the pool keeps until it is destroyed. At most 2^32 nodes.
+// A node is constructed once, with its block: get() returns it with the fields as its last user left them.
 //
-// Thread safety: none, one owner: the queue's.
+// Thread safety: none; the pool and its queue have one owner.
 //
-// A node that has been put back is the pool's. Its address may be in use again at any time, by
-// somebody else, so who might come late keeps a ticket instead of the address. A ticket names one use
-// of a node, from get to put, and nothing afterwards.
+// After a put the node belongs to the pool, which may give the same address to another user. Code that may run later
+// than that keeps a ticket instead of the address. A ticket identifies one use of a node, from get to put, and is stale
+// afterwards.
 //
 // Invariants (check):
-//   1. A node is on the free list while its use number is even; but for those that were used 2^31 times,
-//      and are not used again.
+//   1. A node is on the free list if and only if its use number is even and is not 0 again: a node that was used 2^31
+//      times is not used again.
 //   2. No node on the free list is pending.
 //
 // Source: goim, pkg/time/timer.go: `Timer.free`, get, put, grow.
@@ -47,26 +44,29 @@
 
 namespace foliot::inline queue {
 
-/// `Use` counts a node's uses: smaller for tests, which want to see the end of it.
+/// A pool of nodes of type Node. `Use` is the type of the use number; tests choose a small one, so that it overflows.
+/// One owner.
 template <class Node, std::unsigned_integral Use = std::uint32_t>
   requires std::derived_from<Node, timer_node> && std::default_initializable<Node> && (sizeof(Use) <= 4)
 class node_pool {
   struct cell : Node {
     cell* next = nullptr;
     std::uint32_t index = 0;
-    Use use = 0;  // odd while the node is out
+    Use use = 0;  // odd while the node is in use
   };
   using blocks = std::vector<std::unique_ptr<cell[]>>;
 
  public:
-  /// Names one use of a node, in 64 bits. A default one names none.
+  /// Identifies one use of a node, in 64 bits. A default-constructed ticket is stale.
   class ticket {
    public:
     ticket() noexcept = default;
     friend bool operator==(const ticket&, const ticket&) = default;
 
-    /// As one word, for who keeps it where only a number fits, and back.
+    /// The ticket as a number.
     [[nodiscard]] std::uint64_t bits() const noexcept { return std::uint64_t{index_} << 32 | use_; }
+    /// The ticket of which `bits` is the number. A number that bits() did not return makes a stale ticket, or one that
+    /// find() may take for a node's.
     [[nodiscard]] static ticket from_bits(std::uint64_t bits) noexcept {
       return {static_cast<std::uint32_t>(bits >> 32), static_cast<Use>(bits)};
     }
@@ -75,41 +75,42 @@ class node_pool {
     friend class node_pool;
     ticket(std::uint32_t index, Use use) noexcept : index_(index), use_(use) {}
     std::uint32_t index_ = 0;
-    Use use_ = 0;  // odd, where it names one
+    Use use_ = 0;  // odd in a ticket of a node
   };
 
+  /// How many nodes a block has by default.
   static constexpr std::size_t usual_block = 1024;
 
-  /// A pool that grows by `block` nodes at a time, rounded up to a power of two. It allocates nothing yet.
+  /// A pool that allocates blocks of `block` nodes, rounded up to a power of two. The constructor allocates nothing.
   explicit node_pool(std::size_t block = usual_block) noexcept
       : block_bits_(std::min(most_block_bits, static_cast<int>(std::bit_width(std::max<std::size_t>(block, 1) - 1)))) {}
   node_pool(const node_pool&) = delete;
   node_pool& operator=(const node_pool&) = delete;
-  /// All nodes end with the pool, those that are out as well: none may be pending.
+  /// Destroys all nodes, also those in use. None may be pending.
   ~node_pool() = default;
 
-  /// A node that is not pending. Throws std::bad_alloc, and what the node's constructor throws, with
+  /// Returns a node that is not pending. Throws std::bad_alloc, and the exceptions of the node's constructor, with
   /// nothing changed.
   [[nodiscard]] Node& get() {
     if (free_ == nullptr) grow();
     cell& node = *free_;
-    FOLIOT_ASSERT(!node.pending(), "a node must not be started after it has been put back");
+    FOLIOT_ASSERT(!node.pending(), "a node must not be started after it was put back into its pool");
     free_ = node.next;
     ++node.use;
     ++in_use_;
     return node;
   }
 
-  /// Takes a node of this pool back; false, and nothing happens, when it has been put back already.
-  /// Precondition: it is not pending.
+  /// Takes a node of this pool back. Returns false, with nothing changed, if it was put back before. Precondition: it
+  /// is not pending.
   bool put(Node& node) noexcept {
     cell& back = static_cast<cell&>(node);
-    if (!is_out(back.use)) return false;
-    FOLIOT_ASSERT(!node.pending(), "a node must be stopped before it is put back");
+    if (!is_in_use(back.use)) return false;
+    FOLIOT_ASSERT(!node.pending(), "a node must be stopped before it is put back into its pool");
     ++back.use;
     --in_use_;
     if (back.use == 0) [[unlikely]] {
-      ++retired_;  // its uses are all counted: once more, and an old ticket would name a stranger
+      ++retired_;  // all use numbers are spent: with another use an old ticket would be valid again
       return true;
     }
     back.next = free_;
@@ -117,32 +118,33 @@ class node_pool {
     return true;
   }
 
-  /// The name of this use of `node`, a node of this pool that is out.
+  /// The ticket of the present use of `node`. Precondition: it is a node of this pool, in use.
   [[nodiscard]] ticket ticket_of(Node& node) const noexcept {
-    cell& out = static_cast<cell&>(node);
-    FOLIOT_ASSERT(is_out(out.use), "only a node that is out has a ticket");
-    return {out.index, out.use};
+    cell& used = static_cast<cell&>(node);
+    FOLIOT_ASSERT(is_in_use(used.use), "a ticket must be made while the node is in use");
+    return {used.index, used.use};
   }
 
-  /// The node, as long as it has not been put back since its ticket was made; null afterwards.
+  /// The node of a ticket, until the node is put back; null afterwards.
   [[nodiscard]] Node* find(ticket name) const noexcept {
-    if (!is_out(name.use_) || name.index_ >= capacity()) return nullptr;
+    if (!is_in_use(name.use_) || name.index_ >= capacity()) return nullptr;
     cell& named = blocks_[name.index_ >> block_bits_][name.index_ & (block() - 1)];
     return named.use == name.use_ ? &named : nullptr;
   }
 
-  /// Makes room for `count` nodes. Throws as get does, and for more nodes than a pool can have, with nothing changed.
+  /// Allocates so many blocks that the pool has `count` nodes. Throws as get does, and std::bad_alloc for more nodes
+  /// than a pool can have, with nothing changed.
   void reserve(std::size_t count) { take(room_for(count)); }
 
-  /// A reserve in two steps, for who reserves elsewhere too, in all or in none: see detail/reserve.hpp.
+  /// Reserves in two steps, for users who reserve elsewhere, too, in all or in none: see detail/reserve.hpp.
   class room {
    public:
     room() noexcept = default;
 
    private:
     friend class node_pool;
-    blocks all_;    // has room for the pool's blocks and those
-    blocks added_;  // that it is to have
+    blocks all_;    // with capacity for the pool's blocks and the added ones
+    blocks added_;  // the new blocks
   };
   [[nodiscard]] room room_for(std::size_t count) const {
     room made;
@@ -165,16 +167,18 @@ class node_pool {
     }
   }
 
-  /// How many nodes are out, and how many there are.
+  /// How many nodes are in use.
   [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
+  /// How many nodes the pool has.
   [[nodiscard]] std::size_t capacity() const noexcept { return blocks_.size() << block_bits_; }
 
+  /// Checks all invariants. O(n).
   [[nodiscard]] check_result check() const {
     std::size_t free = 0;
     for (const cell* each = free_; each != nullptr; each = each->next) {
       if (++free > capacity() - in_use_ - retired_)
         return std::unexpected("node_pool: the free list has too many nodes");
-      if (is_out(each->use)) return std::unexpected("node_pool: a node on the free list is out");
+      if (is_in_use(each->use)) return std::unexpected("node_pool: a node on the free list is in use");
       if (each->pending()) return std::unexpected("node_pool: a node on the free list is pending");
     }
     if (free != capacity() - in_use_ - retired_) return std::unexpected("node_pool: the free list has too few nodes");
@@ -185,7 +189,7 @@ class node_pool {
   static constexpr int most_block_bits = 20;
   static constexpr std::uint64_t most_nodes = std::uint64_t{1} << 32;
 
-  static constexpr bool is_out(Use use) noexcept { return use % 2 == 1; }
+  static constexpr bool is_in_use(Use use) noexcept { return use % 2 == 1; }
   [[nodiscard]] std::size_t block() const noexcept { return std::size_t{1} << block_bits_; }
 
   [[nodiscard]] std::unique_ptr<cell[]> new_block() const { return std::make_unique<cell[]>(block()); }
@@ -196,7 +200,7 @@ class node_pool {
     free_last_block();
   }
 
-  /// Puts the nodes of a block that has just come on the free list.
+  /// Puts the nodes of the last block on the free list.
   void free_last_block() noexcept {
     const std::unique_ptr<cell[]>& added = blocks_.back();
     const std::size_t first = capacity() - block();

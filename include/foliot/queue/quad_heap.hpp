@@ -1,13 +1,13 @@
-// A 4-ary min-heap of timers: exact order, simple, and quick while it fits the cache.
+// A 4-ary min-heap of timers: exact order, simple, and fast as long as it fits into the cache.
 //
-// Complexity: start, stop and reset O(log4 n); next_deadline O(1); expire O(log4 n) a timer. Memory:
-// 16 bytes a timer in the array, beside the node. Pick it for a few thousand timers, or to see how a
-// heap behaves; with many more, each step of a sift is a cache miss.
+// Complexity: start, stop and reset O(log4 n); next_deadline O(1); expire O(log4 n) a timer. Memory: 16 bytes a timer
+// in the array, beside the node. Choose it for up to a few thousand timers, or to measure a heap; with many more, each
+// step of a sift is a cache miss.
 //
 // Thread safety: none, one owner.
 //
-// The heap itself, with its layout, invariants and sources, is in detail/deadline_heap.hpp; a node knows
-// its index there, so that stop and reset find it at once.
+// The heap, with its layout, invariants and sources, is in detail/deadline_heap.hpp. A node knows its index there, so
+// that stop and reset need no search.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,7 @@
 
 namespace foliot::inline queue {
 
+/// A timer_queue with exact order, which fires equal deadlines in the order of their starts.
 class quad_heap {
  public:
   using node_type = timer_node;
@@ -36,7 +37,7 @@ class quad_heap {
   ~quad_heap() { FOLIOT_ASSERT(heap_.empty(), "a queue must be empty when it is destroyed"); }
 
   void start(node_type& node, instant deadline) {
-    FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
+    FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
     heap_.append(node, deadline);
     arm(node, deadline);
     heap_.settle_last();
@@ -53,9 +54,13 @@ class quad_heap {
       start(node, deadline);
       return false;
     }
-    const bool later = deadline >= node.deadline();  // its start is new, so a tie moves it back
+    const bool is_later = deadline >= node.deadline();  // its start is newer, so that a tie makes it later, too
     arm(node, deadline);
-    heap_.update(node, later);
+    if (is_later) {
+      heap_.move_later(node);
+    } else {
+      heap_.move_earlier(node);
+    }
     return true;
   }
 
@@ -86,7 +91,7 @@ class quad_heap {
     return &node;
   }
 
-  /// A reserve in two steps, for who reserves in several queues, in all or in none: see detail/reserve.hpp.
+  /// Reserves in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
   using room = detail::deadline_heap<>::room;
   [[nodiscard]] room room_for(std::size_t count) const {
     detail::refuse_impossible(count);
@@ -94,7 +99,8 @@ class quad_heap {
   }
   void take(room made) noexcept { heap_.take(std::move(made)); }
   void reserve(std::size_t count) { take(room_for(count)); }
-  /// Makes room for one more timer than there are: the next start does not throw. Amortised; throws std::bad_alloc.
+  /// Makes room for one more timer than there are, so that the next start does not throw. Amortised O(1); throws
+  /// std::bad_alloc with nothing changed.
   void make_room() { heap_.make_room(); }
 
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size(); }

@@ -1,7 +1,7 @@
-// The reference queue: obviously right, and slow. Every other queue is compared with it.
+// The reference queue: slow, and so simple that it is obviously right. Tests compare every other queue with it.
 //
-// It is a list of {deadline, start order, node}, and each question is answered by looking at all of
-// them. Complexity: everything O(n). Pick it to test a queue, or code that embeds one; never to ship.
+// It is an array of {deadline, start order, node}, and every operation searches all of it. Complexity: everything O(n).
+// Choose it to test a queue, or code that embeds one; never in a product.
 //
 // Thread safety: none, one owner.
 #pragma once
@@ -19,6 +19,7 @@
 
 namespace foliot::inline queue {
 
+/// A timer_queue with exact order, for tests.
 class reference_queue {
  public:
   using node_type = timer_node;
@@ -32,7 +33,7 @@ class reference_queue {
   reference_queue& operator=(const reference_queue&) = delete;
 
   void start(node_type& node, instant deadline) {
-    FOLIOT_ASSERT(!node.pending(), "a timer that is pending must be reset, not started");
+    FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
     pending_.push_back({deadline, next_sequence_++, &node});
     access::deadline(node) = deadline;
     access::place(node) = 0;
@@ -44,7 +45,7 @@ class reference_queue {
   }
 
   bool reset(node_type& node, instant deadline) {
-    pending_.reserve(pending_.size() + 1);  // what may throw comes first
+    pending_.reserve(pending_.size() + 1);  // the only step that may throw comes first
     const bool was_pending = stop(node);
     start(node, deadline);
     return was_pending;

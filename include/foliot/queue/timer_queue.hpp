@@ -1,5 +1,4 @@
-// The concept that every timer queue of foliot models: a single-threaded set of intrusive timers,
-// ordered by deadline.
+// The concept of a timer queue: a single-threaded set of intrusive timers, ordered by deadline.
 //
 //   foliot::quad_heap queue;
 //   queue.start(node, now + 30s);
@@ -7,42 +6,45 @@
 //   queue.expire(now, 100, [](foliot::timer_node& due) { … });
 //   sleep_until(queue.next_deadline());
 //
-// The contract, which the conformance suite (tests/queue/conformance) holds every queue to:
+// The contract, which the conformance suite (tests/queue/conformance) tests for every queue:
 //
-//   start(node, deadline)   The node is pending from now on. Precondition: it was not. Any deadline is
-//                           allowed: one in the past is due at once, `never` is pending for ever.
-//                           Throws std::bad_alloc if an array cannot grow; nothing has changed then.
-//   stop(node)              The node is not pending any more; returns whether it was. Never fails.
-//   reset(node, deadline)   As stop and start in one, so that it counts as started now; returns
-//                           whether it was pending. Throws as start does; the node keeps its old
-//                           deadline then.
-//   next_deadline()         Never later than the earliest deadline, `never` when there is none. It is
-//                           exact where `next_deadline_exact` says so. After an expire(now) that left
-//                           nothing due it is later than now: who sleeps until then wakes with need.
-//   expire(now, limit, sink)  Fires what is due at `now`, at most `limit` timers: in deadline order
-//                           (to `precision`), and equal deadlines in the order of their starts where
-//                           `ties_in_start_order` says so. A node is not pending any more when
-//                           `sink(node)` gets it; the sink may start, stop and reset any node, this
-//                           one included, and may destroy it; what it starts and is due at `now` fires
-//                           in this same call, in its place. If the sink throws, that timer has fired,
-//                           and the queue is as if the call had ended there. Not reentrant.
-//                           `more` in the answer: call again. A queue with `turns_may_pause` moves timers
-//                           about, and ends a turn whose budget is not `unlimited` when it has moved many;
-//                           others only when the budget is spent and something is still due.
-//   pop_any()               Takes out any pending node without firing it; null when there is none.
-//   reserve(count)          Makes room for `count` pending timers: up to there no start allocates. Throws
-//                           std::bad_alloc, with nothing changed and all its memory back; at once for more
-//                           timers than an address space has room for.
-//   size(), check()         How many are pending; a walk over all invariants, O(n), for tests.
+//   start(node, deadline)   Makes the node pending. Precondition: it is not. Any deadline is allowed: one in the past
+//   is
+//                           due at once, and a timer with a deadline of never does not fire. Throws std::bad_alloc with
+//                           nothing changed if an array cannot grow.
+//   stop(node)              Makes the node not pending; returns whether it was. Never fails.
+//   reset(node, deadline)   As stop and start in one step, so its start is the latest; returns whether it was pending.
+//                           Throws as start does; then the node keeps its old deadline.
+//   next_deadline()         Not later than the earliest deadline; never if no timer is pending. Exact if
+//                           `next_deadline_exact`. After an expire(now) that has left nothing due it is later than
+//                           `now`, so that a thread that sleeps until then does not wake at once.
+//   expire(now, limit, sink)  Fires the timers that are due at `now`, at most `limit`, in the order of their deadlines
+//   (to
+//                           `precision`), and equal deadlines in the order of their starts if `ties_in_start_order`.
+//                           The node is not pending when `sink(node)` is called. The sink may start, stop and reset any
+//                           node, also this one, and may destroy this one; timers that it starts and that are due at
+//                           `now` fire in the same call, in their order. If the sink throws, its timer has fired, and
+//                           the queue is in the state in which the call would have returned then. Not reentrant. If the
+//                           result has `more`, call again. A queue with `turns_may_pause` also moves timers, and may
+//                           end a turn whose budget is not `unlimited` after many moves; other queues return `more`
+//                           only if the budget is spent and a timer is still due.
+//   pop_any()               Makes any pending node not pending, without firing it, and returns it; null if there is
+//   none. reserve(count)          Reserves memory for `count` pending timers: up to that number no start allocates.
+//   Throws
+//                           std::bad_alloc with nothing changed and no memory kept, and at once for more timers than an
+//                           address space has room for.
+//   size(), check()         The number of pending timers; a check of all invariants, O(n), for tests.
 //
-// A timer never fires before its deadline, in any queue. One that fires late, because its queue counts
-// in ticks, is late by at most `precision`: a constant of the type, or of the object where the tick is chosen at
-// run time. A queue whose ticks are coarser the further away a deadline is has beside that:
+// A timer never fires before its deadline, in any queue. In a queue that counts in ticks it fires at most `precision`
+// late: a constant of the type, or of the object where the tick is chosen at run time. A queue whose ticks are coarser
+// for deadlines further away has in addition:
 //
-//   lateness_of(timeout)    How late a timer may be that is `timeout` away from the time the queue knows:
-//                           that of the last expire that left nothing due, or of a later forward.
-//   forward(now)            Tells it the time without firing anything. Whether it goes by that from now
-//                           on: not while something is due. Who has a clock calls it before a start.
+//   lateness_of(timeout)    How late a timer may fire whose deadline is `timeout` after the time that the queue knows:
+//   that
+//                           of the last expire that left nothing due, or of a later forward.
+//   forward(now)            Tells the queue the time without firing. Returns whether the queue uses that time from now
+//   on,
+//                           which it does not while a timer is due. Users with a clock call it before a start.
 #pragma once
 
 #include <concepts>
@@ -57,7 +59,7 @@
 #include <foliot/core/timer_node.hpp>
 
 namespace foliot::detail {
-/// Stands for any sink where the concept is checked.
+/// Stands for any sink in the concept.
 template <class Node>
 struct any_sink {
   void operator()(Node&) const;
@@ -66,6 +68,7 @@ struct any_sink {
 
 namespace foliot::inline queue {
 
+/// A queue with the operations and constants above.
 template <class Queue>
 concept timer_queue =
     std::default_initializable<Queue> && std::derived_from<typename Queue::node_type, timer_node> &&

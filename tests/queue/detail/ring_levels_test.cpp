@@ -123,7 +123,7 @@ TYPED_TEST(RingLevels, FindsTheFirstOfTheOccupiedSlots) {
         std::vector<std::size_t> expected;
         for (const slot_at& each : occupied) {
           if (TypeParam::shift(TypeParam::level(each.slot)) <= width &&
-              each.start < TypeParam::end_of_stretch(at, width)) {
+              each.start < TypeParam::end_of_interval(at, width)) {
             expected.push_back(each.slot);
           }
         }

@@ -1,7 +1,7 @@
-// Where chunks come from, and go back to: small arrays of words, all of one size, in blocks.
+// A pool of chunks: small arrays of words, all of one size, which are allocated in blocks.
 //
-// A chunk that is given back is used again; a block of which every chunk came back is returned to the
-// system, but for one, so that a queue at the edge of a block does not allocate with every other start.
+// A chunk that was given back is used again. A block whose chunks have all come back is returned to the system, except
+// one: otherwise a queue whose size varies about the end of a block would allocate a block with every other start.
 //
 // Complexity: O(1). Thread safety: none. No chunk ever moves.
 #pragma once
@@ -27,7 +27,7 @@ class chunk_pool {
 
   /// Four cache lines, where Entries is 30.
   struct alignas(64) chunk {
-    chunk* next;  // the user's, while the chunk is out
+    chunk* next;  // for the pool's user, while the chunk is taken
     block* home;
     word entries[Entries];
   };
@@ -40,7 +40,7 @@ class chunk_pool {
     while (available_ != nullptr) free_block(*available_);
   }
 
-  /// A chunk, its entries not initialised. Throws std::bad_alloc.
+  /// A chunk whose entries are not initialised. Throws std::bad_alloc.
   [[nodiscard]] chunk& take() {
     if (available_ == nullptr) [[unlikely]]
       adopt(new_block());
@@ -58,6 +58,7 @@ class chunk_pool {
     return *taken;
   }
 
+  /// Takes a chunk of this pool back.
   void give(chunk& given) noexcept {
     block& home = *given.home;
     given.next = home.free;
@@ -91,7 +92,7 @@ class chunk_pool {
     block* first_ = nullptr;
     std::size_t count_;
   };
-  /// Memory for `count` chunks, which stays once it is taken: see reserve.hpp. Throws std::bad_alloc.
+  /// Memory for `count` chunks, which the pool keeps once it has taken it: see reserve.hpp. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const {
     room made(count);
     if (count > chunks_ + ChunksInBlock) ask_for((count - chunks_) / ChunksInBlock * sizeof(block));
@@ -103,7 +104,7 @@ class chunk_pool {
     floor_ = std::max(floor_, made.count_);
   }
 
-  /// How many chunks are out.
+  /// How many chunks are taken.
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
 
  private:
@@ -111,14 +112,14 @@ class chunk_pool {
     chunk chunks[ChunksInBlock];
     block* previous;
     block* next;
-    chunk* free;            // of those that came back
-    std::size_t untouched;  // from here on they were never out, and cost no memory until they are
+    chunk* free;            // the chunks that were given back
+    std::size_t untouched;  // chunks from this index on were never taken; the system gives their pages on first access
     std::size_t taken;
   };
 
   [[nodiscard]] static block& new_block() {
     auto* added = new block;  // default-initialised: its pages are not touched
-    // A place has 48 bits for an address, which is what processors and systems use unless asked.
+    // A place has 48 bits for an address. Systems give larger addresses only to programs that ask for them.
     if (place::region(reinterpret_cast<std::uintptr_t>(added + 1)) != 0) [[unlikely]] {
       delete added;
       throw std::bad_alloc();
@@ -142,7 +143,7 @@ class chunk_pool {
     delete &freed;
   }
 
-  /// Behind the one that chunks are taken from: that one is filled up, so that others can empty.
+  /// Links a block behind the one that chunks are taken from. So that one is used up, and other blocks become empty.
   void link(block& linked) noexcept {
     linked.previous = available_;
     linked.next = available_ == nullptr ? nullptr : available_->next;
@@ -155,11 +156,11 @@ class chunk_pool {
     if (unlinked.next != nullptr) unlinked.next->previous = unlinked.previous;
   }
 
-  block* available_ = nullptr;  // the blocks that have a chunk to give; the first one does
-  std::size_t idle_blocks_ = 0;
+  block* available_ = nullptr;   // the blocks that have a free chunk; take() uses the first
+  std::size_t idle_blocks_ = 0;  // blocks without a taken chunk
   std::size_t chunks_ = 0;
   std::size_t taken_ = 0;
-  std::size_t floor_ = 0;  // what reserve() asked for
+  std::size_t floor_ = 0;  // the number of chunks that reserve() asked for
 };
 
 }  // namespace foliot::detail

@@ -1,19 +1,19 @@
-// The front of foliot's wheel: the timers that fire next, in exact order.
+// The front of foliot_queue: the timers that fire next, in exact order.
 //
-// Two parts, and what fires first is the earlier of their firsts:
-//   run   An array in firing order, read from its front. A slot that opens is sorted into it; a timer that
-//         is added and fires after all of it is appended.
-//   heap  A 4-ary heap for all others that are added.
-// A stop in the run leaves a gap there, which the front skips; when there are more gaps than timers, the
-// run is closed up.
+// It has two parts, and the timer that fires next is the first of one of them:
+//   run   An array in firing order, read from its front. The timers of a slot that opens are sorted into it; a timer
+//         that is added and fires after all of the run is appended.
+//   heap  A 4-ary heap for all other timers that are added.
+// A stop in the run leaves a gap, which pop skips; when there are more gaps than timers, the run is compacted.
 //
-// Complexity: add O(1) at the end of the run, O(log n) else; remove the same; pop O(1) from the run. n is
-// what is in the window, not what is pending. All amortised: the arrays grow by doubling, unless they were
-// reserved, and closing up is O(n). Thread safety: none.
+// Complexity, for n timers in the window (not all that are pending), amortised: add and remove O(1) at the run's end,
+// else O(log n); pop O(1) from the run. The arrays grow by doubling, unless they were reserved; compacting is O(n).
+// Thread safety: none.
 //
 // Invariants (check):
-//   1. The run is in firing order; its first and its last entry are no gaps.
-//   2. A node in the run knows its index.   3. The heap's own.
+//   1. The run is in firing order; its first and its last entry are not gaps.
+//   2. A node in the run knows its index.
+//   3. The heap's invariants.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +39,7 @@ class open_window {
  public:
   static constexpr std::size_t run_region = place::last_region - 2;
   static constexpr std::size_t heap_region = place::last_region - 1;
+  /// Whether a place is in the window.
   [[nodiscard]] static bool holds(std::size_t its_place) noexcept {
     return place::region(its_place) == run_region || place::region(its_place) == heap_region;
   }
@@ -46,10 +47,10 @@ class open_window {
   [[nodiscard]] bool empty() const noexcept { return first_ == run_.size() && heap_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return run_.size() - first_ - gaps_ + heap_.size(); }
 
-  /// How many places the run takes up, its gaps included.
+  /// How many entries the run has, its gaps included.
   [[nodiscard]] std::size_t run_size() const noexcept { return run_.size() - first_; }
 
-  /// The deadline of what fires first; never, when that is nothing.
+  /// The deadline of the timer that fires next; never if the window is empty.
   [[nodiscard]] instant first_deadline() const noexcept {
     const instant run = first_ == run_.size() ? instant::never() : run_[first_].deadline;
     if (heap_.empty()) [[likely]]
@@ -57,14 +58,14 @@ class open_window {
     return std::min(run, heap_.top().deadline);
   }
 
-  /// Makes room for `count` more. Throws std::bad_alloc, with nothing changed.
+  /// Makes room for `count` more timers. Throws std::bad_alloc with nothing changed.
   void make_room(std::size_t count = 1) {
     if (run_.size() + count > run_.capacity()) [[unlikely]]
       make_room_in_run(count);
     heap_.make_room(count);
   }
 
-  /// Adds a node, whose deadline and sequence are set, for which there is room.
+  /// Adds a node whose deadline and sequence are set. Precondition: there is room.
   void add(timer_node& node) noexcept {
     const entry added{node.deadline(), &node};
     if (first_ == run_.size() || !fires_before(added, run_.back())) {
@@ -76,13 +77,13 @@ class open_window {
     }
   }
 
-  /// Adds all of these, whose deadlines lie in the 2^width ns from `start`.
+  /// Adds all these timers, whose deadlines should lie in the 2^width ns from `start`. Precondition: there is room.
   void load(std::span<const entry> entries, instant start, int width) noexcept {
     if (first_ != run_.size()) {
       for (const entry& each : entries) add(*each.node);
       return;
     }
-    run_.resize(entries.size());  // within what make_room has made
+    run_.resize(entries.size());  // within the capacity that make_room has reserved
     sort_into(run_, entries, start, width);
     for (std::size_t i = 0; i < run_.size(); ++i) access::place(*run_[i].node) = place::at(run_region, i);
   }
@@ -94,15 +95,15 @@ class open_window {
     if (index == first_) return step();
     run_[index].node = nullptr;
     ++gaps_;
-    while (run_.back().node == nullptr) {  // it ends at first_, which is no gap
+    while (run_.back().node == nullptr) {  // ends at first_, which is not a gap
       run_.pop_back();
       --gaps_;
     }
     if (gaps_ > size() + smallest_run) [[unlikely]]
-      close_up();
+      compact();
   }
 
-  /// Takes out what fires first, of a window that is not empty.
+  /// Removes and returns the timer that fires next. Precondition: not empty.
   [[nodiscard]] timer_node& pop() noexcept {
     if (first_ == run_.size() || (!heap_.empty() && fires_before(heap_.top(), run_[first_]))) {
       timer_node& node = *heap_.top().node;
@@ -116,11 +117,12 @@ class open_window {
     return node;
   }
 
-  /// Gives away the run's last timers, those whose deadline is not before `end`, the last one first:
-  /// `take(node)` gives each another place, or says no, and then the rest stay.
-  template <class Take>
-  [[gnu::noinline]] void give_back_from(instant end, Take take) noexcept {
-    while (run_.back().deadline >= end && take(*run_.back().node)) {
+  /// Moves timers at the end of the run elsewhere: calls `requeue(node)` for those whose deadline is not before `end`,
+  /// the last one first. It returns true if it has queued the node elsewhere; if it returns false, the rest stay.
+  /// Precondition: the run is not empty.
+  template <class Requeue>
+  [[gnu::noinline]] void requeue_from(instant end, Requeue requeue) noexcept {
+    while (run_.back().deadline >= end && requeue(*run_.back().node)) {
       run_.pop_back();
       while (first_ != run_.size() && run_.back().node == nullptr) {
         run_.pop_back();
@@ -133,16 +135,13 @@ class open_window {
     }
   }
 
-  /// Takes out any, of a window that is not empty.
-  [[nodiscard]] timer_node& pop_any() noexcept { return pop(); }
-
-  /// Gives memory back after a peak. Not to be called between make_room and add.
+  /// Returns memory after a peak. Must not be called between make_room and add.
   void tidy() noexcept {
     if (run_.empty() && run_.capacity() > std::max(floor_, largest_idle_run)) [[unlikely]]
       std::vector<entry>().swap(run_);
   }
 
-  /// Room for `count`, which stays once it is taken: see reserve.hpp. Throws std::bad_alloc.
+  /// Memory for `count` timers, which the window keeps once it has taken it: see reserve.hpp. Throws std::bad_alloc.
   struct room {
     std::vector<entry> run;
     deadline_heap<heap_region>::room heap;
@@ -167,25 +166,26 @@ class open_window {
       const entry& each = run_[i];
       if (each.node == nullptr) {
         ++gaps;
-        if (i == first_ || i + 1 == run_.size()) return broken("is a gap at an end");
+        if (i == first_ || i + 1 == run_.size()) return broken("is a gap at an end of the run");
         continue;
       }
-      if (access::place(*each.node) != place::at(run_region, i)) return broken("is not where its node says");
+      if (access::place(*each.node) != place::at(run_region, i))
+        return broken("is not at the index that its node knows");
       if (each.node->deadline() != each.deadline) return broken("has another deadline than its node");
-      if (previous != nullptr && fires_before(each, *previous)) return broken("fires before the one ahead of it");
+      if (previous != nullptr && fires_before(each, *previous)) return broken("fires before the entry ahead of it");
       previous = &each;
     }
-    if (gaps != gaps_) return std::unexpected("open_window: the gaps are not as many as counted");
+    if (gaps != gaps_) return std::unexpected("open_window: the count of gaps is wrong");
     return heap_.check("open_window");
   }
 
  private:
-  static constexpr std::size_t ahead = 8;  // how far pop prefetches
+  static constexpr std::size_t ahead = 8;  // how many entries ahead pop prefetches
   static constexpr std::size_t smallest_run = 64;
-  /// A run that was longer is given back when it is empty.
+  /// The memory of an empty run with more capacity is returned.
   static constexpr std::size_t largest_idle_run = 4096;
 
-  /// Leaves the run's first entry, and the gaps after it, behind.
+  /// Moves the front past the run's first entry and the gaps after it.
   void step() noexcept {
     ++first_;
     while (first_ != run_.size() && run_[first_].node == nullptr) {
@@ -198,12 +198,13 @@ class open_window {
   }
 
   [[gnu::noinline]] void make_room_in_run(std::size_t count) {
-    if (first_ + gaps_ > run_.size() / 2) close_up();  // else what has fired would stay for ever
+    if (first_ + gaps_ > run_.size() / 2) compact();  // otherwise the entries of fired timers would stay for ever
     const std::size_t needed = run_.size() + count;
     if (needed > run_.capacity()) run_.reserve(std::max({needed, 2 * run_.capacity(), smallest_run}));
   }
 
-  [[gnu::noinline]] void close_up() noexcept {
+  /// Removes the entries before first_, and the gaps.
+  [[gnu::noinline]] void compact() noexcept {
     std::size_t to = 0;
     for (std::size_t i = first_; i < run_.size(); ++i) {
       if (run_[i].node == nullptr) continue;
@@ -217,9 +218,9 @@ class open_window {
   }
 
   std::vector<entry> run_;
-  std::size_t first_ = 0;  // what is before it has fired
+  std::size_t first_ = 0;  // the index of the first entry that has not fired
   std::size_t gaps_ = 0;   // between first_ and the end
-  std::size_t floor_ = 0;  // what reserve() asked for
+  std::size_t floor_ = 0;  // the capacity that reserve() asked for
   deadline_heap<heap_region> heap_;
 };
 

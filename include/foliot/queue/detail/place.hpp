@@ -1,7 +1,7 @@
-// Where a node is in a queue of several parts, in the one word that the node has for it: the region in
-// the upper 16 bits, the position there (an index, or an address) in the lower 48.
+// A place: where a node is queued, in a queue of several parts, as one word of the node. The upper 16 bits are the
+// region, the lower 48 the position in it: an index or an address.
 //
-// `timer_node_access::nowhere`, all ones, reads as the last region, which is never given.
+// `timer_node_access::nowhere`, all ones, reads as `last_region`, which no queue uses.
 #pragma once
 
 #include <foliot/core/language.hpp>

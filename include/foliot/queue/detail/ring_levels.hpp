@@ -1,15 +1,15 @@
-// The geometry of foliot's wheel: rings of 64 slots, each level 8 times coarser than the one below, and
-// which slots have something in them.
+// The geometry of foliot_queue's wheel: levels of 64 slots in a ring, each level 8 times coarser than the one below,
+// and a bit for each slot that may contain timers.
 //
-//   level 0:  64 slots of 2^BaseShift ns      a deadline goes to the finest level whose ring reaches it
-//   level 1:  64 slots of 8 times that        from `base`, the instant that the wheel stands at
+//   level 0:  64 slots of 2^BaseShift ns      a deadline belongs to the finest level whose ring reaches it
+//   level 1:  64 slots of 8 times that        from `base`, the instant at which the wheel stands
 //   level 2:  64 slots of 64 times that …
 //
-// Rings overlap: level n reaches 8 times as far as level n-1, not 64 times. A slot therefore holds at most
-// an eighth of what is pending for like timeouts; one shared slot for each power of 64 would, just
-// before a boundary, hold all of them.
+// Rings overlap: level n reaches 8 times as far as level n-1, not 64 times. So of many timers with similar timeouts a
+// slot contains at most an eighth. Where each level reached 64 times as far, just before a boundary one slot would
+// contain all of them.
 //
-// Precondition of everything: an occupied slot does not begin before `base`.
+// Precondition of every function: no occupied slot begins before `base`. Thread safety: none.
 // Source: the geometry of Linux's timer wheel since 4.8 (kernel/time/timer.c), there with rounding up.
 #pragma once
 
@@ -28,37 +28,38 @@ class ring_levels {
   static constexpr int slot_bits = 6;
   static constexpr int level_bits = 3;
   static constexpr std::size_t ring = std::size_t{1} << slot_bits;
-  /// Enough to reach from the beginning of time to its end.
+  /// So many that the coarsest level reaches from the earliest instant to the latest.
   static constexpr std::size_t levels = (64 - slot_bits - BaseShift + level_bits - 1) / level_bits + 1;
   static constexpr std::size_t slots = levels * ring;
-  static_assert(BaseShift >= slot_bits, "level_of's estimate needs slots of 64 ns at least");
+  static_assert(BaseShift >= slot_bits, "the estimate in slot_for needs slots of at least 64 ns");
 
-  /// The logarithm of a level's slot in nanoseconds.
+  /// The binary logarithm of a slot's length in nanoseconds.
   static constexpr int shift(std::size_t level) noexcept { return BaseShift + level_bits * static_cast<int>(level); }
   static constexpr std::size_t level(std::size_t slot) noexcept { return slot >> slot_bits; }
 
   /// The slot for a deadline that is not before `base`.
   [[nodiscard]] static std::size_t slot_for(instant deadline, instant base) noexcept {
     const std::uint64_t ahead = bits(deadline) - bits(base);
-    // The ring reaches from base's slot to the 63rd after it. An offset is at most one slot more than
-    // `ahead` in slots, so that a level serves while ahead < 63 slots. `reach` is ahead/32, and a
-    // thirty-second of it more: with reach < 2 slots, ahead is below 62.5.
+    // A ring reaches from the slot of `base` to the 63rd after it. The deadline's slot is at most one more than
+    // ahead / slot length after that of `base`, so a level is right if ahead < 63 slots. `reach` is ahead/32 plus 1/32
+    // of that: reach < 2 slots implies ahead < 62.5 slots.
     const std::uint64_t reach = (ahead >> 5) + (ahead >> 10) + 1;
     const choice chosen = choices[static_cast<std::size_t>(std::countl_zero(reach))];
     return chosen.first_slot + index(deadline, chosen.shift);
   }
 
-  /// Where an occupied slot begins.
+  /// The instant at which an occupied slot begins.
   [[nodiscard]] static instant start_of(std::size_t slot, instant base) noexcept {
     const std::size_t ahead = (slot - index(base, shift(level(slot)))) % ring;
     return start_ahead(level(slot), base, static_cast<int>(ahead));
   }
 
-  /// Where the stretch of 2^width ns that `t` lies in begins, and ends; never, where that is beyond time.
+  /// The beginning of the interval of 2^width ns, aligned to its length, that contains `t`.
   [[nodiscard]] static instant floor(instant t, int width) noexcept {
     return instant::from_nanoseconds(t.nanoseconds() >> width << width);
   }
-  [[nodiscard]] static instant end_of_stretch(instant t, int width) noexcept {
+  /// The end of that interval; never if it is beyond the latest instant.
+  [[nodiscard]] static instant end_of_interval(instant t, int width) noexcept {
     return floor(t, width) + duration::nanoseconds(std::int64_t{1} << width);
   }
 
@@ -74,7 +75,7 @@ class ring_levels {
     return (occupied_[level(slot)] >> slot % ring & 1) != 0;
   }
 
-  /// Visits the occupied slots; `visit(slot)` may clear the one it gets.
+  /// Calls `visit(slot)` for each occupied slot; `visit` may clear that slot.
   template <class Visit>
   void for_each_occupied(Visit visit) const {
     for_each_level([&](std::size_t each) {
@@ -88,7 +89,7 @@ class ring_levels {
     instant start = instant::never();
     std::size_t slot = slots;
   };
-  /// The occupied slot that begins first; of several that do, the coarsest.
+  /// The occupied slot that begins first; among slots that begin at the same instant, the coarsest.
   [[nodiscard]] first_slot first(instant base) const noexcept {
     first_slot found;
     for_each_level([&](std::size_t each) {
@@ -97,14 +98,14 @@ class ring_levels {
     });
     return found;
   }
-  /// The occupied slot of one level, which has one, that begins first.
+  /// The occupied slot of one level that begins first. Precondition: the level has one.
   [[nodiscard]] first_slot first_of(std::size_t level, instant base) const noexcept {
     const std::size_t at_base = index(base, shift(level));
     const int ahead = std::countr_zero(from(level, at_base));
     return {start_ahead(level, base, ahead), level * ring + (at_base + static_cast<std::size_t>(ahead)) % ring};
   }
-  /// Visits the occupied slots of one level, from `base` on, until `visit(start, slot)` says false; it may clear
-  /// the one it gets.
+  /// Calls `visit(start, slot)` for the occupied slots of one level, from `base` on, until it returns false; `visit`
+  /// may clear that slot.
   template <class Visit>
   void for_each_slot_of(std::size_t level, instant base, Visit visit) const {
     const std::size_t at_base = index(base, shift(level));
@@ -122,8 +123,8 @@ class ring_levels {
     }
   }
 
-  /// Visits the occupied slots that begin in [base, base + 2^width), of the levels whose slots are not
-  /// wider than that; `base` is where a slot of that width begins, or inside it.
+  /// Calls `visit(slot)` for the occupied slots that begin between `base` and the end of the aligned interval of
+  /// 2^width ns that contains `base`, on the levels whose slots are not wider than that.
   template <class Visit>
   void for_each_slot_within(instant base, int width, Visit visit) const {
     const std::int64_t end = (base.nanoseconds() >> width) + 1;  // in units of the width: it cannot overflow
@@ -145,11 +146,11 @@ class ring_levels {
   static std::size_t index(instant t, int shift) noexcept {
     return static_cast<std::size_t>(t.nanoseconds() >> shift) % ring;
   }
-  /// Where the slot begins that is so many ahead of the one that `base` is in.
+  /// The beginning of the slot that is `ahead` slots after the one that contains `base`.
   static instant start_ahead(std::size_t level, instant base, int ahead) noexcept {
     return instant::from_nanoseconds(((base.nanoseconds() >> shift(level)) + ahead) << shift(level));
   }
-  /// The occupied slots of a level, the lowest bit for the one that `at_base` is.
+  /// The bits of a level's occupied slots, rotated so that the lowest one is that of slot `at_base`.
   [[nodiscard]] std::uint64_t from(std::size_t level, std::size_t at_base) const noexcept {
     return std::rotr(occupied_[level], static_cast<int>(at_base));
   }
@@ -158,7 +159,7 @@ class ring_levels {
     std::uint16_t first_slot;
     std::uint8_t shift;
   };
-  /// The level for each number of leading zeros that `reach` may have.
+  /// The level for each number of leading zeros of `reach`.
   static constexpr std::array<choice, 64> choices = [] {
     std::array<choice, 64> all{};
     for (int zeros = 0; zeros < 64; ++zeros) {

@@ -1,6 +1,6 @@
-// Gives an array's memory back after a peak: as things are taken out, it becomes no more than four times
-// what it holds, a thousand entries, or what the owner keeps in reserve. Amortised O(1), and where there
-// is no memory to move to, it just stays.
+// Returns an array's memory after a peak: while entries are removed, the capacity is kept at no more than four times
+// the size, 1024 entries, or the owner's reserve, whichever is most. Amortised O(1). Where there is no memory for the
+// smaller array, the array stays as it is.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -20,14 +20,14 @@ template <class T>
     smaller.assign(array.begin(), array.end());
     array.swap(smaller);
   } catch (const std::bad_alloc&) {
-    // Nothing depends on it.
+    // The array stays as it is, which is correct, too.
   }
 }
 
-/// To be called when something was taken out; `reserved` is what reserve() asked for.
+/// To be called after a removal. `reserved` is the capacity that reserve() asked for.
 template <class T>
 void shrink(std::vector<T>& array, std::size_t reserved) noexcept {
-  constexpr std::size_t smallest = 1024;  // not worth giving back
+  constexpr std::size_t smallest = 1024;  // a smaller array is not shrunk
   const std::size_t capacity = array.capacity();
   if (array.size() > capacity / 4 || capacity <= std::max(smallest, reserved)) [[likely]]
     return;

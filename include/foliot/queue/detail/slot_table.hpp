@@ -1,21 +1,21 @@
-// The slots of a wheel: bags of nodes, made of chunks of 8-byte entries.
+// The slots of a wheel: unordered sets of nodes, stored in chunks of 8-byte entries.
 //
 //   slot 17:  first ──► chunk ──► chunk ◄── last        a chunk: 30 entries, each a node or a hole
-//             holes ──────────► hole ──► hole           holes are threaded through the entries, last in,
-//                                                       first out, so that the next start finds a warm one
+//             holes ──────────► hole ──► hole           a free list through the entries, last in, first out, so that
+//                                                       the next start gets a hole that is in the cache
 //
-// A node's place is its slot and the address of its entry: a stop turns the entry into a hole and touches
-// the node and that entry, no neighbour. A slot is emptied chunk by chunk, which a processor prefetches.
+// A node's place is its slot and the address of its entry. A stop turns the entry into a hole: it accesses the node and
+// the entry, no neighbour. A slot is emptied chunk by chunk, in an order that processors prefetch.
 //
-// Complexity: fill and vacate O(1). Memory: 8.5 bytes a node where slots are full. Holes that stops have
-// left are used again by the slot; when more than half of all entries are holes (not counting one chunk
-// a slot), each stop, and each reset that moves, packs two chunks, until they are not. Thread safety: none.
+// Complexity: fill and vacate O(1). Memory: 8.5 bytes a node where slots are full. A slot reuses the holes that stops
+// have left. When more than half of all entries are holes (one chunk of each slot is not counted), each stop, and each
+// reset that moves the timer, packs two chunks, until they are fewer. Thread safety: none.
 //
 // Invariants (check):
-//   1. A node in a slot has its place there, and nowhere else.
-//   2. What hangs in a slot's list of holes is a hole in one of its chunks, once.
-//   3. Entries are at most twice the nodes, one chunk a slot, and what packing has yet to reach: a third
-//      more, and what a round over the slots leaves behind.
+//   1. A node in a slot has that entry as its place.
+//   2. Each element of a slot's list of holes is a hole in one of the slot's chunks, and is in the list once.
+//   3. There are at most twice as many entries as nodes, plus one chunk a slot, plus the entries that packing has not
+//      reached yet: a third, and the holes of one round over the slots.
 #pragma once
 
 #include <algorithm>
@@ -51,11 +51,11 @@ class slot_table {
     }
   }
 
-  /// A hole to fill, or null: then add_chunk makes some.
+  /// A hole of the slot for fill(); null if there is none, and add_chunk() must make some.
   [[nodiscard]] word* hole_in(std::size_t slot) const noexcept { return holes_[slot]; }
 
-  /// Adds a chunk to the end of a slot that has no holes; returns its first entry. Throws std::bad_alloc,
-  /// with nothing changed.
+  /// Adds a chunk to the end of a slot that has no holes; returns the chunk's first entry, a hole. Throws
+  /// std::bad_alloc with nothing changed.
   [[gnu::noinline]] word* add_chunk(std::size_t slot) {
     chunk& added = pool_.take();
     added.next = nullptr;
@@ -68,7 +68,7 @@ class slot_table {
     return holes_[slot];
   }
 
-  /// Puts a node into the hole that hole_in or add_chunk has shown.
+  /// Puts a node into the hole that hole_in() or add_chunk() has returned.
   void fill(std::size_t slot, word* hole, timer_node& node) noexcept {
     holes_[slot] = next_hole(*hole);
     *hole = reinterpret_cast<word>(&node);
@@ -76,7 +76,7 @@ class slot_table {
     ++size_;
   }
 
-  /// Takes out the node whose place this is; its place is the caller's to change.
+  /// Removes the node with this place. The caller changes the node's place.
   void vacate(std::size_t its_place) noexcept {
     auto* entry = reinterpret_cast<word*>(place::position(its_place));
     word*& holes = holes_[place::region(its_place)];
@@ -85,8 +85,9 @@ class slot_table {
     --size_;
   }
 
-  /// Whether pack() has something to do.
+  /// Whether there are so many holes that pack() should be called.
   [[nodiscard]] bool sparse() const noexcept { return size_ < pack_below_; }
+  /// Packs up to two chunks of one slot. Passes over at most slots_a_pack slots that have nothing to pack.
   [[gnu::noinline]] void pack() noexcept {
     for (std::size_t step = 0; step < slots_a_pack; ++step) {
       if (unpacked_ == 0) {
@@ -98,13 +99,13 @@ class slot_table {
     }
   }
 
-  /// How many chunks the slot has; zero means that nothing is in it, one that there may be.
+  /// How many chunks the slot has. A slot without chunks is empty; one with chunks may be.
   [[nodiscard]] std::size_t chunks(std::size_t slot) const noexcept { return chains_[slot].chunks; }
   /// How many slots have a chunk.
   [[nodiscard]] std::size_t occupied() const noexcept { return occupied_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// Some node of a slot; null if there is none. Chunks without any, before it, go back to the pool.
+  /// Any node of a slot; null if it has none. Returns leading chunks without nodes to the pool.
   [[nodiscard]] timer_node* some_in(std::size_t slot) noexcept {
     for (; chains_[slot].chunks > 0; drop_first_chunk(slot)) {
       for (const word entry : chains_[slot].first->entries) {
@@ -125,8 +126,8 @@ class slot_table {
     }
   }
 
-  /// Takes all nodes out of a slot's first chunk, which goes back to the pool: `visit(node)` gets each, its
-  /// place still what it was. The slot's holes are forgotten, those in its other chunks too.
+  /// Removes a slot's first chunk and its nodes; calls `visit(node)` for each, whose place is not changed. Empties the
+  /// slot's list of holes, also of those in its other chunks.
   template <class Visit>
   void take_first_chunk(std::size_t slot, Visit visit) noexcept {
     const chunk& first = *chains_[slot].first;
@@ -140,13 +141,13 @@ class slot_table {
     drop_first_chunk(slot);
   }
 
-  /// Room for `count` nodes, and as many holes as there may be beside them, which stays once it is taken: see
-  /// reserve.hpp. Throws std::bad_alloc.
+  /// Memory for `count` nodes and for the most holes that there may be beside them, which the table keeps once it has
+  /// taken it: see reserve.hpp. Throws std::bad_alloc.
   using room = typename pool::room;
   [[nodiscard]] room room_for(std::size_t count) const { return pool_.room_for(2 * count / Entries + 1 + Slots); }
   void take(room&& made) noexcept { pool_.take(std::move(made)); }
 
-  /// Walks all slots; `visit(slot, node)` is called for each node, and returns what is wrong with it.
+  /// Checks all slots. Calls `visit(slot, node)` for each node, which returns a check_result of its own.
   template <class Visit>
   [[nodiscard]] check_result check(Visit visit) const {
     std::size_t nodes = 0;
@@ -156,7 +157,7 @@ class slot_table {
         return std::unexpected("slot_table: slot " + std::to_string(slot) + " " + what);
       };
       if (chains_[slot].chunks == 0) {
-        if (holes_[slot] != nullptr || chains_[slot].first != nullptr) return broken("is empty, and is not");
+        if (holes_[slot] != nullptr || chains_[slot].first != nullptr) return broken("counts no chunk, and has one");
         continue;
       }
       ++occupied;
@@ -170,22 +171,22 @@ class slot_table {
             continue;
           }
           if (access::place(*node) != place::at(slot, reinterpret_cast<word>(&entry))) {
-            return broken("has a node whose place is elsewhere");
+            return broken("has a node with another place");
           }
           if (check_result fine = visit(slot, *node); !fine) return fine;
           ++nodes;
         }
         if (each->next == nullptr && each != chains_[slot].last) return broken("does not end with its last chunk");
       }
-      if (counted != chains_[slot].chunks) return broken("has another number of chunks");
+      if (counted != chains_[slot].chunks) return broken("has another number of chunks than it counts");
       for (const word* hole = holes_[slot]; hole != nullptr; hole = next_hole(*hole)) {
-        if (holes.erase(hole) == 0) return broken("lists a hole that is none");
+        if (holes.erase(hole) == 0) return broken("has an entry in its list of holes that is not a hole of its own");
       }
     }
-    if (occupied != occupied_) return std::unexpected("slot_table: fewer slots have a chunk than were counted");
-    if (nodes != size_) return std::unexpected("slot_table: its size is not the number of nodes");
+    if (occupied != occupied_) return std::unexpected("slot_table: the count of slots with chunks is wrong");
+    if (nodes != size_) return std::unexpected("slot_table: the count of nodes is wrong");
     const std::size_t spare = pool_.taken() * Entries;
-    // Packing walks over the slots: a round takes so many stops, and each of them leaves a hole.
+    // Packing goes round the slots, a few for each stop, and each stop leaves a hole.
     constexpr std::size_t stops_a_round = Slots / slots_a_pack + 1;
     if (spare > 2 * (size_ + stops_a_round) + (occupied_ + 2) * Entries + spare / 4) {
       return std::unexpected("slot_table: too many holes");
@@ -204,7 +205,7 @@ class slot_table {
 
   static constexpr word hole_bit = 1;  // nodes are aligned
   static_assert(alignof(timer_node) > hole_bit);
-  /// How many slots without anything to pack one call passes by.
+  /// How many slots without anything to pack one call of pack() passes over.
   static constexpr std::size_t slots_a_pack = 64;
   static constexpr std::size_t chunks_a_pack = 2;
   static constexpr std::size_t worth_dropping = 64;  // chunks
@@ -245,16 +246,16 @@ class slot_table {
 
   void set_threshold() noexcept {
     pack_below_ = (pool_.taken() - occupied_) * Entries / 2;
-    if (pool_.taken() > worth_dropping) pack_below_ = std::max<std::size_t>(pack_below_, 1);  // empty is sparse too
+    if (pool_.taken() > worth_dropping) pack_below_ = std::max<std::size_t>(pack_below_, 1);  // so that empty is sparse
   }
 
-  /// Moves what is left in the slot's first chunks to its end, in their order. The holes before the last
-  /// chunk are forgotten, those in it found again: the chunks with the others are about to go.
+  /// Moves the nodes of the slot's first chunks to its end, in their order, and drops these chunks. The list of holes
+  /// is reduced to those of the last chunk first: the chunks with the others are about to be dropped.
   void pack_slot() noexcept {
     const std::size_t slot = packing_;
     find_holes_of_last_chunk(slot);
     for (std::size_t i = 0; i < chunks_a_pack && unpacked_ > 0 && chains_[slot].chunks >= 2; ++i) {
-      if (!move_to_end(slot, *chains_[slot].first)) return;  // no memory: it stays as it is
+      if (!move_to_end(slot, *chains_[slot].first)) return;  // no memory: the slot stays as it is
       word* holes = holes_[slot];
       drop_first_chunk(slot);
       holes_[slot] = holes;
@@ -285,19 +286,19 @@ class slot_table {
         }
       }
       fill(slot, hole, *node);
-      --size_;  // it was counted where it came from
+      --size_;  // fill has counted it again
       entry = as_hole(nullptr);
     }
     return true;
   }
 
-  std::array<word*, Slots> holes_{};  // what starts and stops touch: apart from the rest
+  std::array<word*, Slots> holes_{};  // apart from chains_: starts and stops access only this array
   std::size_t size_ = 0;
   std::size_t pack_below_ = 0;
   std::array<chain, Slots> chains_{};
   std::size_t occupied_ = 0;  // slots with a chunk
   std::size_t packing_ = 0;   // the slot being packed
-  std::size_t unpacked_ = 0;  // of its chunks, those at its beginning that are yet to be
+  std::size_t unpacked_ = 0;  // how many chunks at that slot's beginning are still to be packed
   pool pool_;
 };
 

@@ -1,10 +1,10 @@
-// Ticks, for the queues that count in them.
+// Ticks: the unit of time of the queues that count in whole intervals.
 //
-// A tick is a whole number of nanoseconds of the clock's own time. Ticks are counted from before the earliest
-// instant there is, so that a tick is never negative, and a wheel's slots are plain remainders. A
-// deadline is rounded up to its tick and the clock down to the last tick that is over, so that no timer
-// fires early, and none later than by one tick. Only at the latest instant, which may lie inside a tick
-// that no clock completes, that tick counts as over.
+// A tick is a whole number of nanoseconds. Ticks are counted from before instant::earliest(), so that a tick's number
+// is never negative and a wheel's slot is its remainder. A deadline is rounded up to its tick, the clock down to the
+// last tick that is over, so that no timer fires early and none more than one tick late. An exception: the latest
+// instant may lie inside a tick that no clock completes; that tick counts as over when the clock shows the latest
+// instant.
 //
 // Every function is O(1), constexpr and safe from any thread.
 #pragma once
@@ -24,17 +24,17 @@ using tick = std::uint64_t;
 /// The tick of `never`. No clock reaches it.
 inline constexpr tick never_tick = std::numeric_limits<tick>::max();
 
-/// How many ticks of this length lie before the clock's origin.
+/// The number of ticks of this length before the clock's origin.
 constexpr tick ticks_before_origin(std::int64_t length) noexcept {
   return tick{0} - static_cast<tick>(int64_min / length) + (int64_min % length != 0 ? 1 : 0);
 }
 
-/// A length that is a constant. The members are static, so that the compiler divides by constants before it decides
-/// what to inline.
+/// A length that is a constant. The members are static: then the compiler divides by constants before it decides what
+/// to inline.
 template <std::int64_t Nanoseconds>
 struct fixed_tick {
-  /// What ticks are counted in: only where a tick is a nanosecond are half of them more than a signed number holds. The
-  /// compiler makes fewer instructions of signed ones.
+  /// The type of a tick's number: signed, for which the compiler emits fewer instructions, unless a tick is one
+  /// nanosecond; only then there are more ticks than a signed number can hold.
   using count = std::conditional_t<(Nanoseconds > 1), std::int64_t, tick>;
   static constexpr std::int64_t length_ = Nanoseconds;
   static constexpr auto before_origin_ = static_cast<count>(ticks_before_origin(Nanoseconds));
@@ -75,7 +75,7 @@ class tick_scale : private Length {
     return over_at(deadline) + (deadline.nanoseconds() % length_ != 0 ? 1 : 0);
   }
 
-  /// The last tick that a timer may have, beside never_tick.
+  /// The last tick that a timer may have, except never_tick.
   [[nodiscard]] constexpr tick last() const noexcept { return of(instant::latest()); }
 
   /// The tick that the clock has reached when it shows `now`.
@@ -83,7 +83,7 @@ class tick_scale : private Length {
     return now >= instant::latest() ? last() : over_at(now);
   }
 
-  /// When a tick that a timer may have is reached; never_tick is never.
+  /// The instant at which a tick is reached; never for never_tick. Precondition: a timer may have this tick.
   [[nodiscard]] constexpr instant instant_of(tick t) const noexcept {
     if (t == never_tick) return instant::never();
     if (t >= last()) return instant::latest();

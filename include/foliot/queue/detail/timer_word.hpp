@@ -1,23 +1,27 @@
-// The word that decides, without a lock, whether a timer that is pending is postponed or stopped, and whether one that
-// was stopped this way is pending again.
+// The atomic word of a timer by which threads postpone it, stop it, and start it again without the lock.
 //
-// A timer is queued in its shard's queue at some deadline. While its word is armed, any thread may put it off or stop
-// it: the word says so, the queue does not know. What was stopped stays queued for a while, and may be started again
-// where it lies, unless its new deadline is before the one it is queued at. When the timer is due by the queue, or
-// somebody has the shard's lock, the word is taken: that and the last call without the lock are decided by one atomic
-// instruction. Whoever comes second knows.
+// A timer is queued in its shard's queue at some deadline. While its word is armed, any thread may postpone or stop the
+// timer by changing the word only; the queue is not told. A timer that was stopped in this way stays queued for a
+// while. It can be started again where it is queued, unless its new deadline is before the deadline that it is queued
+// at. When the timer is due by the queue, or a thread that holds the shard's lock needs its state, that thread takes
+// the word. take() is an atomic exchange, the linearization point: a call without the lock has either happened before
+// it, and take() returns its result, or fails and falls back to the lock.
 //
 //     open ──arm──► armed(deadline) ──postpone──► armed(later)        postpone, stop, start: any thread
 //      ▲              │        ▲ start                               the others: under the shard's lock
 //      │              ▼ stop   │
 //      │            stopped(deadline)
-//      └── take ──────┴── from whatever it is
+//      └── take ──────┴── from every state
 //
-// An open word decides nothing: the shard's lock does.
+// While the word is open, the state under the shard's lock decides.
 //
-// Invariants: armed means that the timer is pending, and queued at the word's deadline or earlier; or somebody's
-// start() was told that it is queued_late, and has yet to put that right. Stopped means that it is not pending, and
-// queued. What a timer is queued at changes only while its word is open.
+// Invariants:
+//   1. Armed: the timer is pending and is queued at the word's deadline or earlier. Exception: a start() has returned
+//      queued_late, and its caller has not requeued the timer yet.
+//   2. Stopped: the timer is not pending, but queued.
+//   3. The deadline that a timer is queued at changes only while its word is open.
+//
+// Thread safety: stated at each member. Every member is O(1), but for retries under contention.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +32,18 @@
 
 namespace foliot::detail {
 
+/// The word of one timer; open at first.
 class timer_word {
   static constexpr std::uint64_t open = 0;
-  static constexpr std::uint64_t stopped_bit = std::uint64_t{1} << 63;  // the rest is a deadline: see encoded()
+  static constexpr std::uint64_t stopped_bit = std::uint64_t{1} << 63;  // the other bits are a deadline: see encoded()
 
  public:
-  /// What a word was.
+  /// A value of the word.
   class state {
    public:
     [[nodiscard]] bool armed() const noexcept { return word_ != open && !stopped(); }
     [[nodiscard]] bool stopped() const noexcept { return (word_ & stopped_bit) != 0; }
-    /// Of one that is armed.
+    /// Precondition: armed.
     [[nodiscard]] instant deadline() const noexcept { return decoded(word_); }
 
    private:
@@ -47,62 +52,63 @@ class timer_word {
     std::uint64_t word_;
   };
 
-  /// Lets the timer, just queued at this deadline, be postponed and stopped; not if that is before the clock's origin,
-  /// or never. Under the lock, and the word is open.
-  // release: pairs with the acquire in start(), which looks at what the timer is queued at.
+  /// Arms the word of a timer that was just queued at `deadline`; leaves it open if `deadline` is before the clock's
+  /// origin, or never. Under the lock. Precondition: the word is open.
+  // release: pairs with the acquire in start(), which reads the deadline that the timer is queued at.
   void arm(instant deadline) noexcept { word_.store(encoded(deadline), seam::release); }
 
-  /// Opens the word, and says what it was; a call without the lock has come before, or does nothing. Under the lock.
-  // acquire: pairs with the release in postpone() and start(): the callback sees what was done before them, and before
-  // those that they follow, since each of them is a read-modify-write.
+  /// Opens the word and returns its value before. Calls without the lock after this fail. Under the lock.
+  // acquire: pairs with the release in postpone() and start(): the callback sees everything that was done before the
+  // last of them, and before the earlier ones, since each of them is a read-modify-write.
   [[nodiscard]] state take() noexcept { return state(word_.exchange(open, seam::acquire)); }
 
-  /// Takes back a take(). Under the lock.
-  // release: as in arm.
+  /// Undoes a take(). Under the lock.
+  // release: as in arm().
   void restore(state was) noexcept { word_.store(was.word_, seam::release); }
 
-  /// Opens the word, whatever it was. Under the lock.
-  // relaxed: nobody asks what came before.
+  /// Opens the word and discards its value. Under the lock.
+  // relaxed: the caller uses nothing that earlier calls have published.
   void disarm() noexcept { word_.store(open, seam::relaxed); }
 
-  /// Whether it is armed, and so pending, just now. Any thread.
-  // relaxed: who is told so learns nothing else from it.
+  /// Whether the word is armed at this moment, so that the timer is pending. Any thread.
+  // relaxed: the answer publishes nothing else.
   [[nodiscard]] bool armed() const noexcept { return now().armed(); }
-  /// What it is just now. Any thread.
+  /// The value at this moment. Any thread.
   [[nodiscard]] state now() const noexcept { return state(word_.load(seam::relaxed)); }
 
-  /// Puts an armed timer off to a deadline that is not earlier. False: nothing was done, ask the lock.
-  /// Any thread.
+  /// Postpones an armed timer to a deadline that is not earlier. Returns false, with nothing changed, if the word is
+  /// not armed or the deadline is earlier: the caller must use the lock. Any thread.
   [[nodiscard]] bool postpone(instant deadline) noexcept {
     const std::uint64_t wanted = encoded(deadline);
     std::uint64_t seen = word_.load(seam::relaxed);
-    while (seen != open && seen <= wanted) {  // a stopped one is larger than any deadline
+    while (seen != open && seen <= wanted) {  // a stopped word is greater than any deadline
       // release: pairs with the acquire in take().
       if (word_.compare_exchange_weak(seen, wanted, seam::release, seam::relaxed)) return true;
     }
     return false;
   }
 
-  /// Stops an armed timer, and leaves it queued. False: nothing was done, ask the lock. Any thread.
+  /// Stops an armed timer and leaves it queued. Returns false, with nothing changed, if the word is not armed: the
+  /// caller must use the lock. Any thread.
   [[nodiscard]] bool stop() noexcept {
     std::uint64_t seen = word_.load(seam::relaxed);
     while (state(seen).armed()) {
-      // acquire: pairs with the release in arm(), postpone() and start(): who stops a timer sees what those saw who
-      // started it, such as what its last callback did. release: pairs with the acquire in take() and start(): who
-      // starts it again knows what was done before the stop.
+      // acquire: pairs with the release in arm(), postpone() and start(): the stopping thread sees what the thread that
+      // started the timer had seen, such as the effects of its last callback. release: pairs with the acquire in take()
+      // and start(): the thread that starts the timer again sees what was done before the stop.
       if (word_.compare_exchange_weak(seen, seen | stopped_bit, seam::acq_rel, seam::relaxed)) return true;
     }
     return false;
   }
 
   enum class started : std::uint8_t {
-    no,           // nothing was done, ask the lock
-    yes,          // it is armed, and queued at its deadline or earlier
-    queued_late,  // it is armed, and queued later: it was taken, queued and stopped again while this looked. Put it
-                  // right
+    no,           ///< nothing was changed: the caller must use the lock
+    yes,          ///< the timer is armed, and queued at its deadline or earlier
+    queued_late,  ///< the timer is armed, but queued after its deadline, because other threads took the word, requeued
+                  ///< the timer and stopped it again during this call: the caller must requeue it under the lock
   };
-  /// Arms a stopped timer where it lies. `queued_at` says what deadline it is queued at, whoever may be changing that.
-  /// Any thread.
+  /// Arms a stopped timer where it is queued. `queued_at()` returns the deadline that the timer is queued at, which a
+  /// thread with the lock may be changing at the same time. Any thread.
   template <class QueuedAt>
   [[nodiscard]] started start(instant deadline, QueuedAt queued_at) noexcept {
     const std::uint64_t wanted = encoded(deadline);
@@ -110,8 +116,8 @@ class timer_word {
     std::uint64_t seen = word_.load(seam::relaxed);
     while (state(seen).stopped()) {
       if (queued_at() > deadline) break;
-      // acquire: pairs with the release in arm(): what the timer was queued at then is seen below. release: pairs
-      // with the acquire in take().
+      // acquire: pairs with the release in arm(), so that queued_at() below returns the deadline of that arm() or a
+      // later one. release: pairs with the acquire in take().
       if (word_.compare_exchange_weak(seen, wanted, seam::acq_rel, seam::relaxed)) {
         return queued_at() <= deadline ? started::yes : started::queued_late;
       }
@@ -119,8 +125,8 @@ class timer_word {
     return started::no;
   }
 
-  /// The timer is due by the deadline it is queued at: takes the word. Nothing: it fires. Else it has been postponed
-  /// till then. For those who never stop() it. Under the lock.
+  /// Takes the word of a timer that is due by the deadline it is queued at. Returns std::nullopt if the timer fires
+  /// now, else the deadline that it was postponed to. For timers on which stop() is never called. Under the lock.
   [[nodiscard]] std::optional<instant> claim(instant queued_at) noexcept {
     const state was = take();
     if (was.armed() && was.deadline() > queued_at) return was.deadline();
@@ -128,7 +134,7 @@ class timer_word {
   }
 
  private:
-  /// In the order of the deadlines, and below the stopped bit; `open` for those that a word does not hold.
+  /// In the order of the deadlines, and below stopped_bit; `open` for the deadlines that a word cannot represent.
   static constexpr std::uint64_t encoded(instant deadline) noexcept {
     if (deadline < instant{} || deadline.is_never()) return open;
     return static_cast<std::uint64_t>(deadline.nanoseconds()) + 1;

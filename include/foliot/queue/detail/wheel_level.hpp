@@ -1,7 +1,7 @@
-// One level of a wheel in levels: its buckets, and a bit for each that says whether it holds a timer.
+// One level of a hierarchical wheel: its buckets, and for each a bit that is set if the bucket has a timer.
 //
-// Two kinds with the same members: one whose number of buckets is a constant of at most 64, which is one word of bits,
-// and one of any number. Complexity: O(1); first_from() and first() of the second kind O(buckets / 64).
+// There are two classes with the same members: small_level has a constant number of at most 64 buckets, whose bits are
+// one word; large_level has any number. Complexity: O(1); first_from() and first() of large_level O(buckets / 64).
 //
 // Thread safety: none, one owner.
 #pragma once
@@ -17,10 +17,11 @@
 
 namespace foliot::detail {
 
+/// A level of at most 64 buckets.
 template <std::size_t Buckets>
 class small_level {
  public:
-  /// Null where there is no memory.
+  /// Null if there is no memory.
   [[nodiscard]] static std::unique_ptr<small_level> make(std::size_t /*buckets*/) noexcept {
     return std::unique_ptr<small_level>(new (std::nothrow) small_level);
   }
@@ -34,9 +35,9 @@ class small_level {
   void occupy(std::size_t bucket) noexcept { occupied_ |= std::uint64_t{1} << bucket; }
   void vacate(std::size_t bucket) noexcept { occupied_ &= ~(std::uint64_t{1} << bucket); }
 
-  /// Some occupied bucket. Precondition: not empty.
+  /// The occupied bucket with the lowest index. Precondition: not empty.
   [[nodiscard]] std::size_t first() const noexcept { return static_cast<std::size_t>(std::countr_zero(occupied_)); }
-  /// How many buckets after `from`, round about, the first occupied one is. Precondition: not empty.
+  /// The distance from bucket `from` to the first occupied one at or after it, round the ring. Precondition: not empty.
   [[nodiscard]] std::uint64_t first_from(std::uint64_t from) const noexcept {
     constexpr std::uint64_t all = Buckets == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << Buckets) - 1;
     const std::uint64_t turned = from == 0 ? occupied_ : (occupied_ >> from | occupied_ << (Buckets - from)) & all;
@@ -49,9 +50,10 @@ class small_level {
   std::array<ring, Buckets> buckets_;
 };
 
+/// A level of any number of buckets.
 class large_level {
  public:
-  /// Null where there is no memory.
+  /// Null if there is no memory.
   [[nodiscard]] static std::unique_ptr<large_level> make(std::size_t buckets) noexcept {
     try {
       return std::make_unique<large_level>(buckets);
@@ -60,6 +62,7 @@ class large_level {
     }
   }
 
+  /// Throws std::bad_alloc.
   explicit large_level(std::size_t buckets)
       : count_(buckets),
         words_(std::make_unique<std::uint64_t[]>((buckets + 63) / 64)),
@@ -86,7 +89,7 @@ class large_level {
     const std::size_t start = static_cast<std::size_t>(from);
     std::size_t word = start / 64;
     std::uint64_t bits = words_[word] & ~std::uint64_t{0} << start % 64;
-    while (bits == 0) {  // it may come round to the low bits of the first word
+    while (bits == 0) {  // the search may come round to the low bits of the first word
       word = word + 1 == (count_ + 63) / 64 ? 0 : word + 1;
       bits = words_[word];
     }

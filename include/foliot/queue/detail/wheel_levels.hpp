@@ -1,10 +1,10 @@
-// The geometries of the wheels in levels: Kafka's, with a fixed shape or a chosen one, and that of Linux since 4.8.
+// The geometries of the hierarchical wheels: Kafka's, with a fixed or a chosen shape, and that of Linux since 4.8.
 //
-// A geometry says how long a tick is, how many buckets a level has, how many levels there are, how many ticks a bucket
-// of each level has, and which bucket a timer belongs to. `fits` is whether level `width` may hold a timer that is due
-// after the hand's tick.
+// A geometry defines the length of a tick, the number of buckets of a level, the number of levels, the number of ticks
+// of a bucket on each level, and the bucket of a timer. `fits(due, hand, width)` is whether the level whose buckets
+// have `width` ticks may contain a timer of tick `due`, which is after the hand's tick.
 //
-// Thread safety: constant.
+// Thread safety: geometries are constant.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -22,8 +22,8 @@
 
 namespace foliot::detail {
 
-/// How many levels of `slots` buckets, each as wide as all buckets of the level below, it takes so that the topmost one
-/// holds every timer there can be. With one bucket there is no coarser level, and one is all.
+/// The number of levels of `slots` buckets that it takes until the topmost level can contain every timer, where a
+/// bucket is as wide as all buckets of the level below. With a single bucket no level is coarser than the one below: 1.
 constexpr std::size_t levels_for_all_time(std::uint64_t slots, tick last) noexcept {
   std::size_t levels = 1;
   for (std::uint64_t width = 1; slots > 1 && last / width >= slots; width *= slots) ++levels;
@@ -37,7 +37,8 @@ constexpr std::array<std::uint64_t, Levels> widths_of_levels(std::uint64_t facto
   return result;
 }
 
-/// Kafka's rule: a timer is on the lowest level whose current turn it falls into, and moves down.
+/// Kafka's rule: a timer is on the lowest level within whose present turn it is due, and moves down from level to
+/// level.
 struct cascading_rule {
   static constexpr std::string_view name = "hierarchical-wheel";
 
@@ -59,7 +60,7 @@ class cascading<fixed_wheel<TickNanoseconds, Slots>> : public cascading_rule {
   static constexpr std::size_t levels = levels_for_all_time(slots, ticks.last());
   static constexpr std::size_t most_levels = levels;
   static constexpr auto width_of = widths_of_levels<levels>(slots);
-  /// Whether some level would hold the timers that never fire, which are to stay outside.
+  /// Whether `fits` is true for never_tick on some level; such timers must stay outside the levels.
   static constexpr bool never_may_fit = never_tick / width_of.back() - ticks.last() / width_of.back() < slots;
   using level = std::conditional_t<(Slots <= 64), small_level<std::min<std::size_t>(Slots, 64)>, large_level>;
 
@@ -72,7 +73,7 @@ class cascading<fixed_wheel<TickNanoseconds, Slots>> : public cascading_rule {
 template <>
 class cascading<chosen_wheel> : public cascading_rule {
  public:
-  static constexpr std::size_t most_levels = 64;  // of two buckets, where a tick is a nanosecond
+  static constexpr std::size_t most_levels = 64;  // for two buckets a level and ticks of 1 ns
 
   const tick_scale<chosen_tick> ticks;
   const duration precision;
@@ -82,7 +83,7 @@ class cascading<chosen_wheel> : public cascading_rule {
   static constexpr bool never_may_fit = true;
   using level = large_level;
 
-  /// Of a shape that is checked.
+  /// Precondition: `shape` has been checked.
   explicit cascading(wheel_shape shape)
       : ticks(shape.tick.count()),
         precision(shape.tick),
@@ -96,7 +97,8 @@ class cascading<chosen_wheel> : public cascading_rule {
   [[nodiscard]] duration lateness_of(duration /*timeout*/) const noexcept { return precision; }
 };
 
-/// The geometry of Linux: eight times coarser a level, the level chosen by the distance alone.
+/// The geometry of Linux: each level is eight times coarser than the one below, and the distance alone decides the
+/// level.
 class rounding_up {
  public:
   static constexpr std::string_view name = "linux-wheel";
@@ -104,7 +106,7 @@ class rounding_up {
   static constexpr duration precision = ticks.length();
   static constexpr std::uint64_t slots = 64;
   static constexpr std::uint64_t factor = 8;
-  static constexpr std::size_t levels = 9;  // 12 days
+  static constexpr std::size_t levels = 9;  // they reach 12 days
   static constexpr std::size_t most_levels = levels;
   static constexpr auto width_of = widths_of_levels<levels>(factor);
   static constexpr bool never_may_fit = false;
@@ -114,7 +116,7 @@ class rounding_up {
     return due - hand < (slots - 1) * width;
   }
   static constexpr std::uint64_t bucket_of(tick due, std::uint64_t width) noexcept { return (due + width - 1) / width; }
-  /// The width of a bucket of the level for `timeout`: at most 8/63 of it, and at least a tick.
+  /// The width of a bucket on the level for `timeout`: at most 8/63 of `timeout`, and at least one tick.
   static constexpr duration lateness_of(duration timeout) noexcept {
     const std::int64_t whole = std::max(timeout, duration::zero()).count() / precision.count();
     const auto away = static_cast<tick>(whole) + 2;  // both ends may lie inside a tick

@@ -1,12 +1,12 @@
-// What timer wheels hang their timers into: a node with links, rings of nodes, and a heap of nodes for
-// the few timers that no slot of a wheel can hold. Nothing here allocates.
+// The containers of the timer wheels: a node with links, rings of nodes for the slots, and a heap of nodes for the few
+// timers that belong to no slot. Nothing here allocates.
 //
 // Thread safety: none, one owner.
 //
 // Invariants (sound):
-//   ring         1. Every node's neighbours point back at it.
+//   ring         1. The neighbours of each node link back to it.
 //   pairing_heap 1. No node has an earlier deadline than its parent.
-//                2. Every node's left neighbour, or parent, points at it.
+//                2. Each node's left sibling, or for a first child the parent, links to the node.
 //
 // Source of the heap: M. Fredman, R. Sedgewick, D. Sleator, R. Tarjan, "The pairing heap" (1986).
 #pragma once
@@ -32,14 +32,15 @@ class wheel_node : public timer_node, private detail::ring_links {
  private:
   friend class detail::ring;
   friend class detail::pairing_heap;
-  wheel_node* child_ = nullptr;  // in the heap
+  wheel_node* child_ = nullptr;  // its first child, while it is in a pairing_heap
 };
 
 }  // namespace foliot::inline queue
 
 namespace foliot::detail {
 
-/// A circular doubly linked list: a slot. Every operation is O(1), where nothing else is said.
+/// A slot: a circular doubly linked list with a head that is not a node, so that a node can be unlinked without the
+/// list. Every operation is O(1) unless stated otherwise.
 class ring {
  public:
   ring() noexcept = default;
@@ -58,14 +59,14 @@ class ring {
     head_.prev = &links;
   }
 
-  /// Takes `removed` out of whatever ring it is in.
+  /// Removes a node from the ring that it is in.
   static void unlink(wheel_node& removed) noexcept {
     ring_links& links = removed;
     links.prev->next = links.next;
     links.next->prev = links.prev;
   }
 
-  /// Appends all of `other`, which is empty then.
+  /// Appends all nodes of `other`, which is empty afterwards.
   void take_all(ring& other) noexcept {
     if (other.empty()) return;
     head_.prev->next = other.head_.next;
@@ -75,7 +76,8 @@ class ring {
     other.head_ = {&other.head_, &other.head_};
   }
 
-  /// Calls `visit(node)` for each until it says false. It may take out the node that it is given. O(n).
+  /// Calls `visit(node)` for each node until it returns false, and then returns false. `visit` may remove that node.
+  /// O(n).
   template <class Visit>
   bool for_each(Visit&& visit) const {
     for (ring_links* at = head_.next; at != &head_;) {
@@ -102,15 +104,15 @@ class ring {
   ring_links head_{&head_, &head_};
 };
 
-/// A pairing heap, the earliest deadline first, in no order among equal ones. push and top are O(1),
-/// erase is amortised O(log n).
+/// A pairing heap, the earliest deadline first; equal deadlines are in no order. push and top are O(1), erase is
+/// amortised O(log n).
 class pairing_heap {
  public:
   pairing_heap() noexcept = default;
   pairing_heap(const pairing_heap&) = delete;
   pairing_heap& operator=(const pairing_heap&) = delete;
 
-  /// The one with the earliest deadline; null when there is none.
+  /// A node with the earliest deadline; null if the heap is empty.
   [[nodiscard]] wheel_node* top() const noexcept { return root_; }
 
   void push(wheel_node& added) noexcept {
@@ -119,6 +121,7 @@ class pairing_heap {
     root_ = root_ == nullptr ? &added : merge(root_, &added);
   }
 
+  /// Removes a node of this heap.
   void erase(wheel_node& removed) noexcept {
     wheel_node* const children = merge_siblings(removed.child_);
     if (root_ == &removed) {
@@ -134,7 +137,7 @@ class pairing_heap {
     if (children != nullptr) root_ = merge(root_, children);
   }
 
-  /// Takes all out, and calls `visit(node)` for each; it may push the node again. O(n).
+  /// Removes all nodes and calls `visit(node)` for each; `visit` may push the node again. O(n).
   template <class Visit>
   void drain(Visit&& visit) {
     for (wheel_node* todo = std::exchange(root_, nullptr); todo != nullptr;) {
@@ -150,7 +153,7 @@ class pairing_heap {
     }
   }
 
-  /// Calls `visit(node)` for each until it says false. O(n).
+  /// Calls `visit(node)` for each node until it returns false, and then returns false. O(n).
   template <class Visit>
   bool for_each(Visit&& visit) const {
     for (wheel_node* at = root_; at != nullptr; at = following(at)) {
@@ -170,12 +173,11 @@ class pairing_heap {
   }
 
  private:
-  // The links of a node: next is its sibling to the right, prev the one to the left, or its parent where
-  // it is the first child.
+  // The links of a node: `next` is its right sibling; `prev` is its left sibling or, for a first child, its parent.
   static wheel_node* after(wheel_node& node) noexcept { return static_cast<wheel_node*>(node.next); }
   static wheel_node* before(wheel_node& node) noexcept { return static_cast<wheel_node*>(node.prev); }
 
-  /// The root of both trees, neither of which has siblings.
+  /// Merges two trees whose roots have no siblings, and returns the root.
   static wheel_node* merge(wheel_node* a, wheel_node* b) noexcept {
     if (b->deadline() < a->deadline()) std::swap(a, b);
     b->prev = a;
@@ -186,7 +188,7 @@ class pairing_heap {
     return a;
   }
 
-  /// The root of all siblings from `first` on: merged in pairs from the left, and the pairs from the right.
+  /// Merges the siblings from `first` on, in pairs from the left and then the pairs from the right; returns the root.
   static wheel_node* merge_siblings(wheel_node* first) noexcept {
     wheel_node* pairs = nullptr;  // chained by next
     while (first != nullptr) {
@@ -210,7 +212,7 @@ class pairing_heap {
     return root;
   }
 
-  /// The next in the order: children, then siblings, then those of the ancestors.
+  /// The next node in preorder: the first child, else the next sibling, else that of the nearest ancestor that has one.
   static wheel_node* following(wheel_node* at) noexcept {
     if (at->child_ != nullptr) return at->child_;
     while (at->next == nullptr) {

@@ -1,6 +1,6 @@
-// The ring of the simple timer wheel: how long its ticks are, and the slots, with a fixed shape or a chosen one.
+// The ring of the simple timer wheel: the length of its ticks and its slots, with a fixed or a chosen shape.
 //
-// Both have the same members. The number of slots is a power of two: what was asked for is rounded up.
+// Both specialisations have the same members. The number of slots is rounded up to a power of two.
 //
 // Thread safety: none, one owner.
 #pragma once
@@ -47,7 +47,7 @@ class wheel_ring<chosen_wheel> {
   const duration precision;
   const std::size_t slot_count;
 
-  /// Of a shape that is checked. Throws std::bad_alloc.
+  /// Precondition: `shape` has been checked. Throws std::bad_alloc.
   explicit wheel_ring(wheel_shape shape)
       : ticks(shape.tick.count()),
         precision(shape.tick),

@@ -1,5 +1,5 @@
-// Sorts the timers of a window into firing order: one counting pass into about as many buckets as there
-// are timers, then one insertion sort over all. Linear, where deadlines are spread; n log n where they are not.
+// Sorts the timers of a window into firing order: a counting sort into about as many buckets as there are timers, then
+// one insertion sort over all. O(n) where deadlines are spread evenly, else O(n log n). Thread safety: none.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace foliot::detail {
 
-/// Sorts by moving each entry back to its place: for few, or for what is almost in order.
+/// Insertion sort: for few entries, or for entries that are almost in order.
 inline void insertion_sort(std::span<deadline_entry> entries) noexcept {
   for (std::size_t i = 1; i < entries.size(); ++i) {
     const deadline_entry moved = entries[i];
@@ -24,10 +24,11 @@ inline void insertion_sort(std::span<deadline_entry> entries) noexcept {
   }
 }
 
-/// From here on a bucket is sorted on its own.
+/// A bucket with more entries is sorted by std::sort first.
 inline constexpr std::size_t most_in_bucket = 16;
 
-/// Which of 2^bits buckets a deadline belongs to, in the 2^width ns from `start`; the last one, if in none.
+/// The bucket of a deadline: one of 2^bits that divide the 2^width ns from `start`; the last one for all other
+/// deadlines.
 class deadline_buckets {
  public:
   deadline_buckets(instant start, int width, int bits) noexcept
@@ -45,8 +46,8 @@ class deadline_buckets {
   std::uint64_t last_;
 };
 
-/// sort_into for at most 255: the counters are bytes, and eight of them are summed up in a word. More buckets
-/// than timers cost little here, and leave little to the insertion sort, whose branches nobody can predict.
+/// sort_into for at most 255 entries: the counters are bytes, of which a word adds up eight. It uses more buckets than
+/// entries, which costs little here and leaves little to the insertion sort, whose branches are unpredictable.
 template <int Bits>
 void sort_few_into(std::span<deadline_entry> to, std::span<const deadline_entry> from, instant start,
                    int width) noexcept {
@@ -60,7 +61,7 @@ void sort_few_into(std::span<deadline_entry> to, std::span<const deadline_entry>
   for (std::size_t i = 0; i < ends.size(); i += sizeof(std::uint64_t)) {
     std::uint64_t counts;
     std::memcpy(&counts, &ends[i], sizeof counts);
-    const std::uint64_t sums = counts * each_byte;  // in each byte, of it and those below
+    const std::uint64_t sums = counts * each_byte;  // in each byte the sum of it and of those below
     const std::uint64_t begins = sums - counts + before * each_byte;
     std::memcpy(&ends[i], &begins, sizeof begins);
     before += sums >> 56;
@@ -68,15 +69,15 @@ void sort_few_into(std::span<deadline_entry> to, std::span<const deadline_entry>
   for (const deadline_entry& each : from) to[ends[bucket_of(each)]++] = each;
   if (crowded) [[unlikely]]
     std::ranges::sort(to, fires_before);
-  insertion_sort(to);  // nothing is farther from its place than its bucket is long
+  insertion_sort(to);  // each entry is already in its bucket
 }
 
-/// Writes `from` to `to`, of the same size and apart from it, in firing order. The deadlines should lie in
-/// the 2^width ns from `start`; those that do not are sorted too.
+/// Writes `from` to `to` in firing order. Precondition: the spans have the same size and do not overlap. The deadlines
+/// should lie in the 2^width ns from `start`; others are sorted as well, but more slowly.
 inline void sort_into(std::span<deadline_entry> to, std::span<const deadline_entry> from, instant start,
                       int width) noexcept {
   constexpr int most_bits = 11;
-  // Measured: below, the counting costs more than it saves.
+  // By measurement: for fewer entries the counting costs more than it saves.
   if (from.size() <= 4) {
     std::ranges::copy(from, to.begin());
     return insertion_sort(to);
@@ -86,7 +87,7 @@ inline void sort_into(std::span<deadline_entry> to, std::span<const deadline_ent
   const int bits = std::min(static_cast<int>(std::bit_width(from.size() - 1)), most_bits);
   const std::size_t buckets = std::size_t{1} << bits;
   const deadline_buckets bucket_of(start, width, bits);
-  std::array<std::uint32_t, 1 << most_bits> ends;  // of each bucket, once the entries are in place
+  std::array<std::uint32_t, 1 << most_bits> ends;  // the end of each bucket, once the entries are in their buckets
   std::fill_n(ends.begin(), buckets, 0);
   for (const deadline_entry& each : from) ++ends[bucket_of(each)];
   std::uint32_t begin = 0;
@@ -103,7 +104,7 @@ inline void sort_into(std::span<deadline_entry> to, std::span<const deadline_ent
       if (ends[i] - first > most_in_bucket) std::ranges::sort(to.subspan(first, ends[i] - first), fires_before);
     }
   }
-  insertion_sort(to);  // nothing is farther from its place than its bucket is long
+  insertion_sort(to);  // each entry is already in its bucket
 }
 
 }  // namespace foliot::detail
