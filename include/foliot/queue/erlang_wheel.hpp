@@ -5,7 +5,6 @@
 // and a sort of the due timers. next_deadline O(1) if the next timeout is known, else a search of at most one turn.
 // Memory: 512 KiB for the slots, from the first start until the queue is destroyed; nothing else beside the nodes (48
 // bytes). Choose it for very many timers that rarely live longer than a turn, where a precision of 1 ms is enough.
-//
 // Thread safety: none, one owner.
 //
 // A timer's position (`timeout_pos`) is its deadline in ticks of 1 ms, rounded up. The wheel stands at `pos_`: no timer
@@ -71,10 +70,11 @@ class basic_erlang_wheel {
   /// The first start allocates the slots.
   void start(node_type& node, instant deadline) {
     FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
-    make_slots();
+    if (slots_ == nullptr) slots_ = new_slots();
     set_timer(node, deadline);
   }
 
+  /// Makes a node not pending; returns whether it was.
   bool stop(node_type& node) noexcept {
     if (!node.pending()) return false;
     remove_timer(node);
@@ -88,6 +88,7 @@ class basic_erlang_wheel {
     return true;
   }
 
+  /// Gives a node a new deadline, and starts it if it was not pending; returns whether it was. Throws as start does.
   bool reset(node_type& node, instant deadline) {
     const bool was_pending = node.pending();
     if (was_pending) {
@@ -127,6 +128,7 @@ class basic_erlang_wheel {
     return turn;
   }
 
+  /// Makes any pending node not pending and returns it; null if there is none.
   [[nodiscard]] node_type* pop_any() noexcept {
     if (nto_ == 0) return nullptr;
     node_type* any = nullptr;
@@ -150,18 +152,22 @@ class basic_erlang_wheel {
     friend class basic_erlang_wheel;
     std::unique_ptr<node_type*[]> slots_;
   };
+  /// The first step of reserve(): allocates the memory. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const {
     detail::refuse_impossible(count);
     room made;
     if (count > 0 && slots_ == nullptr) made.slots_ = new_slots();
     return made;
   }
+  /// The second step of reserve(): gives the queue the memory.
   void take(room made) noexcept {
     if (slots_ == nullptr) slots_ = std::move(made.slots_);
   }
 
+  /// How many timers are pending.
   [[nodiscard]] std::size_t size() const noexcept { return nto_; }
 
+  /// Checks all invariants. O(n).
   [[nodiscard]] check_result check() const;
 
  private:
@@ -171,10 +177,6 @@ class basic_erlang_wheel {
   using tick = std::int64_t;
 
   static std::unique_ptr<node_type*[]> new_slots() { return std::make_unique<node_type*[]>(Slots); }
-  void make_slots() {
-    if (slots_ == nullptr) slots_ = new_slots();
-  }
-
   static constexpr tick ns_a_tick = 1'000'000;
   static constexpr tick turn_length = static_cast<tick>(Slots);
   /// How far ahead expire searches for the next timeout when it has fired all due timers: two seconds.

@@ -208,7 +208,9 @@ class basic_foliot_queue {
   void reserve(std::size_t count) { take(room_for(count)); }
   /// Reserves in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
   struct room;
+  /// The first step of reserve(): allocates the memory. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const;
+  /// The second step of reserve(): gives the queue the memory.
   void take(room made) noexcept;
 
   /// How many timers are pending.

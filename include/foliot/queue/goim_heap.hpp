@@ -71,10 +71,12 @@ class goim_heap {
     return true;
   }
 
+  /// The earliest deadline; never if no timer is pending.
   [[nodiscard]] instant next_deadline() const noexcept {
     return timers_.empty() ? instant::never() : timers_.front()->deadline();
   }
 
+  /// Fires the timers that are due at `now`, at most `limit`: see timer_queue.
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
@@ -91,6 +93,7 @@ class goim_heap {
     return turn;
   }
 
+  /// Makes any pending node not pending and returns it; null if there is none.
   [[nodiscard]] node_type* pop_any() noexcept {
     if (timers_.empty()) return nullptr;
     node_type* node = timers_.back();
@@ -104,6 +107,7 @@ class goim_heap {
     std::vector<node_type*> timers_;
     std::size_t count_ = 0;
   };
+  /// The first step of reserve(): allocates the memory. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const {
     detail::refuse_impossible(count);
     room made;
@@ -111,14 +115,18 @@ class goim_heap {
     made.count_ = count;
     return made;
   }
+  /// The second step of reserve(): gives the queue the memory.
   void take(room made) noexcept {
     detail::move_to_larger_array(timers_, std::move(made.timers_));
     floor_ = std::max(floor_, made.count_);
   }
+  /// Reserves memory for `count` pending timers. Throws std::bad_alloc with nothing changed.
   void reserve(std::size_t count) { take(room_for(count)); }
 
+  /// How many timers are pending.
   [[nodiscard]] std::size_t size() const noexcept { return timers_.size(); }
 
+  /// Checks all invariants. O(n).
   [[nodiscard]] check_result check() const {
     for (std::size_t i = 0; i < timers_.size(); ++i) {
       const auto broken = [i](const char* what) {

@@ -69,6 +69,7 @@ class basic_hashed_wheel : private detail::wheel_ring<Shape> {
   basic_hashed_wheel& operator=(const basic_hashed_wheel&) = delete;
   ~basic_hashed_wheel() { FOLIOT_ASSERT(size_ == 0, "a queue must be empty when it is destroyed"); }
 
+  /// Makes a node pending. Precondition: it is not pending.
   void start(node_type& node, instant deadline) noexcept {
     FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
     access::deadline(node) = deadline;
@@ -78,12 +79,14 @@ class basic_hashed_wheel : private detail::wheel_ring<Shape> {
     enqueue(node, due);
   }
 
+  /// Makes a node not pending; returns whether it was.
   bool stop(node_type& node) noexcept {
     if (!node.pending()) return false;
     take_out(node);
     return true;
   }
 
+  /// Gives a node a new deadline, and starts it if it was not pending; returns whether it was.
   bool reset(node_type& node, instant deadline) noexcept {
     const bool was_pending = stop(node);
     start(node, deadline);
@@ -101,6 +104,7 @@ class basic_hashed_wheel : private detail::wheel_ring<Shape> {
     return ticks.instant_of(next_tick_);
   }
 
+  /// Fires the timers that are due at `now`, at most `limit`: see timer_queue.
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
@@ -136,8 +140,10 @@ class basic_hashed_wheel : private detail::wheel_ring<Shape> {
   /// have.
   void reserve(std::size_t count) { detail::refuse_impossible(count); }
 
+  /// How many timers are pending.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
+  /// Checks all invariants. O(n).
   [[nodiscard]] check_result check() const {
     std::size_t found = 0;
     const auto holds = [&](node_type& node, bool right_place) {

@@ -85,6 +85,7 @@ class basic_hierarchical_wheel : private Geometry {
   basic_hierarchical_wheel& operator=(const basic_hierarchical_wheel&) = delete;
   ~basic_hierarchical_wheel() { FOLIOT_ASSERT(size_ == 0, "a queue must be empty when it is destroyed"); }
 
+  /// Makes a node pending. Throws std::bad_alloc with nothing changed. Precondition: it is not pending.
   void start(node_type& node, instant deadline) {
     FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
     const std::size_t n = level_for(ticks.of(deadline));
@@ -92,12 +93,14 @@ class basic_hierarchical_wheel : private Geometry {
     insert(node, deadline, n);
   }
 
+  /// Makes a node not pending; returns whether it was.
   bool stop(node_type& node) noexcept {
     if (!node.pending()) return false;
     take_out(node);
     return true;
   }
 
+  /// Gives a node a new deadline, and starts it if it was not pending; returns whether it was. Throws as start does.
   bool reset(node_type& node, instant deadline) {
     const std::size_t n = level_for(ticks.of(deadline));
     if (!make_level(n)) throw std::bad_alloc();
@@ -124,6 +127,7 @@ class basic_hierarchical_wheel : private Geometry {
     return true;
   }
 
+  /// Fires the timers that are due at `now`, at most `limit`: see timer_queue.
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
@@ -141,6 +145,7 @@ class basic_hierarchical_wheel : private Geometry {
     return turn;
   }
 
+  /// Makes any pending node not pending and returns it; null if there is none.
   [[nodiscard]] node_type* pop_any() noexcept {
     node_type* found = outside_.top();
     if (found == nullptr && !open_.empty()) found = &open_.front();
@@ -162,6 +167,7 @@ class basic_hierarchical_wheel : private Geometry {
     std::array<std::unique_ptr<typename Geometry::level>, Geometry::most_levels>
         levels_;  // those that do not exist yet
   };
+  /// The first step of reserve(): allocates the memory. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const {
     detail::refuse_impossible(count);
     room made;
@@ -171,12 +177,15 @@ class basic_hierarchical_wheel : private Geometry {
     }
     return made;
   }
+  /// The second step of reserve(): gives the queue the memory.
   void take(room made) noexcept {
     for (; made_ < levels; ++made_) levels_[made_] = std::move(made.levels_[made_]);
   }
 
+  /// How many timers are pending.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
+  /// Checks all invariants. O(n).
   [[nodiscard]] check_result check() const {
     std::size_t found = 0;
     for (std::size_t n = 0; n < made_; ++n) {

@@ -146,6 +146,7 @@ class node_pool {
     blocks all_;    // with capacity for the pool's blocks and the added ones
     blocks added_;  // the new blocks
   };
+  /// The first step of reserve(): allocates the memory. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const {
     room made;
     if (count <= capacity()) return made;
@@ -157,6 +158,7 @@ class node_pool {
     while (made.added_.size() < missing) made.added_.push_back(new_block());
     return made;
   }
+  /// The second step of reserve(): gives the pool the memory.
   void take(room made) noexcept {
     if (made.added_.empty()) return;
     for (auto& each : blocks_) made.all_.push_back(std::move(each));

@@ -36,6 +36,7 @@ class quad_heap {
   quad_heap& operator=(const quad_heap&) = delete;
   ~quad_heap() { FOLIOT_ASSERT(heap_.empty(), "a queue must be empty when it is destroyed"); }
 
+  /// Makes a node pending. Throws std::bad_alloc with nothing changed. Precondition: it is not pending.
   void start(node_type& node, instant deadline) {
     FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
     heap_.append(node, deadline);
@@ -43,12 +44,14 @@ class quad_heap {
     heap_.settle_last();
   }
 
+  /// Makes a node not pending; returns whether it was.
   bool stop(node_type& node) noexcept {
     if (!node.pending()) return false;
     heap_.remove(node);
     return true;
   }
 
+  /// Gives a node a new deadline, and starts it if it was not pending; returns whether it was. Throws as start does.
   bool reset(node_type& node, instant deadline) {
     if (!node.pending()) {
       start(node, deadline);
@@ -64,10 +67,12 @@ class quad_heap {
     return true;
   }
 
+  /// The earliest deadline; never if no timer is pending.
   [[nodiscard]] instant next_deadline() const noexcept {
     return heap_.empty() ? instant::never() : heap_.top().deadline;
   }
 
+  /// Fires the timers that are due at `now`, at most `limit`: see timer_queue.
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
@@ -84,6 +89,7 @@ class quad_heap {
     return turn;
   }
 
+  /// Makes any pending node not pending and returns it; null if there is none.
   [[nodiscard]] node_type* pop_any() noexcept {
     if (heap_.empty()) return nullptr;
     node_type& node = heap_.last();
@@ -93,18 +99,23 @@ class quad_heap {
 
   /// Reserves in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
   using room = detail::deadline_heap<>::room;
+  /// The first step of reserve(): allocates the memory. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const {
     detail::refuse_impossible(count);
     return heap_.room_for(count);
   }
+  /// The second step of reserve(): gives the queue the memory.
   void take(room made) noexcept { heap_.take(std::move(made)); }
+  /// Reserves memory for `count` pending timers. Throws std::bad_alloc with nothing changed.
   void reserve(std::size_t count) { take(room_for(count)); }
   /// Makes room for one more timer than there are, so that the next start does not throw. Amortised O(1); throws
   /// std::bad_alloc with nothing changed.
   void make_room() { heap_.make_room(); }
 
+  /// How many timers are pending.
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size(); }
 
+  /// Checks all invariants. O(n).
   [[nodiscard]] check_result check() const { return heap_.check("quad_heap"); }
 
  private:

@@ -61,6 +61,7 @@ class quad_heap_lazy {
   quad_heap_lazy& operator=(const quad_heap_lazy&) = delete;
   ~quad_heap_lazy() { FOLIOT_ASSERT(size() == 0, "a queue must be empty when it is destroyed"); }
 
+  /// Makes a node pending. Throws std::bad_alloc with nothing changed. Precondition: it is not pending.
   void start(node_type& node, instant deadline) {
     FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
     clean_head();
@@ -102,6 +103,7 @@ class quad_heap_lazy {
     return std::min(heap_.front().when, min_when_modified_);
   }
 
+  /// Fires the timers that are due at `now`, at most `limit`: see timer_queue.
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
@@ -118,6 +120,7 @@ class quad_heap_lazy {
     return turn;
   }
 
+  /// Makes any pending node not pending and returns it; null if there is none.
   [[nodiscard]] node_type* pop_any() noexcept {
     drop_zombie_tail();
     if (heap_.empty()) return nullptr;
@@ -128,12 +131,17 @@ class quad_heap_lazy {
 
   /// Reserves in two steps, for users who reserve in several queues, in all or in none: see detail/reserve.hpp.
   class room;
+  /// The first step of reserve(): allocates the memory. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const;
+  /// The second step of reserve(): gives the queue the memory.
   void take(room made) noexcept;
+  /// Reserves memory for `count` pending timers. Throws std::bad_alloc with nothing changed.
   void reserve(std::size_t count);
 
+  /// How many timers are pending.
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size() - zombies_; }
 
+  /// Checks all invariants. O(n).
   [[nodiscard]] check_result check() const {
     std::size_t zombies = 0;
     for (std::size_t i = 0; i < heap_.size(); ++i) {

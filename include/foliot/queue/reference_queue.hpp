@@ -32,6 +32,7 @@ class reference_queue {
   reference_queue(const reference_queue&) = delete;
   reference_queue& operator=(const reference_queue&) = delete;
 
+  /// Makes a node pending. Throws std::bad_alloc with nothing changed. Precondition: it is not pending.
   void start(node_type& node, instant deadline) {
     FOLIOT_ASSERT(!node.pending(), "a pending timer must be reset, not started");
     pending_.push_back({deadline, next_sequence_++, &node});
@@ -39,11 +40,13 @@ class reference_queue {
     access::place(node) = 0;
   }
 
+  /// Makes a node not pending; returns whether it was.
   bool stop(node_type& node) noexcept {
     access::place(node) = access::nowhere;
     return std::erase_if(pending_, [&](const entry& each) { return each.node == &node; }) == 1;
   }
 
+  /// Gives a node a new deadline, and starts it if it was not pending; returns whether it was. Throws as start does.
   bool reset(node_type& node, instant deadline) {
     pending_.reserve(pending_.size() + 1);  // the only step that may throw comes first
     const bool was_pending = stop(node);
@@ -51,10 +54,12 @@ class reference_queue {
     return was_pending;
   }
 
+  /// The earliest deadline; never if no timer is pending.
   [[nodiscard]] instant next_deadline() const noexcept {
     return pending_.empty() ? instant::never() : first()->deadline;
   }
 
+  /// Fires the timers that are due at `now`, at most `limit`: see timer_queue.
   template <class Sink>
   expiry expire(instant now, budget limit, Sink&& sink) {
     expiry turn;
@@ -68,6 +73,7 @@ class reference_queue {
     return turn;
   }
 
+  /// Makes any pending node not pending and returns it; null if there is none.
   [[nodiscard]] node_type* pop_any() noexcept {
     if (pending_.empty()) return nullptr;
     node_type* node = pending_.back().node;
@@ -75,13 +81,16 @@ class reference_queue {
     return node;
   }
 
+  /// Reserves memory for `count` pending timers. Throws std::bad_alloc with nothing changed.
   void reserve(std::size_t count) {
     detail::refuse_impossible(count);
     pending_.reserve(count);
   }
 
+  /// How many timers are pending.
   [[nodiscard]] std::size_t size() const noexcept { return pending_.size(); }
 
+  /// Checks all invariants. O(n).
   [[nodiscard]] check_result check() const {
     for (const entry& each : pending_) {
       if (!each.node->pending()) return std::unexpected("reference_queue: holds a node that is not pending");
