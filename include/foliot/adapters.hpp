@@ -1,5 +1,5 @@
-// Timers inside the event loops of others. The adapters that need a library of their own are included by
-// themselves: <foliot/adapters/asio_timer.hpp>, <foliot/adapters/uv_timers.hpp>.
+// Timers in event loops: loop_timers and epoll_timers. The adapters for Asio and libuv have headers of their own:
+// <foliot/adapters/asio_timer.hpp>, <foliot/adapters/uv_timers.hpp>.
 #pragma once
 
 #include <foliot/adapters/epoll_timers.hpp>

@@ -1,4 +1,4 @@
-// Instants, durations, clocks, the timer node: the vocabulary. No threads, no dependencies.
+// The layer below all others: instants, durations, clocks and the timer node. It starts no threads.
 #pragma once
 
 #include <foliot/core/clock.hpp>

@@ -1,4 +1,4 @@
-/* foliot for C, and for what calls C: a service's timers behind opaque handles.
+/* foliot for C, and for languages that call C: the timers of a service behind opaque handles.
  *
  *   static void on_idle(void* session, const foliot_firing* firing) { … }
  *
@@ -8,18 +8,19 @@
  *   foliot_timer_create(timers, on_idle, session, NULL, &idle);
  *   foliot_timer_start(idle, 30 * FOLIOT_SECOND, NULL);
  *
- * Time is nanoseconds in 64 bits: a length, or an instant of the service's clock. Zero and less mean now, FOLIOT_NEVER
- * and past the end of time never. A timer is never early; what stop and reset answer, what a callback may do, and
- * which threads may do what is as in C++: docs/contract.md.
+ * Time is in nanoseconds, as a 64-bit integer: a length, or an instant of the service's clock. A delay of zero or less
+ * means now; FOLIOT_NEVER, and a deadline past the end of time, mean never. A timer is never early. The results of stop
+ * and reset, and what callbacks may do, are as in C++: docs/contract.md.
  *
- * Errors: a call that can fail returns a foliot_status; after one that is not FOLIOT_OK nothing has changed, and
- * foliot_error_message() says what was wrong. No exception comes out of any of these functions. A null handle is
- * FOLIOT_INVALID; to destroy null is allowed. Outputs that nobody wants may be null, but for those of a create.
+ * Errors: a function that can fail returns a foliot_status. If that is not FOLIOT_OK, nothing was changed, and
+ * foliot_error_message() describes the error. No function throws. A null handle is FOLIOT_INVALID, except that null may
+ * be destroyed. Pointers to results may be null, except those of the create functions.
  *
- * Threads: everything from any thread, and from callbacks; destroying and detaching need the handle to oneself.
+ * Threads: every function may be called from any thread and from callbacks, unless stated otherwise. While a thread
+ * destroys or detaches a handle, no other thread may use that handle.
  *
- * Language: C89 or later, with <stdint.h> and <stdbool.h>, so 64-bit integers and _Bool, as C99 and every compiler of
- * today has them; C++98 or later. */
+ * Language: C89 or later with <stdint.h> and <stdbool.h>, so with 64-bit integers and _Bool as in C99; C++98 or later.
+ */
 #ifndef FOLIOT_FOLIOT_H
 #define FOLIOT_FOLIOT_H
 
@@ -53,32 +54,37 @@ typedef struct foliot_virtual_clock foliot_virtual_clock;
 
 typedef enum foliot_status {
   FOLIOT_OK = 0,
-  FOLIOT_INVALID = 1, /* an argument that cannot be: null, an unknown engine, a period of zero */
+  FOLIOT_INVALID = 1, /* an invalid argument: a null handle, an unknown engine, a period of zero */
   FOLIOT_NO_MEMORY = 2,
-  FOLIOT_SYSTEM = 3,      /* the system has no thread, or no file descriptor, to give */
-  FOLIOT_NOT_ALLOWED = 4, /* not here: a callback that sleeps on its own service, or advances its own clock */
-  FOLIOT_FAILED = 5       /* anything else */
+  FOLIOT_SYSTEM = 3,      /* the system refuses a thread or a file descriptor */
+  FOLIOT_NOT_ALLOWED = 4, /* not allowed here: in a callback, to sleep on its service or to advance its clock */
+  FOLIOT_FAILED = 5       /* any other error */
 } foliot_status;
 
-/* A few words for each status, for ever. */
+/* A short description of a status. Valid for ever. */
 FOLIOT_EXPORT const char* foliot_strerror(int status) FOLIOT_NOEXCEPT;
-/* What was wrong with the latest call of this thread that failed; "" before there was one. Until the next one fails. */
+/* A description of the latest failed call of the calling thread; "" if none has failed. Valid until its next failure.
+ */
 FOLIOT_EXPORT const char* foliot_error_message(void) FOLIOT_NOEXCEPT;
-/* "0.1.0": of the library, not of this header. */
+/* The version of the library, which may differ from that of this header: "0.1.0". */
 FOLIOT_EXPORT const char* foliot_version(void) FOLIOT_NOEXCEPT;
 
 /* ---------------------------------------------------------------- virtual clocks */
 
-/* A clock that stands still until it is advanced, and then fires what becomes due, in order, on the calling thread.
- * It outlives the services on it. `limit` is how many timers fire at most, 0 for no limit; where more are due time
- * stays, `fired` equals `limit`, and the next advance goes on. */
+/* A clock that stands still until it is advanced. */
+
+/* Makes a clock that shows `start`, which must not be FOLIOT_NEVER. */
 FOLIOT_EXPORT foliot_status foliot_virtual_clock_create(int64_t start, foliot_virtual_clock** result) FOLIOT_NOEXCEPT;
+/* The clock must outlive the services on it. */
 FOLIOT_EXPORT void foliot_virtual_clock_destroy(foliot_virtual_clock* time) FOLIOT_NOEXCEPT;
+/* Moves time on by `length` and fires the timers that become due, in order, on the calling thread. */
 FOLIOT_EXPORT foliot_status foliot_virtual_clock_advance(foliot_virtual_clock* time, int64_t length,
                                                          size_t* fired) FOLIOT_NOEXCEPT;
+/* Moves time on to `target` in the same way, and fires at most `limit` timers; 0 means no limit. If more timers are due
+ * on the way, time stays at the last deadline and `fired` equals `limit`: call again. */
 FOLIOT_EXPORT foliot_status foliot_virtual_clock_advance_to(foliot_virtual_clock* time, int64_t target, size_t limit,
                                                             size_t* fired) FOLIOT_NOEXCEPT;
-/* What it shows; 0 for null. */
+/* The present time of the clock; 0 for null. */
 FOLIOT_EXPORT int64_t foliot_virtual_clock_now(const foliot_virtual_clock* time) FOLIOT_NOEXCEPT;
 
 /* ---------------------------------------------------------------- services */
@@ -86,18 +92,19 @@ FOLIOT_EXPORT int64_t foliot_virtual_clock_now(const foliot_virtual_clock* time)
 typedef enum foliot_clock {
   FOLIOT_MONOTONIC = 0, /* stands still while the machine is suspended */
   FOLIOT_BOOTTIME = 1,  /* counts suspend */
-  FOLIOT_WALL = 2       /* since 1970, and set by whoever may */
+  FOLIOT_WALL = 2       /* since 1970; an administrator may set it */
 } foliot_clock;
 
-/* What is zero is as it comes. `size` tells the library which version of this structure it got. */
+/* A field that is zero has its default. `size` tells the library which version of this structure it got: initialise the
+ * structure with FOLIOT_SERVICE_OPTIONS_INIT. */
 typedef struct foliot_service_options {
   size_t size;
-  const char* engine;                 /* null: "foliot" */
-  int clock;                          /* a foliot_clock */
-  size_t shards;                      /* queues with a thread each; 0: what the engine has by itself */
-  bool precise;                       /* spin the last stretch before a deadline */
-  size_t turn;                        /* how many timers a thread fires before it looks at the clock again; 0: the engine's own */
-  foliot_virtual_clock* virtual_time; /* not null: no thread, and this clock instead of `clock` */
+  const char* engine; /* null: "foliot" */
+  int clock;          /* a foliot_clock */
+  size_t shards;      /* the number of queues, with a thread each; 0: the engine's default */
+  bool precise;       /* spin shortly before each deadline, to fire less late */
+  size_t turn;        /* how many timers fire between two readings of the clock; 0: the engine's default */
+  foliot_virtual_clock* virtual_time; /* not null: the service has no thread, and this clock instead of `clock` */
 } foliot_service_options;
 
 /* clang-format off */
@@ -105,109 +112,120 @@ typedef struct foliot_service_options {
 /* clang-format on */
 
 typedef struct foliot_service_counters {
-  uint64_t started;    /* of timers that were not pending */
-  uint64_t superseded; /* resets of timers that were */
+  uint64_t started;    /* starts of timers that were not pending */
+  uint64_t superseded; /* resets of timers that were pending */
   uint64_t stopped;
   uint64_t fired;
-  uint64_t skipped; /* beats of tickers that came too late */
-  uint64_t dropped; /* pending when the service ended */
+  uint64_t skipped; /* beats of tickers that were not called because they came too late */
+  uint64_t dropped; /* timers that were pending when the service ended */
   uint64_t wake_ups;
-  uint64_t wakes_with_work;    /* a thread woke, and something was due */
-  uint64_t wakes_without_work; /* and nothing was */
-  uint64_t pending;            /* now */
+  uint64_t wakes_with_work;    /* a thread woke and a timer was due */
+  uint64_t wakes_without_work; /* a thread woke and no timer was due */
+  uint64_t pending;            /* timers that are pending now */
   uint64_t peak_pending;
 } foliot_service_counters;
 
-/* `options` may be null: all as it comes. */
+/* Makes a service. `options` may be null for all defaults. */
 FOLIOT_EXPORT foliot_status foliot_service_create(const foliot_service_options* options,
                                                   foliot_service** result) FOLIOT_NOEXCEPT;
-/* Shuts it down. The handles that it leaves behind must still be destroyed; they answer, and start nothing. Not from
- * a callback of this service. */
+/* Shuts the service down and destroys it. Handles of its timers stay valid and must still be destroyed; they start
+ * nothing any more. Must not be called from a callback of this service. */
 FOLIOT_EXPORT void foliot_service_destroy(foliot_service* service) FOLIOT_NOEXCEPT;
-/* Drops what is pending, and waits for the callbacks that run. */
+/* Ends the service: drops the pending timers, and waits for callbacks that are running. */
 FOLIOT_EXPORT foliot_status foliot_service_shut_down(foliot_service* service, size_t* dropped) FOLIOT_NOEXCEPT;
-/* Starts nothing new, waits for what is pending, at most so long by the monotonic clock, and drops the rest. A
- * foliot_service_shut_down by another thread ends the wait. Not on virtual time. */
+/* Ends the service gradually: refuses new starts, waits until the pending timers have fired, at most `at_most` by the
+ * monotonic clock, and drops the rest. A foliot_service_shut_down by another thread ends the wait. Not on virtual
+ * time. */
 FOLIOT_EXPORT foliot_status foliot_service_drain(foliot_service* service, int64_t at_most,
                                                  size_t* dropped) FOLIOT_NOEXCEPT;
-/* Room for so many pending timers: up to there no start allocates. FOLIOT_NO_MEMORY: nothing has changed. */
+/* Reserves memory for `count` pending timers: up to that number no start allocates. */
 FOLIOT_EXPORT foliot_status foliot_service_reserve(foliot_service* service, size_t count) FOLIOT_NOEXCEPT;
+/* Copies the counters; `result` must not be null. */
 FOLIOT_EXPORT foliot_status foliot_service_get_counters(const foliot_service* service,
                                                         foliot_service_counters* result) FOLIOT_NOEXCEPT;
-/* What the service's clock shows; 0 for null. */
+/* The present time of the service's clock; 0 for null. */
 FOLIOT_EXPORT int64_t foliot_now(const foliot_service* service) FOLIOT_NOEXCEPT;
-/* Blocks the calling thread for at least `length`; `whole`: unless the service ended first. Not from a callback of this
- * service, whatever the length. */
+/* Blocks the calling thread for at least `length`. Sets `whole` to false if the service ended before. Must not be
+ * called from a callback of this service, whatever the length. */
 FOLIOT_EXPORT foliot_status foliot_sleep(foliot_service* service, int64_t length, bool* whole) FOLIOT_NOEXCEPT;
 
 /* ---------------------------------------------------------------- timers */
 
 typedef struct foliot_firing {
-  int64_t deadline; /* when it was to fire */
-  int64_t now;      /* the clock just before the callback */
-  uint64_t skipped; /* tickers: how many later beats had passed too */
+  int64_t deadline; /* the deadline that has come */
+  int64_t now;      /* the service's clock just before the callback */
+  uint64_t skipped; /* for tickers: how many later beats had passed as well */
 } foliot_firing;
 
-/* Runs on a thread of the service, or on that which advances the virtual clock. */
+/* Called on a thread of the service, or on the thread that advances the virtual clock. */
 typedef void (*foliot_callback)(void* context, const foliot_firing* firing);
-/* Gets a timer's context once its callback does not run and will not: at the latest when the handle is destroyed, for
- * a detached timer after it has fired, or when the service ends. Not where a create fails: the context is the caller's.
- */
+/* Called with a timer's context when the timer's callback is not running and will not run again: at the latest when the
+ * handle is destroyed; for a detached timer after it has fired, or when the service ends. Not called if the create
+ * function fails: then the context still belongs to the caller. */
 typedef void (*foliot_release)(void* context);
 
-/* What became of the latest start. */
+/* What a stop found. */
 typedef enum foliot_stop_result {
-  FOLIOT_STOPPED = 0, /* it was pending; it will not fire */
-  FOLIOT_STOP_RUNNING = 1,
-  FOLIOT_STOP_IDLE = 2
+  FOLIOT_STOPPED = 0,      /* the timer was pending; it will not fire */
+  FOLIOT_STOP_RUNNING = 1, /* the timer's callback is running now */
+  FOLIOT_STOP_IDLE = 2     /* the timer had fired or been stopped before, or was never started */
 } foliot_stop_result;
 
+/* What a reset found. The timer is pending afterwards, except after FOLIOT_CLOSED. */
 typedef enum foliot_reset_result {
-  FOLIOT_SUPERSEDED = 0, /* it was pending; only the new deadline counts */
-  FOLIOT_RESET_RUNNING = 1,
-  FOLIOT_RESET_IDLE = 2,
-  FOLIOT_CLOSED = 3 /* stop_and_wait or the end of its service came first: nothing was started */
+  FOLIOT_SUPERSEDED = 0,    /* the timer was pending; it will fire at the new deadline only */
+  FOLIOT_RESET_RUNNING = 1, /* the timer's callback is running now; it will run again at the new deadline */
+  FOLIOT_RESET_IDLE = 2,    /* the timer had fired or been stopped before, or was never started */
+  FOLIOT_CLOSED = 3         /* stop_and_wait, or the end of the service, came first: nothing was started */
 } foliot_reset_result;
 
-/* An idle timer. `release` may be null. */
+/* Makes an idle timer. `release` may be null. */
 FOLIOT_EXPORT foliot_status foliot_timer_create(foliot_service* service, foliot_callback callback, void* context,
                                                 foliot_release release, foliot_timer** result) FOLIOT_NOEXCEPT;
-/* Stops it, and waits for a callback that runs, unless that is the caller. */
+/* Stops the timer, waits for a running callback unless the caller is that callback, and destroys the handle. */
 FOLIOT_EXPORT void foliot_timer_destroy(foliot_timer* timer) FOLIOT_NOEXCEPT;
-/* Lets the timer go its way, and destroys the handle. One that is not pending goes at once. */
+/* Destroys the handle without stopping the timer: a pending timer still fires. */
 FOLIOT_EXPORT void foliot_timer_detach(foliot_timer* timer) FOLIOT_NOEXCEPT;
 
-/* Arm the timer, wherever it was. start and reset are two names for one thing. */
+/* Starts the timer, or gives a pending timer a new deadline, `delay` from now. The same as foliot_timer_reset. */
 FOLIOT_EXPORT foliot_status foliot_timer_start(foliot_timer* timer, int64_t delay,
                                                foliot_reset_result* result) FOLIOT_NOEXCEPT;
+/* Starts the timer, or gives a pending timer a new deadline, `delay` from now. */
 FOLIOT_EXPORT foliot_status foliot_timer_reset(foliot_timer* timer, int64_t delay,
                                                foliot_reset_result* result) FOLIOT_NOEXCEPT;
+/* As foliot_timer_reset, with the deadline itself. */
 FOLIOT_EXPORT foliot_status foliot_timer_start_at(foliot_timer* timer, int64_t deadline,
                                                   foliot_reset_result* result) FOLIOT_NOEXCEPT;
-/* Fires up to `slack` later, so that timers share wake-ups. */
+/* As foliot_timer_reset; the timer may fire up to `slack` later, so that several timers share a wake-up. */
 FOLIOT_EXPORT foliot_status foliot_timer_start_with_slack(foliot_timer* timer, int64_t delay, int64_t slack,
                                                           foliot_reset_result* result) FOLIOT_NOEXCEPT;
+/* Stops the timer. Does not wait for a running callback. */
 FOLIOT_EXPORT foliot_status foliot_timer_stop(foliot_timer* timer, foliot_stop_result* result) FOLIOT_NOEXCEPT;
-/* Stops it for good: on return the callback does not run and will not, and the context has been released. */
+/* Stops the timer for ever: on return the callback is not running and will not run, and the context was released. */
 FOLIOT_EXPORT foliot_status foliot_timer_stop_and_wait(foliot_timer* timer, foliot_stop_result* result) FOLIOT_NOEXCEPT;
-/* Whether it will fire; false for null. */
+/* Whether the timer will fire; false for null. */
 FOLIOT_EXPORT bool foliot_timer_pending(const foliot_timer* timer) FOLIOT_NOEXCEPT;
 
 /* ---------------------------------------------------------------- tickers */
 
-/* Runs the callback every `period`, on a grid that does not drift, the first time one period from now. */
+/* Makes a ticker, which runs the callback every `period`, the first time one period from now, on a grid without
+ * drift. `period` must be positive; `release` may be null. */
 FOLIOT_EXPORT foliot_status foliot_ticker_create(foliot_service* service, int64_t period, foliot_callback callback,
                                                  void* context, foliot_release release,
                                                  foliot_ticker** result) FOLIOT_NOEXCEPT;
+/* As foliot_timer_destroy. */
 FOLIOT_EXPORT void foliot_ticker_destroy(foliot_ticker* ticker) FOLIOT_NOEXCEPT;
-/* A new grid from now on. */
+/* Begins a new grid: the next beat is one period from now. */
 FOLIOT_EXPORT foliot_status foliot_ticker_reset(foliot_ticker* ticker, int64_t period,
                                                 foliot_reset_result* result) FOLIOT_NOEXCEPT;
+/* As foliot_timer_stop; foliot_ticker_reset starts the ticker again. */
 FOLIOT_EXPORT foliot_status foliot_ticker_stop(foliot_ticker* ticker, foliot_stop_result* result) FOLIOT_NOEXCEPT;
+/* As foliot_timer_stop_and_wait. */
 FOLIOT_EXPORT foliot_status foliot_ticker_stop_and_wait(foliot_ticker* ticker,
                                                         foliot_stop_result* result) FOLIOT_NOEXCEPT;
+/* Whether the ticker will beat; false for null. */
 FOLIOT_EXPORT bool foliot_ticker_pending(const foliot_ticker* ticker) FOLIOT_NOEXCEPT;
-/* How many beats it has skipped in its life; 0 for null. */
+/* How many beats the ticker has skipped since it was made; 0 for null. */
 FOLIOT_EXPORT uint64_t foliot_ticker_skipped(const foliot_ticker* ticker) FOLIOT_NOEXCEPT;
 
 #ifdef __cplusplus

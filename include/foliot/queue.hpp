@@ -1,4 +1,4 @@
-// Single-threaded timer queues, all models of one concept.
+// Single-threaded timer queues, which all model the concept timer_queue.
 #pragma once
 
 #include <foliot/queue/erlang_timer.hpp>

@@ -1,4 +1,4 @@
-// Tasks on processors that own their timers. No service; sockets are in <foliot/runtime/net/...>.
+// Tasks and their timers. Sockets are in <foliot/runtime/net/...>.
 #pragma once
 
 #include <foliot/runtime/after.hpp>

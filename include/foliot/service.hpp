@@ -1,4 +1,4 @@
-// Timers for any thread: handles, and the engines that run them.
+// Timers for any thread: services, the handles of their timers, tickers and watches.
 #pragma once
 
 #include <foliot/service/executor.hpp>

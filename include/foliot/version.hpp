@@ -1,4 +1,4 @@
-// The version of foliot. CMake reads it from here: this is its only home.
+// The version of foliot. CMake reads it from this file, and no other file has it.
 #pragma once
 
 #define FOLIOT_VERSION_MAJOR 0

@@ -1,4 +1,4 @@
-// The C interface: each function is its namesake in C++, with exceptions turned into a status at the door.
+// The C interface: each function calls the C++ function of the same name, and turns exceptions into a status.
 #include <foliot/foliot.h>
 
 #include <cstdio>
@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -31,21 +32,21 @@ struct foliot_ticker : foliot::ticker {
 
 namespace {
 
-thread_local char latest_message[256] = "";  // not a string: to say that there is no memory takes none
+thread_local char latest_message[256] = "";  // an array, so that reporting a lack of memory allocates nothing
 
 foliot_status failed(foliot_status status, const char* message) noexcept {
   std::snprintf(latest_message, sizeof(latest_message), "%s", message);
   return status;
 }
 
-/// Runs it, and says how it ended.
+/// Calls `call`, and returns its status.
 template <class Call>
 foliot_status guarded(Call&& call) noexcept {
   try {
     std::forward<Call>(call)();
     return FOLIOT_OK;
   } catch (const std::bad_alloc&) {
-    return failed(FOLIOT_NO_MEMORY, "foliot: there is no memory");
+    return failed(FOLIOT_NO_MEMORY, "foliot: out of memory");
   } catch (const std::length_error&) {
     return failed(FOLIOT_NO_MEMORY, "foliot: the requested size exceeds the address space");
   } catch (const std::invalid_argument& error) {
@@ -61,12 +62,12 @@ foliot_status guarded(Call&& call) noexcept {
   }
 }
 
-/// Throws for a null pointer that must be none.
+/// Throws std::invalid_argument if `pointer` is null.
 void need(const void* pointer, const char* message) {
   if (pointer == nullptr) throw std::invalid_argument(message);
 }
-void need_handle(const void* handle) { need(handle, "foliot: the handle is null"); }
-void need_result(const void* result) { need(result, "foliot: there is no place for the new handle"); }
+void need_handle(const void* handle) { need(handle, "foliot: the handle must not be null"); }
+void need_result(const void* result) { need(result, "foliot: the pointer to the new handle must not be null"); }
 
 template <class Value>
 void answer(Value* result, Value value) noexcept {
@@ -93,8 +94,8 @@ foliot_reset_result in_c(foliot::reset_result result) noexcept {
 foliot::duration length(std::int64_t nanoseconds) noexcept { return foliot::duration::nanoseconds(nanoseconds); }
 foliot::instant point(std::int64_t nanoseconds) noexcept { return foliot::instant::from_nanoseconds(nanoseconds); }
 
-/// A callback and its context. Whoever lets go of it last releases the context: the timer, or a create that is not
-/// through yet.
+/// A callback and its context, which the destructor releases. The timer and, until it returns, the create function hold
+/// references.
 struct binding {
   binding(foliot_callback function, void* with, foliot_release at_end) noexcept
       : callback(function), context(with), release(at_end) {}
@@ -107,9 +108,10 @@ struct binding {
   foliot_callback callback;
   void* context;
   foliot_release release;
-  bool owns = false;  // written by the create, before it lets go
+  bool owns = false;  // set when the create function has succeeded, before it drops its reference
 };
 
+/// The function that the C++ timer calls.
 struct bound {
   std::shared_ptr<binding> to;
   void operator()(const foliot::firing& due) const {
@@ -118,7 +120,7 @@ struct bound {
   }
 };
 
-/// make(bound) makes the handle; once there is one, the context is its.
+/// Makes a handle by `make(bound)`; if that succeeds, the handle owns the context.
 template <class Handle, class Make>
 foliot_status create(foliot_service* service, foliot_callback callback, void* context, foliot_release release,
                      Handle** result, Make&& make) noexcept {
@@ -151,7 +153,8 @@ foliot_status stop_and_wait(Handle* handle, foliot_stop_result* result) noexcept
 foliot::service_options in_cpp(const foliot_service_options& from) {
   if (from.size != sizeof(from)) {
     throw std::invalid_argument(
-        "foliot: the size of these options is not this library's: begin with FOLIOT_SERVICE_OPTIONS_INIT");
+        "foliot: foliot_service_options has a size that this library does not know: initialise the options with "
+        "FOLIOT_SERVICE_OPTIONS_INIT");
   }
   foliot::service_options to;
   if (from.engine != nullptr) to.engine = from.engine;
@@ -159,7 +162,7 @@ foliot::service_options in_cpp(const foliot_service_options& from) {
     case FOLIOT_MONOTONIC: to.clock = foliot::service_clock::monotonic; break;
     case FOLIOT_BOOTTIME: to.clock = foliot::service_clock::boottime; break;
     case FOLIOT_WALL: to.clock = foliot::service_clock::wall; break;
-    default: throw std::invalid_argument("foliot: there is no such clock");
+    default: throw std::invalid_argument("foliot: the clock must be a foliot_clock, got " + std::to_string(from.clock));
   }
   to.shards = from.shards;
   to.precise = from.precise;
@@ -191,7 +194,9 @@ const char* foliot_version(void) noexcept { return FOLIOT_VERSION; }
 foliot_status foliot_virtual_clock_create(int64_t start, foliot_virtual_clock** result) noexcept {
   return guarded([&] {
     need_result(result);
-    if (point(start).is_never()) throw std::invalid_argument("foliot: a clock cannot begin at never");
+    if (point(start).is_never()) {
+      throw std::invalid_argument("foliot: the start of a virtual clock must not be FOLIOT_NEVER");
+    }
     *result = new foliot_virtual_clock{foliot::virtual_clock(point(start))};
   });
 }
@@ -222,8 +227,8 @@ int64_t foliot_virtual_clock_now(const foliot_virtual_clock* time) noexcept {
 foliot_status foliot_service_create(const foliot_service_options* options, foliot_service** result) noexcept {
   return guarded([&] {
     need_result(result);
-    const foliot_service_options as_it_comes = FOLIOT_SERVICE_OPTIONS_INIT;
-    const foliot_service_options& chosen = options == nullptr ? as_it_comes : *options;
+    const foliot_service_options defaults = FOLIOT_SERVICE_OPTIONS_INIT;
+    const foliot_service_options& chosen = options == nullptr ? defaults : *options;
     foliot::service_options wanted = in_cpp(chosen);
     *result = chosen.virtual_time == nullptr ? new foliot_service(std::move(wanted))
                                              : new foliot_service(chosen.virtual_time->itself, std::move(wanted));
@@ -256,7 +261,7 @@ foliot_status foliot_service_reserve(foliot_service* service, size_t count) noex
 foliot_status foliot_service_get_counters(const foliot_service* service, foliot_service_counters* result) noexcept {
   return guarded([&] {
     need_handle(service);
-    need(result, "foliot: there is no place for the counters");
+    need(result, "foliot: the pointer to the counters must not be null");
     const foliot::service_counters now = service->counters();
     *result = {now.started,  now.superseded,      now.stopped,
                now.fired,    now.skipped,         now.dropped,

@@ -42,7 +42,7 @@ TEST(CFaults, TheNthAllocationOfALifeFails) {
     }
     EXPECT_EQ(status, any_failed ? FOLIOT_NO_MEMORY : FOLIOT_OK) << n << ": " << foliot_error_message();
     if (any_failed) {
-      EXPECT_STREQ(foliot_error_message(), "foliot: there is no memory");
+      EXPECT_STREQ(foliot_error_message(), "foliot: out of memory");
     }
     EXPECT_EQ(counts.released, 0) << "what was not made has released nothing";
     if (time != nullptr) foliot_virtual_clock_advance_to(time, FOLIOT_SECOND, 0, nullptr);
