@@ -24,13 +24,13 @@ int main() {
 
   bool open = true;
   foliot::loop_timer idle(timers, [&] { open = false; });
-  idle.start(30ms);
+  idle.reset(30ms);
   int words = 0;
   std::unique_ptr<foliot::loop_timer> peer;  // the other end, which sends three words
   peer = std::make_unique<foliot::loop_timer>(timers, [&] {
-    if (write(connection[1], "hello", 5) == 5 && ++words < 3) peer->start(10ms);
+    if (write(connection[1], "hello", 5) == 5 && ++words < 3) peer->reset(10ms);
   });
-  peer->start(10ms);
+  peer->reset(10ms);
 
   while (open) {
     epoll_event ready{};

@@ -33,7 +33,7 @@ int main() {
     uv_timer_init(loop, &ticker);
     ticker.data = &the_peer;
     uv_timer_start(&ticker, speak, 10, 10);
-    idle.start(30ms);
+    idle.reset(30ms);
     timers.run();  // until the watchdog has fired
   }
   uv_run(loop, UV_RUN_DEFAULT);  // closes the timers' handle

@@ -47,9 +47,9 @@ TEST_F(EpollTimers, TheDescriptorIsReadableWhenTheEarliestIsDue) {
   int fired = 0;
   loop_timer late(timers, [&] { fired += 100; });
   loop_timer soon(timers, [&] { ++fired; });
-  late.start(1h);
+  late.reset(1h);
   const instant before = timers.now();
-  soon.start(2ms);
+  soon.reset(2ms);
   EXPECT_TRUE(readable(long_enough));
   EXPECT_GE(timers.now(), before + 2ms) << "never early";
   EXPECT_EQ(timers.dispatch(), (expiry{1, false}));
@@ -63,7 +63,7 @@ TEST_F(EpollTimers, WhatABudgetLeavesKeepsItReadable) {
   int fired = 0;
   for (int i = 0; i < 10; ++i) {
     many.push_back(std::make_unique<loop_timer>(timers, [&] { ++fired; }));
-    many.back()->start(100us * i);
+    many.back()->reset(100us * i);
   }
   EXPECT_TRUE(readable(long_enough));
   while (timers.now() < many.back()->deadline()) {
@@ -80,8 +80,8 @@ TEST_F(EpollTimers, WhatABudgetLeavesKeepsItReadable) {
 TEST_F(EpollTimers, AnExceptionKeepsItReadable) {
   loop_timer bad(timers, [] { throw 1; });
   loop_timer good(timers, [] {});
-  bad.start(0s);
-  good.start(0s);
+  bad.reset(0s);
+  good.reset(0s);
   EXPECT_TRUE(readable(long_enough));
   EXPECT_THROW(timers.dispatch(), int);
   EXPECT_TRUE(readable(long_enough));
@@ -91,8 +91,8 @@ TEST_F(EpollTimers, AnExceptionKeepsItReadable) {
 TEST_F(EpollTimers, AStopLeavesTheDescriptorAlone) {
   int fired = 0;
   loop_timer one(timers, [&] { ++fired; });
-  one.start(1ms);
-  EXPECT_TRUE(one.stop());
+  one.reset(1ms);
+  EXPECT_EQ(one.stop(), stop_result::stopped);
   EXPECT_TRUE(readable(long_enough)) << "it wakes once for what was stopped";
   EXPECT_EQ(timers.dispatch(), expiry{});
   EXPECT_EQ(fired, 0);
@@ -106,10 +106,10 @@ TEST_F(EpollTimers, ALoopOfHeartbeats) {
   std::unique_ptr<loop_timer> beat;
   beat = std::make_unique<loop_timer>(timers, [&] {
     idle.reset(1h);
-    if (++beats < 20) beat->start(200us);
+    if (++beats < 20) beat->reset(200us);
   });
-  idle.start(1h);
-  beat->start(0s);
+  idle.reset(1h);
+  beat->reset(0s);
   while (beats < 20) {
     if (readable(long_enough)) timers.dispatch();
   }

@@ -50,9 +50,9 @@ TEST_F(LoopTimers, FireInOrderAndNeverEarly) {
   loop_timer late(timers, [&] { fired.push_back(2); });
   loop_timer soon(timers, [&] { fired.push_back(1); });
   loop_timer tied(timers, [&] { fired.push_back(3); });
-  EXPECT_FALSE(late.start(2s));
-  EXPECT_FALSE(soon.start(1s));
-  EXPECT_FALSE(tied.start(2s));
+  EXPECT_EQ(late.reset(2s), reset_result::idle);
+  EXPECT_EQ(soon.reset(1s), reset_result::idle);
+  EXPECT_EQ(tied.reset(2s), reset_result::idle);
   EXPECT_EQ(timers.next_deadline(), at(1s));
   EXPECT_EQ(after(1s - 1ns), expiry{});
   EXPECT_EQ(after(1ns).fired, 1u);
@@ -61,27 +61,72 @@ TEST_F(LoopTimers, FireInOrderAndNeverEarly) {
   EXPECT_TRUE(timers.next_deadline().is_never());
 }
 
+TEST_F(LoopTimers, EachCallSaysWhatItFound) {
+  std::optional<loop_timer> own;
+  own.emplace(timers, [&] { fired.push_back(1); });
+  EXPECT_EQ(own->stop(), stop_result::idle) << "it was never started";
+  EXPECT_EQ(own->reset(1s), reset_result::idle);
+  EXPECT_EQ(own->reset(2s), reset_result::superseded);
+  EXPECT_EQ(own->stop(), stop_result::stopped);
+  EXPECT_EQ(own->stop(), stop_result::idle) << "the first stop has had the start";
+  EXPECT_EQ(own->reset_at(at(3s)), reset_result::idle);
+  EXPECT_EQ(after(3s).fired, 1u);
+  EXPECT_EQ(own->stop(), stop_result::idle) << "it has fired";
+  EXPECT_EQ(own->reset(1s), reset_result::idle);
+  EXPECT_EQ(after(1s).fired, 1u);
+  EXPECT_EQ(fired, (std::vector{1, 1}));
+}
+
+TEST_F(LoopTimers, ACallSaysThatTheCallbackRuns) {
+  loop_timer other(timers, [] {});
+  std::optional<loop_timer> own;
+  own.emplace(timers, [&] {
+    EXPECT_FALSE(own->pending());
+    EXPECT_EQ(own->stop(), stop_result::running);
+    EXPECT_EQ(own->reset(1s), reset_result::running);
+    EXPECT_EQ(own->reset(2s), reset_result::superseded) << "the start before it is pending";
+    EXPECT_EQ(own->stop(), stop_result::stopped);
+    EXPECT_EQ(own->stop(), stop_result::running);
+    EXPECT_EQ(other.stop(), stop_result::idle) << "another one's callback does not run";
+    fired.push_back(1);
+  });
+  own->reset(1s);
+  EXPECT_EQ(after(1s).fired, 1u);
+  EXPECT_EQ(fired, std::vector{1});
+  EXPECT_FALSE(own->pending());
+  EXPECT_EQ(own->stop(), stop_result::idle) << "the callback has returned";
+}
+
+TEST_F(LoopTimers, ACallbackThatHasThrownRunsNoMore) {
+  loop_timer bad(timers, [] { throw std::runtime_error("each time"); });
+  bad.reset(1s);
+  clock.stall(1s);
+  EXPECT_THROW(timers.expire(clock.now()), std::runtime_error);
+  EXPECT_EQ(bad.stop(), stop_result::idle);
+  EXPECT_EQ(bad.reset(1s), reset_result::idle);
+}
+
 TEST_F(LoopTimers, ZeroAndLessIsNowAndTooLongIsNever) {
   loop_timer now(timers, [&] { fired.push_back(1); });
   loop_timer past(timers, [&] { fired.push_back(2); });
   loop_timer never(timers, [&] { fired.push_back(3); });
-  now.start(0s);
-  past.start(-1h);
-  never.start(duration::forever());
+  now.reset(0s);
+  past.reset(-1h);
+  never.reset(duration::forever());
   EXPECT_EQ(after(0s).fired, 2u);
   EXPECT_EQ(fired, (std::vector{1, 2}));
   EXPECT_TRUE(never.pending());
   EXPECT_TRUE(timers.next_deadline().is_never());
-  EXPECT_TRUE(never.stop());
+  EXPECT_EQ(never.stop(), stop_result::stopped);
 }
 
 TEST_F(LoopTimers, AStopTakesEffectAtOnceAlsoInTheSameTurn) {
   loop_timer second(timers, [&] { fired.push_back(2); });
-  loop_timer first(timers, [&] { EXPECT_TRUE(second.stop()); });
-  first.start(1s);
-  second.start(1s);
+  loop_timer first(timers, [&] { EXPECT_EQ(second.stop(), stop_result::stopped); });
+  first.reset(1s);
+  second.reset(1s);
   EXPECT_EQ(after(1s).fired, 1u);
-  EXPECT_FALSE(second.stop());
+  EXPECT_EQ(second.stop(), stop_result::idle);
   EXPECT_TRUE(fired.empty());
 }
 
@@ -90,10 +135,10 @@ TEST_F(LoopTimers, ACallbackMayStartItselfAndOthersInTheSameTurn) {
   std::optional<loop_timer> own;
   own.emplace(timers, [&] {
     fired.push_back(static_cast<int>(fired.size()));
-    if (fired.size() < 3) own->start(0s);
-    if (fired.size() == 3) other.start_at(at(500ms));
+    if (fired.size() < 3) own->reset(0s);
+    if (fired.size() == 3) other.reset_at(at(500ms));
   });
-  own->start(1s);
+  own->reset(1s);
   EXPECT_EQ(after(1s).fired, 4u);
   EXPECT_EQ(fired, (std::vector{0, 1, 2, 9}));
 }
@@ -108,8 +153,8 @@ TEST_F(LoopTimers, ACallbackMayDestroyItsOwnTimerAndKeepsItsCapturesUntilItRetur
     own.reset();
     fired.push_back(*kept);
   });
-  own->start(1s);
-  other->start(2s);
+  own->reset(1s);
+  other->reset(2s);
   after(2s);
   EXPECT_EQ(fired, std::vector{7});
   EXPECT_TRUE(watched.expired());
@@ -136,14 +181,14 @@ TEST_F(LoopTimers, AnExceptionComesOutAndNothingIsLost) {
     if (++tries == 1) throw std::runtime_error("once");
   });
   loop_timer good(timers, [&] { fired.push_back(1); });
-  bad.start(1s);
-  good.start(2s);
+  bad.reset(1s);
+  good.reset(2s);
   clock.stall(2s);
   EXPECT_THROW(timers.expire(clock.now()), std::runtime_error);
   EXPECT_FALSE(bad.pending());
   EXPECT_TRUE(good.pending());
   EXPECT_EQ(timers.alarm(), at(2s)) << "the loop is told to come back";
-  bad.start(0s);  // the callback is still there
+  bad.reset(0s);  // the callback is still there
   EXPECT_EQ(timers.expire(clock.now()).fired, 2u);
   EXPECT_EQ(tries, 2);
   EXPECT_EQ(fired, std::vector{1});
@@ -153,7 +198,7 @@ TEST_F(LoopTimers, ABudgetEndsATurnAndTheRestFollows) {
   std::vector<std::unique_ptr<loop_timer>> many;
   for (int i = 0; i < 100; ++i) {
     many.push_back(std::make_unique<loop_timer>(timers, [this, i] { fired.push_back(i); }));
-    many.back()->start(1s);
+    many.back()->reset(1s);
   }
   EXPECT_EQ(after(1s, 0), (expiry{0, true}));
   EXPECT_EQ(after(0s, 30), (expiry{30, true}));
@@ -166,9 +211,9 @@ TEST_F(LoopTimers, ABudgetEndsATurnAndTheRestFollows) {
 TEST_F(LoopTimers, OnlyAnEarlierDeadlineSetsTheAlarm) {
   loop_timer one(timers, [] {});
   loop_timer other(timers, [] {});
-  one.start(10s);
+  one.reset(10s);
   EXPECT_EQ(timers.wake_ups, std::vector{at(10s)});
-  other.start(20s);
+  other.reset(20s);
   one.reset(30s);
   one.stop();
   EXPECT_EQ(timers.wake_ups.size(), 1u) << "later deadlines and stops set nothing";
@@ -184,16 +229,16 @@ TEST_F(LoopTimers, OnlyAnEarlierDeadlineSetsTheAlarm) {
 
 TEST_F(LoopTimers, TheLoopIsToldWhetherAnythingIsPending) {
   loop_timer one(timers, [] {});
-  loop_timer other(timers, [&] { one.start(1s); });
-  one.start(1s);
-  other.start(1s);
+  loop_timer other(timers, [&] { one.reset(1s); });
+  one.reset(1s);
+  other.reset(1s);
   one.stop();
   EXPECT_EQ(timers.any, std::vector{true});
   after(1s);
   EXPECT_EQ(timers.any, std::vector{true}) << "not in the middle of a turn";
   one.stop();
   EXPECT_EQ(timers.any, (std::vector{true, false}));
-  one.start(duration::forever());
+  one.reset(duration::forever());
   EXPECT_EQ(timers.any, (std::vector{true, false, true}));
   one.reset(1s);
   after(1s);
@@ -202,14 +247,14 @@ TEST_F(LoopTimers, TheLoopIsToldWhetherAnythingIsPending) {
 
 TEST_F(LoopTimers, ATurnInsideATurnIsRefused) {
   loop_timer nested(timers, [&] { EXPECT_THROW(timers.expire(clock.now()), std::logic_error); });
-  nested.start(0s);
+  nested.reset(0s);
   EXPECT_EQ(after(0s).fired, 1u);
 }
 
 TEST_F(LoopTimers, TimersMayOutliveTheirLoop) {
   std::optional<told_timers> gone(std::in_place, clock);
   loop_timer left(*gone, [&] { fired.push_back(1); });
-  left.start(1s);
+  left.reset(1s);
   gone.reset();
   EXPECT_FALSE(left.pending());
 }
@@ -220,7 +265,7 @@ TEST_F(LoopTimers, ANullFunctionIsRefused) {
 
 TEST_F(LoopTimers, AFailedAllocationLeavesTheTimerAsItWas) {
   loop_timer kept(timers, [&] { fired.push_back(1); });
-  kept.start(1s);
+  kept.reset(1s);
   bool any_failed = false;
   std::vector<std::unique_ptr<loop_timer>> many;
   for (int i = 0; i < 200; ++i) many.push_back(std::make_unique<loop_timer>(timers, [&] { fired.push_back(2); }));
@@ -228,7 +273,7 @@ TEST_F(LoopTimers, AFailedAllocationLeavesTheTimerAsItWas) {
   for (auto& each : many) {
     const failing_allocations fail;
     try {
-      each->start(duration::nanoseconds(1) * static_cast<std::int64_t>(1 + started * 1'000'000'007));
+      each->reset(duration::nanoseconds(1) * static_cast<std::int64_t>(1 + started * 1'000'000'007));
       ++started;
     } catch (const std::bad_alloc&) {
       EXPECT_FALSE(each->pending());
@@ -250,7 +295,7 @@ TEST_F(LoopTimers, TheAlarmIsNeverLaterThanTheNextDeadlineWhateverIsDone) {
       EXPECT_LE(own.deadline(), clock.now());
       EXPECT_LE(due, own.deadline()) << "in order";
       due = own.deadline();
-      if (random() % 2 == 0) own.start(duration::nanoseconds(1) * static_cast<std::int64_t>(random() % 1'000'000));
+      if (random() % 2 == 0) own.reset(duration::nanoseconds(1) * static_cast<std::int64_t>(random() % 1'000'000));
     }));
   }
   for (int step = 0; step < 20'000; ++step) {

@@ -43,8 +43,8 @@ TEST_F(UvTimers, FireInOrderAndNeverEarlyAndThenTheLoopEnds) {
     EXPECT_GE(timers->now(), start + 300us);
     order.push_back(1);
   });
-  late.start_at(start + 2ms);
-  soon.start_at(start + 300us);
+  late.reset_at(start + 2ms);
+  soon.reset_at(start + 300us);
   EXPECT_EQ(timers->run(), 0);
   EXPECT_EQ(order, (std::vector{1, 2}));
 }
@@ -52,7 +52,7 @@ TEST_F(UvTimers, FireInOrderAndNeverEarlyAndThenTheLoopEnds) {
 TEST_F(UvTimers, WithNothingPendingTheLoopEndsAtOnce) {
   EXPECT_EQ(timers->run(), 0);
   loop_timer stopped(*timers, [] { FAIL(); });
-  stopped.start(1h);
+  stopped.reset(1h);
   EXPECT_NE(uv_loop_alive(&loop), 0);
   stopped.stop();
   EXPECT_EQ(uv_loop_alive(&loop), 0);
@@ -63,9 +63,9 @@ TEST_F(UvTimers, AStartAfterAStopOfTheEarliestFires) {
   bool fired = false;
   loop_timer first(*timers, [] { FAIL(); });
   loop_timer second(*timers, [&] { fired = true; });
-  first.start(500us);
+  first.reset(500us);
   first.stop();
-  second.start(1ms);
+  second.reset(1ms);
   timers->run();
   EXPECT_TRUE(fired);
 }
@@ -73,7 +73,7 @@ TEST_F(UvTimers, AStartAfterAStopOfTheEarliestFires) {
 TEST_F(UvTimers, UnrefedTheyDoNotKeepTheLoop) {
   loop_timer hour(*timers, [] { FAIL(); });
   timers->unref();
-  hour.start(1h);
+  hour.reset(1h);
   EXPECT_EQ(timers->run(), 0);
   timers->ref();
   EXPECT_NE(uv_loop_alive(&loop), 0);
@@ -91,13 +91,13 @@ TEST_F(UvTimers, ACallbackMayStartStopAndDestroy) {
   beat = std::make_unique<loop_timer>(*timers, [&] {
     other->reset(1h);
     if (++beats < 10) {
-      beat->start(100us);
+      beat->reset(100us);
     } else {
       other.reset();
       beat.reset();
     }
   });
-  beat->start(0s);
+  beat->reset(0s);
   timers->run();
   EXPECT_EQ(beats, 10);
 }
@@ -126,7 +126,7 @@ TEST_F(UvTimers, ABudgetLetsOtherHandlesRun) {
   std::vector<std::unique_ptr<loop_timer>> many;
   for (int i = 0; i < 20; ++i) {
     many.push_back(std::make_unique<loop_timer>(*timers, [&] { ++fired; }));
-    many.back()->start(0s);
+    many.back()->reset(0s);
   }
   timers->run();
   EXPECT_EQ(fired, 20);
@@ -141,8 +141,8 @@ TEST_F(UvTimers, AnExceptionComesOutOfRunAndNothingIsLost) {
   loop_timer bad(*timers, [] { throw std::runtime_error("once"); });
   loop_timer good(*timers, [&] { ++fired; });
   const instant due = timers->now();
-  bad.start_at(due);
-  good.start_at(due);
+  bad.reset_at(due);
+  good.reset_at(due);
   EXPECT_THROW(timers->run(), std::runtime_error);
   EXPECT_EQ(fired, 0);
   EXPECT_EQ(timers->run(), 0);
@@ -152,7 +152,7 @@ TEST_F(UvTimers, AnExceptionComesOutOfRunAndNothingIsLost) {
 
 TEST_F(UvTimers, TheyMayEndWithTimersPending) {
   auto left = std::make_unique<loop_timer>(*timers, [] { FAIL(); });
-  left->start(1h);
+  left->reset(1h);
   timers.emplace(&loop);
   EXPECT_FALSE(left->pending());
   EXPECT_EQ(timers->run(), 0);
@@ -165,7 +165,7 @@ TEST_F(UvTimers, BesideTimersOfLibuv) {
   uv_timer_init(&loop, &own);
   uv_timer_start(&own, [](uv_timer_t* handle) { ++*static_cast<int*>(handle->data); }, 1, 0);
   loop_timer ours(*timers, [&] { ++fired; });
-  ours.start(1ms);
+  ours.reset(1ms);
   timers->run();
   EXPECT_EQ(fired, 2);
   uv_close(reinterpret_cast<uv_handle_t*>(&own), nullptr);

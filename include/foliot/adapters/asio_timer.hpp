@@ -1,22 +1,23 @@
-// A timer for Asio that behaves as asio::steady_timer does, on top of foliot's queue: a program switches by changing
-// a type.
+// A timer for Asio that behaves as asio::steady_timer does, on top of foliot_queue: a program switches by changing a
+// type.
 //
 //   foliot::asio_timer idle(context, 30s);
 //   idle.async_wait([&](asio::error_code error) { if (!error) session.close(); });
 //   idle.expires_after(30s);                // the wait ends with operation_aborted
 //   co_await idle.async_wait(asio::use_awaitable);
 //
-// Completion tokens, associated executors, allocators and cancellation slots are honoured; any number of waits at
-// once; the context runs as long as somebody waits. The timers of one context share a queue and one alarm.
+// Completion tokens, associated executors, allocators and cancellation slots are honoured. Any number of waits may be
+// outstanding; the context runs as long as there is one. The timers of one context share a queue and one alarm.
 //
-// What is better: a cancel is certain. A wait that cancel counts is not told of success, even if its time had come and
-// its handler was queued; steady_timer leaves those out, and calls them after the cancel. So does a change of the
-// expiry, and the end of the timer. In exact order, to the nanosecond.
-// What differs: the alarm is a handler of the context too, and counts where run_one and poll_one count.
+// Better than steady_timer: a cancel is certain. The handler of a wait that cancel() counts is not called with success,
+// even if the timer had expired and the handler was queued; steady_timer does not count such handlers and calls them
+// with success after the cancel. The same holds for a change of the expiry and for the destructor. Timers expire in
+// exact order, to the nanosecond. Different: the alarm is a handler of the context, too, which run_one and poll_one
+// count.
 //
-// Thread safety: as steady_timer's: distinct timers from any thread, one timer from one at a time.
-// Lifetime: a timer must not be used after its context has ended; it may be destroyed.
-// Complexity: a wait allocates as its handler's associated allocator does; the rest is the queue's, O(1).
+// Thread safety: that of steady_timer: distinct timers from any thread, one timer from one thread at a time.
+// Lifetime: after the end of its context a timer must not be used, except that it may be destroyed.
+// Complexity: a wait allocates by its handler's associated allocator; the rest is that of foliot_queue, O(1).
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -58,11 +59,11 @@ class asio_wait_of final : public asio_wait {
 
  private:
   using handler_executor = asio::associated_executor_t<Handler, Executor>;
-  /// Asio posts to none that cannot promise not to run what it is given at once.
+  /// asio::post accepts only executors that can be required never to run a function inside the call.
   static constexpr bool takes_posts = !asio::execution::is_executor<handler_executor>::value ||
                                       asio::can_require<handler_executor, asio::execution::blocking_t::never_t>::value;
 
-  /// What is posted: on the handler's executor it asks how the wait ended, and calls.
+  /// The function that is posted: on the handler's executor it decides the outcome of the wait and calls the handler.
   class completion {
    public:
     using executor_type = handler_executor;
@@ -77,13 +78,13 @@ class asio_wait_of final : public asio_wait {
     void operator()() {
       const asio::error_code error = wait_->begin();
       Handler handler(std::move(wait_->handler_));
-      wait_.reset();  // its memory is free when the handler is called
+      wait_.reset();  // frees the memory of the wait before the handler is called, as Asio requires
       std::move(handler)(error);
     }
 
    private:
     std::shared_ptr<asio_wait_of> wait_;
-    // Here, and not asked of the handler: Asio looks at them after a move as well.
+    // Stored here instead of read from the handler, because Asio also asks a moved-from object.
     executor_type executor_;
     allocator_type allocator_;
   };
@@ -91,11 +92,11 @@ class asio_wait_of final : public asio_wait {
   void post(std::shared_ptr<asio_wait> self) override {
     completion done(std::static_pointer_cast<asio_wait_of>(std::move(self)));
     if constexpr (takes_posts) {
-      asio::post(std::move(done));  // to the handler's own at once: by way of the timer's others could overtake it
+      asio::post(std::move(done));  // directly to the handler's executor: through the timer's, others could overtake it
     } else {
       asio::post(executor_, std::move(done));
     }
-    // What is posted is work itself.
+    // The posted function is outstanding work itself.
     work_.reset();
     handler_work_.reset();
   }
@@ -106,7 +107,7 @@ class asio_wait_of final : public asio_wait {
   asio::executor_work_guard<handler_executor> handler_work_;
 };
 
-/// What a cancellation slot calls. It may outlive the wait.
+/// The function in the handler's cancellation slot. May outlive the wait.
 class asio_cancellation {
  public:
   explicit asio_cancellation(std::weak_ptr<asio_wait> wait) noexcept : wait_(std::move(wait)) {}
@@ -124,6 +125,7 @@ class asio_cancellation {
 
 namespace foliot::inline adapters {
 
+/// A timer with the interface of asio::basic_waitable_timer, for asio_clock. Can be moved.
 template <class Executor = asio::any_io_executor>
 class basic_asio_timer {
  public:
@@ -137,15 +139,18 @@ class basic_asio_timer {
     using other = basic_asio_timer<Other>;
   };
 
-  /// A timer whose time has come, until it is given another.
+  /// A timer that has expired. The constructors throw std::bad_alloc.
   explicit basic_asio_timer(const executor_type& executor)
       : executor_(executor), waits_(waits_of(asio::query(executor_, asio::execution::context))) {}
+  /// A timer that expires at `expiry`.
   basic_asio_timer(const executor_type& executor, const time_point& expiry) : basic_asio_timer(executor) {
     expiry_ = expiry;
   }
+  /// A timer that expires `length` from now.
   basic_asio_timer(const executor_type& executor, const duration& length) : basic_asio_timer(executor) {
     expiry_ = after(length);
   }
+  /// The same three with the context's own executor.
   template <std::derived_from<asio::execution_context> Context>
   explicit basic_asio_timer(Context& context) : basic_asio_timer(context.get_executor()) {}
   template <std::derived_from<asio::execution_context> Context>
@@ -153,7 +158,7 @@ class basic_asio_timer {
   template <std::derived_from<asio::execution_context> Context>
   basic_asio_timer(Context& context, const duration& length) : basic_asio_timer(context.get_executor(), length) {}
 
-  /// The waits move too. What is moved from is as if new.
+  /// Moves the waits as well. The moved-from timer is as newly constructed, without a wait.
   basic_asio_timer(basic_asio_timer&& other) noexcept
       : executor_(other.executor_),
         waits_(other.waits_),
@@ -166,6 +171,7 @@ class basic_asio_timer {
         waits_(other.waits_),
         entry_(std::move(other.entry_)),
         expiry_(std::exchange(other.expiry_, time_point())) {}
+  /// Cancels this timer's waits, and moves those of `other`. Throws as cancel() does.
   basic_asio_timer& operator=(basic_asio_timer&& other) {
     if (this == &other) return *this;
     cancel();
@@ -180,43 +186,47 @@ class basic_asio_timer {
   basic_asio_timer& operator=(basic_asio_timer<Other>&& other) {
     return *this = basic_asio_timer(std::move(other));
   }
-  /// cancel().
+  /// Cancels all waits.
   ~basic_asio_timer() {
     try {
       cancel();
-    } catch (...) {  // no memory to call a handler with: the context tries again
+    } catch (...) {  // a handler could not be posted for want of memory: the context tries again
     }
   }
 
   [[nodiscard]] executor_type get_executor() noexcept { return executor_; }
+  /// When the timer expires, or has expired.
   [[nodiscard]] time_point expiry() const noexcept { return expiry_; }
 
-  /// Sets the expiry, and cancels the waits for the old one; returns how many.
+  /// Sets the expiry and cancels the waits for the old one; returns how many. Throws as cancel() does.
   std::size_t expires_at(const time_point& expiry) {
     const std::size_t cancelled = cancel();
     expiry_ = expiry;
     return cancelled;
   }
+  /// As expires_at(), with an expiry `length` from now; past the end of time it is never.
   std::size_t expires_after(const duration& length) { return expires_at(after(length)); }
 
-  /// Ends the waits with operation_aborted; returns how many. None of these handlers is told of success, whatever the
-  /// time is. Handlers that have begun are not among them.
-  std::size_t cancel() { return entry_ == nullptr ? 0 : waits_->cancel(*entry_); }
-  /// The oldest wait only.
-  std::size_t cancel_one() { return entry_ == nullptr ? 0 : waits_->cancel(*entry_, false); }
+  /// Ends all waits whose handlers have not begun with operation_aborted; returns how many. None of these handlers is
+  /// called with success, even if the timer has expired. Throws what the handlers' executors throw; the context then
+  /// posts the remaining handlers.
+  std::size_t cancel() { return cancel(detail::cancelled_waits::all); }
+  /// As cancel(), for the oldest wait only.
+  std::size_t cancel_one() { return cancel(detail::cancelled_waits::oldest); }
 
-  /// Blocks the calling thread until the expiry, which nothing ends early.
+  /// Blocks the calling thread until the expiry. A cancel does not end it.
   void wait() {
-    note nobody_wakes;
-    nobody_wakes.sleep_until(detail::to_instant(expiry_));
+    note never_woken;
+    never_woken.sleep_until(detail::to_instant(expiry_));
   }
+  /// As wait(); never reports an error.
   void wait(asio::error_code& error) {
     error = asio::error_code();
     wait();
   }
 
-  /// Calls a handler once the timer has expired, or with operation_aborted; void(asio::error_code). Never from
-  /// inside this call. Throws std::bad_alloc, and then there is no wait.
+  /// Starts a wait, whose handler of signature void(asio::error_code) is called after the expiry, or with
+  /// operation_aborted after a cancel. Does not call it inside this call. Throws std::bad_alloc; then there is no wait.
   template <class Token = asio::default_completion_token_t<executor_type>>
   auto async_wait(Token&& token = Token()) {
     return asio::async_initiate<Token, void(asio::error_code)>(initiation(this), token);
@@ -240,6 +250,8 @@ class basic_asio_timer {
     basic_asio_timer* timer_;
   };
 
+  std::size_t cancel(detail::cancelled_waits which) { return entry_ == nullptr ? 0 : waits_->cancel(*entry_, which); }
+
   template <class Handler>
   void start(Handler handler) {
     using wait = detail::asio_wait_of<Handler, Executor>;
@@ -254,7 +266,7 @@ class basic_asio_timer {
   static std::shared_ptr<detail::asio_waits> waits_of(asio::execution_context& context) {
     return asio::use_service<detail::asio_timer_service>(context).waits;
   }
-  /// Past the end of time it is never.
+  /// The expiry `length` from now; never if that is past the end of time.
   static time_point after(duration length) noexcept {
     const instant now = detail::to_instant(clock_type::now());
     return detail::to_time_point(now + foliot::duration(length));
@@ -266,6 +278,7 @@ class basic_asio_timer {
   time_point expiry_{};
 };
 
+/// The timer for any_io_executor, as asio::steady_timer is.
 using asio_timer = basic_asio_timer<>;
 
 }  // namespace foliot::inline adapters

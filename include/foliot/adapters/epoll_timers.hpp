@@ -2,13 +2,13 @@
 //
 //   foliot::epoll_timers timers;
 //   foliot::loop_timer idle{timers, [&] { session.close(); }};
-//   idle.start(30s);
-//   … add timers.fd() to the epoll, for EPOLLIN; when it is readable: timers.dispatch();
+//   idle.reset(30s);
+//   … add timers.fd() to the epoll instance, for EPOLLIN; when it is readable: timers.dispatch();
 //
-// The descriptor, a timerfd, is readable once the earliest timer is due, by CLOCK_MONOTONIC and to the nanosecond,
-// and stays so until a dispatch has left nothing due. Nobody reads from it. A start sets it anew only where it
-// makes the next deadline earlier, a stop never does: a heartbeat's reset calls the system not at all. With EPOLLET,
-// dispatch until the answer has no `more`.
+// The descriptor is a timerfd. It becomes readable when the earliest timer is due, by CLOCK_MONOTONIC and to the
+// nanosecond, and stays readable until a dispatch has left no timer due. The program must not read from it. A start
+// makes a system call only if it makes the next deadline earlier, and a stop makes none; so the reset of a heartbeat
+// makes none. With EPOLLET the loop must call dispatch until the result has no `more`.
 //
 // Thread safety: none, see loop_timers.hpp. The descriptor may be waited for on another thread.
 #pragma once
@@ -23,15 +23,16 @@
 
 namespace foliot::inline adapters {
 
+/// The timers of a loop that waits for file descriptors. Belongs to the loop's thread.
 class FOLIOT_EXPORT epoll_timers final : public loop_timers {
  public:
-  /// Throws std::system_error when the process is out of file descriptors, or the system of memory.
+  /// Throws std::system_error when the process has no file descriptor left or the system no memory.
   epoll_timers() : alarm_(seam::clock_id::monotonic) {}
 
-  /// The descriptor to wait for. It is closed with the timers.
+  /// The descriptor to wait for. The destructor closes it.
   [[nodiscard]] int fd() const noexcept { return alarm_.descriptor(); }
 
-  /// Fires what is due, at most `limit` timers, and sets the descriptor to what comes next. As expire throws.
+  /// Fires the timers that are due, at most `limit`, and sets the descriptor for the next one. Throws as expire does.
   expiry dispatch(budget limit = 256) { return expire(now(), limit); }
 
  private:

@@ -1,14 +1,14 @@
-// A timer of an event loop: runs a callback once, when its time has come.
+// A timer of an event loop: runs a callback once, when its deadline has come.
 //
 //   foliot::loop_timer idle{timers, [&] { session.close(); }};
-//   idle.start(30s);
-//   idle.reset(30s);        // somebody spoke
-//   idle.stop();            // the callback stays for the next start
+//   idle.reset(30s);
+//   idle.reset(30s);        // the peer has sent something: not yet
+//   idle.stop();            // the callback stays for the next reset
 //
-// From its own callback a timer may be started, stopped and destroyed; the callback's captures last until it
-// returns. Durations are rounded up to nanoseconds; zero or less means now; past the end of time, never.
+// A timer's callback may reset, stop and destroy its own timer; its captures live until it returns. Durations are
+// rounded up to nanoseconds; zero or less means now, and a deadline past the end of time means never.
 //
-// Thread safety and lifetime: see loop_timers.hpp. Destroying a timer stops it.
+// Thread safety and lifetime: see loop_timers.hpp.
 #pragma once
 
 #include <concepts>
@@ -20,33 +20,40 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/outcome.hpp>
 
 namespace foliot::inline adapters {
 
+/// A one-shot timer with a callback. Belongs to the thread of its loop; neither copied nor moved.
 class FOLIOT_EXPORT loop_timer final : public loop_node {
  public:
-  /// An idle timer. The function takes nothing; up to 24 bytes of captures need no allocation. Throws
-  /// std::invalid_argument for a null function, std::bad_alloc.
+  /// An idle timer; reset() starts it. The function takes no arguments; up to 24 bytes of captures need no allocation.
+  /// Throws std::invalid_argument for a null function, and std::bad_alloc.
   template <class Function>
     requires std::invocable<std::decay_t<Function>&>
   loop_timer(loop_timers& timers, Function&& function) : timers_(timers), callback_(std::forward<Function>(function)) {}
   loop_timer(const loop_timer&) = delete;
   loop_timer& operator=(const loop_timer&) = delete;
+  /// Stops the timer. Allowed in its own callback.
   ~loop_timer() {
     if (pending()) timers_.stop(*this);
     if (running_ != nullptr) running_->timer = nullptr;
   }
 
-  /// Arms the timer, wherever it was; returns whether it was pending. Throws std::bad_alloc; the timer is then as
-  /// it was.
-  bool reset(duration delay) { return reset_at(deadline_after(timers_.now(), delay)); }
-  bool reset_at(instant deadline) { return timers_.reset(*this, deadline); }
-  /// The same under the name that reads better the first time.
-  bool start(duration delay) { return reset(delay); }
-  bool start_at(instant deadline) { return reset_at(deadline); }
+  /// Starts the timer, or gives a pending timer a new deadline, `delay` from now; returns what it found, never
+  /// `closed`. Throws std::bad_alloc with nothing changed. O(1).
+  reset_result reset(duration delay) { return reset_at(deadline_after(timers_.now(), delay)); }
+  /// As reset(), with the deadline itself; an instant that has passed means now.
+  reset_result reset_at(instant deadline) {
+    if (timers_.reset(*this, deadline)) return reset_result::superseded;
+    return running_ != nullptr ? reset_result::running : reset_result::idle;
+  }
 
-  /// Takes the start back; returns whether there was one.
-  bool stop() noexcept { return pending() && timers_.stop(*this); }
+  /// Stops the timer and returns what it found; the callback stays for the next reset. O(1).
+  stop_result stop() noexcept {
+    if (pending() && timers_.stop(*this)) return stop_result::stopped;
+    return running_ != nullptr ? stop_result::running : stop_result::idle;
+  }
 
  private:
   /// The callback while it runs: on the stack, because it may destroy the timer.
@@ -59,7 +66,7 @@ class FOLIOT_EXPORT loop_timer final : public loop_node {
       timer->callback_ = std::move(callback);
       timer->running_ = nullptr;
     }
-    loop_timer* timer;
+    loop_timer* timer;  // null once the callback has destroyed it
     callable<void()> callback;
   };
 
@@ -70,7 +77,7 @@ class FOLIOT_EXPORT loop_timer final : public loop_node {
 
   loop_timers& timers_;
   callable<void()> callback_;
-  call* running_ = nullptr;
+  call* running_ = nullptr;  // null unless the callback is running
 };
 
 }  // namespace foliot::inline adapters

@@ -1,23 +1,24 @@
-// Timers for an event loop, on one thread: foliot's queue, timers with a callback, and what a loop must know.
+// Timers for an event loop, on one thread: foliot_queue, with the interface that a loop needs.
 //
 //   foliot::loop_timers timers;
 //   foliot::loop_timer idle{timers, [&] { session.close(); }};
-//   idle.start(30s);
+//   idle.reset(30s);
 //   for (;;) {
-//     wait_until(timers.next_deadline());       // for whatever the loop waits for
+//     wait_until(timers.next_deadline());       // the loop's own wait
 //     timers.expire(timers.now(), 256);
 //   }
 //
-// That is the whole interface for a loop that asks before each wait. A loop that keeps an alarm instead derives,
-// and is told when to set it (wake_at): epoll_timers, uv_timers and asio_timer do. See docs/adapters.md.
+// That is all for a loop that computes the length of each wait. A loop that keeps an alarm instead derives a class,
+// whose wake_at() is called when the alarm must be set: as epoll_timers, uv_timers and asio_timer do. See
+// docs/adapters.md.
 //
-// Never early, in order to the nanosecond; a stop takes effect at once, also on what is due in the same turn. A
-// callback may start, stop, reset and destroy every timer, its own included. What it throws comes out of expire:
-// that timer has fired, and the others will.
+// Timers are never early, and fire in exact order to the nanosecond. A stop takes effect at once, also on a timer that
+// is due in the same turn. A callback may start, stop, reset and destroy every timer, its own included. If it throws,
+// expire throws the same exception: that timer has fired, and the others stay pending.
 //
 // Thread safety: none. One thread owns the timers and their loop.
-// Lifetime: timers may outlive their loop_timers, which ends what is pending; they must not be used any more then.
-// Complexity: the queue's, O(1).
+// Lifetime: the destructor ends pending timers without firing them. Timers may be destroyed after their loop_timers,
+// but must not be used otherwise then. Complexity: that of foliot_queue, O(1).
 #pragma once
 
 #include <cstddef>
@@ -33,10 +34,11 @@
 
 namespace foliot::inline adapters {
 
-/// A timer without a callback of its own: derive from it where an object already holds what is to be done.
+/// A timer without a callback of its own: a base class for objects that know what to do when they fire.
 class FOLIOT_EXPORT loop_node : public timer_node {
  public:
-  /// For loop_timers: its time has come, and it is not pending any more. It may destroy the node.
+  /// Called by loop_timers::expire when the deadline has come and the node is not pending any more. It may destroy the
+  /// node.
   virtual void fire() = 0;
 
  protected:
@@ -44,64 +46,74 @@ class FOLIOT_EXPORT loop_node : public timer_node {
   ~loop_node() = default;
 };
 
+/// The timers of one event loop. Belongs to the loop's thread.
 class FOLIOT_EXPORT loop_timers {
  public:
+  /// Timers of that clock, which must outlive them.
   explicit loop_timers(const clock& time = monotonic_clock::instance()) noexcept : time_(time), queue_(time.now()) {}
   loop_timers(const loop_timers&) = delete;
   loop_timers& operator=(const loop_timers&) = delete;
-  /// What is pending ends without firing.
+  /// Pending timers end without firing.
   virtual ~loop_timers() {
     while (queue_.pop_any() != nullptr) {
     }
   }
 
+  /// The present time of the clock.
   [[nodiscard]] instant now() const noexcept { return time_.now(); }
 
-  /// Arms the node, wherever it was; returns whether it was pending. An instant that has passed means now. Throws
-  /// std::bad_alloc; the node is then as it was.
+  /// Starts a node, or gives a pending node a new deadline; returns whether it was pending. An instant that has passed
+  /// means now. Throws std::bad_alloc with nothing changed.
   bool reset(loop_node& node, instant deadline) {
     const bool superseded = queue_.reset(node, deadline);
-    if (!expiring_) tell_of(deadline);
+    if (!expiring_) report_deadline(deadline);
     return superseded;
   }
-  /// Returns whether it was pending. Sets no alarm: a loop may wake once for what was stopped.
+  /// Stops a node; returns whether it was pending. Does not set the alarm: the loop may wake once for a stopped timer.
   bool stop(loop_node& node) noexcept {
     const bool stopped = queue_.stop(node);
-    if (!expiring_) tell_whether_any();
+    if (!expiring_) report_whether_any();
     return stopped;
   }
 
-  /// When to call expire next, at the latest; never when nothing is pending.
+  /// The instant at which expire must be called at the latest; never if no timer is pending.
   [[nodiscard]] instant next_deadline() noexcept { return queue_.next_deadline(); }
 
-  /// Fires what is due at `now`, at most `limit` timers; `more` in the answer: call again. Throws what a callback
-  /// throws, std::bad_alloc, and std::logic_error from inside a callback.
+  /// Fires the timers that are due at `now`, at most `limit`; if the result has `more`, call again. Throws the
+  /// exceptions of callbacks, std::bad_alloc, and std::logic_error when called from a callback.
   expiry expire(instant now, budget limit = unlimited) {
-    if (expiring_) throw std::logic_error("foliot: a timer's callback must not run the loop's timers: return to it");
+    if (expiring_) {
+      throw std::logic_error(
+          "foliot: expire must not be called from a timer's callback: let the callback return first");
+    }
     turn_in_progress this_one(*this);
     const expiry done = queue_.expire(now, limit, [](timer_node& due) { static_cast<loop_node&>(due).fire(); });
     this_one.more = done.more;
     return done;
   }
 
-  /// Makes room for `count` pending timers: up to there no start allocates. Throws std::bad_alloc, with nothing
-  /// changed.
+  /// Reserves memory for `count` pending timers: up to that number no start allocates. Throws std::bad_alloc with
+  /// nothing changed.
   void reserve(std::size_t count) { queue_.reserve(count); }
+  /// How many timers are pending.
   [[nodiscard]] std::size_t size() const noexcept { return queue_.size(); }
+  /// Checks the invariants of the queue. O(n).
   [[nodiscard]] check_result check() const { return queue_.check(); }
 
  protected:
-  /// Set the alarm: expire is to be called at that instant; never: not at all. Comes when a start has made the next
-  /// deadline earlier, and after a turn. Not when a turn leaves something due (`more`, an exception) that the
-  /// alarm was already set for: an alarm that has rung must stay so until it is set anew.
-  virtual void wake_at(instant) noexcept {}
-  /// Whether anything is pending has changed: for loops that end when nothing is left to wait for.
-  virtual void any_pending(bool) noexcept {}
+  /// Called when the alarm must be set, so that the loop calls expire at `next`; never: the alarm must be switched off.
+  /// That is when a start has made the next deadline earlier, and after a turn. Not called after a turn that leaves due
+  /// timers behind (by `more`, or an exception) if the alarm was already set for them: an alarm that has rung must keep
+  /// waking the loop until it is set again.
+  virtual void wake_at(instant /*next*/) noexcept {}
+  /// Called when the first timer has become pending (`any` is true), and when none is pending any more: for loops that
+  /// end when there is nothing left to wait for. Not called in the middle of a turn.
+  virtual void any_pending(bool /*any*/) noexcept {}
 
-  /// Takes out any pending node without firing it; null when there is none.
+  /// Makes any pending node not pending, without firing it, and returns it; null if there is none.
   [[nodiscard]] loop_node* take_any() noexcept { return static_cast<loop_node*>(queue_.pop_any()); }
-  /// The alarm is not set any more: it has rung, or was taken back.
-  void alarm_is_off() noexcept { told_ = instant::never(); }
+  /// To be called when the alarm is not set any more, because it has rung or was switched off.
+  void alarm_is_off() noexcept { alarm_at_ = instant::never(); }
 
  private:
   struct turn_in_progress {
@@ -110,27 +122,27 @@ class FOLIOT_EXPORT loop_timers {
     turn_in_progress& operator=(const turn_in_progress&) = delete;
     ~turn_in_progress() {
       all.expiring_ = false;
-      all.tell_whether_any();
+      all.report_whether_any();
       const instant next = all.queue_.next_deadline();
-      if (!more && next != all.told_) all.wake_at(all.told_ = next);
+      if (!more && next != all.alarm_at_) all.wake_at(all.alarm_at_ = next);
     }
     loop_timers& all;
     bool more = false;
   };
 
-  void tell_of(instant deadline) noexcept {
-    tell_whether_any();
-    if (deadline < told_) wake_at(told_ = deadline);
+  void report_deadline(instant deadline) noexcept {
+    report_whether_any();
+    if (deadline < alarm_at_) wake_at(alarm_at_ = deadline);
   }
-  void tell_whether_any() noexcept {
+  void report_whether_any() noexcept {
     const bool any = queue_.size() > 0;
-    if (any != told_any_) any_pending(told_any_ = any);
+    if (any != any_reported_) any_pending(any_reported_ = any);
   }
 
   const clock& time_;
   foliot_queue queue_;
-  instant told_ = instant::never();  // what the alarm is set to
-  bool told_any_ = false;
+  instant alarm_at_ = instant::never();  // the instant that the alarm is set to
+  bool any_reported_ = false;            // the argument of the last any_pending()
   bool expiring_ = false;
 };
 

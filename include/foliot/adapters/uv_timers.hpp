@@ -1,20 +1,20 @@
-// Timers in a libuv loop, to the nanosecond where uv_timer_t counts milliseconds.
+// Timers in a libuv loop, precise to the nanosecond, where uv_timer_t counts milliseconds.
 //
 //   foliot::uv_timers timers(uv_default_loop());
 //   foliot::loop_timer idle(timers, [&] { session.close(); });
-//   idle.start(30s);
-//   timers.run();                            // uv_run, and what a callback has thrown
+//   idle.reset(30s);
+//   timers.run();                            // uv_run; throws the exceptions of callbacks
 //
-// All of them are one handle of the loop, a uv_poll_t on a descriptor of their own. As with uv_timer_t, the loop runs
-// as long as one of them is pending, unless they were unref'ed. A start and a stop call neither the system nor libuv,
-// but for a start that makes the next deadline earlier.
+// All timers together are one handle of the loop, a uv_poll_t on a descriptor of their own. As with uv_timer_t, the
+// loop runs as long as a timer is pending, unless unref() was called. A start and a stop call neither the system nor
+// libuv, except a start that makes the next deadline earlier.
 //
-// libuv is C, and no exception may come through it: where a callback throws, the loop is stopped (uv_stop), and run, or
-// rethrow after a uv_run, throws it. Nothing is lost; the next run goes on.
+// An exception must not pass through libuv, which is C. If a callback throws, the loop is stopped (uv_stop); then
+// run(), or rethrow() after a uv_run, throws the exception. No timer is lost: the next run continues.
 //
-// Thread safety: none, see loop_timers.hpp: the loop's thread.
-// Lifetime: they end before their loop, and not in one of their callbacks. Their handle is closed then, so that the
-// loop has to run once more before uv_loop_close, as for every handle of libuv.
+// Thread safety: none. They belong to the loop's thread: see loop_timers.hpp.
+// Lifetime: they must be destroyed before their loop is closed, and not in a callback of theirs. The destructor closes
+// their handle, so the loop must run once more before uv_loop_close, as for every handle of libuv.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -35,47 +35,58 @@
 
 namespace foliot::inline adapters {
 
+/// The timers of a libuv loop. Belongs to the loop's thread.
 class FOLIOT_EXPORT uv_timers final : public loop_timers {
  public:
-  /// Fires at most `turn` timers before the loop looks at its other handles. Throws std::system_error where there is no
-  /// descriptor, or the loop does not take it; std::bad_alloc.
+  /// Timers of `loop`, of which at most `turn` fire before the loop polls its other handles. Throws std::system_error
+  /// if there is no file descriptor left or the loop refuses the descriptor, and std::bad_alloc.
   explicit uv_timers(uv_loop_t* loop, budget turn = 256) : turn_(turn), alarm_(seam::clock_id::monotonic) {
     auto handle = std::make_unique<uv_poll_t>();
-    check(uv_poll_init(loop, handle.get(), alarm_.descriptor()), "foliot: uv_poll_init");
+    throw_if_error(uv_poll_init(loop, handle.get(), alarm_.descriptor()), "foliot: uv_poll_init");
     handle_ = handle.release();
     handle_->data = this;
-    uv_poll_start(handle_, UV_READABLE, &on_readable);  // fails for handles that are closing
+    uv_poll_start(handle_, UV_READABLE, &on_readable);  // fails only for handles that are closing
     uv_unref(as_handle());
   }
+  /// Ends pending timers without firing them, and closes the handle.
   ~uv_timers() override {
-    uv_poll_stop(handle_);  // so that the descriptor may be closed before the handle
+    uv_poll_stop(handle_);  // so that the descriptor can be closed before the handle
     uv_close(as_handle(), [](uv_handle_t* closed) { delete reinterpret_cast<uv_poll_t*>(closed); });
   }
 
-  /// uv_run on their loop, and returns its answer. Throws what a callback has thrown; the loop was stopped then.
+  /// Calls uv_run for the timers' loop and returns its result. If a callback throws, stops the loop and throws that
+  /// exception.
   int run(uv_run_mode mode = UV_RUN_DEFAULT) {
-    const int answer = uv_run(handle_->loop, mode);
+    const int result = uv_run(handle_->loop, mode);
     rethrow();
-    return answer;
+    return result;
   }
-  /// Throws what a callback has thrown since the last time, if one has. For who calls uv_run himself.
+  /// Throws the first exception that a callback has thrown since the last call, if there is one. For programs that call
+  /// uv_run themselves.
   void rethrow() {
     if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
-  /// From now on the loop may end while timers are pending; or may not, as at first.
-  void unref() noexcept { hold(pending_, holds_ = false); }
-  void ref() noexcept { hold(pending_, holds_ = true); }
+  /// Lets the loop end while timers are pending.
+  void unref() noexcept {
+    keeps_loop_ = false;
+    update_ref();
+  }
+  /// Keeps the loop running while timers are pending, which is the default.
+  void ref() noexcept {
+    keeps_loop_ = true;
+    update_ref();
+  }
 
  private:
-  static void check(int status, const char* what) {
+  static void throw_if_error(int status, const char* what) {
     if (status < 0) throw std::system_error(-status, std::generic_category(), what);
   }
 
   static void on_readable(uv_poll_t* handle, int /*status*/, int /*events*/) noexcept {
     uv_timers& timers = *static_cast<uv_timers*>(handle->data);
     try {
-      timers.expire(timers.now(), timers.turn_);  // what it leaves keeps the descriptor readable
+      timers.expire(timers.now(), timers.turn_);  // if it leaves timers due, the descriptor stays readable
     } catch (...) {
       if (timers.failure_ == nullptr) timers.failure_ = std::current_exception();
       uv_stop(handle->loop);
@@ -83,9 +94,12 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
   }
 
   void wake_at(instant next) noexcept override { alarm_.set(next); }
-  void any_pending(bool any) noexcept override { hold(pending_ = any, holds_); }
-  void hold(bool pending, bool wanted) noexcept {
-    if (pending && wanted) {
+  void any_pending(bool any) noexcept override {
+    pending_ = any;
+    update_ref();
+  }
+  void update_ref() noexcept {
+    if (pending_ && keeps_loop_) {
       uv_ref(as_handle());
     } else {
       uv_unref(as_handle());
@@ -95,10 +109,10 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
 
   const budget turn_;
   seam::alarm alarm_;
-  uv_poll_t* handle_ = nullptr;  // libuv's from uv_close on, which frees it
+  uv_poll_t* handle_ = nullptr;  // from uv_close on libuv owns it, until the close callback deletes it
   std::exception_ptr failure_;
   bool pending_ = false;
-  bool holds_ = true;
+  bool keeps_loop_ = true;
 };
 
 }  // namespace foliot::inline adapters

@@ -1,17 +1,21 @@
-// What all foliot::asio_timer of one execution context share: foliot's queue, one alarm of Asio's underneath, and the
-// waits. For asio_timer.hpp.
+// The part that all foliot::asio_timer of one execution context share: foliot_queue, one alarm of Asio, and the waits.
+// For asio_timer.hpp.
+//
+// The states of a wait:
 //
 //   waiting ──due──► posted ──its handler begins──► done, with success
 //      │               │
 //      └────cancel─────┴──► posted, cancelled ────► done, with operation_aborted
 //
-// A wait is decided when its handler begins, on the handler's executor and under the lock: a cancel before that wins.
+// The outcome is decided when the handler begins, on the handler's executor and under the lock: a cancel before that
+// wins.
 //
-// Thread safety: every member of asio_waits from any thread. Nothing of a user's runs under the lock: handlers are
-// posted, and destroyed, without it.
-// Lifetime: timers and waits share it. The context's end drops what waits, and leaves it empty.
+// Thread safety: every member of asio_waits from any thread. No code of the user runs under the lock: handlers are
+// posted and destroyed without it. Lifetime: timers and waits share an asio_waits. The end of the context drops all
+// waits.
 //
-// Invariant: a timer's entry is pending in the queue if one of its waits is `waiting`; those own themselves.
+// Invariant: if a wait of a timer is `waiting`, the timer's entry is pending in the queue. Until it is posted, a wait
+// keeps itself alive by `self_`.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -33,12 +37,13 @@
 #include <foliot/adapters/loop_timers.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/sync/mutex.hpp>
 
 namespace foliot::detail {
 
-/// The standard library's name for CLOCK_MONOTONIC, which is what Asio's programs use. What foliot reads itself is
-/// its own monotonic clock, the same one.
+/// The standard library's name for CLOCK_MONOTONIC, which programs with Asio use. foliot reads the same clock by its
+/// own monotonic_clock.
 using asio_clock = std::chrono::steady_clock;  // tidy: allow(seam-clock) a name in Asio's interface
 static_assert(std::ratio_equal_v<asio_clock::period, std::nano>);
 
@@ -49,7 +54,7 @@ inline asio_clock::time_point to_time_point(instant t) noexcept {
   return asio_clock::time_point(asio_clock::duration(t.nanoseconds()));
 }
 
-/// Runs the alarm's handler where Asio completes it: on a thread that runs the context.
+/// An executor that runs the alarm's handler on the thread on which Asio completes it, one that runs the context.
 struct in_context {
   asio::execution_context* context;
 
@@ -67,7 +72,10 @@ struct in_context {
 class asio_waits;
 class asio_entry;
 
-/// One async_wait. What follows is asio_waits', under its lock.
+/// Which waits of a timer a cancel ends.
+enum class cancelled_waits : unsigned char { all, oldest };
+
+/// One async_wait. Its private fields belong to asio_waits, under its lock.
 class FOLIOT_EXPORT asio_wait {
  public:
   asio_wait(const asio_wait&) = delete;
@@ -78,41 +86,44 @@ class FOLIOT_EXPORT asio_wait {
  protected:
   explicit asio_wait(std::shared_ptr<asio_waits> waits) noexcept : all(std::move(waits)) {}
   virtual ~asio_wait();
-  /// Its handler begins: what with?
+  /// Called when the handler begins: decides the outcome, and returns the handler's argument.
   [[nodiscard]] asio::error_code begin() noexcept;
 
  private:
   friend class asio_waits;
   friend class asio_entry;
-  /// Has the handler called on its executor; throws what that throws.
+  /// Posts the handler to its executor; throws what the executor throws.
   virtual void post(std::shared_ptr<asio_wait> self) = 0;
 
-  asio_entry* entry_ = nullptr;      // that it can be cancelled by
+  asio_entry* entry_ = nullptr;      // the entry whose cancel can still end this wait; null for none
   std::shared_ptr<asio_wait> self_;  // until it is posted
-  asio_wait* next_ = nullptr;        // in the entry's list
-  asio_wait* previous_ = nullptr;
-  asio_wait* next_ready_ = nullptr;  // of those that are to be posted
+  list_links<asio_wait> links_;      // in the entry's list
+  asio_wait* next_ready_ = nullptr;  // in the queue of waits to be posted
   bool cancelled_ = false;
-  bool posted_ = false;
+  bool posted_ = false;  // or in that queue
   bool begun_ = false;
 };
 
-/// A timer that was waited for. It has those of its waits that a cancel can still reach, oldest first.
+/// A timer on which a wait was started, with the waits that a cancel can still end, oldest first.
 class FOLIOT_EXPORT asio_entry final : public loop_node {
  public:
-  explicit asio_entry(std::shared_ptr<asio_waits> waits) noexcept : all(std::move(waits)) {}
+  explicit asio_entry(std::shared_ptr<asio_waits> shared) noexcept : all(std::move(shared)) {}
+  /// Makes the timer's waits ready. Under the lock.
   void fire() override;
 
   const std::shared_ptr<asio_waits> all;
-  asio_wait* first = nullptr;
-  asio_wait* last = nullptr;
+
+ private:
+  friend class asio_waits;
+  intrusive_list<asio_wait, &asio_wait::links_> waits_;
 };
 
+/// The timers and waits of one execution context.
 class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_shared_from_this<asio_waits> {
  public:
   explicit asio_waits(asio::execution_context& context) { alarm_.emplace(in_context{&context}); }
 
-  /// Throws std::bad_alloc; then there is no wait.
+  /// Starts a wait for `deadline`, unless the context has ended. Throws std::bad_alloc with nothing changed.
   void start(asio_entry& entry, instant deadline, std::shared_ptr<asio_wait> wait) {
     const lock guard(mutex_);
     if (ended_) return;
@@ -122,57 +133,58 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
       set_alarm();
     } catch (...) {
       unlink(*wait);
-      stop_if_nobody_waits(entry);
+      stop_if_unwaited(entry);
       throw;
     }
     asio_wait& started = *wait;
     started.self_ = std::move(wait);
   }
 
-  /// Cancels the timer's waits, or the oldest; returns how many. None of them will be told of success.
-  std::size_t cancel(asio_entry& entry, bool all_of_them = true) {
+  /// Cancels all waits of the timer, or the oldest; returns how many. None of their handlers is called with success.
+  std::size_t cancel(asio_entry& entry, cancelled_waits which) {
     std::size_t count = 0;
-    asio_wait* ready = nullptr;
+    ready_queue ready;
     {
       const lock guard(mutex_);
-      while (entry.first != nullptr && (all_of_them || count == 0)) {
-        cancel_linked(*entry.first);
+      while (asio_wait* const oldest = entry.waits_.front()) {
+        cancel_linked(*oldest);
         ++count;
+        if (which == cancelled_waits::oldest) break;
       }
-      stop_if_nobody_waits(entry);
+      stop_if_unwaited(entry);
       ready = take_ready();
     }
-    post(ready);
+    post(std::move(ready));
     return count;
   }
 
+  /// Cancels one wait, unless its outcome is decided.
   void cancel(asio_wait& wait) {
-    asio_wait* ready = nullptr;
+    ready_queue ready;
     {
       const lock guard(mutex_);
       asio_entry* const entry = wait.entry_;
       if (entry == nullptr) return;
       cancel_linked(wait);
-      stop_if_nobody_waits(*entry);
+      stop_if_unwaited(*entry);
       ready = take_ready();
     }
-    post(ready);
+    post(std::move(ready));
   }
 
-  /// The context ends: what waits is dropped, without being called.
+  /// To be called when the context ends: destroys all waits without calling their handlers.
   void end() noexcept {
-    asio_wait* dropped = nullptr;
+    ready_queue dropped;
     {
       const lock guard(mutex_);
       ended_ = true;
       alarm_.reset();
       while (loop_node* node = take_any()) node->fire();
       dropped = take_ready();
-      for (asio_wait* each = dropped; each != nullptr; each = each->next_ready_) unlink(*each);
+      for (asio_wait* each = dropped.front(); each != nullptr; each = dropped.next(*each)) unlink(*each);
     }
-    while (dropped != nullptr) {
-      asio_wait& one = *std::exchange(dropped, dropped->next_ready_);
-      const std::shared_ptr<asio_wait> last = std::move(one.self_);
+    while (asio_wait* const one = dropped.pop_front()) {
+      const std::shared_ptr<asio_wait> last = std::move(one->self_);
     }
   }
 
@@ -180,14 +192,16 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
   friend class asio_wait;
   friend class asio_entry;
   using alarm = asio::basic_waitable_timer<asio_clock, asio::wait_traits<asio_clock>, in_context>;
+  using ready_queue = intrusive_queue<asio_wait, &asio_wait::next_ready_>;
 
-  // ---- what the queue asks for; done by set_alarm, which may fail
+  // ---- the overrides only note what the alarm must be set to: set_alarm does it, and may throw
 
   void wake_at(instant next) noexcept override {
     alarm_wanted_ = next;
     alarm_is_right_ = false;
   }
-  /// Asio's context runs as long as there is something to wait for, so that an alarm for nothing has to go.
+  /// Asio's context runs as long as an operation is outstanding, so the alarm must be cancelled when no timer is
+  /// pending.
   void any_pending(bool any) noexcept override {
     if (any) return;
     alarm_is_off();
@@ -205,7 +219,7 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
     }
     alarm_is_right_ = true;
   }
-  /// Where an error has to be told of already. The next start tries again.
+  /// For callers that cannot report the error, or report another one. The next start tries again.
   void try_to_set_alarm() noexcept {
     try {
       set_alarm();
@@ -213,15 +227,15 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
     }
   }
 
-  /// The alarm has rung.
+  /// Fires the due timers; called when the alarm has rung.
   void turn() {
     constexpr budget at_a_time = 256;
     for (bool more = true; more;) {
-      asio_wait* ready = nullptr;
+      ready_queue ready;
       {
         const lock guard(mutex_);
         try {
-          alarm_is_off();  // whatever it rang for: what is next sets it again
+          alarm_is_off();  // so that the next deadline sets it again
           more = expire(now(), at_a_time).more;
           set_alarm();
         } catch (...) {
@@ -231,32 +245,26 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
         }
         ready = take_ready();
       }
-      post(ready);
+      post(std::move(ready));
     }
   }
 
-  /// Without the lock. What cannot be posted is tried again in the next turn, and the error is the caller's.
-  void post(asio_wait* ready) {
-    while (ready != nullptr) {
-      asio_wait& one = *ready;
-      asio_wait* const next = std::exchange(one.next_ready_, nullptr);
-      std::shared_ptr<asio_wait> self = std::move(one.self_);
+  /// Posts the handlers; without the lock. If one cannot be posted, throws the error; that wait and those behind it are
+  /// posted in the next turn.
+  void post(ready_queue ready) {
+    while (asio_wait* const one = ready.pop_front()) {
+      std::shared_ptr<asio_wait> self = std::move(one->self_);
       try {
-        one.post(self);
+        one->post(self);
       } catch (...) {
-        one.self_ = std::move(self);
-        one.next_ready_ = next;
+        one->self_ = std::move(self);
+        ready.push_front(*one);
         const lock guard(mutex_);
-        asio_wait* last = ready;
-        while (last->next_ready_ != nullptr) last = last->next_ready_;
-        last->next_ready_ = first_ready_;
-        if (first_ready_ == nullptr) last_ready_ = last;
-        first_ready_ = ready;
+        ready_.prepend(std::move(ready));
         wake_at(now());
         try_to_set_alarm();
         throw;
       }
-      ready = next;
     }
   }
 
@@ -264,33 +272,23 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
 
   void link(asio_entry& entry, asio_wait& wait) noexcept {
     wait.entry_ = &entry;
-    wait.previous_ = entry.last;
-    (entry.last != nullptr ? entry.last->next_ : entry.first) = &wait;
-    entry.last = &wait;
+    entry.waits_.push_back(wait);
   }
   void unlink(asio_wait& wait) noexcept {
-    if (wait.entry_ == nullptr) return;
-    asio_entry& entry = *std::exchange(wait.entry_, nullptr);
-    (wait.previous_ != nullptr ? wait.previous_->next_ : entry.first) = wait.next_;
-    (wait.next_ != nullptr ? wait.next_->previous_ : entry.last) = wait.previous_;
-    wait.next_ = wait.previous_ = nullptr;
+    if (wait.entry_ != nullptr) std::exchange(wait.entry_, nullptr)->waits_.erase(wait);
   }
   void make_ready(asio_wait& wait) noexcept {
-    if (std::exchange(wait.posted_, true)) return;
-    (last_ready_ != nullptr ? last_ready_->next_ready_ : first_ready_) = &wait;
-    last_ready_ = &wait;
+    if (!std::exchange(wait.posted_, true)) ready_.push_back(wait);
   }
-  asio_wait* take_ready() noexcept {
-    last_ready_ = nullptr;
-    return std::exchange(first_ready_, nullptr);
-  }
+  ready_queue take_ready() noexcept { return std::exchange(ready_, {}); }
   void cancel_linked(asio_wait& wait) noexcept {
     wait.cancelled_ = true;
     unlink(wait);
     make_ready(wait);
   }
-  void stop_if_nobody_waits(asio_entry& entry) noexcept {
-    for (const asio_wait* each = entry.first; each != nullptr; each = each->next_) {
+  /// Stops the timer unless one of its waits is `waiting`.
+  void stop_if_unwaited(asio_entry& entry) noexcept {
+    for (const asio_wait* each = entry.waits_.front(); each != nullptr; each = entry.waits_.next(*each)) {
       if (!each->posted_) return;
     }
     if (entry.pending()) stop(entry);
@@ -300,10 +298,9 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
   mutex mutex_{lock_rank::engine};
   std::optional<alarm> alarm_;
   instant alarm_wanted_ = instant::never();
-  bool alarm_is_right_ = true;
+  bool alarm_is_right_ = true;  // the alarm is set to alarm_wanted_
   bool ended_ = false;
-  asio_wait* first_ready_ = nullptr;
-  asio_wait* last_ready_ = nullptr;
+  ready_queue ready_;  // the waits that are to be posted
 };
 
 inline asio_wait::~asio_wait() {
@@ -320,10 +317,10 @@ inline asio::error_code asio_wait::begin() noexcept {
 }
 
 inline void asio_entry::fire() {
-  for (asio_wait* each = first; each != nullptr; each = each->next_) all->make_ready(*each);
+  for (asio_wait* each = waits_.front(); each != nullptr; each = waits_.next(*each)) all->make_ready(*each);
 }
 
-/// Keeps a context's waits, and ends them with it.
+/// Asio's service that has a context's waits, and ends them with the context.
 class FOLIOT_EXPORT asio_timer_service final : public asio::execution_context::service {
  public:
   static inline asio::execution_context::id id;
