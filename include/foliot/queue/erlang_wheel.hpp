@@ -23,9 +23,8 @@
 //   1. A timer in a slot is ahead of pos_, in the slot of its position, and not before next_timeout_.
 //   2. The ring begins with timers of the slot of pos_; overdue timers follow, in order, and not before pos_.
 //   3. A timer in at_once_ or at_once_unsorted_ is not ahead of pos_; at_once_ is in order.
-//   4. nto_ timers are in these containers, at_once_nto_ of them in at_once_ and at_once_unsorted_; every list is
-//   linked
-//      both ways, and every node knows its place.
+//   4. nto_ timers are in these containers, at_once_nto_ of them in at_once_ and at_once_unsorted_.
+//   5. Every list is linked both ways, and every node knows its place.
 //
 // Source: erts/emulator/beam/time.c and erl_time.h of OTP 18; docs/engines/erlang-wheel.md maps it.
 #pragma once
