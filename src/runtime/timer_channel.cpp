@@ -22,9 +22,9 @@ instant timer_channel::take(instant time) noexcept {
 
 std::optional<instant> timer_channel::try_receive() noexcept {
   const lock held(lock_);
-  const std::optional<instant> time = time_if_due();
-  if (!time) return std::nullopt;
-  return take(*time);
+  instant time;
+  if (!look_for_due(time)) return std::nullopt;
+  return take(time);
 }
 
 bool timer_channel::receive_at_once(receiver& who, waits how) {
@@ -32,9 +32,10 @@ bool timer_channel::receive_at_once(receiver& who, waits how) {
   if (runtime_.living() == nullptr) {
     throw std::logic_error("foliot: the timer's runtime has ended: make a timer in the current runtime");
   }
-  if (const std::optional<instant> time = time_if_due()) {
+  instant time;
+  if (look_for_due(time)) {
     who.outcome_ = receiver::outcome::instant;
-    who.value_ = take(*time);
+    who.value_ = take(time);
     return true;
   }
   if (how != waits::alone || !stopped_) [[likely]]
@@ -140,12 +141,11 @@ void timer_channel::answer(timer_entry& self) noexcept {
 
 /// Delivers the instant, if it is due, to the receiver that has waited longest, and sets the alarm for the others.
 void timer_channel::deliver() noexcept {
-  while (receiver* const first = receivers_.front()) {
-    const std::optional<instant> time = time_if_due();
-    if (!time) break;
-    receiver& who = *first;
+  instant time;
+  while (!receivers_.empty() && look_for_due(time)) {
+    receiver& who = *receivers_.front();
     who.value_ = deadline_;
-    if (claim(who, receiver::outcome::instant)) take(*time);  // `who` may be gone
+    if (claim(who, receiver::outcome::instant)) take(time);  // `who` may be gone
   }
   if (receivers_.empty() || !armed_) return;
   // If the timers keep periods, the alarm is pending again for the beat after its ring. That is no later than

@@ -131,12 +131,10 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
   static void answer(timer_entry& self) noexcept;
   static constexpr actions what_to_do{ring, answer};
 
-  /// The runtime's time if the next instant is due, else nothing.
-  [[nodiscard]] std::optional<instant> time_if_due() const noexcept FOLIOT_REQUIRES(lock_) {
+  /// Looks at the clock, and sets `time` to what it shows. Returns whether the next instant is due.
+  [[nodiscard]] bool look_for_due(instant& time) const noexcept FOLIOT_REQUIRES(lock_) {
     const scheduler* const owner = runtime_.living();
-    if (owner == nullptr || !armed_) return std::nullopt;
-    const instant time = now(*owner);
-    return is_due(deadline_, time) ? std::optional(time) : std::nullopt;
+    return owner != nullptr && armed_ && is_due(deadline_, time = now(*owner));
   }
   reset_result reset(scheduler& owner, instant first, duration period);
   instant take(instant time) noexcept FOLIOT_REQUIRES(lock_);
