@@ -1,5 +1,5 @@
-// The commands of the program, as the command line knows them: each add_ function adds its own to `program`, and sets
-// `chosen` to the run when the user asks for it.
+// The commands of the program. Each add_ function adds its own to `program`, and sets `chosen` to the run when the user
+// asks for it.
 #pragma once
 
 #include <functional>

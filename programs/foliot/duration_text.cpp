@@ -53,8 +53,8 @@ std::int64_t add_whole(std::int64_t sum, std::string_view digits, std::int64_t s
 
 /// 0.`digits` of `scale`, rounded up.
 std::int64_t fraction_of(std::string_view digits, std::int64_t scale) noexcept {
-  // One digit after the other: `rest` is what the digits so far leave of a nanosecond, in units of
-  // the digit's own place. With 18 digits at most, and scale below 2^47, 128 bits hold it all.
+  // One digit after the other: `rest` is what the digits so far leave of a nanosecond, in units of the digit's own
+  // decimal position. With 18 digits at most, and scale below 2^47, 128 bits suffice.
   __extension__ using wide = unsigned __int128;
   wide numerator = 0;
   wide denominator = 1;

@@ -1,7 +1,9 @@
 // Durations as people write them: 30m, 1h30m, 1.5h, 90s, 500ms, 2d.
 //
-// A duration is one or more numbers, each with its unit: d, h, m, s, ms, us or ns. A number may have a
-// decimal fraction; what lies below a nanosecond is rounded up, as foliot rounds every duration.
+// A duration is one or more numbers, each with its unit: d, h, m, s, ms, us or ns. A number may have a decimal
+// fraction; fractions of a nanosecond are rounded up, as foliot rounds every duration.
+//
+// Thread safety: pure functions.
 #pragma once
 
 #include <expected>
@@ -12,10 +14,10 @@
 
 namespace foliot::program {
 
-/// The duration, always positive, or a sentence that says what is wrong with the text.
+/// The duration, which is positive, or a sentence on what is wrong with the text.
 [[nodiscard]] std::expected<duration, std::string> parse_duration(std::string_view text);
 
-/// The shortest such text for a duration that is not negative, in whole numbers: 1h30m, 0s.
+/// The shortest text for a duration, in whole numbers: 1h30m, 0s. Precondition: it is not negative.
 [[nodiscard]] std::string duration_text(duration length);
 
 }  // namespace foliot::program

@@ -1,7 +1,7 @@
 // Why the program ends early: one sentence for the user, and the exit code that goes with it.
 //
-// The sentence says what is wrong and what would be right, without a full stop and without the
-// program's name, which `main` puts in front.
+// The sentence says what is wrong and what would be right. It has no full stop, and no name of the program: `main` puts
+// that in front.
 #pragma once
 
 #include <stdexcept>
@@ -15,7 +15,7 @@ namespace foliot::program {
 
 enum class exit_code : int {
   success = 0,
-  bad_input = 1,  ///< the input was read, and broke a rule that was to be kept, or engines differ over it
+  bad_input = 1,  ///< the input was read, and broke a rule that was asked for, or the engines disagree about it
   error = 2,      ///< anything else: a wrong argument, a file that cannot be read or written
 };
 

@@ -1,12 +1,12 @@
-// Which file a name on the command line leads to, so that no output takes the place of another one, or of an
-// input: `a`, `./a`, a link to `a` and a standard output that the shell has sent to `a` are one file.
+// The file that a name on the command line leads to, so that no output replaces another one, or an input: `a`, `./a`, a
+// link to `a` and a standard output that the shell has sent to `a` are one file.
 //
 //   if (same_file(file_identity::of_output("a.json"), file_identity::of_output("./a.json"))) …
 //
-// A file that exists is known by its device and inode, whatever its name; another one by the path that it
-// would have, with all links resolved.
+// A file that exists is identified by its device and inode; one that does not by the path that it would have, with all
+// links resolved.
 //
-// Thread safety: immutable. The answer holds for the moment when the identities were made.
+// Thread safety: immutable. The answer is valid for the moment when the identities were made.
 #pragma once
 
 #include <optional>
@@ -19,13 +19,13 @@ namespace foliot::program {
 
 class file_identity {
  public:
-  /// `name` is a path, or stands for standard output as output_file has it.
+  /// `name` is a path, or a name of standard output as in output_file.
   [[nodiscard]] static file_identity of_output(const std::string& name);
   /// `name` is a path, or "-" for standard input.
   [[nodiscard]] static file_identity of_input(const std::string& name);
 
-  /// Whether what is written to one of them would be found in the other one, or be lost. Two outputs to standard output
-  /// are one; beside that a terminal, a pipe or a device that is a standard stream is no file.
+  /// Whether what is written to one of them would be in the other one, or be lost. Two outputs to standard output are
+  /// the same; other than that, a terminal, a pipe or a device that is a standard stream is no file.
   [[nodiscard]] friend bool same_file(const file_identity& a, const file_identity& b) noexcept {
     if (a.stream_ != no_stream && a.stream_ == b.stream_) return true;
     const bool named = a.stream_ == no_stream && b.stream_ == no_stream;
@@ -36,15 +36,15 @@ class file_identity {
  private:
   static constexpr int no_stream = -1;
 
-  /// Of a standard stream, by its descriptor.
+  /// A standard stream, by its descriptor.
   explicit file_identity(int stream) noexcept;
   explicit file_identity(const std::string& path);
   void note(const struct ::stat& found) noexcept;
 
   int stream_ = no_stream;
-  std::optional<std::pair<::dev_t, ::ino_t>> inode_;  // of what exists
+  std::optional<std::pair<::dev_t, ::ino_t>> inode_;  // of a file that exists
   bool regular_ = false;
-  std::string path_;  // of what does not exist; empty where it cannot be told
+  std::string path_;  // of a file that does not exist; empty where that is unknown
 };
 
 /// Where a chain of symbolic links leads, whether there is a file or not; `name` itself if it is no link, or if the

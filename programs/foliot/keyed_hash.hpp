@@ -1,15 +1,15 @@
-// A 64-bit hash of a text that a stranger may have chosen: SipHash-1-3 under a secret key.
+// A 64-bit hash of a text that an attacker may have chosen: SipHash-1-3 under a secret key.
 //
 //   const keyed_hash hash = keyed_hash::with_random_key();
 //   std::unordered_map<std::string, int, keyed_hash> seen(0, hash);
 //
-// Without the key nobody can choose texts whose hashes collide, so a hash table stays O(1), and two texts
-// have the same hash with a chance of 1 in 2^64, whatever they are. Every bit of the hash depends on every
-// bit of the text. A random key makes other hashes in each run: results must not depend on them. For
-// texts that the program makes itself, text_hash is faster and always the same.
+// Without the key an attacker cannot choose texts whose hashes collide, so a hash table stays O(1), and any two texts
+// have the same hash with a chance of 1 in 2^64. Every bit of the hash depends on every bit of the text. With a random
+// key the hashes differ in each run: results must not depend on them. For texts that the program makes itself,
+// text_hash is faster and always the same.
 //
-// Some 10 ns for a host name. J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF"
-// (2012). The hash tables of Rust and Python use it with 1 and 3 rounds too.
+// Some 10 ns for a host name. J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF" (2012). The hash
+// tables of Rust and Python use it with 1 and 3 rounds too.
 //
 // Thread safety: immutable.
 #pragma once
@@ -69,13 +69,13 @@ class sip_state {
   std::uint64_t d_;
 };
 
-/// The last bytes of a text, fewer than eight, as a number. Reads that overlap agree on what they share.
+/// The last bytes of a text, fewer than eight, as a number. Overlapping reads agree in the bytes that both have.
 inline std::uint64_t load_tail(const char* at, std::size_t size) noexcept {
   if (size >= 4) {
     return load_word<std::uint32_t>(at) | std::uint64_t{load_word<std::uint32_t>(at + size - 4)} << 8 * (size - 4);
   }
   if (size == 0) return 0;
-  const auto byte = [at](std::size_t place) { return std::uint64_t{load_word<std::uint8_t>(at + place)} << 8 * place; };
+  const auto byte = [at](std::size_t index) { return std::uint64_t{load_word<std::uint8_t>(at + index)} << 8 * index; };
   return byte(0) | byte(size / 2) | byte(size - 1);
 }
 
@@ -98,7 +98,7 @@ class keyed_hash {
  public:
   keyed_hash(std::uint64_t key_low, std::uint64_t key_high) noexcept : key_low_(key_low), key_high_(key_high) {}
 
-  /// With a key that nobody knows. Throws std::system_error where the system has no randomness.
+  /// With a secret key. Throws std::system_error where the system has no randomness.
   [[nodiscard]] static keyed_hash with_random_key() { return {random_stream::entropy(), random_stream::entropy()}; }
 
   [[nodiscard]] std::uint64_t operator()(std::string_view text) const noexcept {

@@ -1,4 +1,4 @@
-// Numbers out of text, for hashes. Thread safety: a pure function.
+// Reads numbers from the bytes of a text, for hashes. Thread safety: a pure function.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// The command line of `foliot`, and the way from an error to an exit code.
+// The command line of `foliot`, and the exit codes of its errors.
 #include <exception>
 #include <new>
 #include <sstream>
@@ -19,7 +19,7 @@ namespace foliot::program {
 
 namespace {
 
-/// CLI11's own words, but for those that would mislead.
+/// The message of CLI11, except where that would mislead.
 std::string explain(const CLI::ParseError& error, const CLI::App& program) {
   const CLI::App* asked = &program;
   std::string name = "foliot";
@@ -28,7 +28,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App& program) {
     name += " " + line->get_name();
   }
   const auto strays = asked->remaining();
-  // What is left over CLI11 looks at last, but it is the likeliest mistake.
+  // CLI11 checks for arguments that no option takes last, but these are the likeliest mistake.
   const std::string sentence = strays.empty() ? error.what() : fmt::format("{} has no '{}'", name, strays.front());
   return fmt::format("{}; see {} --help", sentence, name);
 }
@@ -57,16 +57,17 @@ exit_code run(int argc, char** argv) {
   }
   if (!chosen)
     throw failure(
-        "say what to do, 'foliot replay LOG', 'foliot sample', 'foliot bench' or 'foliot top PATH'; see foliot --help");
+        "no command: name one of 'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'; see "
+        "foliot --help");
   chosen();
   return exit_code::success;
 }
 
-/// Where the caller has closed standard input, output or error, a file that is opened would take its
-/// place, and be written to in its stead. These are open, but may not be used.
+/// Where the caller has closed standard input, output or error, a file that is opened next would get its descriptor,
+/// and the output of the program. So each closed one is opened here, in a direction in which every use of it fails.
 void fill_standard_descriptors() noexcept {
   for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // The lowest number that is free is this one.
+    // open() takes the lowest free descriptor, which is this one.
     if (::fcntl(each, F_GETFD) < 0) ::open("/dev/null", each == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

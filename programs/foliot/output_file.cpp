@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t buffer_size = std::size_t{64} * 1024;
 
-/// Whether it stands for what this process has open, which has to be written to as it is.
+/// Whether the name is one of an open descriptor of this process, which must be written to directly.
 bool names_a_descriptor(std::string_view name) noexcept {
   return name.starts_with("/dev/fd/") || name.starts_with("/dev/std") || name.starts_with("/proc/");
 }
@@ -40,7 +40,7 @@ output_file::output_file(std::string name) : name_(std::move(name)) {
     if (descriptor_ < 0) throw system_failure("write", name_, errno);
     return;
   }
-  // A rename would replace what the user may not write.
+  // A rename would replace a file that the user may not write.
   if (exists && ::access(name_.c_str(), W_OK) != 0) throw system_failure("write", name_, errno);
   temporary_.emplace(end_of_links(name_));
   descriptor_ = temporary_->descriptor();

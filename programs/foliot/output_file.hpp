@@ -1,15 +1,13 @@
-// What the program writes: a file that appears under its name only when it is complete, or standard
-// output.
+// An output of the program: a file that appears under its name only when it is complete, or standard output.
 //
 //   output_file out("sessions.csv");
 //   out.write("client,start\n");
-//   out.finish();                      // all is written, or failure says why not
-//   out.publish();                     // and now it is there
+//   out.finish();                      // all is written, or failure is thrown
+//   out.publish();                     // the file has its name
 //
-// If the object dies unpublished, nothing is left and an older file of that name is as it was (see
-// temporary_file). A symbolic link stays one: what it points to is replaced, or made. What is no regular file
-// (a pipe, a terminal, a device), or stands for an open descriptor (/dev/fd/3), cannot be replaced; it is
-// written to as it is.
+// If the object is destroyed unpublished, nothing is left, and an older file of that name is unchanged (see
+// temporary_file). A symbolic link stays one: the file that it points to is replaced, or made. A pipe, a terminal, a
+// device, and the name of an open descriptor (/dev/fd/3) cannot be replaced: they are written to directly.
 //
 // Thread safety: none, one thread.
 #pragma once
@@ -31,11 +29,11 @@ class output_file {
   output_file(const output_file&) = delete;
   output_file& operator=(const output_file&) = delete;
 
-  /// Appends. Throws failure, also for what earlier calls had left in the buffer.
+  /// Appends. Throws failure, which may concern the text of an earlier call that was still in the buffer.
   void write(std::string_view text);
-  /// Nothing more will be written: empties the buffer and closes. Throws failure.
+  /// Writes the rest of the buffer, and closes. Throws failure. Nothing may be written after it.
   void finish();
-  /// finish(), and the file takes its name. Throws failure.
+  /// Calls finish(), and gives the file its name. Throws failure.
   void publish();
 
   [[nodiscard]] static bool is_standard_output(std::string_view name) noexcept {
@@ -47,7 +45,7 @@ class output_file {
 
   std::string name_;
   std::optional<temporary_file> temporary_;
-  int descriptor_ = -1;  // where to write; -1 once finished
+  int descriptor_ = -1;  // -1 once finished
   std::string buffer_;
 };
 

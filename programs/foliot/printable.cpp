@@ -12,10 +12,10 @@ namespace {
 
 struct character {
   std::uint32_t code = 0;
-  std::size_t size = 0;  ///< in bytes; 0: these are no UTF-8
+  std::size_t size = 0;  ///< in bytes; 0: these bytes are not UTF-8
 };
 
-/// The first one of a text that is not empty.
+/// The first character of a text. Precondition: it is not empty.
 character first_of(std::string_view text) noexcept {
   const auto byte = [text](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
   const std::uint32_t lead = byte(0);
@@ -33,7 +33,7 @@ character first_of(std::string_view text) noexcept {
   return {code, size};
 }
 
-/// Whether a terminal would act on it, or show what is around it in another order.
+/// Whether a terminal would obey it, or show the text around it in another order.
 constexpr bool is_control(std::uint32_t code) noexcept {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e || code == 0x200f ||
          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);

@@ -51,7 +51,7 @@ void progress::wipe() {
 progress::writer standard_error_if_terminal() {
   if (::isatty(STDERR_FILENO) == 0) return [](std::string_view) {};
   return [](std::string_view text) {
-    // If the terminal is gone there is nobody to tell.
+    // An error is ignored: the terminal is gone.
     static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
   };
 }

@@ -1,12 +1,11 @@
-// A line on a terminal that says how far a long run has come:
+// A line on a terminal with the progress of a long run:
 //
 //    42% [########............]  1,234,567 lines, 3,056,789 a second
 //
-// It appears when a run has lasted a second, changes at most ten times a second, and is wiped off at
-// the end. Without a size to compare with (a pipe) there is no bar, only the numbers.
+// It appears when the run has lasted a second, changes at most ten times a second, and is wiped off at the end. Where
+// the size of the input is unknown (a pipe) there is no bar, only the numbers.
 //
-// Thread safety: none, one thread. `update` costs a reading of the clock: call it every few thousand
-// lines.
+// Thread safety: none, one thread. `update` reads the clock, so it should be called every few thousand lines.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +21,15 @@ class progress {
  public:
   using writer = callable<void(std::string_view)>;
 
-  /// The run begins now. `total_bytes`: all that is to be read, or 0 if nobody knows.
+  /// The run begins now. `total_bytes` is the size of the input, or 0 if it is unknown.
   progress(const clock& time, std::uint64_t total_bytes, writer write);
-  /// wipe()
+  /// Calls wipe().
   ~progress();
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
 
   void update(std::uint64_t bytes, std::uint64_t lines);
-  /// Takes the line off the terminal, so that something else can be said there.
+  /// Removes the line from the terminal, so that something else can be written there.
   void wipe();
 
  private:
@@ -38,11 +37,11 @@ class progress {
   const std::uint64_t total_bytes_;
   writer write_;
   const instant start_;
-  instant next_;  // not before
+  instant next_;  // the line does not change before
   bool shown_ = false;
 };
 
-/// A writer for progress on standard error. Does nothing if that is no terminal.
+/// Writes to standard error if that is a terminal; else does nothing.
 [[nodiscard]] progress::writer standard_error_if_terminal();
 
 }  // namespace foliot::program

@@ -9,11 +9,11 @@
 
 namespace foliot::program {
 
-/// Prints a message to standard error. Control characters in it are escaped: names and answers of strangers cannot move
-/// the cursor or end the line. A standard error that is closed or full is ignored.
+/// Prints a message to standard error. Control characters in it are escaped, so that names and answers from outside
+/// cannot move the cursor or end the line. Errors of standard error are ignored.
 inline void report(std::string_view sentence) {
   constexpr std::string_view name = "foliot: ";
-  if (sentence.starts_with(name)) sentence.remove_prefix(name.size());  // the library's own exceptions
+  if (sentence.starts_with(name)) sentence.remove_prefix(name.size());  // exceptions of the library begin with it
   std::string line(name);
   line += printable(sentence);
   line += '\n';

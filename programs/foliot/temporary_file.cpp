@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::array deadly_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
 
-/// A file that the signal handler removes; free while the name is empty. Written only with the deadly
-/// signals blocked, so that the handler never sees half a name.
+/// A file that the signal handler removes; the slot is free while the name is empty. It is written only while the fatal
+/// signals are blocked, so that the handler never sees half a name.
 struct removable {
   char name[PATH_MAX];
-  ::pid_t maker;  // the child of a fork, which has the names too, leaves the files alone
+  ::pid_t maker;  // a forked child has the names too, and must not remove the files
 };
 std::array<removable, 8> files{};
 
@@ -32,7 +32,7 @@ extern "C" void remove_and_die(int signal_number) {
   for (const removable& each : files) {
     if (each.name[0] != '\0' && each.maker == ::getpid()) ::unlink(each.name);
   }
-  // SA_RESETHAND has put the default action back and SA_NODEFER has left the signal open.
+  // SA_RESETHAND has restored the default action, and SA_NODEFER has left the signal unblocked.
   ::raise(signal_number);
 }
 
@@ -68,7 +68,7 @@ int free_slot() {
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (files[i].name[0] == '\0') return static_cast<int>(i);
   }
-  throw failure("too many files are being written at once");
+  throw failure("too many files are being written at the same time");
 }
 
 std::string directory_of(const std::string& target) {
@@ -82,7 +82,7 @@ int open_beside(const std::string& target, std::string& name) {
   for (int i = 0;; ++i) {
     name = stem + std::to_string(i) + ".tmp";
     const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    // A process of the same number may have been killed here before.
+    // A process with the same number may have left its file here when it was killed.
     if (descriptor >= 0 || errno != EEXIST || i == 1000) return descriptor;
   }
 }
@@ -97,7 +97,7 @@ temporary_file::temporary_file(std::string target) : target_(std::move(target)) 
   if (descriptor_ < 0) throw system_failure("write", target_, errno);
   struct stat replaced{};
   if (::stat(target_.c_str(), &replaced) == 0) {
-    // The new file can be read by those who could read the old one; if that cannot be, by fewer.
+    // Users who could read the old file can read the new one; where that is not possible, fewer can.
     static_cast<void>(::fchmod(descriptor_, replaced.st_mode & 0777));
   }
   if (name_.size() < sizeof(files[0].name)) {

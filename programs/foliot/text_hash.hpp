@@ -1,9 +1,9 @@
-// A good 64-bit hash of a text: every bit of it depends on every bit of the text, so that any of them
-// may serve. The same on every machine. Whoever wants texts that collide can find them: for texts that
-// come from outside, such as the clients in a log, there is keyed_hash.
+// A 64-bit hash of a text, the same on every machine. Every bit of it depends on every bit of the text, so that any of
+// its bits can be used. An attacker can find texts that collide: keyed_hash is for texts from outside, such as the
+// clients in a log.
 //
-// Wang Yi's construction (wyhash): fold the 128-bit product of two words that the text was mixed into.
-// Some 3 ns for a host name.
+// Wang Yi's construction (wyhash): fold the 128-bit product of two words into which the text was mixed. Some 3 ns for a
+// host name.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@ using std::chrono::year_month_day;
 constexpr std::array<std::string_view, 12> month_names{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-/// The number that the `count` digits at `at` are, or -1 if they are no digits.
+/// The number in the `count` characters at `at`, or -1 if one of them is no digit.
 int number_at(std::string_view text, std::size_t at, std::size_t count) noexcept {
   int value = 0;
   for (const char digit : text.substr(at, count)) {
@@ -33,7 +33,7 @@ int number_at(std::string_view text, std::size_t at, std::size_t count) noexcept
   return value;
 }
 
-/// 1 to 12, or 0 for what is no month.
+/// 1 to 12, or 0 if it is not the name of a month.
 unsigned month_named(std::string_view name) noexcept {
   for (std::size_t i = 0; i < month_names.size(); ++i) {
     if (month_names[i] == name) return static_cast<unsigned>(i + 1);
@@ -50,7 +50,7 @@ std::optional<sys_days> existing_date(int y, unsigned m, int d) noexcept {
 
 instant to_instant(seconds since_epoch) noexcept { return instant::from_nanoseconds(nanoseconds(since_epoch).count()); }
 
-/// An instant in the parts that texts are made of.
+/// An instant as the parts of a date and a time.
 struct civil {
   explicit civil(instant time)
       : whole_day(std::chrono::floor<days>(nanoseconds(time.nanoseconds()))),

@@ -53,7 +53,7 @@ class CommandLine(ProgramCase):
             self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': Bad file descriptor\n"), arguments)
 
     def test_wrong_arguments(self):
-        self.expect_error("'foliot replay LOG', 'foliot sample', 'foliot bench' or 'foliot top PATH'")
+        self.expect_error("'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'")
         self.expect_error("foliot has no 'rewind'; see foliot --help", "rewind")
         self.expect_error("LOG is required", "replay")
         self.expect_error("foliot replay has no '--idel'; see foliot replay --help", "replay", "--idel", "5m", "-")
@@ -154,7 +154,7 @@ class BadInput(ProgramCase):
         self.put("damaged.gz", whole[:-6] + b"\x00" + whole[-5:])
         self.expect_failure("'damaged.gz' is damaged gzip data", "damaged.gz")
         self.put("damaged.gz", whole + LOG)
-        self.expect_failure("'damaged.gz' has something behind its gzip data", "damaged.gz")
+        self.expect_failure("'damaged.gz' has data after its gzip data", "damaged.gz")
 
     def test_malformed_lines_are_reported_and_skipped(self):
         self.put("a.log", b"\n" + BAD + LOG + BAD)

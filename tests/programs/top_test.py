@@ -140,15 +140,15 @@ class TopErrors(TopCase):
         left_behind = socket.socket(socket.AF_UNIX)
         left_behind.bind(str(self.here / "stale"))
         left_behind.close()
-        self.expect_error("nobody listens at 'stale': the program that did has ended", "top", "stale", "--once")
+        self.expect_error("no process listens at 'stale': the program that did has ended", "top", "stale", "--once")
 
     def test_a_long_path(self):
-        self.expect_error("cannot be a socket's path", "top", "x" * 200, "--once")
-        self.expect_error("cannot be a socket's path", "top", "", "--once")
+        self.expect_error("cannot be the path of a socket", "top", "x" * 200, "--once")
+        self.expect_error("cannot be the path of a socket", "top", "", "--once")
 
     def test_another_service(self):
         self.answer_with(b"220 mail ready\r\n")
-        self.expect_error("what 'odd' answers cannot be read: these are no statistics", "top", "odd", "--once")
+        self.expect_error("the answer of 'odd' cannot be read: these are no statistics", "top", "odd", "--once")
 
     def test_another_version(self):
         self.answer_with(b"foliot-statistics 99\nend\n")
@@ -191,7 +191,7 @@ class TopErrors(TopCase):
         first = self.show()
         first.kill()
         first.communicate()
-        self.expect_error("nobody listens at 'timers'", "top", "timers", "--once")
+        self.expect_error("no process listens at 'timers'", "top", "timers", "--once")
         self.show()
         self.assertTrue(self.expect_done("top", "timers", "--once"))
 

@@ -1,4 +1,6 @@
-// The machine and the build that the figures belong to.
+// The machine and the build that were measured.
+//
+// Thread safety: none, one thread.
 #pragma once
 
 #include <optional>
@@ -13,7 +15,7 @@ using machine_facts = std::vector<std::pair<std::string, std::string>>;
 
 [[nodiscard]] machine_facts describe_machine();
 
-/// Why figures from this build mean little, a sentence; nothing if it is built as it is to be measured.
+/// A sentence on why the figures of this build mean little; nothing for an optimised build without checks.
 [[nodiscard]] std::optional<std::string> build_warning();
 
 }  // namespace foliot::program::bench

@@ -8,7 +8,7 @@
 namespace foliot::program::bench {
 
 double median(std::span<double> figures) {
-  FOLIOT_ASSERT(!figures.empty(), "there is no median of nothing");
+  FOLIOT_ASSERT(!figures.empty(), "the median needs at least one figure");
   const auto middle = figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2);
   std::ranges::nth_element(figures, middle);
   if (figures.size() % 2 == 1) return *middle;
@@ -21,7 +21,7 @@ spread spread_of(std::span<double> figures) {
 }
 
 percentiles percentiles_of(std::span<std::uint32_t> figures) {
-  FOLIOT_ASSERT(!figures.empty(), "there are no percentiles of nothing");
+  FOLIOT_ASSERT(!figures.empty(), "percentiles need at least one figure");
   std::ranges::sort(figures);
   const auto per_mille = [figures](std::size_t share) {
     const std::size_t rank = (figures.size() * share + 999) / 1000;

@@ -1,6 +1,8 @@
 // Medians, spreads and percentiles of a few or of many figures.
 //
-// None of them changes its argument's meaning; all of them may reorder it. Precondition: not empty.
+// All functions may reorder their argument. Precondition of all: it is not empty.
+//
+// Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +16,7 @@ struct spread {
   double max = 0;
 };
 
-/// The median of an even number of figures is the mean of the two in the middle.
+/// Of an even number of figures: the mean of the two in the middle.
 [[nodiscard]] double median(std::span<double> figures);
 [[nodiscard]] spread spread_of(std::span<double> figures);
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "../timestamp.hpp"
 #include "../grouped.hpp"
+#include "../timestamp.hpp"
 
 namespace foliot::program {
 
@@ -25,7 +25,7 @@ void agreement::expect(const ended_session& session) {
   client_parts& its = waiting_[session.client];
   if (its.stretch != stretch_ && its.parts.size() > 1) {
     join(session.client, its.parts);
-    if (broken()) return;  // and nothing is waiting any more
+    if (broken()) return;  // waiting_ is empty
   }
   its.stretch = stretch_;
   its.parts.push_back({session.start, session.last_request, session.requests, session.expired});
@@ -56,7 +56,7 @@ void agreement::add(const ended_session& session) {
 
 void agreement::finish() {
   if (broken() || waiting_.empty()) return;
-  // Which of them the table has first is chance: name the one that was due first.
+  // The order of the table is random: the difference is about the session that was due first.
   const auto* first = &*waiting_.begin();
   for (const auto& each : waiting_) {
     const auto due = [](const auto& of) {
@@ -105,7 +105,7 @@ void agreement::not_ended(std::string_view client, const part& missing) {
 
 void agreement::breaks(std::string_view client, std::string what) {
   difference_ = finding{std::string(client), std::move(what)};
-  waiting_.clear();  // last: the arguments may lie there
+  waiting_.clear();  // last, for the arguments may be in it
 }
 
 }  // namespace foliot::program

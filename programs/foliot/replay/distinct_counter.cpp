@@ -14,13 +14,13 @@ constexpr std::size_t first_table = 1024;
 constexpr int index_bits = 14;
 constexpr std::size_t register_count = std::size_t{1} << index_bits;
 
-/// Puts a hash that is not 0 into a table that has room. Whether it is new.
+/// Inserts a hash into the table, and returns whether it is new. Precondition: it is not 0, and the table has room.
 bool insert(std::vector<std::uint64_t>& table, std::uint64_t hash) noexcept {
   const std::size_t mask = table.size() - 1;
-  std::size_t place = hash & mask;
-  while (table[place] != 0 && table[place] != hash) place = (place + 1) & mask;
-  const bool fresh = table[place] == 0;
-  table[place] = hash;
+  std::size_t index = hash & mask;
+  while (table[index] != 0 && table[index] != hash) index = (index + 1) & mask;
+  const bool fresh = table[index] == 0;
+  table[index] = hash;
   return fresh;
 }
 
@@ -39,7 +39,7 @@ void distinct_counter::add(std::string_view name, std::uint64_t hash) {
 }
 
 std::uint64_t distinct_counter::count() const noexcept {
-  // More than the limit have been counted, whatever the estimate says.
+  // More names than the limit have been counted, even if the estimate is smaller.
   return exact() ? size_ : std::max<std::uint64_t>(size_, estimate());
 }
 

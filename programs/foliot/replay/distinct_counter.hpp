@@ -1,18 +1,17 @@
-// How many different things there were, in bounded memory.
+// Counts different names, in bounded memory.
 //
-// Up to a limit the keyed hash of every name is kept, and the count is exact, but for two names that have
-// one 64-bit hash: for a million names a chance of one in thirty million, whoever chose them. Past the
-// limit the count is an estimate, with a standard error of 0.8 %. The estimate goes by a hash without a
-// key, so that the same names give the same estimate in each run. Whoever chooses the names can make it
-// wrong, but not smaller than the limit.
+// Up to a limit the keyed hash of every name is kept, and the count is exact unless two names have the same 64-bit
+// hash: for a million names, even if an attacker has chosen them, a chance of one in thirty million. Past the limit the
+// count is an estimate, with a standard error of 0.8 %. The estimate uses a hash without a key, so that the same names
+// give the same estimate in each run. An attacker who chooses the names can make it wrong, but not smaller than the
+// limit.
 //
 //   distinct_counter clients;
 //   clients.add(name, hash(name));
 //
-// Thread safety: none, one thread. add is O(1). Memory: 16 KiB for the estimate, and until it is one 8 to
-// 16 bytes for each name, at most 16 MiB (24 MiB while the table grows).
-// The estimate is HyperLogLog's: P. Flajolet et al., "HyperLogLog: the analysis of a near-optimal
-// cardinality estimation algorithm" (2007).
+// Thread safety: none, one thread. add is O(1). Memory: 16 KiB for the estimate, and while the count is exact 8 to 16
+// bytes for each name, at most 16 MiB (24 MiB while the table grows). The estimate is HyperLogLog's: P. Flajolet et
+// al., "HyperLogLog: the analysis of a near-optimal cardinality estimation algorithm" (2007).
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@ class distinct_counter {
   /// Exact up to `limit` names.
   explicit distinct_counter(std::size_t limit = default_limit);
 
-  /// Counts a name unless it has been counted. `hash` is that of `name`, by one keyed_hash for all.
+  /// Counts a name unless it has been counted. `hash` must be that of `name`, by the same keyed_hash in all calls.
   void add(std::string_view name, std::uint64_t hash);
 
   [[nodiscard]] std::uint64_t count() const noexcept;
@@ -44,8 +43,8 @@ class distinct_counter {
   // While exact: open addressing with linear probing; at most half of the slots are taken, 0 is free.
   std::vector<std::uint64_t> table_;
   std::size_t size_ = 0;  // of the table; limit_ + 1 when the count is an estimate
-  // For the estimate, from the first name on: for each of the values that the upper bits of a text_hash
-  // can have, the longest run of zeros at the end of those that had them, plus one; 0 for none.
+  // For the estimate, from the first name on. Indexed by the upper bits of a text_hash: the longest run of zeros at the
+  // end of such a hash, plus one; 0 if there was none.
   std::vector<std::uint8_t> registers_;
 };
 

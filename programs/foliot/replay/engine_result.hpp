@@ -1,4 +1,4 @@
-// What came of one engine among several that were compared.
+// The result of one engine among several that were compared.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct engine_result {
   duration lateness;  ///< that it is allowed
   std::uint64_t sessions = 0;
   service_counters timers;
-  duration spent;            ///< processor time on its sessions: finding the client's, and its timer
+  duration spent;            ///< processor time: finding the sessions of clients, and their timers
   std::string disagreement;  ///< a sentence, without a full stop; empty if it agrees
 
   [[nodiscard]] bool agrees() const noexcept { return disagreement.empty(); }
@@ -24,7 +24,7 @@ struct engine_result {
   [[nodiscard]] double nanoseconds_an_operation() const noexcept {
     return operations() > 0 ? static_cast<double>(spent.count()) / static_cast<double>(operations()) : 0;
   }
-  /// 0 for a run too short to tell.
+  /// 0 for a run that is too short.
   [[nodiscard]] double operations_per_second() const noexcept {
     return spent > duration::zero() ? static_cast<double>(operations()) * 1e9 / static_cast<double>(spent.count()) : 0;
   }

@@ -24,7 +24,7 @@ bool is_gzip(std::span<const char> head) noexcept { return head.size() == 2 && h
 
 }  // namespace
 
-/// Unpacks what `file` gives.
+/// Unpacks the data of `file`.
 class input_file::gunzip {
  public:
   explicit gunzip(input_file& file) : file_(file) {
@@ -69,21 +69,21 @@ class input_file::gunzip {
     return size > 0;
   }
 
-  /// Whether a member begins here. If not, it has passed over padding and there may be more to read.
+  /// Whether a member begins here. If not, padding has been skipped, and there may be more to read.
   bool begin_member() {
     if (any_member_ && skip_padding()) return false;
     if (padded_) {
       throw failure("'" + file_.name_ +
-                    "' has more data behind zeros that follow its gzip data: is a part of it lost?");
+                    "' has more data after the zeros that follow its gzip data: is a part of it lost?");
     }
     if (any_member_ && *stream_.next_in != 0x1f) {
-      throw failure("'" + file_.name_ + "' has something behind its gzip data that is not gzip: unpack it first");
+      throw failure("'" + file_.name_ + "' has data after its gzip data that are not gzip: unpack it first");
     }
     any_member_ = inside_member_ = true;
     return true;
   }
 
-  /// Whether there was any here.
+  /// Skips zeros, and returns whether there were any.
   bool skip_padding() {
     const uInt before = stream_.avail_in;
     while (stream_.avail_in > 0 && *stream_.next_in == 0) {

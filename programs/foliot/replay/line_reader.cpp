@@ -24,7 +24,7 @@ std::optional<source_line> line_reader::next() {
       return source_line{text};
     }
     searched_ = end_;
-    if (end_ - begin_ > longest_) return pass_over_long_line();
+    if (end_ - begin_ > longest_) return skip_long_line();
     if (!refill()) break;
   }
   if (begin_ == end_) return std::nullopt;
@@ -45,7 +45,7 @@ bool line_reader::refill() {
   return size > 0;
 }
 
-std::optional<source_line> line_reader::pass_over_long_line() {
+std::optional<source_line> line_reader::skip_long_line() {
   const void* found = nullptr;
   do {
     begin_ = end_ = searched_ = 0;

@@ -1,12 +1,12 @@
-// The lines of a source of bytes, in bounded memory and without a copy of each.
+// Reads the lines of a source of bytes, in bounded memory and without copying each line.
 //
 //   line_reader lines(file);
 //   while (const auto line = lines.next()) …      // line->text is valid until the next call
 //
-// A line ends with a newline, which is not part of it; the last one may do without. A line that is
-// longer than the limit is passed over up to its end and handed out empty, marked `too_long`.
+// A line ends with a newline, which is not part of it; the last one may have none. A line that is longer than the limit
+// is skipped, and returned empty and marked `too_long`.
 //
-// Thread safety: none, one thread. Memory: the limit or 256 KiB, whichever is more.
+// Thread safety: none, one thread. Memory: the larger one of the limit and 256 KiB.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ namespace foliot::program {
 class byte_source {
  public:
   virtual ~byte_source() = default;
-  /// Fills the front of `room`, which must not be empty, with what is there at once, and returns how many bytes that
-  /// were: 0 only at the end. Throws failure.
+  /// Reads at least one byte into the front of `room`, which must not be empty, and returns how many bytes it has read;
+  /// 0 only at the end. Throws failure.
   virtual std::size_t read(std::span<char> room) = 0;
 };
 
@@ -36,20 +36,20 @@ class line_reader {
 
   explicit line_reader(byte_source& source, std::size_t longest = longest_line);
 
-  /// The next line; nothing at the end. Throws failure as the source does.
+  /// The next line; nothing at the end. The text of the previous one becomes invalid. Throws failure as the source.
   std::optional<source_line> next();
 
  private:
-  /// Makes room behind what is left of the buffer, and fills it. False at the end of the source.
+  /// Moves the rest of the buffer to its front, and reads more behind it. False at the end of the source.
   bool refill();
-  std::optional<source_line> pass_over_long_line();
+  std::optional<source_line> skip_long_line();
 
   byte_source& source_;
   const std::size_t longest_;
   std::vector<char> buffer_;
-  std::size_t begin_ = 0;  // what has not been handed out is [begin_, end_) …
+  std::size_t begin_ = 0;  // [begin_, end_) has not been returned yet
   std::size_t end_ = 0;
-  std::size_t searched_ = 0;  // … without a newline before here
+  std::size_t searched_ = 0;  // [begin_, searched_) has no newline
 };
 
 }  // namespace foliot::program

@@ -20,8 +20,8 @@ std::string_view without_trailing_space(std::string_view line) noexcept {
   return line;
 }
 
-/// Where the first byte is that is a space or a control character; the size where there is none. Looks at eight
-/// bytes at a time, since clients are read from every line.
+/// The index of the first space or control character; the size if there is none. Examines eight bytes at a time, since
+/// every line has a client.
 std::size_t end_of_field(std::string_view line) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101;
   std::size_t at = 0;
@@ -109,7 +109,7 @@ std::expected<log_parser::found_time, malformed> log_parser::find_time(std::stri
                                                                        std::size_t user) noexcept {
   const std::string_view rest = line.substr(user);
   malformed reason = rest.starts_with('[') || rest.starts_with(" [") ? malformed::no_user : malformed::no_time;
-  // The user has at least one character. It may hold " [" itself, so every one is looked at.
+  // The user has at least one character. Its name may contain " [", so every occurrence is tried.
   for (std::size_t space = line.find(" [", user + 1); space != none; space = line.find(" [", space + 1)) {
     const std::size_t text = space + 2;
     const std::size_t bracket = text + log_time_length;

@@ -3,12 +3,11 @@
 //   client ident user [02/Mar/2026:13:45:07 +0100] "GET / HTTP/1.1" 200 5120
 //   client ident user [02/Mar/2026:13:45:07 +0100] "GET / HTTP/1.1" 200 5120 "referer" "user agent"
 //
-// What is wanted of it is who and when; but all of it up to the size is checked, so that a line that is cut
-// off before, or comes from something else, is noticed. Behind the size a quoted field may begin: what it
-// holds, whether it ends, and what comes behind it does not matter. So a line that was cut off there, as by
-// a crash or a full disk, counts. A user may have spaces in its name. Quotes inside the request, escaped or
-// not, are no harm: it ends where the rest of the line makes sense. Status and size may be `-`. White space at
-// the end, and a carriage return, do not count.
+// Sessions need the client and the time, but the line is checked up to the size, so that a line that was cut off
+// before, or is not of a log, is found. After the size a quoted field may begin; its contents, its end and the rest of
+// the line are not checked, so that a line which was cut off there, by a crash or a full disk, counts. A user's name
+// may contain spaces. The request may contain quotes, escaped or not: it ends where the rest of the line has the right
+// form. Status and size may be `-`. White space at the end, and a carriage return, are ignored.
 //
 // Thread safety: none, one thread. O(length of the line), without an allocation.
 #pragma once
@@ -47,13 +46,13 @@ enum class malformed : std::uint8_t {
 /// The reason in a few words.
 [[nodiscard]] std::string_view to_text(malformed reason) noexcept;
 
-/// Reads lines. It remembers the last time it has read, as neighbours in a log often share theirs.
+/// Parses lines. Keeps the latest time that it has parsed, for neighbouring lines often have the same.
 class log_parser {
  public:
   [[nodiscard]] std::expected<log_request, malformed> parse(std::string_view line) noexcept;
 
  private:
-  /// The time in brackets that comes after the user, and where in the line what follows it begins.
+  /// The time in brackets after the user, and the index of the character that follows it.
   struct found_time {
     instant time;
     std::size_t end;
@@ -61,7 +60,7 @@ class log_parser {
   [[nodiscard]] std::expected<found_time, malformed> find_time(std::string_view line, std::size_t user) noexcept;
   [[nodiscard]] bool read_time(std::string_view text, instant& time) noexcept;
 
-  // Always a pair that belongs together.
+  // last_time_ is the value of last_text_.
   char last_text_[log_time_length + 1] = "01/Jan/1970:00:00:00 +0000";
   instant last_time_;
 };

@@ -67,7 +67,7 @@ class run {
   void publish() {
     const replay_summary summary = summarise();
     if (json_file_) json_file_->write(summary_json(summary));
-    // The files are complete before the summary says so, and take their names last of all.
+    // The files are complete before the summary says so, and get their names last.
     if (sessions_file_) sessions_file_->finish();
     if (json_file_) json_file_->finish();
     show(summary_text(summary));

@@ -40,10 +40,11 @@ void add_replay(CLI::App& program, command& chosen) {
                    "A session ends when its client has asked for nothing for this long,\nsuch as 90s, 30m or 1h30m")
       ->type_name("DURATION")
       ->capture_default_str();
-  line->add_option("--engine", all->options.engine,
-                   fmt::format("What keeps the timers: {};\n{} runs each of them, checks that they agree, and "
-                               "compares what they cost",
-                               fmt::join(session_engines(), ", "), all_engines))
+  line->add_option(
+          "--engine", all->options.engine,
+          fmt::format("The engine that keeps the timers: {};\n{} runs each of them, checks that they agree, and "
+                      "compares their cost",
+                      fmt::join(session_engines(), ", "), all_engines))
       ->type_name("NAME")
       ->capture_default_str();
   const CLI::Option* tick = line->add_option("--tick", all->tick,

@@ -9,10 +9,10 @@ namespace foliot::program {
 
 namespace {
 
-/// Whether a spreadsheet may take it for a formula, or it looks as if it had been guarded already. (OWASP, "CSV
-/// Injection".)
+/// Whether a spreadsheet may take the client for a formula, or it begins with the apostrophe that guards against that.
+/// (OWASP, "CSV Injection".)
 bool needs_guard(std::string_view client) noexcept {
-  if (client == "-") return false;  // a client that is not known, as logs have it
+  if (client == "-") return false;  // an unknown client, as logs have it
   // The last four are their full-width forms: = + - @.
   for (const std::string_view start :
        {"=", "+", "-", "@", "\t", "\r", "\n", "'", "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"}) {

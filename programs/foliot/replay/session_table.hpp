@@ -1,11 +1,11 @@
-// The sessions that are alive, found by their client.
+// A hash table of the sessions that are alive, by their client.
 //
-// Open addressing with linear probing: a slot holds the hash of the client and a pointer, so that a
-// look-up among a million sessions costs two cache misses, one for the slot and one for the session
-// that it finds. At most half of the slots are taken; they grow with the most sessions that there ever
-// were at a time and do not shrink.
+// Open addressing with linear probing: a slot holds the hash of the client and a pointer, so that a look-up among a
+// million sessions costs two cache misses, one for the slot and one for the session. At most half of the slots are
+// used; the table grows with the number of sessions, and does not shrink.
 //
-// Thread safety: none, one thread. find, add and take are O(1) with hashes that do not collide: a keyed_hash's.
+// Thread safety: none, one thread. find, add and take are O(1) with hashes that an attacker cannot make collide: those
+// of keyed_hash.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ struct live_session {
   instant start;
   instant last_request;
   std::uint64_t requests = 0;
-  timer idle;                     ///< a service's; or
-  runtime::callback_timer wakes;  ///< a runtime's
+  timer idle;                     ///< used by the engines that are services
+  runtime::callback_timer wakes;  ///< used by the engines that are runtimes
 };
 
 class session_table {
@@ -38,18 +38,18 @@ class session_table {
   session_table(const session_table&) = delete;
   session_table& operator=(const session_table&) = delete;
 
-  /// The client's session, or null. `hash` is that of `client`, by one hash function for the whole table.
+  /// The client's session, or null. `hash` must be that of `client`, by the same hash function in all calls.
   [[nodiscard]] live_session* find(std::string_view client, std::uint64_t hash) const noexcept {
-    std::size_t place = home_of(hash);
-    for (; slots_[place].session != nullptr; place = after(place)) {
-      if (slots_[place].hash == hash && slots_[place].session->client == client) break;
+    std::size_t index = home_of(hash);
+    for (; slots_[index].session != nullptr; index = after(index)) {
+      if (slots_[index].hash == hash && slots_[index].session->client == client) break;
     }
-    return slots_[place].session;
+    return slots_[index].session;
   }
 
-  /// Precondition: its client has no session here. Throws std::bad_alloc with nothing changed.
+  /// Precondition: the client has no session in the table. Throws std::bad_alloc with nothing changed.
   live_session& add(std::unique_ptr<live_session> session);
-  /// Precondition: the session is here.
+  /// Removes the session. Precondition: it is in the table.
   std::unique_ptr<live_session> take(const live_session& session) noexcept;
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -57,12 +57,12 @@ class session_table {
  private:
   struct slot {
     std::uint64_t hash = 0;
-    live_session* session = nullptr;  // owned; null: the slot is free
+    live_session* session = nullptr;  // owned; null if the slot is free
   };
   static constexpr std::size_t first_size = 1024;
 
   [[nodiscard]] std::size_t home_of(std::uint64_t hash) const noexcept { return hash & (slots_.size() - 1); }
-  [[nodiscard]] std::size_t after(std::size_t place) const noexcept { return (place + 1) & (slots_.size() - 1); }
+  [[nodiscard]] std::size_t after(std::size_t index) const noexcept { return (index + 1) & (slots_.size() - 1); }
   void grow();
 
   std::vector<slot> slots_;

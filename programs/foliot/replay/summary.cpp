@@ -99,7 +99,7 @@ std::string summary_text(const replay_summary& summary) {
   row("malformed", grouped(summary.malformed));
   row("out of order", grouped(summary.out_of_order));
   row("clients", (summary.clients_exact ? "" : "about ") + grouped(summary.clients));
-  const bool one_engine = summary.engines.empty();  // else the table has these
+  const bool one_engine = summary.engines.empty();  // otherwise the table has these
   if (one_engine) {
     row("sessions", grouped(summary.sessions));
     row("timers started", grouped(summary.timers.started));

@@ -1,4 +1,6 @@
-// What a replay has found, for people and for programs.
+// The result of a replay, as text and as JSON.
+//
+// Thread safety: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +21,8 @@ struct replay_summary {
   duration idle;
   std::string engine;  ///< or all_engines
 
-  std::uint64_t lines = 0;      ///< all that were read, malformed ones included
-  std::uint64_t malformed = 0;  ///< of these
+  std::uint64_t lines = 0;      ///< that were read, malformed ones included
+  std::uint64_t malformed = 0;  ///< of these lines
   std::uint64_t out_of_order = 0;
   std::uint64_t clients = 0;
   bool clients_exact = true;
@@ -30,11 +32,12 @@ struct replay_summary {
   duration wall;
   std::size_t peak_memory_bytes = 0;
 
-  /// With all_engines, what came of each, the reference first: sessions and timers are its. Else empty.
+  /// With all_engines, the result of each engine, the reference first, whose sessions and timers are those above. Else
+  /// empty.
   std::vector<engine_result> engines;
 
   [[nodiscard]] double wall_seconds() const noexcept;
-  /// Starts, resets and firings; 0 for a run too short to tell. Of several engines, the reference's.
+  /// Starts, resets and firings; 0 for a run that is too short. With several engines, the reference's.
   [[nodiscard]] double timer_operations_per_second() const noexcept;
   [[nodiscard]] double lines_per_second() const noexcept;
 };
@@ -45,8 +48,7 @@ struct replay_summary {
 /// Some twenty aligned lines, with a table of the engines if there are several. docs/replay.md shows them.
 [[nodiscard]] std::string summary_text(const replay_summary& summary);
 
-/// One object, indented; docs/replay.md tells its keys. Names of files that are not UTF-8 have their
-/// wrong bytes replaced.
+/// One object, indented; docs/replay.md describes its keys. In names of files, bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string summary_json(const replay_summary& summary);
 
 }  // namespace foliot::program

@@ -1,6 +1,6 @@
-// One request as a server writes it down, in Combined Log Format.
+// Writes a request as a server logs it, in Combined Log Format.
 //
-// Thread safety: none, one thread: it keeps the text of the second that it wrote last.
+// Thread safety: none, one thread: it keeps the text of the latest second.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct served_request {
   std::string_view method = "GET";
   std::string_view path;
   int status = 200;
-  std::uint64_t size = 0;  ///< 0: there was no body, logged as `-`
+  std::uint64_t size = 0;  ///< 0 for no body, which is logged as `-`
   std::string_view referer = "-";
 };
 
 class access_line_writer {
  public:
-  /// Appends a line for a request of `who`, received at `time`.
+  /// Appends the line of a request by `who`, received at `time`.
   void append(std::string& to, const identity& who, instant time, const served_request& request);
 
  private:

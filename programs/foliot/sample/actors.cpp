@@ -13,15 +13,15 @@ namespace {
 
 constexpr unsigned mean_pages = 5;       // of a visit
 constexpr duration mean_reading = 45s;   // of a page
-constexpr duration mean_pause = 12min;   // instead, when something comes between …
-constexpr unsigned pause_permille = 25;  // … which is that often
+constexpr duration mean_pause = 12min;   // instead, when the visitor is interrupted
+constexpr unsigned pause_permille = 25;  // how often that is
 constexpr duration mean_between_parts = 60ms;
 
 constexpr unsigned mean_crawled_pages = 100;
 constexpr duration mean_between_crawled = 8s;
 constexpr duration mean_crawlers_rest = 6h;
 
-constexpr std::uint32_t beats_between_news = 12;  // how often the feed has changed when it is asked for
+constexpr std::uint32_t beats_between_news = 12;  // requests of the feed until it has changed
 
 std::string on_this_site(std::string_view path) { return "https://www.example.com" + std::string(path); }
 
@@ -58,7 +58,7 @@ duration visitor::time_until_next() noexcept {
 void visitor::arrive() noexcept {
   visiting_ = first_page_ = needs_shared_ = true;
   page_ = 0;
-  // No visit is so long that the bound matters; it keeps a number in two bytes.
+  // The bound keeps the number in two bytes; no visit is that long.
   pages_left_ = static_cast<std::uint16_t>(std::min(geometric(home_.random(), mean_pages), 1000U));
 }
 

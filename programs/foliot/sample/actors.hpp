@@ -1,7 +1,7 @@
-// The clients of the sample, each a small machine with one timer: when that fires, the client asks for
-// something and says when it will ask again.
+// The clients of the sample, each a small state machine with one timer: when that fires, the client makes a request and
+// decides when it will make the next one.
 //
-// Thread safety: one thread. Lifetime: an actor must not outlive its world, and dies where it is.
+// Thread safety: none, one thread. Lifetime: an actor must not outlive its world, and must not move.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class actor {
   /// Acts for the first time `first` from now.
   actor(world& home, identity who, duration first);
 
-  /// Asks for what it wants now. Returns how long it will be until it wants something again.
+  /// Makes the request that is due. Returns the time until the next one.
   virtual duration act() = 0;
 
   void ask(const served_request& request) { home_.serve(who_, request); }
@@ -38,15 +38,15 @@ class actor {
   timer next_;
 };
 
-/// A person with a browser: visits of a few pages, and between them a long absence. Arrives as the
-/// curve of the day has it.
+/// A person with a browser: visits of a few pages, and between them a long absence. Visits begin as often as the curve
+/// of the day says.
 class visitor final : public actor {
  public:
   /// On average, the requests of ten visits, and the time from the first to the last of one.
   static constexpr unsigned requests_in_ten_visits = 195;
   static constexpr duration mean_visit = duration(std::chrono::seconds(250));
 
-  /// `absence`: on average, between two visits, at the busiest hour.
+  /// `absence` is the mean time between two visits, at the busiest hour.
   visitor(world& home, identity who, duration absence);
 
  private:
@@ -58,14 +58,14 @@ class visitor final : public actor {
   [[nodiscard]] duration time_until_next() noexcept;
 
   const duration absence_;
-  std::uint16_t page_ = 0;  // the rank of the page that it looked at last
+  std::uint16_t page_ = 0;  // the rank of the latest page
   std::uint16_t pages_left_ = 0;
-  std::uint8_t part_ = 0;  // of the page's parts, the next one: first site::shared(), then its images
+  std::uint8_t part_ = 0;  // the next one of the page's parts: first site::shared(), then its images
   std::uint8_t parts_end_ = 0;
   bool visiting_ = false;
   bool first_page_ = false;    // of this visit
-  bool needs_shared_ = false;  // has not opened a page of the site in this visit
-  bool been_here_ = false;     // ever
+  bool needs_shared_ = false;  // no page has been opened in this visit
+  bool been_here_ = false;     // in any visit
 };
 
 /// A program that reads the whole site, in runs of some hundred pages.
@@ -81,8 +81,7 @@ class crawler final : public actor {
   unsigned pages_left_ = 0;
 };
 
-/// A program that asks for the same thing at a fixed beat: a monitor each minute, a feed reader each
-/// half hour.
+/// A program that makes the same request periodically: a monitor each minute, a feed reader each half hour.
 class beating_client final : public actor {
  public:
   [[nodiscard]] static constexpr duration beat_of(client_kind kind) noexcept {

@@ -1,7 +1,7 @@
-// Random draws in whole numbers alone, so that a seed gives the same sample on every machine: floating
-// point, above all a logarithm, may differ in its last bit, and one bit can change the order of a log.
+// Random draws in whole numbers alone, so that a seed gives the same sample on every machine: floating point, above all
+// a logarithm, may differ in its last bit, and one bit can change the order of a log.
 //
-// Thread safety: as the stream's.
+// Thread safety: that of the stream.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace foliot::program {
   return random.below(1000) < permille;
 }
 
-/// At least 1, with this mean: as often as a coin that shows "enough" once in `mean` times says "go on".
+/// Geometrically distributed with this mean, at least 1.
 [[nodiscard]] inline unsigned geometric(random_stream& random, unsigned mean) noexcept {
   unsigned count = 1;
   while (random.below(mean) != 0) ++count;
   return count;
 }
 
-/// Exponentially distributed with this mean: the gap between events that know nothing of each other.
+/// Exponentially distributed with this mean: the gap between independent events.
 ///
-/// John von Neumann's method, "Various techniques used in connection with random digits" (1951), which
-/// only compares: a run of falling uniform numbers has an odd length with probability 1 - 1/e, and its
-/// first number is then distributed as the fraction of an exponential one; each even run adds one.
+/// John von Neumann's method, "Various techniques used in connection with random digits" (1951), which only compares: a
+/// run of falling uniform numbers has an odd length with probability 1 - 1/e, and its first number is then distributed
+/// as the fraction of an exponential one; each even run adds one.
 [[nodiscard]] inline duration exponential(random_stream& random, duration mean) noexcept {
   for (std::int64_t whole = 0;; ++whole) {
     const std::uint64_t first = random.next();

@@ -1,5 +1,5 @@
-// Packs text as one member of gzip data, the same bytes for the same text and version of zlib: neither
-// time nor name is written.
+// Packs text as one member of gzip data, without a time or a name: the same text and version of zlib give the same
+// bytes.
 //
 // Thread safety: none, one thread. Memory: some 350 KiB.
 #pragma once
@@ -21,9 +21,9 @@ class gzip_writer {
   gzip_writer(const gzip_writer&) = delete;
   gzip_writer& operator=(const gzip_writer&) = delete;
 
-  /// Appends. Throws failure as the file does.
+  /// Appends. Throws failure as output_file.
   void write(std::string_view text);
-  /// Nothing more comes: writes the end of the data. The file is not finished by that.
+  /// Writes the end of the data. The caller must finish the file.
   void finish();
 
  private:

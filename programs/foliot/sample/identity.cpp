@@ -11,7 +11,7 @@ namespace foliot::program {
 
 namespace {
 
-// The frequent ones stand more than once.
+// The frequent ones are in the list more than once.
 constexpr std::array<std::string_view, 10> browsers{
     "Wanderer/128.0 (Phone; en)",        "Wanderer/128.0 (Phone; en)",  "Wanderer/128.0 (Desktop; en)",
     "Wanderer/127.2 (Desktop; de)",      "Periscope/19.3 (Phone; en)",  "Periscope/19.3 (Phone; fr)",
@@ -28,7 +28,7 @@ constexpr std::uint32_t hosts_per_network = 254;
 constexpr unsigned named_permille = 25;
 constexpr std::uint16_t most_users = 9999;
 
-/// Scatters 24 bits, each number to another one.
+/// A permutation of the numbers of 24 bits.
 constexpr std::uint32_t scattered(std::uint32_t number) noexcept {
   constexpr std::uint32_t odd = 0x9e3779b1;
   return (number * odd) & 0xffffff;

@@ -1,8 +1,8 @@
-// Who asks: addresses, user names and user agents, all invented.
+// The clients' addresses, user names and user agents, all invented.
 //
-// Addresses are of the ranges that are set aside for documentation and private networks, and no two
-// clients have the same: services 192.0.2.0/24, 198.51.100.0/24 and 203.0.113.0/24 as far as these
-// go, all others 10.0.0.0/8 and, every fourth, 2001:db8::/32.
+// Addresses are from the ranges for documentation and private networks, and no two clients have the same: services have
+// 192.0.2.0/24, 198.51.100.0/24 and 203.0.113.0/24 as far as these suffice, all others 10.0.0.0/8 and, every fourth,
+// 2001:db8::/32.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,22 +17,22 @@ namespace foliot::program {
 
 enum class client_kind : std::uint8_t { visitor, crawler, monitor, feed_reader };
 
-/// No more than this many clients have addresses of their own.
+/// As many clients as have addresses of their own.
 inline constexpr std::uint32_t most_clients = 10'000'000;
 
-/// What a client keeps for its life.
+/// The properties of a client that do not change.
 struct identity {
   std::uint32_t number = 0;  ///< counted from 0
   client_kind kind = client_kind::visitor;
   std::uint8_t agent = 0;
-  std::uint16_t user = 0;  ///< 0: it has no name
+  std::uint16_t user = 0;  ///< 0 for no name
 };
 
 /// Draws agent and user.
 [[nodiscard]] identity make_identity(std::uint32_t number, client_kind kind, random_stream& random) noexcept;
 
 void append_address(std::string& to, const identity& who);
-/// A name, of which some have a space in them, or `-`.
+/// A user name, some of which contain a space, or `-`.
 void append_user(std::string& to, const identity& who);
 [[nodiscard]] std::string_view agent_of(const identity& who) noexcept;
 

@@ -1,4 +1,6 @@
 // `foliot sample`: writes an invented access log of a busy day.
+//
+// Thread safety: none, one thread.
 #pragma once
 
 #include <string>

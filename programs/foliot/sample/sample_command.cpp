@@ -22,8 +22,8 @@ struct arguments {
   std::string start = "2026-03-02";
 };
 
-/// Accepts whole numbers in a range, written in decimal. (CLI11's own conversion lets -1 and what is too
-/// large pass, and reads 010 as 8: so it gets what it cannot mistake.)
+/// Accepts whole numbers in a range, written in decimal. (CLI11's own conversion accepts -1 and numbers that are too
+/// large, and reads 010 as 8: it receives only numbers that it reads correctly.)
 class whole_number : public CLI::Validator {
  public:
   whole_number(std::uint64_t least, std::uint64_t most) {

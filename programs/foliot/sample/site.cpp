@@ -35,7 +35,7 @@ std::string path_of(std::size_t rank) {
   return fmt::format("/{}/{}-{}-{}", sections[section], qualities[quality], things[thing], rank);
 }
 
-/// A size that belongs to the path, from `least` to twice to sixteen times that.
+/// A size derived from the path, from `least` up to sixteen times that.
 std::uint64_t size_of(std::string_view path, std::uint64_t least) {
   const std::uint64_t hash = text_hash(path);
   const std::uint64_t scale = least << (hash % 4);

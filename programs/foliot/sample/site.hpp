@@ -1,9 +1,9 @@
 // The invented web site of the sample: its pages, what they are made of, and how popular they are.
 //
-// Everything here follows from a page's rank, with no randomness but in the choice of a page. The
-// popularity is Zipf's, softened at the top: a page of rank r is asked for in proportion to 1 / (r + 4).
+// Everything follows from a page's rank; only the choice of a page is random. The popularity is Zipf's, softened at the
+// top: a page of rank r is requested in proportion to 1 / (r + 4).
 //
-// Thread safety: immutable once made.
+// Thread safety: immutable.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace foliot::program {
 
-/// Something that can be asked for.
+/// A resource that can be requested.
 struct resource {
   std::string path;
   std::uint64_t size = 0;
@@ -32,15 +32,15 @@ class site {
   site();
 
   [[nodiscard]] const page& page_at(std::size_t rank) const noexcept { return pages_[rank]; }
-  /// The rank of a page, chosen as visitors do.
+  /// The rank of a page, chosen by popularity.
   [[nodiscard]] std::size_t choose(random_stream& random) const noexcept;
-  /// The rank of any page, each as likely as the next.
+  /// The rank of a page, all equally likely.
   [[nodiscard]] std::size_t any(random_stream& random) const noexcept { return random.below(pages_.size()); }
 
-  /// What every page is made of, beside its images.
+  /// The resources that every page has, beside its images.
   [[nodiscard]] const std::vector<resource>& shared() const noexcept { return shared_; }
 
-  /// A path that is searched for, or one that does not exist.
+  /// A path of a search, or one that does not exist.
   [[nodiscard]] std::string search_path(random_stream& random) const;
   [[nodiscard]] std::string missing_path(random_stream& random) const;
 

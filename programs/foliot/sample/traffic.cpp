@@ -17,17 +17,17 @@ namespace {
 
 constexpr duration day = 24h;
 
-/// Who the clients are. Programs make a small part of the lines, visitors all the rest.
+/// The clients. Programs make a small part of the lines, visitors all the rest.
 struct population {
   std::uint32_t monitors = 0;
   std::uint32_t feed_readers = 0;
   std::uint32_t crawlers = 0;
   std::uint32_t visitors = 0;
-  duration absence;  // the visitors'
+  duration absence;  // of a visitor
 };
 
-/// How many clients of one kind make `percent` of the lines, if each makes `lines_a_day`; at most the
-/// `share`-th part of all clients.
+/// How many clients of one kind make `percent` of the lines, if each makes `lines_a_day`; at most the `share`-th part
+/// of all clients.
 std::uint32_t programs(const traffic_options& options, unsigned percent, std::uint64_t lines_a_day,
                        std::uint32_t share) noexcept {
   const std::uint64_t wanted = options.lines / 100 * percent / lines_a_day;
@@ -50,8 +50,8 @@ population populate(const traffic_options& options) noexcept {
                                           std::uint64_t{all.crawlers} * crawler::requests_a_day;
   const std::uint64_t lines_of_visitors = options.lines - lines_of_programs;
   const std::uint64_t visits = std::max<std::uint64_t>(lines_of_visitors * 10 / visitor::requests_in_ten_visits, 1);
-  // A visitor comes every day * visitors / visits, and is there for a part of that. An absence counts
-  // as one only when the hour is busy enough for the visitor to come back.
+  // A visitor comes every day * visitors / visits, and is there for a part of that. An absence ends only when the hour
+  // is busy enough for the visitor to come back.
   __extension__ using wide = __int128;
   const wide between_arrivals = static_cast<wide>(day.count()) * all.visitors / visits;
   const wide away = (between_arrivals - visitor::mean_visit.count()) * world::mean_busy_permille() / 1000;

@@ -1,8 +1,8 @@
-// A busy day of a web site, as a program of timers: on a virtual clock each client has one timer, which
-// fires when the client asks for something and is then started for the next time; a request that is
-// slow to answer has a timer of its own, which writes its line. docs/sample.md describes the model.
+// A busy day of a web site, made with timers on a virtual clock: each client has one, which fires when the client makes
+// a request and is then started for the next; a request that is slow to answer has a timer of its own, which writes its
+// line. docs/sample.md describes the model.
 //
-// Thread safety: one thread. Memory: the clients, whatever the number of lines.
+// Thread safety: none, one thread. Memory: O(clients), and independent of the number of lines.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ struct traffic_options {
   std::uint64_t seed = 1;
   std::uint64_t lines = 500'000;
   std::uint32_t clients = 20'000;  ///< at most most_clients
-  instant start;                   ///< where the day begins; the curve of the day is in UTC
+  instant start;                   ///< of the day; the curve of the day is in UTC
   unsigned late_permille = 2;      ///< requests whose line is written when they end, not when they begin
 };
 
-/// More than this cannot be asked for by a client in about a day.
+/// The most requests that a client can make in about a day.
 inline constexpr std::uint64_t most_lines_per_client = 1000;
 
-/// Gets each line with its newline, in the order of the log.
+/// Receives each line with its newline, in the order of the log.
 using line_sink = callable<void(std::string_view)>;
 
-/// Makes exactly `lines` lines; the same options make the same ones. What the sink throws comes out.
-/// Precondition: at least one client, and no more lines than most_lines_per_client allows them.
+/// Makes exactly `lines` lines; the same options make the same lines. Throws what the sink throws. Precondition: at
+/// least one client, and at most most_lines_per_client lines for each.
 void generate_traffic(const traffic_options& options, line_sink sink);
 
 }  // namespace foliot::program

@@ -16,14 +16,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// How busy the site is at the beginning of each hour, in UTC, in percent of the busiest one.
+/// The load of the site at the beginning of each hour, in UTC, in percent of the busiest one.
 constexpr std::array<unsigned, 24> busy_percent{30, 20, 14, 11, 10, 13, 22, 38, 55,  66, 72, 75,
                                                 78, 76, 74, 74, 76, 80, 86, 94, 100, 92, 70, 46};
 
 /// How long a slow request takes.
 constexpr duration slow_answer = 4s;
 
-/// Time is moved on by this much at a time.
+/// The step in which time moves on.
 constexpr duration step = 1min;
 
 }  // namespace
@@ -48,7 +48,7 @@ void world::serve(const identity& who, const served_request& request) {
 }
 
 bool world::busy_enough() noexcept {
-  // Between the hours the curve is straight.
+  // Between the hours the curve is linear.
   constexpr std::int64_t seconds_per_hour = 3600;
   constexpr std::int64_t hours = busy_percent.size();
   const std::int64_t second = (clock_.now() - options_.start) / duration(1s) % (hours * seconds_per_hour);

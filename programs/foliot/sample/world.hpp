@@ -1,7 +1,6 @@
-// What the clients of the sample share: the clock, the timers, the dice, the site, and the log that
-// their requests are written to.
+// What the clients of the sample have in common: the clock, the timers, the random numbers, the site, and the log.
 //
-// Thread safety: one thread.
+// Thread safety: none, one thread.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +27,15 @@ class world {
   [[nodiscard]] timer_service& timers() noexcept { return timers_; }
   [[nodiscard]] const site& pages() const noexcept { return pages_; }
 
-  /// The client asks now. Its line is written now, or if the request is a slow one, later.
+  /// The client makes a request now. Its line is written now, or later if the request is a slow one.
   void serve(const identity& who, const served_request& request);
 
-  /// True as often as the present hour is busy; always in the busiest one.
+  /// True with the probability that the present hour has; always in the busiest one.
   [[nodiscard]] bool busy_enough() noexcept;
-  /// How often that is over the whole day.
+  /// The mean of that probability over the whole day.
   [[nodiscard]] static unsigned mean_busy_permille() noexcept;
 
-  /// Moves time on until all lines are written. Throws what the sink threw.
+  /// Moves time on until all lines are written. Throws what the sink throws.
   void run();
 
  private:

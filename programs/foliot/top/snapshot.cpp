@@ -36,8 +36,8 @@ class connection {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.empty() || path.size() >= sizeof(address.sun_path)) {
-      throw failure(
-          fmt::format("'{}' cannot be a socket's path: that has 1 to {} bytes", path, sizeof(address.sun_path) - 1));
+      throw failure(fmt::format("'{}' cannot be the path of a socket, which must have 1 to {} bytes", path,
+                                sizeof(address.sun_path) - 1));
     }
     path.copy(address.sun_path, path.size());
     descriptor_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -64,7 +64,7 @@ class connection {
       if (got == 0) return text;
       text.append(piece, static_cast<std::size_t>(got));
       if (text.size() > longest_answer)
-        throw failure(fmt::format("what '{}' answers is longer than 1 MiB: these are no statistics", path_));
+        throw failure(fmt::format("the answer of '{}' is longer than 1 MiB: it is not foliot's statistics", path_));
     }
   }
 
@@ -79,7 +79,7 @@ class connection {
     }
   }
 
-  /// Returns when there is something to read, or somebody has hung up; or for a signal.
+  /// Returns when there is something to read, when the other side has closed, or for a signal.
   void wait_for_more(bool nothing_came) const {
     const timeval left = time_left(!nothing_came);
     const timespec limit{.tv_sec = left.tv_sec, .tv_nsec = left.tv_usec * 1000};
@@ -87,14 +87,14 @@ class connection {
     static_cast<void>(::ppoll(&socket, 1, &limit, nullptr));
   }
 
-  /// Until the deadline, in whole microseconds and not zero. Throws failure when it has passed.
+  /// The time until the deadline, in whole microseconds, at least one. Throws failure when the deadline has passed.
   [[nodiscard]] timeval time_left(bool began_to_answer) const {
     const std::int64_t left = (deadline_ - monotonic_clock::instance().now()).count();
     if (left <= 0) {
-      throw failure(began_to_answer
-                        ? fmt::format("what '{}' answers is not complete after {}: it comes too slowly", path_,
-                                      duration_text(limit_))
-                        : fmt::format("who listens at '{}' has not answered within {}", path_, duration_text(limit_)));
+      throw failure(began_to_answer ? fmt::format("the answer of '{}' is not complete after {}: it comes too slowly",
+                                                  path_, duration_text(limit_))
+                                    : fmt::format("the process that listens at '{}' has not answered within {}", path_,
+                                                  duration_text(limit_)));
     }
     const std::int64_t microseconds = (left + 999) / 1000;
     return {.tv_sec = microseconds / 1'000'000, .tv_usec = microseconds % 1'000'000};
@@ -103,11 +103,13 @@ class connection {
   [[nodiscard]] failure refusal(int error) const {
     switch (error) {
       case ENOENT: return failure(fmt::format("there is no '{}': no program shows its timers there", path_));
-      case ECONNREFUSED:  // by a socket that nobody has, or by what is none
-        return failure(is_socket(path_) ? fmt::format("nobody listens at '{}': the program that did has ended", path_)
-                                        : fmt::format("'{}' is no socket: no program shows its timers there", path_));
+      case ECONNREFUSED:  // a socket without a process, or a file that is no socket
+        return failure(is_socket(path_)
+                           ? fmt::format("no process listens at '{}': the program that did has ended", path_)
+                           : fmt::format("'{}' is no socket: no program shows its timers there", path_));
       case EAGAIN:  // the listener's queue was full until the deadline
-        return failure(fmt::format("who listens at '{}' has not answered within {}", path_, duration_text(limit_)));
+        return failure(
+            fmt::format("the process that listens at '{}' has not answered within {}", path_, duration_text(limit_)));
       default: return system_failure("read", path_, error);
     }
   }
@@ -122,7 +124,7 @@ class connection {
 
 service_statistics read_snapshot(const std::string& path, duration limit) {
   auto now = parse_statistics(connection(path, limit).read_all());
-  if (!now) throw failure(fmt::format("what '{}' answers cannot be read: {}", path, now.error()));
+  if (!now) throw failure(fmt::format("the answer of '{}' cannot be read: {}", path, now.error()));
   return *std::move(now);
 }
 

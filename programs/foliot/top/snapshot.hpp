@@ -1,4 +1,6 @@
-// The statistics that a running process shows with a foliot::statistics_socket.
+// Reads the statistics that a running process shows with a foliot::statistics_socket.
+//
+// Thread safety: any thread.
 #pragma once
 
 #include <chrono>
@@ -11,8 +13,8 @@ namespace foliot::program {
 
 inline constexpr duration patience = std::chrono::seconds(5);
 
-/// As they are now. Throws failure where nobody shows any at that path, or the whole of the answer is not here within
-/// `limit`, however slowly it comes, or is longer than a MiB.
+/// The statistics now. Throws failure where no process listens at that path, or its whole answer has not come within
+/// `limit`, or is longer than a MiB.
 [[nodiscard]] service_statistics read_snapshot(const std::string& path, duration limit = patience);
 
 }  // namespace foliot::program

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "../printable.hpp"
 #include "../grouped.hpp"
+#include "../printable.hpp"
 
 namespace foliot::program {
 
@@ -31,7 +31,7 @@ constexpr std::array counter_rows{
     counter_row{"wake-ups without work", &service_counters::wakes_without_work},
 };
 
-/// Whether all has only grown.
+/// Whether no counter has become smaller.
 bool same_service(const service_counters& then, const service_counters& now) noexcept {
   for (const auto& [name, field] : counter_rows) {
     if (now.*field < then.*field) return false;

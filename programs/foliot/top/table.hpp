@@ -11,13 +11,13 @@
 
 namespace foliot::program {
 
-/// An earlier look at the same service, for rates.
+/// An earlier reading of the same service's statistics, for rates.
 struct earlier_look {
   const service_statistics& then;
   duration ago;
 };
 
-/// Without an earlier look, or after one at a service that has begun anew since, there are no rates.
+/// There are no rates without an earlier reading, or if the service has begun anew since.
 [[nodiscard]] std::string statistics_table(std::string_view name, const service_statistics& now,
                                            const earlier_look* earlier = nullptr);
 

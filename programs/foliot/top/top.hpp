@@ -1,4 +1,6 @@
-// `foliot top`: looks at the timers of a running process, once or again and again.
+// `foliot top`: shows the statistics of a running process' timers, once or repeatedly.
+//
+// Thread safety: none, one thread.
 #pragma once
 
 #include <string>
@@ -15,7 +17,7 @@ struct top_options {
 };
 
 /// Writes to standard output until the process ends, which is a failure, or until it is interrupted; a terminal shows
-/// the latest look only. Throws failure.
+/// the latest table only. Throws failure.
 void top(const top_options& options);
 
 }  // namespace foliot::program

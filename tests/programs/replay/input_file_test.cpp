@@ -97,12 +97,11 @@ TEST_F(InputFile, NoticesDamage) {
 }
 
 TEST_F(InputFile, NoticesWhatFollowsGzipData) {
-  EXPECT_EQ(read(packed("one\n") + "two\n"),
-            named("has something behind its gzip data that is not gzip: unpack it first"));
+  EXPECT_EQ(read(packed("one\n") + "two\n"), named("has data after its gzip data that are not gzip: unpack it first"));
 }
 
 TEST_F(InputFile, NoticesZerosInTheMiddleOfGzipData) {
-  const std::string sentence = named("has more data behind zeros that follow its gzip data: is a part of it lost?");
+  const std::string sentence = named("has more data after the zeros that follow its gzip data: is a part of it lost?");
   for (const std::size_t zeros : {1U, 5U, 65'536U, 200'000U}) {
     const std::string hole(zeros, '\0');
     EXPECT_EQ(read(packed("one\n") + hole + packed("two\n")), sentence) << zeros;

@@ -93,8 +93,9 @@ TEST_F(Snapshot, AnAnswerThatDripsInIsGivenUpAtTheDeadline) {
   odd_listener listener(path);
   listener.answer(std::string(5'000, 'a'), 1, 1ms);  // 5 s: a hundred times the limit, each pause within it
   const std::string sentence = failure_of_reading(50ms);
-  if (sentence == "who listens at 'PATH' has not answered within 50ms") return;  // the thread had no processor
-  EXPECT_EQ(sentence, "what 'PATH' answers is not complete after 50ms: it comes too slowly");
+  if (sentence == "the process that listens at 'PATH' has not answered within 50ms")
+    return;  // the thread had no processor
+  EXPECT_EQ(sentence, "the answer of 'PATH' is not complete after 50ms: it comes too slowly");
 }
 
 TEST_F(Snapshot, AnAnswerInPiecesIsReadWhole) {
@@ -107,19 +108,19 @@ TEST_F(Snapshot, AnAnswerInPiecesIsReadWhole) {
 
 TEST_F(Snapshot, SilenceIsGivenUpAtTheDeadline) {
   const odd_listener listener(path);
-  EXPECT_EQ(failure_of_reading(20ms), "who listens at 'PATH' has not answered within 20ms");
+  EXPECT_EQ(failure_of_reading(20ms), "the process that listens at 'PATH' has not answered within 20ms");
 }
 
 TEST_F(Snapshot, AFullQueueIsGivenUpAtTheDeadline) {
   odd_listener listener(path, 0);
   listener.fill_queue();
-  EXPECT_EQ(failure_of_reading(20ms), "who listens at 'PATH' has not answered within 20ms");
+  EXPECT_EQ(failure_of_reading(20ms), "the process that listens at 'PATH' has not answered within 20ms");
 }
 
 TEST_F(Snapshot, AnAnswerWithoutAnEndIsRefused) {
   odd_listener listener(path);
   listener.answer(std::string(2'000'000, 'a'), 65'536);
-  EXPECT_EQ(failure_of_reading(1h), "what 'PATH' answers is longer than 1 MiB: these are no statistics");
+  EXPECT_EQ(failure_of_reading(1h), "the answer of 'PATH' is longer than 1 MiB: it is not foliot's statistics");
 }
 
 }  // namespace
