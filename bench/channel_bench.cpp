@@ -2,8 +2,8 @@
 //
 //   build/release/bin/channel_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// The argument of each line is the number of processors. Each line runs a runtime of its own; its time is that of one
-// operation inside of it, as its name says. On a machine that is busy with other things, look at the processor time.
+// The argument of each line is the number of processors. Each line runs a runtime of its own, and its time is that of
+// one operation in it. On a machine that is busy with other work, compare the processor times.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
@@ -31,7 +31,7 @@ task<> answer(channel<int> questions, channel<int> answers) {
   while (auto value = co_await questions.receive()) co_await answers.send(*value + 1);
 }
 
-/// A value there and another one back.
+/// A value to another task, and another value back.
 task<> round_trips(benchmark::State& state, std::size_t room) {
   channel<int> questions(room);
   channel<int> answers(room);
@@ -51,7 +51,7 @@ task<> drain(channel<int> values) {
   while (auto value = co_await values.receive()) benchmark::DoNotOptimize(value);
 }
 
-/// A value through a channel, from one task to another, which both are as fast as they can.
+/// Values through a channel, from one task to another, both at full speed.
 task<> stream(benchmark::State& state, std::size_t room) {
   channel<int> values(room);
   auto peer = foliot::runtime::spawn(drain(values));
@@ -74,7 +74,7 @@ task<> select_answers(channel<int> questions, channel<int> answers, channel<int>
   }
 }
 
-/// A round trip whose every wait is a select of two cases.
+/// A round trip in which each wait is a select of two cases.
 task<> selected_round_trips(benchmark::State& state) {
   channel<int> questions;
   channel<int> answers;

@@ -1,5 +1,5 @@
-// How many log lines a second `foliot replay` handles on one core: reading, parsing, and a timer reset or
-// started for each. The log is generated once, and in the page cache when it is read.
+// How many log lines a second `foliot replay` handles on one core: reading, parsing, and resetting or starting a timer
+// for each. The log is generated once, and is in the page cache when it is read.
 //
 //   build/release/bin/replay_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 #include <benchmark/benchmark.h>
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t lines = 3'000'000;
 
-/// A folder with the generated logs, gone at the end of the run.
+/// A folder with the generated logs, which is removed at the end of the run.
 class generated_logs {
  public:
   generated_logs() {
@@ -43,7 +43,7 @@ class generated_logs {
   fs::path folder_;
 };
 
-/// Sends standard output nowhere for a scope: the summary of each run is of no interest here.
+/// Redirects standard output to /dev/null while it lives, since each run writes a summary.
 class silent_output {
  public:
   silent_output() : saved_(::dup(STDOUT_FILENO)) {

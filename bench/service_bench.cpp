@@ -1,10 +1,9 @@
-// What a start and a stop cost through a service, uncontended, beside what they cannot cost less than:
-// a standard mutex around the same heap, by hand.
+// What a start and a stop cost through a service, uncontended, beside a standard mutex around the same heap, by hand.
 //
 //   build/release/bin/service_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// The argument of each line is the number of other timers pending. Each iteration starts a timer with
-// a deadline in the middle of theirs and stops it again: two lock pairs, one insertion, one removal.
+// The argument of each line is the number of other timers pending. Each iteration starts a timer with a deadline in the
+// middle of theirs and stops it again: two lock pairs, one insertion, one removal.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
@@ -40,7 +39,7 @@ class deadlines {
 
 std::size_t pending_of(const benchmark::State& state) { return static_cast<std::size_t>(state.range(0)); }
 
-/// The service with its thread, which sleeps until a deadline that never becomes the question.
+/// The service with its thread, which sleeps until a deadline that no iteration changes.
 class busy_service {
  public:
   explicit busy_service(std::size_t others, const char* engine = "global-heap")
@@ -58,7 +57,7 @@ class busy_service {
   std::vector<foliot::timer> others_;
 };
 
-/// The same heap by hand, with as many others.
+/// The same heap by hand, with as many other timers.
 struct bare_heap {
   explicit bare_heap(std::size_t count) : others(std::make_unique<foliot::timer_node[]>(count)) {
     for (std::size_t i = 0; i < count; ++i) queue.start(others[i], draw.next());
@@ -82,7 +81,7 @@ void heap_alone(benchmark::State& state) {
 }
 
 void standard_mutex_and_heap(benchmark::State& state) {
-  // A process with one thread gets cheaper mutexes from the C library than any server ever sees.
+  // The C library has cheaper mutexes for a process with one thread, which no server is.
   busy_service bystander(0);
   bare_heap heap(pending_of(state));
   std::mutex mutex;
@@ -116,7 +115,7 @@ void service_with_foliots_queue(benchmark::State& state) {
   }
 }
 
-/// With a duration instead of a deadline: one more look at the clock.
+/// With a duration instead of a deadline: one more reading of the clock.
 void service_with_clock(benchmark::State& state) {
   busy_service busy(pending_of(state));
   foliot::timer t(busy.timers(), [] {});
@@ -127,7 +126,7 @@ void service_with_clock(benchmark::State& state) {
   }
 }
 
-/// A handle's whole life: made, started, destroyed.
+/// The whole lifetime of a handle: made, started, destroyed.
 void service_with_a_new_timer(benchmark::State& state) {
   busy_service busy(pending_of(state));
   for (auto _ : state) {
@@ -136,8 +135,8 @@ void service_with_a_new_timer(benchmark::State& state) {
   }
 }
 
-/// A timer that starts itself again, for the past, from its callback: a firing, a start, and the looks at the clock
-/// between them. The argument: whether the service measures.
+/// A timer that starts itself again, for the past, from its callback: a firing, a start, and the readings of the clock
+/// between them. The argument is whether the service has callback metrics.
 void service_that_fires(benchmark::State& state) {
   constexpr int firings = 10'000;
   foliot::service_options options;

@@ -1,10 +1,10 @@
-%% The workloads of `foliot bench` that leave its process, with Erlang's timers.
+%% The workloads of `foliot bench` that other programs do, with Erlang's timers.
 %%
 %%     erl +S THREADS -noinput -run foliot_peer main WORKLOAD N THREADS MILLISECONDS [SEED]
 %%
 %% W5W1, W5W2: N timers, THREADS processes on as many schedulers, measured for MILLISECONDS after a warm-up;
-%% what they do is told in programs/foliot/bench/threads/crew.hpp. A start is erlang:start_timer, a stop is
-%% erlang:cancel_timer, which answers; a reset is both. W6-...: N sleeps, one after the other, by
+%% they do what is described in programs/foliot/bench/workloads/crew.hpp. A start is erlang:start_timer, a stop is
+%% erlang:cancel_timer, which returns a result; a reset is both. W6-...: N sleeps, one after the other, by
 %% erlang:start_timer and its message. Writes one line of JSON.
 -module(foliot_peer).
 -export([main/1]).
@@ -70,7 +70,7 @@ cost(Work, N, Threads, Milliseconds, Seed) ->
     gather(Members),
     {"ns", 1 / lists:sum([receive {rate, Member, Rate} -> Rate end || Member <- Members])}.
 
-%% Until all are here; one that has to wait for a scheduler then waits within its time.
+%% Returns when all processes are here. One that has to wait for a scheduler then waits within its time.
 gather(Members) ->
     [receive {here, Member} -> ok end || Member <- Members],
     Begin = now_ns(),
@@ -93,7 +93,7 @@ run(Work, Timers, Each, Spare, Done, Begin, Length, Operations) ->
     NewSpare = turn(Work, Timers, Each, Spare, ?PER_LOOK),
     NewDone = Done + ?PER_LOOK,
     case now_ns() - Begin of
-        %% An atom is more than any number.
+        %% An atom is greater than any number.
         Passed when Passed >= Length; NewDone >= Operations -> {NewDone, NewSpare, Passed};
         _ -> run(Work, Timers, Each, NewSpare, NewDone, Begin, Length, Operations)
     end.
@@ -123,7 +123,7 @@ cancel(Timers, Place) ->
 length_of(resets) -> ?HEARTBEAT;
 length_of(pairs) -> 100 + random(3600000 - 100).
 
-%% A linear congruence of 32 bits, whose products stay small integers; the upper 24 count.
+%% A linear congruential generator of 32 bits, whose products stay small integers; the upper 24 bits are used.
 random(Bound) ->
     Next = (get(random) * 1664525 + 1013904223) band 16#ffffffff,
     put(random, Next),

@@ -2,7 +2,7 @@ package main
 
 import "sync/atomic"
 
-// handOver passes numbers from one goroutine to one other, in order, without a lock: a ring.
+// handOver is a ring that passes numbers from one goroutine to one other, in order, without a lock.
 type handOver struct {
 	ring  []uint32
 	_     [64]byte
@@ -23,7 +23,7 @@ func (h *handOver) full() bool {
 	return atomic.LoadUint64(&h.given)-atomic.LoadUint64(&h.taken) == uint64(len(h.ring))
 }
 
-// give needs room: the giver has asked full.
+// give must have room: the giver has called full.
 func (h *handOver) give(number uint32) {
 	end := atomic.LoadUint64(&h.given)
 	h.ring[end&uint64(len(h.ring)-1)] = number

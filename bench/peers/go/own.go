@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Go's own benchmarks of its timers, under their names: what the timers of a foliot::runtime are measured by. Each
-// operation is what Go's test suite makes of it; programs/foliot/bench/own does the same in C++.
+// Go's own benchmarks of its timers, under their names, to compare a foliot::runtime with. Each operation is that of Go's
+// test suite; programs/foliot/bench/go does the same in C++.
 
 const garbagePerProcessor = 1 << 15
 
-// own measures one of them on so many processors: ns an operation; or of those that are about lateness the average and
-// the worst; of sleeping goroutines also the bytes of each.
+// own measures one of them on so many processors: ns an operation; for those of lateness the average and the worst, for
+// sleeping goroutines also the bytes of each.
 func own(name string, processors, milliseconds int) answer {
 	runtime.GOMAXPROCS(processors)
 	testing.Init()
@@ -70,7 +70,7 @@ var lateness = map[string]func(variant string, milliseconds int) (average, worst
 	"StaggeredTickerLatency": staggeredLatency,
 }
 
-// inGarbage plants timers that are pending all the while, as many for each processor as in Go's suite.
+// inGarbage starts timers that stay pending while body is measured, as many for each processor as in Go's suite.
 func inGarbage(body func(variant string) func(pb *testing.PB)) func(b *testing.B, variant string) {
 	return func(b *testing.B, variant string) {
 		planted := make([][]*time.Timer, runtime.GOMAXPROCS(0))
@@ -127,7 +127,7 @@ func after(string) func(pb *testing.PB) {
 	}
 }
 
-// timerMaker is what the variants impl=chan and impl=func differ in.
+// timerMaker makes the timers of the variants impl=chan and impl=func.
 func timerMaker(variant string) func(d time.Duration) *time.Timer {
 	if variant == "impl=chan" {
 		return time.NewTimer

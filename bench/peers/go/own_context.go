@@ -51,7 +51,7 @@ func chain(root context.Context, depth int) {
 	}
 }
 
-// In one operation what Go's suite does in three benchmarks: a chain below a root that is never done, below one that is
+// One operation does what Go's suite does in three benchmarks: a chain below a root that is never done, below one that is
 // cancelled afterwards, and below one that was cancelled before.
 func cancelTree(b *testing.B, variant string) {
 	depth := numberIn(variant, "depth")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// warmUp makes sure that each processor has a thread, and that all of them have run.
+// warmUp gives each processor a thread that has run.
 func warmUp(processors int) {
 	var group sync.WaitGroup
 	var here atomic.Int32
@@ -35,7 +35,7 @@ func parallelLatency(_ string, milliseconds int) (average, worst float64) {
 		refuse("it takes two processors")
 	}
 	warmUp(timers + 1)
-	spin(30 * time.Millisecond) // whoever looks after idle processors goes to sleep
+	spin(30 * time.Millisecond) // the runtime's monitor of idle processors goes to sleep
 	var all []float64
 	for begin := time.Now(); time.Since(begin) < time.Duration(milliseconds)*time.Millisecond; {
 		late := make([]float64, timers)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// resident is the memory of this process that is no file's, in bytes.
+// resident returns the resident memory of this process that belongs to no file, in bytes.
 func resident() float64 {
 	text, err := os.ReadFile("/proc/self/smaps_rollup")
 	if err != nil {
@@ -24,8 +24,8 @@ func resident() float64 {
 	return 0
 }
 
-// sleepingTasks starts so many goroutines that sleep for an hour: ns to start one and to let it fall asleep, and the
-// memory that it then takes.
+// sleepingTasks starts so many goroutines that sleep for an hour, and returns the ns to start one and to let it fall
+// asleep, and the memory that it takes.
 func sleepingTasks(count int) (ns, bytes float64) {
 	var asleep atomic.Int64
 	runtime.GC()

@@ -24,9 +24,9 @@ func loopback(network string) string {
 	return "127.0.0.1:0"
 }
 
-func withDeadline(c net.Conn) { must(c.SetDeadline(time.Now().Add(time.Hour))) } // not meant to pass
+func withDeadline(c net.Conn) { must(c.SetDeadline(time.Now().Add(time.Hour))) } // does not pass during the benchmark
 
-// echo answers messages until the other side has gone.
+// echo sends messages back until the other side has closed.
 func echo(c net.Conn) {
 	defer c.Close()
 	withDeadline(c)
@@ -70,7 +70,7 @@ func listen(network string) net.Listener {
 	return listener
 }
 
-// clients runs as many at once as Go's suite does, b.N operations in all.
+// clients runs as many clients at the same time as Go's suite, with b.N operations in all.
 func clients(b *testing.B, work func(share int)) {
 	count := 2 * runtime.GOMAXPROCS(0)
 	var group sync.WaitGroup
@@ -105,7 +105,7 @@ func oneShot(network string) func(b *testing.B, variant string) {
 	}
 }
 
-// persistent has a connection for each client.
+// persistent makes one connection.
 func persistent(network string) func(b *testing.B, variant string) {
 	return func(b *testing.B, _ string) {
 		listener := listen(network)

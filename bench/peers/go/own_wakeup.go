@@ -11,15 +11,15 @@ func spin(length time.Duration) {
 	}
 }
 
-// sleepInKernel blocks its thread, which Go's scheduler is told of, but not for how long.
+// sleepInKernel blocks its thread. Go's scheduler knows that it blocks, but not for how long.
 func sleepInKernel(length time.Duration) {
 	left := syscall.NsecToTimespec(length.Nanoseconds())
 	for syscall.Nanosleep(&left, &left) == syscall.EINTR {
 	}
 }
 
-// wakeup has two goroutines send to each other in turn. Who sends works for the delay and 5 us more, who receives for
-// the delay.
+// wakeup has two goroutines send to each other in turn. The sending one works before for the delay and 5 us more, the
+// receiving one for the delay.
 func wakeup(work func(time.Duration)) func(b *testing.B, variant string) {
 	const longer = 5 * time.Microsecond
 	return func(b *testing.B, variant string) {

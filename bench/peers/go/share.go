@@ -9,11 +9,11 @@ import (
 
 const (
 	heartbeat           = 30 * time.Second
-	perLook             = 1024 // operations between two looks at the clock
+	perLook             = 1024 // operations between two readings of the clock
 	longestWarmUp       = 300 * time.Millisecond
 	fewestWarm          = 10000
 	quickWarm           = 64
-	shortest      int64 = 20 // ms: who asks for less wants no warm-up either
+	shortest      int64 = 20 // ms: a shorter measurement has no warm-up
 )
 
 func uniform(draw uint64) time.Duration {
@@ -31,7 +31,7 @@ type member struct {
 	_        [64]byte
 }
 
-// share gives the ns of one operation of all goroutines together.
+// share returns the ns of one operation of all goroutines together.
 func share(workload string, n, threads, milliseconds int, seed uint64) float64 {
 	runtime.GOMAXPROCS(threads)
 	members := make([]*member, threads)
@@ -41,7 +41,7 @@ func share(workload string, n, threads, milliseconds int, seed uint64) float64 {
 	}
 	each++ // the idle one
 	var ready, warm, done sync.WaitGroup
-	var begun sync.Once // one that has to wait for a processor waits within its time
+	var begun sync.Once // a goroutine that has to wait for a processor waits within its time
 	var begin time.Time
 	ready.Add(threads)
 	warm.Add(threads)

@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// sleep tells how late each of n sleeps ended.
+// sleep returns how late each of n sleeps ended.
 func sleep(workload string, n int) []int64 {
 	length := map[string]time.Duration{
 		"W6-100us": 100 * time.Microsecond, "W6-1ms": time.Millisecond, "W6-10ms": 10 * time.Millisecond,

@@ -1,9 +1,9 @@
-//! The workloads of `foliot bench` that leave its process, with Tokio's timers.
+//! The workloads of `foliot bench` that other programs do, with Tokio's timers.
 //!
 //!     peer WORKLOAD N THREADS MILLISECONDS [SEED]
 //!
 //! W5W1, W5W2: N timers, THREADS tasks on as many workers, measured for MILLISECONDS after a warm-up; what
-//! they do is told in programs/foliot/bench/threads/crew.hpp. A reset is `Sleep::reset`; a timer is stopped
+//! they do is told in programs/foliot/bench/workloads/crew.hpp. A reset is `Sleep::reset`; a timer is stopped
 //! by dropping its `Sleep`, and started by making one in the same place, and polling it once. W6-…: N
 //! sleeps, one after the other. Writes one line of JSON.
 
@@ -25,7 +25,7 @@ fn number(text: &str) -> u64 {
     }
 }
 
-/// Tokio's, from the lock file that it was built with.
+/// The version of Tokio, from the lock file of this build.
 fn version() -> &'static str {
     let lock = include_str!("../Cargo.lock");
     lock.split("name = \"tokio\"\nversion = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("unknown")

@@ -13,11 +13,11 @@ use tokio::time::{sleep, Instant, Sleep};
 use crate::random::{lower_below, upper_below, Random};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
-const PER_LOOK: u64 = 1024; // operations between two looks at the clock, and at other tasks
+const PER_LOOK: u64 = 1024; // operations between two readings of the clock, and yields
 const LONGEST_WARM_UP: Duration = Duration::from_millis(300);
 const FEWEST_WARM: u64 = 10_000;
 const QUICK_WARM: u64 = 64;
-const SHORTEST: u64 = 20; // ms: who asks for less wants no warm-up either
+const SHORTEST: u64 = 20; // ms: a shorter measurement has no warm-up
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Work {
@@ -39,7 +39,7 @@ fn uniform(draw: u64) -> Duration {
     Duration::from_nanos(least + lower_below(draw, most - least))
 }
 
-/// A `Sleep` is with the runtime only once it has been polled.
+/// The runtime knows of a `Sleep` only after it has been polled.
 fn start(place: &mut Place, length: Duration, context: &mut Context<'_>) {
     place.set(Some(sleep(length)));
     let _ = place.as_mut().as_pin_mut().map(|timer| timer.poll(context));
@@ -92,11 +92,11 @@ impl Member {
 #[derive(Default)]
 struct Start {
     arrived: AtomicU64,
-    begun: OnceLock<Instant>, // one that has to wait for a worker waits within its time
+    begun: OnceLock<Instant>, // a task that has to wait for a worker waits within its time
 }
 
 impl Start {
-    /// Until all tasks are here, for the so-many-th time.
+    /// Returns when all tasks have called it for the so-many-th time.
     async fn gather(&self, time: u64, threads: u64) {
         self.arrived.fetch_add(1, Ordering::AcqRel);
         while self.arrived.load(Ordering::Acquire) < time * threads {
@@ -125,11 +125,11 @@ pub fn share(work: Work, n: u64, threads: u64, milliseconds: u64, seed: u64) -> 
         .enable_time()
         .build()
         .expect("a runtime");
-    let each = (n / threads).max(1) as usize + 1; // and the idle one
+    let each = (n / threads).max(1) as usize + 1; // one is idle
     let start = Arc::new(Start::default());
     let tasks: Vec<_> = (0..threads)
         .map(|which| {
-            // Unconstrained, for a task is otherwise told to wait once it has polled 128 timers.
+            // Unconstrained: otherwise a task has to wait after it has polled 128 timers.
             runtime.spawn(unconstrained(work_on(
                 work,
                 each,
