@@ -5,7 +5,7 @@
 //   stop    from any thread: true if it was pending. Afterwards nobody touches the entry any more
 //   reset   from any thread: true if it was pending
 //
-// What it does when it is due is a function, `due_action`, called under the lock of the timers: it may claim a wait
+// What it does when it is due is a function, `due`, called under the lock of the timers: it may claim a wait
 // and take no lock but those of the scheduler. Where it answers `call`, the entry's `call` follows without the lock;
 // the entry has to be there still then, which is the business of whoever made it so.
 //
@@ -78,7 +78,7 @@ FOLIOT_EXPORT void start_timer(scheduler& owner, timer_entry& entry, instant dea
 /// The same for an entry that comes again each `period` from `first` on, where its timers keep periods; else, and with
 /// a period of zero, it comes once.
 FOLIOT_EXPORT void start_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period, bool parks);
-/// True if it was pending. Afterwards nobody touches the entry: a due_action that was on its way has come back, but
+/// True if it was pending. Afterwards nobody touches the entry: a call of `due` that was on its way has come back, but
 /// not its `call`.
 FOLIOT_EXPORT bool stop_timer(timer_entry& entry) noexcept;
 /// True if it was pending. Else it is started, as start_timer does. Throws std::bad_alloc; it is then as it was.
