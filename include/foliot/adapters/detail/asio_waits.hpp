@@ -11,8 +11,8 @@
 // wins.
 //
 // Thread safety: every member of asio_waits from any thread. No code of the user runs under the lock: handlers are
-// posted and destroyed without it. Lifetime: timers and waits share an asio_waits. The end of the context drops all
-// waits.
+// posted and destroyed without it.
+// Lifetime: timers and waits share an asio_waits. The end of the context drops all waits.
 //
 // Invariant: if a wait of a timer is `waiting`, the timer's entry is pending in the queue. Until it is posted, a wait
 // keeps itself alive by `self_`.

@@ -1,4 +1,5 @@
-// The synchronisation seam: atomics, barriers and threads. No other code of foliot uses std::atomic or std::thread.
+// The synchronisation seam: atomics, barriers and threads. Outside core/seam no code of foliot uses std::atomic or
+// std::thread.
 //
 // Real side: the standard library's. A build that defines FOLIOT_SEAM_SYNC as the name of a header takes these
 // definitions from that header. tests/simulation: at each atomic operation a seeded scheduler may switch to another
