@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 sys.dont_write_bytecode = True  # the modules below lie beside this file, in the source tree
 from tidy_coroutines import await_breaches
+from tidy_names import check_names
 from tidy_scopes import check_awaiters
 from tidy_source import File, blank, functions, read_files
 
@@ -209,6 +210,7 @@ RULES = [
         for match in re.finditer(MACHINE_PATH, file.text)], kinds=""),
     Rule("coroutine", check_coroutines),
     Rule("awaiter", check_awaiters, where=r"(?:include/foliot|src)/runtime/"),
+    Rule("name", check_names, where="(?:include|src|programs)/"),
     ban("using-namespace", r"\busing\s+namespace\b", "name what you use: this is a header", where=r".*\.h(?:pp)?$"),
     ban("assert", r"(?<!\w)assert\s*\(", "use FOLIOT_ASSERT (<foliot/core/contract.hpp>)",
         unless=r"include/foliot/core/contract\.hpp$"),
