@@ -43,8 +43,9 @@ def known_words(root: Path) -> frozenset[str]:
 
 
 def check_names(file: File) -> Iterable[tuple[int, str]]:
-    """Each name in a comment must be somewhere in the code, or belong to std. Names are all words in backquotes, and
-    outside of them what looks like code: snake_case and calls(). Indented lines are examples, with names of their own."""
+    """Each name in a comment must be somewhere in the code, or belong to std. Names are all words in backquotes,
+    and outside of them what looks like code: snake_case and calls(). Indented lines are examples, with names of
+    their own."""
     for token in CPP_TOKEN.finditer(file.text):
         comment = re.sub(r"\bstd(?:::\w+)+", lambda name: blank(name[0]), token[1] or "")
         prose = re.sub(r"`[^`\n]+`|^(?://[/!]?| \*)   .*", lambda other: blank(other[0]), comment, flags=re.M)

@@ -11,7 +11,8 @@ from tidy_source import File, blank
 CLASS = re.compile(r"\b(class|struct|union)\s+(?:[A-Z_]{3,}(?:\([^()]*\))?\s+|\[\[.*?\]\]\s*|alignas\([^()]*\)\s*)*"
                    r"([A-Za-z_]\w*)[^()=]*$", re.S)
 NAMESPACE = re.compile(r"\bnamespace\b(?:\s+(?P<name>[\w:\s]+?))?\s*$|\bextern\b[^()\w]*$")
-FUNCTION = re.compile(r"(~?\boperator\s*(?:\(\)|\[\]|co_await\b|[^\s\w(]+|[\w:&*<>\s]+?)|~?[A-Za-z_]\w*)\s*\(")
+FUNCTION = re.compile(r"((?:\b\w+(?:<[^()]*>)?::)*"
+                      r"(?:operator\s*(?:\(\)|\[\]|co_await\b|[^\s\w(]+|[\w:&*<>\s]+?)|~?\b[A-Za-z_]\w*))\s*\(")
 TEMPLATE = re.compile(r"^\s*template\s*<")
 
 
@@ -155,5 +156,5 @@ def check_awaiters(file: File) -> Iterable[tuple[int, str]]:
         scope = declaration.scope
         if declaration.name == "await_suspend" and scope.kind == "class" and scope.name not in OTHER_AWAITERS \
                 and not re.search(r":[^{]*\btask_awaiter\b", scope.head):
-            yield (file.line_at(declaration.position),
-                   f"{scope.name} must derive from detail::task_awaiter: a task takes any other awaiter for a foreign one")
+            yield (file.line_at(declaration.position), f"{scope.name} must derive from detail::task_awaiter: "
+                   "a task takes any other awaiter for a foreign one")

@@ -222,7 +222,7 @@ class Words(TidyTest):
     def test_assert(self):
         self.breaks("assert", "src/queue/a.cpp", "assert(a);")
         self.keeps("src/queue/a.cpp", "static_assert(a); FOLIOT_ASSERT(a); my_assert(a);")
-        self.keeps("include/foliot/core/contract.hpp", HEAD + "inline void f() { assert(true); }")
+        self.keeps("include/foliot/core/contract.hpp", HEAD + "/// Checks.\ninline void f() { assert(true); }")
 
     def test_language(self):
         language = "#include <foliot/core/language.hpp>\n"
@@ -306,12 +306,14 @@ class Coroutines(TidyTest):
 
 
     def test_awaiters_of_the_library(self):
-        path, suspend = "include/foliot/runtime/a.hpp", "  bool await_suspend(std::coroutine_handle<P> task) { return f({}); }\n"
+        path = "include/foliot/runtime/detail/a.hpp"
+        suspend = "  bool await_suspend(std::coroutine_handle<P> task) { return f({}); }\n"
         language = "#include <foliot/core/language.hpp>\n"
         for head in ["class sleeps {", "template <class T>\nclass sleeps final : public base<T> {", "struct sleeps {"]:
-            lines = head.count("\n")
-            self.breaks("awaiter", path, HEAD + language + f"{head}\n public:\n  template <class P>\n{suspend}}};", 6 + lines)
-        for head in ["class sleeps : public task_awaiter {", "class sleeps final : public base, private detail::task_awaiter {"]:
+            text = HEAD + language + f"{head}\n public:\n  template <class P>\n{suspend}}};"
+            self.breaks("awaiter", path, text, 6 + head.count("\n"))
+        for head in ["class sleeps : public task_awaiter {",
+                     "class sleeps final : public base, private detail::task_awaiter {"]:
             self.keeps(path, HEAD + language + f"namespace foliot {{\n{head}\n{suspend}}};\n}}")
         self.keeps(path, HEAD + language + "// A class with `await_suspend`.\nclass sleeps {};")
         self.keeps("tests/a.cpp", f"class sleeps {{\n{suspend}}};")
