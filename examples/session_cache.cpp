@@ -36,7 +36,7 @@ class session_cache {
     made.end = foliot::timer(timers_, [this, key] { expire(key); });  // not started yet
     const std::lock_guard held(mutex_);
     made.expires_at = foliot::deadline_after(timers_.now(), time_to_live_);
-    made.end.start_at(made.expires_at);  // its callback waits for the lock
+    made.end.reset_at(made.expires_at);  // its callback waits for the lock
     std::swap(entries_[key], made);
   }
 

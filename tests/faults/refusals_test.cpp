@@ -51,8 +51,8 @@ class Refusals : public engine_suite {
             EXPECT_NE(std::string(refusal.what()).find("foliot"), std::string::npos) << refusal.what();
           }
         };
-        names_it([&] { t.start(1ns); });
-        names_it([&] { t.start_at(instant::never()); });
+        names_it([&] { t.reset(1ns); });
+        names_it([&] { t.reset_at(instant::never()); });
         names_it([&] { const timer other(timers, 1ns, [captured] {}); });
         names_it([&] { const ticker other(timers, 1ms, [captured] {}); });
         names_it([&] { after_func(timers, 1ns, [captured] {}).detach(); });
@@ -63,7 +63,7 @@ class Refusals : public engine_suite {
       EXPECT_EQ(t.stop(), stop_result::idle);
       EXPECT_EQ(timers.counters(), service_counters{});
       EXPECT_EQ(captured.use_count(), 2) << "what the others captured is gone";
-      EXPECT_EQ(t.start(1ns), reset_result::idle);
+      EXPECT_EQ(t.reset(1ns), reset_result::idle);
       fired.wait();
       EXPECT_EQ(timers.drain(1h), 0u);
       EXPECT_EQ(timers.counters().started, 1u);
@@ -105,7 +105,7 @@ TEST_P(Refusals, TheNthOfSeveralShards) {
         const failing_calls fail(which, which == call::thread ? EAGAIN : EMFILE, n, 1);
         for (timer& each : all) {
           try {
-            each.start(1us);
+            each.reset(1us);
           } catch (const std::system_error&) {
             refused.push_back(&each);
           }
@@ -113,7 +113,7 @@ TEST_P(Refusals, TheNthOfSeveralShards) {
         any_failed = fail.failed();
       }
       EXPECT_EQ(refused.size(), any_failed ? 1u : 0u);
-      for (timer* each : refused) EXPECT_EQ(each->start(1us), reset_result::idle);
+      for (timer* each : refused) EXPECT_EQ(each->reset(1us), reset_result::idle);
       fired.wait();
       EXPECT_EQ(timers.drain(1h), 0u);
       EXPECT_EQ(timers.counters().started, count);
@@ -133,7 +133,7 @@ TEST_P(Refusals, TheNthAllocationOfAFirstStart) {
     {
       const failing_allocations fail(n);
       try {
-        t.start(1us);
+        t.reset(1us);
       } catch (const std::bad_alloc&) {
         refused = true;
       }
@@ -143,7 +143,7 @@ TEST_P(Refusals, TheNthAllocationOfAFirstStart) {
     if (refused) {
       EXPECT_FALSE(t.pending());
       EXPECT_EQ(timers.counters().started, 0u);
-      EXPECT_EQ(t.start(1us), reset_result::idle);
+      EXPECT_EQ(t.reset(1us), reset_result::idle);
     }
     fired.wait();
     EXPECT_EQ(timers.drain(1h), 0u);

@@ -37,18 +37,6 @@ TEST(CallbackTimer, CallsOnceAtItsTimeAndAgainAfterAReset) {
   });
 }
 
-TEST(CallbackTimer, StartIsResetByAnotherName) {
-  test::in_virtual_worlds([]() -> task<> {
-    const instant begin = now();
-    std::vector<duration> calls;
-    callback_timer t([&calls, begin] { calls.push_back(now() - begin); });
-    EXPECT_EQ(t.start(10ms), reset_result::idle);
-    EXPECT_EQ(t.start_at(begin + 20ms), reset_result::superseded);
-    co_await sleep(30ms);
-    EXPECT_EQ(calls, (std::vector<duration>{20ms}));
-  });
-}
-
 // The task has never waited, so only the monitor looks after the timers of its processor.
 TEST(CallbackTimer, IsCalledBehindATaskThatOnlyComputes) {
   test::on_real_processors([]() -> task<> {

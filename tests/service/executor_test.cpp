@@ -55,7 +55,7 @@ class Executor : public engine_suite {
 INSTANTIATE_TEST_SUITE_P(, Executor, every_exact_engine(), engine_as_name);
 
 TEST_P(Executor, RunsWhatIsDue) {
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   ASSERT_EQ(jobs.size(), 1u);
   EXPECT_EQ(fired, 0);
@@ -68,7 +68,7 @@ TEST_P(Executor, RunsWhatIsDue) {
 }
 
 TEST_P(Executor, UntilTheJobBeginsAStopTakesItBack) {
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   EXPECT_EQ(t.stop(), stop_result::stopped);
   EXPECT_EQ(t.stop(), stop_result::idle);
@@ -78,7 +78,7 @@ TEST_P(Executor, UntilTheJobBeginsAStopTakesItBack) {
 }
 
 TEST_P(Executor, UntilTheJobBeginsAResetTakesItBack) {
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   EXPECT_EQ(t.reset(1ms), reset_result::superseded);
   run_jobs();
@@ -90,7 +90,7 @@ TEST_P(Executor, UntilTheJobBeginsAResetTakesItBack) {
 }
 
 TEST_P(Executor, ATimerThatIsDueAgainLeavesItToTheJobThatIsOut) {
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   t.reset(1ms);
   clock.advance(1ms);
@@ -107,7 +107,7 @@ TEST_P(Executor, AJobRunsWhatBecomesDueWhileItRuns) {
     clock.advance(0ns);  // its job is this one
     EXPECT_TRUE(jobs.empty());
   });
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   run_jobs();
   EXPECT_EQ(fired, 2);
@@ -115,21 +115,21 @@ TEST_P(Executor, AJobRunsWhatBecomesDueWhileItRuns) {
 }
 
 TEST_P(Executor, AJobThatIsDestroyedDropsItsStart) {
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   jobs.clear();
   EXPECT_EQ(fired, 0);
   EXPECT_FALSE(t.pending());
   EXPECT_EQ(timers->counters().dropped, 1u);
   EXPECT_TRUE(adds_up());
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   run_jobs();
   EXPECT_EQ(fired, 1) << "the timer is as good as before";
 }
 
 TEST_P(Executor, AJobMayBeCalledOnceAlone) {
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   jobs.front()();
   jobs.front()();
@@ -167,7 +167,7 @@ TEST_P(Executor, TheCapturesGoWithTheHandleWhereverTheJobIs) {
 }
 
 TEST_P(Executor, JobsMayOutliveHandlesAndService) {
-  t.start(1ms);
+  t.reset(1ms);
   timer release(*timers, 1ms, [this] { ++fired; });
   release.detach();
   clock.advance(1ms);
@@ -227,7 +227,7 @@ TEST_P(Executor, ACallbackMayEndItsOwnTimer) {
     ++fired;
     t = timer();
   });
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   run_jobs();
   EXPECT_EQ(fired, 1);
@@ -239,7 +239,7 @@ TEST_P(Executor, ACallbackMayEndTheService) {
     ++fired;
     timers.reset();
   });
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   run_jobs();
   EXPECT_EQ(fired, 1);

@@ -120,12 +120,12 @@ TEST_P(Faults, TheNthAllocationOfAThreadFails) {
       over.count_down();
     });
     timer begins(fresh, [&] {
-      for (std::size_t i = 0; i < many.size(); ++i) many[i].start(std::chrono::microseconds(i * 37));
+      for (std::size_t i = 0; i < many.size(); ++i) many[i].reset(std::chrono::microseconds(i * 37));
       for (std::size_t i = 0; i < many.size(); i += 2) many[i].reset(std::chrono::microseconds(2000 + i * 37));
-      ends.start(5ms);
+      ends.reset(5ms);
       fail.emplace(n, 1);
     });
-    begins.start(0ns);
+    begins.reset(0ns);
     over.wait();
     EXPECT_EQ(fresh.drain(1h), 0u);
     for (const std::atomic<int>& each : fired) EXPECT_EQ(each, 1);
@@ -172,7 +172,7 @@ TEST_P(Faults, AResetThatFindsNoMemoryLeavesTheTimerAsItWas) {
     const failing_allocations fail;
     for (timer& t : many) {
       try {
-        t.start(1ms);
+        t.reset(1ms);
       } catch (const std::bad_alloc&) {
         ++refused;
         EXPECT_FALSE(t.pending());

@@ -89,7 +89,7 @@ TEST_P(Fork, WhileOtherThreadsUseTheService) {
     busy.emplace_back([&] {
       timer t(timers, [] {});
       while (!done) {
-        t.start(1h);
+        t.reset(1h);
         t.stop();
         const timer new_one(timers, 1ms, [] {});
       }

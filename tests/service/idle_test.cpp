@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(, Idle, every_engine(), engine_as_name);
 TEST_P(Idle, NoThreadBeforeTheFirstStart) {
   timer t(timers, [] {});
   EXPECT_TRUE(threads_named("foliot-timer").empty());
-  t.start(1h);
+  t.reset(1h);
   while (threads_named("foliot-timer").empty()) std::this_thread::yield();
   timers.shut_down();
   // And none after the end. The kernel shows one that has ended for a moment.

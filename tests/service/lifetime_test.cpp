@@ -280,10 +280,10 @@ TEST_P(Lifetime, StartStopAndResetDoNotAllocateOnceThereIsRoom) {
   clock.advance(0ns);  // a clock remembers how many follow it
   const allocation_count allocations;
   for (int round = 0; round < 10; ++round) {
-    for (timer& t : many) t.start(1ms);
+    for (timer& t : many) t.reset(1ms);
     for (timer& t : many) t.reset(2ms);
     for (timer& t : many) t.stop();
-    for (timer& t : many) t.start(1ms);
+    for (timer& t : many) t.reset(1ms);
     clock.advance(1ms);
   }
   EXPECT_EQ(allocations.so_far(), 0u);

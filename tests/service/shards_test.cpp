@@ -270,7 +270,7 @@ TEST(PutOffs, AreHeardWhenTheOldDeadlineComes) {
   });
   timer starter(timers, 0ns, [&] {
     deadline = timers.now() + 10ms;
-    t.start(2ms);
+    t.reset(2ms);
     EXPECT_EQ(t.reset_at(deadline), reset_result::superseded);
   });
   done.wait();
@@ -284,13 +284,13 @@ class WithoutMemory : public ::testing::Test {
  protected:
   void end_of_memory() {
     const instant old = timers.now() + 1ms;
-    first.start_at(old);
-    t.start_at(old);
+    first.reset_at(old);
+    t.reset_at(old);
     EXPECT_EQ(first.reset(5h), reset_result::superseded);
     EXPECT_EQ(t.reset(10min), reset_result::superseded);
     no_memory.emplace();
     const auto take_what_is_left = [&] {
-      for (std::size_t i = 0; i < others.size(); ++i) others[i].start(24h * (i + 1) * (i + 1));  // a slot each
+      for (std::size_t i = 0; i < others.size(); ++i) others[i].reset(24h * (i + 1) * (i + 1));  // a slot each
     };
     EXPECT_THROW(take_what_is_left(), std::bad_alloc);
   }
@@ -305,7 +305,7 @@ class WithoutMemory : public ::testing::Test {
   }
   void SetUp() override {
     for (int i = 0; i < 200; ++i) others.emplace_back(timers, [] {});
-    breaker.start(0ns);
+    breaker.reset(0ns);
     reported.wait();
     EXPECT_TRUE(t.pending());
   }

@@ -41,9 +41,9 @@ TEST_F(TimerLog, OfAnAddASetADelAndAnExpiry) {
   a.name("a");
   b.name("b");
   EXPECT_EQ(took(), lines{});
-  a.start(5ms);
+  a.reset(5ms);
   EXPECT_EQ(took(), (lines{"timer: add reset delay 5 ms", "timer: push item key: a, expire: 5000000, index: 0"}));
-  b.start(9ms);
+  b.reset(9ms);
   EXPECT_EQ(took(), (lines{"timer: push item key: b, expire: 9000000, index: 1"}));
   b.reset(2ms);
   EXPECT_EQ(took(), (lines{"timer: remove item key: b, expire: 9000000, index: -1", "timer: add reset delay 2 ms",
@@ -57,7 +57,7 @@ TEST_F(TimerLog, OfAnAddASetADelAndAnExpiry) {
   static_cast<void>(a.stop());
   EXPECT_EQ(took(), (lines{"timer: remove item key: a, expire: 5000000, index: -1"}));
   a.name("renamed");
-  a.start(1ms);
+  a.reset(1ms);
   EXPECT_EQ(took(), (lines{"timer: add reset delay 1 ms", "timer: push item key: renamed, expire: 3000000, index: 0"}));
   a = timer();
   EXPECT_EQ(took(), (lines{"timer: remove item key: renamed, expire: 3000000, index: -1"}));
@@ -135,7 +135,7 @@ TEST_F(TimerLog, OfAThreadIsInOrder) {
   timer_service real(std::move(options));
   timer t(real, [] {});
   t.name("t");
-  t.start_at(instant::from_nanoseconds(1));
+  t.reset_at(instant::from_nanoseconds(1));
   slept.wait();
   real.shut_down();
   ASSERT_GE(threads.size(), 4u);
@@ -155,7 +155,7 @@ TEST(TimerNames, AreToldOfSlowCallbacks) {
   clock.advance(1ms);
   EXPECT_EQ(name, "");
   t.name("session 17");
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   EXPECT_EQ(name, "session 17");
 }

@@ -239,7 +239,7 @@ TEST_P(Service, WhatACallbackStartsOnAnotherServiceOfTheClockIsRunOnTheWay) {
   timer inner(other, [&] { order.push_back(2); });
   timer outer(timers, 1ms, [&] {
     order.push_back(1);
-    inner.start(1ms);
+    inner.reset(1ms);
   });
   timer last(timers, 3ms, [&] { order.push_back(3); });
   clock.advance(10ms);

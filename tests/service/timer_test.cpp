@@ -63,10 +63,10 @@ TEST_P(Timer, MayBeStartedLater) {
   timer t(timers, count());
   EXPECT_FALSE(t.pending());
   clock.advance(1h);
-  EXPECT_EQ(t.start(5ms), reset_result::idle);
+  EXPECT_EQ(t.reset(5ms), reset_result::idle);
   clock.advance(5ms);
   EXPECT_EQ(fired, 1);
-  EXPECT_EQ(t.start_at(timers.now() + 5ms), reset_result::idle);
+  EXPECT_EQ(t.reset_at(timers.now() + 5ms), reset_result::idle);
   clock.advance(5ms);
   EXPECT_EQ(fired, 2);
 }
@@ -103,12 +103,12 @@ TEST_P(TimerTies, FireInStartOrder) {
 TEST_P(Timer, StopSaysWhatBecameOfTheStart) {
   timer t(timers, count());
   EXPECT_EQ(t.stop(), stop_result::idle) << "never started";
-  t.start(1ms);
+  t.reset(1ms);
   EXPECT_EQ(t.stop(), stop_result::stopped);
   EXPECT_EQ(t.stop(), stop_result::idle) << "stopped before";
   clock.advance(1s);
   EXPECT_EQ(fired, 0);
-  t.start(1ms);
+  t.reset(1ms);
   also = [&] { EXPECT_EQ(t.stop(), stop_result::running); };
   clock.advance(1ms);
   EXPECT_EQ(fired, 1);
@@ -152,7 +152,7 @@ TEST_P(Timer, SlackLetsTimersShareAnInstant) {
   std::vector<timer> many;
   for (int i = 0; i < 10; ++i) {
     many.emplace_back(timers, [&](const firing& f) { due.push_back(f.deadline); });
-    many.back().start(1s + 10ms * i, 500ms);
+    many.back().reset(1s + 10ms * i, 500ms);
   }
   const instant start = timers.now();
   clock.advance(3s);
@@ -177,7 +177,7 @@ TEST_P(Timer, RearmsItselfAtZeroThreeDeep) {
   also = [&] {
     if (fired < 4) t.reset(0ns);
   };
-  t.start(1ms);
+  t.reset(1ms);
   clock.advance(1ms);
   EXPECT_EQ(fired, 4);
 }
@@ -185,8 +185,8 @@ TEST_P(Timer, RearmsItselfAtZeroThreeDeep) {
 TEST_P(Timer, StartsOthersAtZeroThreeDeep) {
   std::vector<int> order;
   timer third(timers, [&] { order.push_back(3); });
-  timer second(timers, [&] { order.push_back(2), third.start(0ns); });
-  timer first(timers, 1ms, [&] { order.push_back(1), second.start(0ns); });
+  timer second(timers, [&] { order.push_back(2), third.reset(0ns); });
+  timer first(timers, 1ms, [&] { order.push_back(1), second.reset(0ns); });
   clock.advance(1ms);
   EXPECT_EQ(order, (std::vector{1, 2, 3}));
 }
@@ -197,7 +197,7 @@ TEST_P(Timer, ARearmedTimerThatIsStoppedWhileItsCallbackRunsIsStopped) {
     t.reset(1ms);
     EXPECT_EQ(t.stop(), stop_result::stopped) << "the answer speaks of the latest start";
   };
-  t.start(0ns);
+  t.reset(0ns);
   clock.advance(1s);
   EXPECT_EQ(fired, 1);
 }
@@ -209,8 +209,8 @@ TEST_P(Timer, ACallbackMayStopAndResetOthersThatAreDueToo) {
     EXPECT_EQ(victim.stop(), stop_result::stopped);
     EXPECT_EQ(moved.reset(5ms), reset_result::superseded);
   });
-  victim.start(1ms);
-  moved.start(1ms);
+  victim.reset(1ms);
+  moved.reset(1ms);
   clock.advance(5ms);
   EXPECT_EQ(fired, 0);
   clock.advance(1ms);
@@ -236,7 +236,7 @@ TEST_P(Timer, AnEmptyHandleSaysSo) {
   EXPECT_FALSE(empty.pending());
   empty.detach();
   EXPECT_THROW(empty.reset(1s), std::logic_error);
-  EXPECT_THROW(empty.start_at(instant{}), std::logic_error);
+  EXPECT_THROW(empty.reset_at(instant{}), std::logic_error);
   timer t(timers, 1s, count());
   const timer other = std::move(t);
   EXPECT_THROW(t.reset(1s), std::logic_error);  // NOLINT(bugprone-use-after-move): that is the point

@@ -278,7 +278,7 @@ TEST_F(WatchRaces, WithoutDescriptorsTheFirstTimerOrWatchSaysSoAndTheNextWorks) 
       timer t(poor, [&] { both.count_down(); });
       const int end = next_descriptor() + more;
       // Looked at afterwards: sanitizers want descriptors too, for that.
-      const std::exception_ptr of_timer = refusal_with_descriptors_below(end, [&] { t.start(0ns); });
+      const std::exception_ptr of_timer = refusal_with_descriptors_below(end, [&] { t.reset(0ns); });
       EXPECT_FALSE(t.pending());
       const std::exception_ptr of_watch = refusal_with_descriptors_below(
           end, [&] { const watch never(poor, pipe.here(), readiness::writable, [] {}); });
@@ -290,7 +290,7 @@ TEST_F(WatchRaces, WithoutDescriptorsTheFirstTimerOrWatchSaysSoAndTheNextWorks) 
           EXPECT_EQ(error.code().value(), EMFILE) << error.what();
         }
       }
-      t.start(0ns);
+      t.reset(0ns);
       const watch input(poor, pipe.here(), {readiness::writable, trigger::edge}, [&] { both.count_down(); });
       both.wait();
     }

@@ -53,10 +53,10 @@ TEST_F(Watch, TimersAndDescriptorsAreServedInOneLoop) {
   });
   timer busy(timers, [&] {
     ++plain;
-    busy.start(0ns);
+    busy.reset(0ns);
     if (++fired <= 100) both.count_down();
   });
-  busy.start(0ns);
+  busy.reset(0ns);
   both.wait();
   busy.stop_and_wait();
 }

@@ -397,13 +397,13 @@ TEST_P(Engine, AThreadThatCannotBeMadeIsReportedAndNothingIsArmed) {
     timer t(timers, [&] { ++fired; });
     bool refused = false;
     try {
-      t.start(1ms);
+      t.reset(1ms);
     } catch (const std::system_error&) {
       refused = true;
     }
     require(refused, "the caller is told");
     require(!t.pending() && timers.counters() == service_counters{}, "nothing is half armed");
-    t.start(1ms);  // the system has threads again
+    t.reset(1ms);  // the system has threads again
     pass_time(2ms);
     require(fired == 1, "the next start works");
   });

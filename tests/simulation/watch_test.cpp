@@ -72,10 +72,10 @@ TEST(Watch, TimersAndDescriptorsDoNotStarveEachOther) {
       });
       timer busy(timers, [&] {
         ++fired;
-        busy.start(0ns);
+        busy.reset(0ns);
         look();
       });
-      busy.start(0ns);
+      busy.reset(0ns);
       both.sleep_until(instant::never());
       require(fired < 2000 && told < 20000, "bounded turns");
     });
@@ -138,7 +138,7 @@ TEST(Watch, AStaleEventFindsNobody) {
     });
     first.emplace(timers, one.number(), readiness::readable, [&] { end(second); });
     second.emplace(timers, two.number(), readiness::readable, [&] { end(first); });
-    both.start(0ns);
+    both.reset(0ns);
     settle();
     pass_time(1ms);
     settle();

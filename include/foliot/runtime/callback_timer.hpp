@@ -10,7 +10,7 @@
 // start tasks, and may stop, reset or destroy any timer, its own included. Calls of one timer never overlap. Exceptions
 // that the function throws go to run_options::on_failure.
 //
-// Thread safety: any thread, and the function itself, may call start, reset, stop and stop_and_wait, also concurrently.
+// Thread safety: any thread, and the function itself, may call reset, stop and stop_and_wait, also concurrently.
 // A handle that is moved or destroyed must not be used by another thread meanwhile. A handle may outlive its runtime,
 // but no other thread may use it while the runtime ends. After that the function is no longer called, reset() returns
 // `closed`, and stop() returns `idle`.
@@ -97,7 +97,7 @@ class callback_timer {
   /// Stops the timer for good: see the file head.
   ~callback_timer() { drop(); }
 
-  /// An idle timer of the caller's runtime: start() or reset() starts it. Throws std::logic_error outside of a runtime,
+  /// An idle timer of the caller's runtime: reset() starts it. Throws std::logic_error outside of a runtime,
   /// std::invalid_argument for a null function, std::bad_alloc.
   template <class Function>
     requires std::is_invocable_r_v<void, std::decay_t<Function>&>
@@ -114,10 +114,6 @@ class callback_timer {
   reset_result reset(duration delay) { return checked().reset(delay); }
   /// The same for an instant of the runtime's clock; one that has passed means now.
   reset_result reset_at(instant deadline) { return checked().reset(deadline); }
-  /// The same as reset(), under the name that reads better the first time.
-  reset_result start(duration delay) { return reset(delay); }
-  /// The same as reset_at().
-  reset_result start_at(instant deadline) { return reset_at(deadline); }
 
   /// Cancels the latest start if the function has not yet been called for it. Returns `stopped`: the function will not
   /// be called; `running`: it is running now; or `idle`: nothing was pending. Does not wait. A later reset starts the

@@ -76,19 +76,6 @@ class timer : public timer_handle {
     return r.owner().reset(r, deadline);
   }
 
-  /// `reset` under another name, for the first time.
-  reset_result start(duration delay, std::source_location here = std::source_location::current()) {
-    return reset(delay, here);
-  }
-  /// `reset` with slack under another name.
-  reset_result start(duration delay, duration slack, std::source_location here = std::source_location::current()) {
-    return reset(delay, slack, here);
-  }
-  /// `reset_at` under another name.
-  reset_result start_at(instant deadline, std::source_location here = std::source_location::current()) {
-    return reset_at(deadline, here);
-  }
-
   /// Gives the handle up: a pending timer fires, unless the service ends first, and is freed then; an idle one is freed
   /// at once. The handle is empty afterwards.
   void detach() noexcept {

@@ -7,8 +7,9 @@
 //   file.remove();                                // before the socket is closed
 //
 // The file is identified by its absolute path, device and inode, so remove() does not remove a file by which another
-// process has replaced it, nor a file that has the same relative path after a chdir(). The system keeps the inode while
-// the socket is open, so that no other file can get its number: remove() must come before the close.
+// process has replaced it, nor a file that has the same relative path after the working directory has changed. The
+// system keeps the inode while the socket is open, so that no other file can get its number: remove() must come before
+// the close.
 // Two races remain, because the system has no call that compares and removes: another process may replace the file
 // between bind() and claim(), or between the lstat() and the unlink() of remove().
 //
