@@ -100,7 +100,7 @@ void service(benchmark::State& state) {
   busy_service busy(pending_of(state));
   foliot::timer t(busy.timers(), [] {});
   for (auto _ : state) {
-    t.start_at(busy.next_deadline());
+    t.reset_at(busy.next_deadline());
     benchmark::DoNotOptimize(t.stop());
   }
 }
@@ -110,7 +110,7 @@ void service_with_foliots_queue(benchmark::State& state) {
   busy_service busy(pending_of(state), "foliot");
   foliot::timer t(busy.timers(), [] {});
   for (auto _ : state) {
-    t.start_at(busy.next_deadline());
+    t.reset_at(busy.next_deadline());
     benchmark::DoNotOptimize(t.stop());
   }
 }
@@ -147,7 +147,7 @@ void service_that_fires(benchmark::State& state) {
     foliot::note done;
     int left = firings;
     foliot::timer t;
-    t = foliot::timer(timers, [&] { --left > 0 ? static_cast<void>(t.start_at(instant{})) : done.wake(); });
+    t = foliot::timer(timers, [&] { --left > 0 ? static_cast<void>(t.reset_at(instant{})) : done.wake(); });
     t.start(0ns);
     done.sleep_until(instant::never());
   }

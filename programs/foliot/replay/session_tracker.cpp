@@ -30,7 +30,7 @@ class service_sessions final : public session_tracker {
     }
     live_session& fresh = begin(client, hash);
     fresh.idle = timer(service_, [this, session = &fresh] { end(*session); });
-    fresh.idle.start_at(deadline());
+    fresh.idle.reset_at(deadline());
   }
 
   void finish() override {
