@@ -148,7 +148,7 @@ void service_that_fires(benchmark::State& state) {
     int left = firings;
     foliot::timer t;
     t = foliot::timer(timers, [&] { --left > 0 ? static_cast<void>(t.reset_at(instant{})) : done.wake(); });
-    t.start(0ns);
+    t.reset(0ns);
     done.sleep_until(instant::never());
   }
   state.SetItemsProcessed(state.iterations() * firings);

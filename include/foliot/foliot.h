@@ -6,7 +6,7 @@
  *   foliot_timer* idle;
  *   if (foliot_service_create(NULL, &timers) != FOLIOT_OK) puts(foliot_error_message());
  *   foliot_timer_create(timers, on_idle, session, NULL, &idle);
- *   foliot_timer_start(idle, 30 * FOLIOT_SECOND, NULL);
+ *   foliot_timer_reset(idle, 30 * FOLIOT_SECOND, NULL);
  *
  * Time is in nanoseconds, as a 64-bit integer: a length, or an instant of the service's clock. A delay of zero or less
  * means now; FOLIOT_NEVER, and a deadline past the end of time, mean never. A timer is never early. The results of stop
@@ -187,17 +187,14 @@ FOLIOT_EXPORT void foliot_timer_destroy(foliot_timer* timer) FOLIOT_NOEXCEPT;
 /* Destroys the handle without stopping the timer: a pending timer still fires. */
 FOLIOT_EXPORT void foliot_timer_detach(foliot_timer* timer) FOLIOT_NOEXCEPT;
 
-/* Starts the timer, or gives a pending timer a new deadline, `delay` from now. The same as foliot_timer_reset. */
-FOLIOT_EXPORT foliot_status foliot_timer_start(foliot_timer* timer, int64_t delay,
-                                               foliot_reset_result* result) FOLIOT_NOEXCEPT;
 /* Starts the timer, or gives a pending timer a new deadline, `delay` from now. */
 FOLIOT_EXPORT foliot_status foliot_timer_reset(foliot_timer* timer, int64_t delay,
                                                foliot_reset_result* result) FOLIOT_NOEXCEPT;
 /* As foliot_timer_reset, with the deadline itself. */
-FOLIOT_EXPORT foliot_status foliot_timer_start_at(foliot_timer* timer, int64_t deadline,
+FOLIOT_EXPORT foliot_status foliot_timer_reset_at(foliot_timer* timer, int64_t deadline,
                                                   foliot_reset_result* result) FOLIOT_NOEXCEPT;
 /* As foliot_timer_reset; the timer may fire up to `slack` later, so that several timers share a wake-up. */
-FOLIOT_EXPORT foliot_status foliot_timer_start_with_slack(foliot_timer* timer, int64_t delay, int64_t slack,
+FOLIOT_EXPORT foliot_status foliot_timer_reset_with_slack(foliot_timer* timer, int64_t delay, int64_t slack,
                                                           foliot_reset_result* result) FOLIOT_NOEXCEPT;
 /* Stops the timer. Does not wait for a running callback. */
 FOLIOT_EXPORT foliot_status foliot_timer_stop(foliot_timer* timer, foliot_stop_result* result) FOLIOT_NOEXCEPT;

@@ -296,22 +296,18 @@ void foliot_timer_detach(foliot_timer* timer) noexcept {
   delete timer;
 }
 
-foliot_status foliot_timer_start(foliot_timer* timer, int64_t delay, foliot_reset_result* result) noexcept {
-  return foliot_timer_start_with_slack(timer, delay, 0, result);
-}
-
 foliot_status foliot_timer_reset(foliot_timer* timer, int64_t delay, foliot_reset_result* result) noexcept {
-  return foliot_timer_start_with_slack(timer, delay, 0, result);
+  return foliot_timer_reset_with_slack(timer, delay, 0, result);
 }
 
-foliot_status foliot_timer_start_at(foliot_timer* timer, int64_t deadline, foliot_reset_result* result) noexcept {
+foliot_status foliot_timer_reset_at(foliot_timer* timer, int64_t deadline, foliot_reset_result* result) noexcept {
   return guarded([&] {
     need_handle(timer);
     answer(result, in_c(timer->reset_at(point(deadline))));
   });
 }
 
-foliot_status foliot_timer_start_with_slack(foliot_timer* timer, int64_t delay, int64_t slack,
+foliot_status foliot_timer_reset_with_slack(foliot_timer* timer, int64_t delay, int64_t slack,
                                             foliot_reset_result* result) noexcept {
   return guarded([&] {
     need_handle(timer);

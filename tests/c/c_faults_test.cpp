@@ -33,7 +33,7 @@ TEST(CFaults, TheNthAllocationOfALifeFails) {
       options.virtual_time = time;
       if (status == FOLIOT_OK) status = foliot_service_create(&options, &service);
       if (status == FOLIOT_OK) status = foliot_timer_create(service, fire, &counts, release, &timer);
-      if (status == FOLIOT_OK) status = foliot_timer_start(timer, FOLIOT_SECOND, nullptr);
+      if (status == FOLIOT_OK) status = foliot_timer_reset(timer, FOLIOT_SECOND, nullptr);
       if (status == FOLIOT_OK) ++started;
       if (status == FOLIOT_OK) status = foliot_ticker_create(service, FOLIOT_SECOND, fire, &counts, release, &ticker);
       if (status == FOLIOT_OK) ++started;

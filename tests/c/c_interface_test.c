@@ -36,7 +36,7 @@ static void on_release(void* context) { ++((record*)context)->released; }
 static void again(void* context, const foliot_firing* firing) {
   record* r = context;
   on_firing(context, firing);
-  if (r->fired < 3) foliot_timer_start(r->timer, FOLIOT_SECOND, NULL);
+  if (r->fired < 3) foliot_timer_reset(r->timer, FOLIOT_SECOND, NULL);
 }
 
 static void destroy_itself(void* context, const foliot_firing* firing) {
@@ -80,23 +80,23 @@ static void a_timers_life(void) {
   EXPECT(!foliot_timer_pending(timer));
   const int64_t start = foliot_now(service);
   EXPECT(start == foliot_virtual_clock_now(time_));
-  EXPECT(foliot_timer_start(timer, 2 * FOLIOT_SECOND, &reset) == FOLIOT_OK && reset == FOLIOT_RESET_IDLE);
+  EXPECT(foliot_timer_reset(timer, 2 * FOLIOT_SECOND, &reset) == FOLIOT_OK && reset == FOLIOT_RESET_IDLE);
   EXPECT(foliot_timer_reset(timer, 3 * FOLIOT_SECOND, &reset) == FOLIOT_OK && reset == FOLIOT_SUPERSEDED);
   EXPECT(foliot_timer_pending(timer));
   EXPECT(advance(3 * FOLIOT_SECOND - 1) == 0);
   EXPECT(advance(1) == 1);
   EXPECT(r.fired == 1 && r.last.deadline == start + 3 * FOLIOT_SECOND && r.last.now == r.last.deadline);
   EXPECT(foliot_timer_stop(timer, &stop) == FOLIOT_OK && stop == FOLIOT_STOP_IDLE);
-  EXPECT(foliot_timer_start_at(timer, start, NULL) == FOLIOT_OK);
+  EXPECT(foliot_timer_reset_at(timer, start, NULL) == FOLIOT_OK);
   EXPECT(advance(0) == 1);
-  EXPECT(foliot_timer_start(timer, FOLIOT_NEVER, NULL) == FOLIOT_OK);
+  EXPECT(foliot_timer_reset(timer, FOLIOT_NEVER, NULL) == FOLIOT_OK);
   EXPECT(advance(1000 * FOLIOT_SECOND) == 0);
   EXPECT(foliot_timer_stop(timer, &stop) == FOLIOT_OK && stop == FOLIOT_STOPPED);
-  EXPECT(foliot_timer_start_with_slack(timer, FOLIOT_SECOND, FOLIOT_MILLISECOND, NULL) == FOLIOT_OK);
+  EXPECT(foliot_timer_reset_with_slack(timer, FOLIOT_SECOND, FOLIOT_MILLISECOND, NULL) == FOLIOT_OK);
   EXPECT(advance(FOLIOT_SECOND - 1) == 0 && advance(FOLIOT_MILLISECOND + 1) == 1);
   EXPECT(r.released == 0);
   EXPECT(foliot_timer_stop_and_wait(timer, NULL) == FOLIOT_OK && r.released == 1);
-  EXPECT(foliot_timer_start(timer, 0, &reset) == FOLIOT_OK && reset == FOLIOT_CLOSED);
+  EXPECT(foliot_timer_reset(timer, 0, &reset) == FOLIOT_OK && reset == FOLIOT_CLOSED);
   foliot_timer_destroy(timer);
   EXPECT(r.released == 1 && r.fired == 3);
   foliot_service_destroy(service);
@@ -112,9 +112,9 @@ static void timers_of_their_own_callbacks(void) {
   bad.service = service;
   bad.time = time_;
   EXPECT(foliot_timer_create(service, sleeps, &bad, NULL, &bad.timer) == FOLIOT_OK);
-  foliot_timer_start(loop.timer, FOLIOT_SECOND, NULL);
-  foliot_timer_start(gone.timer, FOLIOT_SECOND, NULL);
-  foliot_timer_start(bad.timer, FOLIOT_SECOND, NULL);
+  foliot_timer_reset(loop.timer, FOLIOT_SECOND, NULL);
+  foliot_timer_reset(gone.timer, FOLIOT_SECOND, NULL);
+  foliot_timer_reset(bad.timer, FOLIOT_SECOND, NULL);
   EXPECT(advance(10 * FOLIOT_SECOND) == 5);
   EXPECT(loop.fired == 3 && gone.fired == 1 && gone.released == 1);
   EXPECT(bad.inside == FOLIOT_NOT_ALLOWED && strlen(foliot_error_message()) > 0);
@@ -129,7 +129,7 @@ static void detached_timers(void) {
   record r[3] = {{0}, {0}, {0}};
   for (int i = 0; i < 3; ++i) {
     EXPECT(foliot_timer_create(service, on_firing, &r[i], on_release, &r[i].timer) == FOLIOT_OK);
-    if (i < 2) foliot_timer_start(r[i].timer, (i + 1) * FOLIOT_SECOND, NULL);
+    if (i < 2) foliot_timer_reset(r[i].timer, (i + 1) * FOLIOT_SECOND, NULL);
     foliot_timer_detach(r[i].timer);
   }
   EXPECT(r[2].released == 1); /* it was not pending */
@@ -171,7 +171,7 @@ static void clocks_and_counters(void) {
   EXPECT(foliot_service_reserve(service, SIZE_MAX / 2 - 20000) == FOLIOT_NO_MEMORY);
   for (int i = 0; i < 4; ++i) {
     EXPECT(foliot_timer_create(service, on_firing, &r, NULL, &timers[i]) == FOLIOT_OK);
-    foliot_timer_start(timers[i], FOLIOT_SECOND, NULL);
+    foliot_timer_reset(timers[i], FOLIOT_SECOND, NULL);
   }
   EXPECT(foliot_virtual_clock_advance_to(time_, now + 5 * FOLIOT_SECOND, 3, &fired) == FOLIOT_OK && fired == 3);
   EXPECT(foliot_virtual_clock_now(time_) == now + FOLIOT_SECOND);
@@ -192,7 +192,7 @@ static void real_time(void) {
   EXPECT(foliot_service_create(NULL, &service) == FOLIOT_OK);
   EXPECT(foliot_timer_create(service, on_firing, &r, on_release, &r.timer) == FOLIOT_OK);
   const int64_t before = foliot_now(service);
-  EXPECT(foliot_timer_start(r.timer, FOLIOT_MILLISECOND, NULL) == FOLIOT_OK);
+  EXPECT(foliot_timer_reset(r.timer, FOLIOT_MILLISECOND, NULL) == FOLIOT_OK);
   EXPECT(foliot_sleep(service, 2 * FOLIOT_MILLISECOND, &whole) == FOLIOT_OK && whole);
   EXPECT(foliot_now(service) >= before + 2 * FOLIOT_MILLISECOND);
   EXPECT(foliot_service_drain(service, 60 * FOLIOT_SECOND, &dropped) == FOLIOT_OK && dropped == 0);
@@ -233,9 +233,8 @@ static void bad_arguments(void) {
   EXPECT(strstr(foliot_error_message(), "callback") != NULL);
   EXPECT(foliot_timer_create(service, on_firing, &r, on_release, NULL) == FOLIOT_INVALID);
   EXPECT(timer == NULL && r.released == 0);
-  EXPECT(foliot_timer_start(NULL, 1, NULL) == FOLIOT_INVALID);
   EXPECT(foliot_timer_reset(NULL, 1, NULL) == FOLIOT_INVALID);
-  EXPECT(foliot_timer_start_at(NULL, 1, NULL) == FOLIOT_INVALID);
+  EXPECT(foliot_timer_reset_at(NULL, 1, NULL) == FOLIOT_INVALID);
   EXPECT(foliot_timer_stop(NULL, NULL) == FOLIOT_INVALID);
   EXPECT(foliot_timer_stop_and_wait(NULL, NULL) == FOLIOT_INVALID);
   EXPECT(foliot_ticker_create(NULL, 1, on_firing, NULL, NULL, NULL) == FOLIOT_INVALID);

@@ -17,7 +17,7 @@ int main(void) {
   options.virtual_time = time;
   if (foliot_service_create(&options, &timers) != FOLIOT_OK) return 1;
   if (foliot_timer_create(timers, count, &fired, NULL, &lease) != FOLIOT_OK) return 1;
-  foliot_timer_start(lease, 3600 * FOLIOT_SECOND, NULL);
+  foliot_timer_reset(lease, 3600 * FOLIOT_SECOND, NULL);
   foliot_virtual_clock_advance(time, 3600 * FOLIOT_SECOND, NULL);
   foliot_timer_destroy(lease);
   foliot_service_destroy(timers);
