@@ -1,4 +1,4 @@
-// What a shard measures of its callbacks, if it is asked to: their lateness, how long they run, and which are slow.
+// What a shard measures of its callbacks, if its options ask for it: lateness, duration, and which are slow.
 //
 // Thread safety: record() under the shard's lock; the others from any thread.
 #pragma once
@@ -16,7 +16,7 @@ namespace foliot::detail {
 
 class callback_meter {
  public:
-  /// Null: there is nothing to watch.
+  /// Null if the options ask for neither histograms nor slow-callback reports.
   static std::unique_ptr<callback_meter> wanted_by(const shard_options& options) {
     if (!options.measure && options.slow_callback == nullptr) return nullptr;
     return std::make_unique<callback_meter>(options);
@@ -27,15 +27,16 @@ class callback_meter {
         slow_(options.slow_callback.get()),
         measured_(options.measure ? std::make_unique<measured>() : nullptr) {}
 
-  /// By a clock that nobody sets.
+  /// By a clock that is never set.
   [[nodiscard]] instant now() const noexcept {
     return virtual_time_ != nullptr ? virtual_time_->now() : seam::monotonic_now();
   }
-  /// Who is to be told of a callback that took so long; null: nobody.
+  /// The report that a callback of this length is due to; null: none.
   [[nodiscard]] slow_callback_report* too_slow_for(duration took) const noexcept {
     return slow_ != nullptr && took > slow_->longer_than ? slow_ : nullptr;
   }
 
+  /// Adds a callback to the histograms.
   void record(duration lateness, duration took) noexcept {
     if (measured_ == nullptr) return;
     measured_->lateness.record(lateness);

@@ -1,15 +1,14 @@
-// What threads do to a shard's timers without its lock, counted, each thread in a cache line of its own; and the
-// credit that bounds how many of those that were stopped this way stay queued.
+// Counts of the calls that go without a shard's lock, for each thread in a cache line of its own; and the credit that
+// bounds how many stopped timers stay queued.
 //
-// relaxed, but for what sum() says: numbers that publish nothing.
+// The sum of all credit is fixed. A stop takes one; the end of the stop gives it back, that is, the start that follows,
+// or the shard when the timer leaves its queue. Threads take and give credit in batches, so that they seldom meet.
 //
-// There is a fixed sum of credit. A stop takes one, and whoever ends it gives one back: the start that follows it, or
-// the shard when the timer leaves its queue. Threads take and give it in batches, so that they seldom meet.
-//
-// Complexity: a load and a store each for the first 63 threads of a process that are alive; those beyond them may not
-// stop without the lock, and pay an atomic instruction for the others. Memory: 4 KiB.
-// Thread safety: every member from any thread, but where the shard's lock is asked for. The sums are exact once those
-// who add have been heard of.
+// Complexity: one load and one store each for the first 63 threads of a process that are alive. The threads beyond them
+// may not stop without the lock, and their other counts cost an atomic instruction. Memory: 4 KiB.
+// Thread safety: every member from any thread, except where the shard's lock is required. A sum is exact once all calls
+// that it is to include are visible to its caller (lockless_path.hpp). Memory orders are relaxed except in sum() and
+// add(): the counts publish nothing else.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +29,7 @@ class lockless_counts {
 
   void add_postponed() noexcept { add(&line::postponed, 1); }
 
-  /// Before a stop. False: there is no credit, go by the lock.
+  /// Before a stop. False: there is no credit, so the stop must take the lock.
   [[nodiscard]] bool take_credit() noexcept {
     line* const mine = my_line();
     if (mine == nullptr) return false;
@@ -40,18 +39,19 @@ class lockless_counts {
     mine->credit.store(left - 1, seam::relaxed);
     return true;
   }
-  /// Of the thread that took it, if the stop has come to nothing.
+  /// If the stop was refused. By the thread that took the credit.
   void give_credit_back() noexcept {
     number& credit = my_line()->credit;
     credit.store(credit.load(seam::relaxed) + 1, seam::relaxed);
   }
   void add_stop() noexcept { add(&line::stops, 1); }
 
-  /// Before a start of a timer that was stopped: who stops it then has seen this, by the timer's word.
+  /// Before a start of a stopped timer: a thread that stops the timer after that start sees this count, by the timer's
+  /// word.
   void add_start() noexcept { add(&line::starts, 1); }
-  /// If it has come to nothing.
+  /// If the start was refused.
   void take_start_back() noexcept { add(&line::starts, ~std::uint64_t{0}); }
-  /// After it.
+  /// After the start: gives a credit back.
   void reward_start() noexcept {
     line* const mine = my_line();
     if (mine == nullptr) return give(1);
@@ -75,16 +75,16 @@ class lockless_counts {
     std::uint64_t starts = 0;
     std::uint64_t dequeued = 0;
 
-    /// How many of those that are queued are not pending.
+    /// How many of `queued` timers are stopped.
     [[nodiscard]] std::uint64_t stopped_but_queued(std::uint64_t queued) const noexcept {
       return stops > starts + dequeued ? std::min(stops - starts - dequeued, queued) : 0;
     }
   };
-  /// Whoever is seen to have stopped a timer is also seen to have started it, so that nobody counts too few pending.
-  /// Under the shard's lock.
+  /// A sum that includes the stop of a timer also includes the start before it, so it never finds too few timers
+  /// pending. Under the shard's lock.
   [[nodiscard]] sums sum() const noexcept {
     sums total{.dequeued = dequeued_.load(seam::relaxed)};
-    // acquire: pairs with the release in add(): what is read from here on is as new as the stops.
+    // acquire: pairs with the release in add(): the counts that are read below are at least as new as the stops.
     for (const line& each : lines_) total.stops += each.stops.load(seam::acquire);
     for (const line& each : lines_) {
       total.postponed += each.postponed.load(seam::relaxed);
@@ -96,7 +96,7 @@ class lockless_counts {
  private:
   static constexpr std::uint64_t batch = 16;
 
-  // Only its thread writes a line of its own.
+  // One for each thread number; only that thread writes it, except the last, which the other threads share.
   struct alignas(64) line {
     number postponed{0};
     number stops{0};
@@ -127,7 +127,7 @@ class lockless_counts {
   void give(std::uint64_t much) noexcept { credit_.fetch_add(much, seam::relaxed); }
 
   std::array<line, seam::thread_numbers> lines_;
-  number credit_{most_stopped};  // what no thread has
+  number credit_{most_stopped};  // the credit that no thread holds
   number dequeued_{0};           // written under the shard's lock
 };
 

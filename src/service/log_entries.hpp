@@ -1,6 +1,7 @@
-// What a shard has to write to its log: gathered under the shard's lock, and written without it, by the same thread.
+// The log entries of one operation of a shard: gathered under the shard's lock, and written without it, by the same
+// thread.
 //
-// Thread safety: one thread's.
+// Thread safety: none, one thread uses it.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +21,10 @@
 
 namespace foliot::detail {
 
-/// A name that an entry shares: the timer may get another one, or end, before the entry is written.
+/// The name of a timer. An entry holds a reference: the timer may be renamed or freed before the entry is written.
 using shared_name = std::shared_ptr<const std::string>;
 
-/// Of designs without a log: nothing.
+/// For designs without a log.
 class no_log_entries {
  public:
   explicit no_log_entries(const shard_options& /*options*/) noexcept {}
@@ -31,7 +32,7 @@ class no_log_entries {
   static void write() noexcept {}
 };
 
-/// Of designs with one. An operation gathers four entries at most; the end of the object writes them.
+/// For designs with a log. An operation gathers at most four entries; the destructor writes them.
 class log_entries {
  public:
   explicit log_entries(const shard_options& options) noexcept : options_(options) {
@@ -42,28 +43,28 @@ class log_entries {
   log_entries& operator=(const log_entries&) = delete;
   ~log_entries() { write(); }
 
-  /// Whether the service has a log: else nothing may be added.
+  /// Whether the service has a log. If not, no entry may be added.
   [[nodiscard]] bool wanted() const noexcept { return all_.has_value(); }
 
-  /// Under the lock, as the next two.
+  /// An event of a timer. Under the lock, as the next two.
   void add(timer_event what, timer_node& node, const void* timer, instant deadline, shared_name name) noexcept {
     gathered& added = next();
-    const std::size_t place = timer_node_access::place(node);
+    const std::size_t index = timer_node_access::place(node);
     added.entry = {what, {}, timer, deadline};
-    if (what == timer_event::added) added.entry.index = static_cast<std::ptrdiff_t>(place);
+    if (what == timer_event::added) added.entry.index = static_cast<std::ptrdiff_t>(index);
     added.name = std::move(name);
   }
   /// A timer has become the earliest.
   void add_move(const void* timer, instant deadline) noexcept {
     next().entry = {timer_event::alarm_moved, {}, timer, deadline, -1, until(deadline)};
   }
-  /// The thread sleeps until then.
+  /// The thread sleeps until `deadline`.
   void add_alarm(instant deadline) noexcept {
     if (deadline.is_never()) next().entry = {timer_event::none_left, {}, nullptr, deadline};
     next().entry = {timer_event::alarm_set, {}, nullptr, deadline, -1, until(deadline)};
   }
 
-  /// Without the lock.
+  /// Writes the entries to the log. Without the lock.
   void write() noexcept {
     for (std::size_t i = 0; i < count_; ++i) {
       gathered& each = (*all_)[i];
@@ -92,7 +93,7 @@ class log_entries {
     try {
       (*options_.on_exception)(std::current_exception());
     } catch (...) {
-      // As in shard::report().
+      // Exceptions of the handler are swallowed: the service goes on.
     }
   }
 

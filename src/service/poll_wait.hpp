@@ -1,11 +1,11 @@
-// The wait of a reactor: a shard's thread sleeps in its poller, for its next deadline and for file descriptors, whose
+// The wait of a reactor: the shard's thread sleeps in its poller, for its next deadline and for file descriptors, whose
 // callbacks it runs before it looks at its timers again. As the waits of waits.hpp, and
 //
-//   glance()   the thread's, without the lock: the descriptors, without a wait, while there are timers all the time
+//   glance()   by the thread, without the lock: serves the descriptors without a wait, between two turns of timers
 //
 // On the monotonic clock the deadline is the poller's timeout, as in every reactor, and late by up to a thousandth of
-// the wait; on the others, and where it is to be precise, a bell is among the descriptors. Thread safety: wake() from
-// any thread; the others as in waits.hpp.
+// the wait. On the other clocks, and in precise mode, an alarm is among the descriptors. Thread safety: wake() and
+// woken() from any thread; the others as in waits.hpp.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +28,19 @@ class poll_wait {
   explicit poll_wait(const shard_options& options) : watcher_(*options.watches) {
     watcher_.open();
     if (options.time_id == seam::clock_id::monotonic && !options.precise) return;
-    bell_.emplace(options.time_id);
-    watcher_.poller().listen_to(*bell_);
+    alarm_.emplace(options.time_id);
+    watcher_.poller().listen_to(*alarm_);
   }
 
   void prepare(instant until) noexcept {
-    key_.store(quiet, seam::relaxed);  // only the sleeper clears, and publishes that through the lock
+    key_.store(quiet, seam::relaxed);  // only the shard's thread clears it, and publishes that by the lock
     until_ = until;
-    if (bell_) bell_->set(until);
+    if (alarm_) alarm_->set(until);
   }
-  void sleep() noexcept { watcher_.serve(bell_ ? instant::never() : until_); }
+  void sleep() noexcept { watcher_.serve(alarm_ ? instant::never() : until_); }
   void glance() noexcept { watcher_.serve(instant::earliest()); }
   void wake() noexcept {
-    // release: pairs with the acquire in woken(): the sleeper sees why it was woken.
+    // release: pairs with the acquire in woken(): the woken thread sees why.
     key_.store(called, seam::release);
     watcher_.wake();
   }
@@ -51,9 +51,9 @@ class poll_wait {
   static constexpr std::uint32_t called = 1;
 
   watcher& watcher_;
-  std::optional<seam::alarm> bell_;
+  std::optional<seam::alarm> alarm_;
   seam::atomic<std::uint32_t> key_{quiet};
-  instant until_;  // the thread's
+  instant until_;  // the thread's alone
 };
 
 }  // namespace foliot::detail

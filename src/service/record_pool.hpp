@@ -1,8 +1,9 @@
-// A free list of a shard's records: they come in blocks, are used again, last in first out, and stay with the shard
-// until it ends. For the designs that ask for it (`pools_records`): goim's way of allocating its timers.
+// A free list for a shard's records: memory comes in blocks of cells, cells are used again, last in first out, and
+// blocks stay with the shard until it is destroyed. For designs that ask for it (`pools_records`): goim's way of
+// allocating its timers.
 //
-// Complexity: get, put O(1); a get that finds no free cell makes a block, O(block). Thread safety: none, the shard's
-// lock.
+// Complexity: get and put are O(1); a get that finds no free cell allocates a block, O(block). Thread safety: none, the
+// shard's lock guards it.
 //
 // Source: goim, pkg/time/timer.go: `Timer.free`, `Timer.num`, get, put, grow.
 #pragma once
@@ -24,36 +25,37 @@ class record_pool {
   using block = std::unique_ptr<std::byte[]>;
 
  public:
-  /// How many cells a block has: goim's `num`.
+  /// The number of cells in a block: goim's `num`.
   static constexpr std::size_t cells_in_block = 1024;
 
-  /// Of cells with room for a record of this size. It allocates nothing yet.
+  /// Makes a pool of cells for records of this size. Allocates nothing yet.
   explicit record_pool(std::size_t record_size) noexcept
       : cell_size_((record_size + alignment - 1) / alignment * alignment) {}
   record_pool(const record_pool&) = delete;
   record_pool& operator=(const record_pool&) = delete;
-  /// Precondition: all cells are back.
+  /// Precondition: all cells have been put back.
   ~record_pool() = default;
 
-  /// A cell without a record. Throws std::bad_alloc, with nothing changed.
+  /// Returns a free cell. Throws std::bad_alloc, with nothing changed.
   [[nodiscard]] void* get() {
     if (free_ == nullptr) grow();
     ++in_use_;
     return std::exchange(free_, free_->next);
   }
 
-  /// Takes a cell back whose record has been destroyed: it is the next that get() gives.
+  /// Puts a cell back, whose record has been destroyed; the next get() returns it.
   void put(void* back) noexcept {
     --in_use_;
     free_ = new (back) cell{free_};
   }
 
-  /// A reserve in two steps: see queue/detail/reserve.hpp. Room for `count` cells in all.
+  /// The memory of a reserve in two steps: see queue/detail/reserve.hpp.
   class room {
     friend class record_pool;
-    std::vector<block> all_;    // has room for the pool's blocks and those
-    std::vector<block> added_;  // that it is to have
+    std::vector<block> all_;    // empty, with a capacity for the pool's blocks and the added ones
+    std::vector<block> added_;  // the new blocks
   };
+  /// Allocates room for `count` cells in all. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const {
     room made;
     if (count <= capacity()) return made;
@@ -64,12 +66,13 @@ class record_pool {
     while (made.added_.size() < missing) made.added_.push_back(new_block());
     return made;
   }
+  /// Adds that room to the pool.
   void take(room made) noexcept {
     if (made.all_.capacity() > blocks_.capacity()) {
       for (block& each : blocks_) made.all_.push_back(std::move(each));
       blocks_.swap(made.all_);
     }
-    // Threads that made timers since room_for() may have added blocks: those count.
+    // Threads that made timers since room_for() may have added blocks, which count.
     while (!made.added_.empty() && blocks_.size() < blocks_.capacity()) {
       add(std::move(made.added_.back()));
       made.added_.pop_back();
@@ -103,7 +106,7 @@ class record_pool {
   std::vector<block> blocks_;
 };
 
-/// What designs have that allocate each record.
+/// For designs that allocate each record.
 struct no_record_pool {
   explicit no_record_pool(std::size_t /*record_size*/) noexcept {}
 };

@@ -1,47 +1,61 @@
-// A shard: a queue, a lock, and a thread that fires what is due. An engine is one of them, or several.
+// A shard: a queue, a lock, and a thread that fires due timers. A service is one shard, or several.
 //
-// Life of the thread. It is made by the first start. It runs what is due, each callback with the lock
-// released; then it sleeps until the earliest deadline (`sleeping`), or for good if there is none
-// (`rescheduling`). A start or reset wakes it only if its deadline comes before the thread would look by
-// itself; a stop never does. On a virtual clock there is no thread: whoever advances the clock calls
-// run_due.
+// The thread. The first start makes it. It runs due callbacks, each with the lock released; then it sleeps until the
+// earliest deadline (`sleeping`), or without end if nothing is pending (`rescheduling`). A start or reset wakes it only
+// if the new deadline comes before the thread would wake by itself; a stop never does. On a virtual clock there is no
+// thread: the thread that advances the clock calls run_due.
 //
-// A design says what a shard is made of: `queue`, any model of timer_queue; `wait`, how the thread sleeps (waits.hpp);
-// `word`, timer_word where stops, and resets to a later deadline, go without the lock, else no_word; `home`,
-// moving_home where a start moves the timer to the shard of the calling thread (shard_moves.hpp), else fixed_home; and
-// `padding`, cache_lines where no two shards share a cache line, else no_padding. With the 4-ary heap, a note, no word,
-// fixed homes and no padding this is `global-heap`, the timers of Go up to 1.9: docs/engines/global-heap.md.
+// The design. A shard is made of
+//   queue      any model of timer_queue
+//   wait       how the thread sleeps: waits.hpp, poll_wait.hpp
+//   word       timer_word, where stops and resets may go without the lock; else no_word
+//   home       moving_home, where a start moves the timer to the shard of the calling thread; else fixed_home
+//   padding    cache_lines, where no two shards share a cache line; else no_padding
+// The 4-ary heap with a note, no word, fixed homes and no padding is `global-heap`, the timers of Go up to 1.9:
+// docs/engines/global-heap.md.
 //
-// Thread safety: everything below is guarded by `lock_`, which is never held while a user's code runs:
-// callbacks, the destruction of closures, the exception handler. The words guard themselves. A record is guarded by
-// the lock of the shard that has it.
+// The parts. A closure's use and end are closure_life.hpp; the calls without the lock, lockless_path.hpp; the thread's
+// life and sleep, timer_thread.hpp. What remains joins them and the queue under one lock, and is told here and in
+//   shard_arming.hpp     reset and stop: into the queue, and out of it
+//   shard_turns.hpp      the thread's loop: out of the queue, and into the callback
+//   shard_end.hpp        the end of a timer, of a drain and of the shard; forks
+//   shard_records.hpp    records and their memory
+//   shard_posting.hpp    executors
+//   shard_sleeps.hpp     sleeping threads
+//   shard_moves.hpp      timers that move between shards
+//   shard_counts.hpp, shard_log.hpp
+// docs/decisions/0009-the-shard.md says why.
+//
+// Thread safety: `lock_` guards all members but the constant ones, the timer words and the lockless path. It is never
+// held while a user's code runs: callbacks, destructors of captures, exception handlers, executors, logs. A record is
+// guarded by the lock of the shard that has it.
 //
 // Invariants:
-//   1. A record that is closed is not pending.
-//   2. `user_` of a record is the thread that uses its closure with the lock released; nobody else
-//      touches the closure meanwhile, and the record is not destroyed.
-//   3. The thread does not sleep past the queue's next deadline, or it has been, or is about to be, woken by
-//      whoever made it so.
-//   4. A record whose word is armed is pending, one whose word is stopped is not: both are in the queue, the former
-//      at the word's deadline or earlier (timer_word.hpp). With an open word it is pending if it is in the queue,
+//   1. The timer of a closed record is not pending.
+//   2. One thread at a time uses a closure, and the record is not freed meanwhile.
+//   3. The thread does not sleep past the queue's next deadline, or the thread that queued the timer wakes it.
+//   4. A timer whose word is armed is pending, one whose word is stopped is not; both are in the queue, the former at
+//      the word's deadline or earlier (timer_word.hpp). A timer whose word is open is pending if it is in the queue,
 //      awaiting requeue or posted. The posted records are the list at first_posted_, and posted_ is their number.
-//   5. The shard owns itself while it has records or its thread lives; where timers move, it owns all shards of its
+//   5. The shard owns itself while it has records or its thread runs; where timers move, it owns all shards of its
 //      service.
-//   6. From the moment at which it ends nothing fires any more. Each timer that is pending is dropped, at the latest
-//      when the thread in end() takes it out of the queue, or out of the list of posted timers, and every answer under
-//      the lock says so before.
+//   6. Once the shard has ended nothing fires. The thread in end() drops each pending timer, at the latest when it
+//   takes
+//      the timer out of the queue or of the list of posted timers; every call that takes the lock before that finds the
+//      timer dropped.
 //
 // Complexity: the queue's, and one uncontended lock a call; without the lock one compare-and-swap.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <new>
 #include <optional>
+#include <source_location>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <foliot/core/seam/fork.hpp>
@@ -56,13 +70,13 @@
 
 #include "../core/seam/probes.hpp"
 #include "callback_meter.hpp"
-#include "lockless_counts.hpp"
+#include "lockless_path.hpp"
 #include "log_entries.hpp"
 #include "record_pool.hpp"
 #include "shard_base.hpp"
 #include "shard_options.hpp"
 #include "shard_record.hpp"
-#include "sleeper.hpp"
+#include "timer_thread.hpp"
 
 namespace foliot::detail {
 
@@ -86,136 +100,79 @@ class shard final : public shard_base,
  public:
   /// Whether a start moves a timer to the shard of the calling thread.
   static constexpr bool moves = std::same_as<home_type, moving_home>;
-  static_assert(!(lockless && moves), "what goes without the lock does not ask which shard has the timer");
-  static_assert(!(keeps_log && moves), "a log tells of one shard");
+  static_assert(!(lockless && moves), "a call without the lock does not know which shard has the timer");
+  static_assert(!(keeps_log && moves), "the log is that of one shard");
 
   explicit shard(shard_options options, std::size_t index)
       : options_(std::move(options)),
         index_(index),
-        watch_(callback_meter::wanted_by(options_)),
+        meter_(callback_meter::wanted_by(options_)),
         queue_(empty_queue(options_)),
         phase_(options_.by_hand ? phase::running : phase::unstarted),
-        sleeper_(options_.time, options_.precise),
+        thread_(options_.time, options_.precise),
         pool_(pooled_size()) {
     witness_forks();
   }
+  ~shard() override {
+    forget_forks();
+    free_spare_alarms();
+  }
 
-  /// Where timers move: these are the shards of the service, by their indexes, this one among them. Before it is used.
-  void meet(const std::shared_ptr<const shard_list>& all) noexcept { siblings_ = {all.get(), all}; }
+  /// Where timers move: all shards of the service, by their indexes. Before the shard is used.
+  void set_siblings(const std::shared_ptr<const shard_list>& all) noexcept { siblings_ = {all.get(), all}; }
 
   timer_record* make(timer_callback callback, duration period) override;
   void set_location(timer_record& timer, std::source_location location) noexcept override;
   void set_name(timer_record& timer, std::string_view name) override;
 
-  reset_result reset(timer_record& timer, instant deadline) override {
-    record& r = as_record(timer);
-    if (const auto done = reset_lockless(r, deadline)) return *done;
-    return rearm(r, [deadline] { return deadline; });
+  reset_result reset(timer_record& timer, instant deadline) override;
+  reset_result reset(timer_record& timer, duration delay, duration slack) override;
+  reset_result restart(timer_record& timer, duration period) override;
+  stop_result stop(timer_record& timer) noexcept override;
+  stop_result stop_and_wait(timer_record& timer) noexcept override {
+    return leave_home<&shard::stop_and_wait_here>(as_record(timer));
   }
-
-  reset_result reset(timer_record& timer, duration delay, duration slack) override {
-    record& r = as_record(timer);
-    const auto deadline = [this, delay, slack] {
-      return coalesced(deadline_after(options_.precise ? options_.time.now() : options_.time.now_or_later(), delay),
-                       slack);
-    };
-    if (const auto is = r.word().now(); !is.armed() && !is.stopped()) return rearm(r, deadline);
-    return reset(timer, deadline());
-  }
-
-  reset_result restart(timer_record& timer, duration period) override {
-    extended& r = as_extended(timer);
-    return rearm(r, [this, period] { return options_.time.now() + period; }, [&r, period] { r.period_ = period; });
-  }
-
-  stop_result stop(timer_record& timer) noexcept override {
-    record& r = as_record(timer);
-    if (stop_lockless(r)) return stop_result::stopped;
-    log_entries entries(options_);  // written without the lock
-    return at_home<&shard::stop_here>(*this, r, entries);
-  }
-
-  stop_result stop_and_wait(timer_record& timer) noexcept override;
-  void destroy(timer_record* timer) noexcept override;
-  void detach(timer_record* timer) noexcept override;
+  void destroy(timer_record* timer) noexcept override { leave_home<&shard::destroy_here>(as_record(*timer)); }
+  void detach(timer_record* timer) noexcept override { leave_home<&shard::detach_here>(as_record(*timer)); }
   bool sleep_until(instant deadline) override;
-  void run_posted(timer_record& timer) noexcept override;
-  void drop_posted(timer_record& timer) noexcept override;
+  void run_posted(timer_record& timer) noexcept override { leave_home<&shard::run_job>(as_record(timer)); }
+  void drop_posted(timer_record& timer) noexcept override { leave_home<&shard::drop_job>(as_record(timer)); }
 
-  bool pending(const timer_record& timer) const noexcept override {
-    const record& r = static_cast<const record&>(timer);
-    const auto is = r.word().now();
-    if ((is.armed() || is.stopped()) && !closing_.load(seam::relaxed)) return is.armed();
-    return at_home<&shard::pending_here>(*this, r);
-  }
-
+  bool pending(const timer_record& timer) const noexcept override;
   std::uint64_t skipped(const timer_record& timer) const noexcept override {
     return at_home<&shard::skipped_here>(*this, static_cast<const record&>(timer));
   }
 
   std::shared_ptr<watcher> watches() override;
 
-  void begin_to_drain() noexcept override {
-    const lock held(lock_);
-    if (phase_ != phase::ended) close(phase::draining);
-  }
-
-  void wait_until_drained(instant until) noexcept override {
-    const lock held(lock_);
-    while (phase_ == phase::draining && !finish_drain() && seam::monotonic_now() < until)
-      done_.wait_until(lock_, until);
-  }
-
+  void begin_to_drain() noexcept override;
+  void wait_until_drained(instant until) noexcept override;
   std::size_t end() noexcept override;
-  void wait_for_end() noexcept override {
-    const std::shared_ptr<engine> keep = this->shared_from_this();
-    lock held(lock_);
-    while (callbacks_running_ > 0) done_.wait(lock_);
-    seam::thread thread = std::move(thread_);
-    held.leave();
-    if (thread.joinable()) thread.join();
-  }
-
-  ~shard() override {
-    forget_forks();
-    delete_spare_alarms();
-    if (thread_.joinable()) thread_.detach();  // it has ended, or this is its last act
-  }
+  void wait_for_end() noexcept override;
 
   callable<void()> room_for(std::size_t count) override;
   service_counters counters(const shard_list& of_service) const noexcept override;
-
-  void add_to(service_statistics& sum) const noexcept override {
-    ++sum.shards;
-    if (watch_ != nullptr) watch_->add_to(sum);
-  }
-
+  void add_to(service_statistics& sum) const noexcept override;
   const clock& time() const noexcept override { return options_.time; }
+  bool runs_on_caller() const noexcept override;
 
-  bool runs_on_caller() const noexcept override {
-    if (options_.time.moved_by_caller()) return true;
-    const lock held(lock_);
-    return is_own_thread();
-  }
-
-  // timeline: how a virtual clock drives this engine.
+  // timeline: how a virtual clock drives this shard.
 
   instant next_deadline() override {
     const lock held(lock_);
     return queue_.next_deadline();
   }
-
   expiry run_due(instant now, budget limit) override;
 
  private:
   enum class phase : std::uint8_t {
-    unstarted,  // nobody runs timers yet: the first start makes the thread
-    running,    // the thread does, or whoever advances the virtual clock
+    unstarted,  // no thread runs timers yet: the first start makes it
+    running,    // the shard's thread, or the thread that advances the virtual clock, runs timers
     draining,   // the same, but nothing new is started
-    ended,      // shut down
+    ended,      // nothing fires any more
   };
 
-  /// How long the thread waits before it tries again what it had no memory for.
+  /// How long the thread waits before it retries an operation that failed for lack of memory.
   static constexpr duration wait_for_memory = duration::nanoseconds(1'000'000);
 
   [[nodiscard]] static queue_type empty_queue([[maybe_unused]] const shard_options& options) {
@@ -230,51 +187,107 @@ class shard final : public shard_base,
   /// Precondition: is_extended().
   static extended& as_extended(timer_record& timer) noexcept { return static_cast<extended&>(timer); }
   static const extended& as_extended(const timer_record& timer) noexcept { return static_cast<const extended&>(timer); }
-  static const void* self() noexcept { return &seam::this_thread(); }
 
-  /// Whether the caller is who runs this engine's timers, in a callback or in the destructor of a closure.
+  /// Whether the calling thread runs this shard's timers, in a callback or in the destructor of a capture.
   [[nodiscard]] bool is_own_thread() const noexcept FOLIOT_REQUIRES(lock_) {
     for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
       if (frame->owner == this) return true;
     }
-    return timer_thread_ == self();
+    return thread_.is_caller();
   }
 
-  // How many there are: shard_counts.hpp.
-  service_counters counters_here() const noexcept FOLIOT_REQUIRES(lock_);
-  std::size_t count_queued() const noexcept FOLIOT_REQUIRES(lock_);
-  std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_);
-  lockless_counts::sums count_lockless() const noexcept;
-  void count_dequeued() noexcept FOLIOT_REQUIRES(lock_);
-
-  void before_fork() noexcept override { lock_.lock_beside_others(); }
-  void after_fork_in_parent() noexcept override { lock_.unlock_beside_others(); }
-  void after_fork_in_child() noexcept override FOLIOT_NO_ANALYSIS;
-
-  /// Whether it will fire; or would have, and the end of the service has yet to take it out of the queue.
+  /// Whether the timer will fire; or would have, if the shard has ended and end() has yet to drop it.
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     if (forked_) return false;
     return (r.pending() && !r.word().now().stopped()) || awaiting_requeue_ == &r ||
            (options_.executor != nullptr && as_extended(r).posted_);
   }
-
-  /// Whether the executor, or who calls it, will look at the record again: it stays.
-  [[nodiscard]] bool is_out(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
+  [[nodiscard]] bool pending_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
+    return phase_ != phase::ended && is_pending(r);
+  }
+  [[nodiscard]] std::uint64_t skipped_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
+    return as_extended(r).skipped_;
+  }
+  /// Whether the executor, or the thread that calls it, will use the record again: it must not be freed.
+  [[nodiscard]] bool has_job(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     return options_.executor != nullptr && (as_extended(r).job_is_out_ || as_extended(r).being_posted_);
   }
 
-  void hold() FOLIOT_REQUIRES(lock_) {
-    if (holders_++ == 0) self_ = all_that_it_needs();
+  // References: records, and the thread. While there are some, the shard owns itself.
+
+  void retain() FOLIOT_REQUIRES(lock_) {
+    if (references_++ == 0) self_ = owning_pointer();
   }
-  /// To be destroyed after the lock: when nothing holds the shard any more, it goes with it.
-  [[nodiscard]] std::shared_ptr<engine> farewell() noexcept FOLIOT_REQUIRES(lock_) {
-    return holders_ == 0 ? std::move(self_) : nullptr;
+  /// The last owner, if there are no references any more. To be destroyed after the lock, since the shard goes with it.
+  [[nodiscard]] std::shared_ptr<engine> take_unreferenced() noexcept FOLIOT_REQUIRES(lock_) {
+    return references_ == 0 ? std::move(self_) : nullptr;
   }
-  // Records, and what is logged of them: shard_records.hpp, shard_log.hpp.
+  [[nodiscard]] std::shared_ptr<engine> owning_pointer() noexcept;
+
+  // shard_arming.hpp
+
+  template <class DeadlineOf, class Then = void (*)()>
+  reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {});
+  template <class DeadlineOf, class Then>
+  reset_result arm(record& r, DeadlineOf deadline_of, Then then, bool& must_wake, log_entries& entries)
+      FOLIOT_REQUIRES(lock_);
+  template <class Then>
+  reset_result count_armed(record& r, instant deadline, bool superseded, Then then, bool& must_wake)
+      FOLIOT_REQUIRES(lock_);
+  bool enqueue(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
+  bool take_back_outside(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  stop_result take_back(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  stop_result stop_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  void open_word_path(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void requeue_earlier(record& r);
+  void unqueue_if_stopped(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  bool try_admit(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void notify_drain_if_closing() noexcept {
+    if (lockless_.is_closing_after_call()) [[unlikely]]
+      notify_drain();
+  }
+  void notify_drain() noexcept;
+
+  // shard_turns.hpp
+
+  void start_thread() FOLIOT_REQUIRES(lock_);
+  void timerproc();
+  std::optional<instant> take_turn() noexcept FOLIOT_REQUIRES(lock_);
+  expiry run_turn(instant now, budget limit) FOLIOT_REQUIRES(lock_);
+  void end_turn() noexcept FOLIOT_REQUIRES(lock_);
+  void requeue(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
+  void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  std::exception_ptr arm_next_beat(extended& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
+  void call(record& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  bool cancel_if_closed_by_log(const record& r, const log_entries& entries) noexcept;
+  void run(record& r, const firing& now) noexcept;
+  void run_measured(record& r, const firing& now) noexcept;
+  void report(std::exception_ptr failure) noexcept;
+
+  // shard_end.hpp
+
+  stop_result stop_and_wait_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  void destroy_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  void detach_here(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  bool wait_for_closure(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void retire(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void settle(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void close(phase to) noexcept FOLIOT_REQUIRES(lock_);
+  bool try_finish_drain() noexcept FOLIOT_REQUIRES(lock_);
+  stop_result stop_after_end(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void drop_pending() noexcept FOLIOT_REQUIRES(lock_);
+  void drop(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void before_fork() noexcept override { lock_.lock_beside_others(); }
+  void after_fork_in_parent() noexcept override { lock_.unlock_beside_others(); }
+  void after_fork_in_child() noexcept override FOLIOT_NO_ANALYSIS;
+
+  // shard_records.hpp
+
   template <class Record, class... Arguments>
-  Record* new_record(timer_callback callback, Arguments... arguments);
+  Record* new_record(timer_callback&& callback, Arguments... arguments);
   template <class Record>
   void delete_record(Record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void free_record(record& r) noexcept FOLIOT_REQUIRES(lock_);
   /// Whether timers have room for the location that armed them, and for a name.
   record::location location() const noexcept {
     const bool stored = options_.slow_callback != nullptr || options_.log != nullptr;
@@ -283,31 +296,33 @@ class shard final : public shard_base,
   /// Whether the records of all timers are extended; else only those of tickers are.
   bool extends_all() const noexcept { return options_.executor != nullptr || location() == record::location::stored; }
   bool is_extended(const record& r) const noexcept { return r.ticks_ || extends_all(); }
+  /// The size of the records that the pool is for.
   std::size_t pooled_size() const noexcept { return extends_all() ? sizeof(extended) : sizeof(record); }
-  void forget(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void name_here(record& r, shared_name& name) noexcept FOLIOT_REQUIRES(lock_);
+  void set_name_here(record& r, shared_name& name) noexcept FOLIOT_REQUIRES(lock_);
   shared_name name_of(record& r) const noexcept FOLIOT_REQUIRES(lock_);
-  void log_start(log_entries& to, record& r, bool was_queued, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
-  void log_stop(log_entries& to, record& r, bool tells_if_not_there) noexcept FOLIOT_REQUIRES(lock_);
-  void log_expiry(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
-  void log_call(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
-  void log_alarm(log_entries& to, instant until) noexcept FOLIOT_REQUIRES(lock_);
 
-  // Without the lock: shard_lockless.hpp.
-  std::optional<reset_result> reset_lockless(record& r, instant deadline);
-  std::optional<reset_result> start_where_it_lies(record& r, instant deadline);
-  bool stop_lockless(record& r) noexcept;
-  void file_earlier(record& r);
-  void tell_those_who_wait() noexcept;
-  bool finish_drain() noexcept FOLIOT_REQUIRES(lock_);
-  void end_turn() noexcept FOLIOT_REQUIRES(lock_);
-  void close(phase to) noexcept FOLIOT_REQUIRES(lock_);
-  void release_lockless(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  bool admit_start(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void unfile_if_stopped(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  stop_result leave_to_the_end(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  // shard_posting.hpp
 
-  // Where timers move: shard_moves.hpp.
+  void post(extended& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  void take_back_posted(extended& r) noexcept FOLIOT_REQUIRES(lock_);
+  void drop_firing(extended& r) noexcept FOLIOT_REQUIRES(lock_);
+  void run_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void drop_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void settle_after_job(extended& r) noexcept FOLIOT_REQUIRES(lock_);
+
+  // shard_sleeps.hpp
+
+  bool arm_alarm(sleeping& alarm, instant deadline);
+  std::unique_ptr<sleeping> take_spare_alarm(one_sleep& own);
+  void link_asleep(sleeping& alarm) noexcept FOLIOT_REQUIRES(lock_);
+  void end_sleep(sleeping& alarm) noexcept FOLIOT_REQUIRES(lock_);
+  void end_sleep_before_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void wake_sleeper(one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_);
+  void forget_sleepers() noexcept FOLIOT_REQUIRES(lock_);
+  void free_spare_alarms() noexcept;
+
+  // shard_moves.hpp
+
   struct siblings;
   struct two_locks;
   template <class Record>
@@ -316,116 +331,60 @@ class shard final : public shard_base,
   static auto at_home(Self& self, Record& r, More&... more) noexcept;
   template <auto Here>
   auto leave_home(record& r) noexcept;
-  [[nodiscard]] std::shared_ptr<engine> all_that_it_needs() noexcept;
   [[nodiscard]] bool may_leave(const record& r, const shard& to) const noexcept FOLIOT_NO_ANALYSIS;
   template <class DeadlineOf, class Then>
   reset_result rearm_at_caller(record& r, DeadlineOf deadline_of, Then then);
 
-  // How a timer is armed, and taken back: shard_arming.hpp.
-  template <class DeadlineOf, class Then = void (*)()>
-  reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {});
-  template <class DeadlineOf, class Then>
-  reset_result arm(record& r, DeadlineOf deadline_of, Then then, bool& wake, log_entries& entries)
-      FOLIOT_REQUIRES(lock_);
-  template <class Then>
-  reset_result count_armed(record& r, instant deadline, bool superseded, Then then, bool& wake) FOLIOT_REQUIRES(lock_);
-  void start_thread() FOLIOT_REQUIRES(lock_);
-  bool file(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
-  bool take_back_outside(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  stop_result take_back(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  stop_result stop_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  [[nodiscard]] bool pending_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
-    return phase_ != phase::ended && is_pending(r);
-  }
-  [[nodiscard]] std::uint64_t skipped_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
-    return as_extended(r).skipped_;
-  }
+  // shard_counts.hpp, shard_log.hpp
 
-  // The end of a timer: shard_lifetime.hpp.
-  stop_result stop_and_wait_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  void destroy_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  void detach_here(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  bool wait_for_closure(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void retire(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void settle(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  service_counters counters_here() const noexcept FOLIOT_REQUIRES(lock_);
+  std::size_t count_queued() const noexcept FOLIOT_REQUIRES(lock_);
+  std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_);
+  void log_start(log_entries& to, record& r, bool was_queued, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
+  void log_stop(log_entries& to, record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void log_end(log_entries& to, record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void log_expiry(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
+  void log_call(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
+  void log_alarm(log_entries& to, instant until) noexcept FOLIOT_REQUIRES(lock_);
 
-  // Threads that sleep: shard_sleeps.hpp.
-  bool fall_asleep(sleeping& alarm, instant deadline);
-  std::unique_ptr<sleeping> take_spare_alarm(one_sleep& own);
-  void forget_alarm(sleeping& alarm) noexcept FOLIOT_REQUIRES(lock_);
-  void leave_alarm_to_its_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void wake_sleeper(one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_);
-  void forget_sleepers() noexcept FOLIOT_REQUIRES(lock_);
-  void delete_spare_alarms() noexcept;
-
-  // The thread's part: shard_thread.hpp, the executor's: shard_posting.hpp, and the records': shard_records.hpp.
-  void timerproc();
-  bool fire_what_is_due(instant& until) noexcept FOLIOT_REQUIRES(lock_);
-  expiry run_turn(instant now, budget limit) FOLIOT_REQUIRES(lock_);
-  void requeue(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
-  void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void call(record& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  bool ended_in_the_log(const record& r, const log_entries& entries) noexcept;
-  void run(record& r, const firing& now) noexcept;
-  void run_watched(record& r, const firing& now) noexcept;
-  void post(extended& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  void take_back_posted(extended& r) noexcept FOLIOT_REQUIRES(lock_);
-  void drop_start(extended& r) noexcept FOLIOT_REQUIRES(lock_);
-  void run_all_posted(extended& r) noexcept FOLIOT_REQUIRES(lock_);
-  void run_posted_here(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void drop_posted_here(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void come_back(extended& r) noexcept FOLIOT_REQUIRES(lock_);
-  std::exception_ptr arm_next_beat(extended& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
-  void drop_pending() noexcept FOLIOT_REQUIRES(lock_);
-  void drop(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void report(std::exception_ptr failure) noexcept;
-
-  /// The shard drains or has ended. Written under the lock, read without it. It lies in the first cache line, which is
-  /// otherwise constant: on the lock's line, each lock would take the line away from the threads that read this.
-  seam::atomic<bool> closing_{false};
   const shard_options options_;
   const std::size_t index_;
-  const std::unique_ptr<callback_meter> watch_;  // null: callbacks are not measured
+  const std::unique_ptr<callback_meter> meter_;  // null: callbacks are not measured
   mutable mutex lock_{lock_rank::engine};
   queue_type queue_ FOLIOT_GUARDED_BY(lock_);
-  /// A timer that is pending, and that waits until the shard's thread files it again: the queue had no memory for it,
-  /// or finish_drain() has taken it out. Null nearly always.
+  /// A pending timer outside the queue, until the shard's thread queues it again: there was no memory for it in the
+  /// queue, or try_finish_drain() has taken it out. Null nearly always.
   record* awaiting_requeue_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   instant awaiting_requeue_until_ FOLIOT_GUARDED_BY(lock_);
-  /// The shard's thread is inside of a turn of the queue, which lets go of the lock while it calls somebody.
+  /// The shard's thread is inside a turn of the queue, which releases the lock while it calls a user's code.
   bool in_turn_ FOLIOT_GUARDED_BY(lock_) = false;
-  /// All but `pending` and `stopped`, which follow from the rest: a start and a stop write as little as
-  /// they can.
+  /// All but `pending` and `stopped`, which follow from the others, so that a start and a stop write as little as
+  /// possible.
   service_counters counters_ FOLIOT_GUARDED_BY(lock_);
   std::uint64_t beats_ FOLIOT_GUARDED_BY(lock_) = 0;  // starts that tickers made for their next beat
   phase phase_ FOLIOT_GUARDED_BY(lock_);
-  std::size_t holders_ FOLIOT_GUARDED_BY(lock_) = 0;  // records, and the thread
+  std::size_t references_ FOLIOT_GUARDED_BY(lock_) = 0;  // records, and the thread
   std::shared_ptr<engine> self_ FOLIOT_GUARDED_BY(lock_);
   std::size_t callbacks_running_ FOLIOT_GUARDED_BY(lock_) = 0;
-  /// Timers that are with the executor, and whose callback has not begun: how many, and their list.
+  /// The timers that are with the executor, and whose callbacks have not begun.
   std::size_t posted_ FOLIOT_GUARDED_BY(lock_) = 0;
   extended* first_posted_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  /// The timers of threads that sleep, and, with an executor, those that wait for the next sleep.
+  /// The timers of sleeping threads and, with an executor, those that are kept for the next sleep.
   sleeping* first_asleep_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   sleeping* first_spare_alarm_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  /// For those who wait until a closure is not used any more, no callback runs, or the service has drained or ended.
+  /// Notified when a closure is not in use any more, a callback has returned, or the shard may have drained or has
+  /// ended.
   condition done_ FOLIOT_GUARDED_BY(lock_);
 
-  /// This process is the child of a fork: what the shard's thread was, is not here.
+  /// This process is the child of a fork: the shard's thread may not exist here.
   bool forked_ FOLIOT_GUARDED_BY(lock_) = false;
-  seam::thread thread_ FOLIOT_GUARDED_BY(lock_);
-  /// The thread as it knows itself, while it lives.
-  const void* timer_thread_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  /// How many of those that came out of the queue in this turn were postponed or stopped.
+  /// How many of the timers that the queue returned in this turn were postponed or stopped.
   std::size_t not_due_ FOLIOT_GUARDED_BY(lock_) = 0;
-  /// It has woken, and not yet looked whether something is due.
-  bool just_woke_ FOLIOT_GUARDED_BY(lock_) = false;
-  /// Under the lock, but for the sleep itself and waking.
-  sleeper<typename Design::wait> sleeper_;
+  /// Under the lock, except for the sleep itself and waking.
+  timer_thread<typename Design::wait> thread_;
   using record_pool = std::conditional_t<pools_records, detail::record_pool, no_record_pool>;
   [[no_unique_address]] record_pool pool_ FOLIOT_GUARDED_BY(lock_);
-  struct no_lockless_counts {};
-  [[no_unique_address]] std::conditional_t<lockless, lockless_counts, no_lockless_counts> lockless_;
+  [[no_unique_address]] std::conditional_t<lockless, lockless_path, no_lockless_path> lockless_;
   struct no_siblings {};
   [[no_unique_address]] std::conditional_t<moves, siblings, no_siblings> siblings_;
 };
@@ -434,11 +393,10 @@ class shard final : public shard_base,
 
 #include "shard_arming.hpp"
 #include "shard_counts.hpp"
-#include "shard_lifetime.hpp"
-#include "shard_lockless.hpp"
+#include "shard_end.hpp"
 #include "shard_log.hpp"
 #include "shard_moves.hpp"
 #include "shard_posting.hpp"
 #include "shard_records.hpp"
 #include "shard_sleeps.hpp"
-#include "shard_thread.hpp"
+#include "shard_turns.hpp"

@@ -1,4 +1,5 @@
-// How a timer of a shard is armed, and how a start of it is taken back: a part of shard.hpp.
+// How a timer is armed and stopped: into the queue and out of it, without the lock where the design has a word. A part
+// of shard.hpp.
 #pragma once
 
 #include <utility>
@@ -7,8 +8,59 @@
 
 namespace foliot::detail {
 
-/// Arms the record for what `deadline_of` says, which is asked only if the record may be armed; `then` runs under the
-/// lock when it has been.
+template <class Design>
+reset_result shard<Design>::reset(timer_record& timer, instant deadline) {
+  record& r = as_record(timer);
+  const auto done = lockless_.reset(r.word(), deadline, [&r] { return timer_node_access::deadline_seen(r); });
+  if (done == lockless_reset::postponed) return reset_result::superseded;
+  if (done == lockless_reset::refused) return rearm(r, [deadline] { return deadline; });
+  if (done == lockless_reset::started_late) [[unlikely]]
+    requeue_earlier(r);
+  probes::armed(&r, deadline, false);
+  notify_drain_if_closing();
+  return reset_result::idle;
+}
+
+template <class Design>
+reset_result shard<Design>::reset(timer_record& timer, duration delay, duration slack) {
+  record& r = as_record(timer);
+  const auto deadline = [this, delay, slack] {
+    return coalesced(deadline_after(options_.precise ? options_.time.now() : options_.time.now_or_later(), delay),
+                     slack);
+  };
+  // With an open word the shard computes the deadline under the lock, unless the timer is closed.
+  if (const auto is = r.word().now(); !is.armed() && !is.stopped()) return rearm(r, deadline);
+  return reset(timer, deadline());
+}
+
+template <class Design>
+reset_result shard<Design>::restart(timer_record& timer, duration period) {
+  extended& r = as_extended(timer);
+  return rearm(r, [this, period] { return options_.time.now() + period; }, [&r, period] { r.period_ = period; });
+}
+
+template <class Design>
+stop_result shard<Design>::stop(timer_record& timer) noexcept {
+  record& r = as_record(timer);
+  if (lockless_.stop(r.word())) {
+    probes::stop(&r);
+    notify_drain_if_closing();
+    return stop_result::stopped;
+  }
+  log_entries entries(options_);  // written without the lock
+  return at_home<&shard::stop_here>(*this, r, entries);
+}
+
+template <class Design>
+bool shard<Design>::pending(const timer_record& timer) const noexcept {
+  const record& r = static_cast<const record&>(timer);
+  const auto is = r.word().now();
+  if ((is.armed() || is.stopped()) && !lockless_.is_closing()) return is.armed();
+  return at_home<&shard::pending_here>(*this, r);
+}
+
+/// Arms the timer at `deadline_of()`, which is called only if the timer may be armed; then calls `then()`, under the
+/// lock.
 template <class Design>
 template <class DeadlineOf, class Then>
 reset_result shard<Design>::rearm(record& r, DeadlineOf deadline_of, Then then) {
@@ -17,40 +69,39 @@ reset_result shard<Design>::rearm(record& r, DeadlineOf deadline_of, Then then) 
   } else {
     log_entries entries(options_);  // written without the lock
     lock held(lock_);
-    bool wake = false;
-    const reset_result result = arm(r, deadline_of, then, wake, entries);
+    bool must_wake = false;
+    const reset_result result = arm(r, deadline_of, then, must_wake, entries);
     held.leave();
-    // Outside the lock, which the woken thread takes first thing. The wake-up is not forgotten.
-    if (wake) sleeper_.wake();
+    if (must_wake) thread_.wake();
     return result;
   }
 }
 
-/// rearm() under the lock. `wake`: the caller must wake the thread, without the lock.
+/// rearm() under the lock. `must_wake`: the caller must wake the thread, without the lock.
 template <class Design>
 template <class DeadlineOf, class Then>
-[[gnu::always_inline]] inline reset_result shard<Design>::arm(record& r, DeadlineOf deadline_of, Then then, bool& wake,
-                                                              log_entries& entries) {
+[[gnu::always_inline]] inline reset_result shard<Design>::arm(record& r, DeadlineOf deadline_of, Then then,
+                                                              bool& must_wake, log_entries& entries) {
   if (phase_ != phase::running || r.life().closed()) [[unlikely]] {
-    if (!admit_start(r)) return reset_result::closed;
+    if (!try_admit(r)) return reset_result::closed;
     if (phase_ == phase::unstarted) start_thread();
   }
   const instant deadline = deadline_of();
   if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
   const bool was_queued = keeps_log && r.pending();
   const instant was_until = keeps_log ? r.deadline() : instant();
-  const bool superseded = file(r, deadline);
+  const bool superseded = enqueue(r, deadline);
   log_start(entries, r, was_queued, was_until);
-  return count_armed(r, deadline, superseded, then, wake);
+  return count_armed(r, deadline, superseded, then, must_wake);
 }
 
-/// The record has been put into the queue.
+/// After the timer was queued.
 template <class Design>
 template <class Then>
 [[gnu::always_inline]] inline reset_result shard<Design>::count_armed(record& r, instant deadline, bool superseded,
-                                                                      Then then, bool& wake) {
-  probes::armed(&r, deadline, superseded);  // here, where it holds up nothing
-  release_lockless(r);
+                                                                      Then then, bool& must_wake) {
+  probes::armed(&r, deadline, superseded);
+  open_word_path(r);
   then();
   reset_result result = reset_result::superseded;
   if (superseded) {
@@ -60,14 +111,14 @@ template <class Then>
     if (queue_.size() > counters_.peak_pending) counters_.peak_pending = queue_.size();
     result = r.running_ ? reset_result::running : reset_result::idle;
   }
-  wake = sleeper_.must_wake_for(deadline);
-  if (wake) ++counters_.wake_ups;
+  must_wake = thread_.must_wake_for(deadline);
+  if (must_wake) ++counters_.wake_ups;
   return result;
 }
 
-/// Whether it was pending. Throws std::bad_alloc, with nothing changed.
+/// Returns whether the timer was pending. Throws std::bad_alloc, with nothing changed.
 template <class Design>
-inline bool shard<Design>::file(record& r, instant deadline) {
+inline bool shard<Design>::enqueue(record& r, instant deadline) {
   const auto was = r.word().take();
   bool superseded = false;
   try {
@@ -78,12 +129,12 @@ inline bool shard<Design>::file(record& r, instant deadline) {
   }
   if (was.stopped()) {
     superseded = false;
-    count_dequeued();
+    lockless_.count_dequeued();
   }
   return take_back_outside(r) || superseded;
 }
 
-/// Of a timer that is pending outside the queue: without memory there, or with the executor.
+/// Takes a timer back that is pending outside the queue: awaiting requeue, or posted. Returns whether it was.
 template <class Design>
 inline bool shard<Design>::take_back_outside(record& r) noexcept {
   if (awaiting_requeue_ == &r) [[unlikely]] {
@@ -95,11 +146,12 @@ inline bool shard<Design>::take_back_outside(record& r) noexcept {
   return true;
 }
 
+/// Takes a timer back, wherever it is pending.
 template <class Design>
 inline stop_result shard<Design>::take_back(record& r) noexcept {
   const auto was = r.word().take();
   const bool queued = queue_.stop(r) && !was.stopped();
-  if (was.stopped()) count_dequeued();
+  if (was.stopped()) lockless_.count_dequeued();
   const bool outside = take_back_outside(r);
   if (phase_ == phase::draining) [[unlikely]]
     done_.notify_all();
@@ -115,9 +167,73 @@ inline stop_result shard<Design>::take_back(record& r) noexcept {
 
 template <class Design>
 inline stop_result shard<Design>::stop_here(record& r, log_entries& entries) noexcept {
-  if (phase_ == phase::ended) return leave_to_the_end(r);
-  log_stop(entries, r, true);
+  if (phase_ == phase::ended) return stop_after_end(r);
+  log_stop(entries, r);
   return take_back(r);
+}
+
+/// Arms the word of a queued timer: from here on stops and later deadlines go without the lock. Not for tickers, which
+/// keep to their grid; nor while the callback runs, since the results must say so; nor on virtual time, where equal
+/// deadlines fire in the order of their starts, which only the queue knows.
+template <class Design>
+inline void shard<Design>::open_word_path(record& r) noexcept {
+  if constexpr (lockless) {
+    if (r.pending() && !r.ticks_ && !r.running_ && !r.life().closed() && !options_.by_hand) r.word().arm(r.deadline());
+  }
+}
+
+/// A start without the lock has found the timer queued for a later deadline: requeues it, unless another thread has
+/// taken the word since, and has requeued it. Throws std::bad_alloc; the timer is stopped then.
+template <class Design>
+[[gnu::noinline]] void shard<Design>::requeue_earlier([[maybe_unused]] record& r) {
+  if constexpr (lockless) {
+    lock held(lock_);
+    const auto was = r.word().take();
+    const bool earlier = was.armed() && was.deadline() < r.deadline();
+    if (earlier) {
+      try {
+        queue_.reset(r, was.deadline());
+      } catch (...) {
+        queue_.stop(r);
+        done_.notify_all();
+        throw;
+      }
+    }
+    r.word().restore(was);
+    if (!earlier || !thread_.must_wake_for(was.deadline())) return;
+    ++counters_.wake_ups;
+    held.leave();
+    thread_.wake();
+  }
+}
+
+/// Takes a timer out of the queue that was stopped without the lock.
+template <class Design>
+void shard<Design>::unqueue_if_stopped(record& r) noexcept {
+  const auto was = r.word().take();
+  if (!was.stopped()) return r.word().restore(was);
+  queue_.stop(r);
+  lockless_.count_dequeued();
+}
+
+/// Whether a timer may be armed under the lock: not if it is closed or the shard has ended, and not if the shard drains
+/// and the timer is not pending.
+template <class Design>
+[[gnu::noinline]] bool shard<Design>::try_admit(record& r) noexcept {
+  if (phase_ == phase::ended) stop_after_end(r);
+  if (phase_ == phase::ended || r.life().closed()) return false;
+  if (phase_ != phase::draining) return true;
+  // Takes the word, which decides whether a start without the lock, by a thread that has not seen that the shard is
+  // closing, has come before: that start stands.
+  unqueue_if_stopped(r);
+  return is_pending(r);
+}
+
+/// The thread that drains the shard counts the pending timers again.
+template <class Design>
+[[gnu::noinline]] void shard<Design>::notify_drain() noexcept {
+  const lock held(lock_);
+  done_.notify_all();
 }
 
 }  // namespace foliot::detail

@@ -1,8 +1,7 @@
-// How many timers a shard has, and what became of those it had: a part of shard.hpp.
+// The counters of a shard and of a service: a part of shard.hpp.
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <ranges>
 #include <utility>
 
@@ -10,7 +9,7 @@
 
 namespace foliot::detail {
 
-/// Those that are pending, and those that were stopped and are still queued.
+/// How many timers are pending, or were stopped and are still queued.
 template <class Design>
 std::size_t shard<Design>::count_queued() const noexcept {
   return queue_.size() + (awaiting_requeue_ == nullptr ? 0 : 1) + posted_;
@@ -18,26 +17,11 @@ std::size_t shard<Design>::count_queued() const noexcept {
 
 template <class Design>
 std::size_t shard<Design>::count_pending() const noexcept {
-  return count_queued() - count_lockless().stopped_but_queued(count_queued());
+  return count_queued() - lockless_.sum().stopped_but_queued(count_queued());
 }
 
-template <class Design>
-lockless_counts::sums shard<Design>::count_lockless() const noexcept {
-  if constexpr (lockless) {
-    return lockless_.sum();
-  } else {
-    return {};
-  }
-}
-
-/// A timer that was stopped without the lock has left the queue.
-template <class Design>
-void shard<Design>::count_dequeued() noexcept {
-  if constexpr (lockless) lockless_.add_dequeued();
-}
-
-/// Where timers move, a timer that moves meanwhile must not be counted twice, or not at all: then under all locks at
-/// once, in the order of two_locks.
+/// Where timers move, a timer that moves meanwhile must be counted once: so all shards are locked at once, in the order
+/// of two_locks.
 template <class Design>
 service_counters shard<Design>::counters(const shard_list& of_service) const noexcept FOLIOT_NO_ANALYSIS {
   service_counters sum;
@@ -55,20 +39,26 @@ service_counters shard<Design>::counters(const shard_list& of_service) const noe
   return sum;
 }
 
-/// Where timers move, `stopped` may be less than nothing: the timer was started in another shard, whose `stopped` is
-/// too great by as much. Of the numbers, which have no sign, the sum is right.
+/// Where timers move, `stopped` of one shard may wrap below zero: the timer was started in another shard, whose
+/// `stopped` is too large by as much. The sum over all shards is right, since the counters are unsigned.
 template <class Design>
 service_counters shard<Design>::counters_here() const noexcept {
   service_counters now = counters_;
-  const auto without_lock = count_lockless();
+  const auto without_lock = lockless_.sum();
   now.pending = count_queued() - without_lock.stopped_but_queued(count_queued());
   now.superseded += without_lock.postponed;
   now.started += without_lock.starts;
-  // Once it has ended, what is still there counts as dropped.
+  // Once the shard has ended, timers that are still there count as dropped.
   if (phase_ == phase::ended) now.dropped += std::exchange(now.pending, 0);
-  // Each start ends once: what did not fire and is not there any more was stopped.
+  // Each start has one outcome: the starts that are neither fired, pending nor dropped were stopped.
   now.stopped = now.started + beats_ - now.fired - now.pending - now.dropped;
   return now;
+}
+
+template <class Design>
+void shard<Design>::add_to(service_statistics& sum) const noexcept {
+  ++sum.shards;
+  if (meter_ != nullptr) meter_->add_to(sum);
 }
 
 }  // namespace foliot::detail

@@ -1,11 +1,12 @@
-// What a shard writes to its log, where the design keeps one: a part of shard.hpp. Without one nothing is left of this.
+// The entries that a shard writes to its log, where the design keeps one: a part of shard.hpp. Without a log these
+// functions are empty.
 #pragma once
 
 #include "shard.hpp"
 
 namespace foliot::detail {
 
-/// A timer is in the queue now; before that it was, or was not, for another deadline.
+/// The timer has been queued; `was_queued`, `was_until`: whether it was before, and for which deadline.
 template <class Design>
 void shard<Design>::log_start(log_entries& to, record& r, bool was_queued, instant was_until) noexcept {
   if constexpr (keeps_log) {
@@ -17,21 +18,27 @@ void shard<Design>::log_start(log_entries& to, record& r, bool was_queued, insta
   }
 }
 
-/// A timer is about to be taken back.
+/// A stop is about to take the timer back, if it is queued.
 template <class Design>
-void shard<Design>::log_stop(log_entries& to, record& r, bool tells_if_not_there) noexcept {
+void shard<Design>::log_stop(log_entries& to, record& r) noexcept {
   if constexpr (keeps_log) {
     if (!to.wanted()) [[likely]]
       return;
-    if (r.pending()) {
-      to.add(timer_event::removed, r, &r, r.deadline(), name_of(r));
-    } else if (tells_if_not_there) {
-      to.add(timer_event::not_there, r, &r, r.deadline(), name_of(r));
-    }
+    const timer_event what = r.pending() ? timer_event::removed : timer_event::not_there;
+    to.add(what, r, &r, r.deadline(), name_of(r));
   }
 }
 
-/// A timer has left the queue, since it is due. A ticker may be in it again, for its next beat.
+/// The end of the timer is about to take it back, if it is queued.
+template <class Design>
+void shard<Design>::log_end(log_entries& to, record& r) noexcept {
+  if constexpr (keeps_log) {
+    if (to.wanted() && r.pending()) [[unlikely]]
+      to.add(timer_event::removed, r, &r, r.deadline(), name_of(r));
+  }
+}
+
+/// The timer has left the queue, since it is due. A ticker may have been queued again, for its next beat.
 template <class Design>
 void shard<Design>::log_expiry(log_entries& to, record& r, instant was_until) noexcept {
   if constexpr (keeps_log) {
@@ -42,7 +49,7 @@ void shard<Design>::log_expiry(log_entries& to, record& r, instant was_until) no
   }
 }
 
-/// Its callback is called next.
+/// The timer's callback is called next.
 template <class Design>
 void shard<Design>::log_call(log_entries& to, record& r, instant was_until) noexcept {
   if constexpr (keeps_log) {
@@ -51,7 +58,7 @@ void shard<Design>::log_call(log_entries& to, record& r, instant was_until) noex
   }
 }
 
-/// What was due has fired, and the queue's next deadline is this.
+/// All due timers have fired, and `until` is the queue's next deadline.
 template <class Design>
 void shard<Design>::log_alarm(log_entries& to, instant until) noexcept {
   if constexpr (keeps_log) {

@@ -1,23 +1,23 @@
-// Which shard has a timer, in engines where timers move (bucket-heaps), and how a start moves one: a part of shard.hpp.
+// Timers that move between shards, in the engine `bucket-heaps`: a part of shard.hpp.
 //
-// A start, and so a reset, puts the timer into the shard of the calling thread, as Go 1.10 to 1.13 did (assignBucket).
-// In Go a Reset was a deltimer, and then an addtimer, and two goroutines that reset one timer raced. Here it is one
-// step, under the locks of both shards, so that the answers are exact:
+// A start, and so a reset, moves the timer to the shard of the calling thread, as in Go 1.10 to 1.13 (assignBucket). In
+// Go a Reset was a deltimer and then an addtimer, and two goroutines that reset one timer raced. Here it is one step,
+// under the locks of both shards, so that the results are exact:
 //
-//   any other operation    reads the timer's home, takes that shard's lock, and reads it again: if the timer has moved,
-//                          the same at its new home
+//   any other operation    reads the timer's home, takes that shard's lock, and reads the home again; if the timer has
+//                          moved meanwhile, it begins again
 //   reset                  the same with two locks, that of the home and that of the caller's shard
 //
-// The thread that takes two locks, or all of them, takes the one of the higher index first. A fork takes the locks in
-// the same order, since its witnesses are asked in the reverse order of their making.
+// Lock order: a thread that takes two of these locks, or all, takes the lock of the higher index first. A fork takes
+// them in the same order, since it asks its witnesses in the reverse order of their making.
 //
 // A timer stays where it is, and is armed there,
-//   - while its callback runs or its closure is destroyed: its callbacks never overlap;
-//   - while the executor is being called with its job: the shard's thread looks at the record after that;
-//   - when one of both shards drains or has ended: the end of a service finds each timer once.
+//   - while its callback runs or its closure is destroyed: its callbacks must not overlap;
+//   - while the executor is called with its job: the shard's thread uses the record after that;
+//   - when one of both shards drains or has ended: the end of a service must find each timer once.
 //
-// Lifetime: an operation reaches a timer by way of any shard of its service. So all of them live as long as one of them
-// has a timer.
+// Lifetime: an operation may reach a timer by way of any shard of its service. So all shards of a service live as long
+// as one of them has a timer.
 #pragma once
 
 #include <memory>
@@ -29,14 +29,14 @@ namespace foliot::detail {
 
 template <class Design>
 struct shard<Design>::siblings {
-  /// Alive as long as one of the service's shards has a timer, or the service is being used.
+  /// Valid as long as a shard of the service has a timer, or the service is in use.
   const shard_list* all = nullptr;
   std::weak_ptr<const shard_list> owner{};
 };
 
-/// What a shard owns while it has records or its thread lives.
+/// The shard's own, while it has references: where timers move, it owns all shards of its service.
 template <class Design>
-std::shared_ptr<engine> shard<Design>::all_that_it_needs() noexcept {
+std::shared_ptr<engine> shard<Design>::owning_pointer() noexcept {
   if constexpr (moves) {
     return {siblings_.owner.lock(), this};
   } else {
@@ -44,7 +44,7 @@ std::shared_ptr<engine> shard<Design>::all_that_it_needs() noexcept {
   }
 }
 
-/// Whether the shard has the timer. Sure under the shard's lock.
+/// Whether the shard has the timer. Certain under the shard's lock.
 template <class Design>
 template <class Record>
 bool shard<Design>::has([[maybe_unused]] const shard& it, [[maybe_unused]] const Record& r) noexcept {
@@ -67,17 +67,17 @@ template <auto Here, class Self, class Record, class... More>
   }
 }
 
-/// The same, where the record may go. If nothing holds the shard any more, the shard goes with it.
+/// The same for a function that may free the record: if that was the shard's last reference, the shard is destroyed.
 template <class Design>
 template <auto Here>
 auto shard<Design>::leave_home(record& r) noexcept {
-  std::shared_ptr<engine> last;   // outlives the lock; what it owns may be destroyed with the closure's last handle
+  std::shared_ptr<engine> last;   // outlives the lock, which belongs to the shard
   std::shared_ptr<engine> kept;   // while the log's entries are written
-  log_entries entries(options_);  // written without the lock, and before the two above go
+  log_entries entries(options_);  // written without the lock, and before the two above are destroyed
   struct parting {
     shard& left;
     std::shared_ptr<engine>& last;
-    ~parting() FOLIOT_NO_ANALYSIS { last = left.farewell(); }
+    ~parting() FOLIOT_NO_ANALYSIS { last = left.take_unreferenced(); }
   };
   for (;;) {
     shard* home = this;
@@ -114,7 +114,7 @@ struct shard<Design>::two_locks {
   shard& low;
 };
 
-/// Whether a start may move the timer from this shard to the other one. Under both locks.
+/// Whether a start may move the timer from this shard to `to`. Under both locks.
 template <class Design>
 bool shard<Design>::may_leave(const record& r, const shard& to) const noexcept {
   const auto starts = [](const shard& one)
@@ -132,16 +132,16 @@ reset_result shard<Design>::rearm_at_caller(record& r, DeadlineOf deadline_of, T
   for (;;) {
     shard& from = static_cast<shard&>(*r.home());
     shard* to = &here;
-    bool wake = false;
+    bool must_wake = false;
     reset_result result{};
-    std::shared_ptr<engine> last;  // not the last owner of the shard: the timer's new home owns it too
+    std::shared_ptr<engine> last;  // not the last owner of `from`: the timer's new home owns all shards too
     {
       const two_locks held(from, here);
       if (!has(from, r)) continue;
       if (&from == to || !from.may_leave(r, here)) {
         to = &from;
         log_entries none(options_);
-        result = from.arm(r, deadline_of, then, wake, none);
+        result = from.arm(r, deadline_of, then, must_wake, none);
       } else {
         if (to->phase_ == phase::unstarted) to->start_thread();
         to->queue_.make_room();
@@ -149,17 +149,17 @@ reset_result shard<Design>::rearm_at_caller(record& r, DeadlineOf deadline_of, T
         const instant deadline = deadline_of();
         const bool queued = from.queue_.stop(r);
         const bool superseded = from.take_back_outside(r) || queued;
-        to->hold();
-        --from.holders_;
-        last = from.farewell();
+        to->retain();
+        --from.references_;
+        last = from.take_unreferenced();
         r.move_to(*to);
         to->queue_.reset(r, deadline);
         if (to->queue_.size() > to->counters_.peak_pending) to->counters_.peak_pending = to->queue_.size();
-        result = to->count_armed(r, deadline, superseded, then, wake);
+        result = to->count_armed(r, deadline, superseded, then, must_wake);
       }
     }
-    // The handle that was passed in keeps the timer, and so the shards.
-    if (wake) to->sleeper_.wake();
+    // The caller's handle keeps the timer, and so the shards.
+    if (must_wake) to->thread_.wake();
     return result;
   }
 }

@@ -1,4 +1,4 @@
-// What the shards of a service have in common.
+// The options of a service's shards.
 #pragma once
 
 #include <memory>
@@ -16,31 +16,32 @@ namespace foliot::detail {
 
 class watcher;
 
-/// What a shard's design says of its place in memory: whole cache lines of its own, or any.
+/// Bases of a shard: with cache_lines it has whole cache lines of its own.
 struct alignas(64) cache_lines {};
 struct no_padding {};
 
+/// The options of a service as its shards need them; alike for all shards but `watches`.
 struct shard_options {
   const clock& time;
   seam::clock_id time_id;
-  /// No thread: `time` is virtual, and somebody calls run_due.
+  /// `time` is virtual, and the shard has no thread: the thread that advances the clock calls run_due.
   bool by_hand;
   budget turn;
-  /// Spins the last stretch.
+  /// Whether the thread spins on the clock just before a deadline.
   bool precise;
-  /// Where callbacks run; null: on the shard's thread.
+  /// Runs the callbacks; null: the shard's thread does.
   std::shared_ptr<callback_executor> executor;
-  /// Called by whoever runs callbacks; by several threads at once, where there are several shards.
+  /// Called by the threads that run callbacks; by several at once where there are several shards.
   std::shared_ptr<exception_handler> on_exception;
-  /// Keeps the histograms of statistics().
+  /// Whether the shard keeps the histograms of statistics().
   bool measure;
-  /// Who is told of slow callbacks, as on_exception is; null: nobody.
+  /// Called with each slow callback, by the same threads as on_exception; null: there are no reports.
   std::shared_ptr<slow_callback_report> slow_callback;
-  /// Gets an entry for each thing that happens, by any thread; null: none are made.
+  /// Called with each entry of the log, by any thread; null: there is no log.
   std::shared_ptr<timer_log> log{};
-  /// The tick and the size, where the engine's queue is a wheel that is given them.
+  /// The tick and the size, where the design's queue is a wheel whose shape the user chooses.
   wheel_shape wheel{};
-  /// Who watches file descriptors on the shard's thread; null where nobody does.
+  /// Watches file descriptors on the shard's thread; null where the design has no poller.
   std::shared_ptr<watcher> watches{};
 };
 

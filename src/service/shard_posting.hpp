@@ -1,26 +1,25 @@
-// What a shard does where an executor runs its callbacks: a part of shard.hpp.
+// Callbacks on an executor: a part of shard.hpp.
 //
 //   due ──► posted, job out ──job begins──► running ──► idle
 //              │ stop, reset, end: taken back; the job then finds nothing to do
 //
-// A timer has one job out at most. One that is due again while its job waits or runs leaves it to that job.
-// A job outlives the end of the service, its timer's start and closure do not: the thread that ends the service drops
-// the posted timers as it drops those in the queue, and the record stays, an empty shell, until the job has gone. A
-// posted timer of an ended service is left to that thread: a job that runs, or is destroyed, before the thread has come
-// to its timer takes nothing back.
+// A timer has at most one job out. If it is due again while its job waits or runs, that job runs the new firing too.
+//
+// A job may outlive the service. The firing and the closure do not: the thread that ends the service drops posted
+// timers as it drops queued ones, and the record stays, without a closure, until the job is gone. Only that thread
+// drops the posted timers of an ended service: a job that runs or is destroyed before it leaves them alone.
 #pragma once
 
 #include <exception>
-#include <memory>
 #include <utility>
 
 #include "shard.hpp"
 
 namespace foliot::detail {
 
-/// Gives the executor a job, unless it has one of this timer: that one will see to it. A beat that comes before
-/// the one ahead of it has been run is skipped. Precondition: a one-shot timer is not posted, for what started it again
-/// has taken it back.
+/// Gives the executor a job for the timer, unless it has one already. A beat is skipped if the callback of the beat
+/// before it has not returned. Precondition: a one-shot timer is not posted, since the start that made it due has taken
+/// an earlier firing back.
 template <class Design>
 void shard<Design>::post(extended& r, const firing& now, log_entries& entries) noexcept {
   if (r.ticks_ && (r.posted_ || r.running_)) {
@@ -38,7 +37,7 @@ void shard<Design>::post(extended& r, const firing& now, log_entries& entries) n
   if (r.job_is_out_) return;
   r.job_is_out_ = r.being_posted_ = true;
   lock_.unlock();
-  entries.write();  // before those of the job, which the executor may call at once
+  entries.write();  // before the entries of the job, which the executor may call at once
   bool failed = false;
   try {
     (*options_.executor)(posted_callback(r));
@@ -49,12 +48,12 @@ void shard<Design>::post(extended& r, const firing& now, log_entries& entries) n
   lock_.lock();
   r.being_posted_ = false;
   if (r.job_is_out_) return;
-  // It has been run already, or destroyed: by an executor that failed, or that does not want it.
+  // The job has run already, or was destroyed: by an executor that failed, or that refused it.
   if (failed) {
     r.job_is_out_ = true;
-    return run_all_posted(r);
+    return run_job(r);
   }
-  drop_start(r);
+  drop_firing(r);
 }
 
 /// The timer is not posted any more.
@@ -66,19 +65,20 @@ void shard<Design>::take_back_posted(extended& r) noexcept {
   if (r.next_posted_ != nullptr) r.next_posted_->previous_posted_ = r.previous_posted_;
 }
 
-/// The executor has destroyed the job, without having called it.
+/// The executor has destroyed the job uncalled.
 template <class Design>
-void shard<Design>::drop_start(extended& r) noexcept {
+void shard<Design>::drop_firing(extended& r) noexcept {
   if (r.posted_ && phase_ != phase::ended) {
     take_back_posted(r);
     ++counters_.dropped;
   }
-  come_back(r);
+  settle_after_job(r);
 }
 
-/// What a job does.
+/// The executor calls the job.
 template <class Design>
-void shard<Design>::run_all_posted(extended& r) noexcept {
+void shard<Design>::run_job(record& timer) noexcept {
+  extended& r = as_extended(timer);
   while (r.posted_ && phase_ != phase::ended) {
     take_back_posted(r);
     ++counters_.fired;
@@ -86,36 +86,22 @@ void shard<Design>::run_all_posted(extended& r) noexcept {
     call(r, firing(r.posted_firing_), entries);
   }
   r.job_is_out_ = false;
-  come_back(r);
+  settle_after_job(r);
 }
 
-/// The job is done with; so may be the record.
+/// The executor destroys the job uncalled.
 template <class Design>
-void shard<Design>::come_back(extended& r) noexcept {
+void shard<Design>::drop_job(record& timer) noexcept {
+  extended& r = as_extended(timer);
+  r.job_is_out_ = false;
+  if (!r.being_posted_) drop_firing(r);  // else post() does
+}
+
+/// The job is gone: frees a record that stayed only for it.
+template <class Design>
+void shard<Design>::settle_after_job(extended& r) noexcept {
   done_.notify_all();
-  if (r.life().orphaned() && !r.life().in_use() && !is_pending(r) && !is_out(r)) retire(r);
-}
-
-template <class Design>
-void shard<Design>::run_posted(timer_record& timer) noexcept {
-  leave_home<&shard::run_posted_here>(as_record(timer));
-}
-
-template <class Design>
-void shard<Design>::run_posted_here(record& r) noexcept {
-  run_all_posted(as_extended(r));
-}
-
-template <class Design>
-void shard<Design>::drop_posted(timer_record& timer) noexcept {
-  leave_home<&shard::drop_posted_here>(as_record(timer));
-}
-
-template <class Design>
-void shard<Design>::drop_posted_here(record& r) noexcept {
-  extended& posted = as_extended(r);
-  posted.job_is_out_ = false;
-  if (!posted.being_posted_) drop_start(posted);  // else post() sees to it
+  if (r.life().orphaned() && !r.life().in_use() && !is_pending(r) && !has_job(r)) retire(r);
 }
 
 }  // namespace foliot::detail

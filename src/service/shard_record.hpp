@@ -58,7 +58,7 @@ class moving_home {
 /// are 48 bytes, after the closure.
 template <timer_queue Queue, class Word, class Home>
 struct shard_record : timer_record, Word, Queue::node_type, Home {
-  shard_record(engine& owner, timer_callback callback, timer_record::kind is = timer_record::kind::one_shot,
+  shard_record(engine& owner, timer_callback&& callback, timer_record::kind is = timer_record::kind::one_shot,
                timer_record::location where = timer_record::location::none) noexcept
       : timer_record(owner, std::move(callback), is, where), Home(owner) {}
 
@@ -81,7 +81,7 @@ struct extended_record : shard_record<Queue, Word, Home> {
   using base = shard_record<Queue, Word, Home>;
 
   /// A positive period makes it a ticker's.
-  extended_record(engine& owner, timer_callback callback, duration period, typename base::location where) noexcept
+  extended_record(engine& owner, timer_callback&& callback, duration period, typename base::location where) noexcept
       : base(owner, std::move(callback), period > duration::zero() ? base::kind::ticker : base::kind::one_shot, where),
         period_(period) {}
 

@@ -1,15 +1,15 @@
 // Threads that sleep on a shard: a part of shard.hpp.
 //
-// The timer of a sleep lies on the stack of the sleeping thread, as Go's lay in the goroutine's descriptor, so a sleep
-// allocates nothing. It has no handle from the start: when it has fired, or its start was dropped, the thread that is
-// done with it last forgets it (forget). Where another timer is deleted, the sleeping thread is woken, as the very last
-// thing: nobody touches the record after that.
+// The timer of a sleep, its alarm, lies on the stack of the sleeping thread, as Go's lay in the goroutine's descriptor,
+// so a sleep allocates nothing. It has no handle from the start: once it has fired, or its start was dropped, the last
+// thread that uses it calls free_record(), which wakes the sleeping thread as its very last act; no thread touches the
+// alarm after that.
 //
-// With an executor it cannot be so: the executor may keep the job of a timer for as long as it likes, also when the
-// service has ended and the sleep with it. There the record is the shard's, which keeps it for the next sleep.
+// With an executor this is impossible: the executor may keep the job of a timer for any time, also when the service has
+// ended and the sleep with it. There the shard allocates the alarm, and keeps it for the next sleep.
 //
-// In the child of a fork the threads that slept are not there, and their stacks may become those of new threads: their
-// timers leave the queue before anybody else can look at it.
+// In the child of a fork the other threads that slept do not exist, and their stacks may become those of new threads:
+// their alarms leave the queue before any thread can use it.
 #pragma once
 
 #include <memory>
@@ -24,33 +24,31 @@ bool shard<Design>::sleep_until(instant deadline) {
   one_sleep own;
   if (options_.executor == nullptr) {
     sleeping alarm(*this, own, location());
-    if (fall_asleep(alarm, deadline)) own.woken.sleep_until(instant::never());
+    if (arm_alarm(alarm, deadline)) own.woken.sleep_until(instant::never());
     return own.whole;
   }
   std::unique_ptr<sleeping> alarm = take_spare_alarm(own);
-  if (!fall_asleep(*alarm, deadline)) return false;
-  static_cast<void>(alarm.release());  // forget() gives it to the shard
+  if (!arm_alarm(*alarm, deadline)) return false;
+  static_cast<void>(alarm.release());  // end_sleep() gives it to the shard
   own.woken.sleep_until(instant::never());
   return own.whole;
 }
 
-/// False if the start is refused: then nobody but the caller knows the record. The same where it throws.
+/// False if the start is refused. Then, and if it throws, no other thread knows the alarm.
 template <class Design>
-bool shard<Design>::fall_asleep(sleeping& alarm, instant deadline) {
-  // The timer may have fired before the shard's thread is woken. Nothing else keeps the shard then, if the service
-  // ends.
+bool shard<Design>::arm_alarm(sleeping& alarm, instant deadline) {
+  // The alarm may fire before the shard's thread is woken; if the service ends then, nothing else keeps the shard.
   const std::shared_ptr<engine> keep = this->shared_from_this();
   alarm.life().orphan();
-  const auto keep_it = [this, &alarm] {
+  const auto keep_alarm = [this, &alarm] {
     lock_.assert_held();
-    hold();
-    alarm.next_asleep_ = std::exchange(first_asleep_, &alarm);
-    if (alarm.next_asleep_ != nullptr) alarm.next_asleep_->previous_asleep_ = &alarm;
+    retain();
+    link_asleep(alarm);
   };
-  return rearm(alarm, [deadline] { return deadline; }, keep_it) != reset_result::closed;
+  return rearm(alarm, [deadline] { return deadline; }, keep_alarm) != reset_result::closed;
 }
 
-/// One that an earlier sleep has left behind, or a new one. Throws std::bad_alloc.
+/// An alarm that an earlier sleep has left, or a new one. Throws std::bad_alloc.
 template <class Design>
 auto shard<Design>::take_spare_alarm(one_sleep& own) -> std::unique_ptr<sleeping> {
   std::unique_ptr<sleeping> spare;
@@ -65,27 +63,33 @@ auto shard<Design>::take_spare_alarm(one_sleep& own) -> std::unique_ptr<sleeping
   return std::unique_ptr<sleeping>(std::construct_at(again, *this, own, location()));
 }
 
-/// The sleep is over, and everybody but the sleeping thread is done with its timer.
 template <class Design>
-void shard<Design>::forget_alarm(sleeping& alarm) noexcept {
+void shard<Design>::link_asleep(sleeping& alarm) noexcept {
+  alarm.previous_asleep_ = nullptr;
+  alarm.next_asleep_ = std::exchange(first_asleep_, &alarm);
+  if (alarm.next_asleep_ != nullptr) alarm.next_asleep_->previous_asleep_ = &alarm;
+}
+
+/// The sleep is over, and no thread but the sleeping one uses its alarm any more.
+template <class Design>
+void shard<Design>::end_sleep(sleeping& alarm) noexcept {
   (alarm.previous_asleep_ != nullptr ? alarm.previous_asleep_->next_asleep_ : first_asleep_) = alarm.next_asleep_;
   if (alarm.next_asleep_ != nullptr) alarm.next_asleep_->previous_asleep_ = alarm.previous_asleep_;
   one_sleep* const sleep = std::exchange(alarm.sleep_, nullptr);
   if (options_.executor != nullptr) alarm.next_asleep_ = std::exchange(first_spare_alarm_, &alarm);
   if (sleep != nullptr) wake_sleeper(*sleep);
-  --holders_;  // after that: the shard stays as long as its lock is needed
+  --references_;  // after that: the shard must outlive the use of its lock
 }
 
-/// The service has ended, and a job of the timer is still out: the sleep ends, the record waits for the job.
+/// If the record is an alarm and the service has ended while its job is out: the sleep ends, the record waits for the
+/// job.
 template <class Design>
-void shard<Design>::leave_alarm_to_its_job(record& r) noexcept {
+void shard<Design>::end_sleep_before_job(record& r) noexcept {
   if (!r.sleeps_ || phase_ != phase::ended) return;
-  if (one_sleep* const sleep = std::exchange(static_cast<sleeping&>(r).sleep_, nullptr)) {
-    wake_sleeper(*sleep);
-  }
+  if (one_sleep* const sleep = std::exchange(static_cast<sleeping&>(r).sleep_, nullptr)) wake_sleeper(*sleep);
 }
 
-/// Without the lock, which the system call would hold up.
+/// Releases the lock meanwhile: the system call would delay other threads.
 template <class Design>
 void shard<Design>::wake_sleeper(one_sleep& sleep) noexcept {
   lock_.unlock();
@@ -99,12 +103,10 @@ void shard<Design>::forget_sleepers() noexcept {
   for (sleeping *each = std::exchange(first_asleep_, nullptr), *next = nullptr; each != nullptr; each = next) {
     next = each->next_asleep_;
     each->sleep_ = nullptr;
-    // The caller is in the middle of calling that one, and forgets it itself. With an executor it is on no stack.
-    const bool is_callers = each->life().in_use_by_caller();
-    const bool stays = options_.executor != nullptr || is_callers;
-    if (!stays) {
+    const bool is_callers = each->life().in_use_by_caller();  // the caller is inside its callback, and frees it later
+    if (options_.executor == nullptr && !is_callers) {
       take_back(*each);
-      --holders_;
+      --references_;
       continue;
     }
     if (is_callers) {
@@ -112,14 +114,12 @@ void shard<Design>::forget_sleepers() noexcept {
     } else {
       each->life().abandon([](const firing&) noexcept {});  // the callback wrote to the stack of a thread that is gone
     }
-    each->previous_asleep_ = nullptr;
-    each->next_asleep_ = std::exchange(first_asleep_, each);
-    if (each->next_asleep_ != nullptr) each->next_asleep_->previous_asleep_ = each;
+    link_asleep(*each);
   }
 }
 
 template <class Design>
-void shard<Design>::delete_spare_alarms() noexcept FOLIOT_NO_ANALYSIS {
+void shard<Design>::free_spare_alarms() noexcept FOLIOT_NO_ANALYSIS {
   while (first_spare_alarm_ != nullptr) {
     const std::unique_ptr<sleeping> last(first_spare_alarm_);
     first_spare_alarm_ = last->next_asleep_;

@@ -1,9 +1,9 @@
-// How long before a deadline a thread stops sleeping and starts to spin, so as to be there in time.
+// How long before a deadline a thread stops sleeping and spins on the clock, so as to be on time.
 //
-// It follows how late the thread's sleeps end: up at once, and somewhat beyond, down slowly. Bounded, so that
-// a machine that is always late does not spin all the time.
+// The stretch follows the lateness of the thread's sleeps: it grows at once, to a quarter more than the lateness, and
+// shrinks slowly. It is bounded, so that a machine that is always late does not spin all the time.
 //
-// Thread safety: one thread's.
+// Thread safety: none, one thread uses it.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class spin_stretch {
 
   [[nodiscard]] duration length() const noexcept { return length_; }
 
-  /// A sleep ended this much after its time.
+  /// Adapts the stretch to a sleep that ended late by this much.
   void slept_late(duration lateness) noexcept {
     const duration wanted = lateness + lateness / 4;
     length_ = wanted > length_ ? wanted : length_ - (length_ - wanted) / 64;

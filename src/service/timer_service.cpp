@@ -46,24 +46,24 @@ constexpr duration lateness_of([[maybe_unused]] duration timeout) noexcept {
   }
 }
 
-/// The engines, by name. A new one is a line in `kinds`, and its page in docs/engines.
+/// An engine: a design of a shard, by name. A new one needs a line in `kinds`, and a page in docs/engines.
 struct engine_kind {
   std::string_view name;
   std::shared_ptr<engine> (*make_shard)(const shard_options& options, std::size_t index);
-  /// Tells a shard of the others, if the engine wants that.
+  /// Gives a shard the list of all shards, if timers move between them.
   void (*introduce)(engine& one, const std::shared_ptr<const shard_list>& all) noexcept;
   duration (*lateness)(duration timeout) noexcept;
-  /// Makes a shard whose wheel has a tick and a size of the user's choice; null where the engine has no such wheel.
+  /// Makes a shard whose wheel has the user's tick and size; null where the engine has no such wheel.
   std::shared_ptr<engine> (*make_shaped)(const shard_options& options, std::size_t index);
-  /// How many slots that wheel has where the user chooses the tick alone.
+  /// The number of slots of that wheel if the user chooses the tick alone.
   std::size_t usual_slots;
-  /// Whether it takes a log.
+  /// Whether it can have a log.
   bool keeps_log;
-  /// How many timers a turn fires unless the service is told otherwise.
+  /// How many timers a turn fires if service_options::turn is unset.
   budget turn;
-  /// How many shards it has unless it is told otherwise; 0 is one a processor.
+  /// How many shards a service has if service_options::shards is 0; shards_by_processors: one a processor.
   std::size_t shards;
-  /// The most that it may be told.
+  /// The largest service_options::shards.
   std::size_t most_shards;
 };
 
@@ -91,7 +91,7 @@ std::shared_ptr<engine> make_shard(const shard_options& options, std::size_t ind
 
 template <class Design>
 void introduce([[maybe_unused]] engine& one, [[maybe_unused]] const std::shared_ptr<const shard_list>& all) noexcept {
-  if constexpr (shard<Design>::moves) static_cast<shard<Design>&>(one).meet(all);
+  if constexpr (shard<Design>::moves) static_cast<shard<Design>&>(one).set_siblings(all);
 }
 
 template <class Design>
@@ -123,31 +123,31 @@ struct plain_design {
   using padding = no_padding;
 };
 
-/// The same, of which there are many: a timer goes to the bucket of the thread that starts it. Go padded its buckets,
-/// so that no two of them share a cache line.
+/// The same, with many shards: a start moves the timer to the bucket of the calling thread. Go padded its buckets, so
+/// that no two of them share a cache line.
 struct bucket_design : plain_design<quad_heap> {
   using home = detail::moving_home;
   using padding = cache_lines;
 };
 static_assert(alignof(shard<bucket_design>) == 64 && sizeof(shard<bucket_design>) % 64 == 0);
 
-/// The same with a bell that is set to the earliest deadline.
+/// The same with an alarm that is set to the earliest deadline.
 struct goim_design : plain_design<goim_heap> {
   using wait = detail::alarm_wait;
   static constexpr bool pools_records = true;  // from a free list
   static constexpr bool keeps_log = true;
 };
 
-/// The same with a poller, which waits for file descriptors and for the earliest deadline at once.
+/// The same with a poller, which waits for file descriptors and the earliest deadline at once.
 struct epoll_design : plain_design<quad_heap> {
   using wait = detail::poll_wait;
 };
 
-/// The first, called as the queue is.
+/// The plain design, under the name of its queue.
 template <timer_queue Queue>
 constexpr engine_kind by_name_of = made_of<plain_design<Queue>>(Queue::name);
 
-/// The same with a wheel whose shape may be chosen.
+/// The same with a wheel whose shape the user may choose.
 template <timer_queue Wheel, timer_queue ChosenWheel>
 constexpr engine_kind wheel_by_name_of = [] {
   engine_kind kind = by_name_of<Wheel>;
@@ -156,7 +156,7 @@ constexpr engine_kind wheel_by_name_of = [] {
   return kind;
 }();
 
-/// foliot's own.
+/// foliot's own engine.
 struct foliot_design {
   using queue = foliot_queue;
   using wait = detail::clock_wait;
@@ -167,7 +167,7 @@ struct foliot_design {
 
 constexpr std::array kinds{
     made_of<foliot_design>("foliot", shards_by_processors),
-    made_of<plain_design<quad_heap>>("global-heap", 1, 1),  // one lock is what it is about
+    made_of<plain_design<quad_heap>>("global-heap", 1, 1),  // its single lock is the point of it
     made_of<bucket_design>("bucket-heaps", 64),
     by_name_of<quad_heap_lazy>,
     made_of<goim_design>("goim"),
@@ -195,7 +195,7 @@ const engine_kind& kind_of(std::string_view engine) {
   return *kind;
 }
 
-/// The wheel that was chosen, checked. Precondition: there is one.
+/// The user's wheel, checked. Precondition: there is one.
 wheel_shape wheel_of(const engine_kind& kind, const std::optional<wheel_shape>& chosen) {
   if (kind.make_shaped == nullptr) {
     throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) +
@@ -281,12 +281,12 @@ timer_service::timer_service(virtual_clock& clock, service_options options)
 timer_service::~timer_service() { shut_down(); }
 
 std::size_t timer_service::shut_down() noexcept {
-  const auto shards = shards_;  // a closure that is dropped may own the service
+  const auto shards = shards_;  // destroying a closure may destroy the service
   const bool inside = runs_on_caller();
   std::size_t dropped = 0;
   for (const auto& each : *shards) dropped += as_shard(*each).end();
-  // From inside a callback nothing is waited for: the threads end when they come back from there, and a
-  // later call from elsewhere sees to it.
+  // Inside a callback it does not wait: the threads end when the callback has returned, and a later call from another
+  // thread waits for them.
   if (inside) return dropped;
   for (const auto& each : *shards) as_shard(*each).wait_for_end();
   return dropped;
@@ -306,7 +306,7 @@ std::size_t timer_service::drain(duration at_most) {
 }
 
 void timer_service::reserve(std::size_t count) {
-  // In each shard as many: all of them may be of one thread. In all, or in none.
+  // All of them in each shard, since one thread may start them all; and in all shards or in none.
   std::vector<callable<void()>> rooms;
   rooms.reserve(shards_->size());
   for (const auto& each : *shards_) rooms.push_back(as_shard(*each).room_for(count));

@@ -1,14 +1,14 @@
 // What a shard's thread sleeps on. A wait has
 //
-//   prepare(until)    the thread's, under the shard's lock: forgets an earlier wake-up
-//   sleep()           the thread's, without it: until then by the shard's clock, or until it is woken
+//   prepare(until)    by the thread, under the shard's lock: forgets an earlier wake-up
+//   sleep()           by the thread, without it: sleeps until then by the shard's clock, or until it is woken
 //   wake(), woken()   a wake-up since prepare() ends the sleep, also one that has not begun
 //
-// and, where `can_be_moved`, rings earlier without waking anybody:
+// and, where `can_be_moved`, ends the sleep earlier without waking the thread now:
 //
-//   move(earlier)     under the lock, by whoever starts what becomes the earliest
+//   move(earlier)     under the lock, by the thread that starts the timer that is now the earliest
 //
-// Thread safety: wake() from any thread; the others as they say.
+// Thread safety: wake() and woken() from any thread; the others as they say.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@
 
 namespace foliot::detail {
 
-/// A bell on any of the system's clocks. A start that becomes the earliest sets it anew, and wakes nobody: what
-/// goim does with the one timer that it asks of Go.
+/// An alarm on any of the system's clocks. A start that becomes the earliest sets the alarm, and wakes no thread: so
+/// does goim with its one timer of Go's.
 class alarm_wait {
  public:
   static constexpr bool can_be_moved = true;
@@ -32,7 +32,7 @@ class alarm_wait {
   explicit alarm_wait(const shard_options& options) : alarm_(options.time_id) {}
 
   void prepare(instant until) noexcept {
-    key_.store(quiet, seam::relaxed);  // only the sleeper clears, and publishes that through the lock
+    key_.store(quiet, seam::relaxed);  // only the shard's thread clears it, and publishes that by the lock
     alarm_.set(until);
   }
   void move(instant earlier) noexcept { alarm_.set(earlier); }
@@ -41,7 +41,7 @@ class alarm_wait {
     }
   }
   void wake() noexcept {
-    // release: pairs with the acquire in woken(): the sleeper sees why it was woken. The bell rings after it.
+    // release: pairs with the acquire in woken(): the woken thread sees why. Before the alarm, which ends the wait.
     key_.store(called, seam::release);
     alarm_.set(instant::earliest());
   }
@@ -55,33 +55,33 @@ class alarm_wait {
   seam::atomic<std::uint32_t> key_{quiet};
 };
 
-/// A note on the monotonic clock, which is what a note knows; a bell on the others.
+/// A note on the monotonic clock, the only one that a note can wait by; an alarm on the others.
 class clock_wait {
  public:
   static constexpr bool can_be_moved = false;
 
   explicit clock_wait(const shard_options& options) {
-    if (options.time_id != seam::clock_id::monotonic) bell_.emplace(options);
+    if (options.time_id != seam::clock_id::monotonic) alarm_.emplace(options);
   }
 
   void prepare(instant until) noexcept {
     until_ = until;
-    bell_ ? bell_->prepare(until) : note_.clear();
+    alarm_ ? alarm_->prepare(until) : note_.clear();
   }
   void sleep() noexcept {
-    if (bell_) {
-      bell_->sleep();
+    if (alarm_) {
+      alarm_->sleep();
     } else {
       note_.sleep_until(until_);
     }
   }
-  void wake() noexcept { bell_ ? bell_->wake() : note_.wake(); }
-  [[nodiscard]] bool woken() const noexcept { return bell_ ? bell_->woken() : note_.woken(); }
+  void wake() noexcept { alarm_ ? alarm_->wake() : note_.wake(); }
+  [[nodiscard]] bool woken() const noexcept { return alarm_ ? alarm_->woken() : note_.woken(); }
 
  private:
   note note_;
-  std::optional<alarm_wait> bell_;
-  instant until_;  // the thread's
+  std::optional<alarm_wait> alarm_;
+  instant until_;  // the thread's alone
 };
 
 }  // namespace foliot::detail

@@ -33,7 +33,7 @@ namespace foliot::detail {
 template <class Callback>
 class closure_life {
  public:
-  explicit closure_life(Callback callback) noexcept : callback_(std::move(callback)) {}
+  explicit closure_life(Callback&& callback) noexcept : callback_(std::move(callback)) {}
   closure_life(const closure_life&) = delete;
   closure_life& operator=(const closure_life&) = delete;
 

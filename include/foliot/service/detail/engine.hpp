@@ -45,7 +45,7 @@ class timer_record : protected closure_life<timer_callback> {
   enum class kind : bool { one_shot, ticker };
   enum class location : bool { none, stored };
 
-  timer_record(engine& owner, timer_callback callback, kind is, location where) noexcept
+  timer_record(engine& owner, timer_callback&& callback, kind is, location where) noexcept
       : closure_life(std::move(callback)),
         ticks_(is == kind::ticker),
         has_location_(where == location::stored),

@@ -1,0 +1,199 @@
+// The end of a timer, of a drain, of the shard, and of its threads in the child of a fork: a part of shard.hpp.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "shard.hpp"
+#include "watcher.hpp"
+
+namespace foliot::detail {
+
+template <class Design>
+stop_result shard<Design>::stop_and_wait_here(record& r, log_entries& entries) noexcept {
+  log_end(entries, r);
+  const stop_result result = take_back(r);
+  r.life().close();
+  if (wait_for_closure(r)) retire(r);
+  return result;
+}
+
+template <class Design>
+void shard<Design>::destroy_here(record& r, log_entries& entries) noexcept {
+  log_end(entries, r);
+  take_back(r);
+  r.life().close();
+  const bool unused = wait_for_closure(r);
+  r.life().orphan();  // not before: the closure's user would free the record, and this thread waits on it
+  if (unused) retire(r);
+}
+
+template <class Design>
+void shard<Design>::detach_here(record& r) noexcept {
+  forked_ ? static_cast<void>(take_back(r)) : unqueue_if_stopped(r);
+  r.life().orphan();
+  if (!is_pending(r) && !r.life().in_use()) retire(r);
+}
+
+/// Waits until no thread uses the closure. False if the caller does, from inside the callback or the closure's
+/// destructor: then settle(), further up the stack, does what is left to do.
+template <class Design>
+bool shard<Design>::wait_for_closure(record& r) noexcept {
+  if (forked_) [[unlikely]]
+    r.life().abandon_if_used_by_another();
+  return r.life().wait_until_unused(lock_, done_);
+}
+
+/// Ends a record that is not pending and whose closure no thread uses.
+template <class Design>
+void shard<Design>::retire(record& r) noexcept {
+  r.life().begin_use();
+  r.life().close();
+  settle(r);
+}
+
+/// The caller, until now the closure's user, is done with it: destroys the closure if the timer has ended, and frees
+/// the record if no handle has it.
+template <class Design>
+void shard<Design>::settle(record& r) noexcept {
+  if (r.life().closed() || (r.life().orphaned() && !is_pending(r))) r.life().destroy_closure(lock_);
+  r.life().end_use(done_);
+  if (!r.life().orphaned() || is_pending(r)) return;
+  if (has_job(r)) return end_sleep_before_job(r);
+  if (forked_) take_back(r);  // in the child no thread empties the queue in time
+  free_record(r);
+}
+
+/// Nothing is started from now on. Calls without the lock that are under way either see this, or are counted by the
+/// caller.
+template <class Design>
+void shard<Design>::close(phase to) noexcept {
+  phase_ = to;
+  lockless_.close();
+}
+
+template <class Design>
+void shard<Design>::begin_to_drain() noexcept {
+  const lock held(lock_);
+  if (phase_ != phase::ended) close(phase::draining);
+}
+
+template <class Design>
+void shard<Design>::wait_until_drained(instant until) noexcept {
+  const lock held(lock_);
+  while (phase_ == phase::draining && !try_finish_drain() && seam::monotonic_now() < until)
+    done_.wait_until(lock_, until);
+}
+
+/// Ends the drain if nothing is pending and no callback runs, and returns whether it did; it stays ended.
+///
+/// A stopped timer that is still queued could yet be started by a thread that has not seen that the shard is closing.
+/// So stopped timers leave the queue: their words are open then, and such a start takes the lock, which refuses it. A
+/// timer that has been started in time awaits requeue outside the queue, as one does that there was no memory for.
+template <class Design>
+bool shard<Design>::try_finish_drain() noexcept {
+  if (count_pending() > 0 || callbacks_running_ > 0) return false;
+  if constexpr (lockless) {
+    // A timer that awaits requeue may have a start that is not counted yet. A turn that has released the lock, while it
+    // calls the executor, may have to put a timer there itself, and there is room for one.
+    if (awaiting_requeue_ != nullptr || in_turn_) return false;
+    while (node_type* const node = queue_.pop_any()) {
+      record& r = static_cast<record&>(*node);
+      const auto was = r.word().take();
+      if (was.stopped()) {
+        lockless_.count_dequeued();
+        continue;
+      }
+      awaiting_requeue_ = &r;
+      awaiting_requeue_until_ = was.armed() ? was.deadline() : r.deadline();
+      if (thread_.must_wake()) {
+        ++counters_.wake_ups;
+        thread_.wake();
+      }
+      return false;
+    }
+  }
+  return true;
+}
+
+template <class Design>
+std::size_t shard<Design>::end() noexcept {
+  const std::shared_ptr<engine> keep = this->shared_from_this();  // a closure may own the service
+  if (options_.watches != nullptr) options_.watches->end();
+  std::shared_ptr<engine> last;
+  const lock held(lock_);
+  const bool has_ended = phase_ == phase::ended;
+  close(phase::ended);
+  done_.notify_all();  // a thread that drains the service waits for nothing any more
+  if (thread_.must_wake()) thread_.wake();
+  const std::uint64_t dropped_before = counters_.dropped;
+  drop_pending();
+  last = take_unreferenced();
+  return has_ended ? 0 : counters_.dropped - dropped_before;
+}
+
+template <class Design>
+void shard<Design>::wait_for_end() noexcept {
+  const std::shared_ptr<engine> keep = this->shared_from_this();
+  lock held(lock_);
+  while (callbacks_running_ > 0) done_.wait(lock_);
+  seam::thread thread = thread_.release();
+  held.leave();
+  if (thread.joinable()) thread.join();
+}
+
+/// Drops all pending timers, wherever they are. The lock is released for each closure: other threads may end timers
+/// meanwhile.
+template <class Design>
+void shard<Design>::drop_pending() noexcept {
+  for (;;) {
+    if (extended* const posted = first_posted_; posted != nullptr) {
+      take_back_posted(*posted);
+      drop(*posted);
+      continue;
+    }
+    node_type* node = awaiting_requeue_ != nullptr ? std::exchange(awaiting_requeue_, nullptr) : queue_.pop_any();
+    if (node == nullptr) break;
+    record& r = static_cast<record&>(*node);
+    r.word().take().stopped() ? lockless_.count_dequeued() : drop(r);
+  }
+}
+
+/// A timer that was pending when the shard ended, and is neither queued nor posted any more.
+template <class Design>
+void shard<Design>::drop(record& r) noexcept {
+  ++counters_.dropped;
+  r.life().close();
+  if (!r.life().in_use()) retire(r);  // else the closure's user settles it
+}
+
+/// The shard has ended: a pending timer stays for drop_pending() to find, with its closure.
+template <class Design>
+stop_result shard<Design>::stop_after_end(record& r) noexcept {
+  if (r.word().take().stopped()) {  // with an open word no thread postpones or stops it any more
+    queue_.stop(r);
+    lockless_.count_dequeued();
+  }
+  return r.running_ ? stop_result::running : stop_result::idle;
+}
+
+/// Only the thread that forked exists here. The locks are free again, and nothing waits for the other threads.
+template <class Design>
+void shard<Design>::after_fork_in_child() noexcept {
+  if (options_.by_hand) {  // the shard goes on: the thread that advances the clock is the one that forked
+    forget_sleepers();
+    return lock_.unlock_beside_others();
+  }
+  forked_ = true;
+  phase_ = phase::ended;
+  lockless_.close_in_child();
+  if (thread_.forget_in_child()) --references_;
+  callbacks_running_ = 0;
+  for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
+    if (frame->owner == this) ++callbacks_running_;
+  }
+  forget_sleepers();
+  lock_.unlock_beside_others();
+}
+
+}  // namespace foliot::detail

@@ -1,0 +1,273 @@
+// The loop of a shard's thread, and one turn of it: out of the queue, and into the callback. On a virtual clock the
+// thread that advances the clock takes the turns, by run_due. A part of shard.hpp.
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "shard.hpp"
+#include "watcher.hpp"
+
+namespace foliot::detail {
+
+// Out of line: it is called once, and would make the code of every start longer.
+template <class Design>
+[[gnu::noinline]] void shard<Design>::start_thread() {
+  thread_.start(options_, [this] { timerproc(); });
+  retain();
+  phase_ = phase::running;
+}
+
+template <class Design>
+void shard<Design>::timerproc() {
+  std::shared_ptr<engine> last;
+  seam::this_thread().home = index_ + 1;  // timers that callbacks make stay on this shard
+  seam::set_timer_slack(duration::nanoseconds(1));
+  lock held(lock_);
+  thread_.begin_loop();
+  while (phase_ != phase::ended) {
+    if (const std::optional<instant> until = take_turn()) {
+      log_entries entries(options_);
+      log_alarm(entries, *until);
+      thread_.sleep(held, *until, [&entries] { entries.write(); });
+    } else {
+      thread_.glance(held);
+    }
+  }
+  if (options_.watches != nullptr) {
+    held.leave();
+    options_.watches->close_all();
+    held.enter();
+  }
+  thread_.end_loop();
+  --references_;
+  last = take_unreferenced();
+}
+
+template <class Design>
+expiry shard<Design>::run_due(instant now, budget limit) {
+  std::shared_ptr<engine> last;
+  log_entries entries(options_);
+  const lock held(lock_);
+  const expiry turn = run_turn(now, limit);
+  if (!turn.more) log_alarm(entries, queue_.next_deadline());
+  last = take_unreferenced();
+  return turn;
+}
+
+/// One turn of the thread. Returns when the thread is to wake next; nothing: the next turn follows at once, or the
+/// shard has ended.
+template <class Design>
+std::optional<instant> shard<Design>::take_turn() noexcept {
+  instant until;
+  try {
+    in_turn_ = true;
+    const expiry turn = run_turn(options_.time.now(), options_.turn);
+    end_turn();
+    thread_.count_wake_up(counters_, turn.fired > not_due_, turn.more);
+    // Time has passed while callbacks ran: look at the clock again, rather than sleep until a deadline that has passed.
+    if (phase_ == phase::ended || turn.fired > 0) return std::nullopt;
+    if (turn.more) {
+      // The queue has paused, and the lock was held all the time: let other threads have it.
+      lock_.unlock();
+      lock_.lock();
+      return std::nullopt;
+    }
+    until = queue_.next_deadline();
+  } catch (const std::bad_alloc&) {
+    // The queue could not move timers about; nothing is lost. Due timers wait for memory.
+    end_turn();
+    lock_.unlock();
+    report(std::current_exception());
+    lock_.lock();
+    until = options_.time.now() + wait_for_memory;
+  }
+  if (phase_ == phase::ended) return std::nullopt;
+  return until;
+}
+
+/// Throws std::bad_alloc; timers that have fired have fired, and nothing is lost.
+template <class Design>
+expiry shard<Design>::run_turn(instant now, budget limit) {
+  if constexpr (lockless) {
+    not_due_ = 0;
+    if (awaiting_requeue_ != nullptr) [[unlikely]]
+      requeue(*awaiting_requeue_, awaiting_requeue_until_);
+  }
+  return queue_.expire(now, limit, [this](node_type& node) {
+    lock_.assert_held();
+    record& r = static_cast<record&>(node);
+    if constexpr (lockless) {
+      const auto was = r.word().take();
+      if (was.stopped()) {
+        ++not_due_;
+        return lockless_.count_dequeued();
+      }
+      if (was.armed() && was.deadline() > r.deadline()) {
+        ++not_due_;
+        return requeue(r, was.deadline());
+      }
+      // A start that finds the timer queued_late has an earlier deadline than the queue.
+      if (was.armed()) timer_node_access::set_deadline(r, was.deadline());
+    }
+    fire(r);
+  });
+}
+
+/// The queue is whole again: see try_finish_drain().
+template <class Design>
+void shard<Design>::end_turn() noexcept {
+  in_turn_ = false;
+  if (phase_ == phase::draining) [[unlikely]]
+    done_.notify_all();
+}
+
+/// Queues a postponed timer again, which has left the queue at its old deadline. If there is no memory it awaits
+/// requeue outside the queue, and the turn ends.
+template <class Design>
+void shard<Design>::requeue(record& r, instant deadline) {
+  awaiting_requeue_ = &r;
+  awaiting_requeue_until_ = deadline;
+  probes::reset(&r, deadline);  // not at the postponement: the probe would cost a tenth of it
+  queue_.start(r, deadline);
+  awaiting_requeue_ = nullptr;
+  open_word_path(r);
+}
+
+template <class Design>
+void shard<Design>::fire(record& r) noexcept {
+  if (phase_ == phase::ended) [[unlikely]]
+    return drop(r);  // the shard ended while the callback of another timer ran
+  // A wall clock may have been set back since it showed that the timer is due.
+  firing now{r.deadline(), std::max(r.deadline(), options_.time.now())};
+  std::exception_ptr failure;
+  if (r.ticks_) failure = arm_next_beat(as_extended(r), now);
+  log_entries entries(options_);
+  log_expiry(entries, r, now.deadline);
+  if (options_.executor == nullptr) {
+    ++counters_.fired;
+    call(r, now, entries);
+  } else {
+    post(as_extended(r), now, entries);
+  }
+  if (failure == nullptr && !entries.wanted()) [[likely]]
+    return;
+  lock_.unlock();
+  entries.write();
+  if (failure != nullptr) report(std::move(failure));
+  lock_.lock();
+}
+
+/// Queues the ticker for the next beat of its grid that is not past; the beats between are skipped. Returns the failure
+/// if there is no memory: the ticker is idle from now on.
+template <class Design>
+std::exception_ptr shard<Design>::arm_next_beat(extended& r, firing& now) noexcept {
+  const std::int64_t beats_passed = now.lateness() / r.period_;
+  now.skipped = static_cast<std::uint64_t>(beats_passed);
+  r.skipped_ += now.skipped;
+  counters_.skipped += now.skipped;
+  if (phase_ == phase::draining) return nullptr;  // this was the last
+  try {
+    queue_.start(r, now.deadline + r.period_ * beats_passed + r.period_);
+    ++beats_;
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+/// Calls the callback without the lock, after it has written the log.
+template <class Design>
+void shard<Design>::call(record& r, const firing& now, log_entries& entries) noexcept {
+  log_call(entries, r, now.deadline);
+  const seam::callback_frame frame{this, seam::this_thread().inside};
+  r.life().begin_use();
+  r.running_ = true;
+  ++callbacks_running_;
+  lock_.unlock();
+  seam::this_thread().inside = &frame;
+  entries.write();
+  if (!cancel_if_closed_by_log(r, entries)) meter_ == nullptr ? run(r, now) : run_measured(r, now);
+  lock_.lock();
+  r.running_ = false;
+  open_word_path(r);  // it may have been started again meanwhile
+  settle(r);
+  seam::this_thread().inside = frame.outer;
+  --callbacks_running_;  // last: settle() may have run the destructors of captures
+  done_.notify_all();
+}
+
+/// If the log has closed the timer, whose callback has not begun: counts it as not fired, and returns true. Without the
+/// lock.
+template <class Design>
+bool shard<Design>::cancel_if_closed_by_log([[maybe_unused]] const record& r, const log_entries& entries) noexcept {
+  if (!entries.wanted()) [[likely]]
+    return false;
+  const lock held(lock_);
+  if (r.life().closed()) --counters_.fired;
+  return r.life().closed();
+}
+
+template <class Design>
+void shard<Design>::run(record& r, const firing& now) noexcept {
+  probes::fire(&r, now.deadline, now.now);
+  try {
+    r.life().run(now);
+  } catch (...) {
+    report(std::current_exception());
+  }
+}
+
+/// Calls the callback, measures it, and reports it if it was slow. Without the lock.
+template <class Design>
+void shard<Design>::run_measured(record& r, const firing& now) noexcept {
+  std::source_location armed_at;
+  if (r.has_location()) armed_at = as_extended(r).armed_at_.load(seam::relaxed);
+  const instant began = meter_->now();
+  run(r, now);
+  const duration took = meter_->now() - began;
+  if (slow_callback_report* const slow = meter_->too_slow_for(took)) {
+    shared_name name;
+    {
+      const lock held(lock_);
+      name = name_of(r);
+    }
+    try {
+      slow->tell({took, armed_at, now, name == nullptr ? std::string_view() : std::string_view(*name)});
+    } catch (...) {
+      report(std::current_exception());
+    }
+  }
+  const lock held(lock_);
+  meter_->record(now.lateness(), took);
+}
+
+template <class Design>
+std::shared_ptr<watcher> shard<Design>::watches() {
+  if (options_.watches == nullptr) return nullptr;
+  const lock held(lock_);
+  if (phase_ == phase::unstarted) start_thread();
+  return options_.watches;
+}
+
+template <class Design>
+bool shard<Design>::runs_on_caller() const noexcept {
+  if (options_.time.moved_by_caller()) return true;
+  const lock held(lock_);
+  return is_own_thread();
+}
+
+template <class Design>
+void shard<Design>::report(std::exception_ptr failure) noexcept {
+  try {
+    (*options_.on_exception)(std::move(failure));
+  } catch (...) {
+    // Exceptions of the handler are swallowed: the service goes on.
+  }
+}
+
+}  // namespace foliot::detail
