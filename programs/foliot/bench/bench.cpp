@@ -81,9 +81,9 @@ class progress_line {
   progress::writer write_ = standard_error_if_terminal();
 };
 
-results measure_with_progress(const bench_options& options, roster who) {
+results measure_with_progress(const bench_options& options, roster chosen) {
   progress_line line;
-  return measure(options, std::move(who),
+  return measure(options, std::move(chosen),
                  [&line](const std::string& what, std::uint64_t done, std::uint64_t all) { line(what, done, all); });
 }
 
@@ -107,17 +107,17 @@ void add(results& all, const gaps& missing) {
 
 void run_bench(const bench_options& options) {
   check(options);
-  roster who = select(everybody(), options.contestants);
-  const gaps missing = gaps_in(options, who);
+  roster chosen = select(all_contestants(), options.contestants);
+  const gaps missing = gaps_in(options, chosen);
   std::optional<output_file> json;
   std::optional<output_file> page;
   open(json, options.json);
   open(page, options.report);
   if (const auto warning = build_warning()) report(*warning);
   if (options.names_workloads) {  // otherwise the contestants were asked for, in all that they take part in
-    for (const std::string& each : sentences_about(missing)) report(each);
+    for (const std::string& each : messages_about(missing)) report(each);
   }
-  results all = measure_with_progress(options, std::move(who));
+  results all = measure_with_progress(options, std::move(chosen));
   add(all, missing);
   check_figures(all);
   publish(json, json ? results_json(all) : "");

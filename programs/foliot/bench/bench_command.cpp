@@ -69,16 +69,16 @@ void add_bench(CLI::App& program, command& chosen) {
   line->add_option("--only", all->only, "Only these workloads: " + listed(bench::family_names()))
       ->type_name("NAMES")
       ->delimiter(',');
-  line->add_option("--contestants", all->contestants, "Only these: " + listed(bench::everybody().names()))
+  line->add_option("--contestants", all->contestants, "Only these: " + listed(bench::all_contestants().names()))
       ->type_name("NAMES")
       ->delimiter(',');
   line->add_option("--n", all->timers,
-                   "With so many pending timers, up to 1e8; default 1e3,1e4,1e5,1e6;\nof the generations 1e5")
+                   "Numbers of pending timers, up to 1e8; default\n1e3,1e4,1e5,1e6, for the generations 1e5")
       ->type_name("NUMBERS")
       ->delimiter(',');
   line->add_option("--threads", all->threads,
-                   "W5 with so many threads, and Go's benchmarks with\nso many processors, 1 to 4; default 1,2; of "
-                   "the\ngenerations 1,2,3,4")
+                   "Numbers of threads in W5, and of processors in Go's\nbenchmarks, 1 to 4; default 1,2, for the "
+                   "generations 1,2,3,4")
       ->type_name("NUMBERS")
       ->delimiter(',');
   line->add_option("--repetitions", all->repetitions, "How often each figure is measured; the median is shown")
@@ -89,9 +89,9 @@ void add_bench(CLI::App& program, command& chosen) {
   line->add_option("--report", all->report, "Write a page with charts to FILE, as HTML; - is standard output")
       ->type_name("FILE");
   line->footer(
-      "Everything is measured in one run, in shuffled order: compare its lines with\n"
-      "each other, and no two runs. It takes forty minutes; --only, --contestants and\n"
-      "--n make it shorter. docs/bench.md says what the workloads are.");
+      "Everything is measured in one run, in shuffled order: compare the lines of one\n"
+      "run, and not those of two. It takes forty minutes; --only, --contestants and\n"
+      "--n make it shorter. docs/bench.md describes the workloads.");
   // These have the options of bench.
   const auto add = [line](const char* name, const char* what) {
     line->add_subcommand(name, what)->fallthrough()->footer("Its options are those of foliot bench.");

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,18 @@
 
 namespace foliot::program::bench {
 
+namespace {
+
+template <class Value>
+std::vector<Value> sorted_once(std::vector<Value> all) {
+  std::ranges::sort(all);
+  const auto [begin, end] = std::ranges::unique(all);
+  all.erase(begin, end);
+  return all;
+}
+
+}  // namespace
+
 void choose_go(bench_options& options) {
   options.only.assign(go_workloads.begin(), go_workloads.end());
   options.names_workloads = true;
@@ -21,7 +34,7 @@ void choose_go(bench_options& options) {
 void choose_generations(bench_options& options) {
   options.only = generation_workloads();
   options.names_workloads = true;
-  options.tells_generations = true;
+  options.with_generations = true;
   options.contestants.clear();
   for (const generation& each : generations) options.contestants.emplace_back(each.contestant);
   options.timers = {100'000};  // one table
@@ -38,10 +51,7 @@ std::vector<workload> parse_workloads(const std::vector<std::string>& names) {
     }
     wanted.insert(wanted.end(), found.begin(), found.end());
   }
-  std::ranges::sort(wanted);
-  const auto [begin, end] = std::ranges::unique(wanted);
-  wanted.erase(begin, end);
-  return wanted;
+  return sorted_once(std::move(wanted));
 }
 
 std::vector<std::size_t> parse_timers(const std::vector<std::string>& numbers) {
@@ -56,10 +66,7 @@ std::vector<std::size_t> parse_timers(const std::vector<std::string>& numbers) {
     }
     timers.push_back(static_cast<std::size_t>(number));
   }
-  std::ranges::sort(timers);
-  const auto [begin, end] = std::ranges::unique(timers);
-  timers.erase(begin, end);
-  return timers;
+  return sorted_once(std::move(timers));
 }
 
 std::vector<int> parse_threads(const std::vector<std::string>& numbers) {
@@ -73,10 +80,7 @@ std::vector<int> parse_threads(const std::vector<std::string>& numbers) {
     }
     threads.push_back(number);
   }
-  std::ranges::sort(threads);
-  const auto [begin, end] = std::ranges::unique(threads);
-  threads.erase(begin, end);
-  return threads;
+  return sorted_once(std::move(threads));
 }
 
 int parse_repetitions(std::string_view text) {

@@ -23,7 +23,7 @@ struct bench_options {
   std::vector<std::string> contestants{};  ///< by name; all if empty
   bool names_workloads = false;            ///< the user has chosen the workloads, by name or by a sub-command
   bool names_contestants = false;          ///< the user has named the contestants
-  bool tells_generations = false;          ///< begins with the story of the generations (generations.hpp)
+  bool with_generations = false;           ///< begins with the story of the generations (generations.hpp)
   std::vector<std::size_t> timers{1'000, 10'000, 100'000, 1'000'000};
   std::vector<int> threads{1, 2};  ///< of W5, and processors of Go's benchmarks
   int repetitions = 5;

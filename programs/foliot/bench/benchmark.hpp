@@ -1,5 +1,5 @@
-// The table of benchmarks: a row for each workload. contestants/ has the code that does them, docs/bench.md tells users
-// what each of them does.
+// The table of benchmarks: a row for each workload. contestants/ has the code that does them, docs/bench.md describes
+// them.
 //
 // Thread safety: constants and pure functions.
 #pragma once
@@ -50,10 +50,10 @@ struct benchmark {
   std::string_view title;      ///< for people: "start one, stop a random one"
   std::string_view operation;  ///< what is counted: "start and stop", "fired timer"
   figure_kind kind = figure_kind::processors;
-  int fewest_threads = 1;     ///< or processors
-  bool timers_fire = false;   ///< a contestant without timers that fire cannot take part
-  bool tells_worst = false;   ///< the figure is an average of latenesses, and the worst of them is told too
-  bool tells_memory = false;  ///< the resident bytes of a task are told too
+  int fewest_threads = 1;    ///< or processors
+  bool timers_fire = false;  ///< a contestant without timers that fire cannot take part
+  bool has_worst = false;    ///< the figure is an average of latenesses, and the record has the worst of them too
+  bool has_memory = false;   ///< the record has the resident bytes of a task too
 };
 
 /// Rows of Go's own benchmarks, which bear the names that Go's test suites give them.
@@ -63,7 +63,7 @@ struct go_row {
     return {.name = name, .title = title, .operation = operation};
   }
   static constexpr benchmark late(std::string_view name, std::string_view title, std::string_view operation) {
-    return {.name = name, .title = title, .operation = operation, .fewest_threads = 2, .tells_worst = true};
+    return {.name = name, .title = title, .operation = operation, .fewest_threads = 2, .has_worst = true};
   }
   static constexpr benchmark round(std::string_view name, std::string_view title) {
     return {.name = name, .title = title, .operation = "round", .fewest_threads = 2};
@@ -151,7 +151,7 @@ inline constexpr std::array benchmarks = {
     benchmark{.name = "SleepingTasks100000",
               .title = "100,000 tasks are spawned that sleep for 1 h",
               .operation = "task",
-              .tells_memory = true},
+              .has_memory = true},
 };
 
 /// The one of Go's benchmarks that is missing here: what it calls is not public outside of Go's package runtime.

@@ -107,7 +107,7 @@ gaps gaps_in(const bench_options& options, const roster& chosen) {
   if (possible.empty()) {
     throw failure(fmt::format("--threads: {} cannot be measured with 1: name 2 or more", any_of(options.only)));
   }
-  const roster all = everybody();
+  const roster all = all_contestants();
   if (measured.empty()) {
     throw failure(fmt::format("--contestants: none of those named ({}) takes part in {}: name one of {}",
                               fmt::join(chosen.names(), ", "), any_of(possible),
@@ -123,7 +123,7 @@ gaps gaps_in(const bench_options& options, const roster& chosen) {
   return missing;
 }
 
-std::vector<std::string> sentences_about(const gaps& missing) {
+std::vector<std::string> messages_about(const gaps& missing) {
   std::vector<std::string> sentences;
   for (const absence& each : missing.contestants) {
     sentences.push_back(fmt::format("{} is left out: {}", each.name, each.reason));

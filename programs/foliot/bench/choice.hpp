@@ -1,7 +1,7 @@
 // Which of the workloads and contestants that the user has chosen will not be measured, and why.
 //
 //   const gaps missing = gaps_in(options, chosen);     // throws where nothing would be measured
-//   for (const std::string& each : sentences_about(missing)) report(each);
+//   for (const std::string& each : messages_about(missing)) report(each);
 //
 // Thread safety: functions without a state.
 #pragma once
@@ -29,7 +29,7 @@ struct gaps {
 [[nodiscard]] gaps gaps_in(const bench_options& options, const roster& chosen);
 
 /// A line for each contestant, and one for all workloads with the same reason.
-[[nodiscard]] std::vector<std::string> sentences_about(const gaps& missing);
+[[nodiscard]] std::vector<std::string> messages_about(const gaps& missing);
 
 /// "W1, W2, StaggeredTickerLatency": families by their names, and many of Go's by their number.
 [[nodiscard]] std::string listed(const std::vector<workload>& all);

@@ -1,9 +1,10 @@
-// Who is measured: a queue, a service or a runtime of the project, a floor, another library, or another language.
+// A contestant is measured: a queue, a service or a runtime of the project, a floor, another library, or another
+// language.
 //
 // A contestant offers functions that do workloads. Such a function makes its timers, warms up, measures, and returns
 // samples; the caller repeats it, and shuffles the contestants (measure.hpp).
 //
-//   for (const sample& each : who.offer_for(workload::w1)->run({.what = workload::w1, .timers = 1'000'000, …})) …
+//   for (const sample& each : one.offer_for(workload::w1)->run({.what = workload::w1, .timers = 1'000'000, …})) …
 //
 // Thread safety: none, one thread. An offer may use as many threads and processes as it likes until it returns.
 #pragma once
@@ -80,7 +81,7 @@ struct contestant {
   std::string version{};  ///< of a library or a language; empty for what is in this program
   bool project_queue = false;
   std::vector<offer> offers{};
-  /// Resident bytes of each of so many timers; nothing where the system does not tell. May be empty.
+  /// Resident bytes of each of so many timers; nothing where the system does not report them. May be empty.
   std::function<std::optional<double>(std::size_t timers)> bytes_per_timer{};
   /// Makes the contestant ready, and returns its version. Called once, before its first run. Throws failure where that
   /// is not possible. May be empty.

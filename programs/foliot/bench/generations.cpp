@@ -15,7 +15,7 @@ bool is_of_generations(workload what) noexcept {
     case figure_kind::threads:
     case figure_kind::lateness:
     case figure_kind::wake_ups: return true;
-    case figure_kind::processors: return about(what).tells_worst;
+    case figure_kind::processors: return about(what).has_worst;
     default: return false;
   }
 }

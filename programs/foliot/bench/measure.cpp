@@ -72,18 +72,20 @@ std::size_t sleeps_of(workload what, bool quick) {
 duration time_of(workload what, bool quick, duration usual) {
   if (kind_of(what) == figure_kind::wake_ups) return quick ? 50ms : 1'000ms;
   // In 300 ms a timer of 1 ms, or of 3 ms, fires often enough for an average.
-  if (about(what).tells_worst && !quick) return std::max(usual, longest);
+  if (about(what).has_worst && !quick) return std::max(usual, longest);
   return usual;
 }
 
-std::string title_of(workload what, const setting& at, const std::string& who) {
+std::string title_of(workload what, const setting& at, const std::string& contestant_name) {
   const std::string_view plural = at.threads == 1 ? "" : "s";
   switch (kind_of(what)) {
     case figure_kind::threads:
-      return fmt::format("{}, {} timers, {} thread{}: {}", name(what), grouped(at.timers), at.threads, plural, who);
-    case figure_kind::processors: return fmt::format("{}, {} processor{}: {}", name(what), at.threads, plural, who);
-    case figure_kind::lateness: return fmt::format("{}: {}", name(what), who);
-    default: return fmt::format("{}, {} timers: {}", name(what), grouped(at.timers), who);
+      return fmt::format("{}, {} timers, {} thread{}: {}", name(what), grouped(at.timers), at.threads, plural,
+                         contestant_name);
+    case figure_kind::processors:
+      return fmt::format("{}, {} processor{}: {}", name(what), at.threads, plural, contestant_name);
+    case figure_kind::lateness: return fmt::format("{}: {}", name(what), contestant_name);
+    default: return fmt::format("{}, {} timers: {}", name(what), grouped(at.timers), contestant_name);
   }
 }
 
@@ -153,9 +155,9 @@ class series {
 
 class measurements {
  public:
-  measurements(const bench_options& options, roster who, const progress_sink& progress)
-      : options_(options), who_(std::move(who)), progress_(progress), random_(options.seed) {
-    std::erase_if(who_.contestants, [this](const contestant& each) {
+  measurements(const bench_options& options, roster chosen, const progress_sink& progress)
+      : options_(options), roster_(std::move(chosen)), progress_(progress), random_(options.seed) {
+    std::erase_if(roster_.contestants, [this](const contestant& each) {
       return std::ranges::none_of(options_.only, [&each](workload what) { return each.takes_part(what); });
     });
     const std::uint64_t timed = count_measurements();
@@ -174,16 +176,16 @@ class measurements {
   }
 
  private:
-  static bool is_weighed(const contestant& who, const bench_options& options) {
-    return who.bytes_per_timer && std::ranges::any_of(options.only, [&](workload what) {
-             return in_one_thread(what) && who.takes_part(what);
+  static bool is_weighed(const contestant& one, const bench_options& options) {
+    return one.bytes_per_timer && std::ranges::any_of(options.only, [&](workload what) {
+             return in_one_thread(what) && one.takes_part(what);
            });
   }
 
-  /// Counts what progress is told of; returns how many of these share the time there is.
+  /// Counts the measurements; returns how many of them have time_for_all in common.
   std::uint64_t count_measurements() {
     std::uint64_t timed = 0;
-    for (const contestant& each : who_.contestants) {
+    for (const contestant& each : roster_.contestants) {
       if (is_weighed(each, options_)) count_ += options_.timers.size();
       if (each.prepare) ++count_;
       for (const workload what : options_.only) {
@@ -199,17 +201,17 @@ class measurements {
 
   void tell(const std::string& what) { progress_(what, done_++, count_); }
 
-  /// What is known before anything is measured: the machine, who takes part, and who does not.
+  /// Fills in what is known before anything is measured: the machine, the contestants, and those that are left out.
   void present() {
     all_.machine = describe_machine();
     if (std::ranges::any_of(options_.only, in_one_thread)) {
       if (const pinned here; here.core() >= 0) all_.machine.emplace_back("pinned to core", std::to_string(here.core()));
     }
-    all_.reference = reference_of(who_);
-    all_.tells_generations = options_.tells_generations;
+    all_.reference = reference_of(roster_);
+    all_.with_generations = options_.with_generations;
     all_.repetitions = options_.repetitions;
-    for (const contestant& each : who_.contestants) all_.contestants.push_back(describe(each));
-    for (const absence& each : who_.left_out) {
+    for (const contestant& each : roster_.contestants) all_.contestants.push_back(describe(each));
+    for (const absence& each : roster_.left_out) {
       if (std::ranges::any_of(options_.only, [&each](workload what) { return concerns(each, what); })) {
         all_.left_out.push_back(each);
       }
@@ -217,10 +219,10 @@ class measurements {
   }
 
   /// The time and the remark are those of the first of its offers that is wanted and has them.
-  [[nodiscard]] participant describe(const contestant& who) const {
-    participant made{.name = who.name, .version = who.version};
+  [[nodiscard]] participant describe(const contestant& one) const {
+    participant made{.name = one.name, .version = one.version};
     for (const workload what : options_.only) {
-      const offer* const wanted = who.offer_for(what);
+      const offer* const wanted = one.offer_for(what);
       if (wanted == nullptr) continue;
       if (made.time.empty()) made.time = name(wanted->time);
       if (made.remark.empty()) made.remark = wanted->remark;
@@ -230,7 +232,7 @@ class measurements {
 
   void weigh() {
     for (const std::size_t timers : options_.timers) {
-      for (const contestant& each : who_.contestants) {
+      for (const contestant& each : roster_.contestants) {
         if (!is_weighed(each, options_)) continue;
         tell(fmt::format("memory, {} timers: {}", grouped(timers), each.name));
         if (const auto bytes = each.bytes_per_timer(timers)) bytes_[{each.name, timers}] = *bytes;
@@ -241,7 +243,7 @@ class measurements {
   /// Builds what has to be built. A contestant that cannot be is left out of everything.
   void prepare() {
     std::vector<contestant> ready;
-    for (contestant& each : who_.contestants) {
+    for (contestant& each : roster_.contestants) {
       if (!each.prepare) {
         ready.push_back(std::move(each));
         continue;
@@ -257,13 +259,13 @@ class measurements {
         all_.left_out.push_back({each.name, {}, error.what()});
       }
     }
-    who_.contestants = std::move(ready);
+    roster_.contestants = std::move(ready);
   }
 
   /// The contestants that take part, in an order of its own for each repetition.
   std::vector<contestant*> shuffled(workload what) {
     std::vector<contestant*> order;
-    for (contestant& each : who_.contestants) {
+    for (contestant& each : roster_.contestants) {
       if (each.takes_part(what)) order.push_back(&each);
     }
     for (std::size_t left = order.size(); left > 1; --left) {
@@ -285,13 +287,13 @@ class measurements {
                           .sleeps = std::max<std::size_t>(sleeps_of(what, options_.quick) / repetitions, 3),
                           .seed = options_.seed + repetition,  // the same draws for all contestants of a repetition
                           .quick = options_.quick};
-      for (contestant* const who : shuffled(what)) {
-        tell(title_of(what, at, who->name));
-        measure(*who, asked, found[who->name]);
-        if (!who->takes_part(what)) found.erase(who->name);
+      for (contestant* const one : shuffled(what)) {
+        tell(title_of(what, at, one->name));
+        measure(*one, asked, found[one->name]);
+        if (!one->takes_part(what)) found.erase(one->name);
       }
     }
-    for (const contestant& each : who_.contestants) {
+    for (const contestant& each : roster_.contestants) {
       for (series& one : found[each.name]) {
         record made{.what = what, .contestant = each.name, .timers = at.timers, .threads = at.threads};
         if (in_one_thread(what)) made.bytes_per_timer = bytes_of(each, at.timers);
@@ -301,8 +303,8 @@ class measurements {
     }
   }
 
-  void measure(contestant& who, const request& asked, std::vector<series>& into) {
-    const offer* const how = who.offer_for(asked.what);
+  void measure(contestant& one, const request& asked, std::vector<series>& into) {
+    const offer* const how = one.offer_for(asked.what);
     try {
       samples found = how->run(asked);
       for (const sample& each : found) check(each, asked.what);
@@ -311,25 +313,25 @@ class measurements {
     } catch (const failure& error) {
       if (!how->may_be_left_out) {
         throw failure(
-            fmt::format("{} in {}: {}; its figures would be wrong", who.name, name(asked.what), error.what()));
+            fmt::format("{} in {}: {}; its figures would be wrong", one.name, name(asked.what), error.what()));
       }
-      leave_out(who, asked.what, error.what());
+      leave_out(one, asked.what, error.what());
     }
   }
 
-  void leave_out(contestant& who, workload from, const std::string& reason) {
-    all_.left_out.push_back({who.name, std::string(name(from)), reason});
-    std::erase_if(all_.records, [&](const record& each) { return each.what == from && each.contestant == who.name; });
-    for (offer& each : who.offers) std::erase(each.takes, from);
+  void leave_out(contestant& one, workload from, const std::string& reason) {
+    all_.left_out.push_back({one.name, std::string(name(from)), reason});
+    std::erase_if(all_.records, [&](const record& each) { return each.what == from && each.contestant == one.name; });
+    for (offer& each : one.offers) std::erase(each.takes, from);
   }
 
-  [[nodiscard]] std::optional<double> bytes_of(const contestant& who, std::size_t timers) const {
-    const auto found = bytes_.find({who.name, timers});
+  [[nodiscard]] std::optional<double> bytes_of(const contestant& one, std::size_t timers) const {
+    const auto found = bytes_.find({one.name, timers});
     return found == bytes_.end() ? std::nullopt : std::optional(found->second);
   }
 
   const bench_options& options_;
-  roster who_;
+  roster roster_;
   const progress_sink& progress_;
   quick_random random_;
   duration time_for_each_{};
@@ -341,8 +343,8 @@ class measurements {
 
 }  // namespace
 
-results measure(const bench_options& options, roster who, const progress_sink& progress) {
-  return measurements(options, std::move(who), progress).run();
+results measure(const bench_options& options, roster chosen, const progress_sink& progress) {
+  return measurements(options, std::move(chosen), progress).run();
 }
 
 }  // namespace foliot::program::bench

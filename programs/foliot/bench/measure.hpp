@@ -23,6 +23,6 @@ using progress_sink = std::function<void(const std::string& what, std::uint64_t 
 
 /// Throws failure if a contestant does not do what a workload asks of it. A contestant that may be left out is left out
 /// of that workload instead, by name and with the reason, and its figures with it.
-[[nodiscard]] results measure(const bench_options& options, roster who, const progress_sink& progress);
+[[nodiscard]] results measure(const bench_options& options, roster chosen, const progress_sink& progress);
 
 }  // namespace foliot::program::bench

@@ -1,4 +1,4 @@
-// Runs a function in a process of its own, whose memory nothing else has used before.
+// Runs a function in a process of its own, where it gets memory that nothing else has used before.
 //
 //   const std::optional<int> answer = in_own_process([] { return 42; });
 //
@@ -26,13 +26,13 @@ template <class Work, class Answer = std::invoke_result_t<Work&>>
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
   const pid_t child = ::fork();
   if (child == 0) {
-    bool told = false;
+    bool answered = false;
     try {
       const Answer answer = work();
-      told = ::write(ends[1], &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
+      answered = ::write(ends[1], &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
     } catch (const std::exception&) {  // the parent gets no answer
     }
-    ::_exit(told ? 0 : 1);
+    ::_exit(answered ? 0 : 1);
   }
   ::close(ends[1]);
   Answer answer{};

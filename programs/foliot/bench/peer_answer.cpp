@@ -28,14 +28,14 @@ std::optional<double> number_in(const json& answer, const char* name) {
 
 sample cost_in(const json& answer) {
   const std::optional<double> figure = number_in(answer, "ns");
-  if (!figure) throw failure("it told no figure");
+  if (!figure) throw failure("it reported no figure");
   if (!(*figure > 0 && *figure < largest_cost)) throw failure(fmt::format("its figure is {}", *figure));
   return {.figure = *figure, .worst = number_in(answer, "worst_ns"), .bytes = number_in(answer, "bytes")};
 }
 
 sample lateness_in(const json& answer, std::size_t sleeps) {
   const auto all = answer.find("lateness_ns");
-  if (all == answer.end() || !all->is_array()) throw failure("it told no lateness");
+  if (all == answer.end() || !all->is_array()) throw failure("it reported no lateness");
   if (all->size() != sleeps) throw failure(fmt::format("it slept {} times, not {}", all->size(), sleeps));
   sample found;
   for (const json& each : *all) {
@@ -55,8 +55,8 @@ samples samples_in(std::string_view output, const request& asked) {
   if (!answer.is_object()) throw failure("it answered nothing that is JSON");
   if (kind_of(asked.what) == figure_kind::lateness) return {lateness_in(answer, asked.sleeps)};
   sample found = cost_in(answer);
-  if (about(asked.what).tells_worst && !(found.worst >= found.figure)) {
-    throw failure("it told no worst lateness, or one below the average");
+  if (about(asked.what).has_worst && !(found.worst >= found.figure)) {
+    throw failure("it reported no worst lateness, or one below the average");
   }
   return {found};
 }

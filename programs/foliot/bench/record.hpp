@@ -51,8 +51,8 @@ struct results {
   std::vector<participant> contestants{};
   std::vector<absence> left_out{};
   std::vector<omission> not_measured{};
-  bool tells_generations = false;  ///< the text and the page begin with the story of the generations
-  std::string reference{};         ///< the contestant that ratios refer to; may be empty
+  bool with_generations = false;  ///< the text and the page begin with the story of the generations
+  std::string reference{};        ///< the contestant that ratios refer to; may be empty
   int repetitions = 0;
   std::vector<record> records{};
 

@@ -9,14 +9,14 @@
 
 namespace foliot::program::bench {
 
-/// The memory of this process that is resident and belongs to no file, in KiB; -1 where the system does not tell. (Not
-/// statm: its counters are kept for each core, and are some hundred KiB behind.) Allocates nothing, so as not to count
-/// itself.
+/// The memory of this process that is resident and belongs to no file, in KiB; -1 where the system does not report it.
+/// (Not statm: its counters are kept for each core, and are some hundred KiB behind.) Allocates nothing, so as not to
+/// count itself.
 [[nodiscard]] std::int64_t resident_kibibytes();
 
 /// Bytes for each of `count` things that `make(count)` makes. A process of its own makes them, so that they get no
 /// memory which an earlier contestant gave back. Counts whole pages, so that a few things seem to take more, and what
-/// the maker allocates for itself. Nothing where the process could not be made or the system does not tell.
+/// the maker allocates for itself. Nothing where the process could not be made or the system does not report it.
 /// Precondition: this process has one thread.
 template <class Make>
 [[nodiscard]] std::optional<double> bytes_each(std::size_t count, Make make) {

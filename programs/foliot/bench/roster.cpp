@@ -72,7 +72,7 @@ std::vector<std::string> roster::names() const {
   return all;
 }
 
-roster everybody() {
+roster all_contestants() {
   roster all;
   add_queues(all);
   add_floors(all);

@@ -40,9 +40,10 @@ struct roster {
 
 /// The queues of the project first, then the floors, the libraries, the services and runtimes, the system calls, and
 /// the other languages.
-[[nodiscard]] roster everybody();
+[[nodiscard]] roster all_contestants();
 
-/// Those of these names, in this order; everybody if there are none. Throws failure for a name that does not exist.
+/// Those of these names, in this order; all contestants if there are no names. Throws failure for a name that does not
+/// exist.
 [[nodiscard]] roster select(roster all, const std::vector<std::string>& names);
 
 /// The names of those that take part in any of these workloads.

@@ -73,15 +73,15 @@ TEST(BenchOptions, RepetitionsAreDecimal) {
 }
 
 TEST(BenchOptions, WhoTakesPartIsKnown) {
-  EXPECT_THAT(taking_part(select(everybody(), {"quad-heap", "floor-load"}), {workload::w3, workload::idle}),
+  EXPECT_THAT(taking_part(select(all_contestants(), {"quad-heap", "floor-load"}), {workload::w3, workload::idle}),
               ElementsAre("quad-heap"));
-  EXPECT_THAT(taking_part(select(everybody(), {"quad-heap", "foliot-runtime"}), {workload::idle}),
+  EXPECT_THAT(taking_part(select(all_contestants(), {"quad-heap", "foliot-runtime"}), {workload::idle}),
               ElementsAre("foliot-runtime"));
-  for (const workload each : all_workloads) EXPECT_FALSE(taking_part(everybody(), {each}).empty()) << name(each);
+  for (const workload each : all_workloads) EXPECT_FALSE(taking_part(all_contestants(), {each}).empty()) << name(each);
 }
 
 TEST(BenchOptions, AContestantIsChosenForEverythingThatItDoes) {
-  const roster chosen = select(everybody(), {"foliot", "futex"});
+  const roster chosen = select(all_contestants(), {"foliot", "futex"});
   EXPECT_THAT(chosen.names(), ElementsAre("foliot", "futex"));
   for (const workload each : {workload::w1, workload::w5w1, workload::w6_1ms, workload::idle, workload::first_of_go}) {
     EXPECT_TRUE(chosen.contestants.front().takes_part(each)) << name(each);
@@ -97,14 +97,14 @@ TEST(BenchOptions, WhatAChosenOneCannotDoIsToldOfItAlone) {
 }
 
 TEST(BenchOptions, ContestantsAreInTheOrderAskedFor) {
-  const roster chosen = select(everybody(), {"multimap", "quad-heap", "multimap"});
+  const roster chosen = select(all_contestants(), {"multimap", "quad-heap", "multimap"});
   ASSERT_EQ(chosen.contestants.size(), 2u);
   EXPECT_EQ(chosen.contestants[0].name, "multimap");
   EXPECT_EQ(reference_of(chosen), "quad-heap");
 }
 
 TEST(BenchOptions, AContestantThatThereIsNotIsAnswered) {
-  EXPECT_THAT([] { (void)select(everybody(), {"sundial"}); },
+  EXPECT_THAT([] { (void)select(all_contestants(), {"sundial"}); },
               ThrowsMessage<failure>(HasSubstr("no 'sundial'; there are ")));
 }
 
@@ -114,7 +114,7 @@ TEST(BenchOptions, AContestantThatWasNotInstalledIsNamed) {
   EXPECT_THAT([&] { (void)select(without, {"libuv"}); }, ThrowsMessage<failure>(HasSubstr("libuv was not installed")));
 }
 
-TEST(BenchOptions, PeersAreNeverTheReference) { EXPECT_EQ(reference_of(select(everybody(), {"multimap"})), ""); }
+TEST(BenchOptions, PeersAreNeverTheReference) { EXPECT_EQ(reference_of(select(all_contestants(), {"multimap"})), ""); }
 
 }  // namespace
 

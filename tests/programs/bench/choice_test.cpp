@@ -31,13 +31,13 @@ bench_options asking(const std::vector<std::string>& workloads, std::vector<std:
   return options;
 }
 
-gaps gaps_of(const bench_options& options) { return gaps_in(options, select(everybody(), options.contestants)); }
+gaps gaps_of(const bench_options& options) { return gaps_in(options, select(all_contestants(), options.contestants)); }
 
 TEST(BenchChoice, WhereEverythingIsMeasuredNothingIsTold) {
   const gaps missing = gaps_of(asking({"W1", "W5W1"}, {"foliot", "multimap"}));
   EXPECT_THAT(missing.contestants, IsEmpty());
   EXPECT_THAT(missing.workloads, IsEmpty());
-  EXPECT_THAT(sentences_about(missing), IsEmpty());
+  EXPECT_THAT(messages_about(missing), IsEmpty());
 }
 
 TEST(BenchChoice, AContestantWithoutAnyOfTheWorkloadsIsTold) {
@@ -46,7 +46,7 @@ TEST(BenchChoice, AContestantWithoutAnyOfTheWorkloadsIsTold) {
   ASSERT_EQ(missing.contestants.size(), 1u);
   EXPECT_EQ(missing.contestants.front().name, "processor-heaps");
   EXPECT_EQ(missing.contestants.front().from, "");
-  EXPECT_THAT(sentences_about(missing),
+  EXPECT_THAT(messages_about(missing),
               ElementsAre("processor-heaps is left out: it takes part in no workload that is measured, but in W5W1, "
                           "W5W1-remote, W5W2, W6-100us, W6-1ms, W6-10ms, idle, idle-ticker, Go's own benchmarks"));
 }
@@ -61,7 +61,7 @@ TEST(BenchChoice, AContestantThatWasNotAskedForIsNotTold) {
 TEST(BenchChoice, AKnownReasonIsToldRatherThanWhatElseThereIs) {
   const gaps missing = gaps_of(asking({"W5W1-remote"}, {"foliot", "tokio"}));
   EXPECT_THAT(missing.contestants, ElementsAre(absence{"tokio", "W5W1-remote", "a Sleep belongs to its task"}));
-  EXPECT_THAT(sentences_about(missing), ElementsAre("tokio is left out: a Sleep belongs to its task"));
+  EXPECT_THAT(messages_about(missing), ElementsAre("tokio is left out: a Sleep belongs to its task"));
 }
 
 TEST(BenchChoice, AWorkloadWithoutAnyOfTheContestantsIsTold) {
@@ -69,7 +69,7 @@ TEST(BenchChoice, AWorkloadWithoutAnyOfTheContestantsIsTold) {
   EXPECT_THAT(missing.contestants, IsEmpty());
   const std::string reason = "none of the contestants named takes part";
   EXPECT_THAT(missing.workloads, ElementsAre(omission{workload::w3, reason}, omission{workload::idle, reason}));
-  const std::vector<std::string> told = sentences_about(missing);
+  const std::vector<std::string> told = messages_about(missing);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_THAT(told.front(), StartsWith("not measured: W3, idle: none of the contestants named takes part; foliot, "));
   EXPECT_THAT(told.front(), HasSubstr(" others would"));
@@ -77,16 +77,15 @@ TEST(BenchChoice, AWorkloadWithoutAnyOfTheContestantsIsTold) {
 
 TEST(BenchChoice, WhoWouldTakePartInsteadIsTold) {
   const gaps missing = gaps_of(asking({"W5W1", "Sleep1000"}, {"multimap"}));
-  EXPECT_THAT(sentences_about(missing),
-              ElementsAre("not measured: Sleep1000: none of the contestants named takes part; "
-                          "foliot, processor-heaps, go would"));
+  EXPECT_THAT(messages_about(missing), ElementsAre("not measured: Sleep1000: none of the contestants named takes part; "
+                                                   "foliot, processor-heaps, go would"));
 }
 
 TEST(BenchChoice, AWorkloadThatTakesTwoThreadsIsTold) {
   const gaps missing = gaps_of(asking({"W5W1", "W5W1-remote", "StaggeredTickerLatency"}, {}, {1}));
   EXPECT_EQ(missing.workloads.size(), 6u);
-  EXPECT_THAT(sentences_about(missing), ElementsAre("not measured: W5W1-remote, StaggeredTickerLatency: 2 threads or "
-                                                    "processors are needed, at least"));
+  EXPECT_THAT(messages_about(missing), ElementsAre("not measured: W5W1-remote, StaggeredTickerLatency: 2 threads or "
+                                                   "processors are needed, at least"));
 }
 
 TEST(BenchChoice, WhatOnlyAWorkloadThatIsNotMeasuredHasIsLeftOut) {

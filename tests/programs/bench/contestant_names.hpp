@@ -22,7 +22,7 @@ inline std::string test_name(const testing::TestParamInfo<contestant>& each) {
 
 /// Those of this program that take part in a workload of this kind.
 inline std::vector<contestant> that_take(figure_kind kind) {
-  std::vector<contestant> all = everybody().contestants;
+  std::vector<contestant> all = all_contestants().contestants;
   std::erase_if(all, [kind](const contestant& each) {
     const auto takes = [&](workload what) { return kind_of(what) == kind && each.takes_part(what); };
     return each.prepare || std::ranges::none_of(all_workloads, takes);

@@ -31,7 +31,7 @@ std::vector<std::string_view> names_of(const std::vector<workload>& all) {
 }
 
 bool takes_part(std::string_view who, workload what) {
-  static const roster all = everybody();
+  static const roster all = all_contestants();
   return std::ranges::any_of(all.contestants,
                              [&](const contestant& each) { return each.name == who && each.takes_part(what); });
 }
@@ -71,7 +71,7 @@ TEST(BenchGenerations, AreChosenTogether) {
                                                "foliot", "foliot-runtime"));
   EXPECT_EQ(options.only, generation_workloads());
   EXPECT_FALSE(options.names_contestants);
-  EXPECT_TRUE(options.tells_generations);
+  EXPECT_TRUE(options.with_generations);
 }
 
 // ---------------------------------------------------------------- the table
@@ -82,7 +82,7 @@ record cost_of(workload what, std::string contestant, std::size_t timers, int th
 
 results some_results() {
   results all;
-  all.tells_generations = true;
+  all.with_generations = true;
   all.machine = {{"cores", "2"}};
   for (const char* const each : {"foliot", "multimap", "global-heap"}) all.contestants.push_back({.name = each});
   for (const int threads : {1, 2}) {

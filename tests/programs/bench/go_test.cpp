@@ -132,7 +132,7 @@ TEST(GoLateness, IsAnAverageWithItsWorst) {
 TEST(GoLateness, TimersThatFireTogetherEndTheirRound) {
   // Two and more fire in one thread, one after the other: the first must not wait there for the second.
   const workload what = find_workloads("ParallelTimerLatency").front();
-  for (const contestant& each : everybody().contestants) {
+  for (const contestant& each : all_contestants().contestants) {
     if (each.prepare || !each.takes_part(what)) continue;
     for (const int processors : {2, 3, 4}) {
       const sample found =
@@ -145,7 +145,7 @@ TEST(GoLateness, TimersThatFireTogetherEndTheirRound) {
 }
 
 TEST(GoBenchmarks, AreAllThatGoHas) {
-  const roster all = everybody();
+  const roster all = all_contestants();
   for (const std::string who : {"foliot", "processor-heaps", "go"}) {
     for (const workload what : go_workloads) {
       EXPECT_TRUE(std::ranges::any_of(

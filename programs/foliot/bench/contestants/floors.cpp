@@ -1,7 +1,7 @@
 // What no queue can be quicker than: the harness, and the timer object itself.
 //
 //   floor-store  one store into the timer, for each start, stop and reset.
-//   floor-load   reads the timer first and branches on its state: the least that a stop which tells whether the timer
+//   floor-load   reads the timer first and branches on its state: the least that a stop which returns whether the timer
 //                was pending can do.
 #include <cstddef>
 #include <cstdint>

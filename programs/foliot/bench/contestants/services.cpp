@@ -152,8 +152,8 @@ samples wake_ups_of(std::string_view engine, const request& asked) {
 
 void add_services(roster& to) {
   to.add("foliot", shared_service<deadlines::by_service>("foliot"));
-  to.add("foliot-now",
-         shared_service<deadlines::by_caller>("foliot", "foliot, told the time by its caller, each 64 operations"));
+  to.add("foliot-now", shared_service<deadlines::by_caller>(
+                           "foliot", "foliot; the caller passes the time, and reads it each 64 operations"));
   to.add("global-heap", shared_service<deadlines::by_service>("global-heap"));
   to.add("bucket-heaps", shared_service<deadlines::by_service>("bucket-heaps"));
   to.add("goim", shared_in_shards("goim", "heap"));

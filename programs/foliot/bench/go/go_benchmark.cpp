@@ -108,7 +108,7 @@ samples measure(const std::string& timers, const request& asked) {
                        .budget = asked.time,
                        .quick = asked.quick};
   const go_benchmark& what = all_benchmarks().at(family_of(asked.what));
-  return {about(asked.what).tells_memory ? run_afresh(what, own, timers) : run(what, own, timers)};
+  return {about(asked.what).has_memory ? run_afresh(what, own, timers) : run(what, own, timers)};
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ std::string results_json(const results& all) {
                {"contestants", contestants}, {"left_out", left_out},
                {"absences", absences},       {"not_measured", not_measured},
                {"workloads", workloads},     {"records", records}};
-  if (all.tells_generations) made["generations"] = story_json(all);
+  if (all.with_generations) made["generations"] = story_json(all);
   return made.dump(1, ' ', false, json::error_handler_t::replace) + '\n';
 }
 

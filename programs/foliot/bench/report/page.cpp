@@ -4,8 +4,8 @@
 
 #include "report.hpp"
 
-// The assembler reads the files: a compiler takes long to read 200 kB as a string, and -Wpedantic forbids it.
-// bench/Report.cmake tells CMake that this source is built from them.
+// The assembler includes the files: a compiler takes long for a string of 200 kB, and -Wpedantic forbids it. In
+// bench/Report.cmake this source depends on them.
 #define FOLIOT_EMBED(name, file)                                                                                       \
   asm(".pushsection .rodata." #name                                                                                    \
       ",\"a\",@progbits\n"                                                                                             \

@@ -1,4 +1,4 @@
-// Draws the page from the figures that lie in it. Nothing is loaded, and nothing leaves the page.
+// Draws the charts and tables from the figures in the page. Nothing is loaded, and nothing leaves the page.
 "use strict";
 
 const figures = JSON.parse(document.getElementById("figures").textContent);
@@ -9,8 +9,8 @@ const hidden = new Set();
 
 const names = figures.contestants.map((each) => each.name);
 
-// Hues by the golden angle, so that neighbours differ; after eight of them another lightness. The queue that
-// the others are compared with is in the colour of the text, and the floors are dashed.
+// Hues by the golden angle, so that neighbours differ; after eight of them another lightness. The reference has the colour
+// of the text, and the floors are dashed.
 function colour(name) {
   if (name === figures.reference) return style("--ink");
   const index = names.indexOf(name);
@@ -56,7 +56,7 @@ function line(name, points) {
   };
 }
 
-// Powers of ten get a word; where few of them are in sight, so do 2 and 5. What lies between is a line.
+// Labels the powers of ten of an axis, and on a short axis also 2 and 5. The other ticks have no label.
 function words(print) {
   return function (value) {
     const leading = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
@@ -100,7 +100,7 @@ function draw(into, config) {
     tooltip: { callbacks: { label: (item) => `${item.dataset.label}: ${config.print(item.parsed.y)}` } },
   };
   for (const each of config.data.datasets) {
-    // Functions, for Chart.js keeps what it has once resolved for bars.
+    // Functions, because Chart.js caches the colours of bars.
     each.borderColor = each.backgroundColor = (context) => colour(context.dataset.label);
   }
   const { print, ...rest } = config;
@@ -187,7 +187,7 @@ function threadCharts(parent) {
   }
 }
 
-// The generations in the order of their years, then the other contestants that have one of these records.
+// The generations in the order of their years, then the other contestants, of those that have one of these records.
 function castOf(records) {
   const story = figures.generations.map((each) => each.contestant);
   const others = names.filter((name) => !story.includes(name));
@@ -196,8 +196,8 @@ function castOf(records) {
 
 function generationOf(name) { return figures.generations.find((each) => each.contestant === name); }
 
-// One chart of all that threads do at once, for each number of timers: the workloads side by side, and in each the
-// numbers of threads. A line goes from one number of threads to the next, and not from one workload to the next.
+// One chart of all workloads of threads, for each number of timers: the workloads side by side, and in each the numbers of
+// threads. A line connects the numbers of threads of one workload, and not the workloads.
 function generationCharts(parent) {
   const workloads = workloadsOf("threads").map((each) => each.name);
   const all = figures.records.filter((each) => workloads.includes(each.workload));
@@ -243,7 +243,7 @@ function generationCharts(parent) {
 
 const SHARES = [["p50", "p50"], ["p99", "p99"], ["p99.9", "p999"], ["worst", "max"]];
 
-// How the figures of each of these records are spread.
+// The percentiles of each of these records.
 function drawShares(into, records, what) {
   draw(into, {
     type: "line",
@@ -292,7 +292,7 @@ function latencyCharts(parent) {
 function drawBars(into, records, value, unit) {
   draw(into, {
     type: "bar",
-    // A dataset each, one above the other, so that each has its own colour and can be hidden.
+    // One dataset for each record, stacked, so that each has its own colour and can be hidden.
     data: { labels: records.map((each) => each.contestant), datasets: records.map((each) => ({
       label: each.contestant, data: records.map((other) => (other === each ? value(each) : null)) })) },
     options: { scales: {
@@ -386,7 +386,7 @@ function list(parent, pairs) {
   }
 }
 
-// A part of the page, if there is anything in it.
+// A part of the page; left out if `fill` adds nothing to it.
 function section(fill, title, remark) {
   const into = document.getElementById("content");
   const head = [element("h2", title, into)];
@@ -403,7 +403,7 @@ if (figures.generations) {
 }
 section(costCharts, "Cost against the number of timers", "Medians; both axes logarithmic, lower is better.");
 section(latencyCharts, "Single calls", "Each figure holds a reading of the clock, some 22 ns. Lower is better.");
-// The generations have all of these in one chart.
+// The story of the generations has all of these in one chart.
 if (!figures.generations) section(threadCharts, "Cost against the number of threads", "Threads that share one service. Medians, lower is better.");
 section(latenessCharts, "Lateness of one sleep", "The clock after it, less its deadline. Lower is better.");
 section(wakeUpCharts, "Wake-ups", "How often threads of an idle service wake up. Lower is better.");

@@ -214,9 +214,9 @@ std::string notes(const results& all) {
   return text;
 }
 
-/// The tables of those workloads that the story of the generations does not have, or of all if it is not told.
+/// The tables of those workloads that the story of the generations does not have, or of all without that story.
 std::string tables(const results& all) {
-  const auto in_story = [&all](workload what) { return all.tells_generations && is_of_generations(what); };
+  const auto in_story = [&all](workload what) { return all.with_generations && is_of_generations(what); };
   std::string text;
   for (const workload what : all_workloads) {
     if (in_story(what)) continue;
@@ -246,9 +246,9 @@ std::string results_text(const results& all) {
   std::string text = "foliot bench\n";
   for (const auto& [name, value] : all.machine) text += fmt::format("{:<{}}{}\n", name, name_width, value);
   text += fmt::format("\nmedians of {} repetitions, ± half their range", all.repetitions);
-  if (!all.reference.empty() && !all.tells_generations) text += fmt::format(", and the ratio to {}", all.reference);
+  if (!all.reference.empty() && !all.with_generations) text += fmt::format(", and the ratio to {}", all.reference);
   text += '\n';
-  if (all.tells_generations) text += generations_text(all);
+  if (all.with_generations) text += generations_text(all);
   return text + tables(all) + memory_table(all) + notes(all);
 }
 

@@ -204,7 +204,7 @@ class throughput {
     return result;
   }
 
-  /// The timer whose turn it is, by the upper half of the draw: at once, or 16 operations later.
+  /// The index of the next timer, by the upper half of the draw; with prefetching, by the draw of 16 operations ago.
   template <bool Prefetch>
   std::size_t victim(std::uint64_t draw, std::size_t bound) {
     const std::size_t drawn = upper_below(draw, bound);

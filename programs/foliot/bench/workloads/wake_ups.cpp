@@ -83,7 +83,7 @@ samples count_wake_ups(const std::set<int>& before, const request& asked) {
   const thread_switches first = voluntary_switches(own);
   wait(asked.time);
   const auto count = switches_between(first, voluntary_switches(own));
-  if (!count) throw failure("the system does not tell its threads' context switches");
+  if (!count) throw failure("the system does not report the context switches of threads: /proc is needed");
   const double seconds = static_cast<double>((clock.now() - begin).count()) * 1e-9;
   return {{.figure = static_cast<double>(*count) / seconds}};
 }

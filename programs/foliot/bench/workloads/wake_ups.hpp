@@ -26,7 +26,7 @@ namespace foliot::program::bench {
 /// The voluntary context switches of threads in their lives so far, by their numbers.
 using thread_switches = std::map<int, std::uint64_t>;
 
-/// Without those threads that have ended; empty where the system does not tell.
+/// Without those threads that have ended; empty where the system does not report them.
 [[nodiscard]] thread_switches voluntary_switches(const std::set<int>& threads);
 
 /// The switches of all threads together that are in both; nothing if no thread is.
@@ -36,7 +36,7 @@ using thread_switches = std::map<int, std::uint64_t>;
 [[nodiscard]] duration far_from(std::uint64_t draw);
 
 /// The wake-ups a second of the threads that are not in `before`, for as long as the request asks, once they have come
-/// to rest. Throws failure where the system does not tell.
+/// to rest. Throws failure where the system does not report them.
 [[nodiscard]] samples count_wake_ups(const std::set<int>& before, const request& asked);
 
 inline const std::vector<workload> all_idle = {workload::idle, workload::idle_ticker};
