@@ -212,7 +212,8 @@ endfunction()
 
 # The same, fetched, and with shared libraries, which do not check their contracts.
 function(check_fetch_content)
-  build_and_run_consumer(-D CMAKE_BUILD_TYPE=Release -D BUILD_SHARED_LIBS=ON)
+  # Not optimised: it builds in half the time, and shows the same symbols or more.
+  build_and_run_consumer(-D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE=-DNDEBUG -D BUILD_SHARED_LIBS=ON)
   foreach(program IN ITEMS consumer_unchecked consumer_checked)
     run("a breach that the library does not look for" ${SCRATCH}/${WAY}/${program} lock_out_of_order)
   endforeach()
