@@ -8,9 +8,9 @@ trap 'exit 130' INT
 # Lets ccache, where CMAKE_CXX_COMPILER_LAUNCHER names it, work with precompiled headers.
 export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 
-# The processor time in milliseconds that one step of a preset's build takes on average, linking
-# included. Measured where no compiler cache helps.
-declare -A step_costs=([release]=1500 [asan]=1900 [tsan]=1500 [clang]=1500)
+# The processor time in milliseconds that an object file of a preset takes on average, linking
+# included. Measured without a compiler cache.
+declare -A object_costs=([release]=1800 [asan]=2000 [tsan]=1700 [clang]=1000)
 
 # Two scripts at once, as in `scripts/run ... | scripts/run ...`, take turns: ninja cannot share
 # a build directory.
@@ -60,12 +60,18 @@ build() {
 }
 
 # build_estimate PRESET JOBS [TARGET...]: prints how long the build is likely to take, from the
-# number of steps that ninja has to do.
+# number of object files that are missing.
 build_estimate() {
-    local preset=$1 jobs=$2 steps
+    local directory=$root/build/$1 cost=${object_costs[$1]:-1500} jobs=$2 object missing=0
     shift 2
-    steps=$(ninja -C "$root/build/$preset" -n "$@" 2>/dev/null | grep -c '^\[' || true)
-    about $((steps * ${step_costs[$preset]:-1500} / 1000 / jobs))
+    while read -r object; do
+        [[ -e $directory/$object ]] || missing=$((missing + 1))
+    done < <(ninja -C "$directory" -t inputs "${@:-all}" 2>/dev/null | grep '\.o$')
+    if ((missing == 0)); then
+        echo "as long as the changed files need"
+    else
+        about $((missing * cost / 1000 / jobs))
+    fi
 }
 
 # Runs a command in the root, where cmake looks for presets. A subshell, so that the caller stays
