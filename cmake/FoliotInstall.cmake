@@ -1,6 +1,6 @@
-# What `cmake --install` puts where: the headers, the libraries, and what lets CMake
-# (find_package(foliot)) and pkg-config (foliot.pc) find them. Nothing installed knows its prefix, so
-# the tree may be moved. The program installs itself (programs/foliot).
+# The install rules: the headers, the libraries, and the files by which CMake (find_package(foliot)) and
+# pkg-config (foliot.pc) find them. No installed file contains the prefix, so the tree may be moved. The
+# rule for the program is in programs/foliot.
 include(CMakePackageConfigHelpers)
 
 set(foliot_layers core queue adapters service runtime)
@@ -9,7 +9,7 @@ list(TRANSFORM foliot_layers PREPEND foliot_ OUTPUT_VARIABLE foliot_targets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING REGEX "\\.h(pp)?$")
 install(TARGETS ${foliot_targets} EXPORT foliotTargets)
 
-# What a linker that is not the C++ compiler's needs beside static libraries: libstdc++ or libc++, and the mathematics.
+# The libraries that a C compiler must link in addition to static ones: libstdc++ or libc++, and libm.
 set(foliot_cxx_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
 list(FILTER foliot_cxx_runtime INCLUDE REGEX "^(stdc\\+\\+|c\\+\\+|c\\+\\+abi|m)$")
 if(NOT foliot_cxx_runtime)
@@ -23,15 +23,14 @@ install(EXPORT foliotTargets NAMESPACE foliot:: DESTINATION ${foliot_cmake_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/foliotConfig.cmake.in foliotConfig.cmake
   INSTALL_DESTINATION ${foliot_cmake_dir}
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
-# While the major version is 0, a new minor version may break what was written for the one before.
+# While the major version is 0, a new minor version may break programs that were written for the one before.
 write_basic_package_version_file(foliotConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES
   ${CMAKE_CURRENT_BINARY_DIR}/foliotConfig.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/foliotConfigVersion.cmake
   DESTINATION ${foliot_cmake_dir})
 
-# pkg-config knows where foliot.pc lies, and so where the prefix is. Directories outside the prefix
-# stay what they are.
+# pkg-config derives the prefix from the directory of foliot.pc. Directories outside the prefix stay absolute.
 foreach(directory IN ITEMS INCLUDEDIR LIBDIR)
   string(TOLOWER foliot_pc_${directory} variable)
   if(IS_ABSOLUTE "${CMAKE_INSTALL_${directory}}")

@@ -1,5 +1,5 @@
-# The libraries that some adapters are for, where the machine has them: foliot_with_asio and foliot_with_uv, for the
-# tests and examples of those adapters. foliot itself is built without them.
+# The libraries that adapters need, if they are installed: foliot_with_asio and foliot_with_uv, for the tests and
+# examples of those adapters. foliot itself is built without them.
 find_path(ASIO_INCLUDE_DIR asio.hpp)
 find_path(LIBUV_INCLUDE_DIR uv.h)
 find_library(LIBUV_LIBRARY uv)
@@ -10,11 +10,11 @@ if(ASIO_INCLUDE_DIR)
   target_link_libraries(foliot_with_asio INTERFACE foliot::adapters)
   target_include_directories(foliot_with_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
   target_compile_definitions(foliot_with_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED
-    $<$<CXX_COMPILER_ID:Clang>:ASIO_HAS_CO_AWAIT>)  # Asio 1.22 knows clang's coroutines by their old name only
-  # Asio has fences, which ThreadSanitizer does not understand, as g++ warns.
+    $<$<CXX_COMPILER_ID:Clang>:ASIO_HAS_CO_AWAIT>)  # Asio 1.22 tests for the old macro of clang's coroutines
+  # g++ warns that ThreadSanitizer does not understand fences, which Asio has.
   target_compile_options(foliot_with_asio INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 else()
-  message(STATUS "There is no Asio here: the tests and the example of its adapter are left out")
+  message(STATUS "Asio is not installed: the tests and the example of its adapter are left out")
 endif()
 
 if(LIBUV_INCLUDE_DIR AND LIBUV_LIBRARY)
@@ -22,5 +22,5 @@ if(LIBUV_INCLUDE_DIR AND LIBUV_LIBRARY)
   target_link_libraries(foliot_with_uv INTERFACE foliot::adapters ${LIBUV_LIBRARY})
   target_include_directories(foliot_with_uv SYSTEM INTERFACE ${LIBUV_INCLUDE_DIR})
 else()
-  message(STATUS "There is no libuv here: the tests and the example of its adapter are left out")
+  message(STATUS "libuv is not installed: the tests and the example of its adapter are left out")
 endif()

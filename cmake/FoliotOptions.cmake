@@ -1,15 +1,14 @@
-# How foliot's own targets are compiled. Nothing here reaches those who link the library, but the
-# include path and the language level.
+# The compile options of foliot's own targets. Of these options only the include path and the language level
+# apply to targets that link the library.
 
-# Installed programs and shared libraries look for each other from where they lie, so that the prefix
-# may be moved.
+# Installed programs find shared libraries relative to their own directory, so the prefix may be moved.
 if(FOLIOT_INSTALL AND BUILD_SHARED_LIBS AND NOT DEFINED CMAKE_INSTALL_RPATH)
   file(RELATIVE_PATH libraries_from_programs ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/${libraries_from_programs}")
 endif()
 
-# Whether contracts are checked, in the library and, by way of its targets, in all that is built with it. Those who
-# link an installed foliot check what the headers have inline in their Debug configurations: any mix works
+# Decides whether contracts are checked: in the library, and in the targets of the same build that link it. Targets that
+# link an installed foliot check the inline code of the headers in their Debug configurations. Any mix works
 # (<foliot/core/contract.hpp>).
 function(foliot_assertions target)
   set(in_debug $<$<CONFIG:Debug>:FOLIOT_ASSERTIONS=1>)
@@ -31,7 +30,7 @@ function(foliot_compile_options target)
     $<$<CXX_COMPILER_ID:GNU>:-Wlogical-op -Wduplicated-cond -Wduplicated-branches>
     $<$<BOOL:${FOLIOT_WERROR}>:-Werror>)
   if(FOLIOT_SANITIZE)
-    # What sanitizers add hides initialisations from this warning of g++: <regex> sets it off.
+    # The code that sanitizers add hides initialisations from this warning of g++: it reports <regex>.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
   foreach(sanitizer IN LISTS FOLIOT_SANITIZE)
@@ -45,7 +44,7 @@ function(foliot_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# C programs, of which there are examples and tests: strict C11.
+# The compile options of C programs (examples and tests): strict C11.
 function(foliot_c_options target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion -pedantic>
     $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${FOLIOT_WERROR}>>:-Werror>)
@@ -67,10 +66,10 @@ function(foliot_layer name)
   else()
     set(scope PUBLIC)
     foliot_compile_options(${target})
-    # Shared libraries show what is marked FOLIOT_EXPORT, and nothing else. Static ones are compiled alike, so that they
+    # Shared libraries export only the symbols marked FOLIOT_EXPORT. Static libraries are compiled alike, so that they
     # may become parts of a shared one.
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-    # While the major version is 0, every minor one has an interface of its own.
+    # While the major version is 0, every minor version has its own binary interface.
     set_target_properties(${target} PROPERTIES
       VERSION ${PROJECT_VERSION}
       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})

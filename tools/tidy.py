@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Style is a test: reports where the tree breaks foliot's rules, and what to write instead.
+"""Reports where the tree breaks foliot's rules of style, and what to write instead.
 
 usage: tools/tidy.py [--root DIR] [--report]
 
@@ -65,12 +65,12 @@ def include_breach(file: File, quote: str, name: str) -> str | None:
         return None
     target = included_path(file, quote, name)
     if target == "include/foliot/version.hpp":
-        return None  # numbers for all
+        return None  # every layer may use it
     if target is not None and layer_of(target) not in LAYERS[layer]:
         return f"{layer} may include only {', '.join(LAYERS[layer])}, and {name} is not there"
     allowed = SYSTEM_HEADER if re.match(SEAM, file.path) else STANDARD_HEADER
     if target is None and layer == "core" and not re.fullmatch(allowed, name):
-        return f"core knows only the standard library: what needs <{name}> goes behind <foliot/core/seam/...>"
+        return f"core may use only the standard library: move what needs <{name}> behind <foliot/core/seam/...>"
     return None
 
 
@@ -88,21 +88,23 @@ def check_file_head(file: File) -> Iterable[Finding]:
         yield 1, "begin with a comment that is the header's contract: purpose, threads, invariants"
     number, first = next(((n, line) for n, line in lines if not line.startswith("//")), (1, ""))
     if first != "#pragma once":
-        yield number, "#pragma once comes first after the opening comment"
+        yield number, "#pragma once must follow the opening comment"
 
 
 LANGUAGE = "#include <foliot/core/language.hpp>"
 
 
 def check_language(file: File) -> Iterable[Finding]:
-    """The first line that a wrong -std would trip over is in a header that includes no other, or in <coroutine>."""
+    """With a wrong -std the first error is in a header that includes no other of foliot, or in <coroutine>: such a
+    header includes the check of the language first."""
     includes = [(match.start(), match[0].strip()) for match in INCLUDE.finditer(file.uncommented)]
     if not includes and not re.search(r"^namespace ", file.code, re.M):
         return
     names = [name for _, name in includes]
     others = [name for name in names if re.match(r"#include <foliot/.*\.hpp>", name) and name != LANGUAGE]
     if (not others or "#include <coroutine>" in names) and names[:1] != [LANGUAGE]:
-        yield file.line_at(includes[0][0]) if includes else 1, f"{LANGUAGE} comes first here: it names the C++ it takes"
+        line = file.line_at(includes[0][0]) if includes else 1
+        yield line, f"{LANGUAGE} must be the first include here: it reports a compiler without C++23"
 
 
 TODO_WORDS = "|".join(["TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK"])
@@ -186,7 +188,7 @@ RULES = [
         "use foliot::seam::thread (<foliot/core/seam/sync.hpp>)", **PRODUCT),
     ban("seam-sleep", r"\bthis_thread::sleep_\w+|" + call("usleep|(?:clock_)?nanosleep")
         + r"|(?<![\w.>:])::sleep\s*\(|(?<![\w.>:])sleep\s*\(\s*\d+\s*\)",
-        "nothing sleeps: wait on a foliot::note, and in a test move the virtual clock", **EVERYWHERE),
+        "sleeping is not allowed: wait on a foliot::note, and in a test move the virtual clock", **EVERYWHERE),
     ban("seam-clock", r"\b(?:steady|high_resolution)_clock\b|" + call("clock_gettime"),
         "use foliot::monotonic_clock (<foliot/core/clock.hpp>)", **PRODUCT),
     ban("seam-clock", r"\bsystem_clock\b|" + call("gettimeofday") + "|"
@@ -197,8 +199,8 @@ RULES = [
         "system calls go behind <foliot/core/seam/...>", **PRODUCT),
     ban("seam-random", r"\bstd::random_device\b|" + call("s?rand|getrandom|getentropy")
         + r"|\bmt19937(?:_64)?\b[^;]*(?:\btime\s*\(|\bnow\s*\()",
-        "use foliot::random_stream (<foliot/core/seam/random.hpp>), with a seed that can be told", **EVERYWHERE),
-    Rule("length", lambda file: [(1, f"{file.length} lines: two ideas in one file, so make it two")]
+        "use foliot::random_stream (<foliot/core/seam/random.hpp>), with a seed that a message can show", **EVERYWHERE),
+    Rule("length", lambda file: [(1, f"{file.length} lines, at most {MOST_LINES} are allowed: make it two files")]
          if file.length > MOST_LINES else []),
     Rule("file-head", check_file_head, where=r"(?:include|src|programs)/.*\.hpp$"),
     Rule("language", check_language, where=r"include/foliot/.*\.hpp$",
@@ -206,7 +208,7 @@ RULES = [
     Rule("todo", check_todo, kinds="cpp py sh cmake"),
     ban("disabled-test", r"\bDISABLED_\w*", "repair the test, or remove it"),
     Rule("machine-path", lambda file: [
-        (file.line_at(match.start()), f"{match[0]} is a path of one machine: use one inside the tree, or a variable")
+        (file.line_at(match.start()), f"{match[0]} is a path of one machine: use a path inside the tree, or a variable")
         for match in re.finditer(MACHINE_PATH, file.text)], kinds=""),
     Rule("coroutine", check_coroutines),
     Rule("awaiter", check_awaiters, where=r"(?:include/foliot|src)/runtime/"),
@@ -214,8 +216,8 @@ RULES = [
     ban("using-namespace", r"\busing\s+namespace\b", "name what you use: this is a header", where=r".*\.h(?:pp)?$"),
     ban("assert", r"(?<!\w)assert\s*\(", "use FOLIOT_ASSERT (<foliot/core/contract.hpp>)",
         unless=r"include/foliot/core/contract\.hpp$"),
-    ban("build-type", r"\bNDEBUG\b", "an application may be compiled otherwise than the library: test FOLIOT_ASSERTIONS, "
-        "for what has no state (<foliot/core/contract.hpp>)"),
+    ban("build-type", r"\bNDEBUG\b", "an application and the library may differ in it: test FOLIOT_ASSERTIONS, "
+        "and only where no state depends on it (<foliot/core/contract.hpp>)"),
     ban("console", r"\bstd::(?:cout|cerr|clog)\b", "the library does not print: report through a handler",
         unless="programs/|examples/|tests/|bench/"),
     ban("null", r"\bNULL\b", "use nullptr", unless=r"include/foliot/foliot\.h$"),
@@ -230,7 +232,7 @@ COMMENT = {"cpp": "//", "py": "#", "sh": "#", "cmake": "#"}
 
 
 def allowances(file: File) -> dict[int, tuple[str, str]]:
-    """For each line that asks for one: the rule and the reason."""
+    """For each line with a comment `tidy: allow`: the rule and the reason."""
     if file.kind not in COMMENT:
         return {}
     pattern = re.compile(COMMENT[file.kind] + r"\s*tidy: allow\(([\w-]+)\)\s*(.*)")
@@ -244,7 +246,7 @@ def check_file(file: File) -> list[tuple[int, str, str]]:
     for number, (rule, reason) in allowances(file).items():
         excused = {finding for finding in findings if finding[:2] == (number, rule)}
         if not reason:
-            findings.add((number, "allow", f"say why: tidy: allow({rule}) reason"))
+            findings.add((number, "allow", f"a reason is missing: tidy: allow({rule}) reason"))
         elif not excused:
             findings.add((number, "allow", f"nothing here breaks a rule {rule}: remove the comment"))
         else:

@@ -1,9 +1,9 @@
 """Where a coroutine awaits in a way that g++ 12 miscompiles.
 
 A full expression may have one co_await, which stands neither inside ?:, && or || nor inside an
-initialiser's braces. This reads brackets and a few words, no C++: it takes && and || for operators
-where white space is on both sides, as the formatter leaves them, and a brace for the beginning of a
-block by what stands before it.
+initialiser's braces. This reads brackets and a few words, no C++: && and || are operators if white
+space is on both sides, as the formatter leaves them, and the text before a brace decides whether it
+begins a block.
 """
 import re
 from collections.abc import Iterable

@@ -1,5 +1,4 @@
-"""The files that tidy.py reads: which they are, their code without comments and strings, and how
-long their functions are."""
+"""The files of the tree: their list, their code without comments and strings, and the lengths of their functions."""
 import os
 import re
 import subprocess
@@ -9,8 +8,8 @@ from pathlib import Path
 
 KINDS = {".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".py": "py", ".sh": "sh", ".md": "md", ".cmake": "cmake"}
 
-# What C++ text is cut into. The first group is a comment, the second a string; what else matches
-# only keeps a quote in it (1'000) from being taken for the beginning of one.
+# The tokens of C++ text. The first group is a comment, the second a string. Numbers and words match
+# so that a quote inside a number (1'000) does not begin a string.
 CPP_TOKEN = re.compile(
     r"""(//(?:\\\n|[^\n])*|/\*.*?\*/)"""
     r"""|((?<!\w)(?:u8|[uUL])?R"([^()\\\s]*)\(.*?\)\3"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
@@ -53,7 +52,7 @@ class File:
 
 
 def list_files(root: Path) -> list[str]:
-    """What git tracks or would; every file, where there is no git."""
+    """The files that git tracks or does not ignore; without git, every file."""
     try:
         listing = subprocess.run(["git", "-C", root, "ls-files", "-coz", "--exclude-standard"],
                                  capture_output=True, text=True, check=True).stdout
@@ -79,8 +78,8 @@ def read_files(root: Path) -> list[File]:
 
 
 def functions(file: File) -> Iterable[tuple[int, str]]:
-    """The length of each function, and where it is; told by its braces, so roughly."""
-    depth, start = 0, None  # start: where the function that is open began, and at which depth
+    """The length of each function, and its place. Functions are recognised by their braces, so some may be missed."""
+    depth, start = 0, None  # start: the position and depth of the open function
     for brace in re.finditer("[{}]", file.code):
         if brace[0] == "}":
             depth -= 1

@@ -1,5 +1,5 @@
-# Takes foliot the way a user would and runs the consumer with it. Run by ctest (CMakeLists.txt says
-# with which variables); everything it makes is in SCRATCH.
+# Gets foliot in one of the ways that users have, and runs the consumer with it. ctest runs this script with the
+# variables that CMakeLists.txt sets. All files that it makes are in SCRATCH.
 cmake_minimum_required(VERSION 3.25)
 
 set(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer)
@@ -7,7 +7,7 @@ set(prefix ${SCRATCH}/prefix)
 set(warnings "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror")
 unset(ENV{DESTDIR})
 
-# Prints the evidence as it is, then ends.
+# Prints the evidence verbatim, then fails.
 function(fail sentence evidence)
   message(NOTICE "${evidence}")
   message(FATAL_ERROR "${sentence}; see above")
@@ -51,7 +51,7 @@ function(build_and_run_consumer)
   expect_breach(consumer_checked call_nothing "an empty callable must not be called")
 endfunction()
 
-# This program must stop with this sentence.
+# The program must end with a failure and print the sentence.
 function(expect_breach program breach sentence)
   execute_process(COMMAND ${SCRATCH}/${WAY}/${program} ${breach}
     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -61,7 +61,7 @@ function(expect_breach program breach sentence)
   expect("${program}'s stop at ${breach}" "${sentence}")
 endfunction()
 
-# Whoever asks for this must get an answer that contains `expected`.
+# A project that asks for this version and these components must get an error that contains `expected`.
 function(expect_refusal version components expected)
   configure_consumer(configure -D WAY=find_package -D CMAKE_PREFIX_PATH=${prefix}
     -D WANTED_VERSION=${version} "-DWANTED_COMPONENTS=${components}")
@@ -75,7 +75,7 @@ endfunction()
 
 # ---------------------------------------------------------------- one function a test
 
-# Installs this very build. The prefix is moved afterwards: nothing may depend on where it was.
+# Installs this build and then moves the prefix, as no file may depend on it.
 function(check_install)
   file(REMOVE_RECURSE ${prefix} ${prefix}-at-first)
   run("the installation (is everything built?)" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix}-at-first)
@@ -96,7 +96,7 @@ function(check_find_package)
   build_and_run_consumer(-D CMAKE_BUILD_TYPE=Debug -D CMAKE_PREFIX_PATH=${prefix}
     -D WANTED_VERSION=${minor_version} "-DWANTED_COMPONENTS=queue service")
   file(STRINGS ${SCRATCH}/find_package/CMakeCache.txt output REGEX "^foliot_DIR")
-  expect("the consumer's cache" ${prefix}/)  # this foliot, and not one that the machine has
+  expect("the consumer's cache" ${prefix}/)  # this foliot, and not an installed one
 endfunction()
 
 # A project without C++: the package says what the C compiler's linker does not know.
@@ -110,7 +110,7 @@ function(check_find_package_c)
   expect("the consumer in C" "foliot ${VERSION} works")
 endfunction()
 
-# Without CMake: what pkg-config says, and a compiler.
+# Without CMake: a compiler with the options of pkg-config.
 function(check_pkg_config)
   file(GLOB_RECURSE description ${prefix}/*foliot.pc)
   cmake_path(GET description PARENT_PATH directory)
@@ -126,7 +126,7 @@ function(check_pkg_config)
   expect("the consumer" "foliot ${VERSION} works")
 endfunction()
 
-# The same for a program in C. The libraries are C++, and pkg-config says what that takes.
+# The same for a program in C: pkg-config names the libraries of the C++ runtime.
 function(check_pkg_config_c)
   file(GLOB_RECURSE description ${prefix}/*foliot.pc)
   cmake_path(GET description PARENT_PATH directory)
@@ -140,8 +140,8 @@ function(check_pkg_config_c)
   expect("the consumer" "foliot ${VERSION} works")
 endfunction()
 
-# All layers in one shared object, which shows what is marked FOLIOT_EXPORT: a consumer that hides what it has inline, a
-# program in C, and one that loads the object when it runs.
+# All layers in one shared object, which exports the symbols marked FOLIOT_EXPORT. Its users: a consumer compiled with
+# hidden visibility, a program in C, and a program that loads the object with dlopen.
 function(check_one_object)
   file(GLOB_RECURSE libraries ${prefix}/*libfoliot_*.a)
   set(one ${SCRATCH}/one_object)
@@ -170,7 +170,7 @@ function(check_one_object)
   expect("the program that loads it" "a loaded foliot works")
 endfunction()
 
-# What is not there is refused, in words that help.
+# Versions and components that foliot does not have are refused, with an error that lists its components.
 function(check_refusals)
   set(WAY refused)
   file(REMOVE_RECURSE ${SCRATCH}/${WAY})
@@ -195,8 +195,8 @@ function(check_refusals)
   expect("the refusal of a project without C++" "write project(consumer_in_c LANGUAGES C CXX)")
 endfunction()
 
-# Inside the consumer's own build: foliot is built once more, and installs nothing. It is a Debug build, so the library
-# checks its contracts, also where it is called from files that do not.
+# Inside the consumer's own build foliot is built once more, and installs nothing. It is a Debug build, so the library
+# checks its contracts, even for callers that do not.
 function(check_add_subdirectory)
   build_and_run_consumer(-D CMAKE_BUILD_TYPE=Debug)
   foreach(program IN ITEMS consumer_unchecked consumer_checked)
@@ -212,7 +212,7 @@ endfunction()
 
 # The same, fetched, and with shared libraries, which do not check their contracts.
 function(check_fetch_content)
-  # Not optimised: it builds in half the time, and shows the same symbols or more.
+  # Not optimised, as that builds in half the time and exports the same symbols.
   build_and_run_consumer(-D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE=-DNDEBUG -D BUILD_SHARED_LIBS=ON)
   foreach(program IN ITEMS consumer_unchecked consumer_checked)
     run("a breach that the library does not look for" ${SCRATCH}/${WAY}/${program} lock_out_of_order)
