@@ -21,6 +21,7 @@ from tidy_coroutines import await_breaches
 from tidy_names import check_names
 from tidy_scopes import check_awaiters
 from tidy_source import File, blank, functions, read_files
+from tidy_terms import check_retired
 
 Finding = tuple[int, str]  # a line and a message
 
@@ -213,6 +214,9 @@ RULES = [
     Rule("coroutine", check_coroutines),
     Rule("awaiter", check_awaiters, where=r"(?:include/foliot|src)/runtime/"),
     Rule("name", check_names, where="(?:include|src|programs)/"),
+    Rule("retired", check_retired, kinds="cpp py sh cmake md",
+         where=r"(?:include|src|programs|tests|tools|scripts|docs)/|(?:README|CONTRIBUTING)\.md$",
+         unless=r"docs/glossary\.md$"),
     ban("using-namespace", r"\busing\s+namespace\b", "name what you use: this is a header", where=r".*\.h(?:pp)?$"),
     ban("assert", r"(?<!\w)assert\s*\(", "use FOLIOT_ASSERT (<foliot/core/contract.hpp>)",
         unless=r"include/foliot/core/contract\.hpp$"),

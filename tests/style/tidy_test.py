@@ -8,6 +8,7 @@ sys.dont_write_bytecode = True
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 import tidy
+import tidy_terms
 import tidy_names
 
 HEAD = "// What it is for.\n#pragma once\n"
@@ -29,6 +30,7 @@ class TidyTest(unittest.TestCase):
         """What tidy reports for one file: a set of (line, rule)."""
         write_tree(self.root, {path: text} | (others or {}))
         tidy_names.known_words.cache_clear()  # of the tree before
+        tidy_terms.retired_pattern.cache_clear()  # of the tree before
         file = tidy.File(self.root, path, text)
         return {(line, rule) for line, rule, _ in tidy.check_file(file)}
 
