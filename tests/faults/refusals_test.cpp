@@ -1,4 +1,4 @@
-// What the system refuses is reported to whoever asked for it, by name: the timer is as it was, no other is lost,
+// A call that the system refuses is reported to its caller, by name: the timer is as it was, no other is lost,
 // nothing leaks, and the next attempt finds everything in order.
 #include <gtest/gtest.h>
 

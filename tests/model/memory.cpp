@@ -102,7 +102,7 @@ void memory::read_and_write(thread_view& by, location_id where, bits value, orde
   stored& made = append(by, where, value);
   by.now.raise(where, newest(where));
   publish(by, made, o);
-  // A release sequence goes on through read-modify-writes, whoever makes them.
+  // A release sequence goes on through the read-modify-writes of any thread.
   const stored& before = locations_[where].stores[newest(where) - 1];
   if (before.publishes && made.publishes) {
     made.published.join(before.published);

@@ -110,7 +110,7 @@ void modify_against_modify() {
   require(timer.reset(timers, at(5)), "it is pending");
   other.join();
   require_good(timers);
-  require(timers.first() <= at(5), "whoever was last");
+  require(timers.first() <= at(5), "the last writer");
   run(timers, 20);
   require(timer.fired() == 1, "once");
 }

@@ -23,8 +23,8 @@ instant fire(timer_word& word, instant queued) {
   return queued;
 }
 
-/// A postponement and the claim: whoever is first, both know; and what was done before a postponement is seen by the
-/// callback that it has led to.
+/// A postponement and the claim: both threads learn which came first; and what was done before a postponement is seen
+/// by the callback that it has led to.
 void postpone_against_fire() {
   timer_word word;
   seam::plain<int> message{0};
@@ -204,8 +204,8 @@ TEST(TimerWord, AStartAgainstTheClaim) {
   holds({.name = "start against fire", .preemptions = unlimited}, start_against_fire);
 }
 
-/// A start that looks at what the timer is queued at, while who has the lock files it for later: whoever is told yes
-/// has a timer that is queued at its deadline or earlier.
+/// A start that looks at what the timer is queued at, while the thread that has the lock queues it for later: a thread
+/// that is told yes has a timer that is queued at its deadline or earlier.
 void start_against_filing() {
   timer_word word;
   seam::atomic<std::int64_t> queued{100};

@@ -1,4 +1,4 @@
-"""Finds what public headers declare and shared libraries do not show: whoever links them would miss it.
+"""Finds functions that public headers declare and shared libraries do not export: programs that link these miss them.
 
 usage: exports.py [--readelf PROGRAM] --include DIR LIBRARY...
 

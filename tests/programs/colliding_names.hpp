@@ -1,4 +1,4 @@
-// Names that all have one text_hash, as whoever knows the function can choose them for the clients in a log.
+// Names that all have one text_hash: a client that knows the function can choose such names.
 //
 // In a name of 32 bytes or more the third word meets what the first two were mixed into. Where the two are
 // equal, one factor of the next product is zero, and what came before is forgotten.

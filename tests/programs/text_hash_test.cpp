@@ -11,7 +11,7 @@ namespace foliot::program {
 namespace {
 
 TEST(TextHash, IsTheSameEverywhere) {
-  // Whoever changes the hash changes the sample's bytes with it.
+  // A change of the hash changes the sample's bytes.
   EXPECT_EQ(text_hash(""), 0x96ebbe173ff72a30U);
 }
 

@@ -271,7 +271,7 @@ TEST_F(FoliotQueue, AHugeCrowdAtOneFarInstantWakesFewTimes) {
   expire(morning + 1h);
 }
 
-// Whoever asks often gets what was the earliest for a while; whoever sleeps until then, the true one.
+// Calls in quick succession return a stale deadline for a while; a thread that sleeps until then gets the true one.
 TEST_F(FoliotQueue, AfterStopsOfTheEarliestOneWakeUpIsForNothingAtMost) {
   constexpr std::size_t count = 1000;
   make(count);
@@ -316,7 +316,7 @@ TEST_F(FoliotQueue, ALoneTimerThatIsPushedBackWakesNobody) {
   }
 }
 
-// The n-th allocation fails, for every n: whoever asked is told, and no timer is lost or half armed.
+// The n-th allocation fails, for every n: the caller gets an exception, and no timer is lost or half armed.
 TEST_F(FoliotQueue, StopsAndResetsManyAtOnce) {
   constexpr std::size_t count = 1000;
   make(count);

@@ -166,9 +166,9 @@ class fire_and_forget {
   explicit fire_and_forget(std::coroutine_handle<> made) noexcept : coroutine(made) {}
   std::coroutine_handle<> coroutine;
 };
-fire_and_forget resumes(std::coroutine_handle<>& whom, bool& ran) {
+fire_and_forget resumes(std::coroutine_handle<>& waiting, bool& ran) {
   ran = true;
-  whom.resume();
+  waiting.resume();
   co_return;
 }
 

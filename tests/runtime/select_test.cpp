@@ -280,20 +280,20 @@ TEST(Select, WithoutCasesIsADeadlock) {
 /// Its try always fails: as if the other side had gone between the try and the begin.
 class untried {
  public:
-  explicit untried(receiving<int> of) : of_(std::move(of)) {}
+  explicit untried(receiving<int> inner) : inner_(std::move(inner)) {}
   [[nodiscard]] bool try_complete() const { return false; }
   [[nodiscard]] bool begin(detail::wait_point& wait, detail::wait_word::source by) {
-    const bool of_use = of_.get_operation().begin(wait, by);
+    const bool of_use = inner_.get_operation().begin(wait, by);
     if (!of_use) ++in_vain;
     return of_use;
   }
-  void end() noexcept { of_.get_operation().end(); }
-  std::optional<int> result() { return of_.get_operation().result(); }
+  void end() noexcept { inner_.get_operation().end(); }
+  std::optional<int> result() { return inner_.get_operation().result(); }
 
   static inline int in_vain = 0;
 
  private:
-  receiving<int> of_;
+  receiving<int> inner_;
 };
 
 TEST(Select, BeginsAnewWhenTheOtherSideHasGone) {

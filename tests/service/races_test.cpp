@@ -1,4 +1,4 @@
-// The races by name, between real threads on the monotonic clock: whoever wins, the answers agree with
+// The races by name, between real threads on the monotonic clock: whichever wins, the answers agree with
 // what happened. Run under ThreadSanitizer too. Every schedule of the small ones is in
 // tests/simulation; here it is the compiler's code and the machine's memory that are asked.
 #include <gtest/gtest.h>

@@ -44,13 +44,13 @@ struct program {
 
 class counted {
  public:
-  explicit counted(program& of) : of_(of) { ++of_.alive; }
-  ~counted() { --of_.alive; }
+  explicit counted(program& owner) : owner_(owner) { ++owner_.alive; }
+  ~counted() { --owner_.alive; }
   counted(const counted&) = delete;
   counted& operator=(const counted&) = delete;
 
  private:
-  program& of_;
+  program& owner_;
 };
 
 /// Checks that it runs on time, and on a worker of its runtime.

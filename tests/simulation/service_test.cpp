@@ -73,7 +73,7 @@ TEST_P(Engine, WakeUpsAreCountedByWhetherSomethingWasDue) {
     pass_time(15ms);
     const service_counters one_fired = timers.counters();
     require(one_fired.fired == 1 && one_fired.wakes_with_work == 1, "one deadline, one wake-up with work");
-    require(one_fired.wakes_without_work == one_fired.wake_ups, "without work: whom somebody woke early");
+    require(one_fired.wakes_without_work == one_fired.wake_ups, "without work: a thread that was woken early");
     require(one_fired.wake_ups <= 1, "nobody wakes it for a later deadline");
     pass_time(15ms);
     require(timers.counters().wakes_with_work == 2, "the next deadline, the next wake-up");

@@ -48,7 +48,7 @@ TEST(Sample, TheSameSeedMakesTheSameBytes) {
   const std::string one = generated(small(1));
   EXPECT_EQ(one, generated(small(1)));
   EXPECT_NE(one, generated(small(2)));
-  // On every machine. Whoever changes the model changes this, and says so in docs/sample.md.
+  // The same on every machine. A change of the model changes this, and must be told in docs/sample.md.
   EXPECT_EQ(text_hash(one), 17103720356830782913U);
 }
 
