@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
@@ -21,7 +22,10 @@ namespace foliot::inline core {
 /// `from`. Never if the instant would lie beyond instant::latest(). Throws std::invalid_argument for a period that is
 /// not positive. O(1), any thread.
 [[nodiscard]] constexpr instant next_on_grid(instant first, duration period, instant from) {
-  if (period <= duration::zero()) throw std::invalid_argument("foliot: the period of a grid must be positive");
+  if (period <= duration::zero()) {
+    throw std::invalid_argument("foliot: the period of a grid must be positive, got " + std::to_string(period.count()) +
+                                " ns");
+  }
   if (first >= from) return first;
   if (from.is_never() || period.is_forever()) return instant::never();
   const detail::int128 passed = detail::int128{from.nanoseconds()} - first.nanoseconds();

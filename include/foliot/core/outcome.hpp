@@ -8,7 +8,7 @@
 
 namespace foliot::inline core {
 
-/// What stopping a timer found. Whatever the result, the timer is not pending afterwards.
+/// What stopping a timer found. No start that came before the stop fires after it.
 enum class stop_result : std::uint8_t {
   stopped,  ///< the timer was pending; it will not fire
   running,  ///< the timer's callback is running now
