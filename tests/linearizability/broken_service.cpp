@@ -1,8 +1,8 @@
-// The shipped service once more, with parts that break on demand: canaries for the checker and for those who
-// record the histories.
+// The shipped service, compiled again with parts that break on demand: canaries for the checker and for the code that
+// records the histories.
 //
-// The shipped headers are taken in under other names, and what they are replaced by stands between them and the
-// service. Only for an executable that has no other service.
+// The shipped headers are included under other names, and the broken classes have their names. Only for an executable
+// that has no other service.
 #include <cstdint>
 #include <utility>
 
@@ -21,7 +21,7 @@ flaw present = flaw::none;
 
 namespace foliot::detail {
 
-/// The word by which `foliot` puts timers off and stops them.
+/// The word by which `foliot` postpones and stops timers.
 class timer_word : public shipped_timer_word {
   using flaw = linearizability::flaw;
   static bool has(flaw one) { return linearizability::present == one; }
@@ -31,7 +31,7 @@ class timer_word : public shipped_timer_word {
     if (has(flaw::words_stay_as_they_are)) return now();
     if (has(flaw::takes_are_not_atomic)) {
       const state was = now();
-      disarm();  // and with it a postponement that has just come
+      disarm();  // and loses a postponement that came after the load
       return was;
     }
     const state was = shipped_timer_word::take();
@@ -42,7 +42,7 @@ class timer_word : public shipped_timer_word {
   [[nodiscard]] bool postpone(instant deadline) noexcept {
     if (!has(flaw::postponing_is_not_atomic)) return shipped_timer_word::postpone(deadline);
     if (const state is = now(); !is.armed() || is.deadline() > deadline) return false;
-    arm(deadline);  // whatever has come between
+    arm(deadline);  // also if the word has changed between the two
     return true;
   }
   [[nodiscard]] bool stop() noexcept {

@@ -1,4 +1,4 @@
-// What is broken in the service of broken_service.cpp.
+// The flaws of the service of broken_service.cpp.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,7 @@ TEST_F(Canaries, AStopThatComesSecond) {
 }
 
 TEST_F(Canaries, AStartThatIsFiledTooLate) {
-  // No history says how late a timer is; in a world in which nobody stalls, none is.
+  // Histories do not record lateness; in a world where no thread stalls, no timer is late.
   const auto overslept = [](flaw broken) {
     present = broken;
     const auto seed = simulation::first_failure(1, {}, [] {

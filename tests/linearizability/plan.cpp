@@ -19,7 +19,7 @@ class drawing {
     for (plan::timer_plan& each : drawn_.timers) {
       if (!each.start && random_.below(2) == 0) start(each);
     }
-    // Without luck none is found: a timer of its own callback is nobody else's.
+    // A try may find no timer: those that a callback ends belong to that callback alone.
     for (std::size_t tries = 0; done_ < operations && tries < 40; ++tries) add_anything(kind);
     return std::move(drawn_);
   }

@@ -49,7 +49,7 @@ struct plan {
     std::optional<deed> start{};
     /// What its first callback does.
     std::vector<deed> inside{};
-    /// Only this thread, or its own callback, touches it: who destroys a handle has it to himself.
+    /// Only this thread, or the timer's own callback, uses it: no other thread may use a handle while it is destroyed.
     std::optional<std::size_t> owner{};
   };
   std::vector<timer_plan> timers;

@@ -1,6 +1,6 @@
 // Plays a plan on a service of its own, and returns the history that was seen.
 //
-// In any world: threads are the seam's, and what else differs is told by a `setting`.
+// In any world: threads are the seam's, and a `setting` says what else differs.
 //
 // Thread safety: play is for one thread, and makes those of the plan.
 #pragma once
@@ -29,8 +29,8 @@ struct setting {
   std::function<void(duration)> linger;
   /// Another thread may go on here.
   std::function<void()> pause;
-  /// Returns when all that is due soon has fired; null where nobody can know. Then nothing is stopped before the
-  /// end to see that it had fired.
+  /// Returns when all timers that are due soon have fired; null in a world where that cannot be known: there no timer
+  /// is stopped before the end in order to see that it had fired.
   std::function<void()> settle;
   /// The threads begin together: for those of the system, which take longer to begin than to race.
   bool together = false;
@@ -52,7 +52,7 @@ class round {
   round& operator=(const round&) = delete;
 
  private:
-  /// What a closure captures: tells when it dies.
+  /// Captured by closures: records when it is destroyed.
   class mourner {
    public:
     mourner(round& told, std::size_t timer) noexcept : told_(&told), timer_(timer) {}

@@ -1,5 +1,5 @@
-// Short histories of every engine in simulated worlds: whatever the schedule, what the threads see is
-// linearizable. Each world draws its plan and its schedule from its seed.
+// Short histories of every engine in simulated worlds: they are linearizable under every schedule that is tried. Each
+// world draws its plan and its schedule from its seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 //   fire                 two, around the callback
 //   die                  one
 //
-// Not in the machine, since nobody promises it: that shut_down ends all timers in the same moment.
+// Not in the machine, since the contract does not promise it: that shut_down ends all timers at one moment.
 #pragma once
 
 #include <array>

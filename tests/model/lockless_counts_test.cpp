@@ -1,5 +1,5 @@
-// What threads do to a shard's timers without its lock, counted, as it is shipped: a sum that is read while they go on,
-// in every schedule; and each of its memory orders, which must be needed.
+// The shipped counts of calls without a shard's lock: a sum that is read while other threads count, in every schedule;
+// and each of the memory orders, which must be needed.
 #include <service/lockless_counts.hpp>
 
 #include "audited.hpp"
@@ -9,9 +9,9 @@ namespace {
 
 using detail::lockless_counts;
 
-/// Two timers are queued, of which one is pending all the time. The other one was stopped; a thread starts it, and one
-/// whose line the sum reads later stops it again. A sum that read each line's stops and starts at once could miss the
-/// start, count the stop, and find fewer timers pending than there are: a drain would end too early.
+/// Two timers are queued, of which one is pending all the time. The other one was stopped; one thread starts it, and a
+/// thread whose line the sum reads later stops it again. A sum that reads the stops and starts of each line together
+/// could miss the start, count the stop, and find fewer timers pending than there are: a drain would end too early.
 void a_start_and_a_stop_against_the_sum() {
   lockless_counts counts;
   seam::atomic<bool> pending{false};  // stands for the other timer's word
@@ -24,8 +24,7 @@ void a_start_and_a_stop_against_the_sum() {
   seam::thread stops("stops", [&] {
     if (pending.load(seam::acquire)) counts.add_stop();
   });
-  require(counts.sum().stopped_but_queued(2) <= 1,
-          "who is seen to have stopped a timer has also been seen to start it");
+  require(counts.sum().stopped_but_queued(2) <= 1, "a sum that includes a stop includes the start before it");
   starts.join();
   stops.join();
 }

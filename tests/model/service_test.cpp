@@ -1,5 +1,5 @@
-// The timer service, as it is shipped, with the thread that it makes: start, stop, reset and the end, against
-// the thread that sleeps, wakes and fires.
+// The shipped timer service with its thread: start, stop, reset and the end, against the thread that sleeps, wakes and
+// fires.
 #include <memory>
 
 #include <foliot/core/sync/note.hpp>
@@ -24,7 +24,7 @@ void an_earlier_timer_wakes_the_thread() {
     done.wake();
   });
   require(done.sleep_until(instant::never()), "it fires");
-  require(fired, "what the callback did is seen");
+  require(fired, "the callback's writes are visible");
 }
 
 TEST(Service, AnEarlierTimerWakesTheThread) {

@@ -49,7 +49,7 @@ class Buckets : public ::testing::Test {
     }
   }
 
-  /// A thread that calls what it is told, and waits for more.
+  /// A thread that calls the functions that it is given, one after the other.
   class caller {
    public:
     template <class Call>
@@ -77,7 +77,8 @@ class Buckets : public ::testing::Test {
     }};
   };
 
-  /// Where the callback of a timer or ticker ran: told to `ran`, and waited for.
+  /// The thread that ran the callback of a timer or ticker: the callback stores it in `ran`, and the test waits for
+  /// that.
   std::thread::id where_it_ran() {
     ran.acquire();
     return ran_on;

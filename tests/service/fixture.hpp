@@ -1,4 +1,4 @@
-// What the tests of the handles share: a service on a virtual clock that nobody but the test moves.
+// A service on a virtual clock that only the test moves, for the tests of the handles.
 #pragma once
 
 #include <foliot/core/virtual_clock.hpp>

@@ -167,8 +167,8 @@ TEST_P(Fork, ANewServiceInTheChildWorks) {
 }
 #endif
 
-/// In the child the stack of a thread that sleeps is nobody's, and may be another thread's soon: its timer lies there,
-/// and is not touched any more. Here the stack is taken away.
+/// In the child a sleeping thread does not exist, and its stack may become that of a new thread. The timer of the sleep
+/// lies on that stack, and must not be touched any more. Here the stack is unmapped.
 class ForkOfSleepers : public engine_suite {
  protected:
   static constexpr std::size_t stack_size = 1 << 20;
@@ -255,7 +255,7 @@ TEST_P(ForkOfSleepers, InTheChildTheirJobsFindNothing) {
   });
 }
 
-/// Who takes several of the witnesses' locks relies on that order.
+/// Threads that take several of the witnesses' locks rely on that order.
 TEST(ForkWitnesses, AreAskedInTheReverseOrderOfTheirMaking) {
   class witness : private core::seam::fork_witness {
    public:

@@ -1,5 +1,5 @@
-// Sleep means sleep: the service's thread is there only when it is needed, and runs only when it must. Who
-// wakes it is counted in tests/simulation, where it is certain when it sleeps.
+// Sleep means sleep: the service's thread exists only when it is needed, and runs only when it must. Wake-ups by other
+// threads are counted in tests/simulation, where it is certain when the thread sleeps.
 #include <gtest/gtest.h>
 
 #include <atomic>

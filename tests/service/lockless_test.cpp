@@ -1,4 +1,4 @@
-// Stops and starts without the lock: how many of them there may be, and that nobody can tell from the outside.
+// Stops and starts without the lock: how many there may be, and that their results are those of calls with the lock.
 #include <gtest/gtest.h>
 
 #include <atomic>

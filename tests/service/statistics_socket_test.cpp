@@ -42,7 +42,7 @@ int connect_to(const std::string& path) {
   return -1;
 }
 
-/// All that is answered there; nothing if nobody does.
+/// The whole answer of the socket at `path`; nothing if no process listens there.
 std::optional<std::string> ask(const std::string& path) {
   const int connection = connect_to(path);
   if (connection < 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// goim's log lines: which there are, in which order, and that nobody is called with a lock held.
+// goim's log lines: which there are, in which order, and that the log is called without a lock.
 #include <foliot/service/timer_log.hpp>
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST_F(TimerLog, OfATickerHasTheNextBeat) {
                            "timer: expire reset delay 10 ms"}));
 }
 
-/// No lock is held: the log may use the service that it is told of.
+/// No lock is held: the log may use the service whose entries it gets.
 TEST_F(TimerLog, MayUseTheService) {
   timer other(timers, [] {});
   bool inside = false;
@@ -186,7 +186,7 @@ TEST(TimerLogOption, IsRefusedWhereThereIsNone) {
   }
 }
 
-/// Who is told that a callback is called next may end its timer for good: then it is not called.
+/// The log may close the timer whose callback is called next: then it is not called.
 TEST(TimerLogEnds, ATimerThatTheLogEndsDoesNotFire) {
   timer* ended = nullptr;
   stop_result answer = stop_result::stopped;
@@ -223,7 +223,7 @@ TEST(TimerLogOrder, WhatLeavesTheHeapIsToldBeforeItFires) {
   EXPECT_EQ(written[2], "fires");
 }
 
-/// A handle that ends tells the log, which is there as long as that takes, although the service ends meanwhile.
+/// A handle that is destroyed calls the log, which exists until the call returns, although the service ends meanwhile.
 TEST(TimerLogEnds, TheLogOutlivesTheCallsOfIt) {
   std::latch in_the_log(1);
   std::latch ended(1);

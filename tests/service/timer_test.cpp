@@ -30,7 +30,7 @@ class Timer : public virtual_suite {
 
 INSTANTIATE_TEST_SUITE_P(, Timer, every_engine(), engine_as_name);
 
-/// The engines whose queues promise an order of equal deadlines.
+/// The engines that promise an order of equal deadlines.
 class TimerTies : public Timer {};
 
 INSTANTIATE_TEST_SUITE_P(, TimerTies, ::testing::Values("foliot", "global-heap"), engine_as_name);

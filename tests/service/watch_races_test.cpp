@@ -49,7 +49,7 @@ class WatchRaces : public watching_suite {
 
 TEST_F(WatchRaces, DestroyAgainstAnEvent) {
   for (int i = 0; i < rounds; ++i) {
-    auto target = std::make_unique<int>(0);  // the sanitizers watch who touches it
+    auto target = std::make_unique<int>(0);  // the sanitizers report a use after it is freed
     watch input(timers, pipe.here(), {readiness::readable, trigger::edge}, [raw = target.get()] { ++*raw; });
     race(
         [&] {

@@ -1,5 +1,5 @@
-// Watches of real descriptors: what is told, and what a handle, an exception, the end and misuse do. What races is in
-// watch_races_test.cpp, and every schedule of the small cases in tests/simulation.
+// Watches of real descriptors: which readiness is reported, handles, exceptions, the end of the service, and misuse.
+// Races are in watch_races_test.cpp, and every schedule of the small cases in tests/simulation.
 #include <atomic>
 #include <latch>
 #include <memory>
@@ -42,7 +42,7 @@ TEST_F(Watch, EchoesOnTheServicesThread) {
 
 TEST_F(Watch, TimersAndDescriptorsAreServedInOneLoop) {
   const connection pipe;
-  pipe.write();  // and nobody reads it
+  pipe.write();  // never read
   std::latch both(200);
   int plain = 0;  // for ThreadSanitizer: the callbacks do not overlap
   std::atomic<int> told = 0;
@@ -142,7 +142,7 @@ TEST_F(Watch, WhatItThrowsIsReported) {
 
 TEST_F(Watch, RunsOnTheServicesThreadAlsoWithAnExecutor) {
   service_options options = reactor();
-  std::vector<posted_callback> jobs;  // which nobody runs
+  std::vector<posted_callback> jobs;  // never run
   options.executor = [&](posted_callback job) { jobs.push_back(std::move(job)); };
   timer_service posting(std::move(options));
   const connection pipe;
@@ -260,7 +260,7 @@ TEST_F(Watch, AModifyThatIsRefusedLeavesItAsItWas) {
   EXPECT_TRUE(paused.modify(readiness::readable)) << "and now it is not";
 }
 
-/// The destructor of what a callback captured is a user's, and may look back at the service, whose lock is free.
+/// The destructor of a capture is a user's code, and may use the service: no lock is held.
 TEST_F(Watch, OneThatFindsNoMemoryDestroysItsCallbackWithoutALock) {
   struct looks_back {
     const watch* other;

@@ -27,7 +27,7 @@ TEST(Canary, ADroppedWakeUpIsFound) {
   EXPECT_TRUE(first_failure(worlds, faults{.drop_wake = 1}, life));
 }
 
-/// A note whose sleeper takes any return of the wait for a wake-up.
+/// A note whose waiting thread takes any return of the wait for a wake-up.
 TEST(Canary, AnIgnoredEintrIsFound) {
   const auto life = [] {
     seam::atomic<std::uint32_t> key{0};
