@@ -16,12 +16,12 @@ using claim_result = wait_word::claim_result;
 using commit_result = wait_word::commit_result;
 using interrupts = wait_word::interrupts;
 
-/// A task of one wait: whoever has to make it ready goes on in its place.
+/// A task with one wait: the thread that must make the task ready continues in its place.
 class waiter {
  public:
   waiter() { name(word, "word"); }
 
-  /// The task's: waits. What comes after the wait is there at its end, or at that of who resumed it.
+  /// For the task: waits. The code after the wait runs here, or in the thread that resumes the task.
   void wait(interrupts how = interrupts::heeded) {
     before = 1;
     const commit_result result = word.commit(how);
@@ -29,7 +29,7 @@ class waiter {
     if (result == commit_result::interrupted) word.leave();
     go_on();
   }
-  /// A source's.
+  /// For a source.
   void claim(wait_word::source by) {
     left[by] = 1;
     const claim_result result = word.claim(ticket, by);
@@ -46,7 +46,8 @@ class waiter {
     require(times_on.load(seam::relaxed) == 1, "it goes on once");
     unsigned winners = 0;
     for (auto& each : claims) winners += each;
-    require(winners == (ended_by == wait_word::interrupted ? 0 : 1), "who was told that it has claimed has");
+    require(winners == (ended_by == wait_word::interrupted ? 0 : 1),
+            "exactly the source that was told so has claimed the wait");
   }
 
   wait_word word;
