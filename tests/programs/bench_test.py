@@ -10,7 +10,7 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # the one below lies beside this file, in the source tree
+sys.dont_write_bytecode = True  # the module below is in the source tree
 from program_case import ProgramCase, main
 
 OWN = ["foliot", "quad-heap", "quad-heap-lazy", "goim-heap", "hashed-wheel", "hierarchical-wheel", "linux-wheel",
@@ -38,7 +38,7 @@ GO = (["AfterFunc1000", "After", "Stop/impl=chan", "Stop/impl=func", "Simultaneo
       + [f"{family}{kind}Timeout" for kind in ("OneShot", "Persistent") for family in ("TCP4", "TCP6")] + WAKE_UPS + [ASLEEP])
 RUNTIMES = ["foliot", "processor-heaps"]
 SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps", "goim", "erlang-wheel", "epoll-heap"]
-TASKS = ["foliot-runtime", "processor-heaps"]  # the runtimes, by what they are called beside services
+TASKS = ["foliot-runtime", "processor-heaps"]  # the runtimes, by their names among the services
 SHARING = SERVICES + TASKS + ["multimap"]
 SLEEPING = [each for each in SERVICES if each != "foliot-now"] + TASKS + ["foliot-precise"]
 GENERATIONS = ["global-heap", "goim", "erlang-wheel", "bucket-heaps", "processor-heaps", "foliot", "foliot-runtime"]
@@ -51,8 +51,8 @@ CALLS = ["start", "stop", "reset", "expire"]
 
 class BenchCase(ProgramCase):
     def bench(self, *arguments, told=(), **environment):
-        """The figures of a quick run, without peers in other languages unless the environment has a place for them.
-        Builds that are not to be measured say so on standard error, and then the lines of `told` follow."""
+        """The figures of a quick run, without peers in other languages unless the environment names their folder.
+        Standard error may have the warning of an unoptimised build, and must have the lines of `told`."""
         environment = os.environ | {"FOLIOT_BENCH_PEERS": str(self.here / "nowhere")} | environment
         code, out, err = self.run_foliot("bench", "--quick", "--json", "figures.json", *arguments, env=environment)
         self.assertEqual(code, 0, err)
@@ -60,7 +60,7 @@ class BenchCase(ProgramCase):
         return json.loads((self.here / "figures.json").read_text()), out
 
     def everything_said(self, terminal):
-        """The kernel hands a terminal's text over in pieces, each when it gets to it: read until the other end is gone."""
+        """Reads until the other end is closed: the kernel delivers a terminal's text in pieces."""
         said = b""
         while True:
             try:
@@ -177,8 +177,8 @@ class BenchFigures(BenchCase):
         self.assertEqual("per_fired" in record, drained)
 
     def check_complete(self, figures, names):
-        """Every queue in everything, but for the floors where timers must fire; calls with the most timers. What
-        threads do, all that can: libuv and libev cannot."""
+        """Every queue in all workloads, except the floors where timers must fire; calls with the most timers. The workloads
+        of threads with all contestants but libuv and libev."""
         wanted = set()
         for name in set(names) & set(OWN + FLOORS + PEERS + PACKAGED):
             for what in QUEUES:
@@ -240,7 +240,7 @@ class BenchFigures(BenchCase):
 
 
 class BenchChoice(BenchCase):
-    """What was asked for and is not measured."""
+    """Chosen workloads and contestants that are not measured."""
 
     def absences_of(self, figures):
         return [(each["contestant"], each["workloads"]) for each in figures["absences"]]
@@ -322,7 +322,7 @@ class BenchGenerations(BenchCase):
                             "foliot,multimap,global-heap", "--repetitions", "1")
         lines = self.heads_of_table(out)
         self.assertLess(lines.index("global-heap"), lines.index("foliot"))
-        self.assertLess(lines.index("foliot"), lines.index("multimap"))  # which is none of them
+        self.assertLess(lines.index("foliot"), lines.index("multimap"))  # which is no generation
         self.assertRegex(out, r"\nglobal-heap +2009 to 2017( +[\d.,]+){7}\n")
         self.assertRegex(out, r"\nmultimap( +[\d.,]+){7}\n")
         self.assertRegex(out, r"\nwidest spread( +±0%){7}\n")  # there is only one repetition
@@ -423,7 +423,7 @@ class BenchGo(BenchCase):
 
 
 STUB = """#!/bin/sh
-# A peer that answers as it is told to: with the file beside it.
+# A peer that answers with the file beside it.
 printf '%s %s\\n' "$1" "$3" >> "$0.asked"
 . "$0.answer"
 """
@@ -450,7 +450,7 @@ cp src/main.rs "$6/release/foliot-peer" && chmod +x "$6/release/foliot-peer"
 
 
 class BenchPeers(BenchCase):
-    """Peers in other languages, by stubs in the place of their toolchains and sources."""
+    """Peers in other languages, with stubs instead of their toolchains and sources."""
 
     def stub(self, answer, toolchain=STUB_GO):
         (self.here / "peers/go").mkdir(parents=True)
@@ -479,7 +479,7 @@ class BenchPeers(BenchCase):
         self.assertEqual([each["version"] for each in figures["contestants"] if each["name"] == "go"], ["stub-1"])
         self.assertEqual(figures["absences"], [])
         asked = (self.here / "cache/foliot/bench/go/peer.asked").read_text().splitlines()
-        self.assertEqual(len(asked), 1 + 2 * 2 * 2)  # the first is to see that it runs
+        self.assertEqual(len(asked), 1 + 2 * 2 * 2)  # the first run is the trial of the build
         self.assertLessEqual({"W5W1 1", "W5W1 2", "W5W2 2"}, set(asked))
 
     def test_progress_tells_what_is_built(self):
@@ -510,7 +510,7 @@ class BenchPeers(BenchCase):
         self.assertEqual(told[ASLEEP]["bytes_per_task"], 2700)
         self.assertRegex(out, r"the latest .* 9,000")
         self.assertRegex(out, r"bytes each .* 2,700")
-        # What only Go itself can measure is named.
+        # The benchmark that only Go can measure is named.
         self.expect_left_out(figures, out, "NetpollBreak", "what it measures is not public outside of Go's package runtime")
         asked = (self.here / "cache/foliot/bench/go/peer.asked").read_text().splitlines()
         self.assertLessEqual({"After 2", "ParallelTimerLatency 2", f"{ASLEEP} 2"}, set(asked))
@@ -591,7 +591,7 @@ class BenchPeers(BenchCase):
 
 
 class BenchRealPeers(BenchCase):
-    """The peers themselves, where their toolchains are."""
+    """The peers themselves, where their toolchains are installed."""
 
     @classmethod
     def setUpClass(cls):
@@ -599,7 +599,7 @@ class BenchRealPeers(BenchCase):
             raise unittest.SkipTest("no sanitizer looks into another program")
 
     def test_they_answer(self):
-        # What the toolchains keep between builds stays where it is.
+        # The caches of the toolchains are kept.
         caches = {"GOCACHE": os.environ.get("GOCACHE", str(Path.home() / ".cache/go-build"))}  # cargo's is ~/.cargo
         environment = {"XDG_CACHE_HOME": str(self.here / "cache"), "FOLIOT_BENCH_PEERS": ""} | caches
         figures, _ = self.bench("--only", "W5W1,W5W1-remote,W5W2,W6-1ms", "--contestants", ",".join(FOREIGN), "--n", "100",
@@ -608,7 +608,7 @@ class BenchRealPeers(BenchCase):
         for name, reason in left_out.items():
             print(f"{name}: {reason}", file=sys.stderr)
             self.assertRegex(reason, r"is not installed\Z|cannot be built")
-        alone = {"tokio", "erlang"}  # each task, each process has its own
+        alone = {"tokio", "erlang"}  # a timer belongs to its task or process
         self.assertEqual({(each["contestant"], each["workloads"]) for each in figures["absences"] if each["workloads"]},
                          {(name, "W5W1-remote") for name in alone - set(left_out)})
         self.assertEqual({(each["workload"], each["contestant"], each["threads"]) for each in figures["records"]},

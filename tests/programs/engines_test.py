@@ -11,7 +11,7 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # the two below lie beside this file, in the source tree
+sys.dont_write_bytecode = True  # the modules below are in the source tree
 from idle_sessions import SECOND, requests_of, sessions_of
 from program_case import ProgramCase, main
 
@@ -25,7 +25,7 @@ LATE = "linux-wheel"  # by more than its tick
 
 class Comparing(ProgramCase):
     def compare(self, *arguments, **options):
-        """What the run of all engines says, which must be that they agree: the summary, and its rows of the table."""
+        """The summary of a run of all engines, which must agree, and the rows of its table."""
         out = self.expect_done("replay", "--engine", "all", "--json", "out.json", *arguments, **options)
         summary = json.loads((self.here / "out.json").read_text())
         table = [line.split() for line in out.split("\n\n")[1].splitlines()[1:]]

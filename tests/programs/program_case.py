@@ -54,7 +54,7 @@ def main():
     name = Path(sys.argv[0]).name
     result = unittest.main(argv=[name, "-v", *sys.argv[1:]], exit=False).result
     if result.skipped and result.testsRun == 0 and result.wasSuccessful():
-        # As GoogleTest says it, for those who read logs of both.
+        # In the words of GoogleTest, since logs have both.
         print("\n".join(f"{name}: Skipped\n{reason}" for _, reason in result.skipped), file=sys.stderr)
         sys.exit(77)
     sys.exit(0 if result.wasSuccessful() else 1)

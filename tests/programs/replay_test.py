@@ -20,7 +20,7 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # the two below lie beside this file, in the source tree
+sys.dont_write_bytecode = True  # the modules below are in the source tree
 from idle_sessions import SECOND, requests_of, sessions_of
 from program_case import FOLIOT, ProgramCase, main
 
@@ -107,7 +107,7 @@ class BadInput(ProgramCase):
         return self.run_foliot("replay", "--sessions", "out.csv", "--json", "out.json", *arguments, **options)
 
     def expect_failure(self, sentence, *arguments, code=2, **options):
-        """The error, and no file written, nor an older one touched."""
+        """The error is reported, no file is written, and an older one is unchanged."""
         for older in (None, b"older"):
             if older:
                 self.put("out.csv", older)
@@ -137,7 +137,7 @@ class BadInput(ProgramCase):
         (self.here / "secret").chmod(0)
         self.here.chmod(0o777)
         options = {}
-        if os.geteuid() == 0:  # who may read all; somebody else may not even see the build
+        if os.geteuid() == 0:  # root may read all files; another user may not even see the build
             shutil.copy(FOLIOT, self.here / "foliot")
             options = {"executable": self.here / "foliot", "user": 65534}
         self.expect_failure("cannot read 'secret': Permission denied", "secret", **options)
@@ -295,7 +295,7 @@ class OutputFiles(ProgramCase):
     def test_a_disk_that_fills_up_leaves_nothing(self):
         self.put("a.log", LOG)
 
-        def small_disk():  # as the limit that a process may have
+        def small_disk():  # by the limit of a process
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
@@ -451,7 +451,7 @@ class Sessions(Comparing):
             self.assertEqual(sorted(self.rows("out.csv")), sorted(expected), engine)
             self.expect_done("replay", "--engine", engine, "--tick", "1h", "--sessions", "out.csv", "sample.log")
             self.assertLess(len(self.rows("out.csv")), len(expected), "as coarse as its tick")
-        # Late by half a minute, it lets those begin again in time who come back just too late.
+        # An engine that is late by half a minute continues the sessions of clients that come back just too late.
         self.expect_done("replay", "--engine", "linux-wheel", "--sessions", "out.csv", "sample.log")
         self.assertLess(len(self.rows("out.csv")), len(expected))
 

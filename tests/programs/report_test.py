@@ -13,7 +13,7 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # the one below lies beside this file, in the source tree
+sys.dont_write_bytecode = True  # the module below is in the source tree
 from program_case import FOLIOT, ProgramCase, main
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
@@ -29,14 +29,14 @@ ARGUMENTS = ["--quick", "--only", "W1,W3,worst-uniform,worst-one-slot,W5W1,W5W1-
              "--contestants", ",".join(CONTESTANTS), "--n", "10,1000"]
 # Workloads, calls, threads for each number of timers, sleeps, wake-ups, numbers of processors, memory.
 CHARTS = 2 + 8 + 2 * 2 + 2 + 1 + 2 + 1
-# What must be on the charts that trials have: their lines or bars, and how many points each has.
-TRIALS = {"W5W1: 10 timers": (SHARING, 2), "W5W1: 1,000 timers": (SHARING, 2),
+# What must be on the charts of threads, sleeps, wake-ups and processors: their lines or bars, and the points of each.
+CHARTED = {"W5W1: 10 timers": (SHARING, 2), "W5W1: 1,000 timers": (SHARING, 2),
           "W5W1-remote: 10 timers": (SHARING, 1), "W5W1-remote: 1,000 timers": (SHARING, 1),
           "W6-100us: how late a sleep of 100 µs ends": (SLEEPING, 4), "W6-1ms: how late a sleep of 1 ms ends": (SLEEPING, 4),
           "idle-ticker: the same beside one ticker of 10 ms": (IDLE, 1),
           "1 processor": (RUNTIMES, 1), "2 processors": (RUNTIMES, 2)}
 
-# Goes before everything else in the page, so that no error escapes it.
+# Inserted before everything else in the page, so that it sees every error.
 LISTEN = """<script>
 const errors = [];
 addEventListener("error", (event) => errors.push(event.message || "not loaded: " + event.target.src), true);
@@ -44,7 +44,7 @@ addEventListener("unhandledrejection", (event) => errors.push(String(event.reaso
 console.error = (...words) => errors.push(words.join(" "));
 </script>"""
 
-# Goes after everything else: tells what became of the page, in an element of its own.
+# Inserted after everything else: writes the state of the page into an element of its own.
 PROBE = """<script>
 function painted(canvas) {
   const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -103,7 +103,7 @@ class Report(ProgramCase):
         return (self.here / "report.html").read_text()
 
     def browse(self, page, *flags, first=""):
-        """What the probe tells of the page."""
+        """The report of the probe in the page."""
         self.put("probed.html", page.replace("<head>", "<head>" + LISTEN, 1)
                  .replace("</body>", PROBE.replace("PROBE_FIRST", first) + "</body>", 1).encode())
         command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -122,7 +122,7 @@ class Report(ProgramCase):
         self.assertEqual(told["bars"], len(WEIGHED))  # each in its own colour
         self.assertEqual(told["tables"], CHARTS)
         self.assertEqual(told["boxes"], len(CONTESTANTS))
-        for title, (shown, points) in TRIALS.items():
+        for title, (shown, points) in CHARTED.items():
             self.assertEqual(told["charts"].get(title), {name: points for name in shown}, title)
 
     def test_charts_are_drawn(self):

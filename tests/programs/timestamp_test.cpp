@@ -26,7 +26,7 @@ std::string log_time(instant time) {
   return text;
 }
 
-/// The C library's opinion.
+/// The result of the C library.
 std::string by_strftime(std::time_t time, const char* form) {
   std::tm parts{};
   ::gmtime_r(&time, &parts);

@@ -60,7 +60,7 @@ class TopCase(ProgramCase):
             process.communicate()
 
     def answer_with(self, text):
-        """A listener that gives this text to each one who connects."""
+        """A listener that sends this text to every client."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(self.here / "odd"))
         listener.listen()
@@ -74,7 +74,7 @@ class TopCase(ProgramCase):
                 os._exit(1)
         self.addCleanup(os.waitpid, child, 0)
         self.addCleanup(os.kill, child, signal.SIGKILL)  # before the wait
-        listener.close()  # here; the child has it
+        listener.close()  # in this process; the child keeps it
 
 
 class TopOnce(TopCase):

@@ -23,7 +23,7 @@ TEST(BenchOptions, WorkloadsAreInTheOrderOfMeasuringAndOnce) {
               ElementsAre(workload::w2p, workload::w4, workload::worst_uniform));
 }
 
-TEST(BenchOptions, AWorkloadThatThereIsNotIsAnswered) {
+TEST(BenchOptions, AnUnknownWorkloadIsRefused) {
   EXPECT_THAT([] { (void)parse_workloads({"W9"}); },
               ThrowsMessage<failure>(HasSubstr("no workload 'W9'; there are W1, W1P, W2, W2P, W3, W4, worst-uniform")));
   EXPECT_THAT([] { (void)parse_workloads({""}); }, ThrowsMessage<failure>(HasSubstr("no workload ''")));
@@ -49,7 +49,7 @@ TEST(BenchOptions, NumbersOfTimersAreSortedAndOnce) {
   EXPECT_THAT(parse_timers({"1e6", "1000", "1e3", "25"}), ElementsAre(25u, 1000u, 1'000'000u));
 }
 
-TEST(BenchOptions, WhatIsNoNumberOfTimersIsAnswered) {
+TEST(BenchOptions, AWrongNumberOfTimersIsRefused) {
   for (const char* each : {"", "0", "-5", "1.5", "many", "1000x", "1e9", "nan", "inf", " 5"}) {
     EXPECT_THAT([each] { (void)parse_timers({each}); }, ThrowsMessage<failure>(HasSubstr("from 1 to 100000000")))
         << each;
@@ -72,7 +72,7 @@ TEST(BenchOptions, RepetitionsAreDecimal) {
   }
 }
 
-TEST(BenchOptions, WhoTakesPartIsKnown) {
+TEST(BenchOptions, ContestantsThatTakePartAreNamed) {
   EXPECT_THAT(taking_part(select(all_contestants(), {"quad-heap", "floor-load"}), {workload::w3, workload::idle}),
               ElementsAre("quad-heap"));
   EXPECT_THAT(taking_part(select(all_contestants(), {"quad-heap", "foliot-runtime"}), {workload::idle}),
@@ -89,7 +89,7 @@ TEST(BenchOptions, AContestantIsChosenForEverythingThatItDoes) {
   EXPECT_EQ(reference_of(chosen), "foliot");
 }
 
-TEST(BenchOptions, WhatAChosenOneCannotDoIsToldOfItAlone) {
+TEST(BenchOptions, OnlyAbsencesOfChosenContestantsAreKept) {
   roster all;
   all.contestants = {{.name = "tortoise"}, {.name = "hare"}};
   all.left_out = {{"tortoise", "W6", "too slow"}, {"hare", "idle", "too quick"}};
@@ -103,7 +103,7 @@ TEST(BenchOptions, ContestantsAreInTheOrderAskedFor) {
   EXPECT_EQ(reference_of(chosen), "quad-heap");
 }
 
-TEST(BenchOptions, AContestantThatThereIsNotIsAnswered) {
+TEST(BenchOptions, AnUnknownContestantIsRefused) {
   EXPECT_THAT([] { (void)select(all_contestants(), {"sundial"}); },
               ThrowsMessage<failure>(HasSubstr("no 'sundial'; there are ")));
 }

@@ -1,4 +1,4 @@
-// What is not measured although it was asked for is told, with the reason.
+// Chosen workloads and contestants that are not measured are reported, with the reason.
 #include "bench/choice.hpp"
 
 #include <gmock/gmock.h>
@@ -33,14 +33,14 @@ bench_options asking(const std::vector<std::string>& workloads, std::vector<std:
 
 gaps gaps_of(const bench_options& options) { return gaps_in(options, select(all_contestants(), options.contestants)); }
 
-TEST(BenchChoice, WhereEverythingIsMeasuredNothingIsTold) {
+TEST(BenchChoice, NothingIsReportedWhereEverythingIsMeasured) {
   const gaps missing = gaps_of(asking({"W1", "W5W1"}, {"foliot", "multimap"}));
   EXPECT_THAT(missing.contestants, IsEmpty());
   EXPECT_THAT(missing.workloads, IsEmpty());
   EXPECT_THAT(messages_about(missing), IsEmpty());
 }
 
-TEST(BenchChoice, AContestantWithoutAnyOfTheWorkloadsIsTold) {
+TEST(BenchChoice, AContestantWithoutAnyOfTheWorkloadsIsReported) {
   const gaps missing = gaps_of(asking({"W1"}, {"foliot", "processor-heaps"}));
   EXPECT_THAT(missing.workloads, IsEmpty());
   ASSERT_EQ(missing.contestants.size(), 1u);
@@ -51,20 +51,20 @@ TEST(BenchChoice, AContestantWithoutAnyOfTheWorkloadsIsTold) {
                           "W5W1-remote, W5W2, W6-100us, W6-1ms, W6-10ms, idle, idle-ticker, Go's own benchmarks"));
 }
 
-TEST(BenchChoice, AContestantThatWasNotAskedForIsNotTold) {
+TEST(BenchChoice, AContestantThatWasNotNamedIsNotReported) {
   bench_options options = asking({"W1"}, {"foliot", "processor-heaps"});
   options.names_contestants = false;
   EXPECT_THAT(gaps_of(options).contestants, IsEmpty());
   EXPECT_THAT(gaps_of(asking({"W1"}, {})).contestants, IsEmpty());
 }
 
-TEST(BenchChoice, AKnownReasonIsToldRatherThanWhatElseThereIs) {
+TEST(BenchChoice, AKnownReasonIsReported) {
   const gaps missing = gaps_of(asking({"W5W1-remote"}, {"foliot", "tokio"}));
   EXPECT_THAT(missing.contestants, ElementsAre(absence{"tokio", "W5W1-remote", "a Sleep belongs to its task"}));
   EXPECT_THAT(messages_about(missing), ElementsAre("tokio is left out: a Sleep belongs to its task"));
 }
 
-TEST(BenchChoice, AWorkloadWithoutAnyOfTheContestantsIsTold) {
+TEST(BenchChoice, AWorkloadWithoutAnyOfTheContestantsIsReported) {
   const gaps missing = gaps_of(asking({"W1", "W3", "idle"}, {"floor-load"}));
   EXPECT_THAT(missing.contestants, IsEmpty());
   const std::string reason = "none of the contestants named takes part";
@@ -75,20 +75,20 @@ TEST(BenchChoice, AWorkloadWithoutAnyOfTheContestantsIsTold) {
   EXPECT_THAT(told.front(), HasSubstr(" others would"));
 }
 
-TEST(BenchChoice, WhoWouldTakePartInsteadIsTold) {
+TEST(BenchChoice, OtherContestantsThatTakePartAreReported) {
   const gaps missing = gaps_of(asking({"W5W1", "Sleep1000"}, {"multimap"}));
   EXPECT_THAT(messages_about(missing), ElementsAre("not measured: Sleep1000: none of the contestants named takes part; "
                                                    "foliot, processor-heaps, go would"));
 }
 
-TEST(BenchChoice, AWorkloadThatTakesTwoThreadsIsTold) {
+TEST(BenchChoice, AWorkloadThatNeedsTwoThreadsIsReported) {
   const gaps missing = gaps_of(asking({"W5W1", "W5W1-remote", "StaggeredTickerLatency"}, {}, {1}));
   EXPECT_EQ(missing.workloads.size(), 6u);
   EXPECT_THAT(messages_about(missing), ElementsAre("not measured: W5W1-remote, StaggeredTickerLatency: 2 threads or "
                                                    "processors are needed, at least"));
 }
 
-TEST(BenchChoice, WhatOnlyAWorkloadThatIsNotMeasuredHasIsLeftOut) {
+TEST(BenchChoice, AContestantOfAnUnmeasuredWorkloadIsLeftOut) {
   const gaps missing = gaps_of(asking({"W1", "W5W1-remote"}, {"goim", "multimap"}, {1}));
   ASSERT_EQ(missing.contestants.size(), 1u);
   EXPECT_EQ(missing.contestants.front().name, "goim");
@@ -110,7 +110,7 @@ TEST(BenchChoice, WorkloadsAreListedByTheirFamiliesAndManyOfGosByTheirNumber) {
   EXPECT_EQ(listed(all), std::to_string(go_workloads.size() - 1) + " of Go's own benchmarks");
 }
 
-TEST(BenchChoice, ReasonsAreToldOnce) {
+TEST(BenchChoice, EachReasonIsReportedOnce) {
   const std::vector<shared_reason> reasons = by_reason({{workload::w1, "a"}, {workload::w2, "b"}, {workload::w3, "a"}});
   ASSERT_EQ(reasons.size(), 2u);
   EXPECT_THAT(reasons[0].workloads, ElementsAre(workload::w1, workload::w3));

@@ -1,4 +1,4 @@
-// Every contestant of the workloads that threads share does them, and a set that does not is found out.
+// Every contestant of W5 does what is asked, and a set that does not is detected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -155,7 +155,7 @@ struct failing_timers : lying_timers {
   }
 };
 
-TEST(Crew, FindsOutASetThatStopsNothing) {
+TEST(Crew, DetectsASetThatStopsNothing) {
   lying_timers timers;
   for (const workload what : {workload::w5w1, workload::w5w1_remote}) {
     const request asked = shared(what, 2);
@@ -163,7 +163,7 @@ TEST(Crew, FindsOutASetThatStopsNothing) {
   }
 }
 
-TEST(Crew, TellsWhatWentWrongInAThread) {
+TEST(Crew, ReportsAnErrorInAThread) {
   failing_timers timers;
   const request asked = shared(workload::w5w2, 2);
   EXPECT_THAT([&] { crew(timers, asked).run(); }, ThrowsMessage<failure>("no more"));

@@ -1,4 +1,4 @@
-// Programs outside of this one: run to their end or killed, and believed only as far as their figures can be.
+// Peers in other languages: run to their end or killed, and believed only if their figures are possible.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,13 +22,13 @@ child_outcome shell(const std::string& script, duration longest = patience, cons
   return run_child({.words = {"/bin/sh", "-c", script}, .environment = {"GREETING=hello"}, .folder = folder}, longest);
 }
 
-TEST(ChildProcess, TellsWhatItSaid) {
+TEST(ChildProcess, ReturnsItsOutput) {
   const child_outcome outcome = shell("echo $GREETING; pwd; echo aside >&2", patience, "/");
   EXPECT_EQ(outcome.output, "hello\n/\n");
   EXPECT_EQ(outcome.wrong, "");
 }
 
-TEST(ChildProcess, TellsMoreThanAPipeHolds) {
+TEST(ChildProcess, ReturnsMoreThanAPipeHolds) {
   EXPECT_EQ(shell("i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789; "
                   "echo 0123456789012345678901234567890123456789 >&2; i=$((i+1)); done")
                 .output.size(),
@@ -37,7 +37,7 @@ TEST(ChildProcess, TellsMoreThanAPipeHolds) {
 
 TEST(ChildProcess, HasNoInput) { EXPECT_EQ(shell("cat; echo end").output, "end\n"); }
 
-TEST(ChildProcess, TellsHowItFailed) {
+TEST(ChildProcess, ReportsItsFailure) {
   EXPECT_EQ(shell("exit 3").wrong, "it ended with exit code 3");
   EXPECT_EQ(shell("echo one >&2; echo two >&2; exit 1").wrong, "it ended with exit code 1: two");
   EXPECT_EQ(shell("echo error: the cause >&2; echo the rest >&2; exit 1").wrong,
@@ -81,12 +81,12 @@ TEST(PeerAnswer, MayBeAnAverageWithItsWorst) {
   }
 }
 
-TEST(PeerAnswer, MayTellTheMemoryOfATask) {
+TEST(PeerAnswer, MayHaveTheMemoryOfATask) {
   const workload asleep = find_workloads("SleepingTasks100000").front();
   EXPECT_EQ(samples_in(R"({"ns": 800, "bytes": 2600})", {.what = asleep}).front().bytes, 2600);
 }
 
-TEST(PeerAnswer, TellsItsVersion) {
+TEST(PeerAnswer, HasItsVersion) {
   EXPECT_EQ(version_in(R"({"version": "x1", "ns": 1})"), "x1");
   EXPECT_EQ(version_in(R"({"version": 7})"), "");
   EXPECT_EQ(version_in("nonsense"), "");

@@ -1,4 +1,4 @@
-// The story of the generations: who is in it, and the table that tells it. No figure is measured.
+// The story of the generations: its contestants and its table. No figure is measured.
 #include "bench/generations.hpp"
 
 #include <gmock/gmock.h>
@@ -135,7 +135,8 @@ TEST(BenchGenerations, ColumnsThatAreTooManyGoOnBelow) {
   ASSERT_LT(begin, end);
   EXPECT_GT(std::count_if(begin, end, [](const std::string& each) { return each.starts_with("widest spread"); }), 2);
   for (auto each = begin; each != end; ++each) EXPECT_LE(characters(*each), 124u) << *each;
-  // Where a generation has no figure it has no line: all of bucket-heaps', and only the first one's of the others.
+  // A generation without a figure in a band has no line there: bucket-heaps is in all bands, the others are in the
+  // first.
   EXPECT_EQ(std::count_if(begin, end, [](const std::string& each) { return each.starts_with("foliot "); }), 1);
   EXPECT_THAT(generations_text(all), HasSubstr("This machine has 2 cores: more threads than that take turns"));
 }

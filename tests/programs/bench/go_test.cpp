@@ -1,4 +1,4 @@
-// Go's benchmarks on foliot's runtime: counted as Go counts them, and none of them is missing.
+// Go's benchmarks on foliot's runtime are counted as Go counts them, and complete.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ TEST(GoCalibration, DoesMoreUntilTheTimeIsReached) {
     operations.push_back(each.operations);
     EXPECT_EQ(each.processors, 3u);
   }
-  // A hundred times as many at most, and in the end a fifth more than it takes.
+  // At most a hundred times as many as before, and in the end a fifth more than needed.
   EXPECT_THAT(operations, ::testing::ElementsAre(1, 100, 10'000, 120'000));
   EXPECT_EQ(thousand.asked.front().grain, 1u);
   EXPECT_EQ(thousand.asked.back().grain, 100u);  // 100 us of them
@@ -130,7 +130,7 @@ TEST(GoLateness, IsAnAverageWithItsWorst) {
 }
 
 TEST(GoLateness, TimersThatFireTogetherEndTheirRound) {
-  // Two and more fire in one thread, one after the other: the first must not wait there for the second.
+  // Two or more fire in one thread, one after the other: the first must not wait there for the second.
   const workload what = find_workloads("ParallelTimerLatency").front();
   for (const contestant& each : all_contestants().contestants) {
     if (each.prepare || !each.takes_part(what)) continue;

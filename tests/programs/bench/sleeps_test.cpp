@@ -65,7 +65,7 @@ sleep_log after_an_early_end(early what) {
   }
 }
 
-TEST(SleepLog, FindsOutASleepThatEndsEarly) {
+TEST(SleepLog, DetectsASleepThatEndsEarly) {
   sleep_log sleeps = after_an_early_end(early::is_wrong);
   EXPECT_FALSE(sleeps.more());
   EXPECT_THROW(static_cast<void>(sleeps.found()), failure);

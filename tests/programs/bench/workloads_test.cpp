@@ -1,4 +1,4 @@
-// Every contestant does what the workloads ask of it, and a queue that does not is found out.
+// Every contestant does what the workloads ask of it, and a queue that does not is detected.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -66,7 +66,7 @@ tally done_by(workload what, std::uint64_t at_least = operations) {
   return one_thread<queue_timers<Queue>>(what, timers, seed).run(at_least);
 }
 
-/// What an exact queue fires, by the queue that is too simple to be wrong.
+/// What an exact queue fires, by the reference queue.
 tally expected(workload what) { return done_by<reference_queue>(what); }
 
 template <class Queue>
@@ -92,7 +92,7 @@ TYPED_TEST(EveryQueue, GoesOnWhereItWas) {
 
 TYPED_TEST(EveryQueue, FiresAboutAsManyAsTheReference) {
   for (const workload what : {workload::w1, workload::w2, workload::w2p, workload::w4}) {
-    // What fires draws its next timeout, so that queues which order ties otherwise go ways of their own.
+    // A timer that fires draws its next timeout, so that queues with another order of ties get other timeouts.
     const auto wanted = static_cast<double>(expected(what).fired);
     EXPECT_NEAR(static_cast<double>(done_by<TypeParam>(what).fired), wanted, 3 + wanted / 4) << name(what);
   }
@@ -136,7 +136,7 @@ class forgetful_timers : public queue_timers<quad_heap> {
   int count_ = 0;
 };
 
-/// Says of every stop that there was nothing to stop.
+/// Returns false from every stop.
 class lying_timers : public queue_timers<quad_heap> {
  public:
   using queue_timers::queue_timers;
@@ -148,13 +148,13 @@ void run_once(workload what) {
   one_thread<Set>(what, timers, seed).run(operations);
 }
 
-TEST(Workloads, FindOutASetThatFiresTooLittle) {
+TEST(Workloads, DetectASetThatFiresTooLittle) {
   EXPECT_THROW(run_once<forgetful_timers>(workload::w3), failure);
   EXPECT_THROW(run_once<forgetful_timers>(workload::w4), failure);
   EXPECT_THROW(one_thread<forgetful_timers>(workload::worst_one_slot, timers, seed).time_calls(1), failure);
 }
 
-TEST(Workloads, FindOutASetThatStopsNothing) {
+TEST(Workloads, DetectASetThatStopsNothing) {
   EXPECT_THROW(run_once<lying_timers>(workload::w1), failure);
   EXPECT_THROW(run_once<lying_timers>(workload::w4), failure);
 }

@@ -23,13 +23,13 @@ ended_session session(std::string client, int start, int last, std::uint64_t req
 
 using sessions = std::vector<ended_session>;
 
-/// One stretch of the log: what the reference and the engine have ended in it.
+/// One stretch of the log: the sessions that the reference and the engine have ended in it.
 struct stretch {
   sessions reference;
   sessions engine;
 };
 
-/// What the engine differs in; empty if it agrees.
+/// The difference; empty if the engine agrees.
 std::string difference(duration lateness, const std::vector<stretch>& log) {
   agreement check(lateness);
   for (const stretch& each : log) {
@@ -77,7 +77,7 @@ TEST(Agreement, OfPartsThatEndInStretchesOfTheirOwn) {
   EXPECT_EQ(difference(4s, log), "");
 }
 
-// Canaries: engines that are broken.
+// Canaries: broken engines.
 
 TEST(AgreementCanary, EndsASessionEarly) {
   EXPECT_EQ(difference(4s, {session("a", 0, 5, 3)}, {session("a", 0, 5, 3, -1)}),
@@ -101,7 +101,7 @@ TEST(AgreementCanary, JoinsWhatWasTooFarApart) {
   // At 19, exactly, the session has to be over.
   EXPECT_EQ(difference(4s, {session("a", 0, 5, 3), session("a", 19, 20, 2)}, {session("a", 0, 20, 5)}), expected);
   EXPECT_NE(difference(0s, {session("a", 0, 5, 3), session("a", 15, 20, 2)}, {session("a", 0, 20, 5)}), "");
-  // So it is when the parts are joined before the engine ends anything.
+  // The same if the parts are joined before the engine ends anything.
   EXPECT_EQ(difference(4s, {{{session("a", 0, 5, 3)}, {}},
                             {{session("a", 19, 20, 2)}, {}},
                             {{session("a", 31, 31, 1)}, {}},

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr std::int64_t second = 1'000'000'000;
 
-/// Hands out a log of several batches: clients who come back after anything up to three minutes.
+/// Generates a log of several batches, whose clients come back after up to three minutes.
 template <class Handler>
 void each_request(Handler handle) {
   random_stream random(7);

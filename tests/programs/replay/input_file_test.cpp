@@ -26,7 +26,7 @@ class InputFile : public testing::Test {
     return contents(here / "packed");
   }
 
-  /// What is read of a file with these contents, or the sentence of the failure.
+  /// The text read from a file with these contents, or the message of the failure.
   std::string read(std::string_view bytes, std::size_t room = 1000) {
     put_contents(here / "log", bytes);
     return read_file(here / "log", room);

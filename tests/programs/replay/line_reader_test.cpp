@@ -23,7 +23,7 @@ lines read_all(const std::string& text, std::size_t piece, std::size_t longest, 
   return all;
 }
 
-/// The same, the simple way.
+/// The same lines, split in the simplest way.
 lines split(const std::string& text, std::size_t longest) {
   lines all;
   for (std::size_t begin = 0; begin < text.size();) {

@@ -205,7 +205,7 @@ TEST(LogLine, RubbishIsMalformedAndNothingWorse) {
   EXPECT_FALSE(parse("h - - ["s + std::string(26, '\0') + "] \"GET /\" 200 5"));
 }
 
-/// The grammar once more, as a regular expression of the C library.
+/// The same grammar as a regular expression of the C library.
 bool matches(const std::string& line) {
   static const ::regex_t form = [] {
     ::regex_t compiled{};
@@ -240,7 +240,7 @@ TEST(LogLine, AgreesWithTheGrammarOnLinesAlmostRight) {
 }
 
 TEST(LogLine, TakesLinearTimeForTheWorstLine) {
-  // Each of these quotes looks at first as if the request might end there.
+  // The request might end at each of these quotes.
   for (const char* const almost : {"\" 200 5x", "\" 200 5 x", "\""}) {
     std::string line = "h - - " TIME " \"";
     while (line.size() < 60'000) line += almost;

@@ -12,8 +12,7 @@
 namespace foliot::program {
 namespace {
 
-/// Random additions and removals, each look-up compared with the standard's map. `hash_of` may be as
-/// bad as it likes.
+/// Random additions and removals; each look-up is compared with a std::map. `hash_of` may be a bad hash.
 template <class Hash>
 void compare_with_a_map(Hash hash_of, std::uint64_t clients, int rounds) {
   random_stream random(8);

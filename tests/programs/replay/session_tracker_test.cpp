@@ -20,15 +20,15 @@ constexpr std::int64_t second = 1'000'000'000;
 
 instant at_second(std::int64_t since_epoch) { return instant::from_nanoseconds(since_epoch * second); }
 
-/// A tracker with an idle time of ten seconds, and what it said, in seconds: "client start-last/n@end". With the timers
-/// of a service, and of runtimes.
+/// A tracker with an idle time of ten seconds, and the sessions that it has ended, in seconds: "client
+/// start-last/n@end". With the timers of a service, and of runtimes.
 class SessionTracker : public testing::TestWithParam<const char*> {
  protected:
   std::vector<std::string> taken() {
     tracker->settle();
     return std::exchange(ended, {});
   }
-  /// The same, where all of it ended in one instant: in no order.
+  /// The same, sorted: sessions that end in one instant come in no order.
   std::vector<std::string> taken_at_once() {
     std::vector<std::string> all = taken();
     std::ranges::sort(all);

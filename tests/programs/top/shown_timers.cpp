@@ -1,5 +1,6 @@
-// A program that shows its timers: shown_timers PATH [measure]. Its time is virtual. For each line on standard input it
-// lets a second pass, and answers with a line; then it may be looked at. It ends with its input.
+// A program that shows its timers on a statistics socket: shown_timers PATH [measure]. Its time is virtual. For each
+// line on standard input it lets a second pass, and writes a line; after that a test may read the statistics. It ends
+// with its input.
 #include <cstdio>
 #include <exception>
 #include <string_view>

@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A stranger's socket.
+/// A socket of a program that is not foliot's.
 class odd_listener {
  public:
   explicit odd_listener(const std::string& path, int backlog = 1) {
@@ -43,14 +43,14 @@ class odd_listener {
   odd_listener(const odd_listener&) = delete;
   odd_listener& operator=(const odd_listener&) = delete;
 
-  /// Connections that nobody accepts, until there is no room for another one.
+  /// Makes connections that are never accepted, until the queue is full.
   void fill_queue() {
     for (int result = 0; result == 0;) {
       waiting_.push_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
       result = ::connect(waiting_.back(), here(), sizeof(address_));
     }
   }
-  /// Gives the first who connects this text in pieces, a pause after each, until that one hangs up.
+  /// Sends this text to the first client in pieces, with a pause after each, until the client closes.
   void answer(std::string text, std::size_t piece, duration pause = {}) {
     thread_.emplace("answer", [this, text = std::move(text), piece, pause] {
       const int connection = ::accept(descriptor_, nullptr, nullptr);
