@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 sys.dont_write_bytecode = True  # the modules below lie beside this file, in the source tree
+from tidy_contracts import check_contracts
 from tidy_coroutines import await_breaches
 from tidy_names import check_names
 from tidy_scopes import check_awaiters
@@ -217,6 +218,7 @@ RULES = [
     Rule("retired", check_retired, kinds="cpp py sh cmake md",
          where=r"(?:include|src|programs|tests|tools|scripts|docs)/|(?:README|CONTRIBUTING)\.md$",
          unless=r"docs/glossary\.md$"),
+    Rule("contract", check_contracts, where="include/foliot/", unless=r"include/foliot/(?:.*/)?(?:detail|seam)/"),
     ban("using-namespace", r"\busing\s+namespace\b", "name what you use: this is a header", where=r".*\.h(?:pp)?$"),
     ban("assert", r"(?<!\w)assert\s*\(", "use FOLIOT_ASSERT (<foliot/core/contract.hpp>)",
         unless=r"include/foliot/core/contract\.hpp$"),

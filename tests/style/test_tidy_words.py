@@ -4,7 +4,7 @@ Run: python3 tests/style/test_tidy_words.py
 """
 import unittest
 
-from tidy_test import TidyTest
+from tidy_test import HEAD, TidyTest
 
 
 class Names(TidyTest):
@@ -44,6 +44,53 @@ class Terms(TidyTest):
 
     def test_no_glossary(self):
         self.keeps("src/queue/a.cpp", "give_in")
+
+
+class Contracts(TidyTest):
+    PATH = "include/foliot/queue/a.hpp"
+    START = HEAD + "#include <foliot/core/language.hpp>\n\nnamespace foliot::queue {\n\n"  # six lines
+
+    def contract(self, body, line):
+        self.breaks("contract", self.PATH, self.START + body + "\n}", 6 + line)
+
+    def no_contract(self, body):
+        self.keeps(self.PATH, self.START + body + "\n}")
+
+    def test_classes_and_functions_need_a_contract(self):
+        self.contract("class clock {};", 1)
+        self.contract("// A clock.\nclass FOLIOT_EXPORT clock final : public base {};", 2)
+        self.contract("template <class T>\nstruct clock {\n};", 1)
+        self.contract("enum class unit { second };", 1)
+        self.contract("[[nodiscard]] FOLIOT_EXPORT int now() noexcept;", 1)
+        self.contract("template <class T>\n  requires std::integral<T>\nconstexpr T half(T whole) { return whole; }", 1)
+        self.contract("/// A clock.\nclass clock {\n public:\n  explicit clock(int start) : now_{start} {}\n\n"
+                      " private:\n  int now_;\n};", 4)
+        self.contract("/// A clock.\nstruct clock {\n  /// Now.\n  int now() const;\n\n"
+                      "  int now(int zone) const;\n};", 6)
+        self.contract("/// Adds.\nint operator+(int a, int b);\n\nint operator-(int a, int b);", 4)
+
+    def test_contracts_where_they_belong(self):
+        self.no_contract("/// A clock.\ntemplate <class T>\nclass clock {};")
+        self.no_contract("/// A clock.\nstruct clock {\n  /// Now.\n  int now() const;\n  int now(int zone) const;\n};")
+        self.no_contract("int now();  ///< The time in ns.")
+        self.no_contract("/// Now.\n// relaxed: publishes nothing.\nint now();")
+        self.no_contract("/// Adds.\nint operator+(int a, int b);\nint operator-(int a, int b);")
+        self.no_contract("template <>\nstruct std::hash<clock> {};\ntemplate <class T>\nclass wheel<T>::slot {};")
+
+    def test_no_contract_is_needed(self):
+        self.no_contract("class clock;\nusing time = int;\ninline constexpr int zero = half(0);\nFOLIOT_CHECK(1);")
+        self.no_contract("/// A clock.\nclass clock : public base {\n  int hidden();\n\n public:\n"
+                         "  clock() = default;\n"
+                         "  clock(clock&& other) noexcept : a_(other.a_) {}\n  clock& operator=(const clock& other);\n"
+                         "  ~clock() { stop(1); }\n  int now() const override;\n  bool operator==(const clock&) const;"
+                         "\n  friend void swap(clock&, clock&);\n\n private:\n"
+                         "  int get() { return f({1}); }\n  int a_;\n};")
+        self.no_contract("namespace detail {\nclass clock {\n public:\n  int now();\n};\n}\n"
+                         "inline int clock::now() { return 1; }")
+        self.no_contract("/// Fast.\ntemplate <class T>\nconcept fast = requires(T a) { a.run(); };")
+        for path in ["include/foliot/queue/detail/a.hpp", "include/foliot/core/seam/a.hpp"]:
+            self.keeps(path, self.START + "class clock {};\n}")
+        self.keeps("src/queue/a.hpp", HEAD + "class clock {};")
 
 
 if __name__ == "__main__":
