@@ -111,6 +111,7 @@ typedef struct foliot_service_options {
 #define FOLIOT_SERVICE_OPTIONS_INIT {sizeof(foliot_service_options), NULL, FOLIOT_MONOTONIC, 0, false, 0, NULL}
 /* clang-format on */
 
+/* What a service has counted since it was made. */
 typedef struct foliot_service_counters {
   uint64_t started;    /* starts of timers that were not pending */
   uint64_t superseded; /* resets of timers that were pending */
@@ -151,6 +152,7 @@ FOLIOT_EXPORT foliot_status foliot_sleep(foliot_service* service, int64_t length
 
 /* ---------------------------------------------------------------- timers */
 
+/* What a callback is told of its call. */
 typedef struct foliot_firing {
   int64_t deadline; /* the deadline that has come */
   int64_t now;      /* the service's clock just before the callback */

@@ -134,6 +134,7 @@ class basic_asio_timer {
   using duration = typename clock_type::duration;
   using time_point = typename clock_type::time_point;
 
+  /// The same timer for another type of executor.
   template <class Other>
   struct rebind_executor {
     using other = basic_asio_timer<Other>;
@@ -181,6 +182,7 @@ class basic_asio_timer {
     expiry_ = std::exchange(other.expiry_, time_point());
     return *this;
   }
+  /// As the move assignment, from a timer of another type of executor.
   template <class Other>
     requires(!std::same_as<Other, Executor> && std::convertible_to<Other, Executor>)
   basic_asio_timer& operator=(basic_asio_timer<Other>&& other) {
@@ -194,6 +196,7 @@ class basic_asio_timer {
     }
   }
 
+  /// The executor on which handlers run unless they have one of their own.
   [[nodiscard]] executor_type get_executor() noexcept { return executor_; }
   /// When the timer expires, or has expired.
   [[nodiscard]] time_point expiry() const noexcept { return expiry_; }

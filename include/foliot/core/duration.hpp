@@ -141,6 +141,7 @@ class duration {
 
   /// `count` nanoseconds; INT64_MAX is forever.
   [[nodiscard]] static constexpr duration nanoseconds(std::int64_t count) noexcept { return duration(count); }
+  /// No time at all.
   [[nodiscard]] static constexpr duration zero() noexcept { return duration(0); }
   /// The upper end: a deadline that far away never comes.
   [[nodiscard]] static constexpr duration forever() noexcept { return duration(detail::int64_max); }
@@ -149,6 +150,7 @@ class duration {
 
   /// The length in nanoseconds.
   [[nodiscard]] constexpr std::int64_t count() const noexcept { return nanoseconds_; }
+  /// Whether this is the upper end.
   [[nodiscard]] constexpr bool is_forever() const noexcept { return nanoseconds_ == detail::int64_max; }
   /// The same count of nanoseconds; forever becomes std::chrono::nanoseconds::max().
   [[nodiscard]] constexpr std::chrono::nanoseconds to_chrono() const noexcept {
@@ -180,8 +182,11 @@ class duration {
   friend constexpr duration operator/(duration a, std::int64_t divisor) noexcept {
     return duration(a / duration(divisor));
   }
+  /// Saturates, as all arithmetic here does.
   constexpr duration operator-() const noexcept { return duration(detail::saturating_subtract(0, nanoseconds_)); }
+  /// Saturates.
   constexpr duration& operator+=(duration other) noexcept { return *this = *this + other; }
+  /// Saturates.
   constexpr duration& operator-=(duration other) noexcept { return *this = *this - other; }
 
  private:

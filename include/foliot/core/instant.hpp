@@ -36,6 +36,7 @@ class instant {
 
   /// Nanoseconds since the clock's origin.
   [[nodiscard]] constexpr std::int64_t nanoseconds() const noexcept { return since_origin_; }
+  /// Whether this is the upper end, a deadline that never comes.
   [[nodiscard]] constexpr bool is_never() const noexcept { return since_origin_ == detail::int64_max; }
 
   friend constexpr auto operator<=>(instant, instant) noexcept = default;
@@ -56,7 +57,9 @@ class instant {
     if (a.is_never()) return duration::forever();
     return duration::nanoseconds(detail::saturating_subtract(a.since_origin_, b.since_origin_));
   }
+  /// Saturates; never stays never.
   constexpr instant& operator+=(duration d) noexcept { return *this = *this + d; }
+  /// Saturates; never stays never.
   constexpr instant& operator-=(duration d) noexcept { return *this = *this - d; }
 
  private:

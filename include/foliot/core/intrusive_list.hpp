@@ -49,6 +49,7 @@ class intrusive_list {
   }
   ~intrusive_list() = default;
 
+  /// Whether there is no node.
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   /// The first node; null if the list is empty.
   [[nodiscard]] Node* front() const noexcept { return first_; }
@@ -117,6 +118,7 @@ class intrusive_queue {
   }
   ~intrusive_queue() = default;
 
+  /// Whether there is no node.
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   /// The first node; null if the queue is empty.
   [[nodiscard]] Node* front() const noexcept { return first_; }

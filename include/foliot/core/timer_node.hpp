@@ -44,12 +44,14 @@ class timer_node {
 struct timer_node_access {
   static constexpr std::size_t nowhere = timer_node::nowhere;
 
+  /// The deadline, for its one writer.
   static instant& deadline(timer_node& node) noexcept { return node.deadline_; }
   /// Writes a deadline that other threads may read at the same time, by deadline_seen().
   // relaxed: the deadline publishes nothing; a reader validates it by other means.
   static void set_deadline(timer_node& node, instant deadline) noexcept {
     seam::atomic_ref<instant>(node.deadline_).store(deadline, seam::relaxed);
   }
+  /// Reads a deadline that another thread may write at the same time, by set_deadline().
   static instant deadline_seen(timer_node& node) noexcept {
     return seam::atomic_ref<instant>(node.deadline_).load(seam::relaxed);
   }

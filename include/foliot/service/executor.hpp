@@ -29,6 +29,7 @@ namespace foliot::inline service {
 /// The job of one firing: a move-only function object, for any thread. Only services make jobs.
 class posted_callback {
  public:
+  /// For services: the job of the firing that `timer` has posted.
   explicit posted_callback(detail::timer_record& timer) noexcept : timer_(&timer) {}
   posted_callback(posted_callback&& other) noexcept : timer_(std::exchange(other.timer_, nullptr)) {}
   posted_callback& operator=(posted_callback&& other) noexcept {

@@ -44,6 +44,7 @@ enum class lock_rank : std::uint8_t {
 /// A mutual exclusion lock. Must not be held when it is destroyed.
 class FOLIOT_EXPORT FOLIOT_CAPABILITY("mutex") mutex {
  public:
+  /// An unlocked mutex. Debug builds assert that a thread locks mutexes in the order of their ranks.
   explicit mutex(lock_rank rank) noexcept : rank_(rank) {}
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
@@ -122,6 +123,7 @@ class FOLIOT_EXPORT FOLIOT_CAPABILITY("mutex") mutex {
 /// Holds a mutex for a scope, and may unlock it in between. One thread's.
 class FOLIOT_SCOPED_CAPABILITY lock {
  public:
+  /// Locks `target`, and blocks until it can.
   explicit lock(mutex& target) noexcept FOLIOT_ACQUIRE(target) : mutex_(target) { mutex_.lock(); }
   ~lock() FOLIOT_RELEASE() {
     if (held_) mutex_.unlock();
