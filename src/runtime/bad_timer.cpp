@@ -1,5 +1,5 @@
-// The message for a timer of processor_heaps in a state that cannot be. In a file of its own, away from the code that
-// runs.
+// The message for a timer of processor_heaps in an impossible state. In a file of its own, to keep it out of the hot
+// code.
 #include <array>
 #include <cstdio>
 

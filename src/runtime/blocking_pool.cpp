@@ -13,9 +13,9 @@ void blocking_pool::submit(blocking_job& job) {
     try {
       threads_.reserve(threads_.size() + 1);
       threads_.emplace_back("foliot-blocking", [this] { work(); });
-      ++idle_;  // it takes a job, or counts itself idle no more
+      ++idle_;  // until it takes a job
     } catch (...) {
-      if (threads_.empty()) throw;  // else one of those that there are comes to it
+      if (threads_.empty()) throw;  // else an existing thread will run the job
     }
   }
   calls_.fetch_add(1, seam::relaxed);  // the caller's worker looks at it before it sleeps
@@ -36,9 +36,9 @@ void blocking_pool::work() noexcept {
     --waiting_;
     --idle_;
     held.leave();
-    job->run();  // and is gone
+    job->run();  // which may destroy it
     // release: pairs with is_busy(). The worker that has run the job's task may sleep already, and have found the pool
-    // busy: then this thread looks. seq_cst, with the fence: pairs with the worker's in sleep().
+    // busy: then this thread looks for a deadlock. seq_cst, with the fence: pairs with the worker's fence in sleep().
     calls_.fetch_sub(1, seam::seq_cst);
     seam::full_fence();
     if (scheduler_ != nullptr) scheduler_->look_for_deadlock();

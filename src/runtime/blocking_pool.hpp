@@ -1,7 +1,7 @@
-// Threads for calls that block, away from the processors. One is made when a job comes and none is idle, up to a
-// number; idle ones sleep, and wake for nothing.
+// Threads for calls that block, away from the processors. A thread is made when a job comes and none is idle, up to a
+// number; idle threads sleep until a job comes.
 //
-// Thread safety: all from any thread.
+// Thread safety: all functions from any thread. Complexity: O(1).
 #pragma once
 
 #include <cstddef>
@@ -18,23 +18,22 @@ class scheduler;
 
 class blocking_pool {
  public:
-  /// `of` looks for a deadlock after each call; null: nobody does.
-  explicit blocking_pool(std::size_t most, scheduler* scheduler = nullptr) noexcept
-      : most_(most), scheduler_(scheduler) {}
+  /// At most `most` threads. After each call the pool has the scheduler look for a deadlock; null: a pool by itself.
+  explicit blocking_pool(std::size_t most, scheduler* owner = nullptr) noexcept : most_(most), scheduler_(owner) {}
   ~blocking_pool() { end(); }
 
   /// Runs the job on a thread of the pool, first come, first served; after close() it does nothing. Throws
   /// std::system_error or std::bad_alloc if the pool has no thread and cannot make one; the job is then not queued.
   void submit(blocking_job& job);
-  /// From now on no job begins. The pool forgets the jobs that have not begun; their tasks destroy them.
+  /// From now on no job begins. Jobs that have not begun are dropped; their tasks destroy them.
   void close() noexcept;
-  /// Closes it, and waits until those that have begun are done.
+  /// Closes the pool, and waits until the jobs that have begun are done.
   void end() noexcept;
 
-  /// Whether a call has not come back. False: the tasks of all calls have been made ready.
+  /// Whether a call has not returned. If false, the tasks of all calls have been made ready.
   // acquire: pairs with the release in work(), which comes after that.
   [[nodiscard]] bool is_busy() const noexcept { return calls_.load(seam::acquire) != 0; }
-  /// How many threads it has. They stay until the end.
+  /// How many threads the pool has. They stay until end().
   [[nodiscard]] std::size_t threads() const noexcept {
     const lock held(lock_);
     return threads_.size();
@@ -45,7 +44,7 @@ class blocking_pool {
 
   const std::size_t most_;
   scheduler* const scheduler_;
-  // How many calls have not come back: raised by the tasks that make them, lowered by the pool's threads.
+  // How many calls have not returned: raised by the tasks that make them, lowered by the pool's threads.
   seam::atomic<std::size_t> calls_{0};
   mutable mutex lock_{lock_rank::scheduler};
   condition come_;

@@ -32,17 +32,17 @@ void callback_record::run() noexcept {
   if (end == callback_word::end_result::closed) leave();
 }
 
-/// The closure is gone: tells those who wait for that.
+/// The closure is destroyed: wakes the tasks and threads that wait for that.
 void callback_record::leave() noexcept {
   switch (word_.leave()) {
     case callback_word::leave_result::left: return;
     case callback_word::leave_result::last: delete this; return;
-    case callback_word::leave_result::watched: break;
+    case callback_word::leave_result::awaited: break;
   }
   const lock held(lock_);
-  word_.leave_watched();
-  for (watcher* each = std::exchange(watchers_, nullptr); each != nullptr;) {
-    watcher* const next = each->next_;
+  word_.leave_awaited();
+  for (waiter* each = std::exchange(waiters_, nullptr); each != nullptr;) {
+    waiter* const next = each->next_;
     if (each->task_ != nullptr) each->task_->claim(0);
     if (each->thread_ != nullptr) each->thread_->wake();
     each = next;
@@ -60,7 +60,7 @@ reset_result callback_record::reset_slowly(instant deadline) {
   const lock held(lock_);
   scheduler* const owner = runtime_.living();
   if (owner == nullptr || word_.is_closed()) return reset_result::closed;
-  // Where the latest start has come due, or never was, the new one is the next.
+  // The latest start has come due, or there was none: the new one is the next.
   if (reset_timer(*owner, *this, deadline)) return reset_result::superseded;
   const callback_word::number previous = std::exchange(latest_, callback_word::after(latest_));
   switch (word_.cancel(previous)) {
@@ -77,7 +77,7 @@ stop_result callback_record::stop() noexcept {
 }
 
 stop_result callback_record::stop_pending() noexcept {
-  // A start that has come due is not pending, and none comes due but the latest.
+  // A start that has come due is not pending, and only the latest start can come due.
   if (word_.dues() != latest_ && stop_timer(*this)) {
     latest_ = callback_word::before(latest_);
     return stop_result::stopped;
@@ -90,20 +90,20 @@ stop_result callback_record::stop_pending() noexcept {
   return stop_result::idle;
 }
 
-callback_record::closing callback_record::close(watcher& who, wait_point* task, note* thread) noexcept {
+callback_record::closing callback_record::close(waiter& who, wait_point* task, note* thread) noexcept {
   stop_result result{};
   {
     const lock held(lock_);
     result = stop_pending();
     const bool inside = runs_on_caller();
-    switch (word_.close(!inside)) {
+    switch (word_.close(inside ? callback_word::while_running::return_at_once : callback_word::while_running::wait)) {
       case callback_word::close_result::mine: break;
       case callback_word::close_result::over: return {result, close_result::done};
       case callback_word::close_result::theirs:
         if (inside) return {result, close_result::inside};
         who.task_ = task;
         who.thread_ = thread;
-        who.next_ = std::exchange(watchers_, &who);
+        who.next_ = std::exchange(waiters_, &who);
         return {result, close_result::waits};
     }
   }
@@ -112,9 +112,9 @@ callback_record::closing callback_record::close(watcher& who, wait_point* task, 
   return {result, close_result::done};
 }
 
-void callback_record::end_watch(watcher& who) noexcept {
-  const lock held(lock_);  // which who has ended the run holds until it has told all
-  for (watcher** each = &watchers_; *each != nullptr; each = &(*each)->next_) {
+void callback_record::end_wait(waiter& who) noexcept {
+  const lock held(lock_);  // the thread that ran the callback holds it until it has woken all waiters
+  for (waiter** each = &waiters_; *each != nullptr; each = &(*each)->next_) {
     if (*each != &who) continue;
     *each = who.next_;
     return;
@@ -125,14 +125,14 @@ void callback_record::destroy() noexcept {
   const auto rests = [this] {
     const lock held(lock_);
     stop_pending();
-    return word_.at_rest();  // and so nobody can start it any more
+    return word_.at_rest();  // so no thread can start it any more
   };
   if (!rests()) {
-    watcher who;
+    waiter who;
     note over;
     if (close(who, nullptr, &over).state == close_result::waits) {
       over.sleep_until(instant::never());
-      end_watch(who);
+      end_wait(who);
     }
     if (!word_.orphan()) return;
   }

@@ -1,14 +1,13 @@
-// A processor's timers in foliot's own queue: one lock, taken by the processor itself in the common case, when it
-// costs little (mutex.hpp), and by whoever stops or resets from elsewhere.
+// A processor's timers in foliot's own queue, under one lock. The processor's worker mostly takes the lock uncontended,
+// which costs little (mutex.hpp); threads that stop or reset a timer from elsewhere take it as well.
 //
-// A reset to a later deadline is one compare-and-swap on the entry's word; the queue learns of it when the entry is
-// due by the old one.
+// A reset to a later deadline is one compare-and-swap on the entry's word; the queue learns of it when the entry is due
+// by its old deadline.
 //
-// If the queue has no memory, a start is refused; every other operation succeeds without memory. Entries that are
-// pending already and that the queue cannot file go to an intrusive list (unqueued_timers.hpp) until there is memory.
+// If the queue has no memory, a start is refused; every other operation succeeds without memory. Pending entries that
+// the queue has no memory for go to an intrusive list (unqueued_timers.hpp) until there is memory.
 //
 // Thread safety: as processor_timers.
-//
 // Invariants: a pending entry has this object as its home. Either the queue holds it, at its word's deadline or
 // earlier, or the unqueued list does, and its word is open.
 #pragma once
@@ -31,7 +30,7 @@ namespace foliot::runtime::detail {
 class foliot_timers final : public processor_timers {
  public:
   foliot_timers(std::uint32_t processor, instant now) : processor_timers(processor), queue_(now) {}
-  /// Those that are due in the same instant fire in an order that the seed decides.
+  /// Timers that are due at the same instant fire in an order that the seed decides.
   foliot_timers(std::uint32_t processor, instant now, std::uint64_t seed)
       : processor_timers(processor), queue_(now), ties_(seed) {}
 
@@ -69,7 +68,7 @@ class foliot_timers final : public processor_timers {
   bool run_due(instant now, ready_list& ready, call_list& calls) noexcept override {
     const lock held(lock_);
     if (!unqueued_.empty()) [[unlikely]]
-      file_some();
+      queue_some();
     const bool more = ties_ ? run_shuffled(now, ready, calls) : run_in_order(now, ready, calls);
     set_first(more ? now : next_deadline());
     return more;
@@ -78,7 +77,7 @@ class foliot_timers final : public processor_timers {
   void refresh_first() noexcept override {
     const lock held(lock_);
     if (!unqueued_.empty()) [[unlikely]]
-      file_some();
+      queue_some();
     set_first(next_deadline());
   }
 
@@ -95,7 +94,7 @@ class foliot_timers final : public processor_timers {
   }
 
  private:
-  /// How many are run before the others who wait for the lock, and the tasks that have become ready, have their turn.
+  /// How many timers run before threads that wait for the lock, and tasks that have become ready, have their turn.
   static constexpr budget most_at_once = 256;
 
   [[nodiscard]] bool is_home_of(timer_entry& entry) const noexcept FOLIOT_REQUIRES(lock_) {
@@ -103,7 +102,7 @@ class foliot_timers final : public processor_timers {
   }
 
   [[nodiscard]] instant next_deadline() noexcept FOLIOT_REQUIRES(lock_) {
-    // A queue that found no memory may still have to open slots that are empty by now.
+    // A queue that found no memory may still have slots to open that are empty by now.
     if (queue_.size() == 0) return unqueued_.first_deadline();
     return std::min(queue_.next_deadline(), unqueued_.first_deadline());
   }
@@ -111,7 +110,7 @@ class foliot_timers final : public processor_timers {
   void run(timer_entry& entry, ready_list& ready, call_list& calls) noexcept {
     lock_.assert_held();
     if (const std::optional<instant> later = timer_entry_access::word(entry).claim(entry.deadline())) {
-      if (!file(entry, *later)) unqueued_.add(entry, *later);
+      if (!requeue(entry, *later)) unqueued_.add(entry, *later);
       return;
     }
     if (timer_entry_access::due(entry, ready) == timer_entry::then::call) calls.add(entry);
@@ -121,7 +120,7 @@ class foliot_timers final : public processor_timers {
   bool run_shuffled(instant now, ready_list& ready, call_list& calls) noexcept FOLIOT_REQUIRES(lock_);
 
   /// Returns false if the queue has no memory for the entry.
-  [[nodiscard]] bool file(timer_entry& entry, instant deadline) noexcept FOLIOT_REQUIRES(lock_) {
+  [[nodiscard]] bool requeue(timer_entry& entry, instant deadline) noexcept FOLIOT_REQUIRES(lock_) {
     try {
       queue_.start(entry, deadline);
     } catch (const std::bad_alloc&) {
@@ -130,21 +129,21 @@ class foliot_timers final : public processor_timers {
     timer_entry_access::word(entry).arm(deadline);
     return true;
   }
-  /// Files unqueued entries, the earliest first, until the queue has no memory. After a turn that found no memory it
-  /// files only a few at a time: otherwise all entries would move to the queue and back in each turn.
-  void file_some() noexcept FOLIOT_REQUIRES(lock_) {
+  /// Queues entries of the unqueued list, the earliest first, until the queue has no memory. After a turn that found no
+  /// memory it queues only a few at a time: otherwise all entries would move to the queue and back in each turn.
+  void queue_some() noexcept FOLIOT_REQUIRES(lock_) {
     for (std::size_t i = 0; i < queued_at_once_ && !unqueued_.empty(); ++i) {
       timer_entry& entry = unqueued_.pop_first();
       const instant deadline = entry.deadline();
-      if (file(entry, deadline)) continue;
+      if (requeue(entry, deadline)) continue;
       unqueued_.push_front(entry, deadline);
       queued_at_once_ = 1;
       return;
     }
     queued_at_once_ = unqueued_.empty() ? unlimited : std::min(queued_at_once_, unlimited / 2) * 2;
   }
-  /// All that the queue holds goes to the list.
-  void unfile_all() noexcept FOLIOT_REQUIRES(lock_) {
+  /// Moves all entries from the queue to the list.
+  void unqueue_all() noexcept FOLIOT_REQUIRES(lock_) {
     while (queue_.size() != 0) {
       auto& entry = static_cast<timer_entry&>(*queue_.pop_any());
       const instant queued = entry.deadline();
@@ -152,9 +151,9 @@ class foliot_timers final : public processor_timers {
     }
     unqueued_.sort();
   }
-  /// The queue has no memory to go on; the list needs none.
+  /// The queue has no memory to go on. The list needs none.
   void give_up_queue() noexcept FOLIOT_REQUIRES(lock_) {
-    unfile_all();
+    unqueue_all();
     queued_at_once_ = 1;
   }
 
@@ -162,7 +161,8 @@ class foliot_timers final : public processor_timers {
   foliot_queue queue_ FOLIOT_GUARDED_BY(lock_);
   unqueued_timers unqueued_ FOLIOT_GUARDED_BY(lock_);
   std::size_t queued_at_once_ FOLIOT_GUARDED_BY(lock_) = unlimited;
-  processor_timers* successor_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // whose what was here is
+  // Where the timers that were here are now; null: they are here.
+  processor_timers* successor_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   std::optional<random_stream> ties_ FOLIOT_GUARDED_BY(lock_);
 };
 
@@ -214,17 +214,17 @@ inline bool foliot_timers::run_shuffled(instant now, ready_list& ready, call_lis
 
 inline void foliot_timers::take_all(processor_timers& from) noexcept FOLIOT_NO_ANALYSIS {
   auto& other = static_cast<foliot_timers&>(from);
-  // One move at a time, and nobody else takes two of these locks.
+  // One move runs at a time, and no other code takes two of these locks.
   const lock held(other.lock_);
   lock_.lock_beside_others();
   other.successor_ = this;
-  other.unfile_all();
+  other.unqueue_all();
   while (!other.unqueued_.empty()) {
     timer_entry& entry = other.unqueued_.pop_first();
     const instant deadline = entry.deadline();
     timer_entry_access::home(entry).store(this, seam::relaxed);
     lower_first(deadline);
-    if (!file(entry, deadline)) unqueued_.push_front(entry, deadline);
+    if (!requeue(entry, deadline)) unqueued_.push_front(entry, deadline);
   }
   unqueued_.sort();
   other.set_first(instant::never());

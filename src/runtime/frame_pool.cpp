@@ -19,9 +19,9 @@ constexpr bool keeps = true;
 
 constexpr std::size_t unit = 32;
 constexpr std::size_t largest = 1024;
-constexpr std::size_t most_kept = 1024 * 1024;  // bytes of each size
+constexpr std::size_t most_kept = 1024 * 1024;  // in bytes, for each size
 
-/// One thread's.
+/// The pieces that one thread keeps.
 class shelf {
  public:
   ~shelf() {
@@ -60,7 +60,7 @@ class shelf {
   std::array<kept_pieces, largest / unit> sizes_;
 };
 
-// A coroutine may be destroyed in the thread's last moments, when the shelf is gone.
+// A coroutine may be destroyed at the end of the thread, after the shelf.
 thread_local constinit bool ended = false;
 
 struct own_shelf : shelf {

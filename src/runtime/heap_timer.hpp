@@ -1,6 +1,6 @@
-// The record of a timer in processor_heaps: what stays in a heap when the timer itself is stopped, and gone.
+// The record of a timer in processor_heaps. It may stay in a heap after the timer itself was stopped and destroyed.
 //
-// Thread safety: the status says whose the other fields are; see timer_status.hpp.
+// Thread safety: the status decides which thread owns the other fields; see timer_status.hpp.
 #pragma once
 
 #include <foliot/core/duration.hpp>
@@ -15,33 +15,33 @@ namespace foliot::runtime::detail {
 
 class processor_heaps;
 
-/// Lies in a piece of the kind that each thread keeps some of: a task that sleeps again and again has the same few.
+/// Pooled: a task that sleeps again and again uses the same few pieces.
 struct heap_timer : pooled {
   explicit heap_timer(timer_entry& of) noexcept : entry(&of) {}
   heap_timer(const heap_timer&) = delete;
   heap_timer& operator=(const heap_timer&) = delete;
 
   timer_status status;
-  /// What it stands at in its heap. (Go: when)
+  /// The deadline at which it is queued in its heap. (Go: when)
   seam::plain<instant> when;
-  /// Where it belongs, while it is modified. (Go: nextwhen)
+  /// Its deadline, while it is modified_earlier or modified_later. (Go: nextwhen)
   seam::plain<instant> next_when;
-  /// The length of a beat of a timer that stays in the heap when it has run; zero: it runs once. (Go: period)
+  /// The period of a timer that stays in the heap when it has run; zero: it runs once. (Go: period)
   seam::plain<duration> period;
-  /// Whose heap it stands in, or stood last. (Go: pp)
+  /// The heap that it is in, or was in last. (Go: pp)
   seam::plain<processor_heaps*> home{nullptr};
-  /// To be touched only while it is pending or running, by who owns the record, and by the entry's own callers.
+  /// Touched only while it is pending or running, by the thread that owns the record, and by the entry's own callers.
   timer_entry* const entry;
 };
 
-/// A short wait for somebody who owns a timer, and is some instructions from leaving it. (Go: osyield)
+/// A short wait for a thread that owns a timer, and is some instructions from leaving it. (Go: osyield)
 class transient_wait {
  public:
   void pause() noexcept {
     if (++times_ <= spins) {
       seam::spin_pause();
     } else {
-      seam::yield_thread();  // he may have lost his processor
+      seam::yield_thread();  // that thread may have been preempted
     }
   }
 

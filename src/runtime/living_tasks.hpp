@@ -1,5 +1,7 @@
-// All tasks that have not ended: for the report of a deadlock, and for the end of the runtime. Several lists, so that
-// processors do not meet. Thread safety: all from any thread.
+// All tasks that have not ended: for the report of a deadlock, and for the end of the runtime. There are several lists,
+// so that processors seldom contend for a lock.
+//
+// Thread safety: all functions from any thread. Complexity: add and remove O(1), the others O(the number of tasks).
 #pragma once
 
 #include <array>
@@ -13,6 +15,7 @@ namespace foliot::runtime::detail {
 
 class living_tasks {
  public:
+  /// `processor` is the number of the caller's processor, or any number.
   void add(task_state& task, std::uint32_t processor) noexcept {
     task.alive_list = processor % lists;
     list& l = lists_[task.alive_list];
@@ -23,6 +26,7 @@ class living_tasks {
     l.first = &task;
     ++l.size;
   }
+  /// Precondition: the task was added, and not removed since.
   void remove(task_state& task) noexcept {
     list& l = lists_[task.alive_list];
     const lock held(l.guard);
@@ -30,7 +34,7 @@ class living_tasks {
     if (task.next_alive != nullptr) task.next_alive->previous_alive = task.previous_alive;
     --l.size;
   }
-  /// Any of them, or null.
+  /// Any of the tasks; null: there is none.
   [[nodiscard]] task_state* any() noexcept {
     for (list& l : lists_) {
       const lock held(l.guard);
@@ -38,7 +42,7 @@ class living_tasks {
     }
     return nullptr;
   }
-  /// Under the locks: `visit` starts nothing and ends nothing.
+  /// Calls `visit(task)` for each task under its list's lock: `visit` must neither add nor remove a task.
   template <class Visit>
   void for_each(Visit visit) {
     for (list& l : lists_) {

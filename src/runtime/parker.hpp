@@ -3,11 +3,11 @@
 //   awake ──begin(way)──► asleep in that way ──notify──► notified ──end──► awake
 //     └───────────────notify────────────────────────────────┘
 //
-// A wake-up sticks: one that comes before the sleep keeps it from beginning. A worker sleeps on the word itself
-// (futex), or in the poller; who wakes it learns which by the same exchange that wakes it, so no wake-up goes to
-// where the worker no longer is, or is not yet. (H1 of Go's timers: a break between the last look and the sleep.)
+// A wake-up sticks: one that comes before the sleep prevents it. A worker sleeps on the word itself (futex), or in the
+// poller; the thread that wakes it learns which by the same exchange that wakes it, so no wake-up goes to a place that
+// the worker has left or not reached. (H1 of Go's timers: a break between the last look and the sleep.)
 //
-// Thread safety: notify from any thread; the others are the worker's.
+// Thread safety: notify() from any thread; every other function by the worker.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +22,29 @@ class parker {
  public:
   enum class way : std::uint32_t { on_the_word = 1, in_the_poller = 2 };
 
-  /// False: it has been notified, and must not sleep; that is then forgotten.
+  /// Begins a sleep. Returns false if the worker has been notified, and must not sleep; the notification is consumed.
   [[nodiscard]] bool begin(way how) noexcept {
     std::uint32_t seen = awake;
-    // release: what the worker published before is seen by who finds it asleep. relaxed on failure: see below.
+    // release: a thread that finds the worker asleep sees what it published before. relaxed on failure: see below.
     if (word_.compare_exchange_strong(seen, static_cast<std::uint32_t>(how), seam::release, seam::relaxed)) return true;
     // acquire: pairs with the release in notify(). An exchange, since it may be notified once more before it.
     static_cast<void>(word_.exchange(awake, seam::acquire));
     return false;
   }
-  /// After begin(on_the_word): until notified, or the monotonic clock shows the deadline.
+  /// After begin(on_the_word): sleeps until notified, or until the monotonic clock shows the deadline.
   void sleep_until(instant deadline) noexcept {
     constexpr auto asleep = static_cast<std::uint32_t>(way::on_the_word);
     while (word_.load(seam::relaxed) == asleep) {  // end() pairs with notify()
       if (seam::futex_wait(word_, asleep, deadline) == seam::wait_status::timed_out) return;
     }
   }
-  /// After a sleep, or instead of it: whether it was notified.
+  /// Ends a sleep, or takes the place of one. Returns whether the worker was notified.
   // acquire: pairs with the release in notify(): what the waker did before is seen.
   bool end() noexcept { return word_.exchange(awake, seam::acquire) == notified; }
 
   enum class must : std::uint8_t { nothing, break_the_poll };
-  /// Ends the sleep that there is, or the next one. The caller breaks the poller's wait where this says so.
+  /// Ends the present sleep, or else the next one. If this returns break_the_poll, the caller must break the poller's
+  /// wait.
   [[nodiscard]] must notify() noexcept {
     // release: pairs with end() and begin(). acquire: what the worker published before it slept is seen.
     const std::uint32_t was = word_.exchange(notified, seam::acq_rel);
@@ -55,7 +56,7 @@ class parker {
   static constexpr std::uint32_t awake = 0;
   static constexpr std::uint32_t notified = 3;
 
-  // awake -> asleep -> awake by the worker; anything -> notified by anybody.
+  // awake -> asleep -> awake by the worker; any state -> notified by any thread.
   seam::atomic<std::uint32_t> word_{awake};
 };
 

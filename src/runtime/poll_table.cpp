@@ -13,7 +13,7 @@ constexpr std::uint32_t generations = 0xffff'0000;  // tokens end below the larg
 
 }  // namespace
 
-// No task is left, and no worker: what others have a reference to is theirs from now on.
+// No task and no worker is left. Descriptors that still have references belong to their holders from now on.
 poll_table::~poll_table() {
   std::vector<std::unique_ptr<descriptor>> all;
   {
@@ -30,7 +30,7 @@ poll_table::~poll_table() {
   }
 }
 
-/// One that nobody has a reference to.
+/// A descriptor without references: a free slot's, or a new one.
 descriptor& poll_table::take_slot() {
   const lock held(lock_);
   if (free_.empty()) {
@@ -61,7 +61,7 @@ std::expected<descriptor_ptr, std::error_code> poll_table::add(int fd, at_end th
     const lock held(added->lock_);
     generation = added->generation_ = (added->generation_ + 1) % generations;
     added->sides_ = {};
-    for (auto& side : added->sides_) side.ready = true;  // as far as anybody knows: the first operation tries
+    for (auto& side : added->sides_) side.ready = true;  // its state is unknown: the first operation tries
     added->closed_ = false;
     added->ended_ = false;
     added->owner_ = &owner;
@@ -75,7 +75,7 @@ std::expected<descriptor_ptr, std::error_code> poll_table::add(int fd, at_end th
   } catch (const std::system_error& error) {
     give_back(*added);
     return std::unexpected(error.code());
-  } catch (const std::bad_alloc&) {  // not even for the error
+  } catch (const std::bad_alloc&) {  // there is no memory for the error's text
     give_back(*added);
     return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
   }

@@ -1,11 +1,12 @@
-// The file descriptors that tasks wait for, and the poller that tells of them.
+// The file descriptors that tasks wait for, and the poller that reports on them.
 //
-// A descriptor is added once, for both directions and on edges; what is told of it while nobody waits is remembered
-// until somebody does. Its slot here is used again when the last reference in it has gone, and with another
-// generation, so that what the poller has still to tell of one that is gone is not taken for news of the next. Slots
-// are kept until the end: an event may point to one at any time.
+// A descriptor is added once, for both directions and on edges. An event that comes while no task waits is remembered
+// until one does. A descriptor's slot is used again after its last reference was released, with another generation, so
+// that a late event of the earlier descriptor is not taken for one of the next. Slots are kept until the end, since an
+// event may name one at any time.
 //
-// Thread safety: from any thread. Of several that wait at once each event is told to one, and so is a break.
+// Thread safety: all functions from any thread. If several threads wait at once, one of them gets each event, and one
+// gets a break. Complexity: O(1), and one system call for add() and wait().
 #pragma once
 
 #include <array>
@@ -27,31 +28,33 @@ namespace foliot::runtime::detail {
 class poll_table {
  public:
   poll_table() = default;
-  /// Sockets that outlive the runtime are closed when their owners let go of them.
+  /// Sockets that outlive the runtime are closed when their owners release them.
   ~poll_table();
   poll_table(const poll_table&) = delete;
   poll_table& operator=(const poll_table&) = delete;
 
-  /// A reference to it. What the poller refuses, and errc::not_enough_memory; the caller then still has to close `fd`.
+  /// Adds `fd`, and returns a reference to its descriptor. Errors: those of the poller, and errc::not_enough_memory;
+  /// the caller must then still close `fd`.
   [[nodiscard]] std::expected<descriptor_ptr, std::error_code> add(int fd, at_end then, scheduler& owner) noexcept;
 
-  /// From now on a ring of this bell ends a wait, and is told to one. It outlives the waits. Throws std::system_error.
+  /// From now on the ring of this alarm ends a wait, whose news say so. The alarm must outlive the waits. Throws
+  /// std::system_error.
   void listen_to(const seam::alarm& bell) { poller_.listen_to(bell); }
-  /// A task waits for what the poller will tell; and not any more.
+  /// A task begins to wait for an event of the poller, and ends its wait.
   void begin_wait() noexcept { waits_.fetch_add(1, seam::relaxed); }  // the caller's worker reads it before it sleeps
   void end_wait() noexcept { waits_.fetch_sub(1, seam::relaxed); }
 
-  /// Whether nobody waits.
+  /// Whether no task waits.
   [[nodiscard]] bool empty() const noexcept { return waits_.load(seam::relaxed) == 0; }
 
   /// How a wait ended.
   struct news {
-    bool broken = false;  ///< somebody has broken the wait, this one or another's, who has not heard of it
-    bool rung = false;    ///< the bell has rung; nobody else is told
+    bool broken = false;  ///< break_wait() was called, for this wait or for that of a thread which has not noticed it
+    bool rung = false;    ///< the alarm has rung; no other wait says so
   };
-  /// Waits at most until then; whoever waited for what became ready goes to the list.
+  /// Waits at most until then. Tasks whose descriptors became ready are claimed, and go to the list.
   news wait(instant until, ready_list& ready) noexcept;
-  /// Ends the wait, or the next one.
+  /// Ends the present wait, or else the next one.
   void break_wait() noexcept { poller_.wake(); }
 
  private:
@@ -63,10 +66,10 @@ class poll_table {
   [[nodiscard]] descriptor* find(std::uint64_t token) noexcept;
 
   seam::poller poller_;
-  mutex lock_{lock_rank::scheduler};  // a descriptor's is taken before it
+  mutex lock_{lock_rank::scheduler};  // taken after a descriptor's lock
   std::vector<std::unique_ptr<descriptor>> slots_ FOLIOT_GUARDED_BY(lock_);
   std::vector<std::uint32_t> free_ FOLIOT_GUARDED_BY(lock_);
-  // How many tasks wait. Written by them; read by workers, of whom the last one to sleep was the last to run a task.
+  // How many tasks wait. Written by those tasks. Read by workers: the last worker to sleep was the last to run a task.
   seam::atomic<std::size_t> waits_{0};
 };
 

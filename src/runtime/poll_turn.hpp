@@ -13,15 +13,15 @@ class processor;
 
 class poll_turn {
  public:
-  /// May be stale. relaxed: the turn publishes nothing. Threads that must know who sleeps in the poller learn it from
-  /// the worker's word (parker.hpp).
+  /// May be stale. relaxed: the turn publishes nothing. Threads that must know which worker sleeps in the poller learn
+  /// it from the worker's word (parker.hpp).
   [[nodiscard]] const processor* holder() const noexcept { return holder_.load(seam::relaxed); }
   [[nodiscard]] bool is_free() const noexcept { return holder() == nullptr; }
 
   /// Returns false if another worker has the turn.
   [[nodiscard]] bool take(const processor& sleeper) noexcept {
-    const processor* nobody = nullptr;
-    return holder_.compare_exchange_strong(nobody, &sleeper, seam::relaxed, seam::relaxed);
+    const processor* none = nullptr;
+    return holder_.compare_exchange_strong(none, &sleeper, seam::relaxed, seam::relaxed);
   }
   void give_back() noexcept { holder_.store(nullptr, seam::relaxed); }
 

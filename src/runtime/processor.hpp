@@ -6,7 +6,7 @@
 //   queue, run_next     filled by the worker, emptied by any thread
 //   timers              any thread
 //   status, handovers   written by the worker, hints to other threads
-//   tenure, idle_worker under the scheduler's lock, but for what they say
+//   tenure, idle_worker under the scheduler's lock, except for functions that say otherwise
 //   thread              the thread that changes the number of processors, and at the end the one that joins all
 //   execution           the worker, and the task that it runs
 #pragma once

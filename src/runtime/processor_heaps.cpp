@@ -1,4 +1,4 @@
-// What any thread does to a timer of processor_heaps, its own processor's or another's.
+// The operations of processor_heaps that any thread may call for a timer of any processor.
 #include "processor_heaps.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace foliot::runtime::detail {
 
 namespace {
 
-/// Null: it was never started.
+/// The entry's record; null: the entry was never started.
 heap_timer* timer_of(timer_entry& entry) noexcept {
   // acquire: pairs with the release in make_timer_of().
   return static_cast<heap_timer*>(timer_entry_access::record(entry).load(seam::acquire));
@@ -19,7 +19,7 @@ heap_timer& make_timer_of(timer_entry& entry) {
     return *known;
   auto fresh = std::make_unique<heap_timer>(entry);
   void* first = nullptr;
-  // release: publishes the record; acquire: that of who was quicker.
+  // release: publishes the record; acquire: sees that of a thread that was quicker.
   if (timer_entry_access::record(entry).compare_exchange_strong(first, fresh.get(), seam::release, seam::acquire)) {
     return *fresh.release();
   }
@@ -33,8 +33,8 @@ void abandon_record(void* record) noexcept {
   if (timer->status.abandon() == timer_status::last_holder::caller) delete timer;
 }
 
-// What Go calls by three names is one decision by the status: what is in no heap is added (addtimer), what is in one
-// is modified there (modtimer).
+// Go's three functions are one decision by the status: a timer that is in no heap is added (addtimer), one that is in a
+// heap is modified there (modtimer).
 at_home processor_heaps::reset_every(timer_entry& entry, instant first, duration period) {
   heap_timer& timer = make_timer_of(entry);
   transient_wait wait;
@@ -63,7 +63,7 @@ at_home processor_heaps::stop(timer_entry& entry) noexcept {
     }
     processor_heaps& home = *timer->home;  // it may have moved since the caller looked
     home.count_earlier(claim.was, false);
-    // Before it can be found deleted, and be counted off.
+    // Before a thread can find it deleted, and lower the count.
     home.deleted_timers_.fetch_add(1, seam::relaxed);
     timer->status.marked();
     home.bound_deleted();
@@ -71,10 +71,10 @@ at_home processor_heaps::stop(timer_entry& entry) noexcept {
   }
 }
 
-// The timer is the caller's, and in no heap. It is added to that of its home.
+// Adds a timer, which the caller owns and which is in no heap, to the heap of its home.
 //
-// The processor that a timer goes to is decided and the timer put there under one lock, so that none is put on a
-// processor that is going away (Go's issues 44868 and 45716: a task was preempted between the two).
+// The decision for a processor and the addition there happen under one lock, so that no timer goes to a processor that
+// is going away (Go's issues 44868 and 45716: a task was preempted between the two).
 at_home processor_heaps::add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline,
                                    duration period) {
   const lock held(lock_);
@@ -101,10 +101,10 @@ at_home processor_heaps::add_timer(timer_entry& entry, heap_timer& timer, state 
   return at_home::no;
 }
 
-// The timer is the caller's, and in a heap.
+// Modifies a timer that the caller owns, and that is in a heap.
 at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant deadline, duration period) noexcept {
   if (timer.home != this) {
-    // It has moved since the caller looked. He has to know where it is, to wake that processor.
+    // It has moved since the caller looked. The caller has to know where it is, to wake that processor.
     timer.status.give_back(was);
     return at_home::lives_on;
   }
@@ -114,22 +114,22 @@ at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant dead
   const bool earlier = deadline < timer.when;
   count_earlier(was, earlier);
   if (deadline == timer.when) {
-    // It stands there: a ticker's next beat, after the stop in between, or a timeout that is set again to the same
-    // deadline. (Go: timerModifiedLater, which the head then repairs.)
+    // It is queued there already: a ticker's next beat after a stop in between, or a timeout that is set again to the
+    // same deadline. (Go: timerModifiedLater, which the head then repairs.)
     timer.status.put_back();
     return was == state::deleted ? at_home::no : at_home::yes;
   }
-  // While the timer is being modified: a pass over all timers, which forgets this first and then looks at them, finds
-  // it being modified, and waits, if it forgets what is written here (issues 47329 and 47762). Later the timer may have
-  // fired, and this would be left behind on an empty heap (51654).
+  // While the timer is being modified: a pass over all timers resets the bound first and then looks at each timer. If
+  // it resets the bound that is written here, it finds this timer being modified, and waits (issues 47329 and 47762).
+  // Later the timer may have fired, and the bound would be left behind on an empty heap (51654).
   if (earlier) lower_modified_earliest(adjusting_ == adjusting::when_due ? deadline : instant::earliest());
   timer.status.modified(earlier);
   return was == state::deleted ? at_home::no : at_home::yes;
 }
 
-// Past a quarter. In Go the owner looks for that in its next round. Here it may have nothing to do for long, and what
-// stops leave behind is to be bounded at all times: timeouts that are started and stopped by the million, while nothing
-// is ever due.
+// Clears deleted timers when they are more than a quarter. In Go the owner does that in its next round. Here the owner
+// may sleep for long, and the deleted timers must be bounded at all times, also if millions of timeouts are started and
+// stopped while none is ever due.
 void processor_heaps::bound_deleted() noexcept {
   if (!too_many_deleted(std::max(num_timers_.load(seam::relaxed), 4 * few_deleted))) [[likely]]
     return;
@@ -154,31 +154,36 @@ std::size_t processor_heaps::room() const noexcept {
   return heap_.capacity();
 }
 
-std::string processor_heaps::check() const {
+check_result processor_heaps::check() const {
   const lock held(lock_);
-  if (!heap_.ordered()) return "a timer stands before its parent";
+  if (!heap_.ordered()) return std::unexpected("processor_heaps: a timer is due before its parent");
   std::size_t deleted = 0;
   std::size_t earlier = 0;
   for (const timer_heap::entry& each : heap_.entries()) {
     const heap_timer& timer = *each.timer;
     const state status = timer.status.seen();
-    if (timer_status::is_transient(status)) return "a timer is somebody's";
-    if (status == state::none || status == state::removed) return "a timer in the heap says that it is in none";
-    if (timer.when != each.when) return "a timer stands elsewhere than it says";
-    if (timer.home != this) return "a timer has another home";
+    if (timer_status::is_transient(status)) return std::unexpected("processor_heaps: a thread owns a timer");
+    if (status == state::none || status == state::removed)
+      return std::unexpected("processor_heaps: the status of a timer in the heap is that of a timer in none");
+    if (timer.when != each.when)
+      return std::unexpected("processor_heaps: a timer and its heap entry differ in the deadline");
+    if (timer.home != this) return std::unexpected("processor_heaps: a timer in the heap has another home");
     if (status == state::deleted) {
       ++deleted;
       continue;
     }
     if (status == state::modified_earlier) ++earlier;
     const instant due = status == state::waiting ? each.when : instant(timer.next_when);
-    if (timer_entry_access::home(*timer.entry).load(seam::relaxed) != this) return "an entry has another home";
-    if (status == state::modified_earlier && due < modified_earliest()) return "one comes before modified_earliest";
-    if (due < first()) return "one comes before first";
+    if (timer_entry_access::home(*timer.entry).load(seam::relaxed) != this)
+      return std::unexpected("processor_heaps: the entry of a timer in the heap has another home");
+    if (status == state::modified_earlier && due < modified_earliest())
+      return std::unexpected("processor_heaps: a timer that was brought forward is due before modified_earliest");
+    if (due < first()) return std::unexpected("processor_heaps: a timer is due before first()");
   }
-  if (deleted != deleted_timers_.load(seam::relaxed)) return "the deleted timers are miscounted";
+  if (deleted != deleted_timers_.load(seam::relaxed))
+    return std::unexpected("processor_heaps: the deleted timers are miscounted");
   if (adjusting_ == adjusting::by_count && earlier != adjust_timers_.load(seam::relaxed)) {
-    return "the timers that were brought forward are miscounted";
+    return std::unexpected("processor_heaps: the timers that were brought forward are miscounted");
   }
   return {};
 }

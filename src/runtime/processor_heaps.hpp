@@ -1,31 +1,32 @@
-// A processor's timers as Go 1.14 to 1.22 kept them: a 4-ary heap in which only the processor, or who steals from it,
-// moves anything, under the lock; a stop and a reset, from any thread, mark the timer and leave the heap alone.
+// A processor's timers as Go 1.14 to 1.22 kept them: a 4-ary heap that only the processor's worker, or a thread that
+// steals from it, changes, under the lock; a stop and a reset, from any thread, mark the timer and leave the heap
+// alone.
 //
-// A start of a timer that is in no heap takes the lock. Every other operation is a compare-and-swap on the timer's
-// status (timer_status.hpp), a store of the deadline, and a store of the status. What it has left behind is repaired
-// when the heap's lock is held anyway: at the head by clean_timers and run_timer, and all of it, in one pass, by
-// adjust_timers, when a timer that was brought forward is due, and by clear_deleted_timers, when more than a
-// quarter are deleted.
+// The start of a timer that is in no heap takes the lock. Every other operation is a compare-and-swap on the timer's
+// status (timer_status.hpp), a store of the deadline, and a store of the status. The heap is repaired when its lock is
+// held anyway: at the head by clean_timers and run_timer; all of it, in one pass, by adjust_timers, when a timer that
+// was brought forward is due, and by clear_deleted_timers, when more than a quarter of the timers are deleted.
 //
 // Go 1.14 and 1.15 looked for timers that were brought forward in every round in which there was one, by their count
 // (adjustTimers): that form is here as well, see `adjusting`.
 //
-// Thread safety: as processor_timers. `run_due` and whatever else holds the lock waits for a timer that somebody
-// modifies just now; nobody who modifies one that is in a heap takes a lock.
+// Thread safety: as processor_timers. `run_due` and every other function that holds the lock waits for a timer that
+// another thread modifies at that moment; a thread that modifies a timer in a heap takes no lock.
 //
-// Invariants (check; while nobody modifies a timer):
-//   1. A pending timer is in the heap of its home, which is also its entry's; one that waits stands at its deadline.
-//   2. One that was brought forward has a deadline that is not before `modified_earliest`.
-//   3. `first`, the earlier of the head's deadline and `modified_earliest`, comes before no pending timer's deadline.
-//   4. The deleted ones are counted, before they can be found; and `by_count`, those that were brought forward.
+// Invariants (check(), while no thread modifies a timer):
+//   1. A pending timer is in the heap of its home, which is also its entry's; a waiting timer is queued at its
+//   deadline.
+//   2. A timer that was brought forward has a deadline that is not before `modified_earliest`.
+//   3. first(), the earlier of the head's deadline and `modified_earliest`, comes before no pending timer's deadline.
+//   4. Deleted timers are counted before a thread can find them; and by_count, those that were brought forward.
 //
 // The hazards that Go met, by its issues' numbers, are named where they are closed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
+#include <foliot/core/contract.hpp>
 #include <foliot/core/sync/mutex.hpp>
 
 #include "heap_timer.hpp"
@@ -34,20 +35,20 @@
 
 namespace foliot::runtime::detail {
 
-/// When a heap looks for the timers that were brought forward (timerModifiedEarlier), which may stand anywhere in it.
+/// When a heap looks for the timers that were brought forward (timerModifiedEarlier), which may be anywhere in it.
 enum class adjusting : std::uint8_t {
-  by_count,  ///< Go 1.14, 1.15: in the next round, if there is one; the count of them says so
+  by_count,  ///< Go 1.14, 1.15: in the next round, if their count is not zero
   when_due,  ///< Go 1.16 to 1.22: in the first round in which one of them is due
 };
 
 class processor_heaps final : public processor_timers {
  public:
-  /// How many deleted timers a heap may have, whatever its size, until a stop clears them away.
+  /// How many deleted timers a heap of any size may have until a stop clears them away.
   static constexpr std::size_t few_deleted = 32;
 
   explicit processor_heaps(std::uint32_t processor, adjusting when = adjusting::when_due) noexcept
       : processor_timers(processor), adjusting_(when) {}
-  /// What was stopped, and still stands here, goes with it.
+  /// Frees the records of stopped timers that are still in the heap.
   ~processor_heaps() override { forget_all(); }
 
   /// Go: resettimer, which is addtimer, or modtimer.
@@ -71,10 +72,11 @@ class processor_heaps final : public processor_timers {
 
   // For tests.
 
-  /// Empty, or which invariant does not hold. While nobody modifies a timer.
-  [[nodiscard]] std::string check() const;
-  /// How many stand in the array, deleted ones too, and how many it has room for.
+  /// The first invariant that does not hold. Precondition: no thread modifies a timer meanwhile.
+  [[nodiscard]] check_result check() const;
+  /// How many timers are in the array, deleted ones too.
   [[nodiscard]] std::size_t standing() const noexcept;
+  /// For how many timers the array has room.
   [[nodiscard]] std::size_t room() const noexcept;
 
  private:
@@ -88,7 +90,7 @@ class processor_heaps final : public processor_timers {
   at_home add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline, duration period);
   at_home modify_timer(heap_timer& timer, state was, instant deadline, duration period) noexcept;
   void lower_modified_earliest(instant to) noexcept;
-  /// A timer that was in that state comes earlier than it stands, or does not. The caller owns it.
+  /// Counts a timer, which was in the state `was`, as brought forward or not. The caller owns the timer.
   void count_earlier(state was, bool earlier) noexcept {
     if (adjusting_ == adjusting::when_due || (was == state::modified_earlier) == earlier) [[likely]]
       return;
@@ -99,11 +101,11 @@ class processor_heaps final : public processor_timers {
   void bound_deleted() noexcept;
 
   [[nodiscard]] bool too_many_deleted(std::size_t of) const noexcept {
-    // relaxed: a count, and what is counted is looked for under the lock.
+    // relaxed: a count; the timers are looked for under the lock.
     return deleted_timers_.load(seam::relaxed) > of / 4;
   }
 
-  // processor_heaps_run.cpp: the heap's own business.
+  // processor_heaps_run.cpp: under the lock.
   void clean_timers() noexcept FOLIOT_REQUIRES(lock_);
   void adjust_timers(instant now) noexcept FOLIOT_REQUIRES(lock_);
   void adjust_by_count() noexcept FOLIOT_REQUIRES(lock_);
@@ -120,18 +122,19 @@ class processor_heaps final : public processor_timers {
   /// The caller owns the timer. (Go throws "bad p".)
   void require_home(heap_timer& timer) const noexcept {
     if (timer.home != this) [[unlikely]]
-      timer.status.bad_timer("that of a timer whose home is the heap that it stands in");
+      timer.status.bad_timer("that of a timer whose home is the heap that it is in");
   }
 
   const adjusting adjusting_;
   mutable mutex lock_{lock_rank::timers};
   // Go: pp.timers.
   timer_heap heap_ FOLIOT_GUARDED_BY(lock_);
-  processor_heaps* successor_ FOLIOT_GUARDED_BY(lock_) = nullptr;  // whose what was here is
-  // Go: pp.numTimers. Written under the lock, at its end; read by who stops one.
+  // Where the timers that were here are now; null: they are here.
+  processor_heaps* successor_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  // Go: pp.numTimers. Written under the lock, at its end; read by threads that stop a timer.
   seam::atomic<std::size_t> num_timers_{0};
-  // Go: pp.deletedTimers. Raised by who stops one, before the timer is marked; lowered by who takes it out, or takes it
-  // back.
+  // Go: pp.deletedTimers. Raised by the thread that stops a timer, before it marks the timer; lowered by the thread
+  // that takes the timer out, or resets it.
   seam::atomic<std::size_t> deleted_timers_{0};
   // Go 1.14: pp.adjustTimers. How many timers here are modified_earlier; by_count alone. Changed by the
   // thread that owns such a timer, read under the lock.

@@ -1,4 +1,4 @@
-// What is done under the lock of processor_heaps: its timers are repaired, run, and moved.
+// The operations of processor_heaps under its lock: it repairs, runs and moves timers.
 #include <algorithm>
 
 #include "processor_heaps.hpp"
@@ -7,14 +7,15 @@ namespace foliot::runtime::detail {
 
 namespace {
 
-/// On the grid of a beat that is due. Past the end of time: never. (Go: when += period * (1 + -delta / period))
+/// The first instant after `now` on the grid of a beat that is due; past the end of time: never. (Go: when += period *
+/// (1 + -delta / period))
 instant first_beat_after(instant now, instant beat, duration period) noexcept {
   return beat + period * ((now - beat) / period) + period;
 }
 
 }  // namespace
 
-// Somebody brings a timer forward. (Go: updateTimerModifiedEarliest)
+// A thread brings a timer forward. (Go: updateTimerModifiedEarliest)
 void processor_heaps::lower_modified_earliest(instant to) noexcept {
   std::int64_t seen = modified_earliest_.load(seam::relaxed);
   // It is written even where it is early enough: the writes have an order, so that repair_all() either comes after this
@@ -25,7 +26,7 @@ void processor_heaps::lower_modified_earliest(instant to) noexcept {
   }
 }
 
-// The first deadline that is known, for all who look without the lock, and how many stand here. (Go: updateTimer0When,
+// Publishes the first deadline and the number of timers in the heap to threads without the lock. (Go: updateTimer0When,
 // numTimers)
 void processor_heaps::publish() noexcept {
   num_timers_.store(heap_.size(), seam::relaxed);
@@ -34,13 +35,13 @@ void processor_heaps::publish() noexcept {
     return;
   }
   set_first(instant::never());
-  // Nothing is left that it could speak of, and nobody is modifying a timer that is not in the heap: a bound that is
-  // left behind here keeps the processor looking for ever (issue 51654). relaxed: whichever of the two is seen, there
-  // is nothing to be late for.
+  // The heap is empty, and no thread modifies a timer that is in no heap, so the bound belongs to no timer: left
+  // behind, it would keep the processor looking for ever (issue 51654). relaxed: no timer can be late, whichever of the
+  // two values a thread reads.
   modified_earliest_.store(instant::never().nanoseconds(), seam::relaxed);
 }
 
-/// It is deleted: takes its record out of the array's hands. False: it is not deleted any more.
+/// Releases the heap's hold on the record of a deleted timer. Returns false if the timer is not deleted any more.
 bool processor_heaps::clean(heap_timer& timer) noexcept {
   if (!timer.status.clean()) return false;
   require_home(timer);
@@ -50,8 +51,8 @@ bool processor_heaps::clean(heap_timer& timer) noexcept {
   return true;
 }
 
-// Makes the head a timer that belongs there: programs that start and stop timers would leave the heap full of what is
-// deleted. One that is being modified is left alone. (Go: cleantimers)
+// Repairs the head until it is a timer that belongs there: else programs that start and stop timers would leave the
+// heap full of deleted ones. A head that is being modified is left alone. (Go: cleantimers)
 void processor_heaps::clean_timers() noexcept {
   while (!heap_.empty()) {
     heap_timer& timer = *heap_.first().timer;
@@ -63,7 +64,7 @@ void processor_heaps::clean_timers() noexcept {
       require_home(timer);
       count_earlier(seen, false);
       timer.when = timer.next_when;
-      heap_.refile_first(timer.when);
+      heap_.requeue_first(timer.when);
       timer.status.moved();
     } else {
       return;
@@ -74,12 +75,12 @@ void processor_heaps::clean_timers() noexcept {
 /// Steps 1 and 2 of repair_all().
 void processor_heaps::forget_bound() noexcept {
   set_first(first());
-  // acquire: sees the statuses of those who have lowered it (lower_modified_earliest); release: publishes step 1, for
-  // who reads it in first().
+  // acquire: sees the statuses that the threads which lowered it have set (lower_modified_earliest); release: publishes
+  // step 1 to the threads that call first().
   static_cast<void>(modified_earliest_.exchange(instant::never().nanoseconds(), seam::acq_rel));
 }
 
-/// Files a timer where it belongs, or takes it out: then false.
+/// Gives the entry the timer's deadline, or returns false: the timer is deleted, and leaves the heap.
 bool processor_heaps::repair(timer_heap::entry& each) noexcept {
   heap_timer& timer = *each.timer;
   transient_wait wait;
@@ -105,15 +106,15 @@ bool processor_heaps::repair(timer_heap::entry& each) noexcept {
   }
 }
 
-// One pass over all timers, after which each stands where it belongs, and none is deleted.
+// One pass over all timers, after which each is queued at its deadline, and none is deleted.
 //
-// Who looks at `first` meanwhile must not be told a later deadline than there is; and who brings a timer forward
-// meanwhile must not be forgotten. So, in this order (Go's since 1.23; until then a thread could go by a deadline that
-// was too late):
+// A thread that calls first() meanwhile must not get a later deadline than there is, and a timer that is brought
+// forward meanwhile must not be forgotten. So, in this order (Go's since 1.23; until then a thread could go by a
+// deadline that was too late):
 //   1. the head's deadline takes over what modified_earliest says;
-//   2. modified_earliest is forgotten: from here on it is news;
-//   3. all timers are looked at, and one that was modified before 2 is seen to be, or to be being modified;
-//   4. the head's deadline is made true: publish().
+//   2. modified_earliest is reset: a value from here on is of a later modification;
+//   3. the pass looks at all timers; it sees that a timer was modified before 2, or is being modified;
+//   4. the head's deadline is published: publish().
 //
 // All are queued in one go at the end, so that no timer moves to an index that the pass has left behind already
 // (47762).
@@ -123,10 +124,10 @@ void processor_heaps::repair_all() noexcept {
 }
 
 // Go 1.14 and 1.15. A thread that brings a timer forward counts it, and then lowers the bound to the earliest instant
-// of all, so the next round calls this. If the count is zero, because those timers were stopped or postponed again, no
-// timer is looked at; else the pass ends when it has found as many as there are. A timer that is counted after the pass
-// has forgotten the bound lowers it again, so none is missed: in Go a pass ended too early (47329, 47762) because the
-// array moved under it.
+// of all, so the next round calls this. If the count is zero, because those timers were stopped or postponed again, the
+// pass looks at no timer; else it ends when it has found all of them. A timer that is counted after the pass has reset
+// the bound lowers it again, so none is missed: in Go a pass ended too early (47329, 47762) because the array moved
+// under it.
 void processor_heaps::adjust_by_count() noexcept {
   if (modified_earliest().is_never()) return;
   forget_bound();
@@ -141,8 +142,8 @@ void processor_heaps::adjust_by_count() noexcept {
   });
 }
 
-// Timers that were brought forward are somewhere in the heap. Nothing is done until the first of them is due: a server
-// that moves its timers to and fro would do nothing else (issue 41699). (Go: adjusttimers)
+// Timers that were brought forward are anywhere in the heap. The pass waits until the first of them is due: else a
+// server that moves its timers to and fro would do little else (issue 41699). (Go: adjusttimers)
 void processor_heaps::adjust_timers(instant now) noexcept {
   if (adjusting_ == adjusting::by_count) [[unlikely]]
     return adjust_by_count();
@@ -152,7 +153,7 @@ void processor_heaps::adjust_timers(instant now) noexcept {
 // (Go: clearDeletedTimers)
 void processor_heaps::clear_deleted_timers() noexcept { repair_all(); }
 
-// The head, if it is due; before that it is repaired as often as need be. (Go: runtimer)
+// Runs the head if it is due, after repairing it. (Go: runtimer)
 processor_heaps::head processor_heaps::run_timer(instant now, ready_list& ready, call_list& calls) noexcept {
   transient_wait wait;
   for (;;) {
@@ -161,7 +162,7 @@ processor_heaps::head processor_heaps::run_timer(instant now, ready_list& ready,
     heap_timer& timer = *heap_.first().timer;
     switch (timer.status.seen()) {
       case state::waiting:
-        // A deadline is never taken for "none", whichever it is (issue 42424: zero was).
+        // Every value is a deadline: none stands for "no timer" (issue 42424: zero did).
         if (!is_due(heap_.first().when, now)) return head::not_due;
         if (timer.status.run()) {
           run_one_timer(timer, now, ready, calls);
@@ -177,8 +178,8 @@ processor_heaps::head processor_heaps::run_timer(instant now, ready_list& ready,
   }
 }
 
-// While the status is `running`, whoever stops the timer waits; so nobody has to fear for the entry. What the action
-// wants to do without the lock comes later, when this has let go of it (issue 35532: it deadlocked). (Go: runOneTimer)
+// While the status is `running`, a thread that stops the timer waits, so the entry stays alive. An action's `call`
+// follows when the lock has been released (issue 35532: it deadlocked). (Go: runOneTimer)
 //
 // A timer with a period never leaves the heap: it sinks to its next beat that is not due yet.
 void processor_heaps::run_one_timer(heap_timer& timer, instant now, ready_list& ready, call_list& calls) noexcept {
@@ -187,14 +188,14 @@ void processor_heaps::run_one_timer(heap_timer& timer, instant now, ready_list& 
   const bool repeats = period > duration::zero();
   if (repeats) [[unlikely]] {
     timer.when = first_beat_after(now, timer.when, period);
-    heap_.refile_first(timer.when);
+    heap_.requeue_first(timer.when);
   } else {
     heap_.remove_first();
   }
   if (timer_entry_access::due(*timer.entry, ready) == timer_entry::then::call) calls.add(*timer.entry);
   if (repeats) [[unlikely]]
     return timer.status.repeats();  // its entry lives until it is stopped
-  // From the action on the entry may have been destroyed by who was waiting for it.
+  // From the action on the entry may have been destroyed by the thread that waited for it.
   if (timer.status.has_run() == timer_status::last_holder::caller) delete &timer;
 }
 
@@ -208,9 +209,9 @@ bool processor_heaps::run_due(instant now, ready_list& ready, call_list& calls) 
   return ran == most_at_once;
 }
 
-// For who is about to sleep: a head that was stopped or postponed would wake it for nothing. What was brought forward
-// is left to adjust_timers; by_count its deadline is only known when that has looked. If nothing else is pending but
-// timers that never come, the bound may be that of one that was stopped since: then all are looked at.
+// For a worker that is about to sleep: a head that was stopped or postponed would wake it for nothing. Timers that were
+// brought forward are left to adjust_timers; by_count their deadline is known only after that. If the only pending
+// timers are due never, the bound may be that of a timer that was stopped since: then all are repaired.
 void processor_heaps::refresh_first() noexcept {
   const lock held(lock_);
   if (adjusting_ == adjusting::by_count) [[unlikely]]
@@ -222,8 +223,8 @@ void processor_heaps::refresh_first() noexcept {
   publish();
 }
 
-// (Go: moveTimers.) Both locks are held, there is room, and the world goes on: who modifies a timer is waited for, and
-// who comes later finds it here.
+// Go: moveTimers. Both locks are held, and there is room. Other threads go on: this waits for a thread that modifies a
+// timer, and a thread that comes later finds the timer here.
 void processor_heaps::move_timers(processor_heaps& from) noexcept FOLIOT_NO_ANALYSIS {
   for (const timer_heap::entry& each : from.heap_.entries()) {
     heap_timer& timer = *each.timer;
@@ -257,7 +258,7 @@ void processor_heaps::move_timers(processor_heaps& from) noexcept FOLIOT_NO_ANAL
 
 void processor_heaps::take_all(processor_timers& from) FOLIOT_NO_ANALYSIS {
   auto& other = static_cast<processor_heaps&>(from);
-  // One move at a time, and nobody else takes two of these locks.
+  // One move runs at a time, and no other code takes two of these locks.
   const lock held(other.lock_);
   lock_.lock_beside_others();
   try {
@@ -276,7 +277,7 @@ void processor_heaps::begin_again() noexcept {
   successor_ = nullptr;
 }
 
-// Nobody else uses any of them by now.
+// No other thread uses the timers by now.
 void processor_heaps::forget_all() noexcept {
   const lock held(lock_);
   for (const timer_heap::entry& each : heap_.entries()) {
@@ -285,7 +286,7 @@ void processor_heaps::forget_all() noexcept {
       const timer_status::claim claim = timer.status.remove();
       count_earlier(claim.was, false);
       if (claim.what != timer_status::outcome::taken) [[unlikely]]
-        timer.status.bad_timer("that of a timer that nobody uses, at the end of its runtime");
+        timer.status.bad_timer("that of a timer that no thread uses, at the end of its runtime");
       timer_entry_access::home(*timer.entry).store(nullptr, seam::relaxed);
       deleted_timers_.fetch_add(1, seam::relaxed);
       timer.status.marked();

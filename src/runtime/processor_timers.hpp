@@ -1,15 +1,16 @@
-// The timers of one processor: what the scheduler and the entries see of them. There are two kinds,
+// The timers of one processor: the interface that the scheduler and the entries use. There are two implementations,
 // foliot_timers and processor_heaps.
 //
-// An entry belongs to one processor from its first start on, and to another only when all that a processor has
-// are moved (take_all). Who wants to stop or reset it asks its home; a home that is no longer the entry's says so,
-// and the caller asks the next.
+// An entry belongs to one processor from its first start on, its home, and to another one only when all timers of its
+// home are moved there (take_all). A thread that stops or resets an entry asks the entry's home. If the entry has moved
+// on, the home says so, and the caller asks the new home.
 //
-// `first` is an instant before which nothing here is due. It is lowered before a start returns, so that
-// who looks after a full barrier either sees it or is seen by the starter. (Go: timer0When; and where timers are
-// brought forward without the lock, timerModifiedEarliest beside it.)
+// first() is an instant before which no timer here is due. It is lowered before a start returns. So a thread that reads
+// it after a full barrier either sees the new timer, or the thread that started the timer sees what the first thread
+// wrote before its barrier. (Go: timer0When; and for timers that are brought forward without the lock,
+// timerModifiedEarliest.)
 //
-// Thread safety: all from any thread.
+// Thread safety: all functions from any thread.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@
 
 namespace foliot::runtime::detail {
 
-/// Entries that are to be called, by who has run the timers, without a lock.
+/// Entries whose `call` follows, without a lock, by the thread that has run the timers.
 class call_list {
  public:
   void add(timer_entry& entry) noexcept {
@@ -31,7 +32,7 @@ class call_list {
     (first_ == nullptr ? first_ : timer_entry_access::next_call(*last_)) = &entry;
     last_ = &entry;
   }
-  /// Null: there is none. It may be gone once it has been called.
+  /// Takes the first entry; null: there is none. The entry may be destroyed once it has been called.
   [[nodiscard]] timer_entry* take_first() noexcept {
     timer_entry* const first = first_;
     if (first != nullptr) first_ = timer_entry_access::next_call(*first);
@@ -43,10 +44,11 @@ class call_list {
   timer_entry* last_ = nullptr;
 };
 
+/// The answer of an entry's home.
 enum class at_home : std::uint8_t {
-  yes,       ///< it was pending
+  yes,       ///< the entry was pending
   no,        ///< it was not
-  lives_on,  ///< it has another home: nothing was done
+  lives_on,  ///< the entry has another home: nothing was done
 };
 
 class processor_timers {
@@ -56,49 +58,50 @@ class processor_timers {
   processor_timers& operator=(const processor_timers&) = delete;
   virtual ~processor_timers() = default;
 
-  /// The number of the processor whose they are.
+  /// The number of the processor that these timers belong to.
   [[nodiscard]] std::uint32_t processor_number() const noexcept { return processor_; }
 
   [[nodiscard]] instant first() const noexcept {
-    // Who has the lock may pass on the one to the other. acquire: then the other, read after it, has it already.
+    // A thread with the lock may move the bound from modified_earliest_ to first_. acquire: then first_, which is read
+    // after it, has the bound already.
     const instant forward = modified_earliest();
-    // relaxed: the caller has a barrier where it matters; what is due is found under the lock.
+    // relaxed: a caller that must not miss a timer has a barrier; timers that are due are found under the lock.
     return std::min(forward, instant::from_nanoseconds(first_.load(seam::relaxed)));
   }
 
-  /// Makes this the home of an entry that has none. False: another thread was quicker.
+  /// Makes this the home of an entry that has none. Returns false if another thread was quicker.
   [[nodiscard]] bool adopt(timer_entry& entry) noexcept {
-    processor_timers* nobody = nullptr;
+    processor_timers* none = nullptr;
     // relaxed: the home is only an address until its lock is held.
-    return timer_entry_access::home(entry).compare_exchange_strong(nobody, this, seam::relaxed, seam::relaxed);
+    return timer_entry_access::home(entry).compare_exchange_strong(none, this, seam::relaxed, seam::relaxed);
   }
 
-  /// Arms the entry for `deadline`, pending or not. Throws std::bad_alloc where it has never been started, or is not
-  /// pending: it is then as it was. A reset of one that is pending needs no memory.
+  /// Arms the entry for `deadline`, pending or not. Throws std::bad_alloc, with nothing changed, if the entry is not
+  /// pending; the reset of a pending entry needs no memory.
   [[nodiscard]] virtual at_home reset(timer_entry& entry, instant deadline) = 0;
-  /// The same, for an entry that comes again. Timers that keep periods run it at `first`, and then once for all the
-  /// beats of `first` + k * `period` that have passed, until it is stopped, or reset; it is stopped before it is
-  /// destroyed. All others run it once, as if there were no period. A `period` of zero: once.
+  /// The same for a periodic entry. If keeps_periods(), it runs at `first`, and then once for all the beats `first` +
+  /// k * `period` that have passed, until it is stopped or reset; it must be stopped before it is destroyed. Else, and
+  /// with a period of zero, it runs once.
   [[nodiscard]] virtual at_home reset_every(timer_entry& entry, instant first, duration period) {
     static_cast<void>(period);
     return reset(entry, first);
   }
   [[nodiscard]] virtual bool keeps_periods() const noexcept { return false; }
-  /// Afterwards nobody here touches the entry, but for a call that is already on a call_list.
+  /// Stops the entry. Afterwards it is not touched any more, but for a call that is already on a call_list.
   [[nodiscard]] virtual at_home stop(timer_entry& entry) noexcept = 0;
 
-  /// Takes out what is due, at most some number at once. True: there may be more.
+  /// Runs the timers that are due, a bounded number at once. Returns whether there may be more.
   [[nodiscard]] virtual bool run_due(instant now, ready_list& ready, call_list& calls) noexcept = 0;
 
-  /// Makes `first` exact, as far as that can be had cheaply. For who is about to sleep until then.
+  /// Makes first() exact, as far as that is cheap: for a worker that is about to sleep until then.
   virtual void refresh_first() noexcept = 0;
 
-  /// Moves all timers of `from` here; a timer that is reset at `from` from now on comes here as well. Throws
+  /// Moves all timers of `from` here; from now on timers that are reset at `from` come here as well. Throws
   /// std::bad_alloc, with nothing changed; foliot's queue needs no memory.
   virtual void take_all(processor_timers& from) = 0;
-  /// After all was taken from here: entries may have their home here again.
+  /// After take_all() from here: from now on entries may have their home here again.
   virtual void begin_again() noexcept = 0;
-  /// Empties it, at the end: no entry is pending, or at home here, any more.
+  /// At the end of the runtime: no entry is pending, or has its home here, any more.
   virtual void forget_all() noexcept = 0;
 
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;
@@ -112,12 +115,13 @@ class processor_timers {
     return instant::from_nanoseconds(modified_earliest_.load(seam::acquire));
   }
 
-  // With processor_heaps, an instant before which nothing is due that was brought forward: lowered by whoever does
-  // that, forgotten under the lock, with release. Else never. Beside first_, as both are read in each round.
+  // With processor_heaps, an instant before which no timer is due that was brought forward: lowered by the thread that
+  // does that, reset to never under the lock, with release. With foliot_timers always never. Beside first_, because
+  // both are read in each round.
   seam::atomic<std::int64_t> modified_earliest_{instant::never().nanoseconds()};
 
  private:
-  // Written under the lock of the timers; read by everybody who looks whether something is due.
+  // Written under the lock of the timers; read by every thread that looks whether a timer is due.
   seam::atomic<std::int64_t> first_{instant::never().nanoseconds()};
   const std::uint32_t processor_;
 };

@@ -64,7 +64,7 @@ void scheduler::make_ready_last(task_state& task) noexcept {
 /// Requeues a task that has spent its budget at the back. If the queue is empty otherwise, no idle worker is woken:
 /// this worker takes the task again in its next round.
 void scheduler::end_turn(processor& p, task_state& task) noexcept {
-  task.turn.end(task.wait().has_interrupt() && task.must_leave_wait());  // clears an interrupt that has no reason left
+  task.turn.end(task.wait().has_interrupt() && task.confirm_interrupt());
   if (is_ending()) return;
   const bool alone = p.queue.empty() && p.run_next.is_empty();
   push(p, task);

@@ -6,7 +6,7 @@ namespace foliot::runtime::detail {
 
 namespace {
 
-// The first one is there from the beginning: a program with one runtime at a time never makes another.
+// Static: a program with one runtime at a time never makes another slot.
 runtime_slot first_slot;
 // All slots, the newest first.
 seam::atomic<runtime_slot*> slots{&first_slot};
@@ -23,7 +23,7 @@ runtime_slot& runtime_life::take_slot() {
   auto* const made = new runtime_slot;
   made->taken_.store(true, seam::relaxed);
   made->next_ = newest;
-  // release: who finds the slot finds its link.
+  // release: a thread that finds the slot finds its link.
   while (!slots.compare_exchange_weak(made->next_, made, seam::release, seam::relaxed)) {
   }
   return *made;

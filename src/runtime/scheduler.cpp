@@ -39,10 +39,10 @@ void report_to_standard_error(std::string_view task, const std::exception_ptr& f
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "foliot: the task '%.*s' failed, and nobody joins it: %s\n", length, task.data(),
+    std::fprintf(stderr, "foliot: the task '%.*s' failed, and no task joins it: %s\n", length, task.data(),
                  error.what());
   } catch (...) {
-    std::fprintf(stderr, "foliot: the task '%.*s' failed, and nobody joins it\n", length, task.data());
+    std::fprintf(stderr, "foliot: the task '%.*s' failed, and no task joins it\n", length, task.data());
   }
 }
 

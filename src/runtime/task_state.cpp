@@ -10,7 +10,7 @@ void task_state::request_stop() noexcept {
   if (wait_.interrupt()) make_ready(*this);
 }
 
-bool task_state::must_leave_wait() noexcept {
+bool task_state::confirm_interrupt() noexcept {
   const auto has_reason = [this] {
     if (stop_requested()) return true;
     for (const cancel_scope* scope = scopes; scope != nullptr; scope = scope->outer()) {

@@ -1,8 +1,8 @@
-// The array of processor_heaps: a 4-ary heap of timers by the deadline that each stands at, which is kept beside the
-// pointer so that a comparison reads the array alone.
+// The array of processor_heaps: a 4-ary heap of timers. Each entry keeps the deadline that it is queued at beside the
+// pointer, so that a comparison reads the array alone.
 //
-// Thread safety: none, one owner. Invariant: no timer stands at an earlier deadline than its parent.
-// Complexity: add O(log4 n), amortised; remove_first and refile_first O(log4 n); rebuild O(n).
+// Thread safety: none; one owner. Invariant: no entry has an earlier deadline than its parent.
+// Complexity: add O(log4 n), amortised; remove_first and requeue_first O(log4 n); rebuild O(n).
 #pragma once
 
 #include <algorithm>
@@ -26,11 +26,11 @@ class timer_heap {
   [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
   [[nodiscard]] std::size_t capacity() const noexcept { return entries_.capacity(); }
-  /// Precondition: there is one.
+  /// Precondition: not empty.
   [[nodiscard]] const entry& first() const noexcept { return entries_.front(); }
   [[nodiscard]] const std::vector<entry>& entries() const noexcept { return entries_; }
 
-  /// So that as many more are added without a throw. Throws std::bad_alloc with nothing changed.
+  /// Makes room for `more` entries. Throws std::bad_alloc with nothing changed.
   void make_room(std::size_t more) {
     const std::size_t wanted = entries_.size() + more;
     if (wanted > entries_.capacity()) entries_.reserve(std::max(wanted, 2 * entries_.capacity()));
@@ -40,17 +40,18 @@ class timer_heap {
     entries_.push_back({when, &timer});
     sift_up(entries_.size() - 1, {when, &timer});
   }
-  /// (Go: dodeltimer0)
+  /// Precondition: not empty. (Go: dodeltimer0)
   void remove_first() noexcept {
     const entry last = entries_.back();
     entries_.pop_back();
     if (!entries_.empty()) sift_down(0, last);
     foliot::detail::shrink(entries_, 0);
   }
-  /// Gives the first one another deadline.
-  void refile_first(instant when) noexcept { sift_down(0, {when, entries_.front().timer}); }
+  /// Gives the first entry another deadline. Precondition: not empty.
+  void requeue_first(instant when) noexcept { sift_down(0, {when, entries_.front().timer}); }
 
-  /// Goes over all: `keeps(entry&)` says whether one stays, and may change its deadline.
+  /// Calls `keeps(entry&)` for each entry, which returns whether the entry stays and may change its deadline; then
+  /// restores the order.
   template <class Keeps>
   void rebuild(const Keeps& keeps) noexcept {
     bool changed = false;

@@ -1,44 +1,45 @@
 // The status of a timer in the heaps of Go 1.14 to 1.22: ten states in one word, which is also the timer's lock.
 //
-// A timer stands in the heap of some processor, and anybody may stop it or move it in time. Only who holds the lock of
-// the heap may touch the array; all others leave a mark here, and whoever comes by the timer in the heap repairs it.
+// A timer is in the heap of some processor, and any thread may stop or reset it. Only the thread that holds the heap's
+// lock may touch the array; every other thread marks the timer here, and the next thread that meets the timer in the
+// heap repairs it.
 //
 //   none              fired, or never started; in no heap
-//   waiting           in a heap, where it belongs
+//   waiting           in a heap, at its deadline
 //   running *         due, and its action is being called
 //   deleted           stopped; still in a heap
 //   removing *        being taken out of the heap
 //   removed           stopped; in no heap
-//   modifying *       somebody changes it, or puts it into a heap
+//   modifying *       a thread changes it, or puts it into a heap
 //   modified_earlier  in a heap, at a deadline that is too late
 //   modified_later    in a heap, at a deadline that is too early
-//   moving *          being queued where it belongs
+//   moving *          being queued at its deadline
 //
-// Who has brought the word into one of those with a star owns the timer's fields, alone, until he leaves it: others
-// wait for that, for some instructions, and hold nothing that it takes.
+// A thread that has brought the word into a state with a star owns the timer's fields alone, until it leaves that
+// state, some instructions later. Other threads wait for that, and hold nothing that the owner needs.
 //
 // Legal transitions:
 //
-//   from                                      to                    verb          who
-//   waiting, modified_*, deleted              modifying             modify        anybody
-//   none, removed                             modifying             modify        anybody, to add it
+//   from                                      to                    verb          thread
+//   waiting, modified_*, deleted              modifying             modify        any
+//   none, removed                             modifying             modify        any, to add it
 //   modifying                                 waiting               added         the same, in the heap's lock
 //   modifying                                 modified_*            modified      the same
-//   modifying                                 waiting               put_back      the same: to where it stands
-//   modifying                                 what it was           give_back     the same
-//   waiting, modified_*                       modifying             remove        anybody
+//   modifying                                 waiting               put_back      the same: its deadline is what it was
+//   modifying                                 its state before      give_back     the same
+//   waiting, modified_*                       modifying             remove        any
 //   modifying                                 deleted               marked        the same
 //   waiting                                   running               run           in the heap's lock
-//   running                                   none                  has_run       the same: it was to run once
+//   running                                   none                  has_run       the same: it runs once
 //   running                                   waiting               repeats       the same: it has a period
 //   deleted                                   removing              clean         in the heap's lock
 //   removing                                  removed               cleaned       the same
 //   waiting, modified_*                       moving                move          in the heap's lock
 //   moving                                    waiting               moved         the same
 //
-// The record with the word in it has two holders: the heap, while it stands there, and the entry, while that lives.
-// An entry that dies says so by one more bit, `abandoned`, beside deleted, removing, running, or those of no heap.
-// Who comes last frees the record.
+// The record with the word in it has two holders: the heap, while the timer is in it, and the entry, while it exists.
+// An entry that is destroyed sets one more bit, `abandoned`, beside deleted, removing, running, or a state of no heap.
+// The last holder frees the record.
 //
 // Thread safety: as in the table.
 #pragma once
@@ -65,45 +66,45 @@ class timer_status {
     moving,
   };
 
-  /// What came of a verb that anybody may call.
+  /// The result of a verb that any thread may call.
   enum class outcome : std::uint8_t {
-    taken,       ///< it is the caller's now
-    not_needed,  ///< there is nothing to do: it is not pending
-    busy,        ///< it is somebody else's just now: pause, and try again
+    taken,       ///< the caller owns the timer now
+    not_needed,  ///< the timer is not pending: there is nothing to do
+    busy,        ///< another thread owns it at this moment: pause, and try again
   };
   struct claim {
     outcome what;
-    state was;  ///< before that, when it is taken
+    state was;  ///< if taken: the state before
   };
 
-  /// Who has to free the record.
+  /// Which holder must free the record.
   enum class last_holder : std::uint8_t { caller, other };
 
   timer_status() noexcept = default;
 
-  /// A timer was met in a state that it cannot have there: its memory was overwritten, or its entry was used after its
-  /// end. Says so on standard error, with the state and what it `must_be`, and aborts: in every build, since the heap
-  /// can not be trusted any more. (Go: badTimer, which throws.)
+  /// A timer is in a state that it cannot have there: its memory was overwritten, or its entry was used after its end.
+  /// Prints the state and what it `must_be` on standard error, and aborts: in every build, since the heap cannot be
+  /// trusted any more. (Go: badTimer, which throws.)
   [[noreturn, gnu::cold, gnu::noinline]] void bad_timer(const char* must_be, const char* file = __builtin_FILE(),
                                                         int line = __builtin_LINE()) const noexcept {
     bad_timer(word_.load(seam::relaxed), must_be, file, line);
   }
   [[nodiscard]] static const char* name(state which) noexcept;
 
-  /// Just now. relaxed: who is told so asks a verb before he does anything.
+  /// The state; may be stale. relaxed: the caller calls a verb before it does anything with the timer.
   [[nodiscard]] state seen() const noexcept { return state_of(word_.load(seam::relaxed)); }
 
-  /// To change it, or to add it: modifying. Precondition: the entry lives.
+  /// Takes a timer in order to change or add it: modifying. Precondition: the entry exists.
   [[nodiscard]] claim modify() noexcept {
     std::uint8_t seen = word_.load(seam::relaxed);
     if (is_transient(state_of(seen))) return {outcome::busy, state_of(seen)};
     require_living(seen);
     return {take(seen, state::modifying) ? outcome::taken : outcome::busy, state_of(seen)};
   }
-  /// To stop it: modifying. Precondition: the entry lives.
+  /// Takes a timer in order to stop it: modifying. Precondition: the entry exists.
   [[nodiscard]] claim remove() noexcept {
-    // acquire: pairs with the release in has_run(): whoever hears that it has fired knows what its action did, and may
-    // free what that used.
+    // acquire: pairs with the release in has_run(): a caller that learns that the timer has fired sees the effects of
+    // its action, and may free what the action used.
     std::uint8_t seen = word_.load(seam::acquire);
     require_living(seen);
     switch (state_of(seen)) {
@@ -132,18 +133,18 @@ class timer_status {
   void marked() noexcept { leave(state::modifying, state::deleted); }
   void give_back(state was) noexcept { leave(state::modifying, was); }
 
-  // Under the lock of the heap that it stands in. False: somebody else was quicker; look at it again.
+  // Under the lock of the heap that the timer is in. They return false if another thread was quicker: look again.
 
   [[nodiscard]] bool run() noexcept { return begin(state::waiting, state::running); }
   [[nodiscard]] last_holder has_run() noexcept { return end(state::running, state::none); }
 
-  /// The timer stays in the heap. Precondition: the entry lives.
+  /// The timer stays in the heap. Precondition: the entry exists.
   void repeats() noexcept { leave(state::running, state::waiting); }
 
   [[nodiscard]] bool clean() noexcept { return begin(state::deleted, state::removing); }
   [[nodiscard]] last_holder cleaned() noexcept { return end(state::removing, state::removed); }
 
-  /// From waiting or modified.
+  /// Precondition: `from` is waiting, modified_earlier or modified_later.
   [[nodiscard]] bool move(state from) noexcept {
     if (from != state::waiting && from != state::modified_earlier && from != state::modified_later) [[unlikely]]
       bad_timer("pending");
@@ -151,9 +152,9 @@ class timer_status {
   }
   void moved() noexcept { leave(state::moving, state::waiting); }
 
-  /// The entry dies: it is not pending, and nobody calls any of the verbs for anybody any more.
+  /// The entry is destroyed. Precondition: it is not pending, and no thread calls a verb on its behalf any more.
   [[nodiscard]] last_holder abandon() noexcept {
-    // acq_rel: all that was done by the entry comes before the record is freed, by whomever.
+    // acq_rel: everything done with the entry comes before the record is freed, by either holder.
     const std::uint8_t before = word_.fetch_or(abandoned, seam::acq_rel);
     switch (state_of(before)) {
       case state::none:
@@ -181,13 +182,13 @@ class timer_status {
   [[noreturn, gnu::cold, gnu::noinline]] static void bad_timer(std::uint8_t seen, const char* must_be,
                                                                const char* file = __builtin_FILE(),
                                                                int line = __builtin_LINE()) noexcept;
-  /// One of the ten states, and the entry has not been abandoned.
+  /// Aborts unless the word is one of the ten states, without `abandoned`.
   static void require_living(std::uint8_t seen) noexcept {
     if (seen > bits(state::moving)) [[unlikely]]
       bad_timer(seen, "that of an entry that lives");
   }
 
-  // acquire: pairs with the release of whoever left the timer last: the fields are as he left them.
+  // acquire: pairs with the release of the thread that owned the timer last: sees its fields as that thread left them.
   [[nodiscard]] bool take(std::uint8_t& seen, state to) noexcept {
     return word_.compare_exchange_strong(seen, bits(to), seam::acquire, seam::relaxed);
   }
@@ -195,22 +196,22 @@ class timer_status {
     std::uint8_t seen = word_.load(seam::relaxed);
     while (state_of(seen) == from) {
       const auto wanted = static_cast<std::uint8_t>(bits(to) | (seen & abandoned));
-      // acquire: as in take(). An entry that dies may come in between: then once more.
+      // acquire: as in take(). If the entry is destroyed in between, this tries again.
       if (word_.compare_exchange_weak(seen, wanted, seam::acquire, seam::relaxed)) return true;
     }
     return false;
   }
-  /// The entry lives, so nobody else writes the word.
+  /// The entry exists, so no other thread writes the word.
   void leave(state from, state to) noexcept {
     const std::uint8_t seen = word_.load(seam::relaxed);
     if (seen != bits(from)) [[unlikely]]
       bad_timer(seen, name(from));         // two threads have changed it at once
-    word_.store(bits(to), seam::release);  // pairs with the acquire of whoever takes it next
+    word_.store(bits(to), seam::release);  // pairs with the acquire in take() and begin()
   }
-  /// The entry may die meanwhile.
+  /// The entry may be destroyed meanwhile.
   [[nodiscard]] last_holder end(state from, state to) noexcept {
-    // release: pairs with remove() and abandon(): who may free the entry knows that it is used no more. acquire: what
-    // the entry did comes before the record is freed here.
+    // release: pairs with remove() and abandon(): a thread that may free the entry knows that it is not used any more.
+    // acquire: everything done with the entry comes before the record is freed here.
     const std::uint8_t before = word_.exchange(bits(to), seam::acq_rel);
     if (state_of(before) != from) [[unlikely]]
       bad_timer(before, name(from));

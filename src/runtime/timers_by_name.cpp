@@ -12,13 +12,13 @@ namespace foliot::runtime::detail {
 
 namespace {
 
-/// The kinds, by name. A new one is a line here.
+/// The kinds of timers, by name. A new kind is one line in `kinds`.
 struct kind {
   std::string_view name;
   std::unique_ptr<processor_timers> (*make)(const run_options& options, std::uint32_t processor, instant now);
 };
 
-/// For the order of timers that are due in the same instant.
+/// The seed for the order of timers that are due at the same instant.
 std::uint64_t seed_of(const run_options& options, std::uint32_t processor) noexcept {
   return ~options.seed * 257 + processor;
 }
@@ -44,7 +44,7 @@ constexpr std::array kinds{
 
 void check_timers_name(std::string_view name) {
   if (std::ranges::find(kinds, name, &kind::name) != kinds.end()) return;
-  std::string message = "foliot: a processor has no timers '" + std::string(name) + "'; there is:";
+  std::string message = "foliot: a runtime has no timers '" + std::string(name) + "'; it has:";
   for (const kind& each : kinds) (message += ' ') += each.name;
   throw std::invalid_argument(message);
 }

@@ -1,7 +1,7 @@
-// Pending timers that their queue has no memory to file: an intrusive list in the order of their deadlines.
+// Pending timers that their queue has no memory for: an intrusive list in the order of their deadlines.
 //
-// Thread safety: none, one owner. Complexity: add, remove O(n), behind the others of its deadline; sort O(n log n);
-// none of them allocates.
+// Thread safety: none; one owner. Complexity: add and remove O(n), sort O(n log n), the others O(1). No function
+// allocates.
 #pragma once
 
 #include <array>
@@ -18,23 +18,24 @@ class unqueued_timers {
  public:
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  /// Of the first one; never: there is none.
+  /// The deadline of the first entry; never if there is none.
   [[nodiscard]] instant first_deadline() const noexcept {
     return first_ == nullptr ? instant::never() : first_->deadline();
   }
 
+  /// Links the entry behind all entries of its deadline.
   void add(timer_entry& entry, instant deadline) noexcept {
     timer_entry* before = nullptr;
     for (timer_entry* each = first_; each != nullptr && each->deadline() <= deadline; each = next(*each)) before = each;
     timer_node_access::set_deadline(entry, deadline);
     link(before, entry);
   }
-  /// Links the entry at the front. The caller calls sort() afterwards, unless the front is its place.
+  /// Links the entry at the front. The caller must call sort() afterwards, unless the front is its place.
   void push_front(timer_entry& entry, instant deadline) noexcept {
     timer_node_access::set_deadline(entry, deadline);
     link(nullptr, entry);
   }
-  /// By deadline, and for ties by the nodes' sequence. A merge sort, bottom-up: bin i holds 2^i timers or none.
+  /// Sorts by deadline, and for ties by the nodes' sequence. A bottom-up merge sort: bin i holds 2^i timers or none.
   void sort() noexcept {
     std::array<timer_entry*, 64> bins{};
     while (first_ != nullptr) {
@@ -48,13 +49,13 @@ class unqueued_timers {
       if (run != nullptr) first_ = merged(run, first_);
     }
   }
-  /// Precondition: there is one.
+  /// Precondition: not empty.
   timer_entry& pop_first() noexcept {
     timer_entry& entry = *first_;
     unlink(nullptr, entry);
     return entry;
   }
-  /// False: it is not here.
+  /// Returns false if the entry is not here.
   bool remove(timer_entry& entry) noexcept {
     timer_entry* before = nullptr;
     for (timer_entry* each = first_; each != nullptr; before = std::exchange(each, next(*each))) {

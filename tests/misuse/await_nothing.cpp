@@ -1,4 +1,4 @@
-// expect: a task awaits tasks, what foliot/runtime has, and awaiters
+// expect: a task awaits tasks, the operations of foliot/runtime, and awaiters
 #include <coroutine>
 
 #include <foliot/runtime.hpp>

@@ -1,5 +1,5 @@
-// The word that decides what ends a task's wait, as it is shipped: sources, interrupts and the task itself, in every
-// schedule; the task goes on once, with what the winner left for it.
+// The shipped word that decides which event ends a task's wait: sources, interrupts and the task itself, in every
+// schedule; the task goes on once, and sees what the winner wrote for it.
 #include <array>
 #include <optional>
 #include <vector>
@@ -16,12 +16,12 @@ using claim_result = wait_word::claim_result;
 using commit_result = wait_word::commit_result;
 using interrupts = wait_word::interrupts;
 
-/// A task with one wait: the thread that must make the task ready continues in its place.
+/// A task of one wait: the thread that has to make it ready goes on in its place.
 class waiter {
  public:
   waiter() { name(word, "word"); }
 
-  /// For the task: waits. The code after the wait runs here, or in the thread that resumes the task.
+  /// The task's: waits. What comes after the wait is there at its end, or at that of who resumed it.
   void wait(interrupts how = interrupts::heeded) {
     before = 1;
     const commit_result result = word.commit(how);
@@ -29,7 +29,7 @@ class waiter {
     if (result == commit_result::interrupted) word.leave();
     go_on();
   }
-  /// For a source.
+  /// A source's.
   void claim(wait_word::source by) {
     left[by] = 1;
     const claim_result result = word.claim(ticket, by);
@@ -46,8 +46,7 @@ class waiter {
     require(times_on.load(seam::relaxed) == 1, "it goes on once");
     unsigned winners = 0;
     for (auto& each : claims) winners += each;
-    require(winners == (ended_by == wait_word::interrupted ? 0 : 1),
-            "exactly the source that was told so has claimed the wait");
+    require(winners == (ended_by == wait_word::interrupted ? 0 : 1), "who was told that it has claimed has");
   }
 
   wait_word word;
@@ -135,7 +134,7 @@ TEST(WaitWord, ATicketOfAnEarlierWaitIsLate) {
   holds({.name = "wait word, two waits", .preemptions = unlimited}, two_waits);
 }
 
-/// task_state::must_leave_wait: an interrupt is forgotten only if there is no reason; one that comes meanwhile is seen,
+/// task_state::confirm_interrupt: an interrupt is cleared only if it has no reason; one that comes meanwhile is seen,
 /// there or at the next look.
 void clear_against_interrupt() {
   wait_word word;

@@ -35,7 +35,7 @@ TEST_F(ProcessorHeaps, AStopLeavesTheTimerWhereItStands) {
   EXPECT_EQ(timers.size(), 9u);
   EXPECT_EQ(timers.standing(), 10u);
   all[5].reset();  // it may be gone; its record stays
-  EXPECT_EQ(timers.check(), "");
+  EXPECT_EQ(broken_invariant(timers), "");
   run_all_due(timers, at(200));
   EXPECT_EQ(timers.standing(), 0u);
 }
@@ -64,11 +64,11 @@ TEST_F(ProcessorHeaps, AResetToWhereATimerStandsLeavesItWaitingThere) {
   EXPECT_EQ(status(), timer_status::state::waiting);
   for (const std::int64_t elsewhere : {50, 500}) {
     EXPECT_TRUE(one.reset(timers, at(elsewhere)));
-    EXPECT_EQ(timers.check(), "");
+    EXPECT_EQ(broken_invariant(timers), "");
     EXPECT_TRUE(one.reset(timers, at(105)));
     EXPECT_EQ(status(), timer_status::state::waiting);
   }
-  EXPECT_EQ(timers.check(), "");
+  EXPECT_EQ(broken_invariant(timers), "");
   EXPECT_EQ(timers.size(), 10u);
   run_all_due(timers, at(104));
   EXPECT_EQ(one.fired(), 0);
@@ -113,7 +113,7 @@ TEST_F(ProcessorHeaps, NoneOfManyThatAreBroughtForwardIsForgotten) {
   for (std::size_t i = 0; i < all.size(); i += 2) EXPECT_TRUE(all[i]->reset(timers, at(std::int64_t(500 - i))));
   for (std::size_t i = 1; i < all.size(); i += 4) EXPECT_TRUE(all[i]->stop());
   run_all_due(timers, at(250));
-  EXPECT_EQ(timers.check(), "");
+  EXPECT_EQ(broken_invariant(timers), "");
   for (std::size_t i = 0; i < all.size(); i += 2) EXPECT_EQ(all[i]->fired(), 500 - i <= 250 ? 1 : 0) << i;
   run_all_due(timers, at(500));
   for (std::size_t i = 0; i < all.size(); i += 2) EXPECT_EQ(all[i]->fired(), 1) << i;
@@ -221,7 +221,7 @@ TEST_F(ProcessorHeaps, ATimerWithAPeriodNeverLeavesTheHeap) {
     EXPECT_EQ(timers.standing(), 21u);
     EXPECT_EQ(timers.size(), 21u);
     EXPECT_EQ(record_of(beat).status.seen(), timer_status::state::waiting);
-    EXPECT_EQ(timers.check(), "");
+    EXPECT_EQ(broken_invariant(timers), "");
   }
   EXPECT_TRUE(beat.stop());
   run_all_due(timers, at(999));
@@ -325,7 +325,7 @@ TEST_F(ProcessorHeaps, ATimerInABadStateStopsTheProgram) {
   }
   processor_heaps* const elsewhere = &heir;
   EXPECT_DEATH((record_of(one).home = elsewhere, run_all_due(timers, at(10))),
-               "state 'running'.*whose home is the heap that it stands in");
+               "state 'running'.*whose home is the heap that it is in");
   EXPECT_DEATH((force(deleted), run_all_due(timers, at(10))), "state 'removing'.*counted as deleted");
   EXPECT_TRUE(one.stop()) << "nothing of that was here";
 }

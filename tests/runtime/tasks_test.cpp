@@ -303,7 +303,7 @@ TEST(Tasks, OptionsThatCannotBeAreRefused) {
   EXPECT_EQ(message(many), "foliot: a runtime can have 1 to 256 processors, not 257");
   run_options timers;
   timers.timers = "sundial";
-  EXPECT_NE(message(timers).find("foliot: a processor has no timers 'sundial'; there is: foliot"), std::string::npos);
+  EXPECT_NE(message(timers).find("foliot: a runtime has no timers 'sundial'; it has: foliot"), std::string::npos);
   run_options none;
   none.blocking_threads = 0;
   EXPECT_EQ(message(none), "foliot: a runtime needs at least 1 thread for blocking calls, not 0");

@@ -51,7 +51,7 @@ class stop_and_wait_awaiter : public task_awaiter {
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     wait_.begin(who);
-    const callback_record::closing closing = record_->close(watcher_, wait_);
+    const callback_record::closing closing = record_->close(waiter_, wait_);
     result_ = closing.result;
     if (closing.state == callback_record::close_result::waits) {
       waits_ = true;
@@ -67,11 +67,11 @@ class stop_and_wait_awaiter : public task_awaiter {
 
  private:
   void end() noexcept {
-    if (std::exchange(waits_, false)) record_->end_watch(watcher_);
+    if (std::exchange(waits_, false)) record_->end_wait(waiter_);
   }
 
   callback_record* record_;
-  callback_record::watcher watcher_;
+  callback_record::waiter waiter_;
   wait_point wait_;
   stop_result result_ = stop_result::idle;
   bool waits_ = false;

@@ -28,7 +28,7 @@ class yield_awaiter : public task_awaiter {
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     task_ = &who.promise().task();
-    if (task_->wait().has_interrupt() && task_->must_leave_wait()) return false;
+    if (task_->wait().has_interrupt() && task_->confirm_interrupt()) return false;
     task_->resume = &who.promise();
     make_ready_last(*task_);
     return true;
@@ -38,7 +38,7 @@ class yield_awaiter : public task_awaiter {
     return true;
   }
   void await_resume() const {
-    if (task_->wait().has_interrupt() && task_->must_leave_wait()) task_->throw_interrupt();
+    if (task_->wait().has_interrupt() && task_->confirm_interrupt()) task_->throw_interrupt();
   }
 
  private:

@@ -1,5 +1,6 @@
-// A call on one of the threads for calls that block: the job, and who waits for it. Thread safety: the job's thread
-// has it between submit and claim, the task before and after.
+// A call on one of the threads for calls that block: the job, and the awaiter of the task that waits for it.
+//
+// Thread safety: the job's thread uses it between submit and the claim of the wait, the task before and after.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -17,10 +18,10 @@
 
 namespace foliot::runtime::detail {
 
-/// Lies with whoever waits for it.
+/// A part of the awaiter that waits for it.
 class FOLIOT_EXPORT blocking_job {
  public:
-  /// Once; it may be gone afterwards.
+  /// Runs the call, once. The job may be destroyed when this returns.
   void run() noexcept { run_(*this); }
 
  protected:
@@ -33,22 +34,23 @@ class FOLIOT_EXPORT blocking_job {
   blocking_job* next_ = nullptr;
 };
 
-/// Has the job run elsewhere, or on virtual time here, before it returns. Throws std::system_error where there is no
-/// thread for it.
+/// Queues the job for another thread; on virtual time runs it before this returns. Throws std::system_error or
+/// std::bad_alloc if there is no thread and none can be made.
 FOLIOT_EXPORT void submit(scheduler& to, blocking_job& job);
 
 template <class Function>
 class blocking_call final : public blocking_job, public task_awaiter {
   using result = std::invoke_result_t<Function&>;
   static constexpr bool has_value = !std::is_void_v<result>;
-  static_assert(!std::is_reference_v<result>, "foliot: blocking() gives values, no references");
+  static_assert(!std::is_reference_v<result>,
+                "foliot: the function for blocking() must return a value or nothing, not a reference");
   static_assert(
       fits_in_frame<result>,
       "foliot: the result of blocking() must not need a stricter alignment than operator new gives, which the "
-      "frame of who waits does not have: return a pointer to it");
+      "frame of the waiting task does not have: return a pointer to it");
   static_assert(fits_in_frame<Function>,
                 "foliot: the function for blocking() must not need a stricter alignment than operator new gives, which "
-                "the frame of who waits does not have: capture a pointer");
+                "the frame of the waiting task does not have: capture a pointer");
 
  public:
   explicit blocking_call(Function function) : blocking_job(call), function_(std::move(function)) {}

@@ -1,11 +1,11 @@
-// The record of a timer with a callback: what a callback_timer holds, and what the timers run.
+// The record of a timer with a callback: a callback_timer holds it, and the processor's timers run it.
 //
-// Thread safety: reset, stop and close from any thread; destroy needs the record to oneself, as a handle's destructor
-// does. Lifetime: the record outlives its handle for as long as a call of it is on its way.
+// A reset that postpones a pending timer is one compare-and-swap (timer_word.hpp). All other operations take the
+// record's lock, then that of the timers. Under the record's lock `latest_` is known: the number of the due that the
+// latest start has become, or will become. A due can be taken back by that number (callback_word.hpp).
 //
-// A reset that postpones a pending timer is one compare-and-swap (timer_word.hpp). All others take the record's lock,
-// then that of the timers. Under the record's lock the number of the due that the latest start has become, or will
-// become, is known: latest_. What has come due is taken back by that number (callback_word.hpp).
+// Thread safety: reset, stop and close from any thread; destroy() needs the record for itself, as the destructor of a
+// handle does. Lifetime: the record outlives its handle while a call of its callback is to follow.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@
 
 namespace foliot::runtime::detail {
 
-/// With room for three pointers of closure; larger ones have an allocation of their own.
+/// Has room for a closure of three pointers; larger ones are allocated.
 using callback = callable<void()>;
 
 class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
@@ -34,8 +34,8 @@ class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
   callback_record(scheduler& owner, callback what) noexcept
       : timer_entry(what_to_do), runtime_(reference_to(owner)), closure_(std::move(what)) {}
 
-  /// Precondition: nobody has stopped or reset it, nor has it been started, and its runtime lives. Throws
-  /// std::bad_alloc; it is then idle.
+  /// Precondition: the timer was not started, stopped or reset before, and its runtime exists. Throws std::bad_alloc;
+  /// the timer is then idle.
   void start(duration delay) FOLIOT_NO_ANALYSIS {
     scheduler& owner = *runtime_.living();
     latest_ = callback_word::after(latest_);
@@ -47,42 +47,48 @@ class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
     }
   }
 
-  // `closed`: it was closed, or its runtime has ended.
+  /// Returns `closed` if the timer was closed, or its runtime has ended.
   reset_result reset(duration delay) {
     const scheduler* const owner = runtime_.living();
     return owner == nullptr ? reset_result::closed : reset(deadline_in(*owner, delay));
   }
   reset_result reset(instant deadline) {
-    // When a runtime ends the words of all its timers are disarmed, so this need not ask whether it has.
+    // At the end of a runtime the words of all its timers are disarmed, so this need not ask whether it has ended.
     if (timer_entry_access::word(*this).postpone(deadline)) return reset_result::superseded;
     return reset_slowly(deadline);
   }
   stop_result stop() noexcept;
 
-  /// Somebody who waits until the callback, which another thread runs, has ended.
-  class watcher {
+  /// A task or a thread that waits until the callback, which another thread runs, has ended.
+  class waiter {
    public:
-    watcher() noexcept = default;
-    watcher(const watcher&) = delete;
-    watcher& operator=(const watcher&) = delete;
+    waiter() noexcept = default;
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
 
    private:
     friend class callback_record;
     wait_point* task_ = nullptr;
     note* thread_ = nullptr;
-    watcher* next_ = nullptr;
+    waiter* next_ = nullptr;
   };
-  enum class close_result : std::uint8_t { done, inside, waits };
+  enum class close_result : std::uint8_t {
+    done,    ///< the closure is destroyed
+    inside,  ///< the caller is the callback itself, whose closure is destroyed when it returns
+    waits,   ///< another thread runs the callback: the waiter is told when it has ended
+  };
   struct closing {
     stop_result result;
     close_result state;
   };
-  /// Stops it for good. `waits`: the watcher is told at the end of the run, by a claim for 0, or by waking the note.
-  [[nodiscard]] closing close(watcher& who, wait_point& task) noexcept { return close(who, &task, nullptr); }
-  /// The wait is over, or given up: afterwards nobody touches the watcher.
-  void end_watch(watcher& who) noexcept;
+  /// Stops the timer for good. If this returns `waits`, `task` is claimed for source 0 when the callback has ended, and
+  /// the caller must call end_wait().
+  [[nodiscard]] closing close(waiter& who, wait_point& task) noexcept { return close(who, &task, nullptr); }
+  /// The wait has ended, or is given up. Afterwards no thread touches the waiter.
+  void end_wait(waiter& who) noexcept;
 
-  /// As close(), waits on this thread, and frees the record; in the callback itself at its end.
+  /// As close(), waits on the calling thread, and frees the record. Called from the callback itself it does not wait,
+  /// and the record is freed when the callback has ended.
   void destroy() noexcept;
 
  private:
@@ -99,14 +105,14 @@ class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
   [[nodiscard]] bool runs_on_caller() const noexcept;
   reset_result reset_slowly(instant deadline);
   stop_result stop_pending() noexcept FOLIOT_REQUIRES(lock_);
-  [[nodiscard]] closing close(watcher& who, wait_point* task, note* thread) noexcept;
+  [[nodiscard]] closing close(waiter& who, wait_point* task, note* thread) noexcept;
 
   const runtime_ref runtime_;
   callback_word word_;
   mutex lock_{lock_rank::object};
   callback_word::number latest_ FOLIOT_GUARDED_BY(lock_) = 0;
-  watcher* watchers_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  callback closure_;  // whoever has set `running` in the word
+  waiter* waiters_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  callback closure_;  // owned by the thread that has set `running` in the word
 };
 
 }  // namespace foliot::runtime::detail

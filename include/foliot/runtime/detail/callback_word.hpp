@@ -1,17 +1,19 @@
-// The word of a timer with a callback: what has come due, what of that has been taken, and who runs the callback.
+// The word of a timer with a callback: which starts have come due, which of these dues have been taken, and whether the
+// callback runs.
 //
 // The timers note under their lock that a start of the timer has come due. The first note asks for a call, which
-// follows without the lock; until it has begun, a stop or a reset can still take that due back. So whoever stops or
-// resets knows for certain whether the callback runs for the latest start, or will not.
+// follows without the lock; until the call has begun, a stop or a reset can still take that due back. So a thread that
+// stops or resets the timer knows for certain whether the callback runs for the latest start, or will not.
 //
-//     quiet ──due──► listed ──begin──► running ──end──► quiet        due, begin, end: who runs the timers
-//                      │                 ▲  │ due: runs again        cancel, close: who holds the handle
-//                      └─cancel─► listed ┘  └─ closed: the closure is destroyed, by whoever runs it
+//     quiet ──due──► listed ──begin──► running ──end──► quiet        due, begin, end: the thread that runs the timers
+//                      │                 ▲  │ due: runs again        cancel, close: the holder of the handle
+//                      └─cancel─► listed ┘  └─ closed: the thread that runs the callback destroys the closure
 //                                 (the call will find nothing)
 //
-// Dues are counted, so that each start has its number: `taken` are those that have been run, or taken back.
-// Invariants: at most one runs; `taken` is never ahead of `dues`, and behind by two at most; a closed word counts no
-// more; the closure is touched by whoever has set `running` alone.
+// Dues are counted, so that each start has its number; `taken` counts the dues that have been run, or taken back.
+// Thread safety: the sections below name the threads.
+// Invariants: at most one thread runs the callback; `taken` is never ahead of `dues`, and behind by two at most; a
+// closed word counts no more; only the thread that has set `running` touches the closure.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +24,13 @@ namespace foliot::runtime::detail {
 
 class callback_word {
  public:
-  /// A due's, counted round.
+  /// The number of a due; it wraps around.
   using number = std::uint32_t;
   static constexpr number after(number it) noexcept { return (it + 1) & number_mask; }
   static constexpr number before(number it) noexcept { return (it - 1) & number_mask; }
 
-  /// A start has come due. True: a call has to follow.
-  // release: what the starter did, which the lock of the timers has published, is seen by who runs.
+  /// A start has come due. Returns whether a call must follow.
+  // release: the thread that runs the callback sees what the starter did, which the lock of the timers has published.
   [[nodiscard]] bool note_due() noexcept {
     std::uint64_t seen = word_.load(seam::relaxed);
     for (;;) {
@@ -39,11 +41,11 @@ class callback_word {
   }
 
   enum class begin_result : std::uint8_t {
-    nothing,  ///< it was taken back: the record may not be touched any more
-    last,     ///< the same, and nobody has the record any more: it is the caller's to free
-    run,      ///< the callback is the caller's to run
+    nothing,  ///< the due was taken back: the caller must not touch the record any more
+    last,     ///< the same, and there is no handle any more: the caller must free the record
+    run,      ///< the caller must run the callback
   };
-  /// The call that a due has asked for.
+  /// Begins the call that a due has asked for.
   [[nodiscard]] begin_result begin() noexcept {
     std::uint64_t seen = word_.load(seam::relaxed);
     for (;;) {
@@ -58,9 +60,9 @@ class callback_word {
   }
 
   enum class end_result : std::uint8_t {
-    quiet,   ///< the record may not be touched any more
-    again,   ///< another start has come due meanwhile: run it
-    closed,  ///< destroy the closure, then leave()
+    quiet,   ///< the caller must not touch the record any more
+    again,   ///< another start has come due meanwhile: the caller must run the callback again
+    closed,  ///< the caller must destroy the closure, then call leave()
   };
   /// The callback has returned.
   [[nodiscard]] end_result end() noexcept {
@@ -69,7 +71,7 @@ class callback_word {
       if ((seen & closed) != 0) return end_result::closed;
       const bool more = taken_of(seen) != dues_of(seen);
       const std::uint64_t next = more ? with_taken(seen, after(taken_of(seen))) : seen & ~running;
-      // release: what the callback did is seen by who finds it ended, or runs it next. acquire: as in begin().
+      // release: a thread that finds the callback ended, or runs it next, sees what it did. acquire: as in begin().
       if (word_.compare_exchange_weak(seen, next, seam::acq_rel, seam::relaxed)) {
         return more ? end_result::again : end_result::quiet;
       }
@@ -77,36 +79,37 @@ class callback_word {
   }
 
   enum class leave_result : std::uint8_t {
-    left,     ///< the record may not be touched any more
-    last,     ///< it is the caller's to free
-    watched,  ///< somebody waits for this: leave_watched(), under the record's lock
+    left,     ///< the caller must not touch the record any more
+    last,     ///< the caller must free the record
+    awaited,  ///< a task or thread waits for this: the caller must call leave_awaited() under the record's lock
   };
-  /// Whoever ran a callback that is closed has destroyed the closure.
+  /// The callback was closed, and the thread that ran it has destroyed the closure.
   [[nodiscard]] leave_result leave() noexcept {
     std::uint64_t seen = word_.load(seam::relaxed);
     for (;;) {
-      if ((seen & watched) != 0) return leave_result::watched;
-      // acq_rel: the closure's end comes before that of the record, whoever frees it.
+      if ((seen & awaited) != 0) return leave_result::awaited;
+      // acq_rel: the destruction of the closure comes before that of the record, by any thread.
       if (word_.compare_exchange_weak(seen, seen & ~running, seam::acq_rel, seam::relaxed)) {
         return (seen & orphaned) != 0 && (seen & listed) == 0 ? leave_result::last : leave_result::left;
       }
     }
   }
-  void leave_watched() noexcept { word_.fetch_and(~(running | watched), seam::acq_rel); }
+  void leave_awaited() noexcept { word_.fetch_and(~(running | awaited), seam::acq_rel); }
 
-  // What follows is done by who stops and resets, one at a time.
+  // For threads that stop and reset the timer, one at a time: under the record's lock, or with the only handle.
 
   enum class cancel_result : std::uint8_t { cancelled, running, idle };
-  /// Takes back the latest due, which has this number, unless it has been taken.
+  /// Takes back the latest due, whose number this is, unless it has been taken.
   [[nodiscard]] cancel_result cancel(number latest) noexcept {
-    std::uint64_t seen = word_.load(seam::acquire);  // pairs with end(): who is told idle sees what was done
+    std::uint64_t seen =
+        word_.load(seam::acquire);  // pairs with end(): a caller that gets idle sees what the callback did
     for (;;) {
       if (taken_of(seen) == latest) {
         return (seen & running) != 0 ? cancel_result::running : cancel_result::idle;
       }
-      // A later one runs, or has run; or it never came due, and the runtime has ended.
+      // A later due runs, or has run; or this one never came, and the runtime has ended.
       if (taken_of(seen) != before(latest) || dues_of(seen) == taken_of(seen)) return cancel_result::idle;
-      // It never was: the order is for a failure.
+      // acquire also on failure: the next round may return idle.
       if (word_.compare_exchange_weak(seen, with_taken(seen, latest), seam::acquire, seam::acquire)) {
         return cancel_result::cancelled;
       }
@@ -114,43 +117,46 @@ class callback_word {
   }
 
   enum class close_result : std::uint8_t {
-    mine,    ///< nobody ran it: the caller destroys the closure, then leave()
-    theirs,  ///< somebody runs it, who will destroy the closure
-    over,    ///< it was closed before, and the closure is gone
+    mine,    ///< no thread ran the callback: the caller must destroy the closure, then call leave()
+    theirs,  ///< a thread runs the callback, and will destroy the closure
+    over,    ///< the timer was closed before, and the closure is destroyed
   };
-  /// Nothing is pending, and nothing will be. `watches`: if somebody runs it, the caller waits for that.
-  [[nodiscard]] close_result close(bool watches) noexcept {
+  /// Whether the caller of close() waits for a callback that runs.
+  enum class while_running : std::uint8_t { wait, return_at_once };
+  /// Closes the word: no start is pending, and none will be.
+  [[nodiscard]] close_result close(while_running caller) noexcept {
     std::uint64_t seen = word_.load(seam::relaxed);
     for (;;) {
       const bool runs = (seen & running) != 0;
       if (!runs && (seen & closed) != 0) {
-        // acquire: pairs with leave(): the closure is gone.
+        // acquire: pairs with leave(): the closure is destroyed.
         if (word_.compare_exchange_weak(seen, seen, seam::acquire, seam::relaxed)) return close_result::over;
         continue;
       }
-      const std::uint64_t next = seen | closed | (runs ? (watches ? watched : 0) : running);
+      const std::uint64_t for_waiter = caller == while_running::wait ? awaited : 0;
+      const std::uint64_t next = seen | closed | (runs ? for_waiter : running);
       if (word_.compare_exchange_weak(seen, next, seam::acq_rel, seam::relaxed)) {
         return runs ? close_result::theirs : close_result::mine;
       }
     }
   }
-  /// The handle goes. True: nobody else has the record, which is the caller's to free.
+  /// The handle is destroyed. Returns true if no thread uses the record: the caller must free it.
   [[nodiscard]] bool orphan() noexcept {
     return (word_.fetch_or(orphaned | closed, seam::acq_rel) & (listed | running)) == 0;
   }
 
-  /// How many dues there have been.
+  /// The number of the latest due.
   [[nodiscard]] number dues() const noexcept { return dues_of(word_.load(seam::relaxed)); }
-  /// Whether nobody runs it, or is about to: what was done then is seen. For who has stopped it, and keeps others
-  /// from starting it.
+  /// Whether no thread runs the callback, or is about to; the caller then sees what it did. The caller has stopped the
+  /// timer, and keeps other threads from starting it.
   [[nodiscard]] bool at_rest() const noexcept { return (word_.load(seam::acquire) & (listed | running)) == 0; }
   [[nodiscard]] bool is_closed() const noexcept { return (word_.load(seam::relaxed) & closed) != 0; }
 
  private:
-  static constexpr std::uint64_t listed = 1;     // a call will come
-  static constexpr std::uint64_t running = 2;    // somebody has the closure
-  static constexpr std::uint64_t closed = 4;     // it will never be due any more
-  static constexpr std::uint64_t watched = 8;    // somebody waits for the end of the run
+  static constexpr std::uint64_t listed = 1;     // a call will follow
+  static constexpr std::uint64_t running = 2;    // a thread owns the closure
+  static constexpr std::uint64_t closed = 4;     // the timer will never be due any more
+  static constexpr std::uint64_t awaited = 8;    // a task or thread waits for the end of the callback
   static constexpr std::uint64_t orphaned = 16;  // there is no handle
   static constexpr int dues_shift = 8;
   static constexpr int taken_shift = 32;
@@ -169,8 +175,8 @@ class callback_word {
     return (word & ~(std::uint64_t{number_mask} << taken_shift)) | (std::uint64_t{taken} << taken_shift);
   }
 
-  // note_due: under the lock of the timers; begin, end, leave: who runs the callback; the others: under the record's
-  // lock, or whoever has the only handle.
+  // Written by note_due() under the lock of the timers; by begin(), end() and leave() on the thread that runs the
+  // callback; by the others under the record's lock, or by the thread with the only handle.
   seam::atomic<std::uint64_t> word_{0};
 };
 

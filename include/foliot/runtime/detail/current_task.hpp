@@ -1,4 +1,6 @@
-// The task that awaits this: does not wait. Thread safety: the task's.
+// An awaiter that returns the task that awaits it, and does not wait.
+//
+// Thread safety: none; the task uses it.
 #pragma once
 
 #include <foliot/core/language.hpp>

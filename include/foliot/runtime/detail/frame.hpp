@@ -19,7 +19,8 @@
 
 namespace foliot::runtime::detail {
 
-/// The base of foliot's own awaiters, which know how tasks wait: see wait_point.hpp. Others are foreign_awaiter's.
+/// The base of foliot's own awaiters, which know how tasks wait (wait_point.hpp). Other awaiters are wrapped in a
+/// foreign_awaiter.
 class task_awaiter {};
 
 class frame_owner;
@@ -29,11 +30,11 @@ class frame {
   frame(const frame&) = delete;
   frame& operator=(const frame&) = delete;
 
-  /// The task that it is a part of. Precondition: it has begun.
+  /// The task that the frame is a part of. Precondition: the frame has begun.
   [[nodiscard]] task_state& task() const noexcept { return *task_; }
-  /// The frame that goes on after this one; null: this is the outermost one.
+  /// The frame that called this one, and goes on after it; null: this is the outermost one.
   [[nodiscard]] frame* caller() const noexcept { return caller_; }
-  /// From now on it is a part of `task`.
+  /// From now on the frame is a part of `task`.
   void begin(task_state& task, frame* caller) noexcept {
     task_ = &task;
     caller_ = caller;
@@ -49,7 +50,7 @@ class frame {
  private:
   friend class frame_owner;
 
-  /// Of one that has not ended: it has not begun, or it waits.
+  /// Destroys a frame that has not ended: it has not begun, or it waits.
   FOLIOT_EXPORT void destroy_before_end() noexcept;
 
   std::coroutine_handle<> self_;
@@ -58,14 +59,14 @@ class frame {
   frame* caller_ = nullptr;
 };
 
-/// Throws std::logic_error: there is no coroutine, or it has begun before.
+/// Throws std::logic_error: there is no coroutine, or it has begun already.
 [[noreturn]] FOLIOT_EXPORT void refuse_to_begin(const frame* body);
 inline void check_can_begin(const frame* body) {
   if (body == nullptr || body->has_begun()) [[unlikely]]
     refuse_to_begin(body);
 }
 
-/// What destroys a frame when it goes: a part of `task`.
+/// Owns a frame, and destroys it: a part of `task`.
 class frame_owner {
  public:
   frame_owner() noexcept = default;

@@ -1,10 +1,10 @@
-// Memory for coroutines, the states of tasks, contexts and callbacks: pieces of a few sizes, which each thread keeps
-// some of for the next. Tasks come and go a thousand at a time; an allocator for everything keeps no more than a
-// handful at hand.
+// Memory for coroutines, the states of tasks, contexts and callbacks: pieces of a few sizes. Each thread keeps pieces
+// that were given back for its next allocations: tasks come and go a thousand at a time, and a general allocator keeps
+// only a handful of pieces of a size for each thread.
 //
-// Thread safety: all from any thread; a piece may be given back by another thread than the one it was taken by, which
-// then keeps it. A thread keeps at most most_kept bytes of each size, and gives them back when it ends. Under
-// sanitizers, which must see what has been freed, it keeps nothing.
+// Thread safety: all functions from any thread. A piece may be given back by another thread than the one that took it;
+// that thread then keeps it. A thread keeps at most 1 MiB of each size, and frees them when it ends. Under sanitizers,
+// which must see each piece being freed, threads keep none.
 // Complexity: O(1).
 #pragma once
 
@@ -17,18 +17,18 @@
 
 namespace foliot::runtime::detail {
 
-/// Whether an object of that type may lie in a coroutine's frame, or in a piece; of a reference or void always. Pieces
-/// are aligned as what operator new gives, and neither g++ 12 nor clang 19 aligns anything in a frame more strictly.
+/// Whether an object of type T may be in a coroutine's frame, or in a piece; true if T is a reference or void. Pieces
+/// have the alignment that operator new gives, and neither g++ 12 nor clang 19 aligns objects in a frame more strictly.
 template <class T>
 inline constexpr bool fits_in_frame =
     alignof(std::conditional_t<std::is_object_v<T>, T, char>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
-/// Throws std::bad_alloc.
+/// Memory for `size` bytes. Throws std::bad_alloc.
 [[nodiscard]] FOLIOT_EXPORT void* take_piece(std::size_t size);
-/// `size` is what it was taken with.
+/// Gives a piece back. `size` must be the size that it was taken with.
 FOLIOT_EXPORT void give_back(void* piece, std::size_t size) noexcept;
 
-/// What derives from this lies in such pieces.
+/// The base of classes whose objects are allocated in pieces.
 class pooled {
  public:
   static void* operator new(std::size_t size) { return take_piece(size); }

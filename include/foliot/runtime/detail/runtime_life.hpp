@@ -40,10 +40,10 @@ class runtime_slot {
   runtime_slot* next_ = nullptr;
 };
 
-/// A runtime that may have ended.
+/// A reference to a runtime that may have ended.
 class runtime_ref {
  public:
-  /// The runtime; null: it has ended.
+  /// The runtime; null if it has ended.
   // acquire: pairs with the release in runtime_life: the owner of this turn is there.
   [[nodiscard]] scheduler* living() const noexcept {
     return slot_->turn_.load(seam::acquire) == turn_ ? slot_->owner_ : nullptr;
@@ -57,7 +57,7 @@ class runtime_ref {
   std::uint64_t turn_;
 };
 
-/// The runtime's own side: it lives from here on, until the end.
+/// The runtime's own side: references to it are living from the constructor to end().
 class FOLIOT_EXPORT runtime_life {
  public:
   /// Throws std::bad_alloc.
@@ -66,7 +66,7 @@ class FOLIOT_EXPORT runtime_life {
   runtime_life(const runtime_life&) = delete;
   runtime_life& operator=(const runtime_life&) = delete;
 
-  /// From now on every reference says so. Again for nothing.
+  /// From now on living() of every reference returns null. A second call does nothing.
   void end() noexcept;
   [[nodiscard]] runtime_ref ref() const noexcept { return {slot_, turn_}; }
 
@@ -78,7 +78,7 @@ class FOLIOT_EXPORT runtime_life {
   bool ended_ = false;
 };
 
-/// The caller is run by it, or knows otherwise that it lives.
+/// Precondition: the runtime exists, as it does while it runs the caller.
 [[nodiscard]] FOLIOT_EXPORT runtime_ref reference_to(const scheduler& which) noexcept;
 
 }  // namespace foliot::runtime::detail

@@ -1,6 +1,6 @@
-// What the headers of the runtime ask of its scheduler.
+// The functions of the scheduler that the runtime's headers call.
 //
-// Thread safety: each from any thread.
+// Thread safety: all functions from any thread, but random_below() and make_ready_last(), which a task calls.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -19,35 +19,37 @@ class scheduler;
 class task_state;
 class timer_entry;
 
-/// The scheduler that runs the caller: a task, or a callback of its timers. Throws std::logic_error where there is
-/// none; `what` is what the caller wanted to do.
+/// The scheduler that runs the caller: a task, or a callback of its timers. Throws std::logic_error if there is none,
+/// with a text that names `what`, the caller's operation.
 [[nodiscard]] FOLIOT_EXPORT scheduler& this_scheduler(const char* what);
 
-/// Whether the caller is run by one of its workers: then it does not end meanwhile.
+/// Whether one of the scheduler's workers runs the caller: then the scheduler does not end meanwhile.
 [[nodiscard]] FOLIOT_EXPORT bool is_worker_of(const scheduler& owner) noexcept;
 
-/// A new task, which will be run: one reference goes to the scheduler.
+/// Queues a new task, which begins with `body`. The scheduler takes over one reference.
 FOLIOT_EXPORT void launch(task_state& task, frame& body) noexcept;
 
-/// Nobody will join a task that has failed: reports it.
+/// Reports the failure of a task that will never be joined, by run_options::on_failure.
 FOLIOT_EXPORT void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept;
-/// The same for what is not a task.
+/// The same for a failure outside of a task, as in a callback.
 FOLIOT_EXPORT void report_failure(scheduler& owner, const char* name, const std::exception_ptr& failure) noexcept;
 
-/// The scheduler's clock: as it is, or somewhat later where that is cheaper.
+/// The instant that the scheduler's clock shows.
 [[nodiscard]] FOLIOT_EXPORT instant now(const scheduler& owner) noexcept;
+/// The same, or some microseconds later where that is cheaper.
 [[nodiscard]] FOLIOT_EXPORT instant now_or_later(const scheduler& owner) noexcept;
-/// The deadline of what is to happen `length` from now: never early, and for short lengths not late either.
+/// The deadline `length` from now: never early, and for lengths below 100 us not late either.
 [[nodiscard]] FOLIOT_EXPORT instant deadline_in(const scheduler& owner, duration length) noexcept;
 
 /// Uniform in [0, bound), by the random source of the processor that the calling task runs on.
 [[nodiscard]] FOLIOT_EXPORT std::uint64_t random_below(std::uint64_t bound) noexcept;
 
-/// Counts a task that waits at a foreign awaiter: another thread may resume it, so it is no deadlock.
+/// Counts a task that waits at a foreign awaiter, until its wait ends: another thread may resume it, so that the
+/// runtime is not deadlocked meanwhile.
 FOLIOT_EXPORT void begin_outside_wait(scheduler& owner) noexcept;
 FOLIOT_EXPORT void end_outside_wait(scheduler& owner) noexcept;
 
-/// Puts the caller's task back, so that others run first. The caller has parked.
+/// Queues the calling task, which has parked, behind all others.
 FOLIOT_EXPORT void make_ready_last(task_state& task) noexcept;
 
 }  // namespace foliot::runtime::detail

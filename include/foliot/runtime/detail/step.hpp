@@ -6,8 +6,8 @@
 // operation has begun then, so the throw loses no value and no lock.
 //
 // An awaiter whose wait can be interrupted has this function:
-//   bool interrupt(frame& who) noexcept    ends the wait before it begins, so that await_resume throws. Returns false,
-//                                          and does nothing, if this wait ignores interrupts.
+//   bool interrupt(frame& waiting) noexcept    ends the wait before it begins, so that await_resume throws. Returns
+//                                              false, and does nothing, if this wait ignores interrupts.
 //
 // Thread safety: none; the worker that runs the task uses it.
 #pragma once
@@ -49,12 +49,12 @@ class step {
     task_state& task = self.task();
     bool leaves = false;
     if constexpr (requires { awaiter_.interrupt(self); }) {
-      leaves = task.wait().has_interrupt() && task.must_leave_wait() && awaiter_.interrupt(self);
+      leaves = task.wait().has_interrupt() && task.confirm_interrupt() && awaiter_.interrupt(self);
     }
     if (leaves) {
       task.turn.will_throw();
     } else if (!awaiter_.await_ready() && awaiter_.await_suspend(who)) {
-      return true;  // others may run it already
+      return true;  // another worker may run it already
     }
     task.on->next = &self;  // the worker sees that the budget is spent
     return true;
@@ -64,7 +64,7 @@ class step {
   bool is_last_;
 };
 
-/// The step for the awaiter that `make` gives, foliot's or a foreign one.
+/// The step for the awaiter that `make` returns, foliot's own or a foreign one.
 template <class Make>
 auto make_step(task_state& task, const Make& make) {
   using given = decltype(make());
@@ -73,9 +73,10 @@ auto make_step(task_state& task, const Make& make) {
   if constexpr (std::derived_from<type, task_awaiter>) {
     return step<awaiter>(task, make);
   } else {
-    static_assert(has_ready_and_resume<type>,
-                  "foliot: a task awaits tasks, what foliot/runtime has, and awaiters: this has no await_ready() and "
-                  "await_resume(), and no operator co_await");
+    static_assert(
+        has_ready_and_resume<type>,
+        "foliot: a task awaits tasks, the operations of foliot/runtime, and awaiters: this has no await_ready() "
+        "and await_resume(), and no operator co_await");
     static_assert(
         !has_ready_and_resume<type> || suspends_any<type>,
         "foliot: a task awaits foreign awaiters whose await_suspend takes a std::coroutine_handle<>; this one "

@@ -1,4 +1,6 @@
-// Tasks one after the other, by a link that each of them has. Thread safety: as a plain object's.
+// A first-in-first-out list of tasks, by a link in each task.
+//
+// Thread safety: none; as for a plain object. Complexity: O(1).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +21,7 @@ class task_list {
     last_ = &task;
     ++size_;
   }
-  /// Null: there is none.
+  /// Takes the first task; null: there is none.
   [[nodiscard]] task_state* pop_front() noexcept {
     task_state* const first = first_;
     if (first == nullptr) return nullptr;
@@ -35,10 +37,10 @@ class task_list {
   std::size_t size_ = 0;
 };
 
-/// Tasks that are claimed under some lock, to be made ready after it.
+/// Tasks that are claimed under a lock, to be made ready after it.
 class ready_list : public task_list {
  public:
-  /// Claims that wait for `by`; a task that was parked is in the list then. False: it was too late.
+  /// Claims the wait for `by`, and lists its task if that was parked. Returns false if another source was first.
   bool claim(const wait_point& wait, wait_word::source by) noexcept {
     const auto result = wait.claim_only(by);
     if (result == wait_word::claim_result::to_resume) push_back(wait.task());

@@ -1,8 +1,8 @@
-// A task as the scheduler sees it (Go's G): what goes on when it is run, and the wait it is in.
+// A task as the scheduler sees it (Go's G): the frame that is resumed next, and the wait that it is in.
 //
-// Thread safety: who runs the task owns its plain fields; a task is run by one worker at a time, and is handed from
-// one to the next through a queue. Everything else says what it is.
-// Lifetime: counted. The scheduler holds one reference until the task has ended, each handle another.
+// Thread safety: one worker at a time runs the task, and owns its plain fields; a queue publishes them to the next
+// worker. The functions name their threads. Lifetime: counted. The scheduler holds one reference until the task has
+// ended, each handle another.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -23,13 +23,14 @@ class task_state;
 class cancel_scope;
 class frame;
 
-/// Where a task runs: what a worker offers to the coroutines that it resumes.
+/// What a worker offers to the coroutines that it resumes.
 struct execution {
-  /// Resumed as soon as the current coroutine has returned to the worker: a call, or a return, within the task.
-  /// Constant stack, whatever the compiler makes of symmetric transfer.
+  /// The frame to resume when the current coroutine has returned to the worker: a call, or a return, within the task.
+  /// So the stack stays constant, with and without symmetric transfer.
   frame* next = nullptr;
-  /// The task whose outermost coroutine has just ended.
+  /// The task whose outermost coroutine has just ended, or null.
   task_state* ended = nullptr;
+  /// The task that runs, or null.
   task_state* running = nullptr;
 };
 
@@ -51,29 +52,31 @@ class FOLIOT_EXPORT task_state {
   void request_stop() noexcept;
   // acquire: pairs with the release in request_stop().
   [[nodiscard]] bool stop_requested() const noexcept { return stop_.load(seam::acquire); }
-  /// Whether an interrupt has a reason; else it is forgotten. The task's.
-  [[nodiscard]] bool must_leave_wait() noexcept;
-  /// Throws that reason, if there is one. The task's.
+  /// Returns whether the pending interrupt has a reason: a stop, or a scope that has expired. Clears the interrupt if
+  /// it has none. Called by the task.
+  [[nodiscard]] bool confirm_interrupt() noexcept;
+  /// Throws the reason of an interrupt, if there is one. Called by the task.
   void throw_interrupt();
 
-  // What follows is the property of whoever runs the task.
+  // The worker that runs the task owns these.
 
   execution* on = nullptr;
-  frame* resume = nullptr;         // when it is run next: the innermost of those that wait
-  cancel_scope* scopes = nullptr;  // the innermost that it is in
-  std::source_location where;      // its latest co_await
+  frame* resume = nullptr;         // the innermost waiting frame, which is resumed next
+  cancel_scope* scopes = nullptr;  // the innermost scope that the task is in
+  std::source_location where;      // the latest co_await
   turn_budget turn;
 
-  // The scheduler's.
+  // The scheduler owns these.
   task_state* next_in_queue = nullptr;
-  task_state* next_alive = nullptr;  // with the next three under the lock of the list
+  task_state* next_alive = nullptr;  // this and the next two: under the lock of the list (living_tasks)
   task_state* previous_alive = nullptr;
   std::uint32_t alive_list = 0;
   bool is_main = false;
 
   [[nodiscard]] const char* name() const noexcept { return name_; }
 
-  /// Its outermost coroutine has ended, or will never go on: takes the result, destroys the frame, tells who joins.
+  /// The outermost coroutine has ended, or (`abandoned`) will never go on: takes the result, destroys the frame, and
+  /// wakes the tasks and threads that join.
   virtual void finish(bool abandoned) noexcept = 0;
 
  protected:
@@ -88,7 +91,7 @@ class FOLIOT_EXPORT task_state {
   reference_count references_{1};
 };
 
-/// Puts a task that has been claimed to run. Any thread; O(1).
+/// Queues a task whose wait was claimed, so that a worker runs it. Any thread; O(1).
 FOLIOT_EXPORT void make_ready(task_state& task) noexcept;
 
 }  // namespace foliot::runtime::detail

@@ -61,7 +61,7 @@ class wait_point {
         case wait_word::commit_result::over: return false;
         case wait_word::commit_result::interrupted: break;
       }
-      if (task_->must_leave_wait()) {
+      if (task_->confirm_interrupt()) {
         task_->wait().leave();
         return false;
       }
@@ -70,7 +70,7 @@ class wait_point {
 
   /// For a wait that does not park: ends it if an interrupt is pending, and returns whether it did.
   [[nodiscard]] bool leave_if_interrupted() noexcept {
-    if (!task_->wait().has_interrupt() || !task_->must_leave_wait()) return false;
+    if (!task_->wait().has_interrupt() || !task_->confirm_interrupt()) return false;
     task_->wait().leave();
     return true;
   }
