@@ -27,8 +27,8 @@ void bring_forward_against_adjust() {
   static_cast<void>(head.stop());
 }
 
-// A stop would leave a deleted timer, and so small a heap is then cleared of it, which repairs all timers whatever the
-// count is. So a timer that is to leave the count here is postponed.
+// A stop would leave a deleted timer, and so small a heap is then cleared of it, which repairs all timers at any
+// count. So a timer that is to leave the count here is postponed.
 
 /// The pass ends with the one that is postponed, or brought forward once more, meanwhile.
 template <bool Again>

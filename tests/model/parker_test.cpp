@@ -112,8 +112,8 @@ TEST(Parker, AWakeUpPublishes) {
   holds({.name = "parker, a message before the sleep", .preemptions = unlimited}, publish_before);
 }
 
-/// Somebody else looks into the poller, and may hear the break that was for who sleeps there: it passes it on, as in
-/// scheduler::poll. With `passes_on` false it does not, which is a canary.
+/// Another thread looks into the poller, and may take the break that was meant for the worker which sleeps there: it
+/// passes the break on, as in scheduler::poll. With `passes_on` false it does not, which is a canary.
 void break_heard_by_another(bool passes_on) {
   parker park;
   seam::poller poller;

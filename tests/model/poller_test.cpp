@@ -42,7 +42,7 @@ TEST(Poller, LosesNoWakeUp) {
   finds({.name = "poller, drops a wake-up", .drop_wake = 1}, "deadlock", [] { wake(1); });
 }
 
-/// Who is told that it was woken may read what the waker wrote.
+/// A thread whose wait says that it was woken sees what the waker wrote.
 void publish() {
   seam::poller poller;
   seam::plain<int> message{0};

@@ -1,6 +1,6 @@
 // The timers of Go 1.14, as they are shipped: the ten states of one word, in the heaps of one processor and of two.
-// Every pair of operations that may meet at one timer, in every schedule: each start has one outcome, who is told that
-// it was in time was, nobody reads what another writes, and what an entry used may be freed when a stop has returned.
+// Every pair of operations that may meet at one timer, in every schedule: each start has one outcome, an operation that
+// says it was in time was, there is no data race, and memory that an entry used may be freed when a stop has returned.
 #include <map>
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 #include "marked_timer.hpp"
 
 namespace foliot::runtime::detail {
-// What the sources that are not part of this would do.
+// Stands in for sources that are not compiled here.
 void make_ready(task_state&) noexcept {}
 }  // namespace foliot::runtime::detail
 
@@ -35,7 +35,7 @@ TEST(ProcessorHeaps, DeleteAgainstRun) {
   holds({.name = "heaps, delete against run", .preemptions = 3}, delete_against_run);
 }
 
-/// The action wakes a task, which ends, and its timer with it, while the one who runs is still at it.
+/// The action wakes a task, which ends, and its timer with it, while the thread that runs the timers is still at it.
 void the_entry_dies_in_its_action() {
   processor_heaps timers(0);
   auto timer = std::make_unique<marked_timer>();
@@ -76,7 +76,7 @@ TEST(ProcessorHeaps, ModifyAgainstRun) {
   holds({.name = "heaps, modify to earlier against run", .preemptions = 2}, modify_against_run<5>);
 }
 
-/// What comes before a reset is seen by the action that it leads to.
+/// The action sees what was done before the reset that leads to it.
 template <int From>
 void a_reset_publishes() {
   processor_heaps timers(0);
@@ -211,7 +211,7 @@ TEST(ProcessorHeaps, BringForwardAgainstAdjust) {
   holds({.name = "heaps, bring forward against adjust", .preemptions = 2}, bring_forward_against_adjust);
 }
 
-/// Who looks without a lock is never told a later deadline than there is.
+/// A thread that calls first() without the lock never gets a later deadline than there is.
 void first_while_adjusting() {
   processor_heaps timers(0);
   marked_timer one;
@@ -233,7 +233,7 @@ TEST(ProcessorHeaps, FirstIsNeverTooLate) {
   holds({.name = "heaps, first while adjusting", .preemptions = 3}, first_while_adjusting);
 }
 
-/// The orders by which those who bring timers forward and those who adjust know of each other: each is needed.
+/// The orders by which threads that bring timers forward and threads that adjust know of each other: each is needed.
 TEST(ProcessorHeaps, TheBoundNeedsItsOrders) {
   const support::leaks_ignored for_what_is_abandoned;
   std::map<std::string, bool> needed;

@@ -12,7 +12,7 @@ namespace {
 using runtime::detail::basic_run_queue;
 using runtime::detail::task_state;
 
-/// A task that nobody resumes: what its maker wrote into it, and how often it was run.
+/// A task that is never resumed: it holds what its maker wrote, and counts how often it was run.
 class job final : public task_state {
  public:
   job() : task_state(nobody(), "job") {}
@@ -26,7 +26,7 @@ class job final : public task_state {
  private:
   static runtime::detail::scheduler& nobody() noexcept {
     alignas(std::max_align_t) static std::array<std::byte, 8> place;
-    return reinterpret_cast<runtime::detail::scheduler&>(place);  // which nobody asks for anything
+    return reinterpret_cast<runtime::detail::scheduler&>(place);  // which no code uses
   }
 };
 
@@ -90,7 +90,7 @@ TEST(RunQueue, GivesEachTaskToOne) {
   holds({.name = "run queue, one who pops", .preemptions = 3}, [] { owner_and_thieves<2, 3>(1, true); });
 }
 
-/// A thief's own queue, from which another one steals what it has stolen.
+/// A thief's own queue, from which another thief steals the tasks that it has stolen.
 void stolen_again() {
   basic_run_queue<4> first;
   basic_run_queue<4> second;

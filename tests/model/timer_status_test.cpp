@@ -11,7 +11,7 @@ namespace {
 
 using runtime::detail::timer_status;
 
-/// What a user does to the fields is seen by who repairs, and the other way round.
+/// The thread that repairs a timer sees what its user wrote to the fields, and the other way round.
 void the_word_as_a_lock() {
   timer_status word;
   seam::plain<int> field{0};
