@@ -30,7 +30,8 @@ inline constexpr std::array generations = {
     generation{"bucket-heaps", "2018 to 2020", "Go 1.10 to 1.13",
                "64 heaps with a lock and a timer thread each; threads that keep to their own timers do not meet"},
     generation{"processor-heaps", "2020 to 2024", "Go 1.14 to 1.22",
-               "a heap for each processor of the runtime, no timer threads; a stop or a reset by any thread only marks the timer"},
+               "a heap for each processor of the runtime, no timer threads; a stop or a reset by any thread only marks "
+               "the timer"},
     generation{"foliot", "2026", "foliot's services",
                "a shard for each processor, O(1) in exact order; most stops and resets take no lock"},
     generation{"foliot-runtime", "2026", "foliot's runtime",
