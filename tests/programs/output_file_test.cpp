@@ -193,6 +193,18 @@ TEST(OutputFile, WritesToAPipeAsItIs) {
   EXPECT_EQ(here.names(), names{"pipe"});
 }
 
+constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
+
+/// A shell starts programs in the background with some signals ignored, and output_file leaves those alone. Done before
+/// any test makes an output_file.
+[[maybe_unused]] const bool no_signal_is_ignored = [] {
+  for (const int each : ending_signals) {
+    struct sigaction now{};
+    if (::sigaction(each, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) std::signal(each, SIG_DFL);
+  }
+  return true;
+}();
+
 /// What a child process leaves in `here` when `signal_number` ends it while two files are being written.
 int died_of(const temporary_directory& here, int signal_number) {
   const ::pid_t child = ::fork();
@@ -211,7 +223,7 @@ int died_of(const temporary_directory& here, int signal_number) {
 }
 
 TEST(OutputFile, ASignalThatEndsTheProcessLeavesNothing) {
-  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ}) {
+  for (const int signal_number : ending_signals) {
     const temporary_directory here;
     EXPECT_EQ(died_of(here, signal_number), signal_number);
     EXPECT_EQ(here.names(), names{});
