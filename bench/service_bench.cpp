@@ -121,7 +121,7 @@ void service_with_clock(benchmark::State& state) {
   foliot::timer t(busy.timers(), [] {});
   const instant base = busy.timers().now();
   for (auto _ : state) {
-    t.start(busy.next_deadline() - base);
+    t.reset(busy.next_deadline() - base);
     benchmark::DoNotOptimize(t.stop());
   }
 }

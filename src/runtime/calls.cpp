@@ -55,11 +55,11 @@ instant deadline_in(const scheduler& owner, duration length) noexcept {
   return deadline_after(length < short_lengths ? time.now() : time.now_or_later(), length);
 }
 
-void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks) {
-  owner.start_timer(entry, deadline, parks);
+void start_timer(scheduler& owner, timer_entry& entry, instant deadline, starter next) {
+  owner.start_timer(entry, deadline, next);
 }
-void start_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period, bool parks) {
-  owner.start_timer_every(entry, first, period, parks);
+void start_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period, starter next) {
+  owner.start_timer_every(entry, first, period, next);
 }
 bool reset_timer(scheduler& owner, timer_entry& entry, instant deadline) { return owner.reset_timer(entry, deadline); }
 bool reset_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period) {

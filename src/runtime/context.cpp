@@ -16,8 +16,8 @@ class timed_node final : public context_node, private timer_entry {
         deadline_cause_(cause) {}
 
   void begin(scheduler& owner, instant deadline) {
-    if (settled()) return;                       // its parent was done
-    start_timer(owner, *this, deadline, false);  // first, because it may throw
+    if (settled()) return;                                  // its parent was done
+    start_timer(owner, *this, deadline, starter::goes_on);  // first, because it may throw
     join_parent();
   }
 

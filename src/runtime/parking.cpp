@@ -79,15 +79,15 @@ void scheduler::notify(processor& p) noexcept {
   if (p.park.notify() == parker::must::break_the_poll) descriptors_.break_wait();
 }
 
-/// A timer was started at `home`, or made earlier there. `parks`: by a task that is about to wait, at its own
-/// processor, whose worker looks at its timers before it does anything else.
-void scheduler::wake_for(processor_timers& home, instant deadline, bool parks) noexcept {
+/// A timer was started at `home`, or made earlier there. If the caller is a task that waits next, at its own processor,
+/// its worker looks at its timers before it does anything else.
+void scheduler::wake_for(processor_timers& home, instant deadline, starter next) noexcept {
   if (virtual_time() != nullptr) return;
   processor& at = processors_[home.processor_number()];
   if (&at == this_processor()) {
     // A callback between two tasks returns to a worker that looks at its timers again: find_task().
     const bool in_a_task = at.running != nullptr;
-    if (!parks && in_a_task && idle_.listed() != 0) monitor_.guard(deadline);
+    if (next == starter::goes_on && in_a_task && idle_.listed() != 0) monitor_.guard(deadline);
     return;
   }
   seam::full_fence();  // H1: pairs with the one in sleep()

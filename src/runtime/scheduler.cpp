@@ -76,7 +76,7 @@ processor* scheduler::this_processor() const noexcept {
 
 void scheduler::run(task_state& main, frame& body) {
   if (this_worker() != nullptr) {
-    main.finish(true);  // it was never launched
+    main.finish(task_state::ending::abandoned);  // it was never launched
     main.release();
     throw std::logic_error("foliot: a task must not run a runtime inside it: spawn another task");
   }
@@ -139,7 +139,7 @@ void scheduler::run_task(processor& p, task_state& task) noexcept {
 
 inline void scheduler::end_task(task_state& ended) noexcept {
   living_.remove(ended);
-  ended.finish(false);
+  ended.finish(task_state::ending::returned);
   if (ended.is_main) {
     ending_.store(true, seam::seq_cst);
     blocking_.close();
@@ -198,7 +198,7 @@ void scheduler::abandon_tasks() noexcept {
   while (task_state* const task = living_.any()) {
     living_.remove(*task);
     task->wait().leave();  // so that a stop by a handle that outlives the runtime finds no wait to end
-    task->finish(true);
+    task->finish(task_state::ending::abandoned);
     task->release();
   }
   life_.end();  // from now on timers that outlive the runtime cannot be started

@@ -72,8 +72,8 @@ class scheduler {
   void report(const char* name, const std::exception_ptr& failure) noexcept;
 
   /// See timer_entry.hpp.
-  void start_timer(timer_entry& entry, instant deadline, bool parks);
-  void start_timer_every(timer_entry& entry, instant first, duration period, bool parks);
+  void start_timer(timer_entry& entry, instant deadline, starter next);
+  void start_timer_every(timer_entry& entry, instant first, duration period, starter next);
   bool reset_timer(timer_entry& entry, instant deadline);
   bool reset_timer_every(timer_entry& entry, instant first, duration period);
 
@@ -189,7 +189,7 @@ class scheduler {
   void guard_busy_workers() noexcept;
   void leave_idle(processor& p) noexcept;
   void notify(processor& p) noexcept;
-  void wake_for(processor_timers& home, instant deadline, bool parks) noexcept;
+  void wake_for(processor_timers& home, instant deadline, starter next) noexcept;
 
   // deadlock.cpp
   [[nodiscard]] bool may_be_dead() const noexcept;
@@ -201,7 +201,7 @@ class scheduler {
   // timer_starts.cpp
   processor& processor_for_start() noexcept;
   template <class Arm>
-  void start_timer(timer_entry& entry, instant deadline, bool parks, const Arm& arm);
+  void start_timer(timer_entry& entry, instant deadline, starter next, const Arm& arm);
   template <class Arm>
   bool reset_timer(timer_entry& entry, instant deadline, const Arm& arm);
 

@@ -53,7 +53,7 @@ void timer_channel::begin_receive(receiver& who, wait_point& wait, wait_word::so
     wait.claim(by);
     return;
   }
-  if (receivers_.empty() && armed_) start_timer_every(*runtime_.living(), *this, deadline_, period_, true);
+  if (receivers_.empty() && armed_) start_timer_every(*runtime_.living(), *this, deadline_, period_, starter::waits);
   who.wait_ = &wait;
   who.by_ = by;
   who.alone_ = how == waits::alone;
@@ -152,7 +152,7 @@ void timer_channel::deliver() noexcept {
   // deadline_, because take() has advanced deadline_ by a later look at the clock.
   if (period_ > duration::zero() && keeps_period(*this)) return;
   try {
-    start_timer(*runtime_.living(), *this, deadline_, false);
+    start_timer(*runtime_.living(), *this, deadline_, starter::goes_on);
   } catch (const std::bad_alloc&) {
     while (receiver* const each = receivers_.front()) claim(*each, receiver::outcome::no_memory);
   }

@@ -15,7 +15,7 @@ processor& scheduler::processor_for_start() noexcept {
 }
 
 template <class Arm>
-void scheduler::start_timer(timer_entry& entry, instant deadline, bool parks, const Arm& arm) {
+void scheduler::start_timer(timer_entry& entry, instant deadline, starter next, const Arm& arm) {
   for (;;) {
     processor_timers* home = timer_entry_access::home(entry).load(seam::relaxed);
     if (home == nullptr) {
@@ -23,7 +23,7 @@ void scheduler::start_timer(timer_entry& entry, instant deadline, bool parks, co
       if (!home->adopt(entry)) continue;
     }
     if (arm(*home) == at_home::lives_on) continue;
-    wake_for(*home, deadline, parks);
+    wake_for(*home, deadline, next);
     return;
   }
 }
@@ -33,21 +33,21 @@ bool scheduler::reset_timer(timer_entry& entry, instant deadline, const Arm& arm
   for (;;) {
     processor_timers* const home = timer_entry_access::home(entry).load(seam::relaxed);
     if (home == nullptr) {
-      start_timer(entry, deadline, false, arm);
+      start_timer(entry, deadline, starter::goes_on, arm);
       return false;
     }
     const at_home answer = arm(*home);
     if (answer == at_home::lives_on) continue;
-    wake_for(*home, deadline, false);
+    wake_for(*home, deadline, starter::goes_on);
     return answer == at_home::yes;
   }
 }
 
-void scheduler::start_timer(timer_entry& entry, instant deadline, bool parks) {
-  start_timer(entry, deadline, parks, [&](processor_timers& home) { return home.reset(entry, deadline); });
+void scheduler::start_timer(timer_entry& entry, instant deadline, starter next) {
+  start_timer(entry, deadline, next, [&](processor_timers& home) { return home.reset(entry, deadline); });
 }
-void scheduler::start_timer_every(timer_entry& entry, instant first, duration period, bool parks) {
-  start_timer(entry, first, parks, [&](processor_timers& home) { return home.reset_every(entry, first, period); });
+void scheduler::start_timer_every(timer_entry& entry, instant first, duration period, starter next) {
+  start_timer(entry, first, next, [&](processor_timers& home) { return home.reset_every(entry, first, period); });
 }
 bool scheduler::reset_timer(timer_entry& entry, instant deadline) {
   return reset_timer(entry, deadline, [&](processor_timers& home) { return home.reset(entry, deadline); });

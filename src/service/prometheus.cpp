@@ -11,9 +11,11 @@ namespace {
 constexpr int first_bound_bits = 7;
 constexpr int last_bound_bits = 36;
 
-bool is_name(std::string_view name, bool colons) noexcept {
-  const auto letter = [colons](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (colons && c == ':');
+enum class colons : std::uint8_t { refused, allowed };
+
+bool is_name(std::string_view name, colons in_it) noexcept {
+  const auto letter = [in_it](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (in_it == colons::allowed && c == ':');
   };
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   return !name.empty() && !digit(name.front()) &&
@@ -26,7 +28,7 @@ std::string labels_text(std::span<const prometheus_label> labels) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string_view name = labels[i].name;
     const auto earlier = labels.first(i);
-    if (!is_name(name, false) || name.starts_with("__") || name == "le" ||
+    if (!is_name(name, colons::refused) || name.starts_with("__") || name == "le" ||
         std::ranges::find(earlier, name, &prometheus_label::name) != earlier.end()) {
       throw std::invalid_argument("foliot: '" + std::string(name) +
                                   "' cannot be a label: use a name of letters, digits and _, once, and not le or __…");
@@ -61,7 +63,7 @@ class page {
  public:
   page(std::string_view prefix, std::span<const prometheus_label> labels)
       : prefix_(prefix), labels_(labels_text(labels)) {
-    if (!is_name(prefix, true)) {
+    if (!is_name(prefix, colons::allowed)) {
       throw std::invalid_argument("foliot: '" + std::string(prefix) +
                                   "' cannot begin a metric's name: use letters, digits, _ and :");
     }

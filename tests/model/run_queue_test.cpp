@@ -18,7 +18,7 @@ class job final : public task_state {
   job() : task_state(nobody(), "job") {}
   ~job() override = default;
 
-  void finish(bool) noexcept override {}
+  void finish(ending) noexcept override {}
 
   seam::plain<int> written{0};
   seam::plain<int> runs{0};

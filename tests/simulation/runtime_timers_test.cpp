@@ -121,7 +121,8 @@ class in_order : private runtime::detail::timer_entry {
   void start(instant deadline, int number) {
     deadline_ = deadline;
     number_ = number;
-    runtime::detail::start_timer(runtime::detail::this_scheduler("a timer"), *this, deadline, false);
+    runtime::detail::start_timer(runtime::detail::this_scheduler("a timer"), *this, deadline,
+                                 runtime::detail::starter::goes_on);
   }
   [[nodiscard]] bool before(const in_order& other) const {
     return deadline_ != other.deadline_ ? deadline_ < other.deadline_ : number_ < other.number_;

@@ -31,7 +31,7 @@ class after_operation : private timer_entry {
   void begin(wait_point& wait, wait_word::source by) {
     wait_ = &wait;
     by_ = by;
-    start_timer(owner_, *this, deadline_, true);
+    start_timer(owner_, *this, deadline_, starter::waits);
     started_ = true;
   }
   void end() noexcept {

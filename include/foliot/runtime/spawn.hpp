@@ -56,9 +56,9 @@ class spawned final : public task_state, public pooled {
   }
   void begin() noexcept { launch(*this, prepare()); }
 
-  void finish(bool abandoned) noexcept override {
-    abandoned_ = abandoned;
-    if (!abandoned) take_result();
+  void finish(ending how) noexcept override {
+    abandoned_ = how == ending::abandoned;
+    if (!abandoned_) take_result();
     stopping_.reset();
     body_ = task<Result>();  // destroys the frame and its parameters
     bool lost = false;

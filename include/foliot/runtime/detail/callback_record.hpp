@@ -40,7 +40,7 @@ class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
     scheduler& owner = *runtime_.living();
     latest_ = callback_word::after(latest_);
     try {
-      start_timer(owner, *this, deadline_in(owner, delay), false);
+      start_timer(owner, *this, deadline_in(owner, delay), starter::goes_on);
     } catch (...) {
       latest_ = callback_word::before(latest_);
       throw;

@@ -75,9 +75,10 @@ class FOLIOT_EXPORT task_state {
 
   [[nodiscard]] const char* name() const noexcept { return name_; }
 
-  /// The outermost coroutine has ended, or (`abandoned`) will never go on: takes the result, destroys the frame, and
-  /// wakes the tasks and threads that join.
-  virtual void finish(bool abandoned) noexcept = 0;
+  /// How a task ends: its outermost coroutine has returned, or will never go on.
+  enum class ending : std::uint8_t { returned, abandoned };
+  /// Takes the result if there is one, destroys the frame, and wakes the tasks and threads that join.
+  virtual void finish(ending how) noexcept = 0;
 
  protected:
   virtual ~task_state() = default;

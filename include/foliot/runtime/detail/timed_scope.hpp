@@ -21,7 +21,7 @@ class FOLIOT_EXPORT timed_scope final : private timer_entry {
   timed_scope& operator=(const timed_scope&) = delete;
 
   /// Must be called once. Throws std::bad_alloc.
-  void start(instant deadline) { start_timer(owner_, *this, deadline, false); }
+  void start(instant deadline) { start_timer(owner_, *this, deadline, starter::goes_on); }
   [[nodiscard]] const cancel_scope& scope() const noexcept { return scope_; }
 
  private:

@@ -72,13 +72,17 @@ struct timer_entry_access {
   static seam::atomic<void*>& record(timer_entry& entry) noexcept { return entry.record_; }
 };
 
-/// Starts an idle entry, at the processor of the caller or, from elsewhere, at one of the scheduler's. `parks`: the
-/// calling task is about to wait, so the monitor need not guard the deadline. Throws std::bad_alloc; the entry is then
-/// idle.
-FOLIOT_EXPORT void start_timer(scheduler& owner, timer_entry& entry, instant deadline, bool parks);
+/// What the task that starts a timer does next. If it waits, its worker looks at its timers, and the monitor need not
+/// guard the deadline.
+enum class starter : std::uint8_t { goes_on, waits };
+
+/// Starts an idle entry, at the processor of the caller or, from elsewhere, at one of the scheduler's. Throws
+/// std::bad_alloc; the entry is then idle.
+FOLIOT_EXPORT void start_timer(scheduler& owner, timer_entry& entry, instant deadline, starter next);
 /// The same for a periodic entry, due at `first` and then each `period`, where its timers keep periods; else, and with
 /// a period of zero, it is due once.
-FOLIOT_EXPORT void start_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period, bool parks);
+FOLIOT_EXPORT void start_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period,
+                                     starter next);
 /// Returns whether the entry was pending. Afterwards no thread touches the entry: a `due` that was running has
 /// returned, but its `call` may still follow.
 FOLIOT_EXPORT bool stop_timer(timer_entry& entry) noexcept;

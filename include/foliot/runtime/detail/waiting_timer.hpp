@@ -21,7 +21,7 @@ class waiting_timer : private timer_entry {
 
   /// Call it after the wait has begun, and park next. Throws std::bad_alloc.
   void start(scheduler& owner, instant deadline) {
-    start_timer(owner, *this, deadline, true);
+    start_timer(owner, *this, deadline, starter::waits);
     started_ = true;
   }
   /// Call it if this timer has ended the wait: then it is not pending, and need not be stopped.
