@@ -132,7 +132,8 @@ FOLIOT_EXPORT foliot_status foliot_service_create(const foliot_service_options* 
 /* Shuts the service down and destroys it. Handles of its timers stay valid and must still be destroyed; they start
  * nothing any more. Must not be called from a callback of this service. */
 FOLIOT_EXPORT void foliot_service_destroy(foliot_service* service) FOLIOT_NOEXCEPT;
-/* Ends the service: drops the pending timers, and waits for callbacks that are running. */
+/* Ends the service: drops the pending timers, and waits for callbacks that are running; inside a callback of this
+ * service it waits for none. */
 FOLIOT_EXPORT foliot_status foliot_service_shut_down(foliot_service* service, size_t* dropped) FOLIOT_NOEXCEPT;
 /* Ends the service gradually: refuses new starts, waits until the pending timers have fired, at most `at_most` by the
  * monotonic clock, and drops the rest. A foliot_service_shut_down by another thread ends the wait. Not on virtual

@@ -10,7 +10,8 @@
 #
 # A test of ctest may be a shard: a process that runs many cases of a GoogleTest program, with their
 # results in the directory SHARDS (tests/CMakeLists.txt). Its cases count, not the shard. A shard that
-# ended before it could write its results counts as failed, with the case that it ran last.
+# ended, or was ended, before it could write its results counts as failed, with the case that it ran last. A
+# shard whose cases passed and whose process failed counts as failed too: LeakSanitizer reports at the end.
 read_results() {
     python3 - "$1" "$2" <<'PYTHON'
 import re
@@ -45,17 +46,22 @@ def shard_results(case):
     file = Path(sys.argv[2], name.replace("/", ".") + ".xml")
     last = re.findall(r"^\[ RUN      \] (.*)", output, re.M)
     if not file.exists():
-        yield name, "failed", f"it ended in {last[-1]}" if last else "it ran no case", output
+        yield name, "failed", f"its last case was {last[-1]}" if last else "it ran no case", output
+        return
+    try:  # a failure's message may hold bytes that are not UTF-8
+        cases = xml.fromstring(file.read_text(encoding="utf-8", errors="replace")).iter("testcase")
+    except xml.ParseError as error:
+        yield name, "failed", f"its results cannot be read: {error}", output
         return
     failures = 0
-    for each in xml.parse(file).getroot().iter("testcase"):
+    for each in cases:
         messages = [failure.get("message", "") for failure in each.iter("failure")]
         skips = [skip.get("message", "").strip().splitlines() for skip in each.iter("skipped")]
         kind = "failed" if messages else "skipped" if skips else "passed"
         failures += kind == "failed"
         if each.get("status") == "run":
             yield (f"{prefix}/{each.get('classname')}.{each.get('name')}", kind,
-                   skips[0][-1] if skips and skips[0] else "", "\n".join(messages))
+                   (skips[0][1:2] or ["no reason given"])[0] if skips else "", "\n".join(messages))
     if outcome(case)[0] == "failed" and failures == 0:
         yield name, "failed", "its cases passed, but the process failed", output
 

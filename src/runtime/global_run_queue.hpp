@@ -3,7 +3,7 @@
 //
 // Thread safety: size_hint() from any thread; every other function under the scheduler's lock, which the caller passes
 // as `guard`, so that clang checks that it is held.
-// Complexity: push_back and pop_front O(1); take and take_half O(the number of tasks moved).
+// Complexity: size_hint, empty and push_back O(1); take, take_half and clear O(the number of tasks moved).
 #pragma once
 
 #include <algorithm>

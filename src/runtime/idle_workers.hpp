@@ -7,10 +7,13 @@
 //   H2  The last spinning worker goes to sleep as work comes, and the thread that made the work relied on it: the
 //       worker looks again after it is no longer counted.
 //   H3  No worker is listed when work comes, and then one is: the worker looks again after it is listed.
-// tests/model/idle_test.cpp checks this class in every schedule and memory order, tests/spin/parking.pml the protocol.
+// tests/model/idle_test.cpp checks this class in the schedules and weak-memory executions of up to two preemptions (one
+// with two makers), tests/spin/parking.pml the protocol.
 //
 // Thread safety: listed() and has_spinning() from any thread; begin_spinning() and end_spinning() by the worker;
-// functions with a `guard` under the scheduler's lock, which is that argument, so that clang checks that it is held.
+// leave_spinning() by the worker, when it has left the lock; claim_one() from any thread, without the lock, which it
+// takes; the other functions with a `guard` under the scheduler's lock, which is that argument, so that clang checks
+// that it is held.
 // Invariant: a listed worker is not counted as spinning.
 // Complexity: O(1); remove() is O(n) in the listed workers.
 #pragma once

@@ -5,7 +5,8 @@
 //   own()               the worker alone
 //   queue, run_next     filled by the worker, emptied by any thread
 //   timers              any thread
-//   status, handovers   written by the worker, hints to other threads
+//   status              written by the worker, `stuck` also by the monitor; hints, but for a sleep's deadline (H1)
+//   handovers           written by the worker, a hint to other threads
 //   tenure, idle_worker under the scheduler's lock, except for functions that say otherwise
 //   thread              the thread that changes the number of processors, and at the end the one that joins all
 //   execution           the worker, and the task that it runs

@@ -20,7 +20,8 @@
 // are woken), timer_starts.cpp, deadlock.cpp.
 //
 // Thread safety: as each section says. A function that takes a processor `p` is called by its worker, or on virtual
-// time by the driver, in that worker's place.
+// time by the driver, in that worker's place; except notify(), which any thread calls, and start_worker() and stays(),
+// which the thread that changes the number of processors calls.
 // Lock order: the contexts of a tree, an object, the timers, lock_, the monitor (lock_rank).
 #pragma once
 
@@ -52,14 +53,16 @@ namespace foliot::runtime::detail {
 
 class scheduler {
  public:
-  /// Throws std::invalid_argument if an option is out of range, and std::bad_alloc.
+  /// Throws std::invalid_argument if an option is out of range, std::system_error if the poller gets no file
+  /// descriptor, and std::bad_alloc.
   explicit scheduler(const run_options& options);
   ~scheduler();
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
 
   /// Runs until `main` has ended, and then destroys each task that has not, where it waits. Meanwhile the calling
-  /// thread is a worker. Throws deadlock, and std::system_error if a thread cannot be started.
+  /// thread is a worker. Throws deadlock, std::system_error if a thread cannot be started or the
+  /// monitor gets no file descriptor, and std::logic_error inside a task.
   void run(task_state& main, frame& body);
 
   // From any thread.
@@ -132,9 +135,9 @@ class scheduler {
   /// global run queue. Returns whether a timer was due.
   bool run_timers(processor& of, processor* by) noexcept;
   /// Waits in the poller until then at most, and puts the tasks that become ready into the queue of `by`; null: into
-  /// the global run queue. Returns whether a task became ready.
+  /// the global run queue. Returns whether a task became ready; on virtual time also if the wait was broken.
   bool poll(processor* by, instant until) noexcept;
-  /// Puts tasks into the queue of `by`; null: into the global run queue.
+  /// Puts tasks into the queue of `by`; null: as make_ready() does, so from the monitor into the global run queue.
   void put(processor* by, ready_list& ready) noexcept;
   /// The next task of the processor's own, or null.
   task_state* take_local(processor& p) noexcept;
@@ -223,7 +226,7 @@ class scheduler {
   // Held by the thread that changes the number of processors.
   mutex changing_{lock_rank::object};
 
-  // The main task has ended, or the runtime is dead. Set once.
+  // The main task has ended, or the run has failed. Never cleared.
   seam::atomic<bool> ending_{false};
   // How many tasks wait at foreign awaiters. Written by those tasks; on virtual time the driver's thread reads it.
   seam::atomic<std::size_t> outside_waits_{0};

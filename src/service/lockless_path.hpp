@@ -79,8 +79,8 @@ class lockless_path {
 
   [[nodiscard]] bool is_closing() const noexcept { return closing_.load(seam::relaxed); }
 
-  /// From now on all calls refuse, except for those that are under way: the caller's next sum() counts them, or they
-  /// see that the shard is closing. Under the lock.
+  /// From now on all calls refuse, except for those that are under way. A start or a stop among them is counted by the
+  /// caller's next sum(), or sees that the shard is closing (is_closing_after_call). Under the lock.
   void close() noexcept {
     closing_.store(true, seam::relaxed);
     seam::heavy_barrier();  // pairs with the light one in is_closing_after_call()

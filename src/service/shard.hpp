@@ -188,6 +188,8 @@ class shard final : public shard_base,
   static extended& as_extended(timer_record& timer) noexcept { return static_cast<extended&>(timer); }
   static const extended& as_extended(const timer_record& timer) noexcept { return static_cast<const extended&>(timer); }
 
+  void count_dequeued() noexcept FOLIOT_REQUIRES(lock_) { lockless_.count_dequeued(); }
+
   /// Whether the calling thread runs this shard's timers, in a callback or in the destructor of a capture.
   [[nodiscard]] bool is_own_thread() const noexcept FOLIOT_REQUIRES(lock_) {
     for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
@@ -378,6 +380,7 @@ class shard final : public shard_base,
 
   /// This process is the child of a fork: the shard's thread may not exist here.
   bool forked_ FOLIOT_GUARDED_BY(lock_) = false;
+  std::uint8_t forks_ FOLIOT_GUARDED_BY(lock_) = 0;  // how many forks led here, modulo 256
   /// How many of the timers that the queue returned in this turn were postponed or stopped.
   std::size_t not_due_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// Under the lock, except for the sleep itself and waking.

@@ -129,7 +129,7 @@ inline bool shard<Design>::enqueue(record& r, instant deadline) {
   }
   if (was.stopped()) {
     superseded = false;
-    lockless_.count_dequeued();
+    count_dequeued();
   }
   return take_back_outside(r) || superseded;
 }
@@ -151,7 +151,7 @@ template <class Design>
 inline stop_result shard<Design>::take_back(record& r) noexcept {
   const auto was = r.word().take();
   const bool queued = queue_.stop(r) && !was.stopped();
-  if (was.stopped()) lockless_.count_dequeued();
+  if (was.stopped()) count_dequeued();
   const bool outside = take_back_outside(r);
   if (phase_ == phase::draining) [[unlikely]]
     done_.notify_all();
@@ -213,7 +213,7 @@ void shard<Design>::unqueue_if_stopped(record& r) noexcept {
   const auto was = r.word().take();
   if (!was.stopped()) return r.word().restore(was);
   queue_.stop(r);
-  lockless_.count_dequeued();
+  count_dequeued();
 }
 
 /// Whether a timer may be armed under the lock: not if it is closed or the shard has ended, and not if the shard drains

@@ -40,14 +40,14 @@ void shard<Design>::detach_here(record& r) noexcept {
 template <class Design>
 bool shard<Design>::wait_for_closure(record& r) noexcept {
   if (forked_) [[unlikely]]
-    r.life().abandon_if_used_by_another();
+    r.life().abandon_if_used_in_parent(forks_);
   return r.life().wait_until_unused(lock_, done_);
 }
 
 /// Ends a record that is not pending and whose closure no thread uses.
 template <class Design>
 void shard<Design>::retire(record& r) noexcept {
-  r.life().begin_use();
+  r.life().begin_use(forks_);
   r.life().close();
   settle(r);
 }
@@ -101,7 +101,7 @@ bool shard<Design>::try_finish_drain() noexcept {
       record& r = static_cast<record&>(*node);
       const auto was = r.word().take();
       if (was.stopped()) {
-        lockless_.count_dequeued();
+        count_dequeued();
         continue;
       }
       awaiting_requeue_ = &r;
@@ -155,11 +155,12 @@ void shard<Design>::drop_pending() noexcept {
     node_type* node = awaiting_requeue_ != nullptr ? std::exchange(awaiting_requeue_, nullptr) : queue_.pop_any();
     if (node == nullptr) break;
     record& r = static_cast<record&>(*node);
-    r.word().take().stopped() ? lockless_.count_dequeued() : drop(r);
+    r.word().take().stopped() ? count_dequeued() : drop(r);
   }
 }
 
-/// A timer that was pending when the shard ended, and is neither queued nor posted any more.
+/// Drops one start of a timer that was pending when the shard ended. It has just left the queue, or the list of posted
+/// timers. A ticker may have another start pending.
 template <class Design>
 void shard<Design>::drop(record& r) noexcept {
   ++counters_.dropped;
@@ -172,7 +173,7 @@ template <class Design>
 stop_result shard<Design>::stop_after_end(record& r) noexcept {
   if (r.word().take().stopped()) {  // with an open word no thread postpones or stops it any more
     queue_.stop(r);
-    lockless_.count_dequeued();
+    count_dequeued();
   }
   return r.running_ ? stop_result::running : stop_result::idle;
 }
@@ -185,6 +186,7 @@ void shard<Design>::after_fork_in_child() noexcept {
     return lock_.unlock_beside_others();
   }
   forked_ = true;
+  ++forks_;
   phase_ = phase::ended;
   lockless_.close_in_child();
   if (thread_.forget_in_child()) --references_;

@@ -7,7 +7,7 @@
 //
 // A job may outlive the service. The firing and the closure do not: the thread that ends the service drops posted
 // timers as it drops queued ones, and the record stays, without a closure, until the job is gone. Only that thread
-// drops the posted timers of an ended service: a job that runs or is destroyed before it leaves them alone.
+// drops the posted timers of an ended service: a job that runs, or is destroyed, before that changes nothing.
 #pragma once
 
 #include <exception>

@@ -4,7 +4,7 @@
 //   extended_record    the same and an extension: what tickers, executors, slow-callback reports and logs need
 //   sleeping_record    an extended_record that a sleeping thread waits for
 //
-// A shard allocates the first two; is_extended(), in shard.hpp, says which of them a record is.
+// A shard allocates the first two, and with an executor the third; sleeps_ and is_extended() say which a record is.
 #pragma once
 
 #include <cstdint>

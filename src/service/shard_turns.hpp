@@ -105,7 +105,7 @@ expiry shard<Design>::run_turn(instant now, budget limit) {
       const auto was = r.word().take();
       if (was.stopped()) {
         ++not_due_;
-        return lockless_.count_dequeued();
+        return count_dequeued();
       }
       if (was.armed() && was.deadline() > r.deadline()) {
         ++not_due_;
@@ -185,7 +185,7 @@ template <class Design>
 void shard<Design>::call(record& r, const firing& now, log_entries& entries) noexcept {
   log_call(entries, r, now.deadline);
   const seam::callback_frame frame{this, seam::this_thread().inside};
-  r.life().begin_use();
+  r.life().begin_use(forks_);
   r.running_ = true;
   ++callbacks_running_;
   lock_.unlock();

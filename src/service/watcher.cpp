@@ -30,7 +30,7 @@ void watcher::deliver(const seam::poll_event& event) noexcept {
   // A modify may have changed what the watch waits for since the poller reported this.
   const readiness ready = event.ready & record->what.may_be_told();
   if (ready == readiness::none) return;
-  record->life.begin_use();
+  record->life.begin_use(forks_);
   held.leave();
   try {
     record->life.run(ready);
@@ -121,13 +121,13 @@ bool watcher::close_and_wait(watch_record& record) noexcept {
   forget(record);
   record.life.close();
   if (forked_) [[unlikely]]
-    record.life.abandon_if_used_by_another();
+    record.life.abandon_if_used_in_parent(forks_);
   return record.life.wait_until_unused(lock_, done_);
 }
 
 /// Ends a closed record whose closure no thread uses.
 void watcher::retire(watch_record& record) noexcept {
-  record.life.begin_use();
+  record.life.begin_use(forks_);
   settle(record);
 }
 
@@ -142,6 +142,7 @@ void watcher::settle(watch_record& record) noexcept {
 /// Only the thread that forked exists here. The poller is shared with the parent, and stays as it is.
 void watcher::after_fork_in_child() noexcept {
   forked_ = ended_ = true;
+  ++forks_;
   lock_.unlock_beside_others();
 }
 

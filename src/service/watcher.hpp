@@ -11,12 +11,13 @@
 //
 // Invariants:
 //   1. The poller does not watch the descriptor of a closed record. Events that a wait has returned already are
-//   ignored.
+//      ignored.
 //   2. A closure is used by one thread at a time: closure_life.hpp.
 //   3. Once the watcher has ended every record is closed, or will be by close_all().
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -98,6 +99,7 @@ class watcher final : private seam::fork_witness {
   condition done_ FOLIOT_GUARDED_BY(lock_);
   /// This process is the child of a fork, and the poller is the parent's. Written while there is one thread.
   bool forked_ = false;
+  std::uint8_t forks_ = 0;  // how many forks led here, modulo 256
 };
 
 }  // namespace foliot::detail

@@ -153,6 +153,31 @@ TEST_P(Fork, InTheChildHandlesOfWhatWasPendingOrStoppedGo) {
   EXPECT_EQ(stopped.reset(2h), reset_result::idle) << "the parent goes on";
 }
 
+/// The user of the callback is a thread of the child then, and not one that does not exist there.
+TEST_P(Fork, InTheChildAThreadWaitsForAnotherOneThatDestroysTheCallback) {
+  const pid_t parent = getpid();
+  std::atomic<bool> begun = false;
+  std::atomic<bool> asked = false;
+  std::atomic<bool> destroyed = false;
+  timer t(timers, 1h, [captured = std::shared_ptr<int>(new int, [&, parent](int* value) {
+                         delete value;
+                         if (getpid() == parent) return;
+                         begun = true;
+                         while (!asked) std::this_thread::yield();
+                         for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+                         destroyed = true;
+                       })] {});
+  expect_in_child([&] {
+    std::thread first([&t] { static_cast<void>(t.stop_and_wait()); });
+    while (!begun) std::this_thread::yield();
+    asked = true;
+    static_cast<void>(t.stop_and_wait());
+    const bool fine = destroyed;
+    first.join();
+    return fine;
+  });
+}
+
 TEST_P(Fork, ANewServiceInTheChildWorks) {
   std::latch fired(1);
   timer once(timers, 0ns, [&] { fired.count_down(); });

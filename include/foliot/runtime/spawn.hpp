@@ -270,8 +270,8 @@ class join_handle {
 };
 
 /// Runs `body` as a task of its own, concurrently with the caller. `name` appears in reports of failures and deadlocks;
-/// it is not copied, and must outlive the task. Throws std::logic_error outside of a runtime, and for a task that is
-/// empty or has run; std::bad_alloc.
+/// it is not copied, and must outlive the task and its handle, which may report the failure. Throws std::logic_error
+/// outside of a runtime, and for a task that is empty or has run; std::bad_alloc.
 template <class Result>
 join_handle<Result> spawn(task<Result> body, const char* name = "task") {
   detail::spawned<Result>::check(body);

@@ -55,7 +55,7 @@ class idle_wait {
 
 /// Await the result, or make it a case of a select: it completes when all other tasks wait and nothing that is due is
 /// left to happen. If several tasks wait so, they continue one at a time, the one that has waited longest first. Throws
-/// std::logic_error on real time, and outside of a runtime; the wait throws `cancelled`.
+/// std::logic_error on real time, and outside of a runtime; the wait throws `cancelled` and std::bad_alloc.
 [[nodiscard]] inline detail::operation_awaiter<detail::idle_wait> wait_idle() {
   return detail::operation_awaiter<detail::idle_wait>(detail::this_virtual_scheduler("wait_idle"));
 }

@@ -19,7 +19,7 @@ namespace foliot::inline service {
 
 /// What a service has done since it began.
 struct FOLIOT_EXPORT service_counters {
-  std::uint64_t started = 0;             ///< starts and resets of timers that were not pending
+  std::uint64_t started = 0;             ///< starts of timers that were not pending
   std::uint64_t superseded = 0;          ///< resets of timers that were pending
   std::uint64_t stopped = 0;             ///< stops that found the timer pending
   std::uint64_t fired = 0;               ///< callbacks run, those of tickers included

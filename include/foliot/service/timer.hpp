@@ -4,7 +4,7 @@
 //   idle.reset(30min);        // the session was used: 30 minutes from now
 //   idle.stop();              // the callback stays, for the next reset
 //
-// Thread safety: start, stop, reset, stop_and_wait and pending from any thread, also at once, and from inside
+// Thread safety: reset, reset_at, stop, stop_and_wait, pending and name from any thread, also at once, and from inside
 // callbacks. No other thread may use the handle while it is moved, assigned, detached or destroyed. Callbacks of one
 // shard of a service never overlap. Lifetime: see timer_handle.hpp. Locations: `here` is the source location of the
 // call, which slow-callback reports show; callers leave it out. Time: durations are rounded up to nanoseconds; zero or

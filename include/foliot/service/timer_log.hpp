@@ -5,7 +5,7 @@
 //   foliot::timer_service timers{std::move(options)};
 //   foliot::timer idle{timers, [] {}};
 //   idle.name("session 17");
-//   idle.start(30s);              // timer: push item key: session 17, expire: 30000000000, index: 0
+//   idle.reset(30s);              // timer: push item key: session 17, expire: 30000000000, index: 0
 //
 // Only the engine `goim` has a log; the others refuse the option. A service without a log pays nothing for it. With a
 // log each timer has a larger record, with room for its name.

@@ -118,7 +118,7 @@ class series {
     figures_.push_back(at.p50);
     worst_.push_back(at.max);
     shares_.push_back(at);
-    each_.insert(each_.end(), found.each.begin(), found.each.end());
+    if (call_.empty()) each_.insert(each_.end(), found.each.begin(), found.each.end());
   }
 
   /// Adds what the repetitions have found to a record.
@@ -128,7 +128,7 @@ class series {
     if (!worst_.empty()) made.worst = std::ranges::max(worst_);
     if (!bytes_.empty()) made.bytes_per_task = median(bytes_);
     if (!per_fired_.empty()) made.per_fired = median(per_fired_);
-    if (!each_.empty()) made.calls = call_.empty() ? percentiles_of(each_) : median_of(shares_);
+    if (!shares_.empty()) made.calls = call_.empty() ? percentiles_of(each_) : median_of(shares_);
   }
 
  private:
@@ -150,7 +150,7 @@ class series {
   std::vector<double> bytes_;
   std::vector<double> per_fired_;
   std::vector<percentiles> shares_;  // of each repetition
-  std::vector<std::uint32_t> each_;  // of all repetitions
+  std::vector<std::uint32_t> each_;  // of all repetitions, unless single calls are timed
 };
 
 class measurements {

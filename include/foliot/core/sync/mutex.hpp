@@ -44,7 +44,8 @@ enum class lock_rank : std::uint8_t {
 /// A mutual exclusion lock. Must not be held when it is destroyed.
 class FOLIOT_EXPORT FOLIOT_CAPABILITY("mutex") mutex {
  public:
-  /// An unlocked mutex. Debug builds assert that a thread locks mutexes in the order of their ranks.
+  /// An unlocked mutex. A library with FOLIOT_ASSERTIONS asserts that a thread locks mutexes in the order of their
+  /// ranks.
   explicit mutex(lock_rank rank) noexcept : rank_(rank) {}
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;

@@ -1,6 +1,8 @@
-// Counts the references to an object that ends with the last of them. The base of what an intrusive_ptr points to.
+// Counts the references to an object that ends with the last of them: a member of an object that an intrusive_ptr
+// points to.
 //
-// Thread safety: retain() and release() from any thread that holds a reference; try_retain() from any thread for which
+// Thread safety: retain() and release() from any thread that holds a reference, and retain() from the thread that alone
+// has an object without references; try_retain() from any thread for which
 // the object still exists. At most 2^32 - 1 references. Complexity: O(1).
 #pragma once
 

@@ -25,7 +25,7 @@
 
 namespace foliot::runtime::detail {
 
-/// One wait of a task. Members other than claim() are for the task itself.
+/// One wait of a task. Members other than claim() and claim_only() are for the task itself.
 class wait_point {
  public:
   using source = wait_word::source;

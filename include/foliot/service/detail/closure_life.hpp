@@ -5,9 +5,9 @@
 //
 //   unused ──begin_use──► in use by one thread ──end_use──► unused
 //
-// A thread that ends a timer calls close(), then wait_until_unused(), then destroys the closure, as its user:
-// begin_use(), end_use(). If it is the user itself, since it is called from inside the callback or from the closure's
-// destructor, it cannot wait: the end_use() further up its stack destroys the closure.
+// A thread that ends a timer calls close(), wait_until_unused(), begin_use(), destroy_closure(), end_use(). If it is
+// the user itself, since it is called from inside the callback or from the closure's destructor, it cannot wait: the
+// code of the owner that ends that use, further up the stack, calls destroy_closure() before end_use().
 //
 // In the child of a fork the user may be a thread that does not exist there. Its closure is abandoned: it is neither
 // run nor destroyed, since it may be half changed.
@@ -15,11 +15,12 @@
 // Thread safety: the owner's lock guards all members, except that the user calls run() without it.
 // Invariants:
 //   1. While a thread uses the closure, no other thread touches it, and its record is not freed.
-//   2. A closed closure is not run again; it is destroyed at the latest by the next end_use().
+//   2. A closed closure is not run again; its user destroys it before end_use().
 #pragma once
 
 #include <foliot/core/language.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -48,8 +49,12 @@ class closure_life {
   [[nodiscard]] bool in_use() const noexcept { return user_ != nullptr; }
   [[nodiscard]] bool in_use_by_caller() const noexcept { return user_ == self(); }
 
-  /// The caller is the user from now on, also without the lock. Precondition: no thread is.
-  void begin_use() noexcept { user_ = self(); }
+  /// The caller is the user from now on, also without the lock. `forks`: how many forks the owner has been through,
+  /// modulo 256. Precondition: no thread is the user.
+  void begin_use(std::uint8_t forks) noexcept {
+    user_ = self();
+    forks_ = forks;
+  }
 
   /// Calls the callback. By the user, without the lock.
   template <class Argument>
@@ -80,14 +85,14 @@ class closure_life {
     return true;
   }
 
-  /// In the child of a fork: leaves the closure as it is, and puts another callback in its place.
+  /// In the child of a fork: puts another callback in the closure's place, and does not destroy the closure.
   void abandon(Callback replacement = {}) noexcept {
     std::construct_at(&callback_, std::move(replacement));
     user_ = nullptr;
   }
-  /// In the child of a fork: abandons the closure if its user is a thread of the parent.
-  void abandon_if_used_by_another() noexcept {
-    if (user_ != nullptr && user_ != self()) abandon();
+  /// In the child of a fork: abandons the closure if its user is a thread of the parent, which does not exist here.
+  void abandon_if_used_in_parent(std::uint8_t forks) noexcept {
+    if (user_ != nullptr && user_ != self() && forks_ != forks) abandon();
   }
 
  private:
@@ -97,6 +102,7 @@ class closure_life {
   const void* user_ = nullptr;  // the address of its thread_state; null while no thread uses the closure
   bool closed_ = false;
   bool orphaned_ = false;
+  std::uint8_t forks_ = 0;  // as begin_use() was told: a user of an earlier process is a thread of the parent
 };
 
 }  // namespace foliot::detail

@@ -98,7 +98,7 @@ sample run_afresh(const go_benchmark& what, const go_request& asked, const std::
     const sample one = run(what, asked, timers);
     return figures{one.figure, one.bytes.value_or(0)};
   });
-  if (!found) throw failure("it got no process of its own");
+  if (!found) throw failure("its process gave no figure");
   return {.figure = found->nanoseconds, .bytes = found->bytes};
 }
 
