@@ -1,8 +1,8 @@
 // A point in time: nanoseconds since its clock's own origin, saturating.
 //
-// Each clock has its own origin (boot for the monotonic clock, a start that the test chooses for the virtual clock), so
-// instants of different clocks must not be mixed. The upper end is `never()`: no clock reaches it, and never plus or
-// minus any duration is never.
+// Each clock has its own origin (the boot for the monotonic clock, 1970 for the wall clock), so instants of different
+// clocks must not be mixed. The upper end of the range is `never()`: no clock reaches it, and never plus or minus any
+// duration is never.
 //
 //   foliot::instant deadline = clock.now() + 30s;
 //   if (deadline <= clock.now()) …
@@ -31,12 +31,12 @@ class instant {
   [[nodiscard]] static constexpr instant never() noexcept { return instant(detail::int64_max); }
   /// The last instant that a clock can show: one nanosecond before never.
   [[nodiscard]] static constexpr instant latest() noexcept { return instant(detail::int64_max - 1); }
-  /// The lower end.
+  /// The lower end of the range, 292 years before the origin.
   [[nodiscard]] static constexpr instant earliest() noexcept { return instant(detail::int64_min); }
 
   /// Nanoseconds since the clock's origin.
   [[nodiscard]] constexpr std::int64_t nanoseconds() const noexcept { return since_origin_; }
-  /// Whether this is the upper end, a deadline that never comes.
+  /// Whether this is never().
   [[nodiscard]] constexpr bool is_never() const noexcept { return since_origin_ == detail::int64_max; }
 
   friend constexpr auto operator<=>(instant, instant) noexcept = default;

@@ -1,6 +1,6 @@
 // A condition variable: threads wait, under a mutex, until another thread notifies them.
 //
-// Thread safety: every member needs the mutex, as stated there. All waits on one condition must use the same mutex.
+// Thread safety: a caller of any member must hold the mutex. All waits on one condition must use the same mutex.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ class FOLIOT_EXPORT condition {
   condition& operator=(const condition&) = delete;
 
   /// Unlocks the mutex, sleeps until a notify_all() that comes after the unlock, and locks the mutex again. May also
-  /// return for no reason, so the caller must check in a loop for what it waits for.
+  /// return spuriously, so the caller must test in a loop whether what it waits for has happened.
   void wait(mutex& held) noexcept FOLIOT_REQUIRES(held) { wait_until(held, instant::never()); }
-  /// As wait(), at most until the monotonic clock shows `deadline`. The result does not tell why it returned: the
-  /// caller reads the clock.
+  /// As wait(), at most until the monotonic clock shows `deadline`. There is no result: a caller that must know whether
+  /// the deadline has passed reads the clock.
   void wait_until(mutex& held, instant deadline) noexcept FOLIOT_REQUIRES(held);
-  /// Wakes all waiting threads. The caller must hold the mutex that they wait under. One load if no thread waits.
+  /// Wakes all waiting threads. The caller must hold the mutex that they wait under. Costs one load if none waits.
   void notify_all() noexcept;
 
  private:
