@@ -1,7 +1,7 @@
 // A pool of chunks: small arrays of words, all of one size, which are allocated in blocks.
 //
-// A chunk that was given back is used again. A block whose chunks have all come back is returned to the system, except
-// one: otherwise a queue whose size varies about the end of a block would allocate a block with every other start.
+// A chunk that was given back is used again. A block without taken chunks is freed, unless it is reserved or the only
+// such block: otherwise a queue whose size varies by a few timers would allocate and free a block again and again.
 //
 // Complexity: O(1). Thread safety: none. No chunk ever moves.
 #pragma once
@@ -27,8 +27,8 @@ class chunk_pool {
 
   /// Four cache lines, where Entries is 30.
   struct alignas(64) chunk {
-    chunk* next;  // for the pool's user, while the chunk is taken
-    block* home;
+    chunk* next;  // while the chunk is taken, its user writes this; while it is free, the pool does
+    block* owner;
     word entries[Entries];
   };
 
@@ -51,7 +51,7 @@ class chunk_pool {
       from.free = taken->next;
     } else {
       taken = &from.chunks[from.untouched++];
-      taken->home = &from;
+      taken->owner = &from;
     }
     if (from.taken == ChunksInBlock) unlink(from);
     ++taken_;
@@ -60,14 +60,14 @@ class chunk_pool {
 
   /// Takes a chunk of this pool back.
   void give(chunk& given) noexcept {
-    block& home = *given.home;
-    given.next = home.free;
-    home.free = &given;
-    if (home.taken-- == ChunksInBlock) link(home);
+    block& owner = *given.owner;
+    given.next = owner.free;
+    owner.free = &given;
+    if (owner.taken-- == ChunksInBlock) link(owner);
     --taken_;
-    if (home.taken == 0) {
+    if (owner.taken == 0) {
       ++idle_blocks_;
-      if (idle_blocks_ > 1 && chunks_ - ChunksInBlock >= floor_) free_block(home);
+      if (idle_blocks_ > 1 && chunks_ - ChunksInBlock >= floor_) free_block(owner);
     }
   }
 
@@ -92,7 +92,7 @@ class chunk_pool {
     block* first_ = nullptr;
     std::size_t count_;
   };
-  /// Memory for `count` chunks, which the pool keeps once it has taken it: see reserve.hpp. Throws std::bad_alloc.
+  /// Memory for `count` chunks in all; the pool keeps it after take(): see reserve.hpp. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const {
     room made(count);
     if (count > chunks_ + ChunksInBlock) ask_for((count - chunks_) / ChunksInBlock * sizeof(block));
@@ -113,7 +113,7 @@ class chunk_pool {
     block* previous;
     block* next;
     chunk* free;            // the chunks that were given back
-    std::size_t untouched;  // chunks from this index on were never taken; the system gives their pages on first access
+    std::size_t untouched;  // chunks from this index on were never taken, so their pages may have no memory yet
     std::size_t taken;
   };
 
@@ -143,7 +143,7 @@ class chunk_pool {
     delete &freed;
   }
 
-  /// Links a block behind the one that chunks are taken from. So that one is used up, and other blocks become empty.
+  /// Makes a block the second one available. take() goes on with the first one, so that others can become empty.
   void link(block& linked) noexcept {
     linked.previous = available_;
     linked.next = available_ == nullptr ? nullptr : available_->next;

@@ -77,7 +77,7 @@ class deadline_heap {
     sift::up(entries_, place::position(access::place(node)), entry{node.deadline(), &node});
   }
 
-  /// Memory for `count` nodes, which the heap keeps once it has taken it: see reserve.hpp. Throws std::bad_alloc.
+  /// Memory for `count` nodes in all; the heap keeps it after take(): see reserve.hpp. Throws std::bad_alloc.
   struct room {
     std::vector<entry> entries;
     std::size_t count;
@@ -87,7 +87,7 @@ class deadline_heap {
     move_to_larger_array(entries_, std::move(made.entries));
     floor_ = std::max(floor_, made.count);
   }
-  /// Makes room for `count` more nodes than there are: so many appends do not throw. Amortised O(1); throws
+  /// Makes room for `count` more nodes, so that as many appends do not throw. Amortised O(1); throws
   /// std::bad_alloc with nothing changed.
   void make_room(std::size_t count = 1) {
     const std::size_t needed = entries_.size() + count;

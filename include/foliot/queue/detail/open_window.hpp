@@ -77,7 +77,7 @@ class open_window {
     }
   }
 
-  /// Adds all these timers, whose deadlines should lie in the 2^width ns from `start`. Precondition: there is room.
+  /// Adds all these timers. Fastest if their deadlines lie in the 2^width ns from `start`. Precondition: there is room.
   void load(std::span<const entry> entries, instant start, int width) noexcept {
     if (first_ != run_.size()) {
       for (const entry& each : entries) add(*each.node);
@@ -117,9 +117,9 @@ class open_window {
     return node;
   }
 
-  /// Moves timers at the end of the run elsewhere: calls `requeue(node)` for those whose deadline is not before `end`,
-  /// the last one first. It returns true if it has queued the node elsewhere; if it returns false, the rest stay.
-  /// Precondition: the run is not empty.
+  /// Hands timers at the end of the run to the wheel: calls `requeue(node)` for those whose deadline is not before
+  /// `end`, the last one first. `requeue` returns true if it has put the node into the wheel; when it returns false,
+  /// that node and those before it stay in the run. Precondition: the run is not empty.
   template <class Requeue>
   [[gnu::noinline]] void requeue_from(instant end, Requeue requeue) noexcept {
     while (run_.back().deadline >= end && requeue(*run_.back().node)) {
@@ -141,7 +141,7 @@ class open_window {
       std::vector<entry>().swap(run_);
   }
 
-  /// Memory for `count` timers, which the window keeps once it has taken it: see reserve.hpp. Throws std::bad_alloc.
+  /// Memory for `count` timers in all; the window keeps it after take(): see reserve.hpp. Throws std::bad_alloc.
   struct room {
     std::vector<entry> run;
     deadline_heap<heap_region>::room heap;
@@ -182,7 +182,7 @@ class open_window {
  private:
   static constexpr std::size_t ahead = 8;  // how many entries ahead pop prefetches
   static constexpr std::size_t smallest_run = 64;
-  /// The memory of an empty run with more capacity is returned.
+  /// tidy() returns the memory of an empty run whose capacity is larger than this.
   static constexpr std::size_t largest_idle_run = 4096;
 
   /// Moves the front past the run's first entry and the gaps after it.

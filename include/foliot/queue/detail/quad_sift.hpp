@@ -2,9 +2,9 @@
 //
 // Four children instead of two: half the levels, and the children of an entry are one or two cache lines.
 //
-// `Order` says what the heap is ordered by, and is told of every move:
+// `Order` has two functions, the order of the entries and one that the heap calls for each entry that it stores:
 //   static bool comes_before(const entry& a, const entry& b) noexcept;
-//   static void moved(const entry& at, std::size_t index) noexcept;   // `at` has been stored at `index`
+//   static void moved(const entry& stored, std::size_t index) noexcept;   // `stored` is at `index` now
 //
 // Complexity: up, down and remove O(log4 n), build O(n). Thread safety: none.
 //
@@ -57,7 +57,7 @@ class quad_sift {
     put(heap, index, entry);
   }
 
-  /// Removes the entry at `index`: the last entry takes its slot, or one above or below it.
+  /// Removes the entry at `index`. The last entry replaces it, and moves up or down to where it belongs.
   template <class Entry>
   static void remove(std::vector<Entry>& heap, std::size_t index) noexcept {
     const Entry last = heap.back();

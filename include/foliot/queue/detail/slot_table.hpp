@@ -5,17 +5,17 @@
 //                                                       the next start gets a hole that is in the cache
 //
 // A node's place is its slot and the address of its entry. A stop turns the entry into a hole: it accesses the node and
-// the entry, no neighbour. A slot is emptied chunk by chunk, in an order that processors prefetch.
+// the entry, no neighbour. A slot is emptied chunk by chunk: a processor prefetches the entries of a chunk.
 //
 // Complexity: fill and vacate O(1). Memory: 8.5 bytes a node where slots are full. A slot reuses the holes that stops
-// have left. When more than half of all entries are holes (one chunk of each slot is not counted), each stop, and each
-// reset that moves the timer, packs two chunks, until they are fewer. Thread safety: none.
+// have left. While more than half of all entries are holes (one chunk of each slot is not counted), the queue packs two
+// chunks at each stop, and at each reset that moves the timer. Thread safety: none.
 //
 // Invariants (check):
 //   1. A node in a slot has that entry as its place.
 //   2. Each element of a slot's list of holes is a hole in one of the slot's chunks, and is in the list once.
-//   3. There are at most twice as many entries as nodes, plus one chunk a slot, plus the entries that packing has not
-//      reached yet: a third, and the holes of one round over the slots.
+//   3. Three quarters of the entries are at most twice the nodes, plus one chunk for each slot that has any, plus what
+//      packing lags behind: two chunks, and the holes that stops leave while it goes once round the slots.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ class slot_table {
     }
   }
 
-  /// A hole of the slot for fill(); null if there is none, and add_chunk() must make some.
+  /// A hole of the slot for fill(). Null if the slot has none: the caller then calls add_chunk().
   [[nodiscard]] word* hole_in(std::size_t slot) const noexcept { return holes_[slot]; }
 
   /// Adds a chunk to the end of a slot that has no holes; returns the chunk's first entry, a hole. Throws
@@ -99,7 +99,7 @@ class slot_table {
     }
   }
 
-  /// How many chunks the slot has. A slot without chunks is empty; one with chunks may be.
+  /// How many chunks the slot has. A slot without chunks has no nodes; a slot with chunks may have none.
   [[nodiscard]] std::size_t chunks(std::size_t slot) const noexcept { return chains_[slot].chunks; }
   /// How many slots have a chunk.
   [[nodiscard]] std::size_t occupied() const noexcept { return occupied_; }
@@ -126,8 +126,8 @@ class slot_table {
     }
   }
 
-  /// Removes a slot's first chunk and its nodes; calls `visit(node)` for each, whose place is not changed. Empties the
-  /// slot's list of holes, also of those in its other chunks.
+  /// Removes a slot's first chunk and its nodes. Calls `visit(node)` for each node, and leaves the node's place as it
+  /// was. The slot's list of holes is empty afterwards, even if its other chunks have holes.
   template <class Visit>
   void take_first_chunk(std::size_t slot, Visit visit) noexcept {
     const chunk& first = *chains_[slot].first;
@@ -141,8 +141,8 @@ class slot_table {
     drop_first_chunk(slot);
   }
 
-  /// Memory for `count` nodes and for the most holes that there may be beside them, which the table keeps once it has
-  /// taken it: see reserve.hpp. Throws std::bad_alloc.
+  /// Memory for `count` nodes in all, for as many holes, and for a chunk of each slot; the table keeps it after take():
+  /// see reserve.hpp. Throws std::bad_alloc.
   using room = typename pool::room;
   [[nodiscard]] room room_for(std::size_t count) const { return pool_.room_for(2 * count / Entries + 1 + Slots); }
   void take(room&& made) noexcept { pool_.take(std::move(made)); }
@@ -185,10 +185,10 @@ class slot_table {
     }
     if (occupied != occupied_) return std::unexpected("slot_table: the count of slots with chunks is wrong");
     if (nodes != size_) return std::unexpected("slot_table: the count of nodes is wrong");
-    const std::size_t spare = pool_.taken() * Entries;
+    const std::size_t entries = pool_.taken() * Entries;
     // Packing goes round the slots, a few for each stop, and each stop leaves a hole.
     constexpr std::size_t stops_a_round = Slots / slots_a_pack + 1;
-    if (spare > 2 * (size_ + stops_a_round) + (occupied_ + 2) * Entries + spare / 4) {
+    if (entries > 2 * (size_ + stops_a_round) + (occupied_ + 2) * Entries + entries / 4) {
       return std::unexpected("slot_table: too many holes");
     }
     return {};
@@ -203,12 +203,12 @@ class slot_table {
     std::size_t chunks = 0;
   };
 
-  static constexpr word hole_bit = 1;  // nodes are aligned
+  static constexpr word hole_bit = 1;  // clear in the address of a node, which is aligned
   static_assert(alignof(timer_node) > hole_bit);
   /// How many slots without anything to pack one call of pack() passes over.
   static constexpr std::size_t slots_a_pack = 64;
   static constexpr std::size_t chunks_a_pack = 2;
-  static constexpr std::size_t worth_dropping = 64;  // chunks
+  static constexpr std::size_t worth_dropping = 64;  // an empty table with more chunks is sparse
 
   /// The node in an entry, or null if it is a hole.
   static timer_node* node_in(word entry) noexcept {
@@ -246,11 +246,11 @@ class slot_table {
 
   void set_threshold() noexcept {
     pack_below_ = (pool_.taken() - occupied_) * Entries / 2;
-    if (pool_.taken() > worth_dropping) pack_below_ = std::max<std::size_t>(pack_below_, 1);  // so that empty is sparse
+    if (pool_.taken() > worth_dropping) pack_below_ = std::max<std::size_t>(pack_below_, 1);  // sparse() if size_ is 0
   }
 
-  /// Moves the nodes of the slot's first chunks to its end, in their order, and drops these chunks. The list of holes
-  /// is reduced to those of the last chunk first: the chunks with the others are about to be dropped.
+  /// Moves the nodes of the slot's first chunks to its end, in their order, and drops these chunks. Before that,
+  /// reduces the list of holes to those of the last chunk, so that no node moves to a chunk that will be dropped.
   void pack_slot() noexcept {
     const std::size_t slot = packing_;
     find_holes_of_last_chunk(slot);
@@ -286,7 +286,7 @@ class slot_table {
         }
       }
       fill(slot, hole, *node);
-      --size_;  // fill has counted it again
+      --size_;  // fill() has counted the node a second time
       entry = as_hole(nullptr);
     }
     return true;

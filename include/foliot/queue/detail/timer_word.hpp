@@ -58,8 +58,8 @@ class timer_word {
   void arm(instant deadline) noexcept { word_.store(encoded(deadline), seam::release); }
 
   /// Opens the word and returns its value before. Calls without the lock after this fail. Under the lock.
-  // acquire: pairs with the release in postpone() and start(): the callback sees everything that was done before the
-  // last of them, and before the earlier ones, since each of them is a read-modify-write.
+  // acquire: pairs with the release in postpone() and start(): the callback sees what was done before each such
+  // call, not only before the last one, since each is a read-modify-write, which continues the release sequence.
   [[nodiscard]] state take() noexcept { return state(word_.exchange(open, seam::acquire)); }
 
   /// Undoes a take(). Under the lock.
@@ -93,9 +93,9 @@ class timer_word {
   [[nodiscard]] bool stop() noexcept {
     std::uint64_t seen = word_.load(seam::relaxed);
     while (state(seen).armed()) {
-      // acquire: pairs with the release in arm(), postpone() and start(): the stopping thread sees what the thread that
-      // started the timer had seen, such as the effects of its last callback. release: pairs with the acquire in take()
-      // and start(): the thread that starts the timer again sees what was done before the stop.
+      // acquire: pairs with the release in arm(), postpone() and start(): what happened before the timer was started,
+      // such as its last callback, happened before this stop returns. release: pairs with the acquire in take() and
+      // start(): what happened before this stop happened before a later start of the timer returns.
       if (word_.compare_exchange_weak(seen, seen | stopped_bit, seam::acq_rel, seam::relaxed)) return true;
     }
     return false;
@@ -125,8 +125,8 @@ class timer_word {
     return started::no;
   }
 
-  /// Takes the word of a timer that is due by the deadline it is queued at. Returns std::nullopt if the timer fires
-  /// now, else the deadline that it was postponed to. For timers on which stop() is never called. Under the lock.
+  /// Takes the word of a timer that is queued at a deadline that has come. Returns std::nullopt if the timer must fire
+  /// now, else the deadline to which it was postponed. For timers on which stop() is never called. Under the lock.
   [[nodiscard]] std::optional<instant> claim(instant queued_at) noexcept {
     const state was = take();
     if (was.armed() && was.deadline() > queued_at) return was.deadline();
@@ -134,7 +134,7 @@ class timer_word {
   }
 
  private:
-  /// In the order of the deadlines, and below stopped_bit; `open` for the deadlines that a word cannot represent.
+  /// A value below stopped_bit that grows with the deadline; `open` for deadlines that a word cannot represent.
   static constexpr std::uint64_t encoded(instant deadline) noexcept {
     if (deadline < instant{} || deadline.is_never()) return open;
     return static_cast<std::uint64_t>(deadline.nanoseconds()) + 1;

@@ -183,7 +183,7 @@ class wheel {
     }
   }
 
-  /// Memory for `count` timers, which the wheel keeps once it has taken it: see reserve.hpp. Throws std::bad_alloc.
+  /// Memory for `count` timers in all; the wheel keeps it after take(): see reserve.hpp. Throws std::bad_alloc.
   using room = typename slot_table::room;
   [[nodiscard]] room room_for(std::size_t count) const { return slots_.room_for(count); }
   void take(room&& made) noexcept { slots_.take(std::move(made)); }
