@@ -1,13 +1,14 @@
 // Callbacks on an executor: a part of shard.hpp.
 //
 //   due ──► posted, job out ──job begins──► running ──► idle
-//              │ stop, reset, end: taken back; the job then finds nothing to do
+//              │ stop, reset, end: not posted any more; the job does nothing when it is called
 //
-// A timer has at most one job out. If it is due again while its job waits or runs, that job runs the new firing too.
+// A timer has at most one job out. If the timer is due again while its job waits or runs, that job runs the callback
+// once more.
 //
 // A job may outlive the service. The firing and the closure do not: the thread that ends the service drops posted
 // timers as it drops queued ones, and the record stays, without a closure, until the job is gone. Only that thread
-// drops the posted timers of an ended service: a job that runs, or is destroyed, before that changes nothing.
+// drops the posted timers of an ended service: a job that is called or destroyed earlier does not change them.
 #pragma once
 
 #include <exception>
@@ -17,9 +18,9 @@
 
 namespace foliot::detail {
 
-/// Gives the executor a job for the timer, unless it has one already. A beat is skipped if the callback of the beat
-/// before it has not returned. Precondition: a one-shot timer is not posted, since the start that made it due has taken
-/// an earlier firing back.
+/// Gives the executor a job for the timer, unless the timer has one already. A tick is skipped if the callback of the
+/// tick before it has not returned. Precondition: a one-shot timer is not posted, since the start that made it due has
+/// cancelled an earlier firing.
 template <class Design>
 void shard<Design>::post(extended& r, const firing& now, log_entries& entries) noexcept {
   if (r.ticks_ && (r.posted_ || r.running_)) {
@@ -48,7 +49,7 @@ void shard<Design>::post(extended& r, const firing& now, log_entries& entries) n
   lock_.lock();
   r.being_posted_ = false;
   if (r.job_is_out_) return;
-  // The job has run already, or was destroyed: by an executor that failed, or that refused it.
+  // The executor has called the job already, or has destroyed it uncalled, for example because it threw.
   if (failed) {
     r.job_is_out_ = true;
     return run_job(r);
@@ -56,7 +57,7 @@ void shard<Design>::post(extended& r, const firing& now, log_entries& entries) n
   drop_firing(r);
 }
 
-/// The timer is not posted any more.
+/// Makes a posted timer not posted.
 template <class Design>
 void shard<Design>::take_back_posted(extended& r) noexcept {
   r.posted_ = false;
@@ -94,7 +95,7 @@ template <class Design>
 void shard<Design>::drop_job(record& timer) noexcept {
   extended& r = as_extended(timer);
   r.job_is_out_ = false;
-  if (!r.being_posted_) drop_firing(r);  // else post() does
+  if (!r.being_posted_) drop_firing(r);  // otherwise post() does so after the executor's call
 }
 
 /// The job is gone: frees a record that stayed only for it.

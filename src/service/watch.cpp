@@ -13,11 +13,12 @@ namespace foliot::inline service {
 watch::watch(timer_service& service, int fd, interest what, watch_callback callback, from_callback) {
   if (service.by_hand_) {
     throw std::invalid_argument(
-        "foliot: a service on virtual time cannot watch descriptors, whose readiness does not follow its clock");
+        "foliot: a service on virtual time cannot watch descriptors: make the service without a virtual clock");
   }
   watcher_ = detail::as_shard(service.home()).watches();
   if (watcher_ == nullptr) {
-    throw std::invalid_argument("foliot: this service's engine cannot watch descriptors; 'epoll-heap' can");
+    throw std::invalid_argument(
+        "foliot: this service's engine cannot watch descriptors: make the service with the engine 'epoll-heap'");
   }
   record_ = watcher_->watch(fd, what, std::move(callback));
 }

@@ -6,15 +6,15 @@
 // When a timer is due, the thread of its shard calls the executor with a job, without holding any lock. The executor
 // keeps the job and calls it once, on any thread, at once or later.
 //
-// - Until a job has begun, its timer counts as pending: a stop or a reset takes the firing back, and the job then does
-//   nothing when it is called.
-// - A job that is destroyed without having been called drops its firing: the timer is idle then, and keeps its
+// - Until a job has begun, its timer counts as pending: a stop or a reset cancels the firing, and the job then does
+//   nothing when it is called, unless the timer has become due again.
+// - A job that is destroyed without having been called drops its timer: the timer is then idle, and keeps its
 //   callback.
 // - The callbacks of one timer never overlap, on however many threads the executor has.
 // - The end of the service drops the timers whose jobs have not begun, and destroys their captures, as it does with
 //   pending timers. The executor may call or destroy such a job at any later time, also when the service is gone: the
 //   job then does nothing.
-// - Where an executor throws, the service reports the exception, and runs the callback on the shard's thread.
+// - If the executor throws, on_exception is called with the exception, and the shard's thread runs the callback.
 //
 // Thread safety: several threads may call the executor at once where a service has several shards.
 #pragma once
@@ -29,20 +29,20 @@ namespace foliot::inline service {
 /// The job of one firing: a move-only function object, for any thread. Only services make jobs.
 class posted_callback {
  public:
-  /// For services: the job of the firing that `timer` has posted.
+  /// For services: a job that runs the callback of `timer`.
   explicit posted_callback(detail::timer_record& timer) noexcept : timer_(&timer) {}
   posted_callback(posted_callback&& other) noexcept : timer_(std::exchange(other.timer_, nullptr)) {}
   posted_callback& operator=(posted_callback&& other) noexcept {
     std::swap(timer_, other.timer_);
     return *this;
   }
-  /// Drops the firing, if the job has not been called.
+  /// Drops the timer, unless the job was called or the firing was cancelled.
   ~posted_callback() {
     if (timer_ != nullptr) timer_->owner().drop_posted(*timer_);
   }
 
-  /// Runs the timer's callback on the calling thread, unless the firing was taken back. Exceptions of the callback go
-  /// to service_options::on_exception. A second call does nothing.
+  /// Runs the timer's callback on the calling thread, unless the firing was cancelled. Exceptions of the callback go to
+  /// service_options::on_exception. A second call does nothing.
   void operator()() noexcept {
     if (detail::timer_record* timer = std::exchange(timer_, nullptr)) timer->owner().run_posted(*timer);
   }
@@ -51,7 +51,7 @@ class posted_callback {
   detail::timer_record* timer_;
 };
 
-/// Takes the jobs of a service: see the head of this file.
+/// The function that a service calls with each job: see the head of this file.
 using callback_executor = callable<void(posted_callback)>;
 
 }  // namespace foliot::inline service
