@@ -117,7 +117,7 @@ typedef struct foliot_service_counters {
   uint64_t superseded; /* resets of timers that were pending */
   uint64_t stopped;
   uint64_t fired;
-  uint64_t skipped; /* beats of tickers that were not called because they came too late */
+  uint64_t skipped; /* ticks of tickers that were not called because they came too late */
   uint64_t dropped; /* timers that were pending when the service ended */
   uint64_t wake_ups;
   uint64_t wakes_with_work;    /* a thread woke and a timer was due */
@@ -157,7 +157,7 @@ FOLIOT_EXPORT foliot_status foliot_sleep(foliot_service* service, int64_t length
 typedef struct foliot_firing {
   int64_t deadline; /* the deadline that has come */
   int64_t now;      /* the service's clock just before the callback */
-  uint64_t skipped; /* for tickers: how many later beats had passed as well */
+  uint64_t skipped; /* for tickers: how many later ticks had passed as well */
 } foliot_firing;
 
 /* Called on a thread of the service, or on the thread that advances the virtual clock. */
@@ -215,7 +215,7 @@ FOLIOT_EXPORT foliot_status foliot_ticker_create(foliot_service* service, int64_
                                                  foliot_ticker** result) FOLIOT_NOEXCEPT;
 /* As foliot_timer_destroy. */
 FOLIOT_EXPORT void foliot_ticker_destroy(foliot_ticker* ticker) FOLIOT_NOEXCEPT;
-/* Begins a new grid: the next beat is one period from now. */
+/* Begins a new grid: the next tick is one period from now. */
 FOLIOT_EXPORT foliot_status foliot_ticker_reset(foliot_ticker* ticker, int64_t period,
                                                 foliot_reset_result* result) FOLIOT_NOEXCEPT;
 /* As foliot_timer_stop; foliot_ticker_reset starts the ticker again. */
@@ -223,9 +223,9 @@ FOLIOT_EXPORT foliot_status foliot_ticker_stop(foliot_ticker* ticker, foliot_sto
 /* As foliot_timer_stop_and_wait. */
 FOLIOT_EXPORT foliot_status foliot_ticker_stop_and_wait(foliot_ticker* ticker,
                                                         foliot_stop_result* result) FOLIOT_NOEXCEPT;
-/* Whether the ticker will beat; false for null. */
+/* Whether the ticker will tick; false for null. */
 FOLIOT_EXPORT bool foliot_ticker_pending(const foliot_ticker* ticker) FOLIOT_NOEXCEPT;
-/* How many beats the ticker has skipped since it was made; 0 for null. */
+/* How many ticks the ticker has skipped since it was made; 0 for null. */
 FOLIOT_EXPORT uint64_t foliot_ticker_skipped(const foliot_ticker* ticker) FOLIOT_NOEXCEPT;
 
 #ifdef __cplusplus

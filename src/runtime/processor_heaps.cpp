@@ -114,7 +114,7 @@ at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant dead
   const bool earlier = deadline < timer.when;
   count_earlier(was, earlier);
   if (deadline == timer.when) {
-    // It is queued there already: a ticker's next beat after a stop in between, or a timeout that is set again to the
+    // It is queued there already: a ticker's next tick after a stop in between, or a timeout that is set again to the
     // same deadline. (Go: timerModifiedLater, which the head then repairs.)
     timer.status.put_back();
     return was == state::deleted ? at_home::no : at_home::yes;

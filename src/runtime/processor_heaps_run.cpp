@@ -7,10 +7,10 @@ namespace foliot::runtime::detail {
 
 namespace {
 
-/// The first instant after `now` on the grid of a beat that is due; past the end of time: never. (Go: when += period *
+/// The first instant after `now` on the grid of a tick that is due; past the end of time: never. (Go: when += period *
 /// (1 + -delta / period))
-instant first_beat_after(instant now, instant beat, duration period) noexcept {
-  return beat + period * ((now - beat) / period) + period;
+instant first_tick_after(instant now, instant tick, duration period) noexcept {
+  return tick + period * ((now - tick) / period) + period;
 }
 
 }  // namespace
@@ -181,13 +181,13 @@ processor_heaps::head processor_heaps::run_timer(instant now, ready_list& ready,
 // While the status is `running`, a thread that stops the timer waits, so the entry stays alive. An action's `call`
 // follows when the lock has been released (issue 35532: it deadlocked). (Go: runOneTimer)
 //
-// A timer with a period never leaves the heap: it sinks to its next beat that is not due yet.
+// A timer with a period never leaves the heap: it sinks to its next tick that is not due yet.
 void processor_heaps::run_one_timer(heap_timer& timer, instant now, ready_list& ready, call_list& calls) noexcept {
   require_home(timer);
   const duration period = timer.period;
   const bool repeats = period > duration::zero();
   if (repeats) [[unlikely]] {
-    timer.when = first_beat_after(now, timer.when, period);
+    timer.when = first_tick_after(now, timer.when, period);
     heap_.requeue_first(timer.when);
   } else {
     heap_.remove_first();

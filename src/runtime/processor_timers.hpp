@@ -79,7 +79,7 @@ class processor_timers {
   /// Arms the entry for `deadline`, pending or not. Throws std::bad_alloc, with nothing changed, if the entry is not
   /// pending; the reset of a pending entry needs no memory.
   [[nodiscard]] virtual at_home reset(timer_entry& entry, instant deadline) = 0;
-  /// The same for a periodic entry. If keeps_periods(), it runs at `first`, and then once for all the beats `first` +
+  /// The same for a periodic entry. If keeps_periods(), it runs at `first`, and then once for all the ticks `first` +
   /// k * `period` that have passed, until it is stopped or reset; it must be stopped before it is destroyed. Else, and
   /// with a period of zero, it runs once.
   [[nodiscard]] virtual at_home reset_every(timer_entry& entry, instant first, duration period) {

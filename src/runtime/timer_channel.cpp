@@ -7,7 +7,7 @@
 
 namespace foliot::runtime::detail {
 
-/// Takes the instant that is due at `time`. A ticker skips, and counts, all further beats that have passed by then.
+/// Takes the instant that is due at `time`. A ticker skips, and counts, all further ticks that have passed by then.
 instant timer_channel::take(instant time) noexcept {
   const instant value = deadline_;
   if (period_ > duration::zero()) {
@@ -148,7 +148,7 @@ void timer_channel::deliver() noexcept {
     if (claim(who, receiver::outcome::instant)) take(time);  // `who` may be gone
   }
   if (receivers_.empty() || !armed_) return;
-  // If the timers keep periods, the alarm is pending again for the beat after its ring. That is no later than
+  // If the timers keep periods, the alarm is pending again for the tick after its ring. That is no later than
   // deadline_, because take() has advanced deadline_ by a later look at the clock.
   if (period_ > duration::zero() && keeps_period(*this)) return;
   try {

@@ -363,7 +363,7 @@ class shard final : public shard_base,
   /// All but `pending` and `stopped`, which follow from the others, so that a start and a stop write as little as
   /// possible.
   service_counters counters_ FOLIOT_GUARDED_BY(lock_);
-  std::uint64_t beats_ FOLIOT_GUARDED_BY(lock_) = 0;  // starts that tickers made for their next beat
+  std::uint64_t beats_ FOLIOT_GUARDED_BY(lock_) = 0;  // starts that tickers made for their next tick
   phase phase_ FOLIOT_GUARDED_BY(lock_);
   std::size_t references_ FOLIOT_GUARDED_BY(lock_) = 0;  // records, and the thread
   std::shared_ptr<engine> self_ FOLIOT_GUARDED_BY(lock_);

@@ -156,7 +156,7 @@ inline stop_result shard<Design>::take_back(record& r) noexcept {
   if (phase_ == phase::draining) [[unlikely]]
     done_.notify_all();
   if (phase_ == phase::ended) [[unlikely]] {
-    // The end of the service has dropped it. A ticker may have two starts pending: a posted beat and the next one.
+    // The end of the service has dropped it. A ticker may have two starts pending: a posted tick and the next one.
     counters_.dropped += (queued ? 1u : 0u) + (outside ? 1u : 0u);
   } else if (queued || outside) {
     probes::stop(&r);

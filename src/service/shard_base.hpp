@@ -33,7 +33,7 @@ class shard_base : public engine {
   /// design has no poller. Throws std::system_error when the thread or the poller cannot be made.
   [[nodiscard]] virtual std::shared_ptr<watcher> watches() = 0;
 
-  /// From now on nothing new is started: a reset of a timer that is not pending is refused, a ticker's pending beat is
+  /// From now on nothing new is started: a reset of a timer that is not pending is refused, a ticker's pending tick is
   /// its last. Pending timers fire, and may be stopped or reset.
   virtual void begin_to_drain() noexcept = 0;
   /// After begin_to_drain: waits until nothing is pending and no callback runs, or the shard has ended, at most until

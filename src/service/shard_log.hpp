@@ -38,7 +38,7 @@ void shard<Design>::log_end(log_entries& to, record& r) noexcept {
   }
 }
 
-/// The timer has left the queue, since it is due. A ticker may have been queued again, for its next beat.
+/// The timer has left the queue, since it is due. A ticker may have been queued again, for its next tick.
 template <class Design>
 void shard<Design>::log_expiry(log_entries& to, record& r, instant was_until) noexcept {
   if constexpr (keeps_log) {

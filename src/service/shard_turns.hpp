@@ -162,7 +162,7 @@ void shard<Design>::fire(record& r) noexcept {
   lock_.lock();
 }
 
-/// Queues the ticker for the next beat of its grid that is not past; the beats between are skipped. Returns the failure
+/// Queues the ticker for the next tick of its grid that is not past; the ticks between are skipped. Returns the failure
 /// if there is no memory: the ticker is idle from now on.
 template <class Design>
 std::exception_ptr shard<Design>::arm_next_beat(extended& r, firing& now) noexcept {

@@ -10,11 +10,11 @@
 //
 //   foliot::runtime::ticker beat{start, 1s};
 //
-// The k-th beat is due k periods after the start, and a wait gives that instant, however late it is. At most one beat
-// is kept until it is received. A task that comes late receives the first beat that it missed; the further beats that
+// The k-th tick is due k periods after the start, and a wait gives that instant, however late it is. At most one tick
+// is kept until it is received. A task that comes late receives the first tick that it missed; the further ticks that
 // have passed are skipped and counted, and the next one is on the grid again.
 //
-// Thread safety, lifetime, cost, and the effect of a stop on waiting tasks: as timer's. Each beat is received by one
+// Thread safety, lifetime, cost, and the effect of a stop on waiting tasks: as timer's. Each tick is received by one
 // task.
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace foliot::runtime {
 
-/// When a ticker's first beat is due: one period after the start, or at once.
+/// When a ticker's first tick is due: one period after the start, or at once.
 enum class first_tick : std::uint8_t { after_a_period, at_once };
 
 /// A handle to a periodic timer. Move-only.
@@ -40,11 +40,11 @@ class ticker : public detail::timer_channel_handle {
   explicit ticker(duration period, first_tick first = first_tick::after_a_period)
       : ticker(detail::this_scheduler("a ticker"), checked_period(period), first) {}
 
-  /// A ticker whose beats are due at `first`, one period later, and so on. If `first` has passed, the next beat of that
+  /// A ticker whose ticks are due at `first`, one period later, and so on. If `first` has passed, the next tick of that
   /// grid is its first one; the earlier ones do not count as skipped. Throws as the constructor above does.
   ticker(instant first, duration period) : ticker(detail::this_scheduler("a ticker"), first, checked_period(period)) {}
 
-  /// Begins a new grid: the next beat is due one period from now, also after a stop. Returns `superseded` if the ticker
+  /// Begins a new grid: the next tick is due one period from now, also after a stop. Returns `superseded` if the ticker
   /// was running, `idle` after a stop, and `closed` after the end of the runtime: then nothing was started. Throws
   /// std::invalid_argument for a period that is not positive, std::logic_error on an empty handle, and std::bad_alloc:
   /// the ticker is then as it was.
@@ -52,7 +52,7 @@ class ticker : public detail::timer_channel_handle {
   /// The same with a grid that begins at an instant of the runtime's clock, as the constructor's does.
   reset_result reset_at(instant first, duration period) { return checked().reset_grid(first, checked_period(period)); }
 
-  /// How many beats the ticker has skipped since it was made.
+  /// How many ticks the ticker has skipped since it was made.
   [[nodiscard]] std::uint64_t skipped() const noexcept { return channel_ == nullptr ? 0 : channel_->skipped(); }
 
  private:

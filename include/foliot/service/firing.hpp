@@ -19,7 +19,7 @@ struct firing {
   instant deadline;
   /// The clock's reading just before the callback, and never before `deadline`, also where a wall clock was set back.
   instant now;
-  /// Tickers only: how many later beats had passed by `now` as well. They do not fire.
+  /// Tickers only: how many later ticks had passed by `now` as well. They do not fire.
   std::uint64_t skipped = 0;
 
   /// How late the firing is; never negative.

@@ -23,7 +23,7 @@ struct FOLIOT_EXPORT service_counters {
   std::uint64_t superseded = 0;          ///< resets of timers that were pending
   std::uint64_t stopped = 0;             ///< stops that found the timer pending
   std::uint64_t fired = 0;               ///< callbacks run, those of tickers included
-  std::uint64_t skipped = 0;             ///< beats of tickers that were left out because they came too late
+  std::uint64_t skipped = 0;             ///< ticks of tickers that were left out because they came too late
   std::uint64_t dropped = 0;             ///< timers that were pending when the service ended
   std::uint64_t wake_ups = 0;            ///< times that a thread of the service was woken before its time
   std::uint64_t wakes_with_work = 0;     ///< times that a thread woke, for any reason, and a timer was due

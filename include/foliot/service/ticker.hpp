@@ -2,11 +2,11 @@
 //
 //   foliot::ticker beat{timers, 1s, [](const foliot::firing& tick) { … tick.skipped … }};
 //
-// The k-th beat is due exactly k periods after the start. A callback that runs late, or takes longer than a period,
-// does not shift the grid: the first beat that it missed fires late, further beats that have passed by then are skipped
+// The k-th tick is due exactly k periods after the start. A callback that runs late, or takes longer than a period,
+// does not shift the grid: the first tick that it missed fires late, further ticks that have passed by then are skipped
 // and counted.
 //
-// If there is no memory for a ticker's next beat, the ticker is idle from then on, and std::bad_alloc goes to
+// If there is no memory for a ticker's next tick, the ticker is idle from then on, and std::bad_alloc goes to
 // service_options::on_exception: reset the ticker to go on.
 //
 // Thread safety: stop, reset, stop_and_wait, pending and skipped from any thread, also at once, and from inside
@@ -43,7 +43,7 @@ class FOLIOT_EXPORT ticker : public timer_handle {
     reset(period, here);
   }
 
-  /// Begins a new grid: the next beat is one `period` from now, whether the ticker was pending, running or stopped, and
+  /// Begins a new grid: the next tick is one `period` from now, whether the ticker was pending, running or stopped, and
   /// the result says which. Any thread. Costs what one start costs in the engine's queue. Throws std::invalid_argument
   /// for a period that is not positive, std::logic_error on an empty handle, std::bad_alloc, and std::system_error when
   /// the service's thread cannot be started; the ticker is then as it was.
@@ -54,7 +54,7 @@ class FOLIOT_EXPORT ticker : public timer_handle {
     return r.owner().restart(r, wanted);
   }
 
-  /// How many beats the ticker has skipped since it was made; 0 for an empty handle. Any thread; takes the shard's
+  /// How many ticks the ticker has skipped since it was made; 0 for an empty handle. Any thread; takes the shard's
   /// lock.
   [[nodiscard]] std::uint64_t skipped() const noexcept {
     return record_ == nullptr ? 0 : record_->owner().skipped(*record_);

@@ -110,7 +110,7 @@ class FOLIOT_EXPORT timer_service {
   std::size_t shut_down() noexcept;
 
   /// Ends the service in order: starts no timer any more (a reset of a timer that is not pending returns `closed`, the
-  /// pending beat of a ticker is its last), waits until the pending timers have fired, at most for `at_most`, and drops
+  /// pending tick of a ticker is its last), waits until the pending timers have fired, at most for `at_most`, and drops
   /// the rest. Returns how many timers it dropped. `at_most` is measured by the monotonic clock, also where the service
   /// has another one. A shut_down() by another thread ends the wait. Throws std::logic_error inside a callback of this
   /// service, where the wait could not end, and on virtual time, where timers fire only when the clock is advanced.

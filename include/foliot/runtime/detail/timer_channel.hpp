@@ -5,8 +5,8 @@
 // decides. So no instant of before a stop or a reset is delivered after it, the results of both agree with what
 // happened, and an instant that comes due while no task waits is found by the next one that looks.
 //
-// A ticker's alarm is started with its period: processor timers that keep periods (processor_heaps) keep it from beat
-// to beat as long as tasks wait.
+// A ticker's alarm is started with its period: processor timers that keep periods (processor_heaps) keep it from tick
+// to tick as long as tasks wait.
 //
 // A task that waits for the timer and nothing else waits alone. A stop, or the end of the handle, ends such waits.
 // Receivers of a select stay, since a reset may still bring an instant.
@@ -114,7 +114,7 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
   /// Disarms the timer, and ends the waits of receivers that wait alone. Returns whether it was pending, or its instant
   /// had not been received.
   bool stop() noexcept;
-  /// How many beats were skipped.
+  /// How many ticks were skipped.
   [[nodiscard]] std::uint64_t skipped() const noexcept;
 
   /// For the handle, which must not be used afterwards.

@@ -81,7 +81,7 @@ class FOLIOT_EXPORT engine : public timeline {
   /// The same for `delay` from now, or up to `slack` later. Does not read the clock, which may not exist any more, for
   /// a timer that is closed.
   virtual reset_result reset(timer_record& timer, duration delay, duration slack) = 0;
-  /// Begins a new grid: the ticker's next beat is one `period` from now. Precondition: the period is positive.
+  /// Begins a new grid: the ticker's next tick is one `period` from now. Precondition: the period is positive.
   virtual reset_result restart(timer_record& timer, duration period) = 0;
   /// Takes the latest start back, and returns what became of it.
   virtual stop_result stop(timer_record& timer) noexcept = 0;
@@ -100,7 +100,7 @@ class FOLIOT_EXPORT engine : public timeline {
 
   /// Whether the timer will fire.
   [[nodiscard]] virtual bool pending(const timer_record& timer) const noexcept = 0;
-  /// How many beats the ticker has skipped.
+  /// How many ticks the ticker has skipped.
   [[nodiscard]] virtual std::uint64_t skipped(const timer_record& timer) const noexcept = 0;
 
   /// The service's clock.
