@@ -7,11 +7,11 @@
 // stopped timers are queued (lockless_counts.hpp), and all refuse once the shard is closing, that is, drains or has
 // ended.
 //
-// A call that races with close() stands, as one that came before it. The thread that waits for the drain may not have
-// counted it: after a start or a stop, the caller asks is_closing_after_call(), and notifies that thread if so.
-// The barriers make it certain that at least one of the two threads sees the other.
+// A call that races with close() takes effect, as if it had come before. The draining thread may not have counted the
+// timer of that call: so after a start or a stop the caller asks is_closing_after_call(), and notifies the draining
+// thread if that returns true. Barriers make it certain that at least one of the two threads sees the other's write.
 //
-// Thread safety: every member from any thread, as far as it does not say that it needs the shard's lock.
+// Thread safety: every member from any thread, except where its comment requires the shard's lock.
 #pragma once
 
 #include <cstdint>

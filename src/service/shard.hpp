@@ -15,7 +15,7 @@
 // docs/engines/global-heap.md.
 //
 // The parts. A closure's use and end are closure_life.hpp; the calls without the lock, lockless_path.hpp; the thread's
-// life and sleep, timer_thread.hpp. What remains joins them and the queue under one lock, and is told here and in
+// life and sleep, timer_thread.hpp. The rest joins these and the queue under one lock; it is in this file and in
 //   shard_arming.hpp     reset and stop: into the queue, and out of it
 //   shard_turns.hpp      the thread's loop: out of the queue, and into the callback
 //   shard_end.hpp        the end of a timer, of a drain and of the shard; forks

@@ -173,8 +173,8 @@ inline stop_result shard<Design>::stop_here(record& r, log_entries& entries) noe
 }
 
 /// Arms the word of a queued timer: from here on stops and later deadlines go without the lock. Not for tickers, which
-/// keep to their grid; nor while the callback runs, since the results must say so; nor on virtual time, where equal
-/// deadlines fire in the order of their starts, which only the queue knows.
+/// keep to their grid; nor while the callback runs, since the result of a stop must be `running` then; nor on virtual
+/// time, where equal deadlines fire in the order of their starts, which only the queue knows.
 template <class Design>
 inline void shard<Design>::open_word_path(record& r) noexcept {
   if constexpr (lockless) {
@@ -223,8 +223,8 @@ template <class Design>
   if (phase_ == phase::ended) stop_after_end(r);
   if (phase_ == phase::ended || r.life().closed()) return false;
   if (phase_ != phase::draining) return true;
-  // Takes the word, which decides whether a start without the lock, by a thread that has not seen that the shard is
-  // closing, has come before: that start stands.
+  // Takes the word: a start without the lock, by a thread that has not seen that the shard is closing, has either
+  // happened before, and then the timer is pending, or fails.
   unqueue_if_stopped(r);
   return is_pending(r);
 }

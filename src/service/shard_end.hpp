@@ -35,8 +35,8 @@ void shard<Design>::detach_here(record& r) noexcept {
   if (!is_pending(r) && !r.life().in_use()) retire(r);
 }
 
-/// Waits until no thread uses the closure. False if the caller does, from inside the callback or the closure's
-/// destructor: then settle(), further up the stack, does what is left to do.
+/// Waits until no thread uses the closure. Returns false if the caller is inside the callback or the closure's
+/// destructor: settle() then completes the end, after that has returned.
 template <class Design>
 bool shard<Design>::wait_for_closure(record& r) noexcept {
   if (forked_) [[unlikely]]

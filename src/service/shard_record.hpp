@@ -91,7 +91,7 @@ struct extended_record : shard_record<Queue, Word, Home> {
 
   // With an executor: see shard_posting.hpp.
   firing posted_firing_{};
-  /// The timer was due, and its callback has not begun: it can still be taken back.
+  /// The timer was due, and its callback has not begun: a stop or a reset still cancels this firing.
   bool posted_ = false;
   /// The executor has the timer's job, and has neither run it to its end nor destroyed it.
   bool job_is_out_ = false;

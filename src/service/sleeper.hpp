@@ -1,9 +1,9 @@
 // The sleep of a shard's thread, and its wake-ups.
 //
-// The thread says under the shard's lock until when it will sleep, and then sleeps without the lock. A thread that
-// starts or resets a timer asks must_wake_for() under the lock, and if that returns true calls wake() after it. A
-// wake-up between prepare() and sleep() ends the sleep at once, since the wait remembers it. (Lost otherwise: hazard H1
-// of Go's timers, a start between the look at the heap and the sleep.)
+// The thread stores under the shard's lock until when it will sleep, and then sleeps without the lock. A thread that
+// starts or resets a timer calls must_wake_for() under the lock, and if that returns true calls wake(). A wake-up
+// between prepare() and sleep() ends the sleep at once, since the wait stores it. Otherwise a start between the look at
+// the queue and the sleep would be lost: hazard H1 of Go's timers.
 //
 //   awake ──► sleeping(until) ──► awake        `awake` also: another thread is about to wake it
 //   awake ──► rescheduling ─────► awake        nothing is pending: no deadline
@@ -58,7 +58,7 @@ class sleeper {
       seam::spin_pause();
     }
   }
-  /// By the thread, without the lock, instead of a sleep: serves what the wait serves besides timers.
+  /// By the thread, without the lock, instead of a sleep: serves the file descriptors that are ready now.
   void glance() noexcept
     requires requires(Wait& wait) { wait.glance(); }
   {

@@ -1,4 +1,4 @@
-// A shard's thread: its life, its sleep, and what its wake-ups were for.
+// A shard's thread: its life, its sleep, and how many of its wake-ups found a due timer.
 //
 // The first start of a timer makes the thread. It runs the shard's loop (shard_turns.hpp), and sleeps in it without the
 // lock, until the deadline that the loop names or until another thread wakes it.
@@ -65,7 +65,7 @@ class timer_thread {
     sleeper_.wake_up();
     just_woke_ = true;
   }
-  /// Between two turns without a sleep: serves what the wait serves besides, such as file descriptors.
+  /// Between two turns without a sleep: serves the file descriptors that are ready now, if the wait watches any.
   void glance(lock& held) noexcept FOLIOT_NO_ANALYSIS {
     if constexpr (requires { sleeper_.glance(); }) {
       held.leave();
@@ -74,7 +74,7 @@ class timer_thread {
     }
   }
 
-  /// After a turn: counts the wake-up before it, if there was one and the turn shows what it was for.
+  /// After a turn: if the thread has just woken, and the turn shows whether a timer was due, counts the wake-up.
   void count_wake_up(service_counters& counters, bool found_work, bool more) noexcept {
     if (!just_woke_ || (!found_work && more)) return;
     just_woke_ = false;

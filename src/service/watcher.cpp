@@ -115,8 +115,8 @@ void watcher::forget(watch_record& record) noexcept {
   if (std::exchange(record.polled, false) && !forked_) poller_->remove(record.fd);
 }
 
-/// Closes the watch, and waits until no thread uses its closure. False if the caller does, from inside the callback or
-/// the closure's destructor: then settle(), further up the stack, does what is left to do.
+/// Closes the watch, and waits until no thread uses its closure. Returns false if the caller is inside the callback or
+/// the closure's destructor: settle() then completes the end, after that has returned.
 bool watcher::close_and_wait(watch_record& record) noexcept {
   forget(record);
   record.life.close();
