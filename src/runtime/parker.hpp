@@ -3,9 +3,9 @@
 //   awake ──begin(way)──► asleep in that way ──notify──► notified ──end──► awake
 //     └───────────────notify────────────────────────────────┘
 //
-// A wake-up sticks: one that comes before the sleep prevents it. A worker sleeps on the word itself (futex), or in the
-// poller; the thread that wakes it learns which by the same exchange that wakes it, so no wake-up goes to a place that
-// the worker has left or not reached. (H1 of Go's timers: a break between the last look and the sleep.)
+// A wake-up that comes before the sleep prevents the sleep. A worker sleeps on the word itself (futex), or in the
+// poller; the exchange in notify() that wakes it also returns which, so no wake-up goes to a sleep that has ended or
+// not begun. (H1 of Go's timers: a wake-up between the worker's last look for work and its sleep.)
 //
 // Thread safety: notify() from any thread; every other function by the worker.
 #pragma once

@@ -2,13 +2,13 @@
 // foliot_timers and processor_heaps.
 //
 // An entry belongs to one processor from its first start on, its home, and to another one only when all timers of its
-// home are moved there (take_all). A thread that stops or resets an entry asks the entry's home. If the entry has moved
-// on, the home says so, and the caller asks the new home.
+// home are moved there (take_all). A thread that stops or resets an entry calls stop() or reset() of the entry's home.
+// If that returns `lives_on`, the entry has moved, and the caller goes on to the new home.
 //
-// first() is an instant before which no timer here is due. It is lowered before a start returns. So a thread that reads
-// it after a full barrier either sees the new timer, or the thread that started the timer sees what the first thread
-// wrote before its barrier. (Go: timer0When; and for timers that are brought forward without the lock,
-// timerModifiedEarliest.)
+// first() is an instant before which no timer here is due. It is lowered before a start returns. One thread writes a
+// status and then reads first(); another starts a timer and then reads the status. If each passes a full barrier
+// between its write and its read, at least one of the two sees the other's write. (Go: timer0When; and for timers that
+// are brought forward without the lock, timerModifiedEarliest.)
 //
 // Thread safety: all functions from any thread.
 #pragma once

@@ -1,4 +1,5 @@
-// What a processor's worker is doing, for the other threads: hints, but for the deadline until which it sleeps (H1).
+// What a processor's worker is doing, as other threads see it. Everything is a hint, except the deadline until which
+// the worker sleeps (H1).
 //
 // Thread safety: each group of functions names its threads. Every field is written with relaxed order, since a hint
 // publishes nothing; where an order matters, the threads pass full barriers, as the functions say.
@@ -58,9 +59,10 @@ class worker_status {
     return deadline.nanoseconds() < until ? sleep::too_long : sleep::short_enough;
   }
 
-  /// Whether the worker is between two tasks, and so will look at its timers itself: they are left to it. A thief that
-  /// took one would also take the tasks that its callback starts, and move all of that from cache to cache. A thread
-  /// that is misled by a stale answer goes to sleep, which sets the alarm, or is the monitor, which soon looks again.
+  /// Whether the worker is between two tasks, and so will look at its timers itself: other threads leave them to it. A
+  /// thief that took one would also take the tasks that its callback starts, and move their data from cache to cache. A
+  /// stale answer does no harm: a worker that it misleads sets the alarm when it goes to sleep, and the monitor soon
+  /// looks again.
   [[nodiscard]] bool sees_to_timers() const noexcept {
     return has_worker() && is_awake() && !in_task_.load(seam::relaxed) && !is_stuck();
   }

@@ -108,8 +108,8 @@ class FOLIOT_EXPORT poller {
   /// Ends a wait_in_system().
   void ring() noexcept;
 
-  // quiet -> called by wake(), which then calls ring(); back by the wait that reports the ring. Publishes what the
-  // waking threads did before.
+  // quiet -> called by wake(), which then calls ring(); called -> quiet by the wait that reports the ring. Publishes
+  // what the waking threads did before.
   seam::atomic<std::uint32_t> called_{quiet};
 
 #if defined(FOLIOT_SEAM_SYNC)

@@ -2,7 +2,7 @@
 //
 // A reset that postpones a pending timer is one compare-and-swap (timer_word.hpp). All other operations take the
 // record's lock, then that of the timers. Under the record's lock `latest_` is known: the number of the due that the
-// latest start has become, or will become. A due can be taken back by that number (callback_word.hpp).
+// latest start has become, or will become. A due is cancelled by that number (callback_word.hpp).
 //
 // Thread safety: reset, stop and close from any thread; destroy() needs the record for itself, as the destructor of a
 // handle does. Lifetime: the record outlives its handle while a call of its callback is to follow.
@@ -75,7 +75,7 @@ class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
   enum class close_result : std::uint8_t {
     done,    ///< the closure is destroyed
     inside,  ///< the caller is the callback itself, whose closure is destroyed when it returns
-    waits,   ///< another thread runs the callback: the waiter is told when it has ended
+    waits,   ///< another thread runs the callback: the waiter is notified when it has ended
   };
   struct closing {
     stop_result result;

@@ -1,16 +1,16 @@
-// The word of a timer with a callback: which starts have come due, which of these dues have been taken, and whether the
-// callback runs.
+// The word of a timer with a callback: how many starts have come due, how many of these dues were run or cancelled, and
+// whether the callback runs.
 //
-// The timers note under their lock that a start of the timer has come due. The first note asks for a call, which
-// follows without the lock; until the call has begun, a stop or a reset can still take that due back. So a thread that
+// The thread that runs the timers notes under their lock that a start has come due. After the first note it calls the
+// callback, without the lock; until that call has begun, a stop or a reset can still cancel the due. So a thread that
 // stops or resets the timer knows for certain whether the callback runs for the latest start, or will not.
 //
 //     quiet ──due──► listed ──begin──► running ──end──► quiet        due, begin, end: the thread that runs the timers
 //                      │                 ▲  │ due: runs again        cancel, close: the holder of the handle
 //                      └─cancel─► listed ┘  └─ closed: the thread that runs the callback destroys the closure
-//                                 (the call will find nothing)
+//                                 (the call then does nothing)
 //
-// Dues are counted, so that each start has its number; `taken` counts the dues that have been run, or taken back.
+// Dues are counted, so that each start has its number; `taken` counts the dues that have been run, or cancelled.
 // Thread safety: the sections below name the threads.
 // Invariants: at most one thread runs the callback; `taken` is never ahead of `dues`, and behind by two at most; a
 // closed word counts no more; only the thread that has set `running` touches the closure.
@@ -41,7 +41,7 @@ class callback_word {
   }
 
   enum class begin_result : std::uint8_t {
-    nothing,  ///< the due was taken back: the caller must not touch the record any more
+    nothing,  ///< the due was cancelled: the caller must not touch the record any more
     last,     ///< the same, and there is no handle any more: the caller must free the record
     run,      ///< the caller must run the callback
   };
@@ -99,7 +99,7 @@ class callback_word {
   // For threads that stop and reset the timer, one at a time: under the record's lock, or with the only handle.
 
   enum class cancel_result : std::uint8_t { cancelled, running, idle };
-  /// Takes back the latest due, whose number this is, unless it has been taken.
+  /// Cancels the latest due, whose number is `latest`, unless it was run or cancelled before.
   [[nodiscard]] cancel_result cancel(number latest) noexcept {
     std::uint64_t seen =
         word_.load(seam::acquire);  // pairs with end(): a caller that gets idle sees what the callback did

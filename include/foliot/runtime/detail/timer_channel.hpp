@@ -1,9 +1,9 @@
 // The instants that a timer or a ticker delivers, and the tasks that wait for one.
 //
 // The state under the lock is the truth: whether an instant is to come, and which. This entry is in the processor's
-// timers only while a task waits, and only as an alarm: when it rings, perhaps for nothing, the state under the lock
-// decides. So no instant of before a stop or a reset is delivered after it, the results of both agree with what
-// happened, and an instant that comes due while no task waits is found by the next one that looks.
+// timers only while a task waits, and only as an alarm: a ring may be stale, and the state under the lock decides what
+// follows. So no instant from before a stop or a reset is delivered after that call, and the call's result is exact. An
+// instant that comes due while no task waits is found by the next task that receives.
 //
 // A ticker's alarm is started with its period: processor timers that keep periods (processor_heaps) keep it from tick
 // to tick as long as tasks wait.
@@ -71,8 +71,8 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
 
   /// Takes the instant that is due.
   [[nodiscard]] std::optional<instant> try_receive() noexcept;
-  /// Takes the instant that is due, into the receiver; or finds that a receiver that waits alone would wait in vain.
-  /// Returns false if it has to wait. Throws std::logic_error if the runtime has ended.
+  /// Takes the instant that is due, into the receiver. Returns false if the task must wait; true also after a stop, if
+  /// it waits alone: value_of() then throws. Throws std::logic_error if the runtime has ended.
   [[nodiscard]] bool receive_at_once(receiver& who, waits how);
   /// Queues the receiver. The wait is claimed when it has an instant, or, if it waits alone, when none will come.
   /// Throws std::bad_alloc.
