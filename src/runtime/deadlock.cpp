@@ -1,4 +1,4 @@
-// When all tasks wait and nothing will ever happen, on real time. (Go's checkdead.)
+// When all tasks wait and nothing can end their waits, on real time. (Go's checkdead.)
 //
 // A dead runtime stays dead: no worker is at work, no queue has a task, no timer is pending, and no task waits for an
 // event from outside. So it is enough that each thread of the runtime looks when it is done, and that the last one sees
@@ -132,7 +132,7 @@ void scheduler::throw_if_dead() {
     const lock held(lock_);
     if (!dead_) return;
   }
-  throw deadlock(with_waiting_tasks("foliot: deadlock: all tasks wait, and nothing will ever happen"));
+  throw deadlock(with_waiting_tasks("foliot: deadlock: all tasks wait, and nothing can end their waits"));
 }
 
 std::string scheduler::with_waiting_tasks(std::string text) {

@@ -25,7 +25,7 @@
 //   none, removed                             modifying             modify        any, to add it
 //   modifying                                 waiting               added         the same, in the heap's lock
 //   modifying                                 modified_*            modified      the same
-//   modifying                                 waiting               put_back      the same: its deadline has not changed
+//   modifying                                 waiting               put_back      the same: with its old deadline
 //   modifying                                 its state before      give_back     the same
 //   waiting, modified_*                       modifying             remove        any
 //   modifying                                 deleted               marked        the same

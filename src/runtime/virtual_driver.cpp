@@ -26,7 +26,7 @@ void virtual_driver::drive() {
     if (!scheduler_.descriptors().empty() && look_into_poller(instant::earliest())) continue;
     if (!move_time_on()) {
       throw deadlock(scheduler_.with_waiting_tasks(
-          "foliot: deadlock on virtual time: all tasks wait, and nothing will ever happen"));
+          "foliot: deadlock on virtual time: all tasks wait, and nothing can end their waits"));
     }
   }
 }

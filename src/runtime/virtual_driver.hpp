@@ -28,7 +28,7 @@ class virtual_driver {
   bool fire_due();
   /// Ends the timeouts whose deadline has come, after everything else of this instant.
   bool expire_late_scopes();
-  /// Returns false if nothing will ever happen.
+  /// Returns false if all tasks wait and nothing can end their waits.
   bool move_time_on();
 
   scheduler& scheduler_;

@@ -53,7 +53,7 @@ TEST(Deadlock, NamesEachTaskAndWhereItWaits) {
     auto stuck = spawn([]() -> task<> { co_await sleep_until(instant::never()); }(), "stuck");
     co_await stuck.join();
   };
-  expect_deadlock(main, "foliot: deadlock: all tasks wait, and nothing will ever happen");
+  expect_deadlock(main, "foliot: deadlock: all tasks wait, and nothing can end their waits");
   expect_deadlock(main, "\n  main waits at deadlock_test.cpp:");
   expect_deadlock(main, "\n  stuck waits at deadlock_test.cpp:");
 }
