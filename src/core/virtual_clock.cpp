@@ -16,7 +16,8 @@ class virtual_clock::turn_to_advance {
     const void* self = &seam::this_thread();
     const lock held(clock_.lock_);
     if (clock_.advancer_ == self) {
-      throw std::logic_error("foliot: a callback must not advance the virtual clock that runs it");
+      throw std::logic_error(
+          "foliot: a callback must not advance the virtual clock that runs it: advance it after the callback's return");
     }
     while (clock_.advancer_ != nullptr) clock_.turn_.wait(clock_.lock_);
     clock_.advancer_ = self;

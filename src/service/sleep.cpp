@@ -13,9 +13,7 @@ bool sleep_for(timer_service& service, duration length) {
 bool sleep_until(timer_service& service, instant deadline) {
   if (service.runs_on_caller()) {
     throw std::logic_error(
-        "foliot: a callback must not sleep on the service, or the virtual clock, that runs it: the sleep could not "
-        "end; "
-        "start a timer instead");
+        "foliot: a callback must not sleep on the service, or the virtual clock, that runs it: start a timer instead");
   }
   if (deadline <= service.now()) return true;
   return detail::as_shard(service.home()).sleep_until(deadline);

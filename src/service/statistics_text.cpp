@@ -132,7 +132,8 @@ std::expected<service_statistics, std::string> parse_statistics(std::string_view
   reader from(text);
   if (!from.skip(first_line) || !from.skip("\n")) {
     const bool other = text.starts_with("foliot-statistics ");
-    return std::unexpected(other ? "these statistics are of another version of foliot" : "these are no statistics");
+    return std::unexpected(other ? "these statistics are of another version of foliot"
+                                 : "the text does not begin with 'foliot-statistics'");
   }
   service_statistics now;
   if (!read(from, now) || from.left() != "end\n") {

@@ -199,8 +199,8 @@ const engine_kind& kind_of(std::string_view engine) {
 wheel_shape wheel_of(const engine_kind& kind, const std::optional<wheel_shape>& chosen) {
   if (kind.make_shaped == nullptr) {
     throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) +
-                                "' has no wheel whose tick and size can be chosen; 'hashed-wheel' and "
-                                "'hierarchical-wheel' have");
+                                "' has no wheel whose tick and size can be chosen: choose 'hashed-wheel' or "
+                                "'hierarchical-wheel', or set no wheel");
   }
   return chosen->checked(kind.usual_slots);
 }
@@ -245,7 +245,8 @@ std::shared_ptr<const shard_list> make_shards(const clock& time, bool by_hand, s
   }
   const engine_kind& kind = kind_of(options.engine);
   if (options.log && !kind.keeps_log) {
-    throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) + "' keeps no log; 'goim' does");
+    throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) +
+                                "' keeps no log: choose the engine 'goim', or set no log");
   }
   if (!options.on_exception) options.on_exception = report_to_standard_error;
   shard_options common{
@@ -294,7 +295,7 @@ std::size_t timer_service::shut_down() noexcept {
 
 std::size_t timer_service::drain(duration at_most) {
   if (runs_on_caller()) {
-    throw std::logic_error("foliot: a callback must not drain the service that runs it: the wait could not end");
+    throw std::logic_error("foliot: a callback must not drain the service that runs it: drain it from another thread");
   }
   if (by_hand_) {
     throw std::logic_error("foliot: a service on virtual time does not drain: advance its clock, then shut it down");

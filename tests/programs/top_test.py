@@ -148,7 +148,8 @@ class TopErrors(TopCase):
 
     def test_another_service(self):
         self.answer_with(b"220 mail ready\r\n")
-        self.expect_error("the answer of 'odd' cannot be read: these are no statistics", "top", "odd", "--once")
+        self.expect_error("the answer of 'odd' cannot be read: the text does not begin with 'foliot-statistics'",
+                          "top", "odd", "--once")
 
     def test_another_version(self):
         self.answer_with(b"foliot-statistics 99\nend\n")

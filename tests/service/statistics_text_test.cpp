@@ -61,8 +61,8 @@ TEST(StatisticsText, WithAnyByteOfALineChangedItIsRefusedOrAnotherNumber) {
 }
 
 TEST(StatisticsText, SaysWhatIsWrong) {
-  EXPECT_EQ(parse_statistics("").error(), "these are no statistics");
-  EXPECT_EQ(parse_statistics("HTTP/1.1 400\n").error(), "these are no statistics");
+  EXPECT_EQ(parse_statistics("").error(), "the text does not begin with 'foliot-statistics'");
+  EXPECT_EQ(parse_statistics("HTTP/1.1 400\n").error(), "the text does not begin with 'foliot-statistics'");
   EXPECT_EQ(parse_statistics("foliot-statistics 2\nend\n").error(),
             "these statistics are of another version of foliot");
   std::string text = statistics_text(some(true));

@@ -180,8 +180,8 @@ TEST(TimerLogOption, IsRefusedWhereThereIsNone) {
       timer_service refused(std::move(options));
       FAIL() << engine;
     } catch (const std::invalid_argument& error) {
-      EXPECT_EQ(std::string(error.what()),
-                "foliot: the engine '" + std::string(engine) + "' keeps no log; 'goim' does");
+      EXPECT_EQ(std::string(error.what()), "foliot: the engine '" + std::string(engine) +
+                                               "' keeps no log: choose the engine 'goim', or set no log");
     }
   }
 }

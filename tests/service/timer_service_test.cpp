@@ -118,8 +118,8 @@ TEST(ServiceWheel, IsChosenAndRefusedWithWhatCanBe) {
   EXPECT_EQ(refused("hashed-wheel", {.tick = 0ns}), "foliot: the tick of a wheel must be from 1 ns to 24 h, got 0 ns");
   for (const char* other : {"foliot", "goim", "linux-wheel", "erlang-wheel"}) {
     EXPECT_EQ(refused(other, {}), "foliot: the engine '" + std::string(other) +
-                                      "' has no wheel whose tick and size can be chosen; 'hashed-wheel' and "
-                                      "'hierarchical-wheel' have");
+                                      "' has no wheel whose tick and size can be chosen: choose 'hashed-wheel' or "
+                                      "'hierarchical-wheel', or set no wheel");
   }
 }
 
