@@ -1,14 +1,14 @@
 // When all tasks wait and nothing can end their waits, on real time. (Go's checkdead.)
 //
 // A dead runtime stays dead: no worker is at work, no queue has a task, no timer is pending, and no task waits for an
-// event from outside. So it is enough that each thread of the runtime looks when it is done, and that the last one sees
-// what the others have done. A worker looks when it is listed as idle and sleeps without a deadline; the monitor after
-// each of its turns; a thread of blocking() after each call. None of them then holds a task that is in no queue. A
-// worker that comes back from the poller may hold some while it is still listed as idle: those tasks waited for a
-// descriptor or for the wall clock, and count as waiting until they run.
+// event from outside. So it is enough that each thread of the runtime checks this when it has finished its work, and
+// that the last one sees what the others have done. A worker checks when it is listed as idle and is about to sleep
+// without a deadline; the monitor after each of its turns; a thread of blocking() after each call. None of them then
+// holds a task that is in no queue. A worker that comes back from the poller may hold some while it is still listed as
+// idle: those tasks waited for a descriptor or for the wall clock, and count as waiting until they run.
 //
 // The runtime cannot see whether a thread outside of it will wake a task. By default the report is made only if the
-// process has no such thread. /proc has the answer, so that is asked last, and seldom.
+// process has no such thread. That is read from /proc, which is slow, so it is checked last, and seldom.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,7 +24,7 @@ namespace {
 /// After other threads have been found, /proc is not read again for this long: a program that is woken from outside a
 /// hundred thousand times a second pays for ten looks a second.
 constexpr duration between_looks_outside = duration::nanoseconds(100'000'000);
-/// A thread that is about to end has ended after this time.
+/// After this time a thread that was about to end has probably ended.
 constexpr duration end_of_a_thread = duration::nanoseconds(1'000'000);
 
 }  // namespace
@@ -62,7 +62,7 @@ std::uint64_t scheduler::activity() const noexcept {
 }
 
 /// Whether there is no thread outside of the runtime that could wake a task. `workers`: how many the runtime has. If
-/// other threads are about to end, the monitor asks again soon.
+/// other threads are about to end, the monitor checks again soon.
 bool scheduler::is_alone(std::size_t workers) noexcept {
   if (options_.deadlocks == deadlock_reports::always) return true;
   join_retired();
@@ -119,8 +119,8 @@ void scheduler::end_monitor_turn(instant next_turn) noexcept {
   {
     const lock held(lock_);
     monitor_looks_ = false;
-    // If all workers are idle, none can be stuck: rest() came last. A worker that is busy or idle from now on says so
-    // after this.
+    // If all workers are idle, none can be stuck, and the alarm stays as rest() has left it. A worker that becomes busy
+    // or idle after this calls begin() or rest() then.
     if (idle_.size(lock_) < processors_.count()) monitor_.wake_by(next_turn);
   }
   look_for_deadlock();  // workers that went to sleep meanwhile left that to the monitor

@@ -60,9 +60,9 @@ task_state* scheduler::find_task(processor& p) noexcept {
   }
 }
 
-/// Whether it is better to look on than to sleep: a timer is about to be due, or other workers are at work and may
-/// soon have tasks to share. A sleep and a wake-up take some 20 us together, so a worker does not wait much longer than
-/// that for work, and does not sleep for much less.
+/// Whether it is better to go on looking for work than to sleep: a timer is about to be due, or other workers are at
+/// work and may soon have tasks to share. A sleep and a wake-up take some 20 us together, so a worker does not wait
+/// much longer than that for work, and does not sleep for much less.
 bool scheduler::wait_awake(processor& p) noexcept {
   if (virtual_time() != nullptr) return true;
   const instant first = p.timers->first();
@@ -81,7 +81,7 @@ bool scheduler::wait_awake(processor& p) noexcept {
 }
 
 /// Whether another processor's run-next slot has been occupied since an earlier look, in the same round: the task that
-/// filled it computes on. steal() then takes the task from there. (Go's thieves leave a run-next slot alone for 3 us.)
+/// filled it still runs. steal() then takes the task from there. (Go's thieves leave a run-next slot alone for 3 us.)
 bool scheduler::sees_overdue(processor& p) noexcept {
   worker_state& own = p.own();
   if (own.seen.is_overdue()) return true;
@@ -182,15 +182,15 @@ bool scheduler::poll(processor* by, instant until) noexcept {
   const auto [broken, rung] = descriptors_.wait(until, ready);
   if (rung) wall_.fire(ready);
   // H1: a thread that looks into the poller while a worker sleeps there may take the break that was meant for that
-  // worker, and passes it on. The turn may be read relaxed: the worker's word, the thread that broke the wait, and the
-  // break have each published it.
+  // worker; it then breaks the worker's wait once more. The turn may be read relaxed: the worker took it before it
+  // published its word, which the breaking thread read before the break.
   if (broken) {
     const processor* const sleeper = poll_turn_.holder();
     if (sleeper != nullptr && sleeper != by) descriptors_.break_wait();
   }
   const bool any = !ready.empty();
   put(by, ready);
-  // On virtual time a break says that a thread outside of the runtime has made a task ready, which the driver has to
+  // On virtual time a break means that a thread outside of the runtime has made a task ready, which the driver has to
   // look for.
   return any || (broken && virtual_time() != nullptr);
 }

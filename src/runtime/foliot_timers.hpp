@@ -1,8 +1,8 @@
 // A processor's timers in foliot's own queue, under one lock. The processor's worker mostly takes the lock uncontended,
 // which costs little (mutex.hpp); threads that stop or reset a timer from elsewhere take it as well.
 //
-// A reset to a later deadline is one compare-and-swap on the entry's word; the queue learns of it when the entry is due
-// by its old deadline.
+// A reset to a later deadline is one compare-and-swap on the entry's word. The entry stays queued at its old deadline;
+// when that has come, it is requeued at the later one.
 //
 // If the queue has no memory, a start is refused; every other operation succeeds without memory. Pending entries that
 // the queue has no memory for go to an intrusive list (unqueued_timers.hpp) until there is memory.

@@ -138,9 +138,9 @@ class idle_workers {
       }
       guard.unlock();
       if (claimed != nullptr) return claimed;
-      // H3: a worker that lists itself from now on looks for work after that, and finds this one. But while the caller
-      // was counted, other threads may have made work and woken no worker, and a worker may have been listed before
-      // that: hence once more.
+      // H3: a worker that lists itself from now on looks for work after that, and finds the caller's. But while the
+      // caller was counted as spinning, other threads may have made work and woken no worker, although a worker was
+      // listed before that: so the caller tries once more.
       leave_spinning();
       seam::full_fence();
     }

@@ -90,7 +90,7 @@ instant monitor::look() noexcept {
     if (works) first = std::min(first, p.timers->first());
   }
   if (compare) looked_at_rounds_ = now;
-  const bool others_are_free = scheduler_.has_idle_worker();  // before one of them is woken for nothing
+  const bool others_are_free = scheduler_.has_idle_worker();  // before wake_one() below may take the only one
   if (stuck) {
     rescued = true;
     seam::full_fence();  // pairs with the one before a worker sleeps, as for all threads that wake one

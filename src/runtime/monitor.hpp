@@ -72,8 +72,8 @@ class monitor {
   seam::atomic<std::int64_t> rings_at_{INT64_MIN};
   seam::atomic<bool> ending_{false};
   seam::atomic<std::uint64_t> rescues_{0};
-  // The monitor's thread's own: the gap between two looks; when it last compared the processors' rounds, and what they
-  // and the number of looks into the poller were then.
+  // Only the monitor's thread uses these: the gap between two looks; when it last compared the processors' rounds; the
+  // rounds, and the number of looks into the poller, at that time.
   duration gap_ = shortest_gap;
   instant looked_at_rounds_;
   std::array<std::uint64_t, most_processors> seen_rounds_{};

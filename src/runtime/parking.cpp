@@ -1,6 +1,6 @@
 // How a worker sleeps, and how it is woken.
 //
-// A worker that goes to sleep lists itself as idle, says until when it sleeps, passes a full barrier, looks once more
+// A worker that goes to sleep lists itself as idle, stores until when it sleeps, passes a full barrier, looks once more
 // for anything that keeps it awake, and sleeps. A thread that makes work available, or starts an earlier timer, does
 // that first, passes a full barrier, and then looks at the workers that sleep. One of the two sees the other.
 #include "scheduler.hpp"
@@ -22,7 +22,7 @@ void scheduler::sleep(processor& p) noexcept {
   seam::full_fence();  // H1, H2, H3: pairs with the one before wake_one() and the one in wake_for()
   guard_busy_workers();
   if (!look_again(p) && p.timers->first() == until) {
-    if (until.is_never()) look_for_deadlock();  // which ends the run by a wake-up that sticks
+    if (until.is_never()) look_for_deadlock();  // if it ends the run, its wake-up prevents the sleep
     if (!descriptors_.empty() && poll_turn_.take(p)) {
       if (p.park.begin(parker::way::in_the_poller)) poll(&p, until);
       poll_turn_.give_back();
@@ -49,7 +49,7 @@ bool scheduler::look_again(processor& p) noexcept {
   if (global_.size_hint() != 0) return true;
   for (const auto& each : processors_.all()) {
     if (!each->queue.empty()) return true;
-    // While other workers spin, the task is theirs: the last of them comes here, or to stop_spinning().
+    // While other workers spin, one of them takes the task: the last one calls this function, or stop_spinning().
     if (each->has_slow_next() && !idle_.has_spinning()) {
       p.own().seen.note(*each);  // and takes it, if it is still there when this worker steals
       return true;

@@ -37,7 +37,7 @@ class poll_table {
   /// the caller must then still close `fd`.
   [[nodiscard]] std::expected<descriptor_ptr, std::error_code> add(int fd, at_end then, scheduler& owner) noexcept;
 
-  /// From now on the ring of this alarm ends a wait, whose news say so. The alarm must outlive the waits. Throws
+  /// From now on the ring of this alarm ends a wait, which returns `rung`. The alarm must outlive the waits. Throws
   /// std::system_error.
   void listen_to(const seam::alarm& bell) { poller_.listen_to(bell); }
   /// A task begins to wait for an event of the poller, and ends its wait.
@@ -49,8 +49,8 @@ class poll_table {
 
   /// How a wait ended.
   struct news {
-    bool broken = false;  ///< break_wait() was called, for this wait or for that of a thread which has not noticed it
-    bool rung = false;    ///< the alarm has rung; no other wait says so
+    bool broken = false;  ///< break_wait() was called, for this wait or for another thread's that has not seen it
+    bool rung = false;    ///< the alarm has rung; only one wait returns this for each ring
   };
   /// Waits at most until then. Tasks whose descriptors became ready are claimed, and go to the list.
   news wait(instant until, ready_list& ready) noexcept;

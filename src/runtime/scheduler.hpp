@@ -2,7 +2,7 @@
 //
 // Each processor has a worker thread; that of the first one is the thread that calls run(). In each round a worker runs
 // its timers that are due, takes a task from its run-next slot, its queue, the global run queue, the poller, or another
-// processor's queue, and runs it until the task waits. A worker that finds no task looks on for a while, and then
+// processor's queue, and runs it until the task waits. A worker that finds no task goes on looking a while, then
 // sleeps until its own processor's first deadline: one worker in the poller, each of the others on its own word.
 //
 // A thread that makes a task ready, or starts a timer, wakes a worker only if no worker is about to find it anyway. The
