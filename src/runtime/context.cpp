@@ -168,7 +168,7 @@ void context_node::cancel(context_end why, const std::exception_ptr& cause) noex
     node->settle();  // from now on it may be deleted; readers of its descendants, which are not settled, need the lock
     node = rest;
   }
-  // Under the lock, for which the ends of the waits wait: the tasks, and their schedulers, still exist.
+  // Under the lock, which each of these tasks needs to end its wait: so the tasks, and their schedulers, still exist.
   while (task_state* const task = ready.pop_front()) make_ready(*task);
 }
 

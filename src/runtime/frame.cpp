@@ -9,8 +9,8 @@ void refuse_to_begin(const frame* body) {
   throw std::logic_error("foliot: a task runs once, and this one has begun: call its coroutine again for another task");
 }
 
-// The task waits in this frame or in one that this frame has called. Each owner is told before its frame is destroyed,
-// so that the destructors of the caller's frame do not destroy it a second time.
+// The task waits in this frame or in one that this frame has called. The pointer of each frame's owner is cleared before
+// the frame is destroyed, so that the destructors of the caller's frame do not destroy it a second time.
 void frame::destroy_before_end() noexcept {
   if (!has_begun() || task_->resume == nullptr) return self_.destroy();
   task_state& task = *task_;

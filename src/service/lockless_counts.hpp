@@ -1,8 +1,8 @@
 // Counts of the calls that go without a shard's lock, for each thread in a cache line of its own; and the credit that
 // bounds how many stopped timers stay queued.
 //
-// The sum of all credit is fixed. A stop takes one; the end of the stop gives it back, that is, the start that follows,
-// or the shard when the timer leaves its queue. Threads take and give credit in batches, so that they seldom meet.
+// The sum of all credit is fixed. A stop takes one credit. The start that follows gives it back, or else the shard does
+// when the timer leaves its queue. Threads take and give credit in batches, so that they seldom meet.
 //
 // Complexity: one load and one store each for the first 63 threads of a process that are alive. The threads beyond them
 // may not stop without the lock, and their other counts cost an atomic instruction. Memory: 4 KiB.

@@ -23,9 +23,9 @@ using shard_list = std::vector<std::shared_ptr<engine>>;
 
 class shard_base : public engine {
  public:
-  /// Blocks the calling thread until a timer of its own has fired at `deadline`: true; or until the start of that timer
-  /// was dropped or, since the shard has ended, refused: false. Allocates nothing but what the queue needs for one more
-  /// timer and, with an executor, a record for each thread more that sleeps at once than ever before. Throws as reset
+  /// Blocks the calling thread until a timer of its own has fired at `deadline`, and returns true. Returns false if the
+  /// start of that timer was dropped, or was refused because the shard has ended. Allocates only what the queue needs
+  /// for one more timer and, with an executor, a record if more threads sleep at once than ever before. Throws as reset
   /// does, without having slept. Not on a thread that runs this shard's timers.
   virtual bool sleep_until(instant deadline) = 0;
 
@@ -54,7 +54,7 @@ class shard_base : public engine {
   /// The counters of all shards of the service, of which this is one. Shard by shard; where timers move between shards,
   /// all at one moment.
   [[nodiscard]] virtual service_counters counters(const shard_list& of_service) const noexcept = 0;
-  /// Adds this shard and, where it measures, its histograms. Leaves the counters alone.
+  /// Adds this shard, and its histograms if it measures callbacks. Does not change the counters.
   virtual void add_to(service_statistics& sum) const noexcept = 0;
   /// Whether the calling thread runs this shard's timers, in a callback for example, and so must not wait for one.
   [[nodiscard]] virtual bool runs_on_caller() const noexcept = 0;

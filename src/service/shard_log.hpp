@@ -18,7 +18,7 @@ void shard<Design>::log_start(log_entries& to, record& r, bool was_queued, insta
   }
 }
 
-/// A stop is about to take the timer back, if it is queued.
+/// A stop is about to remove the timer from the queue, if it is queued.
 template <class Design>
 void shard<Design>::log_stop(log_entries& to, record& r) noexcept {
   if constexpr (keeps_log) {
@@ -29,7 +29,7 @@ void shard<Design>::log_stop(log_entries& to, record& r) noexcept {
   }
 }
 
-/// The end of the timer is about to take it back, if it is queued.
+/// The end of the timer is about to remove it from the queue, if it is queued.
 template <class Design>
 void shard<Design>::log_end(log_entries& to, record& r) noexcept {
   if constexpr (keeps_log) {

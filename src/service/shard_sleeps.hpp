@@ -78,7 +78,7 @@ void shard<Design>::end_sleep(sleeping& alarm) noexcept {
   one_sleep* const sleep = std::exchange(alarm.sleep_, nullptr);
   if (options_.executor != nullptr) alarm.next_asleep_ = std::exchange(first_spare_alarm_, &alarm);
   if (sleep != nullptr) wake_sleeper(*sleep);
-  --references_;  // after that: the shard must outlive the use of its lock
+  --references_;  // last: the shard must exist as long as wake_sleeper() uses its lock
 }
 
 /// If the record is an alarm and the service has ended while its job is out: the sleep ends, the record waits for the

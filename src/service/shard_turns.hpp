@@ -59,8 +59,8 @@ expiry shard<Design>::run_due(instant now, budget limit) {
   return turn;
 }
 
-/// One turn of the thread. Returns when the thread is to wake next; nothing: the next turn follows at once, or the
-/// shard has ended.
+/// One turn of the thread. Returns the instant until which the thread may sleep; std::nullopt if it must not sleep,
+/// because the next turn follows at once or the shard has ended.
 template <class Design>
 std::optional<instant> shard<Design>::take_turn() noexcept {
   instant until;
@@ -79,7 +79,7 @@ std::optional<instant> shard<Design>::take_turn() noexcept {
     }
     until = queue_.next_deadline();
   } catch (const std::bad_alloc&) {
-    // The queue could not move timers about; nothing is lost. Due timers wait for memory.
+    // The queue had no memory to move timers. No timer is lost; due timers fire once there is memory.
     end_turn();
     lock_.unlock();
     report(std::current_exception());
@@ -90,7 +90,7 @@ std::optional<instant> shard<Design>::take_turn() noexcept {
   return until;
 }
 
-/// Throws std::bad_alloc; timers that have fired have fired, and nothing is lost.
+/// Throws std::bad_alloc: some timers may have fired before that, and all others are still pending.
 template <class Design>
 expiry shard<Design>::run_turn(instant now, budget limit) {
   if constexpr (lockless) {
@@ -118,7 +118,7 @@ expiry shard<Design>::run_turn(instant now, budget limit) {
   });
 }
 
-/// The queue is whole again: see try_finish_drain().
+/// After run_turn(): from now on try_finish_drain() may empty the queue.
 template <class Design>
 void shard<Design>::end_turn() noexcept {
   in_turn_ = false;
@@ -126,7 +126,7 @@ void shard<Design>::end_turn() noexcept {
     done_.notify_all();
 }
 
-/// Queues a postponed timer again, which has left the queue at its old deadline. If there is no memory it awaits
+/// Requeues a postponed timer, which has left the queue at its old deadline. If there is no memory, the timer awaits
 /// requeue outside the queue, and the turn ends.
 template <class Design>
 void shard<Design>::requeue(record& r, instant deadline) {
@@ -170,7 +170,7 @@ std::exception_ptr shard<Design>::arm_next_beat(extended& r, firing& now) noexce
   now.skipped = static_cast<std::uint64_t>(beats_passed);
   r.skipped_ += now.skipped;
   counters_.skipped += now.skipped;
-  if (phase_ == phase::draining) return nullptr;  // this was the last
+  if (phase_ == phase::draining) return nullptr;  // this tick was the last
   try {
     queue_.start(r, now.deadline + r.period_ * beats_passed + r.period_);
     ++beats_;

@@ -76,7 +76,7 @@ class closure_life {
     done.notify_all();
   }
 
-  /// Waits until no thread uses the closure: true. Returns false, at once, if the caller uses it.
+  /// Waits until no thread uses the closure, and returns true. Returns false at once if the caller uses it.
   [[nodiscard]] bool wait_until_unused(mutex& lock, condition& done) noexcept FOLIOT_REQUIRES(lock) {
     while (user_ != nullptr) {
       if (user_ == self()) return false;

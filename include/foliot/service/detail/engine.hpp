@@ -58,7 +58,7 @@ class timer_record : protected closure_life<timer_callback> {
   const bool has_location_;
   /// Its callback is running.
   bool running_ = false;
-  /// It is the timer of a sleeping thread, which owns it, or the shard does: never one that was allocated for a handle.
+  /// It is the timer of a sleeping thread. The thread or the shard owns the record; no handle does.
   bool sleeps_ = false;
 
  private:
@@ -83,7 +83,7 @@ class FOLIOT_EXPORT engine : public timeline {
   virtual reset_result reset(timer_record& timer, duration delay, duration slack) = 0;
   /// Begins a new grid: the ticker's next tick is one `period` from now. Precondition: the period is positive.
   virtual reset_result restart(timer_record& timer, duration period) = 0;
-  /// Takes the latest start back, and returns what became of it.
+  /// Stops the timer, and returns what became of its latest start.
   virtual stop_result stop(timer_record& timer) noexcept = 0;
   /// Closes the timer, waits until no thread uses its closure, and destroys the closure. Inside the timer's own
   /// callback it does not wait: the closure is destroyed when the callback returns.
