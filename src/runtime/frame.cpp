@@ -9,7 +9,7 @@ void refuse_to_begin(const frame* body) {
   throw std::logic_error("foliot: a task runs once, and this one has begun: call its coroutine again for another task");
 }
 
-// The task waits in this frame or in one that this frame has called. The pointer of each frame's owner is cleared before
+// The task waits in this frame or in one that this frame has called. The owner of each frame loses its pointer before
 // the frame is destroyed, so that the destructors of the caller's frame do not destroy it a second time.
 void frame::destroy_before_end() noexcept {
   if (!has_begun() || task_->resume == nullptr) return self_.destroy();
