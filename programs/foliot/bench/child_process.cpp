@@ -81,7 +81,7 @@ int spawn(pid_t& child, const child_command& command, const pipe_ends& output, c
   return error;
 }
 
-/// Appends what can be read at once. False at the end of the file.
+/// Appends the bytes that can be read without waiting. Returns false at the end of the file.
 bool read_some(int file, std::string& to) {
   std::array<char, 4096> buffer;
   const ssize_t length = ::read(file, buffer.data(), buffer.size());
@@ -90,7 +90,7 @@ bool read_some(int file, std::string& to) {
   return length > 0;
 }
 
-/// Reads both until they end. False if that took longer than until then.
+/// Reads both pipes until they end. Returns false if they have not ended at `until`.
 bool read_both(const pipe_ends& output, const pipe_ends& errors, std::string& out, std::string& err, instant until) {
   std::array<pollfd, 2> files{pollfd{output.reading(), POLLIN, 0}, pollfd{errors.reading(), POLLIN, 0}};
   while (files[0].fd >= 0 || files[1].fd >= 0) {

@@ -26,7 +26,7 @@ namespace foliot::program::bench {
 
 /// By which time the timers of a contestant fire.
 enum class time_kind : std::uint8_t {
-  virtual_time,  ///< the workload says what time it is
+  virtual_time,  ///< the workload sets the time
   real_time,     ///< the contestant reads the system's clock
   no_time,       ///< a floor: nothing fires
 };
@@ -69,7 +69,7 @@ struct offer {
   std::vector<workload> takes{};
   time_kind time = time_kind::real_time;
   std::string remark{};  ///< what a reader of these figures must know; may be empty
-  /// It needs what is not this program's, a toolchain or a system call: a failure leaves the contestant out of the
+  /// The offer needs a toolchain or a system call that may be missing: a failure leaves the contestant out of the
   /// workload, with the reason, and does not end the run.
   bool may_be_left_out = false;
   /// Throws failure where the contestant does not do what the workload asks of it: its figures would be wrong.
@@ -81,7 +81,7 @@ struct contestant {
   std::string version{};  ///< of a library or a language; empty for what is in this program
   bool project_queue = false;
   std::vector<offer> offers{};
-  /// Resident bytes of each of so many timers; nothing where the system does not report them. May be empty.
+  /// Resident bytes of each of `timers` timers; nothing where the system does not report them. May be empty.
   std::function<std::optional<double>(std::size_t timers)> bytes_per_timer{};
   /// Makes the contestant ready, and returns its version. Called once, before its first run. Throws failure where that
   /// is not possible. May be empty.

@@ -89,7 +89,7 @@ std::string title_of(workload what, const setting& at, const std::string& contes
   }
 }
 
-/// Throws failure if the sample has no figure, or one that cannot be.
+/// Throws failure if the sample has no figure, or an impossible one.
 void check(const sample& found, workload what) {
   const figure_kind kind = kind_of(what);
   if (kind == figure_kind::calls || kind == figure_kind::lateness) {
@@ -240,7 +240,7 @@ class measurements {
     }
   }
 
-  /// Builds what has to be built. A contestant that cannot be is left out of everything.
+  /// Builds the contestants that have to be built. One whose build fails is left out of all workloads.
   void prepare() {
     std::vector<contestant> ready;
     for (contestant& each : roster_.contestants) {

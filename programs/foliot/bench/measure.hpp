@@ -18,7 +18,7 @@
 
 namespace foliot::program::bench {
 
-/// Called before each measurement: what comes, how many are done, and how many there are.
+/// Called before each measurement: which one is next, how many are done, and how many there are.
 using progress_sink = std::function<void(const std::string& what, std::uint64_t done, std::uint64_t all)>;
 
 /// Throws failure if a contestant does not do what a workload asks of it. A contestant that may be left out is left out

@@ -105,7 +105,7 @@ void agreement::not_ended(std::string_view client, const part& missing) {
 
 void agreement::breaks(std::string_view client, std::string what) {
   difference_ = finding{std::string(client), std::move(what)};
-  waiting_.clear();  // last, for the arguments may be in it
+  waiting_.clear();  // last, because the arguments may be in it
 }
 
 }  // namespace foliot::program

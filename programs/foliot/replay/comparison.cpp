@@ -12,7 +12,7 @@ namespace foliot::program {
 
 namespace {
 
-// Large enough that two readings of the processor time do not count, and small enough for the caches.
+// So large that the cost of two readings of the processor time is negligible, and small enough for the caches.
 constexpr std::size_t batch_size = 4096;
 
 /// The i-th of `count` engines if number `first` begins: to and fro from there, so that over `count` batches, where
