@@ -106,8 +106,8 @@ class scheduler {
     return !descriptors_.empty() || outside_waits_.load(seam::relaxed) != 0;
   }
 
-  /// Ends the run if all tasks wait and nothing will ever wake one. A thread of the runtime calls this when it is done:
-  /// a worker that is about to sleep without a deadline, the monitor, a thread of blocking().
+  /// Ends the run if all tasks wait and nothing can end their waits. Called by each thread of the runtime when it has
+  /// no more work: a worker that is about to sleep without a deadline, the monitor, a thread of blocking().
   void look_for_deadlock() noexcept;
 
   /// The processor whose worker the caller is, or null.

@@ -40,7 +40,7 @@ class FOLIOT_EXPORT loop_timer final : public loop_node {
     if (running_ != nullptr) running_->timer = nullptr;
   }
 
-  /// Starts the timer, or gives a pending timer a new deadline, `delay` from now; returns what it found, never
+  /// Starts the timer, or gives a pending timer a new deadline, `delay` from now. Returns its state before, never
   /// `closed`. Throws std::bad_alloc with nothing changed. O(1).
   reset_result reset(duration delay) { return reset_at(deadline_after(timers_.now(), delay)); }
   /// As reset(), with the deadline itself; an instant that has passed means now.
@@ -49,7 +49,7 @@ class FOLIOT_EXPORT loop_timer final : public loop_node {
     return running_ != nullptr ? reset_result::running : reset_result::idle;
   }
 
-  /// Stops the timer and returns what it found; the callback stays for the next reset. O(1).
+  /// Stops the timer and returns its state before; the callback stays for the next reset. O(1).
   stop_result stop() noexcept {
     if (pending() && timers_.stop(*this)) return stop_result::stopped;
     return running_ != nullptr ? stop_result::running : stop_result::idle;

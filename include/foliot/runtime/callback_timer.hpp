@@ -108,7 +108,7 @@ class callback_timer {
   /// Whether the handle has a timer.
   [[nodiscard]] explicit operator bool() const noexcept { return record_ != nullptr; }
 
-  /// Arms the timer to call the function `delay` from now, whether the timer is idle, pending or running, and says
+  /// Arms the timer to call the function `delay` from now, whether the timer is idle, pending or running; returns
   /// which it was. Returns `closed`, and starts nothing, after stop_and_wait() and after the end of the runtime. Throws
   /// std::logic_error on an empty handle, and std::bad_alloc: the timer is then as it was.
   reset_result reset(duration delay) { return checked().reset(delay); }

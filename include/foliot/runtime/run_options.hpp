@@ -57,7 +57,7 @@ struct run_options {
   deadlock_reports deadlocks = deadlock_reports::when_certain;
 };
 
-/// All tasks wait, and nothing will ever wake one: see run_options::deadlocks. what() names each task and the source
+/// All tasks wait, and nothing can end their waits: see run_options::deadlocks. what() names each task and the source
 /// line where it waits. Before run() throws it, the tasks are destroyed as at the end of every run.
 class FOLIOT_EXPORT deadlock : public std::logic_error {
  public:

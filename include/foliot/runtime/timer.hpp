@@ -5,8 +5,8 @@
 //   idle.reset(30s);
 //
 // Each start delivers its instant to one task: the first that receives it. An instant that no task has received is
-// kept; stop() and reset() take it back, even long after it was due, and say so: no instant of an earlier start is
-// received after them. A timer that no task waits for costs the processors nothing, whether it is stopped or not.
+// kept; stop() and reset() discard it, even long after it was due, and their result shows that: no instant of an
+// earlier start is received after them. A timer that no task waits for costs the processors nothing, stopped or not.
 //
 // A stop ends the waits of tasks that wait for the timer alone: they throw timer_stopped. A wait that begins after a
 // stop and before the next reset throws it too, and so does a wait whose handle is destroyed or assigned to. The result

@@ -11,9 +11,9 @@
 // the owner alone.
 //
 // The path: a path at which a process still listens is refused at once, also if that process hangs and its backlog is
-// full. A file that a process has left behind is replaced. Two processes that replace the same file at the same moment
-// may both believe that they have it: each must have a path of its own. The destructor removes the file, also if the
-// process has changed its working directory since; a file that another process has put in its place stays.
+// full. A file that a process has left behind is replaced. If two processes replace the same file at the same moment,
+// both may succeed, and only one is reached: each must have a path of its own. The destructor removes the file, also if
+// the process has changed its working directory since; a file that another process has put in its place stays.
 //
 // Thread safety: no other thread may use the object while it is made or destroyed.
 // Lifetime: the service must outlive it. In the child of a fork it answers nothing, and may be destroyed.

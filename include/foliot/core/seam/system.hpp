@@ -27,9 +27,9 @@ namespace foliot::inline core::seam {
 enum class other_threads : std::uint8_t {
   none,    ///< it certainly has none
   ending,  ///< it has only threads that are ending and run no code of the program any more: ask again in a moment
-  some,    ///< it has others, or the system does not tell
+  some,    ///< it has others, or the system does not report them
 };
-/// Looks for threads beside the `known` ones: so many threads the caller knows; all of them are alive, and none of them
+/// Looks for threads beyond those that the caller knows. `known` is their number; all of them must be alive, and none
 /// may begin or end during the call. Reads /proc: 2 us if there are no others, else 3 us for each known thread.
 /// Allocates nothing.
 [[nodiscard]] FOLIOT_EXPORT other_threads threads_besides(std::size_t known) noexcept;
