@@ -40,9 +40,8 @@
 //   5. The shard owns itself while it has records or its thread runs; where timers move, it owns all shards of its
 //      service.
 //   6. Once the shard has ended nothing fires. The thread in end() drops each pending timer, at the latest when it
-//   takes
-//      the timer out of the queue or of the list of posted timers; every call that takes the lock before that finds the
-//      timer dropped.
+//      takes the timer out of the queue or of the list of posted timers; every call that takes the lock before that
+//      finds the timer dropped.
 //
 // Complexity: the queue's, and one uncontended lock a call; without the lock one compare-and-swap.
 #pragma once
