@@ -14,8 +14,7 @@
 // another thread modifies at that moment; a thread that modifies a timer in a heap takes no lock.
 //
 // Invariants (check(), while no thread modifies a timer):
-//   1. A pending timer is in the heap of its home, which is also its entry's; a waiting timer is queued at its
-//   deadline.
+//   1. A pending timer is in the heap of its home, which is also its entry's; a waiting one lies at its deadline.
 //   2. A timer that was brought forward has a deadline that is not before `modified_earliest`.
 //   3. first(), the earlier of the head's deadline and `modified_earliest`, comes before no pending timer's deadline.
 //   4. Deleted timers are counted before a thread can find them; and by_count, those that were brought forward.
