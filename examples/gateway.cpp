@@ -91,7 +91,7 @@ struct gateway {
   counters count;
 };
 
-/// Sends the unsent text, and what is added meanwhile.
+/// Sends the unsent text, and text that is added meanwhile.
 foliot::task<> send_all(shared_connection to) {
   std::string sending;
   for (;;) {

@@ -22,11 +22,11 @@ enum class readiness : std::uint8_t {
   failed = 16,      ///< an error is to be read; reported for every interest but `none`
 };
 
-/// What is in either.
+/// The flags of both operands together.
 [[nodiscard]] constexpr readiness operator|(readiness a, readiness b) noexcept {
   return static_cast<readiness>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
 }
-/// What is in both.
+/// The flags that both operands have.
 [[nodiscard]] constexpr readiness operator&(readiness a, readiness b) noexcept {
   return static_cast<readiness>(static_cast<std::uint8_t>(a) & static_cast<std::uint8_t>(b));
 }
