@@ -3,8 +3,8 @@
 // The trap is the length: "24 hours from now" is not "tomorrow at the same time" if the clock is set, the machine is
 // suspended, or the job takes a while. So this waits for a time of the wall clock, and computes each night's time from
 // the one before, not from the end of the job. If the clock is set back, no night is done twice. If it is set forward,
-// the nights that have passed are left out, except the one that was waited for, which is late. With local time, whose
-// days sometimes have 23 or 25 hours, each night must be computed from the calendar.
+// the nights that have passed are left out, except the night that this waited for: that one is late. Days of local time
+// sometimes have 23 or 25 hours, so a job in local time must compute each night from the calendar.
 #include <foliot/runtime.hpp>
 
 #include <algorithm>
