@@ -2,6 +2,7 @@
 // process of its own, has the deadlocks that are certain without that promise.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -98,14 +99,14 @@ TEST(Deadlock, IsFoundAfterAllElseHasHappened) {
 
 TEST(Deadlock, DestroysTheTasksWhereTheyWait) {
   struct counted {
-    int& of;
-    explicit counted(int& all) : of(all) { ++of; }
+    std::atomic<int>& of;
+    explicit counted(std::atomic<int>& all) : of(all) { ++of; }
     ~counted() { --of; }
   };
-  int alive = 0;
+  std::atomic<int> alive{0};
   expect_deadlock(
       [&alive]() -> task<> {
-        const auto body = [](int& count) -> task<> {
+        const auto body = [](std::atomic<int>& count) -> task<> {
           const counted here(count);
           co_await select();
         };
