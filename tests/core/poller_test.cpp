@@ -267,9 +267,9 @@ TEST_F(Poller, WithoutDescriptorsItSaysWhichCallFailed) {
   ::close(first_free);
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  // The process may have inherited descriptors above the first free one, so the second call may be refused often.
   std::vector<std::exception_ptr> refusals;
   for (int made = 0; made == 0;) {
-    ASSERT_LT(refusals.size(), 10u);
     const rlimit few{static_cast<rlim_t>(first_free) + refusals.size(), before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
     try {
@@ -280,9 +280,11 @@ TEST_F(Poller, WithoutDescriptorsItSaysWhichCallFailed) {
     }
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);  // sanitizers want descriptors too, to look at an exception
   }
-  ASSERT_EQ(refusals.size(), 2u);
+  ASSERT_GE(refusals.size(), 2u);
   expect_refusal(EMFILE, "epoll_create1", [&] { std::rethrow_exception(refusals[0]); });
-  expect_refusal(EMFILE, "eventfd", [&] { std::rethrow_exception(refusals[1]); });
+  for (std::size_t i = 1; i < refusals.size(); ++i) {
+    expect_refusal(EMFILE, "eventfd", [&] { std::rethrow_exception(refusals[i]); });
+  }
   const int still_free = ::dup(here());
   EXPECT_EQ(still_free, first_free) << "nothing was left open";
   ::close(still_free);
