@@ -13,6 +13,7 @@
 #include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
+#include "../core/seam/perturb.hpp"
 #include "this_thread.hpp"
 #include "timers_by_name.hpp"
 #include "virtual_driver.hpp"
@@ -122,10 +123,12 @@ void scheduler::work(processor& p) noexcept {
 void scheduler::run_task(processor& p, task_state& task) noexcept {
   task.on = &p;
   p.running = &task;
+  if (virtual_time() == nullptr) seam::perturb(6);
   task.turn.begin();
   p.next = task.resume;
   for (;;) {
     std::exchange(p.next, nullptr)->resume();
+    if (virtual_time() == nullptr) seam::perturb(40);
     if (p.next == nullptr) break;  // it has ended, or it waits, and another worker may run it already
     if (!task.turn.spend()) [[likely]]
       continue;

@@ -67,6 +67,7 @@
 #include <foliot/queue/timer_queue.hpp>
 #include <foliot/service/executor.hpp>
 
+#include "../core/seam/perturb.hpp"
 #include "../core/seam/probes.hpp"
 #include "callback_meter.hpp"
 #include "lockless_path.hpp"

@@ -191,6 +191,7 @@ void shard<Design>::call(record& r, const firing& now, log_entries& entries) noe
   lock_.unlock();
   seam::this_thread().inside = &frame;
   entries.write();
+  seam::perturb(6);
   if (!cancel_if_closed_by_log(r, entries)) meter_ == nullptr ? run(r, now) : run_measured(r, now);
   lock_.lock();
   r.running_ = false;

@@ -18,6 +18,8 @@
 #include <system_error>
 #include <thread>
 
+#include "perturb.hpp"
+
 namespace foliot::inline core::seam {
 
 namespace {
@@ -67,6 +69,7 @@ wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected
 
 void futex_wake(seam::atomic<std::uint32_t>& word, int count) noexcept {
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+  perturb(2);
 }
 
 namespace detail {
@@ -131,7 +134,10 @@ signals_blocked::~signals_blocked() {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void name_this_thread(const char* name) noexcept { ::pthread_setname_np(::pthread_self(), name); }
+void name_this_thread(const char* name) noexcept {
+  ::pthread_setname_np(::pthread_self(), name);
+  perturb(2);
+}
 
 void refuse_thread(const std::system_error& refusal, const char* name) {
   throw std::system_error(refusal.code(), std::string("foliot: cannot start the thread ") + name);
