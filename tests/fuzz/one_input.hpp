@@ -1,10 +1,9 @@
-// One input of the fuzzer: the script that its bytes are, run over every queue beside the model.
+// One input of the fuzzer: its bytes are a script, which every queue runs beside the reference queue.
 //
 // FOLIOT_FUZZ_QUEUE=name, in the environment, leaves the other queues out.
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -13,54 +12,41 @@
 #include <string>
 #include <string_view>
 
-#include "queue/conformance/all_queues.hpp"
+#include "queue/conformance/tested_queue.hpp"
 #include "queue/conformance/twin.hpp"
 #include "script_bytes.hpp"
 
 namespace foliot::conformance {
 
-template <class... Queues>
-::testing::Types<foliot_queue, Queues...> with_foliot_queue(::testing::Types<Queues...>);
-
-/// What is fuzzed: foliot's queue as it ships, and all that are quickly made.
-using fuzzed_queues = decltype(with_foliot_queue(all_light_queues{}));
-
-template <class Queue>
-std::optional<std::string> failure_of(const script& s, rigour between) {
-  twin<Queue> queue(timers_in(s), s.origin);
-  return queue.run(s, between);
-}
-
-/// The first sentence of a twin, over those of the queues that `only` names; over all where it is empty.
-template <class... Queues>
-std::optional<std::string> first_failure(const script& s, rigour between, std::string_view only,
-                                         ::testing::Types<Queues...>) {
-  std::optional<std::string> failure;
-  static_cast<void>(
-      (((only.empty() || only == Queues::name) && (failure = failure_of<Queues>(s, between)).has_value()) || ...));
-  return failure;
+/// The first failure of the queues that `only` names; of all of them where it is empty.
+inline std::optional<std::string> first_failure(const script& s, rigour between, std::span<const queue_kind> queues,
+                                                std::string_view only = {}) {
+  for (const queue_kind& each : queues) {
+    if (!only.empty() && only != each.name) continue;
+    if (auto failure = twin(each, timers_in(s), s.origin).run(s, between)) return failure;
+  }
+  return std::nullopt;
 }
 
 /// The name in FOLIOT_FUZZ_QUEUE, or nothing. A name that no queue has ends the program: a run that
 /// tests nothing must not look like one that finds nothing.
-template <class... Queues>
-std::string_view chosen_queue(::testing::Types<Queues...>) {
+inline std::string_view chosen_queue(std::span<const queue_kind> queues) {
   const char* const name = std::getenv("FOLIOT_FUZZ_QUEUE");
-  if (name == nullptr || *name == '\0' || ((name == Queues::name) || ...)) return name == nullptr ? "" : name;
+  if (name == nullptr || *name == '\0') return "";
+  if (std::ranges::find(queues, std::string_view(name), &queue_kind::name) != queues.end()) return name;
   std::cerr << "FOLIOT_FUZZ_QUEUE: there is no queue '" << name << "'; the queues are:";
-  ((std::cerr << ' ' << Queues::name), ...);
+  for (const queue_kind& each : queues) std::cerr << ' ' << each;
   std::cerr << '\n';
   std::exit(2);
 }
 
-/// Runs one input; where a queue fails, says which, how, and after which script, and aborts.
-/// A fuzzer leaves the invariants for the end of a script: to walk them is what takes time, and every
-/// beginning of a script is one too.
-template <class Queues>
-void run_one_input(std::span<const std::uint8_t> bytes, rigour between) {
-  static const std::string_view only = chosen_queue(Queues{});
+/// Runs one input. If a queue fails, prints which, how, and after which script, and aborts.
+/// A fuzzer checks the invariants at the end of a script alone: the walk over them is what takes time, and every
+/// beginning of a script is an input too.
+inline void run_one_input(std::span<const std::uint8_t> bytes, rigour between, std::span<const queue_kind> queues) {
+  static const std::string_view only = chosen_queue(queues);
   const script s = decode(bytes);
-  if (const auto failure = first_failure(s, between, only, Queues{})) {
+  if (const auto failure = first_failure(s, between, queues, only)) {
     std::cerr << *failure << "\nafter a script where the " << s << std::flush;
     std::abort();
   }

@@ -3,7 +3,7 @@
 #include "one_input.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  foliot::conformance::run_one_input<foliot::conformance::fuzzed_queues>({data, size},
-                                                                         foliot::conformance::rigour::state);
+  namespace conformance = foliot::conformance;
+  conformance::run_one_input({data, size}, conformance::rigour::state, conformance::fuzzed_queues());
   return 0;
 }

@@ -37,7 +37,7 @@ int main(int count, char** words) {
     if (in_words) {
       std::cout << conformance::decode(*bytes);
     } else {
-      conformance::run_one_input<conformance::fuzzed_queues>(*bytes, conformance::rigour::all);
+      conformance::run_one_input(*bytes, conformance::rigour::all, conformance::fuzzed_queues());
     }
   }
   std::cout << inputs.size() << " inputs\n";

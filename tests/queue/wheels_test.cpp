@@ -14,7 +14,7 @@
 #include <foliot/queue/hierarchical_wheel.hpp>
 
 #include "conformance/all_queues.hpp"
-#include "conformance/twin.hpp"
+#include "conformance/kind_of.hpp"
 
 namespace foliot {
 namespace {

@@ -15,8 +15,6 @@
 #include <foliot/queue/quad_heap_lazy.hpp>
 #include <foliot/queue/reference_queue.hpp>
 
-#include "wheel_shapes.hpp"
-
 namespace foliot::conformance {
 
 /// foliot's queue with everything small: a few timers fill slots, chunks, windows and turns.
@@ -39,13 +37,8 @@ using all_queues =
     ::testing::Types<reference_queue, foliot_queue, small_foliot_queue, quad_heap, quad_heap_lazy, goim_heap,
                      hashed_wheel, hierarchical_wheel, linux_wheel, erlang_wheel, small_erlang_wheel>;
 
-/// What the suite is compiled for: all of them, or, in a program of its own, the wheels of many shapes.
-#if !defined(FOLIOT_TESTED_QUEUES)
-#define FOLIOT_TESTED_QUEUES all_queues
-#endif
-
-/// For the exhaustive suite, which makes half a million queues: a queue that is large when empty is here in
-/// its small form alone.
+/// For the exhaustive suite, which makes half a million queues: without the queues that are large when empty, except in
+/// their small forms.
 using all_light_queues = ::testing::Types<reference_queue, small_foliot_queue, quad_heap, quad_heap_lazy, goim_heap,
                                           hashed_wheel, hierarchical_wheel, linux_wheel, small_erlang_wheel>;
 

@@ -4,16 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/random.hpp>
 
-#include "all_queues.hpp"
 #include "support/allocations.hpp"
+#include "tested_queue.hpp"
 #include "twin.hpp"
 
 namespace foliot::conformance {
@@ -21,119 +21,119 @@ namespace {
 
 using namespace std::chrono_literals;
 
-template <class Queue>
-class Behaviour : public ::testing::Test {
+class Behaviour : public ::testing::TestWithParam<queue_kind> {
  protected:
-  /// A twin over this suite's queue, with verbs that read well.
-  class subject : public twin<Queue> {
+  static duration precision() { return GetParam().precision; }
+  static duration lateness(duration timeout) { return GetParam().lateness(timeout); }
+
+  /// A twin over the queue of this case, with verbs that read well.
+  class subject : public twin {
    public:
-    using twin<Queue>::twin;
-    void reset(std::size_t timer, duration offset) { this->perform({step::kind::reset, timer, offset}), done(); }
-    void stop(std::size_t timer) { this->perform({step::kind::stop, timer}), done(); }
-    void expire(duration offset, budget limit = unlimited) {
-      this->perform({step::kind::expire, 0, offset, limit}), done();
-    }
+    explicit subject(std::size_t timers, instant origin = {}) : twin(GetParam(), timers, origin) {}
+    void reset(std::size_t timer, duration offset) { perform({step::kind::reset, timer, offset}), done(); }
+    void stop(std::size_t timer) { perform({step::kind::stop, timer}), done(); }
+    void expire(duration offset, budget limit = unlimited) { perform({step::kind::expire, 0, offset, limit}), done(); }
     std::vector<std::size_t> fired_by(duration offset, budget limit = unlimited) {
-      const std::size_t before = this->fired().size();
+      const std::size_t before = fired().size();
       expire(offset, limit);
-      return {this->fired().begin() + static_cast<std::ptrdiff_t>(before), this->fired().end()};
+      return {fired().begin() + static_cast<std::ptrdiff_t>(before), fired().end()};
     }
 
    private:
     void done() {
-      this->check();
-      EXPECT_EQ(this->failure().value_or(""), "");
+      check();
+      EXPECT_EQ(failure().value_or(""), "");
     }
   };
 
   using fired = std::vector<std::size_t>;
 };
 
-TYPED_TEST_SUITE(Behaviour, FOLIOT_TESTED_QUEUES, queue_name);
+INSTANTIATE_TEST_SUITE_P(, Behaviour, ::testing::ValuesIn(tested_queues()), kind_name{});
 
-TYPED_TEST(Behaviour, AnEmptyQueueHasNothingToDo) {
-  typename TestFixture::subject queue(1);
+TEST_P(Behaviour, AnEmptyQueueHasNothingToDo) {
+  subject queue(1);
   queue.expire(1h);
   queue.stop(0);
   EXPECT_EQ(queue.queue().next_deadline(), instant::never());
-  EXPECT_EQ(queue.queue().pop_any(), nullptr);
+  EXPECT_EQ(queue.queue().pop_any(), std::nullopt);
   EXPECT_TRUE(queue.fired().empty());
 }
 
-TYPED_TEST(Behaviour, FiresAtItsDeadlineNotBefore) {
-  typename TestFixture::subject queue(1);
+TEST_P(Behaviour, FiresAtItsDeadlineNotBefore) {
+  subject queue(1);
   queue.reset(0, 10ms);
   EXPECT_TRUE(queue.fired_by(10ms - 1ns).empty());
-  EXPECT_EQ(queue.fired_by(1ns + lateness<TypeParam>(10ms).to_chrono()).size(), 1u);
+  EXPECT_EQ(queue.fired_by(1ns + lateness(10ms).to_chrono()).size(), 1u);
 }
 
-TYPED_TEST(Behaviour, FiresInDeadlineOrder) {
-  typename TestFixture::subject queue(100);
+TEST_P(Behaviour, FiresInDeadlineOrder) {
+  subject queue(100);
   random_stream random(7);
   for (std::size_t i = 0; i < 100; ++i) queue.reset(i, std::chrono::microseconds(random.below(5000)));
-  EXPECT_EQ(queue.fired_by(5ms + lateness<TypeParam>(5ms).to_chrono()).size(), 100u);  // the twin compares the order
+  EXPECT_EQ(queue.fired_by(5ms + lateness(5ms).to_chrono()).size(), 100u);  // the twin compares the order
 }
 
-TYPED_TEST(Behaviour, TiesFireInStartOrder) {
-  typename TestFixture::subject queue(50);
+TEST_P(Behaviour, TiesFireInStartOrder) {
+  subject queue(50);
   for (std::size_t i = 0; i < 50; ++i) queue.reset((i * 7) % 50, 1ms);
   queue.reset(0, 1ms);  // started again: now the last
-  const auto order = queue.fired_by(1ms + TypeParam::precision.to_chrono());
+  const auto order = queue.fired_by(1ms + precision().to_chrono());
   ASSERT_EQ(order.size(), 50u);
-  if (TypeParam::ties_in_start_order) {
+  if (GetParam().ties_in_start_order) {
     for (std::size_t i = 0; i + 1 < 50; ++i) EXPECT_EQ(order[i], ((i + 1) * 7) % 50);
     EXPECT_EQ(order.back(), 0u);
   }
 }
 
-TYPED_TEST(Behaviour, StopInEveryState) {
-  typename TestFixture::subject queue(2);
+TEST_P(Behaviour, StopInEveryState) {
+  subject queue(2);
   queue.stop(0);  // never started
   queue.reset(0, 1ms);
   queue.reset(1, 1ms);
   queue.stop(0);  // pending
   queue.stop(0);  // stopped
-  EXPECT_EQ(queue.fired_by(1s), (typename TestFixture::fired{1}));
+  EXPECT_EQ(queue.fired_by(1s), (fired{1}));
   queue.stop(1);  // fired
   EXPECT_EQ(queue.queue().size(), 0u);
 }
 
-TYPED_TEST(Behaviour, ResetInEveryState) {
-  typename TestFixture::subject queue(1);
+TEST_P(Behaviour, ResetInEveryState) {
+  subject queue(1);
   queue.reset(0, 1ms);  // never started
   queue.reset(0, 5ms);  // pending, later
   EXPECT_TRUE(queue.fired_by(4ms).empty());
   queue.reset(0, 50ms);  // pending, later
   queue.reset(0, 10ms);  // pending, earlier
-  EXPECT_EQ(queue.fired_by(10ms + lateness<TypeParam>(50ms).to_chrono()).size(), 1u);
+  EXPECT_EQ(queue.fired_by(10ms + lateness(50ms).to_chrono()).size(), 1u);
   queue.reset(0, 1ms);  // fired
   queue.stop(0);
   queue.reset(0, 2ms);  // stopped
-  EXPECT_EQ(queue.fired_by(2ms + TypeParam::precision.to_chrono()).size(), 1u);
+  EXPECT_EQ(queue.fired_by(2ms + precision().to_chrono()).size(), 1u);
 }
 
-TYPED_TEST(Behaviour, AllOfAPast) {
-  typename TestFixture::subject queue(3, instant{} + 1h);
+TEST_P(Behaviour, AllOfAPast) {
+  subject queue(3, instant{} + 1h);
   queue.reset(0, -1h);
   queue.reset(1, duration::lowest());
   queue.reset(2, 0ns);
-  EXPECT_EQ(queue.fired_by(TypeParam::precision).size(), 3u);
+  EXPECT_EQ(queue.fired_by(precision()).size(), 3u);
 }
 
-TYPED_TEST(Behaviour, NeverIsPendingForEver) {
-  typename TestFixture::subject queue(2);
+TEST_P(Behaviour, NeverIsPendingForEver) {
+  subject queue(2);
   queue.reset(0, duration::forever());
   EXPECT_EQ(queue.queue().next_deadline(), instant::never());
   queue.reset(1, 1h);
   queue.expire(duration::forever());  // to the last instant there is
-  EXPECT_EQ(queue.fired(), (typename TestFixture::fired{1}));
+  EXPECT_EQ(queue.fired(), (fired{1}));
   EXPECT_EQ(queue.queue().size(), 1u);
   queue.stop(0);
 }
 
-TYPED_TEST(Behaviour, TheEndsOfTime) {
+TEST_P(Behaviour, TheEndsOfTime) {
   for (const instant origin : {instant::earliest(), instant{}, instant::latest() - 1h}) {
-    typename TestFixture::subject queue(4, origin);
+    subject queue(4, origin);
     queue.reset(0, duration::nanoseconds(1));
     const duration to_the_end = instant::latest() - origin;  // from the earliest it is more than one can say
     queue.reset(1, to_the_end);
@@ -148,23 +148,23 @@ TYPED_TEST(Behaviour, TheEndsOfTime) {
   }
 }
 
-TYPED_TEST(Behaviour, LongStallsAreCaughtUpInOrder) {
+TEST_P(Behaviour, LongStallsAreCaughtUpInOrder) {
   for (const duration stall : {duration(1s), duration(10s), duration(1h), duration(24h * 30)}) {
-    typename TestFixture::subject queue(500);
+    subject queue(500);
     queue.expire(0ns);  // so that the queue knows the time
     random_stream random(static_cast<std::uint64_t>(stall.count()));
     for (std::size_t i = 0; i < 500; ++i) {
       const auto within = static_cast<std::uint64_t>(stall.count());
       queue.reset(i, duration::nanoseconds(static_cast<std::int64_t>(random.below(within))));
     }
-    EXPECT_EQ(queue.fired_by(stall + lateness<TypeParam>(stall)).size(), 500u);
+    EXPECT_EQ(queue.fired_by(stall + lateness(stall)).size(), 500u);
   }
 }
 
-TYPED_TEST(Behaviour, BudgetsStopBetweenAnyTwoAndContinue) {
-  typename TestFixture::subject queue(20);
+TEST_P(Behaviour, BudgetsStopBetweenAnyTwoAndContinue) {
+  subject queue(20);
   for (std::size_t i = 0; i < 20; ++i) queue.reset(i, i < 10 ? 1ms : 2ms);
-  EXPECT_TRUE(queue.fired_by(2ms + TypeParam::precision.to_chrono(), 0).empty());
+  EXPECT_TRUE(queue.fired_by(2ms + precision().to_chrono(), 0).empty());
   for (std::size_t i = 0; i < 7; ++i) {
     EXPECT_EQ(queue.fired_by(0ns, 1).size(), 1u);
     queue.stop(19 - i);  // the rest may change between turns
@@ -172,80 +172,75 @@ TYPED_TEST(Behaviour, BudgetsStopBetweenAnyTwoAndContinue) {
   EXPECT_EQ(queue.fired_by(0ns, 100).size(), 6u);
 }
 
-TYPED_TEST(Behaviour, WhatStartsBetweenTurnsKeepsItsPlace) {
-  typename TestFixture::subject queue(6);
+TEST_P(Behaviour, WhatStartsBetweenTurnsKeepsItsPlace) {
+  subject queue(6);
   for (std::size_t i = 0; i < 4; ++i) queue.reset(i, duration(std::chrono::milliseconds(i)));
   queue.expire(10s, 2);
   queue.reset(4, -10s + 1ms);  // before all that is left
   queue.reset(5, 0ns);         // after all that is left
-  queue.expire(TypeParam::precision);
-  if (TypeParam::precision == duration::zero()) {
-    EXPECT_EQ(queue.fired(), (typename TestFixture::fired{0, 1, 4, 2, 3, 5}));
+  queue.expire(precision());
+  if (precision() == duration::zero()) {
+    EXPECT_EQ(queue.fired(), (fired{0, 1, 4, 2, 3, 5}));
   }
 }
 
-TYPED_TEST(Behaviour, RearmsAtZeroFromInsideThreeDeep) {
+TEST_P(Behaviour, RearmsAtZeroFromInsideThreeDeep) {
   script s;
   s.steps = {{step::kind::reset, 0, 1ms}, {step::kind::expire, 0, 1s}, {step::kind::expire, 0, 1s}};
   for (int depth = 0; depth < 3; ++depth) s.reactions.push_back({0, {step::kind::reset, 0, 0ns}});
-  twin<TypeParam> queue(1);
+  twin queue(GetParam(), 1);
   EXPECT_EQ(queue.run(s).value_or(""), "");
   EXPECT_EQ(queue.fired().size(), 4u);
 }
 
-TYPED_TEST(Behaviour, ChainsAtZeroFromInsideThreeDeep) {
+TEST_P(Behaviour, ChainsAtZeroFromInsideThreeDeep) {
   script s;
   s.steps = {{step::kind::reset, 0, 1ms}, {step::kind::expire, 0, 1s}, {step::kind::expire, 0, 1s}};
   for (std::size_t i = 0; i < 3; ++i) s.reactions.push_back({i, {step::kind::reset, i + 1, 0ns}});
-  twin<TypeParam> queue(4);
+  twin queue(GetParam(), 4);
   EXPECT_EQ(queue.run(s).value_or(""), "");
   EXPECT_EQ(queue.fired(), (std::vector<std::size_t>{0, 1, 2, 3}));
 }
 
-TYPED_TEST(Behaviour, ACallbackStopsAndResetsOthersThatAreDueToo) {
+TEST_P(Behaviour, ACallbackStopsAndResetsOthersThatAreDueToo) {
   script s;
   for (std::size_t i = 0; i < 5; ++i) s.steps.push_back({step::kind::reset, i, 1ms});
   s.steps.push_back({step::kind::expire, 0, 1s});
   s.steps.push_back({step::kind::expire, 0, 10s});
   s.reactions = {{0, {step::kind::stop, 1}}, {2, {step::kind::reset, 3, 5s}}, {4, {step::kind::pop_any}}};
-  twin<TypeParam> queue(5);
+  twin queue(GetParam(), 5);
   EXPECT_EQ(queue.run(s).value_or(""), "");
 }
 
-TYPED_TEST(Behaviour, ARearmingCallbackCannotOutrunItsBudget) {
+TEST_P(Behaviour, ARearmingCallbackCannotOutrunItsBudget) {
   script s;
   s.steps = {{step::kind::reset, 0, 0ns}, {step::kind::expire, 0, 1s, 100}};
   for (int i = 0; i < 1000; ++i) s.reactions.push_back({0, {step::kind::reset, 0, -1s}});
-  twin<TypeParam> queue(1);
+  twin queue(GetParam(), 1);
   EXPECT_EQ(queue.run(s).value_or(""), "");
   EXPECT_EQ(queue.fired().size(), 100u);
 }
 
-TYPED_TEST(Behaviour, AThrowingSinkLosesNothing) {
-  TypeParam queue;
-  typename TypeParam::node_type nodes[3];
-  for (auto& node : nodes) queue.start(node, instant{});
-  const instant now = instant{} + TypeParam::precision;
-  EXPECT_THROW(queue.expire(now, unlimited, [](auto&) { throw std::runtime_error("sink"); }), std::runtime_error);
-  EXPECT_EQ(queue.size(), 2u);
-  EXPECT_TRUE(queue.check());
-  EXPECT_EQ(queue.expire(now, unlimited, [](auto&) {}), (expiry{2, false}));
+TEST_P(Behaviour, AThrowingSinkLosesNothing) {
+  const auto queue = GetParam().make(3);
+  for (std::size_t i = 0; i < 3; ++i) queue->start(i, instant{});
+  const instant now = instant{} + precision();
+  EXPECT_THROW(queue->expire(now, unlimited, [](std::size_t) { throw std::runtime_error("sink"); }),
+               std::runtime_error);
+  EXPECT_EQ(queue->size(), 2u);
+  EXPECT_TRUE(queue->check());
+  EXPECT_EQ(queue->expire(now, unlimited, [](std::size_t) {}), (expiry{2, false}));
 }
 
-TYPED_TEST(Behaviour, ANodeMayBeDestroyedByItsSink) {
-  TypeParam queue;
-  std::vector<std::unique_ptr<typename TypeParam::node_type>> nodes(10);
-  for (auto& node : nodes) queue.start(*(node = std::make_unique<typename TypeParam::node_type>()), instant{});
-  const expiry turn = queue.expire(instant{} + TypeParam::precision, unlimited, [&](auto& due) {
-    for (auto& node : nodes) {
-      if (node.get() == &due) node.reset();
-    }
-  });
+TEST_P(Behaviour, ANodeMayBeDestroyedByItsSink) {
+  const auto queue = GetParam().make(10);
+  for (std::size_t i = 0; i < 10; ++i) queue->start(i, instant{});
+  const expiry turn = queue->expire(instant{} + precision(), unlimited, [&](std::size_t i) { queue->destroy(i); });
   EXPECT_EQ(turn.fired, 10u);
 }
 
-TYPED_TEST(Behaviour, NextDeadlineFollowsTheHead) {
-  typename TestFixture::subject queue(3);
+TEST_P(Behaviour, NextDeadlineFollowsTheHead) {
+  subject queue(3);
   queue.reset(0, 30ms);
   queue.reset(1, 10ms);
   queue.reset(2, 20ms);  // the twin asks for next_deadline after each step
@@ -256,8 +251,8 @@ TYPED_TEST(Behaviour, NextDeadlineFollowsTheHead) {
   EXPECT_EQ(queue.queue().next_deadline(), instant::never());
 }
 
-TYPED_TEST(Behaviour, PopAnyEmptiesTheQueue) {
-  typename TestFixture::subject queue(64);
+TEST_P(Behaviour, PopAnyEmptiesTheQueue) {
+  subject queue(64);
   for (std::size_t i = 0; i < 64; ++i) queue.reset(i, i % 5 == 0 ? duration::forever() : duration(1ms * (i % 7)));
   for (std::size_t i = 0; i < 64; ++i) queue.perform({step::kind::pop_any});
   queue.check();
@@ -265,8 +260,8 @@ TYPED_TEST(Behaviour, PopAnyEmptiesTheQueue) {
   EXPECT_EQ(queue.queue().size(), 0u);
 }
 
-TYPED_TEST(Behaviour, ReserveKeepsEverythingInPlace) {
-  typename TestFixture::subject queue(20);
+TEST_P(Behaviour, ReserveKeepsEverythingInPlace) {
+  subject queue(20);
   for (std::size_t i = 0; i < 20; ++i) {
     if (i == 10) queue.queue().reserve(1000);
     queue.reset(i, 1ms * (20 - i));
@@ -275,8 +270,8 @@ TYPED_TEST(Behaviour, ReserveKeepsEverythingInPlace) {
   EXPECT_EQ(queue.fired().size(), 20u);
 }
 
-TYPED_TEST(Behaviour, AReserveOfMoreThanThereCanBeIsRefusedAtOnce) {
-  typename TestFixture::subject queue(1);
+TEST_P(Behaviour, AReserveOfMoreThanThereCanBeIsRefusedAtOnce) {
+  subject queue(1);
   queue.reset(0, 1ms);
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
   const std::size_t before = test::live_bytes();
@@ -289,10 +284,10 @@ TYPED_TEST(Behaviour, AReserveOfMoreThanThereCanBeIsRefusedAtOnce) {
   EXPECT_EQ(queue.fired().size(), 1u);
 }
 
-TYPED_TEST(Behaviour, AReserveThatFindsNoMemoryGivesAllOfItBack) {
+TEST_P(Behaviour, AReserveThatFindsNoMemoryGivesAllOfItBack) {
   bool any_failed = true;
   for (std::size_t n = 0; any_failed; ++n) {
-    typename TestFixture::subject queue(20);
+    subject queue(20);
     for (std::size_t i = 0; i < 20; ++i) queue.reset(i, 1ms * (20 - i));
     const std::size_t before = test::live_bytes();
     {
@@ -306,7 +301,7 @@ TYPED_TEST(Behaviour, AReserveThatFindsNoMemoryGivesAllOfItBack) {
     }
     queue.expire(1s);
     EXPECT_EQ(queue.fired().size(), 20u);
-    ASSERT_FALSE(this->HasFailure());
+    ASSERT_FALSE(HasFailure());
   }
 }
 

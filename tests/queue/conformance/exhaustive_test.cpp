@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "all_queues.hpp"
+#include "tested_queue.hpp"
 #include "twin.hpp"
 
 namespace foliot::conformance {
@@ -31,8 +31,7 @@ constexpr std::array on_timer{step{step::kind::reset, 0, 1ms}, step{step::kind::
                               step{step::kind::stop, 0}};
 constexpr std::array on_clock{step{step::kind::expire, 0, 1ms}, step{step::kind::expire, 0, 2ms, 1}};
 
-template <class Queue>
-class Exhaustive : public ::testing::Test {
+class Exhaustive : public ::testing::TestWithParam<queue_kind> {
  protected:
   /// Runs `steps_` and everything that continues it; false at the first failure.
   bool explore(std::size_t used) {
@@ -59,7 +58,7 @@ class Exhaustive : public ::testing::Test {
 
   bool agrees() {
     ++runs_;
-    twin<Queue> queue(timers);
+    twin queue(GetParam(), timers);
     const script s{{}, steps_, {}};
     const auto failure = queue.run(s, rigour::answers);
     if (failure) ADD_FAILURE() << *failure << "\nafter " << s;
@@ -69,12 +68,12 @@ class Exhaustive : public ::testing::Test {
   std::vector<step> steps_;
 };
 
-TYPED_TEST_SUITE(Exhaustive, all_light_queues, queue_name);
+INSTANTIATE_TEST_SUITE_P(, Exhaustive, ::testing::ValuesIn(light_queues()), kind_name{});
 
-TYPED_TEST(Exhaustive, EverySequenceOfSevenOnThreeTimers) {
-  EXPECT_TRUE(this->explore(0));
-  EXPECT_GT(this->runs_, 10'000u);
-  this->RecordProperty("sequences", std::to_string(this->runs_));
+TEST_P(Exhaustive, EverySequenceOfSevenOnThreeTimers) {
+  EXPECT_TRUE(explore(0));
+  EXPECT_GT(runs_, 10'000u);
+  RecordProperty("sequences", std::to_string(runs_));
 }
 
 }  // namespace

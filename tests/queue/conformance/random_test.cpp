@@ -3,13 +3,16 @@
 // repeats it; RC_PARAMS="seed=N max_success=100000" runs others, or more.
 #include <gtest/gtest.h>
 
+#include <rapidcheck.h>
+
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include <foliot/core/seam/random.hpp>
 
-#include "all_queues.hpp"
 #include "random_scripts.hpp"
+#include "tested_queue.hpp"
 #include "twin.hpp"
 
 namespace foliot::conformance {
@@ -17,25 +20,24 @@ namespace {
 
 constexpr std::size_t many = 600;
 
-template <class Queue>
-class Random : public ::testing::Test {};
+class Random : public ::testing::TestWithParam<queue_kind> {};
 
-TYPED_TEST_SUITE(Random, FOLIOT_TESTED_QUEUES, queue_name);
+INSTANTIATE_TEST_SUITE_P(, Random, ::testing::ValuesIn(tested_queues()), kind_name{});
 
-TYPED_TEST(Random, AgreesWithTheReference) {
+TEST_P(Random, AgreesWithTheReference) {
   EXPECT_TRUE(rc::check("agrees with the reference", [] {
     const script s = *arbitrary_script();
-    twin<TypeParam> queue(timers_at_random, s.origin);
+    twin queue(GetParam(), timers_at_random, s.origin);
     const std::optional<std::string> failure = queue.run(s);
     if (failure) RC_FAIL(*failure);
   }));
 }
 
 /// Many timers: the deep parts of a structure that twelve of them never reach.
-TYPED_TEST(Random, AgreesWithTheReferenceWhenThereAreMany) {
+TEST_P(Random, AgreesWithTheReferenceWhenThereAreMany) {
   EXPECT_TRUE(rc::check("agrees with the reference when there are many", [] {
     random_stream random(*rc::gen::arbitrary<std::uint64_t>());
-    twin<TypeParam> queue(many);
+    twin queue(GetParam(), many);
     for (int i = 0; i < 3000 && !queue.failure(); ++i) {
       const auto timer = static_cast<std::size_t>(random.below(many));
       const std::uint64_t what = random.below(100);
