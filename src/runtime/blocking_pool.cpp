@@ -1,6 +1,7 @@
 #include "blocking_pool.hpp"
 
 #include <system_error>
+#include <utility>
 
 #include "scheduler.hpp"
 
@@ -8,8 +9,8 @@ namespace foliot::runtime::detail {
 
 void blocking_pool::submit(blocking_job& job) {
   const lock held(lock_);
-  if (closed_) return;  // its task will be destroyed where it waits
-  if (waiting_ >= idle_ && threads_.size() < most_) {
+  if (closed_) return;  // the job's task will be destroyed where it waits
+  if (waiting_count_ >= idle_ && threads_.size() < most_) {
     try {
       threads_.reserve(threads_.size() + 1);
       threads_.emplace_back("foliot-blocking", [this] { work(); });
@@ -19,24 +20,21 @@ void blocking_pool::submit(blocking_job& job) {
     }
   }
   calls_.fetch_add(1, seam::relaxed);  // the caller's worker looks at it before it sleeps
-  job.next_ = nullptr;
-  (first_ == nullptr ? first_ : last_->next_) = &job;
-  last_ = &job;
-  ++waiting_;
+  waiting_.push_back(job);
+  ++waiting_count_;
   come_.notify_all();
 }
 
 void blocking_pool::work() noexcept {
   lock held(lock_);
   for (;;) {
-    while (first_ == nullptr && !closed_) come_.wait(lock_);
-    if (first_ == nullptr) return;
-    blocking_job* const job = first_;
-    first_ = job->next_;
-    --waiting_;
+    while (waiting_.empty() && !closed_) come_.wait(lock_);
+    blocking_job* const job = waiting_.pop_front();
+    if (job == nullptr) return;
+    --waiting_count_;
     --idle_;
     held.leave();
-    job->run();  // which may destroy it
+    job->run();  // the job may be destroyed when this returns
     // release: pairs with is_busy(). The worker that has run the job's task may sleep already, and have found the pool
     // busy: then this thread looks for a deadlock. seq_cst, with the fence: pairs with the worker's fence in sleep().
     calls_.fetch_sub(1, seam::seq_cst);
@@ -50,8 +48,8 @@ void blocking_pool::work() noexcept {
 void blocking_pool::close() noexcept {
   const lock held(lock_);
   closed_ = true;
-  first_ = nullptr;
-  waiting_ = 0;
+  static_cast<void>(jobs(std::move(waiting_)));  // the jobs stay untouched
+  waiting_count_ = 0;
   come_.notify_all();
 }
 

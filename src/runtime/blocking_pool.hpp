@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/condition.hpp>
 #include <foliot/core/sync/mutex.hpp>
@@ -40,6 +41,8 @@ class blocking_pool {
   }
 
  private:
+  using jobs = intrusive_queue<blocking_job, &blocking_job::next_>;
+
   void work() noexcept;
 
   const std::size_t most_;
@@ -48,10 +51,9 @@ class blocking_pool {
   seam::atomic<std::size_t> calls_{0};
   mutable mutex lock_{lock_rank::scheduler};
   condition come_;
-  blocking_job* first_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  blocking_job* last_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  jobs waiting_ FOLIOT_GUARDED_BY(lock_);
   std::size_t idle_ FOLIOT_GUARDED_BY(lock_) = 0;
-  std::size_t waiting_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::size_t waiting_count_ FOLIOT_GUARDED_BY(lock_) = 0;
   bool closed_ FOLIOT_GUARDED_BY(lock_) = false;
   std::vector<seam::thread> threads_ FOLIOT_GUARDED_BY(lock_);
 };

@@ -41,11 +41,10 @@ void callback_record::leave() noexcept {
   }
   const lock held(lock_);
   word_.leave_awaited();
-  for (waiter* each = std::exchange(waiters_, nullptr); each != nullptr;) {
-    waiter* const next = each->next_;
+  while (waiter* const each = waiters_.pop_front()) {
+    each->listed_ = false;
     if (each->task_ != nullptr) each->task_->claim(0);
     if (each->thread_ != nullptr) each->thread_->wake();
-    each = next;
   }
 }
 
@@ -103,7 +102,8 @@ callback_record::closing callback_record::close(waiter& who, wait_point* task, n
         if (inside) return {result, close_result::inside};
         who.task_ = task;
         who.thread_ = thread;
-        who.next_ = std::exchange(waiters_, &who);
+        waiters_.push_back(who);
+        who.listed_ = true;
         return {result, close_result::waits};
     }
   }
@@ -114,11 +114,8 @@ callback_record::closing callback_record::close(waiter& who, wait_point* task, n
 
 void callback_record::end_wait(waiter& who) noexcept {
   const lock held(lock_);  // the thread that ran the callback holds it until it has woken all waiters
-  for (waiter** each = &waiters_; *each != nullptr; each = &(*each)->next_) {
-    if (*each != &who) continue;
-    *each = who.next_;
-    return;
-  }
+  if (!std::exchange(who.listed_, false)) return;
+  waiters_.erase(who);
 }
 
 void callback_record::destroy() noexcept {

@@ -110,16 +110,13 @@ void context_node::join_parent() noexcept {
     stop_timer();
     return settle();
   }
-  next_ = parent_->first_child_;
-  if (next_ != nullptr) next_->previous_ = this;
-  parent_->first_child_ = this;
+  parent_->children_.push_front(*this);
   joined_ = true;
 }
 
 void context_node::leave_parent() noexcept {
   if (!joined_) return;
-  (previous_ == nullptr ? parent_->first_child_ : previous_->next_) = next_;
-  if (next_ != nullptr) next_->previous_ = previous_;
+  parent_->children_.erase(*this);
   joined_ = false;
 }
 
@@ -154,19 +151,15 @@ void context_node::cancel(context_end why, const std::exception_ptr& cause) noex
   const lock held(root_.lock_);
   if (end_ != context_end::none) return;
   leave_parent();
-  next_ = nullptr;
-  for (context_node* node = this; node != nullptr;) {
+  // A loop, not a recursion: the tree may be deep.
+  intrusive_list<context_node, &context_node::links_> reached;
+  for (context_node* node = this; node != nullptr; node = reached.pop_front()) {
     node->finish(why, cause, ready);
-    context_node* rest = node->next_;
-    for (context_node* child = std::exchange(node->first_child_, nullptr); child != nullptr;) {
-      context_node* const sibling = child->next_;
+    while (context_node* const child = node->children_.pop_front()) {
       child->joined_ = false;
-      child->next_ = rest;
-      rest = child;
-      child = sibling;
+      reached.push_front(*child);
     }
     node->settle();  // from now on it may be deleted; readers of its descendants, which are not settled, need the lock
-    node = rest;
   }
   // Under the lock, which each of these tasks needs to end its wait: so the tasks, and their schedulers, still exist.
   while (task_state* const task = ready.pop_front()) make_ready(*task);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 
@@ -15,30 +16,26 @@ namespace foliot::runtime::detail {
 
 class living_tasks {
  public:
-  /// `processor` is the number of the caller's processor, or any number.
+  /// `processor` decides which list the task joins: the number of the caller's processor, or any number.
   void add(task_state& task, std::uint32_t processor) noexcept {
-    task.alive_list = processor % lists;
-    list& l = lists_[task.alive_list];
+    task.living_list = processor % lists;
+    list& l = lists_[task.living_list];
     const lock held(l.guard);
-    task.previous_alive = nullptr;
-    task.next_alive = l.first;
-    if (l.first != nullptr) l.first->previous_alive = &task;
-    l.first = &task;
+    l.tasks.push_front(task);
     ++l.size;
   }
   /// Precondition: the task was added, and not removed since.
   void remove(task_state& task) noexcept {
-    list& l = lists_[task.alive_list];
+    list& l = lists_[task.living_list];
     const lock held(l.guard);
-    (task.previous_alive == nullptr ? l.first : task.previous_alive->next_alive) = task.next_alive;
-    if (task.next_alive != nullptr) task.next_alive->previous_alive = task.previous_alive;
+    l.tasks.erase(task);
     --l.size;
   }
-  /// Any of the tasks; null: there is none.
+  /// One of the tasks; null if there is none.
   [[nodiscard]] task_state* any() noexcept {
     for (list& l : lists_) {
       const lock held(l.guard);
-      if (l.first != nullptr) return l.first;
+      if (task_state* const first = l.tasks.front()) return first;
     }
     return nullptr;
   }
@@ -47,7 +44,7 @@ class living_tasks {
   void for_each(Visit visit) {
     for (list& l : lists_) {
       const lock held(l.guard);
-      for (task_state* task = l.first; task != nullptr; task = task->next_alive) visit(*task);
+      for (task_state* task = l.tasks.front(); task != nullptr; task = l.tasks.next(*task)) visit(*task);
     }
   }
   [[nodiscard]] std::size_t size() const noexcept {
@@ -63,7 +60,7 @@ class living_tasks {
   static constexpr std::size_t lists = 16;
   struct alignas(64) list {
     mutable mutex guard{lock_rank::scheduler};
-    task_state* first FOLIOT_GUARDED_BY(guard) = nullptr;
+    intrusive_list<task_state, &task_state::living_links> tasks FOLIOT_GUARDED_BY(guard);
     std::size_t size FOLIOT_GUARDED_BY(guard) = 0;
   };
   std::array<list, lists> lists_;

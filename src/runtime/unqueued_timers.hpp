@@ -1,5 +1,8 @@
 // Pending timers that their queue has no memory for: an intrusive list in the order of their deadlines.
 //
+// It is singly linked through the one pointer that the entries have for it, an atomic that the heaps use for something
+// else: so it is no intrusive_list.
+//
 // Thread safety: none; one owner. Complexity: add and remove O(n), sort O(n log n), the others O(1). No function
 // allocates.
 #pragma once

@@ -82,7 +82,9 @@ class intrusive_list {
   /// Takes the first node out and returns it; null if the list is empty.
   [[nodiscard]] Node* pop_front() noexcept {
     Node* const first = first_;
-    if (first != nullptr) erase(*first);
+    if (first == nullptr) return nullptr;
+    first_ = (first->*Links).next;
+    (first_ == nullptr ? last_ : (first_->*Links).previous) = nullptr;
     return first;
   }
 

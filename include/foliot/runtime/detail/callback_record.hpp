@@ -14,6 +14,7 @@
 #include <foliot/core/callable.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/sync/note.hpp>
@@ -70,7 +71,8 @@ class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
     friend class callback_record;
     wait_point* task_ = nullptr;
     note* thread_ = nullptr;
-    waiter* next_ = nullptr;
+    list_links<waiter> links_;
+    bool listed_ = false;  // under the record's lock
   };
   enum class close_result : std::uint8_t {
     done,    ///< the closure is destroyed
@@ -111,7 +113,7 @@ class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
   callback_word word_;
   mutex lock_{lock_rank::object};
   callback_word::number latest_ FOLIOT_GUARDED_BY(lock_) = 0;
-  waiter* waiters_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  intrusive_list<waiter, &waiter::links_> waiters_ FOLIOT_GUARDED_BY(lock_);
   callback closure_;  // owned by the thread that has set `running` in the word
 };
 

@@ -133,9 +133,8 @@ class FOLIOT_EXPORT context_node : public pooled {
   bool joined_ = false;  // is in its parent's list
   context_end end_ = context_end::none;
   std::exception_ptr cause_;
-  context_node* first_child_ = nullptr;
-  context_node* next_ = nullptr;  // in its parent's list, or in that of the nodes that a cancel will reach
-  context_node* previous_ = nullptr;
+  list_links<context_node> links_;  // in its parent's children, or in the nodes that a cancel has yet to reach
+  intrusive_list<context_node, &context_node::links_> children_;
   intrusive_list<context_hook, &context_hook::links_> hooks_;
 };
 

@@ -36,7 +36,7 @@ class runtime_slot {
   scheduler* owner_ = nullptr;
   // True while a runtime occupies the slot: set before its turn begins, cleared after the turn has ended.
   seam::atomic<bool> taken_{false};
-  // The next older slot. Constant once the slot is published.
+  // The next older slot of a stack that only grows, without a lock. Constant once the slot is published.
   runtime_slot* next_ = nullptr;
 };
 

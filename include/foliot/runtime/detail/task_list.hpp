@@ -1,10 +1,11 @@
-// A first-in-first-out list of tasks, by a link in each task.
+// An intrusive_queue of tasks that counts them.
 //
 // Thread safety: none; as for a plain object. Complexity: O(1).
 #pragma once
 
 #include <cstddef>
 
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 
@@ -12,28 +13,22 @@ namespace foliot::runtime::detail {
 
 class task_list {
  public:
-  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  [[nodiscard]] bool empty() const noexcept { return tasks_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   void push_back(task_state& task) noexcept {
-    task.next_in_queue = nullptr;
-    (last_ == nullptr ? first_ : last_->next_in_queue) = &task;
-    last_ = &task;
+    tasks_.push_back(task);
     ++size_;
   }
-  /// Takes the first task; null: there is none.
+  /// Takes the first task out and returns it; null if the list is empty.
   [[nodiscard]] task_state* pop_front() noexcept {
-    task_state* const first = first_;
-    if (first == nullptr) return nullptr;
-    first_ = first->next_in_queue;
-    if (first_ == nullptr) last_ = nullptr;
-    --size_;
+    task_state* const first = tasks_.pop_front();
+    if (first != nullptr) --size_;
     return first;
   }
 
  private:
-  task_state* first_ = nullptr;
-  task_state* last_ = nullptr;
+  intrusive_queue<task_state, &task_state::next_in_queue> tasks_;
   std::size_t size_ = 0;
 };
 

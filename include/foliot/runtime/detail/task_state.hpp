@@ -11,6 +11,7 @@
 #include <source_location>
 
 #include <foliot/core/export.h>
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/detail/reference_count.hpp>
 #include <foliot/runtime/detail/turn_budget.hpp>
@@ -68,9 +69,8 @@ class FOLIOT_EXPORT task_state {
 
   // The scheduler owns these.
   task_state* next_in_queue = nullptr;
-  task_state* next_alive = nullptr;  // this and the next two: under the lock of the list (living_tasks)
-  task_state* previous_alive = nullptr;
-  std::uint32_t alive_list = 0;
+  list_links<task_state> living_links;  // under the lock of the list (living_tasks)
+  std::uint32_t living_list = 0;        // the number of that list
   bool is_main = false;
 
   [[nodiscard]] const char* name() const noexcept { return name_; }

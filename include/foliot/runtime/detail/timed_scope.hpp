@@ -32,8 +32,8 @@ class FOLIOT_EXPORT timed_scope final : private timer_entry {
 
   scheduler& owner_;
   cancel_scope scope_;
-  timed_scope* next_late_ = nullptr;  // in late_scopes, on virtual time
-  bool late_ = false;
+  list_links<timed_scope> late_links_;  // in late_scopes, on virtual time
+  bool late_ = false;                   // is in late_scopes
 };
 
 /// On virtual time: the scopes whose deadline has come, while other things happen at that instant. Used by the
@@ -41,23 +41,18 @@ class FOLIOT_EXPORT timed_scope final : private timer_entry {
 class late_scopes {
  public:
   void add(timed_scope& scope) noexcept {
-    scope.next_late_ = first_;
+    scopes_.push_front(scope);
     scope.late_ = true;
-    first_ = &scope;
   }
+  /// Precondition: the scope was added, and not removed since.
   void remove(timed_scope& scope) noexcept {
-    for (timed_scope** each = &first_; *each != nullptr; each = &(*each)->next_late_) {
-      if (*each != &scope) continue;
-      *each = scope.next_late_;
-      break;
-    }
+    scopes_.erase(scope);
     scope.late_ = false;
   }
   /// Expires all of them. Returns false if there was none.
   bool expire_all(ready_list& ready) noexcept {
-    if (first_ == nullptr) return false;
-    while (timed_scope* const scope = first_) {
-      first_ = scope->next_late_;
+    if (scopes_.empty()) return false;
+    while (timed_scope* const scope = scopes_.pop_front()) {
       scope->late_ = false;
       scope->scope_.expire(ready);
     }
@@ -65,7 +60,7 @@ class late_scopes {
   }
 
  private:
-  timed_scope* first_ = nullptr;
+  intrusive_list<timed_scope, &timed_scope::late_links_> scopes_;
 };
 
 }  // namespace foliot::runtime::detail
