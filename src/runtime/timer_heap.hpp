@@ -1,5 +1,5 @@
-// The array of processor_heaps: a 4-ary heap of timers. Each entry keeps the deadline that it is queued at beside the
-// pointer, so that a comparison reads the array alone.
+// The array of processor_heaps: a 4-ary heap of timers. Each entry keeps the deadline at which its timer is queued
+// beside the pointer, so that a comparison reads the array alone.
 //
 // Thread safety: none; one owner. Invariant: no entry has an earlier deadline than its parent.
 // Complexity: add O(log4 n), amortised; remove_first and requeue_first O(log4 n); rebuild O(n).
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <foliot/core/instant.hpp>
+#include <foliot/queue/detail/quad_sift.hpp>
 #include <foliot/queue/detail/shrink.hpp>
 
 namespace foliot::runtime::detail {
@@ -35,20 +36,20 @@ class timer_heap {
     const std::size_t wanted = entries_.size() + more;
     if (wanted > entries_.capacity()) entries_.reserve(std::max(wanted, 2 * entries_.capacity()));
   }
-  /// Precondition: there is room. (Go: doaddtimer, siftupTimer)
+  /// Precondition: there is room. (Go: doaddtimer)
   void add(instant when, heap_timer& timer) noexcept {
     entries_.push_back({when, &timer});
-    sift_up(entries_.size() - 1, {when, &timer});
+    sift::up(entries_, entries_.size() - 1, entry{when, &timer});
   }
   /// Precondition: not empty. (Go: dodeltimer0)
   void remove_first() noexcept {
     const entry last = entries_.back();
     entries_.pop_back();
-    if (!entries_.empty()) sift_down(0, last);
+    if (!entries_.empty()) sift::down(entries_, 0, last);
     foliot::detail::shrink(entries_, 0);
   }
   /// Gives the first entry another deadline. Precondition: not empty.
-  void requeue_first(instant when) noexcept { sift_down(0, {when, entries_.front().timer}); }
+  void requeue_first(instant when) noexcept { sift::down(entries_, 0, entry{when, entries_.front().timer}); }
 
   /// Calls `keeps(entry&)` for each entry, which returns whether the entry stays and may change its deadline; then
   /// restores the order.
@@ -57,17 +58,17 @@ class timer_heap {
     bool changed = false;
     auto kept = entries_.begin();
     for (entry& each : entries_) {
-      const instant stood_at = each.when;
+      const instant before = each.when;
       if (!keeps(each)) {
         changed = true;
         continue;
       }
-      changed = changed || each.when != stood_at;
+      changed = changed || each.when != before;
       *kept++ = each;
     }
     entries_.erase(kept, entries_.end());
     if (!changed) return;
-    for (std::size_t i = entries_.size(); i-- > 0;) sift_down(i, entries_[i]);
+    sift::build(entries_);
     foliot::detail::shrink(entries_, 0);
   }
 
@@ -76,41 +77,17 @@ class timer_heap {
   /// Whether the invariant holds.
   [[nodiscard]] bool ordered() const noexcept {
     for (std::size_t i = 1; i < entries_.size(); ++i) {
-      if (entries_[i].when < entries_[parent(i)].when) return false;
+      if (!sift::is_ordered(entries_, i)) return false;
     }
     return true;
   }
 
  private:
-  static constexpr std::size_t arity = 4;
-
-  static constexpr std::size_t parent(std::size_t index) noexcept { return (index - 1) / arity; }
-
-  /// Puts `moved` at `index` or above. The hole moves instead of the entries being swapped.
-  void sift_up(std::size_t index, entry moved) noexcept {
-    while (index > 0 && moved.when < entries_[parent(index)].when) {
-      entries_[index] = entries_[parent(index)];
-      index = parent(index);
-    }
-    entries_[index] = moved;
-  }
-
-  /// Puts `moved` at `index` or below. (Go: siftdownTimer)
-  void sift_down(std::size_t index, entry moved) noexcept {
-    for (;;) {
-      const std::size_t first = index * arity + 1;
-      if (first >= entries_.size()) break;
-      const std::size_t end = std::min(first + arity, entries_.size());
-      std::size_t least = first;
-      for (std::size_t child = first + 1; child < end; ++child) {
-        if (entries_[child].when < entries_[least].when) least = child;
-      }
-      if (!(entries_[least].when < moved.when)) break;
-      entries_[index] = entries_[least];
-      index = least;
-    }
-    entries_[index] = moved;
-  }
+  struct order {
+    static bool comes_before(const entry& a, const entry& b) noexcept { return a.when < b.when; }
+    static void moved(const entry&, std::size_t) noexcept {}  // no timer keeps its index
+  };
+  using sift = foliot::detail::quad_sift<order>;
 
   std::vector<entry> entries_;
 };
