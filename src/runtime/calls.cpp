@@ -75,8 +75,8 @@ bool stop_timer(timer_entry& entry) noexcept {
   for (;;) {
     processor_timers* const home = timer_entry_access::home(entry).load(seam::relaxed);
     if (home == nullptr) return false;
-    const at_home answer = home->stop(entry);
-    if (answer != at_home::lives_on) return answer == at_home::yes;
+    const home_answer answer = home->stop(entry);
+    if (answer != home_answer::moved) return answer == home_answer::was_pending;
   }
 }
 

@@ -43,7 +43,7 @@ bool scheduler::may_be_dead() const noexcept {
 /// listed, and what it did before is seen. It may still be awake: on its way to sleep, or back from it and about to
 /// look at its timers. In neither case does it change anything here but the bound of timers that are empty.
 bool scheduler::is_dead() const noexcept {
-  if (monitor_looks_ || !global_.empty(lock_) || idle_.size(lock_) < processors_.count()) return false;
+  if (monitor_in_turn_ || !global_.empty(lock_) || idle_.size(lock_) < processors_.count()) return false;
   if (!may_be_dead()) return false;
   for (const auto& each : processors_.all()) {
     if (each->tenure.is_present(lock_) && !each->is_listed(lock_)) return false;
@@ -111,16 +111,16 @@ void scheduler::look_for_deadlock() noexcept {
 
 void scheduler::begin_monitor_turn() noexcept {
   const lock held(lock_);
-  monitor_looks_ = true;
+  monitor_in_turn_ = true;
   ++monitor_turns_;
 }
 
 void scheduler::end_monitor_turn(instant next_turn) noexcept {
   {
     const lock held(lock_);
-    monitor_looks_ = false;
-    // If all workers are idle, none can be stuck, and the alarm stays as rest() has left it. A worker that becomes busy
-    // or idle after this calls begin() or rest() then.
+    monitor_in_turn_ = false;
+    // If all workers are idle, none can be stuck, and the alarm stays as disarm() has left it. A worker that becomes
+    // busy or idle after this calls arm() or disarm() then.
     if (idle_.size(lock_) < processors_.count()) monitor_.wake_by(next_turn);
   }
   look_for_deadlock();  // workers that went to sleep meanwhile left that to the monitor

@@ -31,7 +31,7 @@ bool descriptor::begin_use() noexcept {
 void descriptor::end_use() noexcept {
   {
     const lock held(lock_);
-    if (--uses_ != 0 || !ended_) return;
+    if (--uses_ != 0 || !closing_) return;
   }
   if (at_end_ == at_end::closes) seam::close_descriptor(fd_);
 }
@@ -46,12 +46,12 @@ std::expected<descriptor::advice, std::error_code> descriptor::prepare(direction
   if (closed_) return std::unexpected(make_error_code(io_errc::closed));
   side& here = at(way);
   if (has_come(here.deadline)) return std::unexpected(make_error_code(io_errc::deadline_exceeded));
-  if (!here.ready && !here.ended) return advice::waits;
+  if (!here.ready && !here.stays_ready) return advice::waits;
   here.ready = false;
   return advice::tries;
 }
 
-void descriptor::remember(direction way) noexcept {
+void descriptor::keep_ready(direction way) noexcept {
   const lock held(lock_);
   at(way).ready = true;
 }
@@ -77,7 +77,7 @@ void descriptor::change_deadline(direction way, instant deadline) {
 
 bool descriptor::begin_close() noexcept {
   const lock held(lock_);
-  if (std::exchange(ended_, true)) return false;
+  if (std::exchange(closing_, true)) return false;
   ++uses_;  // the caller's: the system must not reuse the number before the poller has removed it
   return true;
 }
@@ -100,20 +100,21 @@ void descriptor::finish_close() noexcept {
   end_use();
 }
 
-void descriptor::tell(readiness now, std::uint32_t generation, ready_list& ready) noexcept {
+void descriptor::report(readiness now, std::uint32_t generation, ready_list& ready) noexcept {
   const lock held(lock_);
   if (generation != generation_) return;  // about an earlier descriptor in this slot
   constexpr auto both = readiness::hung_up | readiness::failed;
+  const auto lasting = [now](readiness final) { return has(now, final) ? lasts::forever : lasts::for_an_attempt; };
   if (has(now, readiness::readable | readiness::peer_closed | both)) {
-    tell(direction::in, has(now, readiness::peer_closed | both), ready);
+    set_ready(direction::in, lasting(readiness::peer_closed | both), ready);
   }
-  if (has(now, readiness::writable | both)) tell(direction::out, has(now, both), ready);
+  if (has(now, readiness::writable | both)) set_ready(direction::out, lasting(both), ready);
 }
 
-void descriptor::tell(direction way, bool ended, ready_list& ready) noexcept {
+void descriptor::set_ready(direction way, lasts how_long, ready_list& ready) noexcept {
   side& here = at(way);
   here.ready = true;
-  here.ended = here.ended || ended;
+  here.stays_ready = here.stays_ready || how_long == lasts::forever;
   if (here.wait != nullptr && !here.wait->pauses()) ready.claim(*here.wait->wait_, here.wait->by_);
 }
 

@@ -15,7 +15,7 @@ constexpr int steal_passes = 4;
 constexpr int most_turns = 16;  // of timers, before tasks have theirs
 constexpr duration shortest_sleep = duration::nanoseconds(3'000);
 constexpr int looks_before_sleep = 60;  // some 20 us
-constexpr int looks_for_overdue = 4;    // every fourth of them is at run-next slots too
+constexpr int looks_for_overdue = 4;    // every fourth look is also at run-next slots
 
 }  // namespace
 
@@ -26,14 +26,14 @@ task_state* scheduler::find_task(processor& p) noexcept {
     const std::uint64_t round = p.status.begin_round();
     if (p.handovers.is_measuring()) [[unlikely]]
       p.handovers.end(time_);
-    if (is_ending() || p.leaves_now()) [[unlikely]]
+    if (is_ending() || p.must_leave_now()) [[unlikely]]
       return nullptr;
     // Callbacks start timers, which may be due at once.
     int turns = 0;
     while (run_timers(p, &p) && ++turns < most_turns) {
     }
     const bool others_first = round % global_every == 0;
-    if (others_first) own.keeps_timers = false;  // there may be memory now
+    if (others_first) own.hand_over_failed = false;  // there may be memory now
     task_state* task = others_first ? take_global(p) : nullptr;
     // If all workers always have tasks to run, none would ever sleep in the poller. (Go's monitor looks after 10 ms.)
     if (others_first && !descriptors_.empty() && poll_turn_.is_free()) poll(&p, instant::earliest());
@@ -56,14 +56,14 @@ task_state* scheduler::find_task(processor& p) noexcept {
       if (idle_.listed() != 0) monitor_.guard(p.timers->first());
       return task;
     }
-    if (!wait_awake(p)) sleep(p);
+    if (!spin_for_work(p)) sleep(p);
   }
 }
 
-/// Whether it is better to go on looking for work than to sleep: a timer is about to be due, or other workers are at
-/// work and may soon have tasks to share. A sleep and a wake-up take some 20 us together, so a worker does not wait
-/// much longer than that for work, and does not sleep for much less.
-bool scheduler::wait_awake(processor& p) noexcept {
+/// Returns true if the worker should look for work again instead of sleeping: a timer is about to be due, or work has
+/// come while it spun here, because other workers are busy and may soon have tasks to share. A sleep and a wake-up take
+/// some 20 us together, so a worker does not spin much longer than that, and does not sleep for much less.
+bool scheduler::spin_for_work(processor& p) noexcept {
   if (virtual_time() != nullptr) return true;
   const instant first = p.timers->first();
   if (!first.is_never() && first <= time_.now_or_later() + shortest_sleep) return true;
@@ -106,8 +106,8 @@ bool scheduler::run_timers(processor& of, processor* by) noexcept {
   ready_list ready;
   call_list calls;
   static_cast<void>(of.timers->run_due(now, ready, calls));  // the next round goes on
-  put(by, ready);
-  while (timer_entry* const each = calls.take_first()) timer_entry_access::call(*each);
+  queue_all(by, ready);
+  while (timer_entry* const each = calls.pop_front()) timer_entry_access::call(*each);
   return true;
 }
 
@@ -152,7 +152,7 @@ task_state* scheduler::steal(processor& p) noexcept {
       if (victim.status.is_stuck() || (own.seen.is_at(victim) && own.seen.is_overdue())) {
         if (task_state* const next = victim.run_next.take()) return next;
       }
-      if (!victim.status.sees_to_timers() && run_timers(victim, &p)) {
+      if (!victim.status.will_check_timers() && run_timers(victim, &p)) {
         if (task_state* const task = take_local(p)) return task;
       }
     }
@@ -171,14 +171,14 @@ void scheduler::stop_spinning(processor& p) noexcept {
   bool more = global_.size_hint() != 0;
   for (const auto& each : processors_.all()) {
     if (more) break;
-    more = !each->queue.empty() || each->has_slow_next();
+    more = !each->queue.empty() || each->has_slow_run_next();
   }
   if (more) wake_one();
 }
 
 bool scheduler::poll(processor* by, instant until) noexcept {
   ready_list ready;
-  poll_turn_.count_look();
+  poll_turn_.count_poll();
   const auto [broken, rung] = descriptors_.wait(until, ready);
   if (rung) wall_.fire(ready);
   // H1: a thread that looks into the poller while a worker sleeps there may take the break that was meant for that
@@ -189,7 +189,7 @@ bool scheduler::poll(processor* by, instant until) noexcept {
     if (sleeper != nullptr && sleeper != by) descriptors_.break_wait();
   }
   const bool any = !ready.empty();
-  put(by, ready);
+  queue_all(by, ready);
   // On virtual time a break means that a thread outside of the runtime has made a task ready, which the driver has to
   // look for.
   return any || (broken && virtual_time() != nullptr);

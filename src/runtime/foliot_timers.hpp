@@ -34,35 +34,35 @@ class foliot_timers final : public processor_timers {
   foliot_timers(std::uint32_t processor, instant now, std::uint64_t seed)
       : processor_timers(processor), queue_(now), ties_(seed) {}
 
-  at_home reset(timer_entry& entry, instant deadline) override {
-    if (timer_entry_access::word(entry).postpone(deadline)) return at_home::yes;
+  home_answer reset(timer_entry& entry, instant deadline) override {
+    if (timer_entry_access::word(entry).postpone(deadline)) return home_answer::was_pending;
     const lock held(lock_);
     if (is_home_of(entry) && successor_ != nullptr) {
-      timer_entry_access::home(entry).store(successor_, seam::relaxed);  // it was pending nowhere
+      timer_entry_access::home(entry).store(successor_, seam::relaxed);  // the entry was not pending
     }
-    if (!is_home_of(entry)) return at_home::lives_on;
+    if (!is_home_of(entry)) return home_answer::moved;
     const bool was_unqueued = !unqueued_.empty() && unqueued_.remove(entry);
     bool was_pending = was_unqueued;
     try {
       was_pending = queue_.reset(entry, deadline) || was_unqueued;
       timer_entry_access::word(entry).arm(deadline);
     } catch (const std::bad_alloc&) {
-      if (!was_unqueued && !queue_.stop(entry)) throw;  // it is not pending, and stays so
+      if (!was_unqueued && !queue_.stop(entry)) throw;  // the entry was not pending, and is not now
       was_pending = true;
       timer_entry_access::word(entry).disarm();
       unqueued_.add(entry, deadline);
     }
     lower_first(deadline);
-    return was_pending ? at_home::yes : at_home::no;
+    return was_pending ? home_answer::was_pending : home_answer::was_idle;
   }
 
-  at_home stop(timer_entry& entry) noexcept override {
+  home_answer stop(timer_entry& entry) noexcept override {
     const lock held(lock_);
-    if (!is_home_of(entry)) return at_home::lives_on;
+    if (!is_home_of(entry)) return home_answer::moved;
     bool was_pending = queue_.stop(entry);
     if (!unqueued_.empty() && unqueued_.remove(entry)) was_pending = true;
     timer_entry_access::word(entry).disarm();
-    return was_pending ? at_home::yes : at_home::no;
+    return was_pending ? home_answer::was_pending : home_answer::was_idle;
   }
 
   bool run_due(instant now, ready_list& ready, call_list& calls) noexcept override {
@@ -82,7 +82,7 @@ class foliot_timers final : public processor_timers {
   }
 
   void take_all(processor_timers& from) noexcept override;
-  void begin_again() noexcept override {
+  void reopen() noexcept override {
     const lock held(lock_);
     successor_ = nullptr;
   }
@@ -113,7 +113,7 @@ class foliot_timers final : public processor_timers {
       if (!requeue(entry, *later)) unqueued_.add(entry, *later);
       return;
     }
-    if (timer_entry_access::due(entry, ready) == timer_entry::then::call) calls.add(entry);
+    if (timer_entry_access::due(entry, ready) == timer_entry::then::call) calls.push_back(entry);
   }
 
   bool run_in_order(instant now, ready_list& ready, call_list& calls) noexcept FOLIOT_REQUIRES(lock_);

@@ -38,12 +38,12 @@ void monitor::wake_by(instant at) noexcept {
   alarm_->set(at);
 }
 
-void monitor::begin(instant first) noexcept {
+void monitor::arm(instant first) noexcept {
   const instant now = scheduler_.time().now_or_later();
   const duration longest = scheduler_.descriptors().empty() ? patience : poll_patience;
   // A timer that is due already is the reason why the processor woke up, and fires before anything else.
   const instant missed = first > now + shortest_gap ? first : now + poll_patience;
-  wake_by(std::min(missed, now + longest));  // rest() has unset the alarm; a guard since then stays
+  wake_by(std::min(missed, now + longest));  // disarm() has unset the alarm; a guard since then stays
 }
 
 void monitor::work() noexcept {
@@ -80,7 +80,7 @@ instant monitor::look() noexcept {
     }
     if (compare && works) seen_rounds_[p.id] = rounds;
     if (is_due(p.timers->first(), now)) {
-      if (p.status.sees_to_timers()) {
+      if (p.status.will_check_timers()) {
         left_to_worker = true;
       } else {
         scheduler_.run_timers(p, nullptr);
@@ -98,11 +98,11 @@ instant monitor::look() noexcept {
   }
   // H9: no worker looks into the poller: the last one that did is stuck, or all have had tasks to run ever since.
   const poll_turn& turn = scheduler_.turn_in_poller();
-  const bool unlooked = compare && turn.looks() == seen_looks_;
-  if ((stuck || unlooked) && turn.is_free() && !scheduler_.descriptors().empty()) {
+  const bool unpolled = compare && turn.polls() == seen_polls_;
+  if ((stuck || unpolled) && turn.is_free() && !scheduler_.descriptors().empty()) {
     rescued = scheduler_.poll(nullptr, instant::earliest()) || rescued;
   }
-  if (compare) seen_looks_ = turn.looks();
+  if (compare) seen_polls_ = turn.polls();
   if (rescued) rescues_.fetch_add(1, seam::relaxed);
   // A worker that was left to run its timers itself may have been about to enter a task: the next look comes soon.
   gap_ = rescued ? shortest_gap : std::min(gap_ * 2, left_to_worker ? poll_patience : patience);

@@ -9,7 +9,7 @@
 // When the alarm rings, the monitor runs the due timers of processors that are in a task (or stuck in a callback),
 // wakes an idle worker for the tasks that are queued behind a stuck task, and looks into the poller if no worker has.
 //
-// Thread safety: guard(), wake_by() and rescues() from any thread; begin() and rest() under the scheduler's lock;
+// Thread safety: guard(), wake_by() and rescues() from any thread; arm() and disarm() under the scheduler's lock;
 // start() and end() by the thread that runs the runtime.
 #pragma once
 
@@ -36,10 +36,10 @@ class monitor {
   /// Ends the thread and waits for that.
   void end() noexcept;
 
-  /// The runtime is busy from now on; `first` is the busy processor's first deadline.
-  void begin(instant first) noexcept;
-  /// All processors are idle: none can be stuck.
-  void rest() noexcept { set(instant::never()); }
+  /// The runtime is busy from now on: sets the alarm. `first` is the busy processor's first deadline.
+  void arm(instant first) noexcept;
+  /// All processors are idle, so none can be stuck: unsets the alarm.
+  void disarm() noexcept { set(instant::never()); }
   /// A processor that is in a task has a timer with this deadline. A load if the alarm rings earlier anyway.
   void guard(instant deadline) noexcept {
     // relaxed: the answer may be stale; wake_by() asks again under the lock.
@@ -77,7 +77,7 @@ class monitor {
   duration gap_ = shortest_gap;
   instant looked_at_rounds_;
   std::array<std::uint64_t, most_processors> seen_rounds_{};
-  std::uint64_t seen_looks_ = 0;
+  std::uint64_t seen_polls_ = 0;
   seam::thread thread_;
 };
 

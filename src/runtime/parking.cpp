@@ -11,9 +11,9 @@ void scheduler::sleep(processor& p) noexcept {
   bool was_spinning = false;
   {
     const lock held(lock_);
-    if (!global_.empty(lock_) || p.leaves_now()) return;
+    if (!global_.empty(lock_) || p.must_leave_now()) return;
     was_spinning = idle_.add(p, lock_);
-    if (idle_.size(lock_) >= processors_.count()) monitor_.rest();
+    if (idle_.size(lock_) >= processors_.count()) monitor_.disarm();
   }
   if (was_spinning) idle_.leave_spinning();
   p.timers->refresh_first();
@@ -32,7 +32,7 @@ void scheduler::sleep(processor& p) noexcept {
   }
   p.park.end();
   p.status.end_sleep();
-  p.own().keeps_timers = false;
+  p.own().hand_over_failed = false;
   leave_idle(p);
 }
 
@@ -45,12 +45,12 @@ void scheduler::guard_busy_workers() noexcept {
 
 /// Whether there is a reason to stay awake after all.
 bool scheduler::look_again(processor& p) noexcept {
-  if (p.leaves_now() || is_ending()) return true;
+  if (p.must_leave_now() || is_ending()) return true;
   if (global_.size_hint() != 0) return true;
   for (const auto& each : processors_.all()) {
     if (!each->queue.empty()) return true;
     // While other workers spin, one of them takes the task: the last one calls this function, or stop_spinning().
-    if (each->has_slow_next() && !idle_.has_spinning()) {
+    if (each->has_slow_run_next() && !idle_.has_spinning()) {
       p.own().seen.note(*each);  // and takes it, if it is still there when this worker steals
       return true;
     }
@@ -63,14 +63,14 @@ bool scheduler::look_again(processor& p) noexcept {
 void scheduler::leave_idle(processor& p) noexcept {
   const lock held(lock_);
   if (!p.is_listed(lock_)) return;
-  if (idle_.size(lock_) >= processors_.count()) monitor_.begin(p.timers->first());
+  if (idle_.size(lock_) >= processors_.count()) monitor_.arm(p.timers->first());
   idle_.remove(p, lock_);
 }
 
 void scheduler::wake_one() noexcept {
   processor* const woken = idle_.claim_one(lock_, [this](processor& claimed) {
     lock_.assert_held();
-    if (idle_.size(lock_) >= processors_.count()) monitor_.begin(claimed.timers->first());
+    if (idle_.size(lock_) >= processors_.count()) monitor_.arm(claimed.timers->first());
   });
   if (woken != nullptr) notify(*woken);
 }

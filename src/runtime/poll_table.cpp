@@ -63,7 +63,7 @@ std::expected<descriptor_ptr, std::error_code> poll_table::add(int fd, at_end th
     added->sides_ = {};
     for (auto& side : added->sides_) side.ready = true;  // its state is unknown: the first operation tries
     added->closed_ = false;
-    added->ended_ = false;
+    added->closing_ = false;
     added->owner_ = &owner;
     added->table_ = this;
     added->fd_ = fd;
@@ -89,13 +89,13 @@ descriptor* poll_table::find(std::uint64_t token) noexcept {
   return index < slots_.size() ? slots_[index].get() : nullptr;
 }
 
-poll_table::news poll_table::wait(instant until, ready_list& ready) noexcept {
+poll_table::wait_result poll_table::wait(instant until, ready_list& ready) noexcept {
   std::array<seam::poll_event, seam::poller::most_events> events;
   const seam::polled found = poller_.wait(until, events);
   for (std::size_t i = 0; i < found.events; ++i) {
     descriptor* const which = find(events[i].token);
     if (which == nullptr) continue;
-    which->tell(events[i].ready, static_cast<std::uint32_t>(events[i].token >> 32), ready);
+    which->report(events[i].ready, static_cast<std::uint32_t>(events[i].token >> 32), ready);
   }
   return {.broken = found.woken, .rung = found.rung};
 }

@@ -47,13 +47,13 @@ class poll_table {
   /// Whether no task waits.
   [[nodiscard]] bool empty() const noexcept { return waits_.load(seam::relaxed) == 0; }
 
-  /// How a wait ended.
-  struct news {
+  /// What ended a wait, beside an event of a descriptor or the deadline.
+  struct wait_result {
     bool broken = false;  ///< break_wait() was called, for this wait or for another thread's that has not seen it
     bool rung = false;    ///< the alarm has rung; only one wait returns this for each ring
   };
-  /// Waits at most until then. Tasks whose descriptors became ready are claimed, and go to the list.
-  news wait(instant until, ready_list& ready) noexcept;
+  /// Waits until `until` at most. Claims the tasks whose descriptors became ready, and appends them to the list.
+  wait_result wait(instant until, ready_list& ready) noexcept;
   /// Ends the present wait, or else the next one.
   void break_wait() noexcept { poller_.wake(); }
 

@@ -1,6 +1,7 @@
-// Which worker sleeps in the poller: at most one at a time, so that a thread that wakes it knows which one to notify.
+// The turn to sleep in the poller: at most one worker has it, so that a thread that breaks the wait knows which worker
+// it wakes.
 //
-// Thread safety: holder(), is_free(), count_look() and looks() from any thread; take() and give_back() by workers.
+// Thread safety: holder(), is_free(), count_poll() and polls() from any thread; take() and give_back() by workers.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +26,15 @@ class poll_turn {
   }
   void give_back() noexcept { holder_.store(nullptr, seam::relaxed); }
 
-  /// A thread looks into the poller, with the turn or without: the monitor sees by the count that none does (H9).
-  void count_look() noexcept { looks_.fetch_add(1, seam::relaxed); }
-  [[nodiscard]] std::uint64_t looks() const noexcept { return looks_.load(seam::relaxed); }
+  /// Called by each thread that looks into the poller, with the turn or without it. The monitor sees by the count
+  /// whether any thread does (H9).
+  void count_poll() noexcept { polls_.fetch_add(1, seam::relaxed); }
+  [[nodiscard]] std::uint64_t polls() const noexcept { return polls_.load(seam::relaxed); }
 
  private:
   // Written by the worker that takes the turn and by the same worker when it gives it back.
   seam::atomic<const processor*> holder_{nullptr};
-  seam::atomic<std::uint64_t> looks_{0};
+  seam::atomic<std::uint64_t> polls_{0};
 };
 
 }  // namespace foliot::runtime::detail

@@ -62,7 +62,7 @@ class processor;
 class run_next_sighting {
  public:
   void note(const processor& other) noexcept;
-  /// Whether there is a task in that slot still, be it another one, while the same task runs there: a hint.
+  /// Whether that slot still has a task, perhaps another one, and its processor still runs the same task: a hint.
   [[nodiscard]] bool is_overdue() const noexcept;
   [[nodiscard]] bool is_at(const processor& other) const noexcept { return at_ == &other; }
 
@@ -78,8 +78,8 @@ struct worker_state {
   std::uint32_t in_a_row = 0;
   run_next_sighting seen{};
   /// The processor should go away, but there was no memory to hand its timers over. The worker goes on, and tries again
-  /// later.
-  bool keeps_timers = false;
+  /// in a later round.
+  bool hand_over_failed = false;
 };
 
 class processor : public execution, public idle_worker {
@@ -104,11 +104,11 @@ class processor : public execution, public idle_worker {
     FOLIOT_ASSERT(this_worker() == this, "only a processor's own worker may use its own()");
     return own_;
   }
-  /// Whether the worker leaves in this round. Called by the worker.
-  [[nodiscard]] bool leaves_now() noexcept { return tenure.is_to_leave() && !own().keeps_timers; }
+  /// Whether the worker must try to leave in this round. Called by the worker.
+  [[nodiscard]] bool must_leave_now() noexcept { return tenure.is_to_leave() && !own().hand_over_failed; }
 
   /// Whether a task waits in the run-next slot, and is likely to wait there for long: a hint, from any thread.
-  [[nodiscard]] bool has_slow_next() const noexcept { return handovers.is_slow() && !run_next.is_empty(); }
+  [[nodiscard]] bool has_slow_run_next() const noexcept { return handovers.is_slow() && !run_next.is_empty(); }
 
  private:
   worker_state own_;

@@ -35,7 +35,7 @@ void abandon_record(void* record) noexcept {
 
 // Go's three functions are one decision by the status: a timer that is in no heap is added (addtimer), one that is in a
 // heap is modified there (modtimer).
-at_home processor_heaps::reset_every(timer_entry& entry, instant first, duration period) {
+home_answer processor_heaps::reset_every(timer_entry& entry, instant first, duration period) {
   heap_timer& timer = make_timer_of(entry);
   transient_wait wait;
   for (;;) {
@@ -50,24 +50,24 @@ at_home processor_heaps::reset_every(timer_entry& entry, instant first, duration
   }
 }
 
-at_home processor_heaps::stop(timer_entry& entry) noexcept {
+home_answer processor_heaps::stop(timer_entry& entry) noexcept {
   heap_timer* const timer = timer_of(entry);
-  if (timer == nullptr) return at_home::no;
+  if (timer == nullptr) return home_answer::was_idle;
   transient_wait wait;
   for (;;) {
     const timer_status::claim claim = timer->status.remove();
-    if (claim.what == timer_status::outcome::not_needed) return at_home::no;
+    if (claim.what == timer_status::outcome::not_needed) return home_answer::was_idle;
     if (claim.what == timer_status::outcome::busy) {
       wait.pause();
       continue;
     }
     processor_heaps& home = *timer->home;  // it may have moved since the caller looked
-    home.count_earlier(claim.was, false);
+    home.count_earlier(claim.was, state::deleted);
     // Before a thread can find it deleted, and lower the count.
     home.deleted_timers_.fetch_add(1, seam::relaxed);
     timer->status.marked();
     home.bound_deleted();
-    return at_home::yes;
+    return home_answer::was_pending;
   }
 }
 
@@ -75,15 +75,15 @@ at_home processor_heaps::stop(timer_entry& entry) noexcept {
 //
 // The decision for a processor and the addition there happen under one lock, so that no timer goes to a processor that
 // is going away (Go's issues 44868 and 45716: a task was preempted between the two).
-at_home processor_heaps::add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline,
-                                   duration period) {
+home_answer processor_heaps::add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline,
+                                       duration period) {
   const lock held(lock_);
   if (successor_ != nullptr && timer_entry_access::home(entry).load(seam::relaxed) == this) {
     timer_entry_access::home(entry).store(successor_, seam::relaxed);
   }
   if (timer_entry_access::home(entry).load(seam::relaxed) != this) {
     timer.status.give_back(was);
-    return at_home::lives_on;
+    return home_answer::moved;
   }
   try {
     heap_.make_room(1);
@@ -98,33 +98,34 @@ at_home processor_heaps::add_timer(timer_entry& entry, heap_timer& timer, state 
   heap_.add(deadline, timer);
   publish();
   timer.status.added();
-  return at_home::no;
+  return home_answer::was_idle;
 }
 
 // Modifies a timer that the caller owns, and that is in a heap.
-at_home processor_heaps::modify_timer(heap_timer& timer, state was, instant deadline, duration period) noexcept {
+home_answer processor_heaps::modify_timer(heap_timer& timer, state was, instant deadline, duration period) noexcept {
   if (timer.home != this) {
     // It has moved since the caller looked. The caller has to know where it is, to wake that processor.
     timer.status.give_back(was);
-    return at_home::lives_on;
+    return home_answer::moved;
   }
   if (was == state::deleted) deleted_timers_.fetch_sub(1, seam::relaxed);
   timer.next_when = deadline;
   timer.period = period;
   const bool earlier = deadline < timer.when;
-  count_earlier(was, earlier);
+  const state next = earlier ? state::modified_earlier : state::modified_later;
+  count_earlier(was, next);
   if (deadline == timer.when) {
     // It is queued there already: a ticker's next tick after a stop in between, or a timeout that is set again to the
     // same deadline. (Go: timerModifiedLater, which the head then repairs.)
     timer.status.put_back();
-    return was == state::deleted ? at_home::no : at_home::yes;
+    return was == state::deleted ? home_answer::was_idle : home_answer::was_pending;
   }
   // While the timer is being modified: a pass over all timers resets the bound first and then looks at each timer. If
   // it resets the bound that is written here, it finds this timer being modified, and waits (issues 47329 and 47762).
   // Later the timer may have fired, and the bound would be left behind on an empty heap (51654).
   if (earlier) lower_modified_earliest(adjusting_ == adjusting::when_due ? deadline : instant::earliest());
-  timer.status.modified(earlier);
-  return was == state::deleted ? at_home::no : at_home::yes;
+  timer.status.modified(next);
+  return was == state::deleted ? home_answer::was_idle : home_answer::was_pending;
 }
 
 // Clears deleted timers when they are more than a quarter. In Go the owner does that in its next round. Here the owner
@@ -144,7 +145,7 @@ std::size_t processor_heaps::size() const noexcept {
   return heap_.size() - std::min(deleted_timers_.load(seam::relaxed), heap_.size());
 }
 
-std::size_t processor_heaps::standing() const noexcept {
+std::size_t processor_heaps::heap_size() const noexcept {
   const lock held(lock_);
   return heap_.size();
 }

@@ -51,20 +51,20 @@ class processor_heaps final : public processor_timers {
   ~processor_heaps() override { forget_all(); }
 
   /// Go: resettimer, which is addtimer, or modtimer.
-  at_home reset(timer_entry& entry, instant deadline) override {
+  home_answer reset(timer_entry& entry, instant deadline) override {
     return reset_every(entry, deadline, duration::zero());
   }
-  at_home reset_every(timer_entry& entry, instant first, duration period) override;
+  home_answer reset_every(timer_entry& entry, instant first, duration period) override;
   bool keeps_periods() const noexcept override { return true; }
   /// Go: deltimer.
-  at_home stop(timer_entry& entry) noexcept override;
+  home_answer stop(timer_entry& entry) noexcept override;
 
   /// Go: the part of checkTimers that has the lock.
   bool run_due(instant now, ready_list& ready, call_list& calls) noexcept override;
   void refresh_first() noexcept override;
 
   void take_all(processor_timers& from) override;
-  void begin_again() noexcept override;
+  void reopen() noexcept override;
   void forget_all() noexcept override;
 
   std::size_t size() const noexcept override;
@@ -73,8 +73,8 @@ class processor_heaps final : public processor_timers {
 
   /// The first invariant that does not hold. Precondition: no thread modifies a timer meanwhile.
   [[nodiscard]] check_result check() const;
-  /// How many timers are in the array, deleted ones too.
-  [[nodiscard]] std::size_t standing() const noexcept;
+  /// How many timers are in the array, deleted ones included.
+  [[nodiscard]] std::size_t heap_size() const noexcept;
   /// For how many timers the array has room.
   [[nodiscard]] std::size_t room() const noexcept;
 
@@ -86,11 +86,12 @@ class processor_heaps final : public processor_timers {
   enum class head : std::uint8_t { ran, not_due };
 
   // Any thread, without the lock.
-  at_home add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline, duration period);
-  at_home modify_timer(heap_timer& timer, state was, instant deadline, duration period) noexcept;
+  home_answer add_timer(timer_entry& entry, heap_timer& timer, state was, instant deadline, duration period);
+  home_answer modify_timer(heap_timer& timer, state was, instant deadline, duration period) noexcept;
   void lower_modified_earliest(instant to) noexcept;
-  /// Counts a timer, which was in the state `was`, as brought forward or not. The caller owns the timer.
-  void count_earlier(state was, bool earlier) noexcept {
+  /// A timer goes from the state `was` to `next`: counts those that are modified_earlier. The caller owns the timer.
+  void count_earlier(state was, state next) noexcept {
+    const bool earlier = next == state::modified_earlier;
     if (adjusting_ == adjusting::when_due || (was == state::modified_earlier) == earlier) [[likely]]
       return;
     // relaxed: a pass reads it after the bound, which is lowered after the count was raised here.

@@ -62,7 +62,7 @@ void processor_heaps::clean_timers() noexcept {
     } else if (seen == state::modified_earlier || seen == state::modified_later) {
       if (!timer.status.move(seen)) continue;
       require_home(timer);
-      count_earlier(seen, false);
+      count_earlier(seen, state::waiting);
       timer.when = timer.next_when;
       heap_.requeue_first(timer.when);
       timer.status.moved();
@@ -95,7 +95,7 @@ bool processor_heaps::repair(timer_heap::entry& each) noexcept {
       case state::modified_later:
         if (!timer.status.move(seen)) break;
         require_home(timer);
-        count_earlier(seen, false);
+        count_earlier(seen, state::waiting);
         timer.when = timer.next_when;
         each.when = timer.when;
         timer.status.moved();
@@ -192,7 +192,7 @@ void processor_heaps::run_one_timer(heap_timer& timer, instant now, ready_list& 
   } else {
     heap_.remove_first();
   }
-  if (timer_entry_access::due(*timer.entry, ready) == timer_entry::then::call) calls.add(*timer.entry);
+  if (timer_entry_access::due(*timer.entry, ready) == timer_entry::then::call) calls.push_back(*timer.entry);
   if (repeats) [[unlikely]]
     return timer.status.repeats();  // its entry lives until it is stopped
   // From the action on the entry may have been destroyed by the thread that waited for it.
@@ -237,7 +237,7 @@ void processor_heaps::move_timers(processor_heaps& from) noexcept FOLIOT_NO_ANAL
         case state::modified_later:
           if (!timer.status.move(seen)) break;
           from.require_home(timer);
-          from.count_earlier(seen, false);
+          from.count_earlier(seen, state::waiting);
           if (seen != state::waiting) timer.when = timer.next_when;
           timer.home = this;
           timer_entry_access::home(*timer.entry).store(this, seam::relaxed);  // published by the status
@@ -272,7 +272,7 @@ void processor_heaps::take_all(processor_timers& from) FOLIOT_NO_ANALYSIS {
   lock_.unlock_beside_others();
 }
 
-void processor_heaps::begin_again() noexcept {
+void processor_heaps::reopen() noexcept {
   const lock held(lock_);
   successor_ = nullptr;
 }
@@ -284,7 +284,7 @@ void processor_heaps::forget_all() noexcept {
     heap_timer& timer = *each.timer;
     if (timer.status.seen() != state::deleted) {
       const timer_status::claim claim = timer.status.remove();
-      count_earlier(claim.was, false);
+      count_earlier(claim.was, state::deleted);
       if (claim.what != timer_status::outcome::taken) [[unlikely]]
         timer.status.bad_timer("that of a timer that no thread uses, at the end of its runtime");
       timer_entry_access::home(*timer.entry).store(nullptr, seam::relaxed);

@@ -3,7 +3,7 @@
 //
 // An entry belongs to one processor from its first start on, its home, and to another one only when all timers of its
 // home are moved there (take_all). A thread that stops or resets an entry calls stop() or reset() of the entry's home.
-// If that returns `lives_on`, the entry has moved, and the caller goes on to the new home.
+// If that returns `moved`, the caller goes on to the new home.
 //
 // first() is an instant before which no timer here is due. It is lowered before a start returns. One thread writes a
 // status and then reads first(); another starts a timer and then reads the status. If each passes a full barrier
@@ -24,31 +24,15 @@
 
 namespace foliot::runtime::detail {
 
-/// Entries whose `call` follows, without a lock, by the thread that has run the timers.
-class call_list {
- public:
-  void add(timer_entry& entry) noexcept {
-    timer_entry_access::next_call(entry) = nullptr;
-    (first_ == nullptr ? first_ : timer_entry_access::next_call(*last_)) = &entry;
-    last_ = &entry;
-  }
-  /// Takes the first entry; null: there is none. The entry may be destroyed once it has been called.
-  [[nodiscard]] timer_entry* take_first() noexcept {
-    timer_entry* const first = first_;
-    if (first != nullptr) first_ = timer_entry_access::next_call(*first);
-    return first;
-  }
+/// Entries whose `call` follows, without a lock, by the thread that has run the timers. An entry may be destroyed once
+/// it has been called.
+using call_list = timer_entry_access::call_list;
 
- private:
-  timer_entry* first_ = nullptr;
-  timer_entry* last_ = nullptr;
-};
-
-/// The answer of an entry's home.
-enum class at_home : std::uint8_t {
-  yes,       ///< the entry was pending
-  no,        ///< it was not
-  lives_on,  ///< the entry has another home: nothing was done
+/// What reset() and stop() of an entry's home return.
+enum class home_answer : std::uint8_t {
+  was_pending,
+  was_idle,
+  moved,  ///< the entry has another home by now: nothing was done
 };
 
 class processor_timers {
@@ -78,17 +62,17 @@ class processor_timers {
 
   /// Arms the entry for `deadline`, pending or not. Throws std::bad_alloc, with nothing changed, if the entry is not
   /// pending; the reset of a pending entry needs no memory.
-  [[nodiscard]] virtual at_home reset(timer_entry& entry, instant deadline) = 0;
+  [[nodiscard]] virtual home_answer reset(timer_entry& entry, instant deadline) = 0;
   /// The same for a periodic entry. If keeps_periods(), it runs at `first`, and then once for all the ticks `first` +
   /// k * `period` that have passed, until it is stopped or reset; it must be stopped before it is destroyed. Else, and
   /// with a period of zero, it runs once.
-  [[nodiscard]] virtual at_home reset_every(timer_entry& entry, instant first, duration period) {
+  [[nodiscard]] virtual home_answer reset_every(timer_entry& entry, instant first, duration period) {
     static_cast<void>(period);
     return reset(entry, first);
   }
   [[nodiscard]] virtual bool keeps_periods() const noexcept { return false; }
   /// Stops the entry. Afterwards it is not touched any more, but for a call that is already on a call_list.
-  [[nodiscard]] virtual at_home stop(timer_entry& entry) noexcept = 0;
+  [[nodiscard]] virtual home_answer stop(timer_entry& entry) noexcept = 0;
 
   /// Runs the timers that are due, a bounded number at once. Returns whether there may be more.
   [[nodiscard]] virtual bool run_due(instant now, ready_list& ready, call_list& calls) noexcept = 0;
@@ -99,8 +83,8 @@ class processor_timers {
   /// Moves all timers of `from` here; from now on timers that are reset at `from` come here as well. Throws
   /// std::bad_alloc, with nothing changed; foliot's queue needs no memory.
   virtual void take_all(processor_timers& from) = 0;
-  /// After take_all() from here: from now on entries may have their home here again.
-  virtual void begin_again() noexcept = 0;
+  /// Undoes take_all() from here: from now on entries may have their home here again.
+  virtual void reopen() noexcept = 0;
   /// At the end of the runtime: no entry is pending, or has its home here, any more.
   virtual void forget_all() noexcept = 0;
 

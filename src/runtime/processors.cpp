@@ -46,12 +46,13 @@ void scheduler::start_worker(processor& p) {
   }
 }
 
-/// Whether the worker, which has seen that it is asked to leave, leaves.
-bool scheduler::leaves(processor& p) noexcept {
+/// The worker has seen that the run ends, or that it is asked to leave: then it hands over its timers. Returns false if
+/// it goes on, because there is no memory for that, or because set_processors() wants it back.
+bool scheduler::try_leave(processor& p) noexcept {
   stop_spinning(p);  // a worker that left while it is counted would keep all others from being woken
   if (is_ending()) return true;
   if (!hand_over_timers(p)) {
-    p.own().keeps_timers = true;  // it goes on, and tries again
+    p.own().hand_over_failed = true;
     return false;
   }
   bool left = false;
@@ -59,12 +60,12 @@ bool scheduler::leaves(processor& p) noexcept {
     const lock held(lock_);
     left = p.tenure.leave(lock_);
   }
-  if (!left) p.timers->begin_again();
+  if (!left) p.timers->reopen();
   return left;
 }
 
-/// A processor that was to go away comes back. Returns true if its worker has not left, and so goes on.
-bool scheduler::stays(processor& p) noexcept {
+/// A processor that was to go away comes back. Returns false if its worker has left already, or never started.
+bool scheduler::try_keep(processor& p) noexcept {
   if (!p.thread.joinable()) return false;
   const lock held(lock_);
   return p.tenure.stay(lock_);
@@ -79,10 +80,10 @@ void scheduler::set_processors(std::size_t count) {
   std::size_t now = processors_.count();
   for (; now < count && !is_ending(); ++now) {
     processor& p = now == processors_.made() ? make_processor() : processors_[now];
-    if (!stays(p)) {
+    if (!try_keep(p)) {
       if (p.thread.joinable()) p.thread.join();  // it runs no tasks any more, which could wait for changing_
       start_worker(p);
-      p.timers->begin_again();  // last: without a worker no thread would run them
+      p.timers->reopen();  // last: without a worker no thread would run them
     }
     const lock held(lock_);
     processors_.set_count(now + 1);
@@ -102,7 +103,7 @@ void scheduler::set_processors_virtually(std::size_t count) {
   std::size_t now = processors_.count();
   for (; now < count; ++now) {
     processor& p = now == processors_.made() ? make_processor() : processors_[now];
-    p.timers->begin_again();
+    p.timers->reopen();
     processors_.set_count(now + 1);
   }
   for (; now > count; --now) {

@@ -3,7 +3,7 @@
 
 namespace foliot::runtime::detail {
 
-void scheduler::put(processor* by, ready_list& ready) noexcept {
+void scheduler::queue_all(processor* by, ready_list& ready) noexcept {
   if (ready.empty()) return;
   if (by == nullptr) {
     while (task_state* const task = ready.pop_front()) make_ready(*task);

@@ -100,7 +100,7 @@ void scheduler::run(task_state& main, frame& body) {
       {
         const lock held(lock_);
         first.tenure.begin(lock_);
-        monitor_.begin(instant::never());  // all processors begin busy
+        monitor_.arm(instant::never());  // all processors begin busy
       }
       start_workers();
       first.status.begin_work();
@@ -117,7 +117,7 @@ void scheduler::run(task_state& main, frame& body) {
 void scheduler::work(processor& p) noexcept {
   do {
     while (task_state* const task = find_task(p)) run_task(p, *task);
-  } while (!leaves(p));
+  } while (!try_leave(p));
 }
 
 void scheduler::run_task(processor& p, task_state& task) noexcept {
@@ -129,7 +129,7 @@ void scheduler::run_task(processor& p, task_state& task) noexcept {
   for (;;) {
     std::exchange(p.next, nullptr)->resume();
     if (virtual_time() == nullptr) seam::perturb(40);
-    if (p.next == nullptr) break;  // it has ended, or it waits, and another worker may run it already
+    if (p.next == nullptr) break;  // the task has ended, or it waits, and another worker may run it already
     if (!task.turn.spend()) [[likely]]
       continue;
     task.resume = std::exchange(p.next, nullptr);

@@ -20,9 +20,9 @@
 // are woken), timer_starts.cpp, deadlock.cpp.
 //
 // Thread safety: as each section says. A function that takes a processor `p` is called by its worker, or on virtual
-// time by the driver, in that worker's place; except notify(), which any thread calls, and start_worker() and stays(),
-// which the thread that changes the number of processors calls.
-// Lock order: the contexts of a tree, an object, the timers, lock_, the monitor (lock_rank).
+// time by the driver, in that worker's place; except notify(), which any thread calls, and start_worker() and
+// try_keep(), which the thread that changes the number of processors calls. Lock order: the contexts of a tree, an
+// object, the timers, lock_, the monitor (lock_rank).
 #pragma once
 
 #include <cstddef>
@@ -137,8 +137,8 @@ class scheduler {
   /// Waits in the poller until then at most, and puts the tasks that become ready into the queue of `by`; null: into
   /// the global run queue. Returns whether a task became ready; on virtual time also if the wait was broken.
   bool poll(processor* by, instant until) noexcept;
-  /// Puts tasks into the queue of `by`; null: as make_ready() does, so from the monitor into the global run queue.
-  void put(processor* by, ready_list& ready) noexcept;
+  /// Queues the tasks at the processor `by`; null: as make_ready() does, so from the monitor into the global run queue.
+  void queue_all(processor* by, ready_list& ready) noexcept;
   /// The next task of the processor's own, or null.
   task_state* take_local(processor& p) noexcept;
   /// A task of the global run queue, or null; a share of the others goes to the processor's own queue.
@@ -170,8 +170,8 @@ class scheduler {
   void start_workers();
   void start_worker(processor& p);
   void set_processors_virtually(std::size_t count);
-  bool leaves(processor& p) noexcept;
-  bool stays(processor& p) noexcept;
+  bool try_leave(processor& p) noexcept;
+  bool try_keep(processor& p) noexcept;
   [[nodiscard]] bool hand_over_timers(processor& p) noexcept;
   void retire(processor& p) noexcept;
   void join_retired() noexcept;
@@ -179,7 +179,7 @@ class scheduler {
   // find_work.cpp
   task_state* find_task(processor& p) noexcept;
   task_state* steal(processor& p) noexcept;
-  bool wait_awake(processor& p) noexcept;
+  bool spin_for_work(processor& p) noexcept;
   bool sees_overdue(processor& p) noexcept;
   void stop_spinning(processor& p) noexcept;
 
@@ -232,7 +232,7 @@ class scheduler {
   seam::atomic<std::size_t> outside_waits_{0};
 
   // The monitor is in a turn; and how many it has begun.
-  bool monitor_looks_ FOLIOT_GUARDED_BY(lock_) = false;
+  bool monitor_in_turn_ FOLIOT_GUARDED_BY(lock_) = false;
   std::uint64_t monitor_turns_ FOLIOT_GUARDED_BY(lock_) = 0;
   bool dead_ FOLIOT_GUARDED_BY(lock_) = false;
   // When to look for threads outside of the runtime again, in nanoseconds. Written by the threads that look; a hint.

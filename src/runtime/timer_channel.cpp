@@ -22,9 +22,9 @@ instant timer_channel::take(instant time) noexcept {
 
 std::optional<instant> timer_channel::try_receive() noexcept {
   const lock held(lock_);
-  instant time;
-  if (!look_for_due(time)) return std::nullopt;
-  return take(time);
+  const std::optional<instant> time = time_if_due();
+  if (!time) return std::nullopt;
+  return take(*time);
 }
 
 bool timer_channel::receive_at_once(receiver& who, waits how) {
@@ -32,10 +32,9 @@ bool timer_channel::receive_at_once(receiver& who, waits how) {
   if (runtime_.living() == nullptr) {
     throw std::logic_error("foliot: the timer's runtime has ended: make a timer in the current runtime");
   }
-  instant time;
-  if (look_for_due(time)) {
+  if (const std::optional<instant> time = time_if_due()) {
     who.outcome_ = receiver::outcome::instant;
-    who.value_ = take(time);
+    who.value_ = take(*time);
     return true;
   }
   if (how != waits::alone || !stopped_) [[likely]]
@@ -141,11 +140,12 @@ void timer_channel::answer(timer_entry& self) noexcept {
 
 /// Delivers the instant, if it is due, to the receiver that has waited longest, and sets the alarm for the others.
 void timer_channel::deliver() noexcept {
-  instant time;
-  while (!receivers_.empty() && look_for_due(time)) {
+  while (!receivers_.empty()) {
+    const std::optional<instant> time = time_if_due();
+    if (!time) break;
     receiver& who = *receivers_.front();
     who.value_ = deadline_;
-    if (claim(who, receiver::outcome::instant)) take(time);  // `who` may be gone
+    if (claim(who, receiver::outcome::instant)) take(*time);  // `who` may be gone
   }
   if (receivers_.empty() || !armed_) return;
   // If the timers keep periods, the alarm is pending again for the tick after its ring. That is no later than

@@ -22,7 +22,7 @@ void scheduler::start_timer(timer_entry& entry, instant deadline, starter next, 
       home = processor_for_start().timers.get();
       if (!home->adopt(entry)) continue;
     }
-    if (arm(*home) == at_home::lives_on) continue;
+    if (arm(*home) == home_answer::moved) continue;
     wake_for(*home, deadline, next);
     return;
   }
@@ -36,10 +36,10 @@ bool scheduler::reset_timer(timer_entry& entry, instant deadline, const Arm& arm
       start_timer(entry, deadline, starter::goes_on, arm);
       return false;
     }
-    const at_home answer = arm(*home);
-    if (answer == at_home::lives_on) continue;
+    const home_answer answer = arm(*home);
+    if (answer == home_answer::moved) continue;
     wake_for(*home, deadline, starter::goes_on);
-    return answer == at_home::yes;
+    return answer == home_answer::was_pending;
   }
 }
 

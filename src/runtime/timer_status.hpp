@@ -126,9 +126,8 @@ class timer_status {
   // After either: the same thread, and every timer that was taken.
 
   void added() noexcept { leave(state::modifying, state::waiting); }
-  void modified(bool earlier) noexcept {
-    leave(state::modifying, earlier ? state::modified_earlier : state::modified_later);
-  }
+  /// Precondition: `to` is modified_earlier or modified_later.
+  void modified(state to) noexcept { leave(state::modifying, to); }
   void put_back() noexcept { leave(state::modifying, state::waiting); }
   void marked() noexcept { leave(state::modifying, state::deleted); }
   void give_back(state was) noexcept { leave(state::modifying, was); }

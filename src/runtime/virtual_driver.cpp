@@ -73,7 +73,7 @@ bool virtual_driver::fire_due() {
   const std::size_t start = random_.below(count);
   ready_list ready;
   if (scheduler_.wall().fire(ready)) {
-    scheduler_.put(&processors[start], ready);
+    scheduler_.queue_all(&processors[start], ready);
     return true;
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -87,7 +87,7 @@ bool virtual_driver::fire_due() {
 bool virtual_driver::expire_late_scopes() {
   ready_list ready;
   if (!scheduler_.late().expire_all(ready)) return false;
-  scheduler_.put(nullptr, ready);
+  scheduler_.queue_all(nullptr, ready);
   return true;
 }
 

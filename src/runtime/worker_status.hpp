@@ -63,7 +63,7 @@ class worker_status {
   /// thief that took one would also take the tasks that its callback starts, and move their data from cache to cache. A
   /// stale answer does no harm: a worker that it misleads sets the alarm when it goes to sleep, and the monitor soon
   /// looks again.
-  [[nodiscard]] bool sees_to_timers() const noexcept {
+  [[nodiscard]] bool will_check_timers() const noexcept {
     return has_worker() && is_awake() && !in_task_.load(seam::relaxed) && !is_stuck();
   }
 

@@ -35,7 +35,7 @@ class worker_tenure {
     if (!has_left_) to_leave_.store(false, seam::relaxed);
     return !has_left_;
   }
-  /// The worker leaves, and runs no tasks from now on, unless it was told to stay. Returns whether it leaves.
+  /// The worker leaves, and runs no tasks from now on, unless stay() was called. Returns whether it leaves.
   [[nodiscard]] bool leave(const mutex& guard) noexcept FOLIOT_REQUIRES(guard) {
     static_cast<void>(guard);
     return has_left_ = is_to_leave();

@@ -11,8 +11,8 @@
 
 namespace foliot::model {
 
-using runtime::detail::at_home;
 using runtime::detail::call_list;
+using runtime::detail::home_answer;
 using runtime::detail::processor_heaps;
 using runtime::detail::ready_list;
 using runtime::detail::timer_entry;
@@ -35,13 +35,13 @@ class marked_timer : public timer_entry {
         if (!first_home.adopt(*this)) continue;
         home = &first_home;
       }
-      const at_home answer = home->reset_every(*this, deadline, period);
-      if (answer != at_home::lives_on) return answer == at_home::yes;
+      const home_answer answer = home->reset_every(*this, deadline, period);
+      if (answer != home_answer::moved) return answer == home_answer::was_pending;
     }
   }
   bool stop() noexcept {
     auto* const home = static_cast<processor_heaps*>(timer_entry_access::home(*this).load(seam::relaxed));
-    return home != nullptr && home->stop(*this) == at_home::yes;
+    return home != nullptr && home->stop(*this) == home_answer::was_pending;
   }
   [[nodiscard]] int fired() const { return fired_; }
 

@@ -45,7 +45,7 @@ void the_entry_dies_in_its_action() {
   other.join();
   timer.reset();
   run(timers, 10);
-  require(timers.standing() == 0, "nothing is left");
+  require(timers.heap_size() == 0, "nothing is left");
 }
 
 TEST(ProcessorHeaps, TheEntryDiesWhileItsRecordIsUsed) {
@@ -66,7 +66,7 @@ void modify_against_run() {
   if (To > 10) require(superseded == (fired == 0), "the answer agrees with what happened");
   require(superseded ? fired <= 1 : fired >= 1, "once for each start");
   require_good(timers);
-  require(timers.standing() != 0 || timers.first().is_never(), "nothing is left to look for");
+  require(timers.heap_size() != 0 || timers.first().is_never(), "nothing is left to look for");
   run(timers, 100);
   require(timer.fired() == (superseded ? 1 : 2), "and the last one is not lost");
 }
@@ -137,7 +137,7 @@ void two_starts() {
   const bool second = timer.reset(timers, at(5));
   other.join();
   require(first != second, "one of them was the start");
-  require(timers.size() == 1 && timers.standing() == 1, "it is there once");
+  require(timers.size() == 1 && timers.heap_size() == 1, "it is there once");
   require_good(timers);
   static_cast<void>(timer.stop());
 }
@@ -172,7 +172,7 @@ void revive_against_clean() {
   seam::thread other("cleans", [&] { timers.refresh_first(); });
   require(!timer.reset(timers, at(To)), "it was stopped");
   other.join();
-  require(timers.size() == 1 && timers.standing() == 1, "it is there once");
+  require(timers.size() == 1 && timers.heap_size() == 1, "it is there once");
   require_good(timers);
   run(timers, To);
   require(timer.fired() == 1, "it fires");

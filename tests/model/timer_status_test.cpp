@@ -36,7 +36,7 @@ void the_word_as_a_lock() {
     seam::spin_pause();
   }
   ++field;
-  word.modified(true);
+  word.modified(timer_status::state::modified_earlier);
   other.join();
   require(field == 3, "each has added one");
 }

@@ -28,13 +28,13 @@ class HeapsByCount : public testing::Test {
 
 TEST_F(HeapsByCount, TheNextRoundLooksForWhatWasBroughtForwardThoughNothingIsDue) {
   EXPECT_TRUE(all[9]->reset(timers, at(50)));
-  EXPECT_EQ(timers.first(), instant::earliest()) << "look";
+  EXPECT_EQ(timers.first(), instant::earliest()) << "the bound makes the next round look";
   EXPECT_EQ(broken_invariant(timers), "");
   run_all_due(timers, at(10));
-  EXPECT_EQ(timers.first(), at(50)) << "it stands where it belongs";
+  EXPECT_EQ(timers.first(), at(50)) << "the timer is queued at its deadline";
   EXPECT_EQ(broken_invariant(timers), "");
   EXPECT_TRUE(all[8]->reset(timers, at(40)));
-  EXPECT_EQ(timers.first(), instant::earliest()) << "again, in each round: issue 41699";
+  EXPECT_EQ(timers.first(), instant::earliest()) << "each round looks again: issue 41699";
   run_all_due(timers, at(10));
   EXPECT_EQ(timers.first(), at(40));
   EXPECT_EQ(all[8]->fired(), 0);
@@ -56,7 +56,7 @@ TEST_F(HeapsByCount, APassEndsWhenItHasFoundAllThatWereBroughtForward) {
   EXPECT_TRUE(all[9]->stop());
   run_all_due(timers, at(10));
   EXPECT_EQ(timers.first(), at(50));
-  EXPECT_EQ(timers.standing(), 10u) << "it did not come to the deleted one";
+  EXPECT_EQ(timers.heap_size(), 10u) << "the pass ended before the deleted timer";
   EXPECT_TRUE(all[8]->reset(timers, at(40)));
   run_all_due(timers, at(10));
   EXPECT_EQ(timers.first(), at(40));
@@ -67,17 +67,17 @@ TEST_F(HeapsByCount, WhatWasStoppedOrPutOffAgainIsNotLookedFor) {
   EXPECT_TRUE(all[5]->reset(timers, at(50)));
   EXPECT_TRUE(all[5]->reset(timers, at(500))) << "postponed";
   EXPECT_TRUE(all[6]->reset(timers, at(50)));
-  EXPECT_TRUE(all[6]->reset(timers, at(106))) << "back where it stands";
+  EXPECT_TRUE(all[6]->reset(timers, at(106))) << "reset to the deadline at which it is queued";
   EXPECT_TRUE(all[7]->reset(timers, at(50)));
   EXPECT_TRUE(all[7]->stop());
   EXPECT_TRUE(all[8]->reset(timers, at(50)));
-  EXPECT_TRUE(all[8]->reset(timers, at(60))) << "counted once";
+  EXPECT_TRUE(all[8]->reset(timers, at(60))) << "it stays counted once";
   EXPECT_TRUE(all[8]->stop());
   EXPECT_EQ(broken_invariant(timers), "");
   run_all_due(timers, at(10));
-  EXPECT_EQ(timers.standing(), 10u) << "nothing was looked at";
+  EXPECT_EQ(timers.heap_size(), 10u) << "the pass looked at no timer";
   EXPECT_EQ(timers.first(), at(100));
-  EXPECT_FALSE(all[8]->reset(timers, at(30))) << "a stopped one that is brought forward counts";
+  EXPECT_FALSE(all[8]->reset(timers, at(30))) << "a stopped timer that is brought forward counts";
   EXPECT_EQ(broken_invariant(timers), "");
   run_all_due(timers, at(10));
   EXPECT_EQ(timers.first(), at(30));

@@ -1,5 +1,5 @@
-// What only processor_heaps does: what a stop and a reset leave in the heap, and the hazards that Go met, by the
-// numbers of its issues.
+// The peculiarities of processor_heaps: the entries that stops and resets leave in the heap, and the hazards that Go
+// met, by the numbers of its issues.
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,18 +33,18 @@ TEST_F(ProcessorHeaps, AStopLeavesTheTimerWhereItStands) {
   auto all = started(10, 100);
   EXPECT_TRUE(all[5]->stop());
   EXPECT_EQ(timers.size(), 9u);
-  EXPECT_EQ(timers.standing(), 10u);
+  EXPECT_EQ(timers.heap_size(), 10u);
   all[5].reset();  // it may be gone; its record stays
   EXPECT_EQ(broken_invariant(timers), "");
   run_all_due(timers, at(200));
-  EXPECT_EQ(timers.standing(), 0u);
+  EXPECT_EQ(timers.heap_size(), 0u);
 }
 
 TEST_F(ProcessorHeaps, AStoppedTimerIsTakenBackByAReset) {
   auto all = started(10, 100);
   EXPECT_TRUE(all[5]->stop());
   EXPECT_FALSE(all[5]->reset(timers, at(50)));
-  EXPECT_EQ(timers.standing(), 10u) << "its entry is used again";
+  EXPECT_EQ(timers.heap_size(), 10u) << "the record and its place in the heap are used again";
   EXPECT_EQ(timers.size(), 10u);
   EXPECT_EQ(timers.first(), at(50));
   run_all_due(timers, at(50));
@@ -81,29 +81,29 @@ TEST_F(ProcessorHeaps, TheHeadIsCleanedByWhoAddsOrGoesToSleep) {
   auto all = started(4, 100);
   EXPECT_TRUE(all[0]->stop());
   EXPECT_TRUE(all[1]->reset(timers, at(1'000)));
-  EXPECT_EQ(timers.first(), at(100)) << "nobody has looked";
+  EXPECT_EQ(timers.first(), at(100)) << "no round has repaired the bound";
   timers.refresh_first();
   EXPECT_EQ(timers.first(), at(102));
-  EXPECT_EQ(timers.standing(), 3u);
+  EXPECT_EQ(timers.heap_size(), 3u);
   EXPECT_TRUE(all[2]->stop());
   counted_timer other;
   other.reset(timers, at(500));
-  EXPECT_EQ(timers.standing(), 3u);
+  EXPECT_EQ(timers.heap_size(), 3u);
   EXPECT_EQ(timers.first(), at(103));
   timers.forget_all();
 }
 
-// Memory grew with timeouts that were stopped (Go's change 214299), also where nothing was ever due (215722).
+// Memory grew with stopped timeouts (Go's change 214299), also where no timer was ever due (215722).
 TEST_F(ProcessorHeaps, DeletedTimersAreNoMoreThanAQuarter) {
   auto all = started(1'000, 100);
   std::size_t stopped = 0;
   for (auto& each : all) {
     EXPECT_TRUE(each->stop());
     ++stopped;
-    ASSERT_LE(timers.standing() - timers.size(), std::max(timers.standing() / 4, processor_heaps::few_deleted));
+    ASSERT_LE(timers.heap_size() - timers.size(), std::max(timers.heap_size() / 4, processor_heaps::few_deleted));
     ASSERT_EQ(timers.size(), 1'000 - stopped);
   }
-  EXPECT_LE(timers.standing(), processor_heaps::few_deleted);
+  EXPECT_LE(timers.heap_size(), processor_heaps::few_deleted);
 }
 
 // Issues 47329, 47762: a timer that was brought forward was forgotten, as the bound was cleared while others moved in
@@ -121,7 +121,7 @@ TEST_F(ProcessorHeaps, NoneOfManyThatAreBroughtForwardIsForgotten) {
   timers.forget_all();
 }
 
-// Issue 41699: a server that moves its timers to and fro did nothing else.
+// Issue 41699: a server that moved its timers back and forth did little else.
 TEST_F(ProcessorHeaps, WhatIsBroughtForwardIsFiledWhenTheFirstOfItIsDue) {
   auto all = started(100, 10'000);
   EXPECT_TRUE(all[99]->reset(timers, at(5'000)));
@@ -130,11 +130,11 @@ TEST_F(ProcessorHeaps, WhatIsBroughtForwardIsFiledWhenTheFirstOfItIsDue) {
   EXPECT_EQ(timers.first(), at(5'000));
   run_all_due(timers, at(4'999));
   EXPECT_EQ(timers.first(), at(5'000));
-  EXPECT_EQ(timers.standing(), 100u) << "nothing was repaired";
+  EXPECT_EQ(timers.heap_size(), 100u) << "no timer was repaired";
   run_all_due(timers, at(5'000));
   EXPECT_EQ(all[99]->fired(), 1);
   EXPECT_EQ(timers.first(), at(10'000));
-  EXPECT_EQ(timers.standing(), 98u);
+  EXPECT_EQ(timers.heap_size(), 98u);
   timers.forget_all();
 }
 
@@ -146,7 +146,7 @@ TEST_F(ProcessorHeaps, AnEmptyHeapHasNoBound) {
     EXPECT_TRUE(stopped.reset(timers, at(10)));
     EXPECT_TRUE(stopped.stop());
   }
-  EXPECT_EQ(timers.first(), at(10)) << "nobody has looked";
+  EXPECT_EQ(timers.first(), at(10)) << "no round has repaired the bound";
   timers.refresh_first();
   EXPECT_TRUE(timers.first().is_never());
 
@@ -186,14 +186,15 @@ TEST_F(ProcessorHeaps, NoneStaysWhereAProcessorHasGone) {
   EXPECT_TRUE(stopped_there.stop());
   heir.take_all(timers);
   for (counted_timer* each : {&fired_there, &stopped_there}) {
-    EXPECT_EQ(timers.reset(*each, at(10)), at_home::lives_on);
+    EXPECT_EQ(timers.reset(*each, at(10)), home_answer::moved);
     EXPECT_EQ(each->lives_at(), &heir);
     EXPECT_FALSE(each->reset(timers, at(10)));
   }
-  EXPECT_EQ(timers.reset(fired_there, at(7)), at_home::lives_on) << "the caller has to know where it is";
+  EXPECT_EQ(timers.reset(fired_there, at(7)), home_answer::moved) << "the caller has to know where it is";
   EXPECT_EQ(heir.size(), 2u);
   EXPECT_EQ(timers.size(), 0u);
-  EXPECT_EQ(timers.stop(fired_there), at_home::yes) << "a stop wakes nobody, and may ask any";
+  EXPECT_EQ(timers.stop(fired_there), home_answer::was_pending)
+      << "any heap may stop the timer, since a stop wakes no processor";
   run_all_due(heir, at(10));
   EXPECT_EQ(fired_there.fired(), 1);
   EXPECT_EQ(stopped_there.fired(), 1);
@@ -206,84 +207,84 @@ TEST_F(ProcessorHeaps, TheArrayIsGivenBack) {
   EXPECT_LE(timers.room(), 2'048u);
 }
 
-constexpr duration beats_of(std::int64_t nanoseconds) { return duration::nanoseconds(nanoseconds); }
+constexpr duration period_of(std::int64_t nanoseconds) { return duration::nanoseconds(nanoseconds); }
 
 TEST_F(ProcessorHeaps, ATimerWithAPeriodNeverLeavesTheHeap) {
   const auto others = started(20, 1'000);
-  counted_timer beat;
-  EXPECT_FALSE(beat.reset_every(timers, at(100), beats_of(10)));
+  counted_timer periodic;
+  EXPECT_FALSE(periodic.reset_every(timers, at(100), period_of(10)));
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(timers.first(), at(100 + i * 10));
     run_all_due(timers, at(100 + i * 10 - 1));
-    EXPECT_EQ(beat.fired(), i);
+    EXPECT_EQ(periodic.fired(), i);
     run_all_due(timers, at(100 + i * 10));
-    EXPECT_EQ(beat.fired(), i + 1);
-    EXPECT_EQ(timers.standing(), 21u);
+    EXPECT_EQ(periodic.fired(), i + 1);
+    EXPECT_EQ(timers.heap_size(), 21u);
     EXPECT_EQ(timers.size(), 21u);
-    EXPECT_EQ(record_of(beat).status.seen(), timer_status::state::waiting);
+    EXPECT_EQ(record_of(periodic).status.seen(), timer_status::state::waiting);
     EXPECT_EQ(broken_invariant(timers), "");
   }
-  EXPECT_TRUE(beat.stop());
+  EXPECT_TRUE(periodic.stop());
   run_all_due(timers, at(999));
-  EXPECT_EQ(beat.fired(), 50);
+  EXPECT_EQ(periodic.fired(), 50);
   timers.forget_all();
 }
 
 TEST_F(ProcessorHeaps, ALateTimerWithAPeriodRunsOnceAndGoesOnOnItsGrid) {
-  counted_timer beat;
-  beat.reset_every(timers, at(100), beats_of(10));
+  counted_timer periodic;
+  periodic.reset_every(timers, at(100), period_of(10));
   run_all_due(timers, at(129));
-  EXPECT_EQ(beat.fired(), 1);
+  EXPECT_EQ(periodic.fired(), 1);
   EXPECT_EQ(timers.first(), at(130));
   run_all_due(timers, at(140));
-  EXPECT_EQ(beat.fired(), 2);
-  EXPECT_EQ(timers.first(), at(150)) << "what is due now has come; the next beat is after now";
+  EXPECT_EQ(periodic.fired(), 2);
+  EXPECT_EQ(timers.first(), at(150)) << "the tick that is due now has come; the next one is after now";
   run_all_due(timers, at(1'000'000'007));
-  EXPECT_EQ(beat.fired(), 3);
+  EXPECT_EQ(periodic.fired(), 3);
   EXPECT_EQ(timers.first(), at(1'000'000'010));
-  EXPECT_TRUE(beat.stop());
+  EXPECT_TRUE(periodic.stop());
 }
 
 TEST_F(ProcessorHeaps, AResetGivesATimerAnotherPeriodOrNone) {
-  counted_timer beat;
-  beat.reset_every(timers, at(100), beats_of(10));
+  counted_timer periodic;
+  periodic.reset_every(timers, at(100), period_of(10));
   run_all_due(timers, at(100));
-  EXPECT_TRUE(beat.reset_every(timers, at(103), beats_of(7))) << "it is pending from beat to beat";
+  EXPECT_TRUE(periodic.reset_every(timers, at(103), period_of(7))) << "it is pending from tick to tick";
   EXPECT_EQ(timers.first(), at(103));
   run_all_due(timers, at(103));
   EXPECT_EQ(timers.first(), at(110));
-  EXPECT_TRUE(beat.reset_every(timers, at(110), beats_of(3))) << "where it stands";
+  EXPECT_TRUE(periodic.reset_every(timers, at(110), period_of(3))) << "to the deadline at which it is queued";
   run_all_due(timers, at(110));
   EXPECT_EQ(timers.first(), at(113));
-  EXPECT_TRUE(beat.stop());
-  EXPECT_FALSE(beat.reset_every(timers, at(200), beats_of(5))) << "taken back";
+  EXPECT_TRUE(periodic.stop());
+  EXPECT_FALSE(periodic.reset_every(timers, at(200), period_of(5))) << "a stopped timer is not pending";
   run_all_due(timers, at(200));
-  EXPECT_EQ(beat.fired(), 4);
-  EXPECT_TRUE(beat.reset(timers, at(300))) << "once, from now on";
+  EXPECT_EQ(periodic.fired(), 4);
+  EXPECT_TRUE(periodic.reset(timers, at(300))) << "without a period from now on";
   run_all_due(timers, at(299));
-  EXPECT_EQ(beat.fired(), 4);
+  EXPECT_EQ(periodic.fired(), 4);
   run_all_due(timers, at(300));
-  EXPECT_EQ(beat.fired(), 5);
-  EXPECT_EQ(timers.standing(), 0u);
-  EXPECT_FALSE(beat.reset_every(timers, at(400), beats_of(1))) << "added again";
+  EXPECT_EQ(periodic.fired(), 5);
+  EXPECT_EQ(timers.heap_size(), 0u);
+  EXPECT_FALSE(periodic.reset_every(timers, at(400), period_of(1))) << "a timer that has fired is not pending";
   run_all_due(timers, at(400));
   EXPECT_EQ(timers.first(), at(401));
-  EXPECT_TRUE(beat.stop());
+  EXPECT_TRUE(periodic.stop());
 }
 
 TEST_F(ProcessorHeaps, ABeatPastTheEndOfTimeNeverComes) {
   const std::int64_t last = instant::latest().nanoseconds();
   for (const std::int64_t period : {std::int64_t{1}, std::int64_t{2}, std::int64_t{1} << 40, last, INT64_MAX}) {
-    counted_timer beat;
-    beat.reset_every(timers, at(last), beats_of(period));
+    counted_timer periodic;
+    periodic.reset_every(timers, at(last), period_of(period));
     run_all_due(timers, instant::latest());
-    EXPECT_EQ(beat.fired(), 1) << period;
+    EXPECT_EQ(periodic.fired(), 1) << period;
     EXPECT_TRUE(timers.first().is_never());
     EXPECT_EQ(timers.size(), 1u) << "it waits for ever";
-    EXPECT_TRUE(beat.stop());
+    EXPECT_TRUE(periodic.stop());
   }
   counted_timer from_the_beginning;
-  from_the_beginning.reset_every(timers, instant::earliest(), beats_of(INT64_MAX - 1));
+  from_the_beginning.reset_every(timers, instant::earliest(), period_of(INT64_MAX - 1));
   run_all_due(timers, at(0));
   EXPECT_TRUE(timers.first() > at(0));
   EXPECT_TRUE(from_the_beginning.stop());
@@ -291,17 +292,17 @@ TEST_F(ProcessorHeaps, ABeatPastTheEndOfTimeNeverComes) {
 
 TEST_F(ProcessorHeaps, ATimerWithAPeriodMovesWithItsProcessorsTimers) {
   processor_heaps heir(1);
-  counted_timer beat;
-  beat.reset_every(timers, at(100), beats_of(10));
+  counted_timer periodic;
+  periodic.reset_every(timers, at(100), period_of(10));
   run_all_due(timers, at(105));
   heir.take_all(timers);
-  EXPECT_EQ(beat.lives_at(), &heir);
+  EXPECT_EQ(periodic.lives_at(), &heir);
   EXPECT_EQ(heir.first(), at(110));
   run_all_due(heir, at(110));
   EXPECT_EQ(heir.first(), at(120));
-  EXPECT_EQ(beat.fired(), 2);
+  EXPECT_EQ(periodic.fired(), 2);
   heir.forget_all();
-  EXPECT_FALSE(beat.stop()) << "the end of the runtime has stopped it";
+  EXPECT_FALSE(periodic.stop()) << "the end of the runtime has stopped it";
 }
 
 // Go throws ("badTimer", "bad p") where it meets a state in a heap that no timer of a heap has; so does this, in every

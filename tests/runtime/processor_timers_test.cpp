@@ -1,4 +1,4 @@
-// What every kind of timers of a processor promises: case by case, at random against a model, and where memory fails.
+// The promises of every kind of processor_timers: case by case, at random against a model, and where memory fails.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -40,7 +40,7 @@ TEST_P(ProcessorTimers, FireOnceAndNotANanosecondEarly) {
     run_all_due(*timers, at(deadline + 1));
     EXPECT_EQ(one.fired(), 1);
     EXPECT_FALSE(one.stop());
-    timers = timers_of_kind(GetParam());  // whose time is over
+    timers = timers_of_kind(GetParam());  // destroys the earlier timers, as at the end of a runtime
   }
 }
 
@@ -138,7 +138,7 @@ TEST_P(ProcessorTimers, WhatIsTakenOverGoesOnThere) {
   EXPECT_TRUE(timers->first().is_never());
   EXPECT_EQ(heir->size(), 300u);
   EXPECT_LE(heir->first(), at(500));
-  EXPECT_FALSE(was_idle.reset(*timers, at(700))) << "at home where its home is now";
+  EXPECT_FALSE(was_idle.reset(*timers, at(700))) << "an idle timer follows its home to the heir";
   EXPECT_EQ(was_idle.lives_at(), heir.get());
   EXPECT_EQ(heir->size(), 301u);
   EXPECT_EQ(broken_invariant(*heir), "");
@@ -149,7 +149,7 @@ TEST_P(ProcessorTimers, WhatIsTakenOverGoesOnThere) {
   EXPECT_TRUE(all[3]->reset(*timers, at(501)));
   run_all_due(*heir, at(501));
   EXPECT_EQ(all[3]->fired(), 1);
-  timers->begin_again();
+  timers->reopen();
   counted_timer fresh;
   fresh.reset(*timers, at(2));
   EXPECT_EQ(fresh.lives_at(), timers.get());
@@ -176,7 +176,7 @@ class called_timer : public timer_entry {
   explicit called_timer(int& calls) noexcept : timer_entry(what), calls_(calls) {}
   void start(processor_timers& home, instant deadline) {
     ASSERT_TRUE(home.adopt(*this));
-    ASSERT_EQ(home.reset(*this, deadline), at_home::no);
+    ASSERT_EQ(home.reset(*this, deadline), home_answer::was_idle);
   }
 
  private:
@@ -198,12 +198,12 @@ TEST_P(ProcessorTimers, MayEndInTheCallThatFollows) {
   call_list list;
   EXPECT_FALSE(timers->run_due(at(12), ready, list));
   EXPECT_EQ(calls, 0);
-  while (timer_entry* const each = list.take_first()) timer_entry_access::call(*each);
+  while (timer_entry* const each = list.pop_front()) timer_entry_access::call(*each);
   EXPECT_EQ(calls, 3);
   EXPECT_EQ(timers->size(), 0u);
 }
 
-/// Two processors' timers at random, and what they must do, in a list.
+/// Random operations on the timers of two processors, against a list.
 class twin {
  public:
   twin(std::string_view kind, std::uint64_t seed)
@@ -240,11 +240,11 @@ class twin {
         break;
       case 12: homes_[random_.below(2)]->refresh_first(); break;
       case 13:
-        // All that the second one has goes to the first, and it begins again.
+        // All timers of the second go to the first, and the second is used again.
         if (random_.below(8) != 0) break;
         homes_[0]->take_all(*homes_[1]);
         EXPECT_EQ(homes_[1]->size(), 0u);
-        if (random_.below(2) == 0) homes_[1]->begin_again();
+        if (random_.below(2) == 0) homes_[1]->reopen();
         break;
       default: run();
     }
@@ -275,7 +275,8 @@ class twin {
     now_ += duration::nanoseconds(std::int64_t(random_.below(reach())));
     for (const auto& home : homes_) {
       run_all_due(*home, now_);
-      EXPECT_TRUE(home->first() > now_ || home->first().is_never()) << "nothing is due any more";
+      EXPECT_TRUE(home->first() > now_ || home->first().is_never())
+          << "first() names a due timer after all due timers have run";
     }
     for (auto& each : all_) {
       if (!each->due || !is_due(*each->due, now_)) continue;
@@ -320,8 +321,8 @@ TEST_P(ProcessorTimers, DoWhatAModelDoes) {
   }
 }
 
-/// Timers that were postponed leave the queue at their old deadline, and one of them finds no memory to be queued for
-/// its new one. A thread that sleeps now must be awake in time for it: in the end it is the only one that is pending.
+/// Postponed timers leave the queue at their old deadline, and for one of them there is no memory to queue it for its
+/// new one. first() must not be later than its deadline: in the end it is the only pending timer.
 TEST_P(ProcessorTimers, OneThatWasPutOffAndFoundNoMemoryIsNotOverslept) {
   bool any_failed = true;
   for (std::size_t n = 0; any_failed; ++n) {
@@ -340,7 +341,7 @@ TEST_P(ProcessorTimers, OneThatWasPutOffAndFoundNoMemoryIsNotOverslept) {
         static_cast<void>(mine->run_due(at(1'000), ready, calls));
         any_failed = fail.failed();
       }
-      EXPECT_EQ(mine->size(), all.size()) << "none is lost";
+      EXPECT_EQ(mine->size(), all.size()) << "a timer was lost";
       for (int i = 0; i < 40; ++i) {
         if (i == last) continue;
         EXPECT_TRUE(all[static_cast<std::size_t>(i)].stop());
@@ -410,13 +411,14 @@ TEST_P(ProcessorTimers, GiveMemoryBack) {
     }
     for (auto& each : all) EXPECT_TRUE(each->stop());
   }
-  EXPECT_LT(test::live_bytes() - before, most) << "100,000 were stopped";
+  EXPECT_LT(test::live_bytes() - before, most) << "100,000 stopped timers still use memory";
   for (int i = 0; i < 100'000; ++i) {
     counted_timer timeout;
     timeout.reset(*timers, at(1'000'000 + i));
     EXPECT_TRUE(timeout.stop());
   }
-  EXPECT_LT(test::live_bytes() - before, most) << "100,000 timeouts that did not happen, and nothing was ever due";
+  EXPECT_LT(test::live_bytes() - before, most)
+      << "100,000 stopped timeouts still use memory, where no timer was ever due";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Threads that start, stop, reset and move the timers of two processors while others run them: each start has exactly
-// one outcome. Time is a number that they raise.
+// one outcome. Time is a number that these threads raise.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -46,7 +46,7 @@ TEST_P(TimerRaces, EveryStartHasOneOutcome) {
       // A timer of this thread, destroyed after the stop while its record may still lie in a heap.
       counted_timer timeout;
       timeout.reset(*homes[random.below(2)], instant::never());
-      if (!timeout.stop()) ADD_FAILURE() << "it never comes";
+      if (!timeout.stop()) ADD_FAILURE() << "a timer that never comes due was not pending";
     }
     --users;
   };
@@ -60,7 +60,7 @@ TEST_P(TimerRaces, EveryStartHasOneOutcome) {
     while (users.load() != 0) {
       homes[0]->take_all(*homes[1]);
       std::this_thread::yield();
-      homes[1]->begin_again();
+      homes[1]->reopen();
     }
   };
   std::vector<std::thread> threads;

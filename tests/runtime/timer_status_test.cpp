@@ -1,4 +1,4 @@
-// The ten states of a timer in processor_heaps, and what each verb makes of each of them.
+// The ten states of a timer in processor_heaps, and the effect of each verb in each of them.
 #include <array>
 #include <cstring>
 #include <optional>
@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 10> names{"none",           "waiting", "r
                                                  "modified_later", "moving"};
 constexpr std::string_view name(state of) { return names[static_cast<std::size_t>(of)]; }
 
-/// Brings a new word there, by legal transitions alone.
+/// Brings a new word into that state, by legal transitions alone.
 void bring(timer_status& word, state to) {
   if (to == none) return;
   ASSERT_EQ(word.modify().what, outcome::taken);
@@ -35,7 +35,7 @@ void bring(timer_status& word, state to) {
     case modified_earlier:
     case modified_later:
       ASSERT_EQ(word.modify().what, outcome::taken);
-      word.modified(to == modified_earlier);
+      word.modified(to);
       return;
     default: break;
   }
@@ -48,7 +48,7 @@ void bring(timer_status& word, state to) {
   static_cast<void>(word.cleaned());
 }
 
-/// What a verb does in one state: its result, and the next state.
+/// The effect of a verb in one state: its result, and the next state.
 struct expected {
   std::string_view answer;
   state then;
@@ -138,8 +138,8 @@ TEST(TimerStatus, WhatIsTakenIsLeftForAnotherState) {
     return name(word.seen());
   };
   EXPECT_EQ(after(modifying, [](timer_status& word) { word.added(); }), "waiting");
-  EXPECT_EQ(after(modifying, [](timer_status& word) { word.modified(true); }), "modified_earlier");
-  EXPECT_EQ(after(modifying, [](timer_status& word) { word.modified(false); }), "modified_later");
+  EXPECT_EQ(after(modifying, [](timer_status& word) { word.modified(modified_earlier); }), "modified_earlier");
+  EXPECT_EQ(after(modifying, [](timer_status& word) { word.modified(modified_later); }), "modified_later");
   EXPECT_EQ(after(modifying, [](timer_status& word) { word.put_back(); }), "waiting");
   EXPECT_EQ(after(modifying, [](timer_status& word) { word.marked(); }), "deleted");
   for (const state was : {none, waiting, deleted, removed, modified_earlier, modified_later}) {
@@ -181,7 +181,7 @@ TEST(TimerStatus, WhoComesLastFreesTheRecord) {
   EXPECT_EQ(lives.abandon(), caller);
 }
 
-// In every build, with FOLIOT_ASSERTIONS or without: a heap with a timer in a wrong state would fire the wrong ones.
+// In every build, with FOLIOT_ASSERTIONS or without: a heap with a timer in a wrong state would fire wrong timers.
 TEST(TimerStatusDeathTest, ABadStateIsNamedAndStopsTheProgram) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto after = [](state from, auto&& verb) {

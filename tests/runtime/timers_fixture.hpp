@@ -32,7 +32,7 @@ class counted_timer : public timer_entry {
  public:
   explicit counted_timer(std::vector<counted_timer*>* order = nullptr) noexcept : timer_entry(what), order_(order) {}
 
-  /// As the scheduler does; `home` is where it goes when it has never been anywhere. True: it was pending.
+  /// As scheduler::reset_timer(); `home` becomes the home of a timer that has none. Returns whether it was pending.
   bool reset(processor_timers& home, instant deadline) { return reset_every(home, deadline, duration::zero()); }
   bool reset_every(processor_timers& home, instant first, duration period) {
     for (;;) {
@@ -41,9 +41,9 @@ class counted_timer : public timer_entry {
         if (!home.adopt(*this)) continue;
         lives = &home;
       }
-      const at_home answer =
+      const home_answer answer =
           period == duration::zero() ? lives->reset(*this, first) : lives->reset_every(*this, first, period);
-      if (answer != at_home::lives_on) return answer == at_home::yes;
+      if (answer != home_answer::moved) return answer == home_answer::was_pending;
     }
   }
   bool stop() { return stop_timer(*this); }
@@ -71,10 +71,10 @@ inline void run_all_due(processor_timers& timers, instant now) {
   while (timers.run_due(now, ready, calls)) {
   }
   EXPECT_TRUE(ready.empty());
-  EXPECT_EQ(calls.take_first(), nullptr);
+  EXPECT_EQ(calls.pop_front(), nullptr);
 }
 
-/// The first invariant that does not hold, where the timers check theirs; else empty.
+/// The first invariant that does not hold, for timers that can check them; else empty.
 inline std::string broken_invariant(const processor_timers& timers) {
   const auto* const heaps = dynamic_cast<const processor_heaps*>(&timers);
   if (heaps == nullptr) return "";

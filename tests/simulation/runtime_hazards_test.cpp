@@ -28,7 +28,7 @@ using runtime::yield;
 
 constexpr std::uint64_t worlds = 200;
 
-/// In worlds where lateness can only come from an error.
+/// Runs worlds in which only an error can make a timer late.
 template <class Make>
 void explore_punctual(std::size_t processors, Make make) {
   for (const faults& with : {quiet, interrupted}) {
@@ -59,7 +59,7 @@ TEST(Hazards, H1AnEarlierTimerForAProcessorThatGoesToSleep) {
     });
     co_await sleep_until(far + 1ms);
     co_await joined(outside);
-    for (probe& each : timers) require(each.fired() == 1, "it was lost");
+    for (probe& each : timers) require(each.fired() == 1, "a timer was lost");
   };
   for (const std::size_t processors : {1U, 2U}) explore_punctual(processors, main);
 }
@@ -82,8 +82,8 @@ TEST(Hazards, H2TwoTasksThatComputeBesideTheirMaker) {
     compute(50ms);
     co_await first.join();
     co_await second.join();
-    require(one - made_at < 5ms, "no worker came for the first");
-    require(other - made_at < 5ms, "no worker came for the second");
+    require(one - made_at < 5ms, "no worker took the first task");
+    require(other - made_at < 5ms, "no worker took the second task");
   };
   explore_punctual(3, main);
 }
@@ -99,7 +99,7 @@ task<> hand_over() {
     const instant made_at = runtime::now();
     auto made = spawn(note_when(run_at));
     compute(5ms);
-    require(run_at - made_at < overslept, "no worker came for the task");
+    require(run_at - made_at < overslept, "no worker took the task");
     co_await bait.join();
     co_await made.join();
   }
@@ -115,8 +115,8 @@ TEST(Hazards, H2H3WorkComesAsTheOtherProcessorGoesToSleep) {
   }
 }
 
-/// H2, for tasks for which no worker is woken: a task makes others ready, and computes on. Seven times on a processor
-/// they may have to wait; then the processor is known for that.
+/// H2, for tasks for which no worker is woken: a task makes other tasks ready, and goes on computing. They may have to
+/// wait seven times on each processor; after that the processor's handovers count as slow.
 class ComputesOn {
  public:
   explicit ComputesOn(std::size_t receivers) : made_(receivers) {}
@@ -146,7 +146,7 @@ class ComputesOn {
   static task<> receive(runtime::channel<sent> made, int rounds) {
     for (int i = 0; i < rounds; ++i) {
       const auto each = co_await made.receive();
-      require(!each.value().known || runtime::now() - each.value().at < overslept, "no worker came for it");
+      require(!each.value().known || runtime::now() - each.value().at < overslept, "no worker took the task");
       compute(1ms);  // the worker that came for it does not come for another one
     }
   }
@@ -168,7 +168,7 @@ TEST(Hazards, H2WhatIsMadeReadyByATaskThatComputesOn) {
   }
 }
 
-/// And a worker that must not take it sleeps. (parking.cpp: look_again().)
+/// A worker that must not take the task sleeps. (parking.cpp: look_again().)
 TEST(Hazards, H2WhatComputesOnAtAProcessorThatGoesAwayKeepsNobodyAwake) {
   const auto main = []() -> task<> {
     ComputesOn tasks(1);
@@ -187,8 +187,8 @@ TEST(Hazards, H2WhatComputesOnAtAProcessorThatGoesAwayKeepsNobodyAwake) {
   explore(worlds, quiet, [&] { run_task(2, main()); });
 }
 
-/// H4: a timer is started for a processor that is going away. (foliot_timers.hpp: its home says under its lock which
-/// processor has its timers now.)
+/// H4: a timer is started for a processor that is going away. (foliot_timers.hpp: under its lock the old
+/// home names the processor that has its timers now.)
 TEST(Hazards, H4ATimerForAProcessorThatGoesAway) {
   const auto main = []() -> task<> {
     std::deque<probe> timers;
@@ -219,7 +219,7 @@ TEST(Hazards, H4ATimerForAProcessorThatGoesAway) {
     }
     co_await joined(outside);
     co_await sleep(30ms);
-    for (probe& each : timers) require(!each.pending(), "it was lost");
+    for (probe& each : timers) require(!each.pending(), "a timer was lost");
   };
   explore_punctual(3, main);
 }
@@ -240,13 +240,14 @@ TEST(Hazards, H5H6TheFirstDeadlineIsNotLateForAMoment) {
     });
     co_await sleep_until(begin + 5ms);
     co_await joined(outside);
-    for (probe& each : timers) require(each.fired() >= 1, "it was lost");
+    for (probe& each : timers) require(each.fired() >= 1, "a timer was lost");
   };
   for (const std::size_t processors : {1U, 2U}) explore_punctual(processors, main);
 }
 
 /// H7: a first deadline that is too early costs one look, not endless ones: when its timer was stopped, and nothing
-/// else is pending, the workers sleep. (foliot_timers.hpp: run_due() and refresh_first() set it to what there is.)
+/// else is pending, the workers sleep. (foliot_timers.hpp: run_due() and refresh_first() set it to the earliest pending
+/// timer.)
 TEST(Hazards, H7AFirstDeadlineOfNothingKeepsNobodyAwake) {
   const auto main = []() -> task<> {
     probe stopped;
@@ -324,7 +325,7 @@ TEST(Hazards, H8WhatTheMonitorsCallbacksStartGoesToAnIdleProcessor) {
 }
 
 /// Not a hazard but its price: a running worker fires its own timers, and neither an idle worker nor the monitor takes
-/// them from it. (worker_status.hpp: sees_to_timers().)
+/// them from it. (worker_status.hpp: will_check_timers().)
 TEST(Hazards, H8TimersOfAWorkerThatGoesRoundAreLeftToIt) {
   constexpr int links = 100;
   const auto main = []() -> task<> {
@@ -344,14 +345,14 @@ TEST(Hazards, H8TimersOfAWorkerThatGoesRoundAreLeftToIt) {
     chain.push_back(runtime::after_func(0ns, std::ref(next)));
     co_await done.receive();
     co_await bait.join();
-    // The first may be due before the task waits, or while the worker enters another.
+    // The first timer may be due before the task waits, or while the worker enters another task.
     require(moves <= 5, "the timers went from thread to thread");
   };
   for (const std::size_t processors : {2U, 3U}) explore_punctual(processors, main);
 }
 
-/// H10: a wait that ends too early, by a rounded timeout, a signal or for nothing, fires nothing early. (find_work.cpp:
-/// the clock alone decides what is due.)
+/// H10: a wait that ends too early, by a rounded timeout, a signal or without a reason, fires no timer early.
+/// (find_work.cpp: the clock alone decides what is due.)
 TEST(Hazards, H10AWaitThatEndsEarly) {
   const auto main = []() -> task<> {
     std::deque<probe> timers;

@@ -47,7 +47,7 @@ task<or_error<stream>> accept_one(descriptor_use by) {
     instant pause = instant::never();
     if (*advice == descriptor::advice::tries) {
       const auto accepted = seam::accept_socket(by->fd());
-      if (accepted || accepted.error() != std::errc::operation_would_block) by->remember(direction::in);
+      if (accepted || accepted.error() != std::errc::operation_would_block) by->keep_ready(direction::in);
       if (accepted) co_return stream_of(*accepted);
       if (accepted.error() != std::errc::operation_would_block) {
         if (has_paused || !lacks_resources(accepted.error())) co_return std::unexpected(accepted.error());

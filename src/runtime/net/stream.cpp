@@ -29,7 +29,7 @@ bool would_block(const or_error<std::size_t>& result) noexcept {
 }
 
 /// Tries, waits, and tries again. A try that transferred less than all of `bytes` has used up what there was, and a new
-/// edge will report more. The end of the other side is remembered separately (descriptor::side::ended).
+/// edge will report more. The end of the other side is remembered separately (descriptor::side::stays_ready).
 template <class Bytes>
 task<or_error<std::size_t>> transfer_some(descriptor_use by, direction way, Bytes bytes,
                                           or_error<std::size_t> (*attempt)(int, Bytes) noexcept) {
@@ -39,13 +39,13 @@ task<or_error<std::size_t>> transfer_some(descriptor_use by, direction way, Byte
     const auto advice = by->prepare(way);
     if (!advice) co_return std::unexpected(advice.error());
     if (bytes.empty()) {
-      if (*advice == descriptor::advice::tries) by->remember(way);  // nothing was tried
+      if (*advice == descriptor::advice::tries) by->keep_ready(way);  // nothing was tried
       co_return std::size_t{0};
     }
     if (*advice == descriptor::advice::tries) {
       const or_error<std::size_t> done = attempt(by->fd(), bytes);
       if (!would_block(done)) {
-        if (!done || *done == 0 || *done == bytes.size()) by->remember(way);
+        if (!done || *done == 0 || *done == bytes.size()) by->keep_ready(way);
         co_return done;
       }
     }
@@ -88,7 +88,7 @@ task<std::error_code> finish_connect(descriptor_use by) {
     if (!advice) co_return advice.error();
     const std::error_code outcome = seam::connect_outcome(by->fd());
     if (outcome != std::errc::operation_in_progress) {
-      by->remember(direction::out);  // prepare() may have cleared the edge, and there is no other one
+      by->keep_ready(direction::out);  // prepare() may have cleared the edge, and there is no other one
       co_return outcome;
     }
     co_await descriptor_awaiter(*by, direction::out);

@@ -68,7 +68,7 @@ class FOLIOT_EXPORT descriptor {
   /// Must be called before each attempt in that direction. Returns io_errc::closed, or io_errc::deadline_exceeded.
   [[nodiscard]] std::expected<advice, std::error_code> prepare(direction way) noexcept;
   /// The next attempt may succeed again, or fail at once: prepare() will recommend it.
-  void remember(direction way) noexcept;
+  void keep_ready(direction way) noexcept;
 
   /// From now on operations in that direction end with io_errc::deadline_exceeded at the deadline. Throws
   /// std::bad_alloc; the deadline is then unchanged.
@@ -100,7 +100,7 @@ class FOLIOT_EXPORT descriptor {
   /// What is known of one direction.
   struct side {
     bool ready = false;
-    bool ended = false;  // the other side has ended, or it has failed: every attempt returns at once
+    bool stays_ready = false;  // the peer has ended, or the descriptor has failed: every attempt returns at once
     instant deadline = instant::never();
     descriptor_wait* wait = nullptr;
   };
@@ -108,16 +108,18 @@ class FOLIOT_EXPORT descriptor {
   [[nodiscard]] side& at(direction way) noexcept FOLIOT_REQUIRES(lock_) {
     return sides_[static_cast<std::size_t>(way)];
   }
+  /// How long a reported readiness lasts: until the next attempt, or to the end of the descriptor.
+  enum class lasts : std::uint8_t { for_an_attempt, forever };
   /// The poller reports readiness of the descriptor with that generation. Tasks to resume are appended to the list.
-  void tell(readiness now, std::uint32_t generation, ready_list& ready) noexcept;
-  void tell(direction way, bool ended, ready_list& ready) noexcept FOLIOT_REQUIRES(lock_);
+  void report(readiness now, std::uint32_t generation, ready_list& ready) noexcept;
+  void set_ready(direction way, lasts how_long, ready_list& ready) noexcept FOLIOT_REQUIRES(lock_);
   void change_deadline(direction way, instant deadline) FOLIOT_REQUIRES(lock_);
   [[nodiscard]] bool has_come(instant deadline) const noexcept;
 
   mutable mutex lock_{lock_rank::object};
   std::array<side, 2> sides_ FOLIOT_GUARDED_BY(lock_) = {};
-  bool closed_ FOLIOT_GUARDED_BY(lock_) = false;  // no operation may begin
-  bool ended_ FOLIOT_GUARDED_BY(lock_) = false;   // begin_close() was called
+  bool closed_ FOLIOT_GUARDED_BY(lock_) = false;   // no operation may begin
+  bool closing_ FOLIOT_GUARDED_BY(lock_) = false;  // begin_close() was called
   std::uint32_t uses_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint32_t generation_ FOLIOT_GUARDED_BY(lock_) = 0;
 

@@ -131,10 +131,12 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
   static void answer(timer_entry& self) noexcept;
   static constexpr actions what_to_do{ring, answer};
 
-  /// Looks at the clock, and sets `time` to what it shows. Returns whether the next instant is due.
-  [[nodiscard]] bool look_for_due(instant& time) const noexcept FOLIOT_REQUIRES(lock_) {
+  /// The present time if the next instant is due by then, or nothing.
+  [[nodiscard]] std::optional<instant> time_if_due() const noexcept FOLIOT_REQUIRES(lock_) {
     const scheduler* const owner = runtime_.living();
-    return owner != nullptr && armed_ && is_due(deadline_, time = now(*owner));
+    if (owner == nullptr || !armed_) return std::nullopt;
+    const instant time = now(*owner);
+    return is_due(deadline_, time) ? std::optional(time) : std::nullopt;
   }
   reset_result reset(scheduler& owner, instant first, duration period);
   instant take(instant time) noexcept FOLIOT_REQUIRES(lock_);

@@ -17,6 +17,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/timer_word.hpp>
@@ -57,18 +58,19 @@ class timer_entry : public timer_node {
   // With the heaps of Go 1.14: its record, made by the first start. It may stay in a heap longer than the entry exists.
   // With foliot's queue: the next pending entry that the queue has no memory for (unqueued_timers.hpp).
   seam::atomic<void*> record_{nullptr};
-  timer_entry* next_call_ = nullptr;  // of the thread that is about to call it
+  timer_entry* next_call_ = nullptr;  // in the call_list of the thread that is about to call it
 };
 
-/// For processor_timers and those that implement them.
+/// For processor_timers and the classes that implement it.
 struct timer_entry_access {
+  using call_list = intrusive_queue<timer_entry, &timer_entry::next_call_>;
+
   static timer_entry::then due(timer_entry& entry, ready_list& ready) noexcept {
     return entry.what_->due(entry, ready);
   }
   static void call(timer_entry& entry) noexcept { entry.what_->call(entry); }
   static seam::atomic<processor_timers*>& home(timer_entry& entry) noexcept { return entry.home_; }
   static foliot::detail::timer_word& word(timer_entry& entry) noexcept { return entry.word_; }
-  static timer_entry*& next_call(timer_entry& entry) noexcept { return entry.next_call_; }
   static seam::atomic<void*>& record(timer_entry& entry) noexcept { return entry.record_; }
 };
 
