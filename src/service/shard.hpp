@@ -259,7 +259,7 @@ class shard final : public shard_base,
   void end_turn() noexcept FOLIOT_REQUIRES(lock_);
   void requeue(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
   void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  std::exception_ptr arm_next_beat(extended& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
+  std::exception_ptr arm_next_tick(extended& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
   void call(record& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
   bool cancel_if_closed_by_log(const record& r, const log_entries& entries) noexcept;
   void run(record& r, const firing& now) noexcept;
@@ -363,7 +363,7 @@ class shard final : public shard_base,
   /// All but `pending` and `stopped`, which follow from the others, so that a start and a stop write as little as
   /// possible.
   service_counters counters_ FOLIOT_GUARDED_BY(lock_);
-  std::uint64_t beats_ FOLIOT_GUARDED_BY(lock_) = 0;  // starts that tickers made for their next tick
+  std::uint64_t ticker_starts_ FOLIOT_GUARDED_BY(lock_) = 0;  // starts that tickers made for their next tick
   phase phase_ FOLIOT_GUARDED_BY(lock_);
   std::size_t references_ FOLIOT_GUARDED_BY(lock_) = 0;  // records, and the thread
   std::shared_ptr<engine> self_ FOLIOT_GUARDED_BY(lock_);

@@ -26,7 +26,7 @@ void shard<Design>::post(extended& r, const firing& now, log_entries& entries) n
   if (r.ticks_ && (r.posted_ || r.running_)) {
     ++r.skipped_;
     ++counters_.skipped;
-    --beats_;
+    --ticker_starts_;
     return;
   }
   r.posted_firing_ = now;

@@ -145,7 +145,7 @@ void shard<Design>::fire(record& r) noexcept {
   // A wall clock may have been set back since it showed that the timer is due.
   firing now{r.deadline(), std::max(r.deadline(), options_.time.now())};
   std::exception_ptr failure;
-  if (r.ticks_) failure = arm_next_beat(as_extended(r), now);
+  if (r.ticks_) failure = arm_next_tick(as_extended(r), now);
   log_entries entries(options_);
   log_expiry(entries, r, now.deadline);
   if (options_.executor == nullptr) {
@@ -165,15 +165,15 @@ void shard<Design>::fire(record& r) noexcept {
 /// Queues the ticker for the next tick of its grid that is not past; the ticks between are skipped. Returns the failure
 /// if there is no memory: the ticker is idle from now on.
 template <class Design>
-std::exception_ptr shard<Design>::arm_next_beat(extended& r, firing& now) noexcept {
-  const std::int64_t beats_passed = now.lateness() / r.period_;
-  now.skipped = static_cast<std::uint64_t>(beats_passed);
+std::exception_ptr shard<Design>::arm_next_tick(extended& r, firing& now) noexcept {
+  const std::int64_t ticks_passed = now.lateness() / r.period_;
+  now.skipped = static_cast<std::uint64_t>(ticks_passed);
   r.skipped_ += now.skipped;
   counters_.skipped += now.skipped;
   if (phase_ == phase::draining) return nullptr;  // this tick was the last
   try {
-    queue_.start(r, now.deadline + r.period_ * beats_passed + r.period_);
-    ++beats_;
+    queue_.start(r, now.deadline + r.period_ * ticks_passed + r.period_);
+    ++ticker_starts_;
   } catch (...) {
     return std::current_exception();
   }
