@@ -71,7 +71,7 @@ struct go_row {
 
   static constexpr std::string_view stop = "a timer of 1 s is made and stopped";
   static constexpr std::string_view reset = "one timer of 1 h is reset, again and again";
-  static constexpr std::string_view staggered = "how late tickers of 3 ms beat whose tasks compute after each beat";
+  static constexpr std::string_view staggered = "how late tickers of 3 ms tick whose tasks compute after each tick";
   static constexpr std::string_view timeout = "ten contexts with a timeout of 1 h are made and cancelled";
   static constexpr std::string_view tree =
       "chains of contexts below one without end, one that ends, one that has ended";
@@ -109,17 +109,17 @@ inline constexpr std::array benchmarks = {
     go_row::any("Reset/impl=chan", go_row::reset, "reset"),
     go_row::any("Reset/impl=func", go_row::reset, "reset"),
     go_row::any("Sleep1000", "1,000 tasks are spawned that sleep for 1 ns"),
-    go_row::any("Ticker", "a beat of a ticker of 1 ns", "beat"),
+    go_row::any("Ticker", "a tick of a ticker of 1 ns", "tick"),
     go_row::any("TickerReset", "one ticker is reset, again and again", "reset"),
     go_row::any("TickerResetNaive", "a ticker is stopped, another one is made"),
     go_row::any("AdjustTimers10000", "10,000 timers of 1 h are started, one is reset to 1 ns, all are stopped"),
     go_row::late("ParallelTimerLatency", "how late timers of 1 ms fire while the task that started them computes",
                  "timer"),
-    go_row::late("StaggeredTickerLatency/work=300us/tickers=1", go_row::staggered, "beat"),
-    go_row::late("StaggeredTickerLatency/work=300us/tickers=2", go_row::staggered, "beat"),
-    go_row::late("StaggeredTickerLatency/work=300us/tickers=5", go_row::staggered, "beat"),
-    go_row::late("StaggeredTickerLatency/work=300us/tickers=10", go_row::staggered, "beat"),
-    go_row::late("StaggeredTickerLatency/work=2ms/tickers=1", go_row::staggered, "beat"),
+    go_row::late("StaggeredTickerLatency/work=300us/tickers=1", go_row::staggered, "tick"),
+    go_row::late("StaggeredTickerLatency/work=300us/tickers=2", go_row::staggered, "tick"),
+    go_row::late("StaggeredTickerLatency/work=300us/tickers=5", go_row::staggered, "tick"),
+    go_row::late("StaggeredTickerLatency/work=300us/tickers=10", go_row::staggered, "tick"),
+    go_row::late("StaggeredTickerLatency/work=2ms/tickers=1", go_row::staggered, "tick"),
     go_row::any("WithTimeout/concurrency=40", go_row::timeout),
     go_row::any("WithTimeout/concurrency=4000", go_row::timeout),
     go_row::any("WithTimeout/concurrency=400000", go_row::timeout),

@@ -128,7 +128,7 @@ task<> sleep_for(duration length, count& asleep) {
   co_await runtime::sleep(length);
 }
 
-task<> beat() {
+task<> tick() {
   for (instant next = runtime::now() + duration(10ms);; next = next + duration(10ms)) {
     co_await runtime::sleep_until(next);
   }
@@ -140,7 +140,7 @@ task<> have_far_timers(request asked, count& asleep) {
   for (std::size_t i = 0; i < asked.timers; ++i) {
     static_cast<void>(runtime::spawn(sleep_for(far_from(random.next()), asleep), "far"));
   }
-  if (asked.what == workload::idle_ticker) static_cast<void>(runtime::spawn(beat(), "ticker"));
+  if (asked.what == workload::idle_ticker) static_cast<void>(runtime::spawn(tick(), "ticker"));
   co_await runtime::sleep_until(instant::never());
 }
 

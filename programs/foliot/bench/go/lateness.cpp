@@ -91,7 +91,7 @@ task<sample> parallel_latency(go_request asked) {
 
 constexpr duration period = 3ms;
 
-task<> beats(runtime::ticker own, instant expected, duration work, std::vector<duration>& late) {
+task<> ticks(runtime::ticker own, instant expected, duration work, std::vector<duration>& late) {
   for (duration& each : late) {
     co_await own;
     each = late_for(expected);
@@ -103,15 +103,15 @@ task<> beats(runtime::ticker own, instant expected, duration work, std::vector<d
 task<sample> staggered_latency(go_request asked) {
   const duration work = time_in(asked.variant, "work");
   const std::size_t tickers = number_in(asked.variant, "tickers") * asked.processors;
-  const auto beats_of_each = static_cast<std::size_t>(std::max<std::int64_t>(asked.budget / period, 3));
-  std::vector<std::vector<duration>> late(tickers, std::vector<duration>(beats_of_each));
+  const auto ticks_of_each = static_cast<std::size_t>(std::max<std::int64_t>(asked.budget / period, 3));
+  std::vector<std::vector<duration>> late(tickers, std::vector<duration>(ticks_of_each));
   co_await warm_up(asked.processors);
   std::vector<runtime::join_handle<>> running;
   for (std::vector<duration>& each : late) {
     compute_for(period / static_cast<std::int64_t>(asked.processors));
     const instant expected = now() + period;
     runtime::ticker own(period);
-    running.push_back(runtime::spawn(beats(std::move(own), expected, work, each), "ticker"));
+    running.push_back(runtime::spawn(ticks(std::move(own), expected, work, each), "ticker"));
   }
   for (auto& each : running) co_await each.join();
   std::vector<duration> all;

@@ -127,7 +127,7 @@ task<> adjustments(share& mine) {
   }
 }
 
-task<> beats(share& mine) {
+task<> ticks(share& mine) {
   ticker each(1ns);
   while (mine.next()) co_await each;
 }
@@ -163,7 +163,7 @@ void add_timer_benchmarks(go_benchmarks& to) {
   to["SimultaneousAfterFunc1000"] = beside_pending_timers([](std::string_view) { return simultaneous; });
   to["StartStop1000"] = beside_pending_timers([](std::string_view) { return starts_and_stops; });
   to["Reset"] = by_kind(resets_of_channels, resets_of_callbacks);
-  to["Ticker"] = beside_pending_timers([](std::string_view) { return beats; });
+  to["Ticker"] = beside_pending_timers([](std::string_view) { return ticks; });
   to["TickerReset"] = beside_pending_timers([](std::string_view) { return resets_of_tickers; });
   to["TickerResetNaive"] = beside_pending_timers([](std::string_view) { return replacements_of_tickers; });
   to["AdjustTimers10000"] = beside_pending_timers([](std::string_view) { return adjustments; });
