@@ -222,16 +222,16 @@ foliot::task<int> serve_until_signal(gateway& self, rt::address at, bool prints,
     std::fprintf(stderr, "cannot listen on %s: %s\n", at.to_string().c_str(), gate.error().message().c_str());
     co_return 1;
   }
-  auto told = rt::watched_descriptor::watch(signals);
-  if (!told) {
-    std::fprintf(stderr, "cannot wait for signals: %s\n", told.error().message().c_str());
+  auto watched = rt::watched_descriptor::watch(signals);
+  if (!watched) {
+    std::fprintf(stderr, "cannot wait for signals: %s\n", watched.error().message().c_str());
     co_return 1;
   }
   std::printf("listening on %s\n", gate->local_address().value_or(at).to_string().c_str());
   std::fflush(stdout);
   auto accepting = rt::spawn(accept_all(self, *gate), "accepts");
   if (prints) rt::spawn(print_each_second(self), "prints");
-  const auto signalled = co_await told->readable();
+  const auto signalled = co_await watched->readable();
   if (!signalled) co_return 1;
   gate->close();
   co_await accepting.join();

@@ -5,8 +5,7 @@
 //   returns `running`, and the callback runs again later. So the callback checks under the lock whether the entry has
 //   really expired, and keeps an entry that was just used.
 // - The destructor of a timer waits for its callback, and the callback takes the cache's lock: a thread that destroys
-// an
-//   entry under that lock waits for ever. So an entry leaves the map under the lock, and its timer ends afterwards.
+//   an entry under that lock waits for ever. So an entry leaves the map under the lock, and its timer ends afterwards.
 #include <foliot/service.hpp>
 
 #include <atomic>

@@ -151,11 +151,13 @@ class basic_asio_timer {
   basic_asio_timer(const executor_type& executor, const duration& length) : basic_asio_timer(executor) {
     expiry_ = after(length);
   }
-  /// The same three with the context's own executor.
+  /// A timer of the context's executor that has expired.
   template <std::derived_from<asio::execution_context> Context>
   explicit basic_asio_timer(Context& context) : basic_asio_timer(context.get_executor()) {}
+  /// A timer of the context's executor that expires at `expiry`.
   template <std::derived_from<asio::execution_context> Context>
   basic_asio_timer(Context& context, const time_point& expiry) : basic_asio_timer(context.get_executor(), expiry) {}
+  /// A timer of the context's executor that expires `length` from now.
   template <std::derived_from<asio::execution_context> Context>
   basic_asio_timer(Context& context, const duration& length) : basic_asio_timer(context.get_executor(), length) {}
 
@@ -165,6 +167,7 @@ class basic_asio_timer {
         waits_(other.waits_),
         entry_(std::move(other.entry_)),
         expiry_(std::exchange(other.expiry_, time_point())) {}
+  /// The same from a timer with another type of executor.
   template <class Other>
     requires(!std::same_as<Other, Executor> && std::convertible_to<Other, Executor>)
   basic_asio_timer(basic_asio_timer<Other>&& other)

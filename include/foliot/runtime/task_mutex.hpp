@@ -48,6 +48,7 @@ class [[nodiscard("the mutex is unlocked when this is destroyed")]] task_lock {
     }
     return *this;
   }
+  /// Unlocks the mutex if this object holds it.
   ~task_lock() { unlock(); }
 
   /// Whether it holds a mutex.

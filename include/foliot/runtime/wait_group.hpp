@@ -94,6 +94,7 @@ class [[nodiscard("it is done when this is destroyed")]] wait_group::member {
     std::swap(group_, other.group_);
     return *this;
   }
+  /// Calls done(), unless this stands for nothing.
   ~member() {
     if (group_ != nullptr) group_->done();
   }

@@ -4,9 +4,9 @@
 //   const auto ready = co_await watched->readable();    // as by poll(2): data, the end, or a failure
 //   … read(fd, …) …
 //
-// Readiness may be reported although there is nothing to do, so `fd` should not block (O_NONBLOCK). The descriptor
-// stays its owner's, who must call unwatch(), or destroy this object, before closing it. A descriptor may be watched
-// only once at a time.
+// Readiness may be reported although there is nothing to do, so `fd` should not block (O_NONBLOCK). This object does
+// not own the descriptor: the owner must call unwatch(), or destroy this object, before it closes the descriptor. A
+// descriptor may be watched only once at a time.
 //
 // Deadlines, errors and thread safety: as in stream.hpp.
 #pragma once
