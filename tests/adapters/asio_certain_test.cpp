@@ -124,20 +124,21 @@ TEST_F(AsioCertain, AHandlerNeverSeesSuccessAfterACancelOfAnotherThread) {
   std::atomic<int> ended = 0;
   constexpr int rounds = 2000;
   for (int i = 0; i < rounds; ++i) {
-    // 0: waits, 1: the cancel is through, 2: success was told
+    // 0: waiting, 1: the cancel has returned, 2: the handler got success
     const auto state = std::make_shared<std::atomic<int>>(0);
     asio_timer timer(context, std::chrono::microseconds(i % 20));
     timer.async_wait([&ended, state](asio::error_code error) {
       if (!error) {
         int expected = 0;
-        EXPECT_TRUE(state->compare_exchange_strong(expected, 2)) << "success, and the cancel had counted it";
+        EXPECT_TRUE(state->compare_exchange_strong(expected, 2))
+            << "the handler got success although the cancel counted the wait";
       }
       ++ended;
     });
     if (i % 3 != 0) std::this_thread::yield();
     if (timer.cancel() == 1) {
       int expected = 0;
-      EXPECT_TRUE(state->compare_exchange_strong(expected, 1)) << "counted, and told of success";
+      EXPECT_TRUE(state->compare_exchange_strong(expected, 1)) << "the cancel counted a wait whose handler got success";
     }
   }
   open.reset();
@@ -148,7 +149,7 @@ TEST_F(AsioCertain, AHandlerNeverSeesSuccessAfterACancelOfAnotherThread) {
 TEST_F(AsioCertain, ATimerMayOutliveItsContext) {
   std::optional<asio::io_context> ending(std::in_place);
   asio_timer left(*ending, 1h);
-  left.async_wait([](asio::error_code) { FAIL() << "called"; });
+  left.async_wait([](asio::error_code) { FAIL() << "the handler was called"; });
   ending.reset();
 }
 
@@ -158,7 +159,7 @@ TEST_F(AsioCertain, AWaitThatFindsNoMemoryIsNone) {
   for (; any_failed; ++n) {
     asio::io_context fresh;
     int others = 0;
-    int told = 0;
+    int ended = 0;
     asio_timer other(fresh, 1ms);
     other.async_wait([&](asio::error_code error) { others += error ? 0 : 1; });
     asio_timer timer(fresh, 500us);
@@ -166,7 +167,7 @@ TEST_F(AsioCertain, AWaitThatFindsNoMemoryIsNone) {
     {
       const failing_allocations fail(n);
       try {
-        timer.async_wait([&](asio::error_code error) { told += error ? 0 : 1; });
+        timer.async_wait([&](asio::error_code error) { ended += error ? 0 : 1; });
       } catch (const std::bad_alloc&) {
         waits = false;
       }
@@ -175,7 +176,7 @@ TEST_F(AsioCertain, AWaitThatFindsNoMemoryIsNone) {
     EXPECT_EQ(waits, !any_failed);
     fresh.run();
     EXPECT_EQ(others, 1);
-    EXPECT_EQ(told, waits ? 1 : 0);
+    EXPECT_EQ(ended, waits ? 1 : 0);
   }
   EXPECT_GT(n, 2u);
 }
@@ -184,11 +185,11 @@ TEST_F(AsioCertain, AHandlerThatCannotBePostedIsPostedLater) {
   bool any_failed = true;
   for (std::size_t n = 0; any_failed; ++n) {
     asio::io_context fresh;
-    int told = 0;
+    int ended = 0;
     std::vector<asio_timer> some;
     for (int i = 0; i < 3; ++i) {
       some.emplace_back(fresh, clock_type::now());
-      some.back().async_wait([&](asio::error_code error) { told += error ? 0 : 1; });
+      some.back().async_wait([&](asio::error_code error) { ended += error ? 0 : 1; });
     }
     any_failed = false;
     for (bool again = true; again;) {
@@ -206,9 +207,9 @@ TEST_F(AsioCertain, AHandlerThatCannotBePostedIsPostedLater) {
     asio_timer next(fresh, clock_type::now());
     next.async_wait([](asio::error_code) {});
     fresh.run();
-    EXPECT_EQ(told, 3) << n;
+    EXPECT_EQ(ended, 3) << n;
     if (!any_failed) {
-      EXPECT_GT(n, 0u) << "something was to fail";
+      EXPECT_GT(n, 0u) << "no allocation failed";
     }
   }
 }

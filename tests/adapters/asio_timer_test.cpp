@@ -1,4 +1,4 @@
-// One suite over asio::steady_timer and foliot::asio_timer: a program that changes the type sees the same.
+// One suite over asio::steady_timer and foliot::asio_timer: a program behaves the same with either type.
 #include <foliot/adapters/asio_timer.hpp>
 
 #include <asio/awaitable.hpp>
@@ -37,7 +37,7 @@ using clock_type = std::chrono::steady_clock;
 template <class Timer>
 class AsioTimer : public testing::Test {
  protected:
-  /// Writes down how a wait ended: its name, with a minus where it was aborted.
+  /// Records the end of a wait: its name, with a minus if it was aborted.
   auto note(int name) {
     return [this, name](asio::error_code error) {
       EXPECT_TRUE(!error || error == asio::error::operation_aborted);
@@ -109,7 +109,7 @@ TYPED_TEST(AsioTimer, CancelAbortsAllWaitsAndSaysHowMany) {
   timer.async_wait(this->note(2));
   EXPECT_EQ(timer.cancel(), 2u);
   EXPECT_EQ(timer.cancel(), 0u);
-  EXPECT_TRUE(this->outcomes.empty()) << "not inside the call";
+  EXPECT_TRUE(this->outcomes.empty()) << "a handler ran inside the call";
   this->context.run();  // returns: nothing waits for the hour
   EXPECT_EQ(this->outcomes, (std::vector{-1, -2}));
 }
@@ -271,7 +271,7 @@ TYPED_TEST(AsioTimer, WhatIsDueAtOnceIsInOrderWhicheverWayItComesToAnExecutor) {
   EXPECT_EQ(this->outcomes, (std::vector{1, 2}));
 }
 
-/// The least that Asio takes for an executor: it runs what it is given at once.
+/// The smallest executor that Asio accepts: it runs each function at once.
 struct runs_at_once {
   asio::io_context* of;
   asio::execution_context& query(asio::execution::context_t) const noexcept { return *of; }
@@ -285,7 +285,7 @@ struct runs_at_once {
 TYPED_TEST(AsioTimer, AHandlersExecutorMayRunAtOnce) {
   TypeParam timer(this->context, 1ms);
   timer.async_wait(asio::bind_executor(runs_at_once{&this->context}, this->note(1)));
-  EXPECT_TRUE(this->outcomes.empty()) << "never from inside async_wait";
+  EXPECT_TRUE(this->outcomes.empty()) << "a handler ran inside async_wait";
   this->context.run();
   EXPECT_EQ(this->outcomes, std::vector{1});
 }
@@ -295,7 +295,7 @@ TYPED_TEST(AsioTimer, AHandlersExecutorKeepsItsOwnContextAtWork) {
   TypeParam timer(this->context, 2ms);
   timer.async_wait(asio::bind_executor(other, this->note(1)));
   EXPECT_EQ(other.poll(), 0u);
-  EXPECT_FALSE(other.stopped()) << "it has work: the handler that will come";
+  EXPECT_FALSE(other.stopped()) << "the context stopped although a handler is to come";
   this->context.run();
   EXPECT_TRUE(this->outcomes.empty());
   EXPECT_EQ(other.run(), 1u);
@@ -326,7 +326,9 @@ struct counting_allocator {
 struct with_allocator {
   using allocator_type = counting_allocator<int>;
   allocator_type get_allocator() const noexcept { return allocator_type(*count); }
-  void operator()(asio::error_code) const { EXPECT_EQ(count->made, count->freed) << "memory is free by now"; }
+  void operator()(asio::error_code) const {
+    EXPECT_EQ(count->made, count->freed) << "the handler ran before the memory of its wait was freed";
+  }
   allocations* count;
 };
 
@@ -355,7 +357,7 @@ TYPED_TEST(AsioTimer, TheContextRunsAsLongAsSomebodyWaits) {
   EXPECT_EQ(this->context.run(), 0u);
   this->context.restart();
   TypeParam timer(this->context, 1h);
-  EXPECT_EQ(this->context.run(), 0u) << "nobody waits";
+  EXPECT_EQ(this->context.run(), 0u) << "a handler ran although no wait is left";
   this->context.restart();
   timer.async_wait(this->note(1));
   asio::post(this->context, [&] { timer.cancel(); });
@@ -379,7 +381,7 @@ TYPED_TEST(AsioTimer, AContextThatEndsDestroysHandlersWithoutACall) {
     asio::io_context ending;
     auto make = [&](std::chrono::nanoseconds length) {
       auto timer = std::make_shared<TypeParam>(ending, length);
-      timer->async_wait([timer](asio::error_code) { FAIL() << "called"; });
+      timer->async_wait([timer](asio::error_code) { FAIL() << "the handler was called"; });
       return timer;
     };
     waiting = make(1h);

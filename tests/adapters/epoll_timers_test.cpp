@@ -1,4 +1,4 @@
-// The descriptor against the system's epoll: readable when something is due, and quiet else.
+// The descriptor in a real epoll: readable when a timer is due, and otherwise not.
 #include <foliot/adapters/epoll_timers.hpp>
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class EpollTimers : public testing::Test {
     epoll_event event{};
     return epoll_wait(epoll, &event, 1, milliseconds) == 1;
   }
-  /// Whether the timerfd is set; to when does not matter.
+  /// Whether the timerfd is set, to any time.
   [[nodiscard]] bool armed() const {
     itimerspec left{};
     EXPECT_EQ(timerfd_gettime(timers.fd(), &left), 0);
@@ -51,11 +51,11 @@ TEST_F(EpollTimers, TheDescriptorIsReadableWhenTheEarliestIsDue) {
   const instant before = timers.now();
   soon.reset(2ms);
   EXPECT_TRUE(readable(long_enough));
-  EXPECT_GE(timers.now(), before + 2ms) << "never early";
+  EXPECT_GE(timers.now(), before + 2ms) << "a timer fired early";
   EXPECT_EQ(timers.dispatch(), (expiry{1, false}));
   EXPECT_EQ(fired, 1);
-  EXPECT_FALSE(readable(0)) << "nothing is due any more";
-  EXPECT_TRUE(armed()) << "for the other one";
+  EXPECT_FALSE(readable(0)) << "readable although no timer is due any more";
+  EXPECT_TRUE(armed()) << "the timerfd is not set for the other timer";
 }
 
 TEST_F(EpollTimers, WhatABudgetLeavesKeepsItReadable) {
@@ -93,16 +93,16 @@ TEST_F(EpollTimers, AStopLeavesTheDescriptorAlone) {
   loop_timer one(timers, [&] { ++fired; });
   one.reset(1ms);
   EXPECT_EQ(one.stop(), stop_result::stopped);
-  EXPECT_TRUE(readable(long_enough)) << "it wakes once for what was stopped";
+  EXPECT_TRUE(readable(long_enough)) << "the loop wakes once for the stopped timer";
   EXPECT_EQ(timers.dispatch(), expiry{});
   EXPECT_EQ(fired, 0);
   EXPECT_FALSE(readable(0));
-  EXPECT_FALSE(armed()) << "idle, it never wakes";
+  EXPECT_FALSE(armed()) << "the timerfd is set although no timer is pending";
 }
 
 TEST_F(EpollTimers, ALoopOfHeartbeats) {
   int beats = 0;
-  loop_timer idle(timers, [] { FAIL() << "it was reset before each of its deadlines"; });
+  loop_timer idle(timers, [] { FAIL() << "the timer fired although it was reset before each deadline"; });
   std::unique_ptr<loop_timer> beat;
   beat = std::make_unique<loop_timer>(timers, [&] {
     idle.reset(1h);
@@ -115,7 +115,7 @@ TEST_F(EpollTimers, ALoopOfHeartbeats) {
   }
 }
 
-#if !defined(FOLIOT_SANITIZED)  // whose look at a vtable takes a pipe, and there is none
+#if !defined(FOLIOT_SANITIZED)  // UBSan checks a vtable through a pipe, for which no descriptor is left here
 TEST(EpollTimersLimits, WithoutADescriptorThereIsAnError) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);

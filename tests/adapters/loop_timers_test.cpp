@@ -1,4 +1,4 @@
-// What all adapters stand on, in virtual time: the contract of its timers, and what a loop's alarm is told.
+// The base of all adapters, on virtual time: the contract of its timers, and the calls that set a loop's alarm.
 #include <foliot/adapters/loop_timer.hpp>
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Writes down what it is told.
+/// Records the calls that set the alarm.
 class told_timers : public loop_timers {
  public:
   using loop_timers::loop_timers;
@@ -64,14 +64,14 @@ TEST_F(LoopTimers, FireInOrderAndNeverEarly) {
 TEST_F(LoopTimers, EachCallSaysWhatItFound) {
   std::optional<loop_timer> own;
   own.emplace(timers, [&] { fired.push_back(1); });
-  EXPECT_EQ(own->stop(), stop_result::idle) << "it was never started";
+  EXPECT_EQ(own->stop(), stop_result::idle) << "the timer was never started";
   EXPECT_EQ(own->reset(1s), reset_result::idle);
   EXPECT_EQ(own->reset(2s), reset_result::superseded);
   EXPECT_EQ(own->stop(), stop_result::stopped);
-  EXPECT_EQ(own->stop(), stop_result::idle) << "the first stop has had the start";
+  EXPECT_EQ(own->stop(), stop_result::idle) << "the first stop has ended the start";
   EXPECT_EQ(own->reset_at(at(3s)), reset_result::idle);
   EXPECT_EQ(after(3s).fired, 1u);
-  EXPECT_EQ(own->stop(), stop_result::idle) << "it has fired";
+  EXPECT_EQ(own->stop(), stop_result::idle) << "the timer has fired";
   EXPECT_EQ(own->reset(1s), reset_result::idle);
   EXPECT_EQ(after(1s).fired, 1u);
   EXPECT_EQ(fired, (std::vector{1, 1}));
@@ -84,10 +84,10 @@ TEST_F(LoopTimers, ACallSaysThatTheCallbackRuns) {
     EXPECT_FALSE(own->pending());
     EXPECT_EQ(own->stop(), stop_result::running);
     EXPECT_EQ(own->reset(1s), reset_result::running);
-    EXPECT_EQ(own->reset(2s), reset_result::superseded) << "the start before it is pending";
+    EXPECT_EQ(own->reset(2s), reset_result::superseded) << "the start before is pending";
     EXPECT_EQ(own->stop(), stop_result::stopped);
     EXPECT_EQ(own->stop(), stop_result::running);
-    EXPECT_EQ(other.stop(), stop_result::idle) << "another one's callback does not run";
+    EXPECT_EQ(other.stop(), stop_result::idle) << "another timer's callback runs, not this one's";
     fired.push_back(1);
   });
   own->reset(1s);
@@ -187,7 +187,7 @@ TEST_F(LoopTimers, AnExceptionComesOutAndNothingIsLost) {
   EXPECT_THROW(timers.expire(clock.now()), std::runtime_error);
   EXPECT_FALSE(bad.pending());
   EXPECT_TRUE(good.pending());
-  EXPECT_EQ(timers.alarm(), at(2s)) << "the loop is told to come back";
+  EXPECT_EQ(timers.alarm(), at(2s)) << "the alarm is set for the rest of the due timers";
   bad.reset(0s);  // the callback is still there
   EXPECT_EQ(timers.expire(clock.now()).fired, 2u);
   EXPECT_EQ(tries, 2);
@@ -202,7 +202,7 @@ TEST_F(LoopTimers, ABudgetEndsATurnAndTheRestFollows) {
   }
   EXPECT_EQ(after(1s, 0), (expiry{0, true}));
   EXPECT_EQ(after(0s, 30), (expiry{30, true}));
-  EXPECT_EQ(timers.wake_ups, std::vector{at(1s)}) << "the alarm still rings for what is left";
+  EXPECT_EQ(timers.wake_ups, std::vector{at(1s)}) << "the alarm still rings for the remaining timers";
   EXPECT_EQ(after(0s, 70), (expiry{70, false}));
   EXPECT_EQ(timers.alarm(), instant::never());
   for (int i = 0; i < 100; ++i) EXPECT_EQ(fired[static_cast<std::size_t>(i)], i);
@@ -216,12 +216,12 @@ TEST_F(LoopTimers, OnlyAnEarlierDeadlineSetsTheAlarm) {
   other.reset(20s);
   one.reset(30s);
   one.stop();
-  EXPECT_EQ(timers.wake_ups.size(), 1u) << "later deadlines and stops set nothing";
+  EXPECT_EQ(timers.wake_ups.size(), 1u) << "a later deadline or a stop has set the alarm";
   other.reset(5s);
   EXPECT_EQ(timers.alarm(), at(5s));
   other.reset(8s);
   after(5s);
-  EXPECT_EQ(timers.alarm(), at(8s)) << "a wake-up for nothing sets what comes next";
+  EXPECT_EQ(timers.alarm(), at(8s)) << "a wake-up for nothing sets the alarm to the next deadline";
   after(3s);
   EXPECT_TRUE(timers.alarm().is_never());
   EXPECT_EQ(timers.wake_ups.size(), 4u);
@@ -235,14 +235,14 @@ TEST_F(LoopTimers, TheLoopIsToldWhetherAnythingIsPending) {
   one.stop();
   EXPECT_EQ(timers.any, std::vector{true});
   after(1s);
-  EXPECT_EQ(timers.any, std::vector{true}) << "not in the middle of a turn";
+  EXPECT_EQ(timers.any, std::vector{true}) << "called in the middle of a turn";
   one.stop();
   EXPECT_EQ(timers.any, (std::vector{true, false}));
   one.reset(duration::forever());
   EXPECT_EQ(timers.any, (std::vector{true, false, true}));
   one.reset(1s);
   after(1s);
-  EXPECT_EQ(timers.any, (std::vector{true, false, true, false})) << "the last one has fired";
+  EXPECT_EQ(timers.any, (std::vector{true, false, true, false})) << "the last timer has fired";
 }
 
 TEST_F(LoopTimers, ATurnInsideATurnIsRefused) {
@@ -293,7 +293,7 @@ TEST_F(LoopTimers, TheAlarmIsNeverLaterThanTheNextDeadlineWhateverIsDone) {
     some.push_back(std::make_unique<loop_timer>(timers, [&, i] {
       auto& own = *some[static_cast<std::size_t>(i)];
       EXPECT_LE(own.deadline(), clock.now());
-      EXPECT_LE(due, own.deadline()) << "in order";
+      EXPECT_LE(due, own.deadline()) << "timers fired out of order";
       due = own.deadline();
       if (random() % 2 == 0) own.reset(duration::nanoseconds(1) * static_cast<std::int64_t>(random() % 1'000'000));
     }));

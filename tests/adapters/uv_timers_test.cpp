@@ -24,7 +24,7 @@ class UvTimers : public testing::Test {
   }
   ~UvTimers() override {
     timers.reset();
-    EXPECT_EQ(uv_run(&loop, UV_RUN_DEFAULT), 0) << "the handle is closed, and nothing is left";
+    EXPECT_EQ(uv_run(&loop, UV_RUN_DEFAULT), 0) << "the loop has work although the handle is closed";
     EXPECT_EQ(uv_loop_close(&loop), 0);
   }
 
@@ -81,7 +81,7 @@ TEST_F(UvTimers, UnrefedTheyDoNotKeepTheLoop) {
   EXPECT_EQ(uv_loop_alive(&loop), 0);
   hour.stop();
   timers->ref();
-  EXPECT_EQ(uv_loop_alive(&loop), 0) << "nothing is pending";
+  EXPECT_EQ(uv_loop_alive(&loop), 0) << "the loop is alive although no timer is pending";
 }
 
 TEST_F(UvTimers, ACallbackMayStartStopAndDestroy) {

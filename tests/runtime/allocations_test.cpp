@@ -1,6 +1,6 @@
 // A runtime that has warmed up allocates nothing for sleeps, timers, tickers and timeouts, with each kind of timers;
-// except that with many timers at once foliot's queue sometimes enlarges a slot. On virtual time, where one thread does
-// everything.
+// except that with many timers at once foliot's queue sometimes enlarges a slot. On virtual time, where all tasks run
+// on one thread.
 #include <chrono>
 #include <cstddef>
 #include <string_view>
@@ -36,7 +36,7 @@ using namespace std::chrono_literals;
 constexpr int warm_up = 1'500;
 constexpr int measured = 500;
 
-/// `step` makes a task that is one round of use.
+/// Counts the allocations of many rounds; `step` makes the task of one round.
 template <class Step>
 void expect_none(std::string_view what, Step step) {
   for (const std::string_view kind : test::kinds_of_timers) {

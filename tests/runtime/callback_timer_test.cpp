@@ -68,7 +68,7 @@ TEST(CallbackTimer, StopSaysWhetherItPreventedTheCall) {
   });
 }
 
-// All are due at once: when the first callback stops the others, their calls are on their way already.
+// All timers are due at once: when the first callback stops the others, their calls are already on a call list.
 TEST(CallbackTimer, WhatIsDueCanStillBeTakenBack) {
   test::in_virtual_worlds([]() -> task<> {
     std::vector<callback_timer> all(4);
@@ -225,7 +225,7 @@ TEST(CallbackTimer, ATaskThatWasSpawnedKeepsItsFunction) {
   });
 }
 
-/// As a vector of AVX.
+/// Over-aligned, as a vector of AVX is.
 struct alignas(64) wide {
   double numbers[8] = {};
   [[nodiscard]] bool is_aligned() const noexcept { return reinterpret_cast<std::uintptr_t>(this) % 64 == 0; }

@@ -1,5 +1,5 @@
-// Channels and select against a sequential model, operation by operation: on virtual time, where nothing happens
-// between one and the next. A failure names its seed.
+// Channels and select against a sequential model, operation by operation: on virtual time, where no task runs
+// between one operation and the next. A failure names its seed.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -73,7 +73,7 @@ class model {
     if (one.kind == what::send) return c.closed || !c.receivers.empty() || c.values.size() < c.capacity;
     return c.closed || !c.values.empty() || !c.senders.empty();
   }
-  /// Whether it can complete now.
+  /// Whether the operation can complete now.
   outcome complete(std::size_t which, const one_case& one) {
     channel_state& c = channels[one.channel];
     if (one.kind == what::send) {
@@ -207,7 +207,7 @@ class duel {
     const std::size_t count = 1 + below(most_cases);
     for (std::size_t i = 0; i < count; ++i) {
       const one_case next = any_case();
-      // Of two equal cases either may be chosen: the model knows one.
+      // Of two equal cases either may be chosen: the model has chosen one.
       const bool again = std::ranges::any_of(
           all, [&](const one_case& one) { return one.kind == next.kind && one.channel == next.channel; });
       if (!again) all[i] = next;
@@ -235,7 +235,7 @@ class duel {
       model_.outcomes[operation] = model_.complete(i, all[i]);
       co_return;
     }
-    ADD_FAILURE() << "operation " << operation << " did what could not be done: " << got;
+    ADD_FAILURE() << "operation " << operation << " completed although the model says that it must wait: " << got;
   }
   void try_to_send() {
     one_case one = any_case();

@@ -290,7 +290,7 @@ TEST(Channel, ValuesThatNobodyTookAreDestroyedWithIt) {
 TEST(Channel, TasksThatWaitAtTheEndOfTheRunAreDestroyed) {
   const auto value = std::make_shared<int>();
   test::in_virtual_worlds([&value]() -> task<> {
-    // By reference: the channel is gone before the waiting tasks are destroyed.
+    // By reference: the channel is destroyed before the waiting tasks are.
     channel<std::shared_ptr<int>> c;
     channel<std::shared_ptr<int>> other;
     auto sender = [](channel<std::shared_ptr<int>>& to, std::shared_ptr<int> what) -> task<> {
@@ -336,7 +336,7 @@ TEST(Channel, ADeadlockNamesTheLinesThatWait) {
           static_cast<void>(co_await c.receive());
         }(line),
         options);
-    ADD_FAILURE() << "that is a deadlock";
+    ADD_FAILURE() << "the run did not throw deadlock";
   } catch (const deadlock& found) {
     const std::string expected = "\n  main waits at channel_test.cpp:" + std::to_string(line);
     EXPECT_NE(std::string(found.what()).find(expected), std::string::npos) << found.what();

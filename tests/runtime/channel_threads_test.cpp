@@ -250,7 +250,7 @@ TEST(ChannelThreads, TasksThatAreStoppedLoseNothing) {
       for (auto* each : {&taker, &sender, &another}) {
         try {
           co_await each->join();
-          ADD_FAILURE() << "it was to be cancelled";
+          ADD_FAILURE() << "the task was not cancelled";
         } catch (const cancelled&) {
         }
       }

@@ -246,7 +246,8 @@ TEST(Context, BelowOneWhoseRuntimeHasEndedKeepsItsOwnDeadline) {
       const auto earlier = with_timeout(later, 3s);
       const auto follows = with_timeout(earlier, 4s);
       const auto plain = with_cancel(*below);
-      EXPECT_EQ(counters().timers, 2U) << "the third trusts the deadline above it, which this runtime keeps";
+      EXPECT_EQ(counters().timers, 2U)
+          << "the third context has no timer: this runtime keeps the earlier deadline of its ancestor";
       EXPECT_EQ(later.deadline(), begin + 5s);
       EXPECT_EQ(earlier.deadline(), begin + 3s);
       EXPECT_EQ(follows.deadline(), begin + 3s);

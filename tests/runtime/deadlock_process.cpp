@@ -66,7 +66,7 @@ void alone() {
   }
 }
 
-/// Another thread may wake a task, and does.
+/// Another thread exists and wakes a task: no report.
 void with_another() {
   for (const std::size_t processors : {1U, 2U}) {
     const channel<int> numbers;
@@ -84,7 +84,7 @@ void with_another() {
   }
 }
 
-/// A thread of a service is another thread, too.
+/// A thread of a service counts as another thread too.
 void with_a_service() {
   const channel<int> numbers;
   foliot::timer_service timers;
@@ -120,7 +120,8 @@ void many_threads() {
   constexpr std::size_t count = 150;
   std::atomic<bool> over = false;
   require(threads_besides(1) == other_threads::none, "one thread: there are others");
-  require(threads_besides(2) == other_threads::some, "fewer threads than known: it takes that for an answer");
+  require(threads_besides(2) == other_threads::some,
+          "fewer threads than expected were not reported as some other thread");
   {
     std::vector<std::jthread> others;
     for (std::size_t i = 0; i < count; ++i) others.emplace_back([&over] { over.wait(false); });

@@ -41,7 +41,7 @@ void expect_deadlock(Main main, std::string_view text) {
       options.processors = processors;
       try {
         run(main(), options);
-        ADD_FAILURE() << "that is a deadlock";
+        ADD_FAILURE() << "the run did not throw deadlock";
       } catch (const deadlock& found) {
         EXPECT_NE(std::string(found.what()).find(text), std::string::npos) << found.what();
       }

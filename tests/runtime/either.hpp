@@ -8,7 +8,7 @@
 
 namespace foliot::test {
 
-/// Gives 0 or 1: the operation that completed. The other one is unchanged.
+/// Returns 0 or 1: the number of the operation that completed. The other operation is unchanged.
 template <class First, class Second>
 class either : public runtime::detail::task_awaiter {
  public:

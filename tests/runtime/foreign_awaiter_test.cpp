@@ -1,4 +1,4 @@
-// Awaiters of other libraries: which thread resumes them, when, and what holds meanwhile.
+// Awaiters of other libraries: which thread resumes the task, when, and which promises of the runtime hold meanwhile.
 #include <atomic>
 #include <chrono>
 #include <coroutine>
@@ -113,7 +113,7 @@ TEST(ForeignAwaiters, OperatorCoAwaitMayBeAMemberOrAFreeFunction) {
   });
 }
 
-/// Keeps the handle that it gets, and returns what the test wants.
+/// Keeps the handle that it gets, and returns the value that the test has set.
 template <class Answer>
 class keeps_handle {
  public:

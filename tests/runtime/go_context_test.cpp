@@ -313,7 +313,7 @@ TEST(GoContext, TestAfterFuncNotCalledAfterStop) {
   });
 }
 
-// This test is that a cancel does not wait for the function.
+// This test checks that a cancel does not wait for the function.
 TEST(GoContext, TestAfterFuncCalledAsynchronously) {
   test::in_virtual_worlds([]() -> task<> {
     auto one = with_cancel(background());

@@ -69,8 +69,8 @@ TEST(GoSleep, TestAdjustTimers) {
   });
 }
 
-// Two timers of 1 ms: one is received from, and the other stopped or reset. If that says that nothing was to come,
-// something is there to be received, and if it says otherwise, nothing.
+// Two timers of 1 ms: the task receives from one, and stops or resets the other, whose instant no task has received.
+// The call must return so, and no instant may be left to be received.
 template <bool Resets>
 task<> result_of_loser() {
   for (int i = 0; i < 20; ++i) {

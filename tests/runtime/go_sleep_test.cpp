@@ -255,7 +255,7 @@ TEST(GoSleep, TestReset) {
     co_await sleep(100ms);
     EXPECT_EQ(t.reset(200ms), reset_result::superseded);
     co_await sleep(150ms);
-    EXPECT_EQ(t.try_receive(), std::nullopt) << "it is early";
+    EXPECT_EQ(t.try_receive(), std::nullopt) << "an instant came early";
     co_await sleep(100ms);
     EXPECT_NE(t.try_receive(), std::nullopt);
     EXPECT_EQ(t.reset(50ms), reset_result::idle);

@@ -138,7 +138,7 @@ TEST(GoSynctest, TestTimerAfterBubbleExit) {
   EXPECT_EQ(calls, 0);
 }
 
-/// Which of two timers that are due at the same instant fires first: over all seeds, either.
+/// Two timers are due at the same instant: over all seeds, either of them fires first.
 template <class Two>
 void both_orders(Two two) {
   bool first = false;

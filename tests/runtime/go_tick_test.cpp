@@ -1,5 +1,5 @@
-// The tests of Go's time/tick_test.go, under their names; and what applies of its runtime's own. docs/go-parity.md has
-// the table.
+// The tests of Go's time/tick_test.go, under their names, and those of its runtime's tests that apply.
+// docs/go-parity.md has the table.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -115,7 +115,7 @@ TEST(GoTick, TestTimerGC) {
   });
 }
 
-/// Whether an instant is there; and, for a ticker or a timer, the results that the script needs.
+/// Whether an instant can be received; and, for a ticker or a timer, the results that the script needs.
 template <class Timer>
 task<> no_tick(Timer& t) {
   const auto chosen = co_await select(t.c(), otherwise());
@@ -141,7 +141,7 @@ task<> channel_script(bool ticks) {
   co_await no_tick(t);
   EXPECT_EQ(t.reset(20ms), reset_result::superseded);
   co_await sleep(40ms);
-  // It is due, but no task has received it: a stop takes it back, and says so.
+  // The instant is due, but no task has received it: a stop discards it, and returns that it did.
   EXPECT_EQ(t.stop(), stop_result::stopped);
   co_await no_tick(t);
   EXPECT_EQ(t.stop(), stop_result::idle);
@@ -155,7 +155,7 @@ task<> channel_script(bool ticks) {
   EXPECT_EQ(t.reset(far), pending_after_tick);
   co_await no_tick(t);
 
-  // A task waits, and the timer is moved nearer, and farther.
+  // While a task waits, the timer is brought forward and postponed.
   std::atomic<int> got{0};
   auto waits = spawn(waits_for_tick(t, got));
   co_await sleep(1ms);

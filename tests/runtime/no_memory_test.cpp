@@ -1,4 +1,4 @@
-// Allocations fail where no caller can be told: pending timers fire all the same, in order, and nothing loops.
+// Allocations fail where no caller could handle the error: pending timers still fire, in order, and no loop is endless.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -44,7 +44,7 @@ void for_each_kind(std::size_t processors, Main main, bool shuffles = false) {
   }
 }
 
-/// Timers that lie in many slots, and most of which are postponed.
+/// Timers in many slots; most of them are postponed.
 class many_timers {
  public:
   static constexpr std::int64_t count = 5'000;

@@ -1,5 +1,5 @@
-// Objects that outlive their runtime, after run() has returned and in later runs: timers report that it has ended, and
-// objects that belong to no runtime work as before.
+// Objects that outlive their runtime, after run() has returned and in later runs: timers report the end of the runtime,
+// and objects that belong to no runtime work as before.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -155,7 +155,7 @@ TEST(AfterTheRun, AWaitForATimerThrowsInAnotherRun) {
     auto beat = old.beating.c();
     try {
       auto chosen = co_await select(beat, otherwise());
-      EXPECT_EQ(chosen.index(), 2U) << "nothing was chosen";
+      EXPECT_EQ(chosen.index(), 2U) << "a case of an ended runtime was chosen";
     } catch (const std::logic_error& error) {
       said = error.what();
     }

@@ -277,7 +277,7 @@ TEST(Select, WithoutCasesIsADeadlock) {
   EXPECT_THROW(run([]() -> task<> { co_await select(); }(), options), deadlock);
 }
 
-/// Its try always fails: as if the other side had gone between the try and the begin.
+/// A case whose try_complete() always fails, as if the other side had left between the try and begin().
 class untried {
  public:
   explicit untried(receiving<int> inner) : inner_(std::move(inner)) {}
@@ -342,7 +342,7 @@ TEST(SelectAny, TakesFromWhicheverHasSomething) {
     }
     for (auto& each : senders) co_await each.join();
     for (const auto& c : channels) EXPECT_FALSE(c.try_send(1));
-    // It is a case as well.
+    // A select_any is a case of a select as well.
     channel<int> more(1);
     EXPECT_TRUE(more.try_send(5));
     auto chosen = co_await select(select_any(receives), more.receive());

@@ -139,7 +139,7 @@ TEST(Stress, EverythingAtOnce) {
   }
 }
 
-/// The main task ends while everything else goes on.
+/// The main task ends while all other tasks go on.
 TEST(Stress, TheEndComesMeanwhile) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     sums all;

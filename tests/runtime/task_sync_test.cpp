@@ -229,7 +229,7 @@ TEST(TaskCondition, ADeadlockNamesTheLineOfItsWait) {
           co_await shared.changed.wait(held);
         }(line),
         options);
-    ADD_FAILURE() << "that is a deadlock";
+    ADD_FAILURE() << "the run did not throw deadlock";
   } catch (const deadlock& found) {
     const std::string expected = "\n  main waits at task_sync_test.cpp:" + std::to_string(line);
     EXPECT_NE(std::string(found.what()).find(expected), std::string::npos) << found.what();

@@ -281,7 +281,7 @@ TEST(Tasks, WhatIsShieldedRunsToItsEnd) {
     handle.request_stop();
     try {
       co_await handle.join();
-      ADD_FAILURE() << "it was to be cancelled";
+      ADD_FAILURE() << "the task was not cancelled";
     } catch (const cancelled&) {
     }
     EXPECT_TRUE(cleaned);

@@ -1,5 +1,5 @@
 // A ticker and the tasks that wait for it, at random against a model on virtual time, with each kind of timers: which
-// task gets which beat and when, how many beats are skipped, and whether the processors have a timer for it.
+// task gets which tick and when, how many ticks are skipped, and whether the processors have a timer for it.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -31,15 +31,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The beat that a waiting task was given, and when; or that its wait was ended by a stop.
+/// The tick that a waiting task received, and when; or the end of its wait by a stop.
 struct given {
-  instant beat = instant::never();
+  instant tick = instant::never();
   instant at = instant::never();
   bool stopped = false;
   friend bool operator==(const given&, const given&) = default;
 };
 
-/// The model of a ticker. The test tells it the time.
+/// The model of a ticker. The test passes the time to it.
 class model {
  public:
   model(instant now, duration period) : next_(now + period), period_(period) {}
@@ -49,7 +49,7 @@ class model {
     next_ = now + period;
     period_ = period;
   }
-  /// It also ends the waits.
+  /// Stops the ticker and ends the waits. Returns whether it was armed.
   bool stop() {
     for (given* const each : waiting_) each->stopped = true;
     waiting_.clear();
@@ -57,9 +57,9 @@ class model {
   }
   std::optional<instant> take(instant now) {
     if (!armed_ || next_ > now) return std::nullopt;
-    const instant beat = next_;
+    const instant tick = next_;
     for (next_ += period_; next_ <= now; next_ += period_) ++skipped_;
-    return beat;
+    return tick;
   }
   void wait(given& who) {
     if (armed_) {
@@ -69,11 +69,11 @@ class model {
     }
   }
   void leave(given& who) { std::erase(waiting_, &who); }
-  /// Time stops at each beat that a task waits for.
+  /// Time stops at each tick that a task waits for.
   void move_to(instant target) {
     while (pending() && next_ <= target) give(next_);
   }
-  /// Time is there at once.
+  /// Time reaches `target` at once: a waiting task receives the ticker only then.
   void jump_to(instant target) {
     if (pending() && next_ <= target) give(target);
   }
@@ -87,7 +87,7 @@ class model {
     given& who = *waiting_.front();
     waiting_.pop_front();
     who.at = now;
-    who.beat = *take(now);
+    who.tick = *take(now);
   }
 
   bool armed_ = true;
@@ -105,8 +105,8 @@ struct waiter {
 
 task<> receives(const ticker& from, given& into) {
   try {
-    const instant beat = co_await from;
-    into = {beat, now(), false};
+    const instant tick = co_await from;
+    into = {tick, now(), false};
   } catch (const timer_stopped&) {
     into.stopped = true;
   }

@@ -98,7 +98,7 @@ TEST(TimerStop, EndsWaitsUntilTheNextReset) {
   test::everywhere(stop_before_the_wait<ticker>);
 }
 
-/// The instant was due, and no task had received it: the stop takes it back.
+/// The instant was due, and no task had received it: the stop discards it.
 TEST(TimerStop, TakesBackWhatHasComeAndSaysSoToBoth) {
   test::in_virtual_worlds([]() -> task<> {
     timer t{1s};
@@ -162,7 +162,7 @@ TEST(TimerStop, TheEndOfTheHandleEndsThemToo) {
   test::everywhere(destroy_during_waits<ticker>);
 }
 
-/// The idiom that switches a case of a select off, and on again.
+/// The idiom that disables a case of a select, and enables it again.
 template <class Timer>
 task<> select_goes_on() {
   Timer t{1h};
@@ -202,7 +202,7 @@ TEST(TimerStop, LeavesASelectWaiting) {
   test::everywhere(select_goes_on<ticker>);
 }
 
-/// A select with a destroyed timer goes on as well.
+/// A select with a destroyed timer goes on too.
 TEST(TimerStop, LeavesASelectWaitingWhenTheHandleGoes) {
   test::everywhere([]() -> task<> {
     std::optional<timer> t(1h);
@@ -223,8 +223,8 @@ TEST(TimerStop, LeavesASelectWaitingWhenTheHandleGoes) {
   });
 }
 
-/// (Go: TestMultiWakeupTimer.) It has fired, and is not stopped: the second task waits for the next reset. A stop then
-/// finds nothing to take back, and ends the wait all the same.
+/// (Go: TestMultiWakeupTimer.) The timer has fired and is not stopped, so the second task waits for the next reset. A
+/// stop then returns idle, and still ends the wait.
 TEST(TimerStop, OneThatHasFiredIsNotStopped) {
   test::in_virtual_worlds([]() -> task<> {
     timer t{1ms};
@@ -243,7 +243,7 @@ TEST(TimerStop, OneThatHasFiredIsNotStopped) {
   });
 }
 
-/// A timeout ends a lone wait, too, and the first of the two decides what the task gets.
+/// A timeout ends a lone wait too; of a timeout and a stop the first decides which exception the task gets.
 TEST(TimerStop, MeetsATimeout) {
   test::in_virtual_worlds([]() -> task<> {
     timer t{1h};
@@ -257,7 +257,7 @@ TEST(TimerStop, MeetsATimeout) {
   });
 }
 
-/// The stop comes first, or the instant; both sides know which.
+/// The stop comes first, or the instant; both sides agree on which.
 TEST(TimerStop, AgreesWithTheWaiterWhateverRaces) {
   test::on_real_processors([]() -> task<> {
     for (int i = 0; i < 200; ++i) {

@@ -290,7 +290,7 @@ TEST(Ticker, MayBeginAtAnInstant) {
   });
 }
 
-/// Beats of a grid that passed before the ticker was made do not count as missed.
+/// Ticks of a grid that passed before the ticker was made do not count as missed.
 TEST(Ticker, ThatBeginsInThePastIsOnItsGridAndHasSkippedNothing) {
   test::in_virtual_worlds([]() -> task<> {
     co_await sleep(1h + 1ns);

@@ -1,4 +1,4 @@
-// Tasks whose awaits all complete at once: others have their turn, the run ends, and a stop is seen.
+// Tasks whose awaits all complete at once: other tasks have their turn, the run ends, and a stop takes effect.
 #include <chrono>
 #include <coroutine>
 #include <cstdint>
@@ -33,7 +33,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Counts the rounds of a task that never waits, and ends it: when the test has seen what it is to see, or long after.
+/// Counts the rounds of a task that never waits, and ends it: when the test has seen the expected event, or after many
+/// rounds.
 class rounds {
  public:
   explicit rounds(int most = 20'000) noexcept : most_(most) {}

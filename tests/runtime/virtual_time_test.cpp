@@ -45,7 +45,7 @@ TEST(VirtualTime, ADeadlockNamesEachTaskAndWhereItWaits) {
           co_await stuck.join();
         }(),
         options);
-    ADD_FAILURE() << "that is a deadlock";
+    ADD_FAILURE() << "the run did not throw deadlock";
   } catch (const deadlock& found) {
     const std::string text = found.what();
     EXPECT_NE(text.find("nothing can end their waits"), std::string::npos) << text;
@@ -164,7 +164,7 @@ TEST(VirtualTime, TiesFireInTheOrderOfTheirStartsOrAsTheSeedSays) {
   EXPECT_EQ(shuffled, order_of_ties(1, true));
   EXPECT_NE(shuffled, in_order);
   EXPECT_NE(shuffled, order_of_ties(2, true));
-  // None is lost, none runs twice, and time advances all the same.
+  // No task is lost or runs twice, and time still advances.
   ASSERT_EQ(shuffled.size(), 400U);
   const auto second_of = [](int i) { return i % 3 == 0 ? 3 : 1 + i % 2; };
   EXPECT_TRUE(std::ranges::is_sorted(shuffled, {}, second_of));

@@ -86,7 +86,7 @@ TEST(WallTime, AClockThatIsSetForwardWakesAtOnce) {
     co_await sleep_until(new_year + 10h);
     EXPECT_EQ(now(), begin + 1h);
     co_await setter.join();
-    // Not as far as the time waited for: the task waits for the rest.
+    // The step ends before the deadline: the task waits for the rest.
     auto again = spawn(set_wall_after(clock, 1h, new_year + 20h - 1ns));
     co_await sleep_until(new_year + 20h);
     EXPECT_EQ(now(), begin + 2h + 1ns);
@@ -125,7 +125,7 @@ TEST(WallTime, AtIsACaseOfASelect) {
     EXPECT_EQ(first.get<1>(), new_year + 1h);
     EXPECT_EQ(now(), begin + 1h);
     auto second = co_await select(after(30min), at(new_year + 2h));
-    EXPECT_EQ(second.index(), 0U) << "the other one leaves nothing behind";
+    EXPECT_EQ(second.index(), 0U) << "the wait that was not chosen leaves nothing behind";
     clock.set_wall(new_year + 5h);
     auto third = co_await select(nothing.receive(), at(new_year + 3h));
     EXPECT_EQ(third.index(), 1U);
@@ -178,7 +178,7 @@ TEST(WallTime, WakesInOrder) {
         EXPECT_EQ(order, (std::vector{0, 1}));
         clock.set_wall(new_year);
         co_await advance(2h + 59min);
-        EXPECT_EQ(order, (std::vector{0, 1})) << "what has woken does not wait again, and the others do";
+        EXPECT_EQ(order, (std::vector{0, 1})) << "a task that has woken does not wait again, and the others do";
         co_await advance(1min);
         EXPECT_EQ(order, (std::vector{0, 1, 2}));
         co_await advance(2h);
@@ -200,7 +200,7 @@ TEST(WallTime, NeverIsADeadlockOnVirtualTime) {
     options.time_jumps = when == sys_time<nanoseconds>::max();  // no task advances the other clock
     try {
       run([](sys_time<nanoseconds> until) -> task<> { co_await sleep_until(until); }(when), options);
-      ADD_FAILURE() << "that is a deadlock";
+      ADD_FAILURE() << "the run did not throw deadlock";
     } catch (const deadlock& found) {
       EXPECT_NE(std::string(found.what()).find("main waits at wall_time_test.cpp"), std::string::npos) << found.what();
     }
@@ -231,7 +231,7 @@ TEST(WallTime, NeedsARuntime) {
   EXPECT_THROW(static_cast<void>(sleep_until(new_year)), std::logic_error);
 }
 
-/// Random waits and steps of the clock, against what a model of the wall clock says.
+/// Random waits and steps of the clock, against a model of the wall clock.
 TEST(WallTime, AgreesWithAModel) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -284,7 +284,7 @@ TEST(WallTime, AgreesWithAModel) {
               const instant from = std::max(steps[i].at, each.began);
               const instant end = i + 1 < steps.size() ? steps[i + 1].at : instant::never();
               const instant shown = steps[i].at + duration(each.until - steps[i].shows);
-              // At the instant of the next step that step's clock is looked at: all tasks run before time goes on.
+              // At the instant of the next step the clock of that step counts: all tasks run before time goes on.
               const instant comes = std::max(shown, from);
               if (from < end && comes <= end) expected = comes;
             }
@@ -333,7 +333,7 @@ TEST(WallTime, OnRealTimeStopsTimeoutsAndTheEndLeaveNothingBehind) {
   });
 }
 
-/// Without memory a wait does not begin, and the next one does.
+/// Without memory a wait does not begin; with memory the next one does.
 TEST(WallTime, WithoutMemoryNothingIsHalfBegun) {
   for (const bool on_virtual_time : {true, false}) {
     virtual_clock clock;

@@ -49,7 +49,7 @@ void on_real_processors(Main main, runtime::run_options options = {}) {
   }
 }
 
-/// Both.
+/// Runs the task on virtual time and on real time.
 template <class Main>
 void everywhere(Main main) {
   in_virtual_worlds(main);

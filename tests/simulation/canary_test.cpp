@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t worlds = 2000;
 
-/// A wake-up that is dropped anywhere in the life of a service is a deadlock or a timer overslept.
+/// A wake-up that is dropped anywhere in the life of a service causes a deadlock or a late timer.
 TEST(Canary, ADroppedWakeUpIsFound) {
   const auto life = [] {
     timer_service timers;
@@ -23,7 +23,7 @@ TEST(Canary, ADroppedWakeUpIsFound) {
     pass_time(2ms);
     require(!near.pending(), "overslept");
   };
-  EXPECT_FALSE(first_failure(worlds, {}, life)) << "without the fault there is nothing to find";
+  EXPECT_FALSE(first_failure(worlds, {}, life)) << "a world fails without the fault";
   EXPECT_TRUE(first_failure(worlds, faults{.drop_wake = 1}, life));
 }
 
@@ -38,7 +38,7 @@ TEST(Canary, AnIgnoredEintrIsFound) {
       seam::futex_wake(key, 1);
     });
     if (key.load() == 0) static_cast<void>(seam::futex_wait(key, 0, instant::never()));
-    require(told, "went on without a reason");
+    require(told, "the waiting thread went on before the other thread woke it");
     waker.join();
   };
   EXPECT_FALSE(first_failure(worlds, {}, life));
@@ -69,7 +69,7 @@ TEST(Canary, AMutexThatForgetsItsSleepersIsFound) {
         static_cast<void>(seam::futex_wait(word, 1, instant::never()));
         expected = 0;
       }
-      word.store(0);  // and wakes no thread
+      word.store(0);  // the defect: no thread is woken
     };
     seam::thread other("other", visit);
     visit();
@@ -78,7 +78,7 @@ TEST(Canary, AMutexThatForgetsItsSleepersIsFound) {
   EXPECT_TRUE(first_failure(worlds, {}, life));
 }
 
-/// The hazard that the note's stickiness closes: looking first and sleeping later, without a comparison.
+/// A sleeper that looks at the word first and sleeps later without comparing it: a wake-up in between is lost.
 TEST(Canary, ASleepThatDoesNotCompareIsFound) {
   const auto life = [] {
     seam::atomic<std::uint32_t> called{0};

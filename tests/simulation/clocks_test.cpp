@@ -29,7 +29,7 @@ class Clocks : public test::engine_suite {
 
 INSTANTIATE_TEST_SUITE_P(, Clocks, test::every_exact_engine(), test::engine_as_name);
 
-/// What fired, and when by the service's clock.
+/// The timers that fired, and the times of the service's clock.
 struct record_of_firings {
   std::vector<firing> all{};
   auto note() {
@@ -53,13 +53,13 @@ TEST_P(Clocks, OnBoottimeASuspendFiresWhatBecameDueOnce) {
       suspend(1h);
       pass_time(1ms);
       settle();
-      require(fired.all.size() == 1, "the one that became due, and it alone");
-      require(fired.all[0].deadline - start < 10min + 1s, "it was not moved");
-      require(beyond.pending(), "the other one waits");
+      require(fired.all.size() == 1, "another timer than the due one fired, or none");
+      require(fired.all[0].deadline - start < 10min + 1s, "the deadline has changed");
+      require(beyond.pending(), "the later timer is not pending");
       pass_time(59min + 1s);
       settle();
-      require(fired.all.size() == 2, "and fires at its time");
-      require(fired.all[1].lateness() < 2s, "on the clock that counts suspend");
+      require(fired.all.size() == 2, "the later timer has not fired");
+      require(fired.all[1].lateness() < 2s, "the timer was late by the clock that counts suspend");
     });
   }
 }
@@ -72,10 +72,10 @@ TEST_P(Clocks, OnTheMonotonicClockASuspendIsNoTime) {
     suspend(1h);
     pass_time(9min);
     settle();
-    require(fired.all.empty(), "a minute awake is left");
+    require(fired.all.empty(), "a timer fired although a minute awake is left");
     pass_time(1min + 1s);
     settle();
-    require(fired.all.size() == 1, "and then it fires");
+    require(fired.all.size() == 1, "the timer did not fire after that minute");
   });
 }
 
@@ -92,9 +92,9 @@ TEST_P(Clocks, AWallClockSetForwardFiresWhatBecameDueOnce) {
       step_wall_clock(1h);
       pass_time(1ms);
       settle();
-      require(fired.all.size() == 2, "the timer, and one beat for all that were missed");
-      require(fired.all[0].skipped + fired.all[1].skipped == 7, "which are counted");
-      require(beyond.pending() && beat.pending(), "the others wait");
+      require(fired.all.size() == 2, "the timer and the ticker did not fire once each");
+      require(fired.all[0].skipped + fired.all[1].skipped == 7, "the missed ticks were miscounted");
+      require(beyond.pending() && beat.pending(), "the later timer or the ticker is not pending");
     });
   }
 }
@@ -111,16 +111,16 @@ TEST_P(Clocks, AWallClockSetBackFiresNothingUntilTheTimeComesAgain) {
       timer soon(timers, 5min, fired.note());  // by the clock as it is now
       pass_time(30min);
       settle();
-      require(fired.all.size() == 1 && !soon.pending(), "what was started after the step");
-      require(t.pending(), "the older one waits for its time");
+      require(fired.all.size() == 1 && !soon.pending(), "another timer fired than the one started after the step");
+      require(t.pending(), "the older timer is not pending");
       pass_time(31min + 1s);
       settle();
-      require(fired.all.size() == 2 && !t.pending(), "which comes");
+      require(fired.all.size() == 2 && !t.pending(), "the older timer has not fired");
     });
   }
 }
 
-/// The clock goes back between two looks of the thread: nothing is early for that, and no beat is counted twice.
+/// The clock goes back between two looks of the thread: no timer fires early, and no tick is counted twice.
 TEST_P(Clocks, AWallClockSetBackWhileATickerFires) {
   explore(worlds * 4, quiet, [&] {
     timer_service timers(on(service_clock::wall));
@@ -128,9 +128,9 @@ TEST_P(Clocks, AWallClockSetBackWhileATickerFires) {
     ticker beat(timers, 1us, fired.note());
     seam::thread other("sets the clock", [&] {
       for (int i = 0; i < 20; ++i) {
-        step_wall_clock(3us);  // a beat is due
+        step_wall_clock(3us);  // a tick is due
         for (std::uint64_t n = choose(30); n > 0; --n) point();
-        step_wall_clock(-3us);  // and is not any more
+        step_wall_clock(-3us);  // that tick is not due any more
         pass_time(duration::nanoseconds(static_cast<std::int64_t>(choose(1'500))));
       }
     });
@@ -140,9 +140,9 @@ TEST_P(Clocks, AWallClockSetBackWhileATickerFires) {
     beat.stop_and_wait();
     std::uint64_t skipped = 0;
     for (const firing& each : fired.all) skipped += each.skipped;
-    require(skipped < 200, "no more beats were skipped than there were");
+    require(skipped < 200, "more ticks were counted as skipped than have passed");
     for (std::size_t i = 1; i < fired.all.size(); ++i) {
-      require(fired.all[i].deadline > fired.all[i - 1].deadline, "each beat once");
+      require(fired.all[i].deadline > fired.all[i - 1].deadline, "a tick was delivered twice");
     }
   });
 }
@@ -159,14 +159,14 @@ TEST_P(Clocks, APreciseThreadSleepsAgainWhenTheWallClockIsSetBack) {
     step_wall_clock(-1h);
     pass_time(59min);
     settle();
-    require(fired.all.empty(), "its time has not come again");
+    require(fired.all.empty(), "a timer fired before the clock showed its deadline again");
     pass_time(2min);
     settle();
-    require(fired.all.size() == 1, "and then it has");
+    require(fired.all.size() == 1, "the timer has not fired");
   });
 }
 
-/// A start that becomes the earliest is heard on these clocks too.
+/// A start that becomes the earliest wakes the sleeping thread on these clocks too.
 TEST_P(Clocks, WhatBecomesTheEarliestIsHeard) {
   for (const service_clock clock : {service_clock::boottime, service_clock::wall}) {
     for (const faults& with : {quiet, rough}) {
@@ -178,7 +178,7 @@ TEST_P(Clocks, WhatBecomesTheEarliestIsHeard) {
         timer near(timers, duration::nanoseconds(static_cast<std::int64_t>(choose(1'000'000))), fired.note());
         pass_time(2ms);
         settle();
-        require(fired.all.size() == 1, "the near one has fired");
+        require(fired.all.size() == 1, "the near timer has not fired");
       });
     }
   }

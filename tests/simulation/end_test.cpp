@@ -35,7 +35,7 @@ class End : public test::engine_suite {
     void wait_for_jobs(std::size_t count) const {
       while (jobs.size() < count) pass_time(1ms);
     }
-    /// Runs them, or destroys them.
+    /// Runs the kept jobs, or destroys them.
     void end_jobs(bool run) {
       std::vector<posted_callback> all = std::exchange(jobs, {});
       for (posted_callback& each : all) {
@@ -76,7 +76,7 @@ TEST_P(End, OfTheJobEndsASleepThatItWasToEnd) {
       s.wait_for_jobs(1);
       s.end_jobs(run);
       sleeper.join();
-      require(whole == run, "the answer is whether its timer has fired");
+      require(whole == run, "sleep_for did not return whether its timer has fired");
     });
   }
 }
@@ -89,13 +89,13 @@ TEST_P(End, OfTheJobEndsASleepWhileTheExecutorIsBeingCalled) {
         if (run) job();
       });
       timer_service timers(std::move(chosen));
-      require(sleep_for(timers, 1ms) == run, "the answer is whether its timer has fired");
+      require(sleep_for(timers, 1ms) == run, "sleep_for did not return whether its timer has fired");
     });
   }
 }
 
-/// The thread that ends the service destroys the captures of what is posted, while another thread runs or destroys the
-/// jobs, and a third one ends a handle.
+/// One thread ends the service and destroys the captures of posted timers, a second one runs or destroys the jobs, and
+/// a third one destroys a handle.
 TEST_P(End, DestroysTheCapturesOfWhatIsPosted) {
   for (const bool run : {false, true}) {
     explore(worlds, quiet, [&] {
@@ -118,11 +118,13 @@ TEST_P(End, DestroysTheCapturesOfWhatIsPosted) {
       require(!ended || watch[2].expired(), "captures outlive the end");
       executor.join();
       destroyer.join();
-      require(watch[0].expired() && watch[1].expired(), "captures outlive what held them");
+      require(watch[0].expired() && watch[1].expired(), "captures outlive their job and their handle");
       const service_counters now = s.timers.counters();
-      require(now.fired == static_cast<std::uint64_t>(fired[0] + fired[1] + fired[2]), "what has fired is counted");
+      require(now.fired == static_cast<std::uint64_t>(fired[0] + fired[1] + fired[2]),
+              "a callback is not counted as fired");
       require(now.started == now.stopped + now.fired + now.dropped && now.pending == 0, "each start has one outcome");
-      require(held[2].reset(1ms) == reset_result::closed && held[2].stop() == stop_result::idle, "it has ended");
+      require(held[2].reset(1ms) == reset_result::closed && held[2].stop() == stop_result::idle,
+              "a timer of an ended service does something");
     });
   }
 }
@@ -134,11 +136,11 @@ TEST_P(End, OfTheServiceEndsADrainThatWaitsForAJob) {
     s.wait_for_jobs(1);
     seam::thread other("shuts down", [&] {
       pass_time(100ms);
-      require(s.timers.shut_down() == 1, "what was posted");
+      require(s.timers.shut_down() == 1, "the posted timer was not dropped");
     });
     const instant begin = seam::monotonic_now();
-    require(s.timers.drain(10s) <= 1, "what was posted");
-    require(seam::monotonic_now() - begin < 1s, "the drain waits for what has been dropped");
+    require(s.timers.drain(10s) <= 1, "the posted timer was not dropped");
+    require(seam::monotonic_now() - begin < 1s, "the drain waits for a dropped timer");
     other.join();
   });
 }
@@ -154,14 +156,14 @@ TEST_P(End, OfADrainComesInItsTimeWhereTheWallClockIsSetBack) {
       step_wall_clock(-1h);
     });
     const instant begin = seam::monotonic_now();
-    require(timers.drain(200ms) == 1, "what is not due in time is dropped");
+    require(timers.drain(200ms) == 1, "the timer that is not due in time was not dropped");
     const duration took = seam::monotonic_now() - begin;
-    require(took >= 200ms && took < 300ms, "the drain goes by the clock that somebody sets");
+    require(took >= 200ms && took < 300ms, "the drain measures its limit by the wall clock");
     setter.join();
   });
 }
 
-/// And where it is set forward, a drain does not give up early, when something fires.
+/// The wall clock is set forward: a drain does not give up early when a timer fires.
 TEST_P(End, OfADrainComesInItsTimeWhereTheWallClockIsSetForward) {
   explore(worlds, quiet, [&] {
     service_options chosen = options();
@@ -174,8 +176,8 @@ TEST_P(End, OfADrainComesInItsTimeWhereTheWallClockIsSetForward) {
       step_wall_clock(1h);
     });
     const instant begin = seam::monotonic_now();
-    require(timers.drain(200ms) == 1, "what is not due in time is dropped");
-    require(seam::monotonic_now() - begin >= 200ms, "the drain goes by the clock that somebody sets");
+    require(timers.drain(200ms) == 1, "the timer that is not due in time was not dropped");
+    require(seam::monotonic_now() - begin >= 200ms, "the drain measures its limit by the wall clock");
     setter.join();
   });
 }

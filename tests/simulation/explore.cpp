@@ -11,7 +11,7 @@ namespace foliot::simulation {
 void explore(std::uint64_t count, const faults& with, const std::function<void()>& main) {
   std::uint64_t first = 0;
 #if !defined(FOLIOT_SANITIZED)
-  count *= 10;  // they are quick
+  count *= 10;  // worlds are quick in this build
 #endif
   if (const char* more = std::getenv("FOLIOT_SIMULATION_WORLDS")) count = std::strtoull(more, nullptr, 10);
   if (const char* only = std::getenv("FOLIOT_SIMULATION_SEED")) {

@@ -1,5 +1,5 @@
-// Stops and starts without the lock, under seeded schedules, where a deadline that comes again and again makes one
-// state of a timer's word look like another.
+// Stops and starts without the lock, under seeded schedules. A deadline that is used repeatedly makes different states
+// of a timer have the same word.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,9 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 #if defined(FOLIOT_SANITIZED)
-constexpr std::uint64_t worlds = 1'000;  // for the memory; the schedules are for the others
+constexpr std::uint64_t worlds = 1'000;  // finds errors of memory; the other builds find errors of schedules
 #else
-constexpr std::uint64_t worlds = 20'000;  // without its wake-up the first that oversleeps is number 10,700
+constexpr std::uint64_t worlds = 20'000;  // without the wake-up world 10,700 is the first to oversleep
 #endif
 /// Where time only moves when all are blocked, a timer that fires later than this was overslept.
 constexpr duration overslept = duration::nanoseconds(10'000);
@@ -26,9 +26,9 @@ constexpr duration overslept = duration::nanoseconds(10'000);
 class Lockless : public test::engine_suite {};
 INSTANTIATE_TEST_SUITE_P(, Lockless, ::testing::Values("foliot"), test::engine_as_name);
 
-/// A start has seen that the timer, which was stopped, is queued early enough; before it says so the timer fires, and
-/// is queued for later and stopped with the same word. A start must then take effect, whether or not another thread
-/// stops and starts it once more before it is put right.
+/// A start has seen that the timer, which was stopped, is queued early enough; before that start returns, the timer
+/// fires, and is queued for later and stopped with the same word. A start must then take effect, whether or not another
+/// thread stops and starts it once more before the first start has repaired the queue.
 TEST_P(Lockless, AStartOfATimerThatIsFiledForLaterMeanwhile) {
   for (const bool once_more : {false, true}) {
     explore(worlds, {}, [&] {
@@ -53,15 +53,16 @@ TEST_P(Lockless, AStartOfATimerThatIsFiledForLaterMeanwhile) {
       starts.join();
       files.join();
       pass_time(40ms);
-      require(!t.pending(), "what was started has fired");
+      require(!t.pending(), "a started timer has not fired");
       const service_counters counted = timers.counters();
       require(counted.started == counted.fired + counted.stopped, "each start ends once");
     });
   }
 }
 
-/// Two threads start a timer that was stopped, both for the same deadline, while the service begins to drain. What a
-/// start or a reset has accepted fires, for the drain has the time to wait for it; what it has refused does not.
+/// Two threads start a timer that was stopped, both for the same deadline, while the service begins to drain. If a
+/// start or a reset was accepted, the timer fires, because the drain waits long enough; if all were refused, it does
+/// not.
 TEST_P(Lockless, AStartAndAResetToTheSameDeadlineAgainstADrain) {
   for (const std::size_t shards : {std::size_t{1}, std::size_t{2}}) {
     explore(worlds / 4, {}, [&] {
@@ -71,7 +72,7 @@ TEST_P(Lockless, AStartAndAResetToTheSameDeadlineAgainstADrain) {
       const instant begin = timers.now();
       int fired = 0;
       timer t(timers, [&] { ++fired; });
-      timer other(timers, [] {});  // where the drain still waits when it has been here
+      timer other(timers, [] {});  // keeps the drain waiting after the other timer has ended
       seam::thread elsewhere("has another shard", [&] { other = timer(timers, 5ms, [] {}); });
       elsewhere.join();
       t.reset_at(begin + 10ms);
@@ -83,13 +84,13 @@ TEST_P(Lockless, AStartAndAResetToTheSameDeadlineAgainstADrain) {
       const std::size_t dropped = timers.drain(1h);
       one.join();
       two.join();
-      require(dropped == 0, "a drain that has an hour drops what is due in 20 ms");
+      require(dropped == 0, "a drain with a limit of an hour dropped a timer that is due in 20 ms");
       const bool accepted = answers[0] != reset_result::closed || answers[1] != reset_result::closed;
-      require(fired == (accepted ? 1 : 0), accepted ? "what was accepted does not fire" : "what was refused fires");
+      require(fired == (accepted ? 1 : 0), accepted ? "an accepted start did not fire" : "a refused start fired");
       require(answers[0] != answers[1] || answers[0] != reset_result::idle, "one start found it stopped");
       const service_counters counted = timers.counters();
       require(counted.started == counted.fired + counted.stopped, "each start ends once");
-      require(counted.pending == 0 && counted.dropped == 0, "nothing is left");
+      require(counted.pending == 0 && counted.dropped == 0, "a timer is left");
     });
   }
 }

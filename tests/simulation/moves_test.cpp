@@ -30,7 +30,7 @@ service_options buckets() {
   return options;
 }
 
-/// A timer that several threads move. It tells what its callbacks did.
+/// A timer that several threads move, and the record of its callbacks.
 struct watched_timer {
   explicit watched_timer(timer_service& of)
       : timers(of), handle(timers, [this](const firing& now) {
@@ -43,10 +43,10 @@ struct watched_timer {
           running = false;
         }) {}
 
-  /// From any thread: a reset, and what it has ended.
+  /// Resets the timer and counts the start that this reset ended. Any thread.
   void reset(duration delay) {
     const reset_result answer = handle.reset(delay);
-    require(answer != reset_result::closed, "the service goes on");
+    require(answer != reset_result::closed, "a reset was refused although the service has not ended");
     ++resets;
     superseded += answer == reset_result::superseded;
   }
@@ -65,10 +65,10 @@ duration some_time(std::uint64_t bound) { return duration::nanoseconds(static_ca
 
 /// Each start of the timer has one outcome, and the service's counters say the same.
 void require_one_outcome_for_each_start(const watched_timer& t, const timer_service& timers) {
-  require(!t.handle.pending(), "its time has come");
+  require(!t.handle.pending(), "the timer is still pending after its deadline");
   require(t.resets == t.superseded + t.stopped + t.fired, "a start has no outcome, or two");
   const service_counters now = timers.counters();
-  require(now.pending == 0, "nothing is left");
+  require(now.pending == 0, "a timer is left");
   require(now.superseded == t.superseded && now.started == t.resets - t.superseded, "starts are counted once");
   require(now.stopped == t.stopped && now.fired == t.fired, "their ends are counted once");
 }
@@ -131,7 +131,7 @@ TEST(Moves, AResetAndItsCallbackRace) {
   }
 }
 
-/// The thread of the new shard sleeps past the deadline, or for good, or there is none yet: it is woken.
+/// The thread of the new shard sleeps past the deadline or for ever, or does not exist yet: the move wakes or makes it.
 TEST(Moves, TheNewShardHearsOfIt) {
   explore(worlds, quiet, [] {
     timer_service timers(buckets());
@@ -150,7 +150,7 @@ TEST(Moves, TheNewShardHearsOfIt) {
   });
 }
 
-/// What the handle's end leaves behind is nothing, wherever the timer is by then.
+/// The end of the handle leaves nothing behind, whichever shard has the timer by then.
 TEST(Moves, TheHandleEndsAfterMoves) {
   for (const faults& with : {quiet, rough}) {
     explore(worlds, with, [] {
@@ -180,12 +180,12 @@ TEST(Moves, TheHandleEndsAfterMoves) {
       }
       ender.join();
       timers.reset();
-      require(!running && captured.use_count() == 1, "what it captured is alive");
+      require(!running && captured.use_count() == 1, "the callback or its captures outlive the handle");
     });
   }
 }
 
-/// A stop_and_wait decides: a reset that comes after it is refused, and none brings the timer to another shard.
+/// stop_and_wait() is final: later resets are refused, and no reset moves the timer to another shard.
 TEST(Moves, AResetAndAStopAndWaitRace) {
   explore(worlds, quiet, [] {
     timer_service timers(buckets());
@@ -202,7 +202,7 @@ TEST(Moves, AResetAndAStopAndWaitRace) {
     moves.join();
     pass_time(1ms);
     require(!t.pending() && timers.counters().fired == fired, "it was started after its end");
-    require(t.reset(0ns) == reset_result::closed, "for good");
+    require(t.reset(0ns) == reset_result::closed, "a reset was accepted after the end");
   });
 }
 
@@ -246,19 +246,19 @@ TEST(Moves, ResetsAndTheEndOfTheServiceRace) {
   }
 }
 
-/// A ticker is started anew by another thread than the one that made it: it keeps to its new grid, and a beat is never
-/// two.
+/// A ticker is reset by another thread than the one that made it: it keeps to its new grid, and no tick is delivered
+/// twice.
 TEST(Moves, ATickerMovesWithItsNewGrid) {
   explore(worlds, quiet, [] {
     timer_service timers(buckets());
     bool running = false;
-    std::uint64_t beats = 0;
+    std::uint64_t ticks = 0;
     ticker beat(timers, 1ms, [&](const firing& tick) {
-      require(!running, "two beats overlap");
+      require(!running, "two ticks overlap");
       running = true;
       require(tick.now >= tick.deadline, "early");
       point();
-      beats += 1 + tick.skipped;
+      ticks += 1 + tick.skipped;
       running = false;
     });
     const auto restart = [&beat] { static_cast<void>(beat.reset(1ms)); };
@@ -270,11 +270,11 @@ TEST(Moves, ATickerMovesWithItsNewGrid) {
     pass_time(20ms);
     settle();
     beat.stop_and_wait();
-    require(beats >= 19 && beats <= 22, "a beat is missing, or there are two");
+    require(ticks >= 19 && ticks <= 22, "a tick is missing, or was delivered twice");
   });
 }
 
-/// The new shard's thread cannot be made: the timer stays where it was, pending.
+/// The new shard's thread cannot be made: the timer stays pending in its old shard.
 TEST(Moves, WithoutAThreadForTheNewShardItStays) {
   for (const std::uint64_t refused : {1U, 2U, 3U}) {
     explore(100, faults{.refuse_thread = refused}, [] {
@@ -287,22 +287,22 @@ TEST(Moves, WithoutAThreadForTheNewShardItStays) {
           try {
             moved = t.reset(1h) == reset_result::superseded;
           } catch (const std::system_error&) {
-            require(t.pending(), "it is as it was");
+            require(t.pending(), "a failed reset has stopped the timer");
           }
         });
         other.join();
         pass_time(20ms);
-        require(fired != moved, "the one deadline counts, or the other");
+        require(fired != moved, "the timer fired at a deadline that it does not have");
         const service_counters now = timers.counters();
-        require(now.started == 1 && now.superseded == (moved ? 1 : 0), "what failed is not counted");
+        require(now.started == 1 && now.superseded == (moved ? 1 : 0), "a failed reset was counted");
       } catch (const std::system_error&) {
-        // It was the first thread, or the one of the test.
+        // The thread that could not be made was the first one, or the one that this test is about.
       }
     });
   }
 }
 
-/// A job is out when its timer moves: the timer's next start is that job's, or one of its own, and no two run at once.
+/// A timer moves while its job is posted: its next start runs in that job or in one of its own, and no two run at once.
 TEST(Moves, WithAnExecutorNoTwoCallbacksOverlap) {
   for (const faults& with : {quiet, rough}) {
     explore(worlds, with, [] {
@@ -341,13 +341,13 @@ TEST(Moves, WithAnExecutorNoTwoCallbacksOverlap) {
       end = true;
       for (seam::thread& each : workers) each.join();
       const service_counters now = timers.counters();
-      require(now.pending == 0, "nothing is left");
+      require(now.pending == 0, "a timer is left");
       require(t.resets == t.superseded + t.fired + now.dropped, "a start has no outcome, or two");
     });
   }
 }
 
-/// Counters are read while a timer moves: it is counted once, wherever it is.
+/// Counters are read while a timer moves: the timer is counted once, in either shard.
 TEST(Moves, CountersAreOfOneMoment) {
   explore(worlds, quiet, [] {
     timer_service timers(buckets());

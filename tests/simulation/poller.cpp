@@ -17,7 +17,7 @@
 namespace foliot::simulation {
 namespace {
 
-// For all worlds. Numbers are not reused, so those of failed worlds do no harm.
+// For all worlds. Numbers are not reused, so the descriptors that failed worlds leave do no harm.
 std::vector<descriptor*> descriptors;
 std::vector<seam::poller*> all_pollers;
 int next_number = 100;
@@ -52,7 +52,7 @@ class pollers {
 
   static auto find(poller& in, int fd) { return std::ranges::find(in.watched_, fd, &poller::watched::fd); }
 
-  /// Wakes sleeping threads after a change: they look again.
+  /// Called after a change: wakes the sleeping threads, which then look again.
   static void stir(poller& at) {
     at.changes_.fetch_add(1);
     futex_wake(at.changes_, 1);
@@ -93,7 +93,7 @@ void poller::remove(int fd) noexcept {
 void poller::listen_to(const alarm& bell) {
   simulation::point();
   bell_ = &bell;
-  pollers::stir(*this);  // sleeping threads hear it from now on
+  pollers::stir(*this);  // from now on its ring wakes sleeping threads
 }
 
 void poller::ring() noexcept {
@@ -130,7 +130,7 @@ void descriptor::become(readiness ready) {
 
 namespace foliot::inline core::seam {
 
-// What is to be closed is the test's.
+// The test owns the descriptors, so a close does nothing.
 void close_descriptor(int) noexcept {}
 
 }  // namespace foliot::inline core::seam

@@ -30,7 +30,7 @@ using runtime::yield;
 
 constexpr std::uint64_t worlds = 200;
 
-/// One context, and one that it descends from.
+/// A context and one of its ancestors.
 struct pair {
   context above;
   context below;
@@ -39,10 +39,10 @@ struct pair {
 void look_at(const pair& both) {
   const context_end above = both.above.err();
   const context_end below = both.below.err();
-  if (above != context_end::none) require(below != context_end::none, "one below what is done is not");
+  if (above != context_end::none) require(below != context_end::none, "a context is done and its descendant is not");
   if (below == context_end::none) return;
-  require(both.below.err() == below, "why it ended has changed");
-  require(both.below.cause() != nullptr, "it is done without a cause");
+  require(both.below.err() == below, "the end of a context has changed");
+  require(both.below.cause() != nullptr, "a context is done without a cause");
   if (below == context_end::cancelled) return;
   require(runtime::now() >= both.below.deadline(), "early");
 }
@@ -55,7 +55,7 @@ cancel_context child_of(const context& above) {
   }
 }
 
-/// Below a context that others cancel: grows a tree, and ends parts of it.
+/// Grows a tree below a context that other tasks cancel, and cancels parts of it.
 task<> gardener(context root) {
   std::deque<cancel_context> own;
   std::vector<pair> known;
@@ -78,7 +78,7 @@ task<> gardener(context root) {
         for (cancel_context& each : own) {
           if (each != one.above) continue;
           each.cancel();
-          require(one.below.err() != context_end::none, "a cancel has returned before all below were done");
+          require(one.below.err() != context_end::none, "a cancel has returned before all descendants were done");
         }
         break;
       }
@@ -96,7 +96,8 @@ task<> tree_lives() {
     pass_time(up_to(2ms));
     if (choose(2) == 0) root.cancel();
     cancel_context late = with_cancel(known);
-    if (known.err() != context_end::none) require(late.err() != context_end::none, "one below what is done is not");
+    if (known.err() != context_end::none)
+      require(late.err() != context_end::none, "a context is done and its descendant is not");
   });
   auto one = spawn(gardener(root));
   auto two = spawn(gardener(root));

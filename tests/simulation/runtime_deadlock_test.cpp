@@ -1,5 +1,5 @@
-// The report of a deadlock on real time, under seeded schedules: never while something can still happen, although it
-// happens at the last moment, and always when nothing can.
+// The report of a deadlock on real time, under seeded schedules: no report while an event can still wake a task, even
+// at the last moment, and always a report when none can.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -55,7 +55,7 @@ std::string report_of(task<> main, const runtime::run_options& options) {
 
 task<> receive_from(channel<int> from) { static_cast<void>(co_await from.receive()); }
 
-/// Does something that ends at the last moment, while all others are about to sleep, or asleep.
+/// Makes an event happen at the last moment, while all other threads are about to sleep, or asleep.
 task<> do_something(channel<int> to) {
   switch (choose(7)) {
     case 0: co_await sleep(up_to(200us)); break;
@@ -88,7 +88,7 @@ task<> do_something(channel<int> to) {
   }
 }
 
-/// Each of several tasks does something, and wakes the next.
+/// Each of several tasks makes an event happen, and wakes the next.
 task<> hand_round(int rounds) {
   const channel<int> own(1);
   for (int i = 0; i < rounds; ++i) {
@@ -111,12 +111,12 @@ TEST(RuntimeDeadlock, IsNeverReportedWhileSomethingCanHappen) {
     explore(worlds * 4, with, [] {
       const auto options = options_for(choose(2) == 0 ? deadlock_reports::always : deadlock_reports::when_certain);
       const std::string report = report_of(hand_round(4), options);
-      require(report.empty(), "something could happen still: " + report);
+      require(report.empty(), "a deadlock was reported although a task could be woken: " + report);
     });
   }
 }
 
-/// From some moment on nothing can happen, regardless of what came before: it is reported, with each task.
+/// From some moment on no event can wake a task: the deadlock is reported, with each task.
 TEST(RuntimeDeadlock, IsAlwaysReportedWhenNothingCan) {
   for (const faults& with : {quiet, interrupted, rough}) {
     explore(worlds, with, [] {
@@ -141,10 +141,11 @@ TEST(RuntimeDeadlock, IsAlwaysReportedWhenNothingCan) {
       const auto options = options_for(choose(2) == 0 ? deadlock_reports::always : deadlock_reports::when_certain);
       const instant begin = seam::monotonic_now();
       const std::string report = report_of(main(stuck, alive), options);
-      require(report.starts_with("foliot: deadlock: all tasks wait"), "it was not reported");
-      require(report.find("main waits at runtime_deadlock_test.cpp:") != std::string::npos, "it does not name main");
+      require(report.starts_with("foliot: deadlock: all tasks wait"), "the deadlock was not reported");
+      require(report.find("main waits at runtime_deadlock_test.cpp:") != std::string::npos,
+              "the report does not name main");
       require(alive == 0, "the tasks have been destroyed");
-      require(seam::monotonic_now() - begin < 1min, "a timer that was stopped has delayed it");
+      require(seam::monotonic_now() - begin < 1min, "a stopped timer has delayed the report");
     });
   }
 }
@@ -158,7 +159,7 @@ TEST(RuntimeDeadlock, IsReportedAfterACallThatEndsLast) {
         co_await blocking(job);
         co_await receive_from(channel<int>());
       };
-      require(!report_of(main(), options_for(deadlock_reports::always)).empty(), "it was not reported");
+      require(!report_of(main(), options_for(deadlock_reports::always)).empty(), "the deadlock was not reported");
     });
   }
 }
@@ -175,7 +176,7 @@ TEST(RuntimeDeadlock, IsReportedAfterAProcessorHasGone) {
         co_await receive_from(channel<int>());
       };
       const auto options = options_for(choose(2) == 0 ? deadlock_reports::always : deadlock_reports::when_certain);
-      require(!report_of(main(), options).empty(), "it was not reported");
+      require(!report_of(main(), options).empty(), "the deadlock was not reported");
     });
   }
 }
@@ -197,13 +198,13 @@ TEST(RuntimeDeadlock, IsNotReportedWhileAnotherThreadMayWakeATask) {
         require(got.value() == 1, "the number has come");
       };
       const std::string report = report_of(main(numbers, outside), options_for(deadlock_reports::when_certain));
-      require(report.empty(), "somebody would have come: " + report);
+      require(report.empty(), "a deadlock was reported although another thread wakes the task: " + report);
       outside->join();
     });
   }
 }
 
-/// Each thread ends when a task has made the next one: there is always one, or a task that will make one.
+/// Each thread ends after a task has made the next one, so there is always a thread, or a task that will make one.
 TEST(RuntimeDeadlock, IsNotReportedBetweenTwoThreadsOfTheProgram) {
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds * 4, with, [] {
@@ -221,13 +222,14 @@ TEST(RuntimeDeadlock, IsNotReportedBetweenTwoThreadsOfTheProgram) {
       };
       auto options = options_for(deadlock_reports::when_certain);
       options.processors = 3;
-      require(report_of(main(numbers, all), options).empty(), "the next one would have come");
+      require(report_of(main(numbers, all), options).empty(),
+              "a deadlock was reported although the next thread wakes the task");
       for (seam::thread& each : all) each.join();
     });
   }
 }
 
-/// And reported when that has ended, if the runtime has been awake since.
+/// The deadlock is reported after that thread has ended, if the runtime has been awake since.
 TEST(RuntimeDeadlock, IsReportedWhenTheOtherThreadHasEnded) {
   for (const faults& with : {quiet, interrupted, rough}) {
     explore(worlds, with, [] {
@@ -243,12 +245,12 @@ TEST(RuntimeDeadlock, IsReportedWhenTheOtherThreadHasEnded) {
         co_await from.receive();
       };
       const std::string report = report_of(main(numbers), options_for(deadlock_reports::when_certain));
-      require(!report.empty(), "it was not reported");
+      require(!report.empty(), "the deadlock was not reported");
     });
   }
 }
 
-/// `never`: the run waits on, and a thread that is made after all ends the wait.
+/// `never`: the run waits on, until a thread that is made later ends the wait.
 TEST(RuntimeDeadlock, IsNotReportedToWhoDoesNotWantIt) {
   explore(worlds, quiet, [] {
     const channel<int> numbers;
@@ -256,7 +258,8 @@ TEST(RuntimeDeadlock, IsNotReportedToWhoDoesNotWantIt) {
       pass_time(1s);
       while (!numbers.try_send(1)) pass_time(1ms);
     });
-    require(report_of(receive_from(numbers), options_for(deadlock_reports::never)).empty(), "nobody wants to know");
+    require(report_of(receive_from(numbers), options_for(deadlock_reports::never)).empty(),
+            "a deadlock was reported under `never`");
     outside.join();
   });
 }
@@ -272,9 +275,10 @@ TEST(RuntimeDeadlock, CostsNoWakeUpsWhileItIsIdle) {
     const auto main = [](channel<int> from) -> task<> {
       const std::uint64_t before = runtime::counters().rounds;
       static_cast<void>(co_await from.receive());
-      require(runtime::counters().rounds - before < 60, "somebody was kept awake");
+      require(runtime::counters().rounds - before < 60, "a worker of an idle runtime stayed awake");
     };
-    require(report_of(main(numbers), options_for(deadlock_reports::when_certain)).empty(), "somebody comes");
+    require(report_of(main(numbers), options_for(deadlock_reports::when_certain)).empty(),
+            "a deadlock was reported although another thread wakes the task");
     outside.join();
   });
 }
@@ -296,7 +300,8 @@ TEST(RuntimeDeadlock, TasksMadeReadyAtTheEndAreNotTouchedAgain) {
           for (int tries = 0; tries < 20 && !from.try_send(1); ++tries) point();
         });
       }
-      require(report_of(main(numbers), options_for(deadlock_reports::when_certain)).empty(), "main ends");
+      require(report_of(main(numbers), options_for(deadlock_reports::when_certain)).empty(),
+              "a deadlock was reported although main ends");
       for (seam::thread& each : outside) each.join();
     });
   }

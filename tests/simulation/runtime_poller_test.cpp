@@ -41,15 +41,15 @@ class socket {
   socket(const socket&) = delete;
   socket& operator=(const socket&) = delete;
 
-  /// Somebody writes something: it can be read.
+  /// The peer has written: the descriptor becomes readable.
   void write() {
     written_at_ = seam::monotonic_now();
     ++unread_;
     wire_.become(readiness::readable);
   }
-  /// False: it would block.
+  /// Returns false if a read would block.
   bool read() {
-    require(known_->prepare(direction::in).has_value(), "it is open");
+    require(known_->prepare(direction::in).has_value(), "an open descriptor was refused");
     if (unread_ == 0) return false;
     --unread_;
     return true;
@@ -73,7 +73,7 @@ task<> read_all(socket& from, int count, duration allowed) {
       continue;
     }
     ++i;
-    if (allowed > duration::zero()) require(runtime::now() - from.written_at() < allowed, "it was told late");
+    if (allowed > duration::zero()) require(runtime::now() - from.written_at() < allowed, "the task was woken late");
   }
 }
 
@@ -158,7 +158,7 @@ TEST(Hazards, H9ADescriptorWhileTheLastWhoPolledComputes) {
   }
 }
 
-/// H9 too: no thread polls, because all have had tasks to run ever since.
+/// H9 too: no thread polls, because all workers have always had tasks to run.
 TEST(Hazards, H9ADescriptorWhileTasksGoOnWithoutAPause) {
   const auto main = []() -> task<> {
     socket wire;
@@ -188,7 +188,7 @@ TEST(Hazards, H9ADescriptorWhileTasksGoOnWithoutAPause) {
   explore(worlds / 4, quiet, [&] { run_task(1, main()); });
 }
 
-/// The end comes while tasks wait for descriptors, and while these become ready.
+/// The runtime ends while tasks wait for descriptors, and while these become ready.
 TEST(RuntimePoller, TheEndMayComeMeanwhile) {
   const auto leave = [](seam::thread& outside, std::deque<descriptor>& wires) -> task<> {
     const auto wait_for_it = [](descriptor& wire) -> task<> {

@@ -53,7 +53,7 @@ class counted {
   program& owner_;
 };
 
-/// Checks that it runs on time, and on a worker of its runtime.
+/// Checks that its task runs on time, and on one worker at a time.
 class on_its_own {
  public:
   explicit on_its_own(bool& inside) : inside_(inside) {
@@ -110,7 +110,7 @@ task<int> live(program& all, int depth) {
         auto job = [&all] { ++all.jobs; };
         const int before = all.jobs;
         co_await blocking(job);
-        require(all.jobs > before, "the call has come back");
+        require(all.jobs > before, "the call has returned without running");
         break;
       }
       case 6:
@@ -133,7 +133,7 @@ task<int> live(program& all, int depth) {
 task<> live_to_the_end(program what) {
   const int sum = co_await live(what, 0);
   require(sum == what.begun && what.begun == what.ended, "each task has run once, to its end");
-  require(what.alive == 0, "and is gone");
+  require(what.alive == 0, "a task was not destroyed");
 }
 
 TEST(Runtime, EachTaskRunsOnceToItsEnd) {
@@ -150,7 +150,7 @@ TEST(Runtime, ProcessorsComeAndGoAndNothingIsLost) {
                    [] { return live_to_the_end({.computes = choose(2) == 0, .changes_processors = true}); });
 }
 
-// At any moment the main task may end: the others are destroyed where they wait.
+// The main task ends at any moment: the other tasks are destroyed where they wait.
 
 task<> leave_them(program& all) {
   for (int i = 0; i < 3; ++i) {
@@ -165,7 +165,7 @@ TEST(Runtime, EndsCleanlyAtAnyMoment) {
     explore(worlds, with, [] {
       program all{.computes = true, .changes_processors = true};
       run_task(1 + choose(3), leave_them(all));
-      require(all.alive == 0, "what was left has been destroyed");
+      require(all.alive == 0, "a task that had not ended was not destroyed");
     });
   }
 }
@@ -186,8 +186,8 @@ task<> until_stopped(program& all, instant& asked) {
     }
   } catch (const cancelled&) {
     ++all.stopped;
-    require(asked != instant::never(), "nobody has asked it to");
-    if (all.punctual) require(now() - asked < overslept, "it is late");
+    require(asked != instant::never(), "a task stopped without a request");
+    if (all.punctual) require(now() - asked < overslept, "a task stopped late");
     throw;
   }
 }
@@ -213,11 +213,11 @@ task<> stop_them(program& all) {
   for (auto& each : handles) {
     try {
       co_await each.join();
-      require(false, "it was stopped");
+      require(false, "a task went on after a stop request");
     } catch (const cancelled&) {
     }
   }
-  require(all.stopped == count && all.alive == 0, "each of them has stopped");
+  require(all.stopped == count && all.alive == 0, "a task has not stopped");
 }
 
 TEST(Runtime, TasksStopWhereverTheyAre) {
@@ -239,7 +239,7 @@ TEST(Runtime, AStopAfterTheEndDoesNothing) {
       if (choose(2) == 0) co_await sleep(1ms);
     };
     run_task(1 + choose(2), main(sleeps, kept));
-    require(kept->done(), "it was destroyed");
+    require(kept->done(), "a task outlived its runtime");
     kept->request_stop();
   });
 }
@@ -253,7 +253,7 @@ TEST(Runtime, AThreadThatCannotBeMadeIsToldOf) {
         run_task(2, leave_them(all));
       } catch (const std::system_error&) {
       }
-      require(all.alive == 0, "what had begun is gone");
+      require(all.alive == 0, "a task that had begun was not destroyed");
     });
   }
 }

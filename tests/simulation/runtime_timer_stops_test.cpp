@@ -63,7 +63,7 @@ void explore_stops(Make make, std::uint64_t count = worlds) {
   }
 }
 
-/// Does it now, in a task or in a thread outside of the runtime.
+/// Calls the function, in a task or in a thread outside of the runtime.
 template <class Function>
 task<> by_somebody(Function what) {
   if (choose(2) == 0) {
@@ -90,10 +90,10 @@ TEST(RuntimeTimerStops, AgreeWithTheDelivery) {
     int received = 0;
     for (auto& each : all) {
       const ending how = co_await each.join();
-      require(how != ending::cancelled, "nobody has asked it to stop");
+      require(how != ending::cancelled, "a task was cancelled without a request");
       received += how == ending::received ? 1 : 0;
     }
-    require(received == (stopped ? 0 : 1), "the stop's answer, and what was received");
+    require(received == (stopped ? 0 : 1), "the stop's answer contradicts the number of received instants");
   });
 }
 
@@ -112,14 +112,14 @@ TEST(RuntimeTimerStops, OfATickerEndEachWait) {
     auto first = spawn(listen(beat));
     auto second = spawn(listen(beat));
     co_await sleep(up_to(100us));
-    const auto stop = [&beat] { require(beat.stop() == stop_result::stopped, "it would have come"); };
+    const auto stop = [&beat] { require(beat.stop() == stop_result::stopped, "the timer was not pending"); };
     co_await by_somebody(stop);
     static_cast<void>(co_await first.join());
     static_cast<void>(co_await second.join());
   });
 }
 
-/// The handle goes while its instant comes, and while the tasks that wait are asked to stop.
+/// The handle is destroyed while its instant comes, and while the waiting tasks are asked to stop.
 TEST(RuntimeTimerStops, TheEndOfTheHandleMeetsTheDelivery) {
   explore_stops([]() -> task<> {
     std::optional<timer> t(20us);
@@ -136,10 +136,10 @@ TEST(RuntimeTimerStops, TheEndOfTheHandleMeetsTheDelivery) {
     int received = 0;
     for (auto& each : all) {
       const ending how = co_await each.join();
-      require(how != ending::cancelled || (asks && &each == all.data()), "nobody has asked it to stop");
+      require(how != ending::cancelled || (asks && &each == all.data()), "a task was cancelled without a request");
       received += how == ending::received ? 1 : 0;
     }
-    require(received <= 1, "one instant");
+    require(received <= 1, "two tasks received one instant");
   });
 }
 
@@ -156,7 +156,7 @@ TEST(RuntimeTimerStops, MeetTheStopOfTheTask) {
         } catch (const cancelled&) {
           seen = true;
         }
-        require(seen, "the stop of the task is not lost");
+        require(seen, "the stop of the task was lost");
       }
       co_return how;
     };
@@ -165,10 +165,11 @@ TEST(RuntimeTimerStops, MeetTheStopOfTheTask) {
       for (std::uint64_t left = choose(100); left > 0; --left) point();
       waits.request_stop();
     });
-    const auto stop = [&t] { require(t.stop() == stop_result::stopped, "it would have come"); };
+    const auto stop = [&t] { require(t.stop() == stop_result::stopped, "the timer was not pending"); };
     co_await by_somebody(stop);
     const ending how = co_await waits.join();
-    require(how == ending::stopped || how == ending::cancelled, "one of the two");
+    require(how == ending::stopped || how == ending::cancelled,
+            "the wait ended in another way than by one of the two stops");
     co_await joined(asks);
   });
 }

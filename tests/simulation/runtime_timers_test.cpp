@@ -152,8 +152,8 @@ task<> start_many() {
     if (choose(4) == 0) co_await yield();
   }
   co_await sleep(10ms);
-  require(fired.size() == count, "all have fired");
-  for (std::size_t i = 1; i < count; ++i) require(fired[i - 1]->before(*fired[i]), "in their order");
+  require(fired.size() == count, "a timer has not fired");
+  for (std::size_t i = 1; i < count; ++i) require(fired[i - 1]->before(*fired[i]), "timers fired in the wrong order");
 }
 
 TEST(RuntimeTimers, FireInOrderOnOneProcessor) {

@@ -63,12 +63,12 @@ TEST(RuntimeWall, AClockSetForwardWakesAtOnce) {
       step_wall_clock(10h);
     });
     co_await one.join();
-    require(wall() - (begin + 10h) < 5ms + overslept, "it woke when the clock was set");
+    require(wall() - (begin + 10h) < 5ms + overslept, "the task did not wake when the clock was set");
     co_await joined(outside);
     step_wall_clock(2h);
     const instant before = seam::monotonic_now();
     co_await two.join();
-    require(seam::monotonic_now() - before < overslept, "and so did the next one");
+    require(seam::monotonic_now() - before < overslept, "the next task did not wake either");
   };
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds, with, [&] { run_task(1 + choose(3), main()); });
@@ -84,7 +84,7 @@ TEST(RuntimeWall, AClockSetBackIsWaitedForAgain) {
     step_wall_clock(-24h);
     co_await waits.join();
     const duration took = seam::monotonic_now() - start;
-    require(took >= 25h && took < 25h + overslept, "a day and an hour, and no more");
+    require(took >= 25h && took < 25h + overslept, "the wait took another time than a day and an hour");
   };
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds, with, [&] { run_task(1 + choose(3), main()); });
@@ -100,7 +100,7 @@ TEST(RuntimeWall, ASuspendCounts) {
     suspend(1h);
     co_await waits.join();
     const duration awake = seam::monotonic_now() - start;
-    require(awake >= 1h && awake < 1h + overslept, "half an hour, a suspend of an hour, and half an hour");
+    require(awake >= 1h && awake < 1h + overslept, "the wait took another time than an hour awake");
   };
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds, with, [&] { run_task(1 + choose(3), main()); });
@@ -113,7 +113,7 @@ TEST(RuntimeWall, AClockThatIsSetToAndFro) {
   const auto main = []() -> task<> {
     const auto wait_for_what_may_go = [](instant until) -> task<> {
       co_await runtime::sleep_until(to_sys(until));
-      require(wall() + 1ms >= until, "early");  // the clock may have been set back since it showed that
+      require(wall() + 1ms >= until, "early");  // the clock may have been set back since it showed the deadline
     };
     std::vector<join_handle<>> all;
     const instant begin = wall();
@@ -164,7 +164,7 @@ TEST(RuntimeWall, WaitsThatComeAndGo) {
   explore_runtimes(worlds, {rough}, [&] { return main(false); });
 }
 
-/// A wait for the wall clock costs an idle runtime no wake-up, and one that is over leaves none behind.
+/// A wait for the wall clock costs an idle runtime no wake-up, neither during the wait nor after it.
 TEST(RuntimeWall, CostsNoWakeUps) {
   const auto main = []() -> task<> {
     const instant begin = wall();
@@ -176,7 +176,7 @@ TEST(RuntimeWall, CostsNoWakeUps) {
     const auto before = runtime::counters();
     co_await sleep(500h);
     const auto after = runtime::counters();
-    require(after.rounds - before.rounds < 20, "an idle runtime sleeps");
+    require(after.rounds - before.rounds < 20, "an idle runtime was woken");
     waits.request_stop();
     bool stopped = false;
     try {
@@ -184,12 +184,12 @@ TEST(RuntimeWall, CostsNoWakeUps) {
     } catch (const runtime::cancelled&) {
       stopped = true;
     }
-    require(stopped, "and a stop ends it");
+    require(stopped, "a stop did not end the wait");
   };
   explore(worlds, quiet, [&] { run_task(1 + choose(3), main()); });
 }
 
-/// The end of the runtime while tasks wait, and while the alarm rings.
+/// The runtime ends while tasks wait, and while the alarm rings.
 TEST(RuntimeWall, TheEndMayComeMeanwhile) {
   const auto main = []() -> task<> {
     const instant begin = wall();

@@ -53,7 +53,7 @@ void explore_runtimes(std::uint64_t count, std::initializer_list<faults> kinds, 
   }
 }
 
-/// A timer of the runtime, and what a model of it says: each start has one outcome, never early, and none after a stop.
+/// A timer of the runtime that checks itself: each start has one outcome, never early, and none after a stop.
 /// Started, stopped and reset by one thread at a time, from its birth in a task on.
 class probe : private runtime::detail::timer_entry {
  public:
@@ -65,14 +65,14 @@ class probe : private runtime::detail::timer_entry {
 
   [[nodiscard]] instant now() const { return runtime::detail::now(owner_); }
 
-  /// Pending or not.
+  /// The timer may be pending or not.
   void reset(instant deadline) {
     expect(std::min(earliest_, deadline), std::max(latest_, std::max(deadline, now())));
     stopped_ = false;
     ++starts_;
     const bool was_pending = runtime::detail::reset_timer(owner_, *this, deadline);
     outcomes_ += was_pending ? 1 : 0;
-    // What fires from here on is that one.
+    // From here on the timer can only fire for this start.
     expect(deadline, std::max(deadline, now()));
     require(outcomes_ <= starts_, "each start has one outcome");
   }
@@ -94,7 +94,7 @@ class probe : private runtime::detail::timer_entry {
   static then fire(timer_entry& self, runtime::detail::ready_list&) noexcept {
     auto& mine = static_cast<probe&>(self);
     const instant now = mine.now();
-    require(!mine.stopped_, "what is stopped does not fire");
+    require(!mine.stopped_, "a stopped timer fired");
     require(now >= mine.earliest_, "early");
     if (mine.punctual_) require(now - mine.latest_ < overslept, "overslept: a wake-up was lost");
     ++mine.fired_;

@@ -35,7 +35,7 @@ constexpr faults rough{.interrupts = true, .early_timeouts = true, .drift = dura
 constexpr duration overslept = duration::nanoseconds(10'000);
 
 /// H1: the thread has computed how long it sleeps, and an earlier timer arrives. Two threads start
-/// timers in falling order, each of which must be heard.
+/// timers in falling order, and each start must wake the thread in time.
 TEST_P(Engine, AnEarlierTimerIsHeardWhereverTheThreadIs) {
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds, with, [&] {
@@ -56,13 +56,13 @@ TEST_P(Engine, AnEarlierTimerIsHeardWhereverTheThreadIs) {
       other.join();
       arm(0);
       pass_time(20ms);
-      require(fired == 6, "all have fired");
+      require(fired == 6, "a timer has not fired");
     });
   }
 }
 
-/// A thread that an earlier timer wakes finds nothing due, and sleeps until that is; one that sleeps until a
-/// deadline finds it.
+/// A thread that an earlier start wakes finds no timer due, and sleeps until that timer is; a thread that sleeps until
+/// a deadline finds a due timer.
 TEST_P(Engine, WakeUpsAreCountedByWhetherSomethingWasDue) {
   explore(worlds, quiet, [&] {
     timer_service timers(options());
@@ -72,11 +72,12 @@ TEST_P(Engine, WakeUpsAreCountedByWhetherSomethingWasDue) {
     const timer no_earlier(timers, 20ms, [] {});
     pass_time(15ms);
     const service_counters one_fired = timers.counters();
-    require(one_fired.fired == 1 && one_fired.wakes_with_work == 1, "one deadline, one wake-up with work");
-    require(one_fired.wakes_without_work == one_fired.wake_ups, "without work: a thread that was woken early");
-    require(one_fired.wake_ups <= 1, "nobody wakes it for a later deadline");
+    require(one_fired.fired == 1 && one_fired.wakes_with_work == 1,
+            "one deadline caused another number of wake-ups with work");
+    require(one_fired.wakes_without_work == one_fired.wake_ups, "a wake-up without work was not an early one");
+    require(one_fired.wake_ups <= 1, "a start with a later deadline woke the thread");
     pass_time(15ms);
-    require(timers.counters().wakes_with_work == 2, "the next deadline, the next wake-up");
+    require(timers.counters().wakes_with_work == 2, "the next deadline caused another number of wake-ups with work");
   });
 }
 
@@ -149,12 +150,12 @@ TEST_P(Engine, EachStartHasExactlyOneOutcome) {
       other.join();
       pass_time(1s);
       require(started == fired + taken_back, "a start has no outcome, or two");
-      require(timers.counters().pending == 0, "nothing is left");
+      require(timers.counters().pending == 0, "a timer is left");
     });
   }
 }
 
-/// Contract 4: whichever thread wins, after stop_and_wait nothing runs and the captures are gone.
+/// Contract 4: whichever thread wins, after stop_and_wait no callback runs and the captures are destroyed.
 TEST_P(Engine, StopAndWaitAgainstFire) {
   for (const faults& with : {quiet, rough}) {
     explore(worlds, with, [&] {
@@ -177,7 +178,7 @@ TEST_P(Engine, StopAndWaitAgainstFire) {
       const auto end = [&] {
         const stop_result answer = t.stop_and_wait();
         require(!running, "the callback runs");
-        require(captured.use_count() == 1, "what it captured is alive");
+        require(captured.use_count() == 1, "the captures outlive stop_and_wait");
         return answer;
       };
       stop_result theirs{};
@@ -185,8 +186,9 @@ TEST_P(Engine, StopAndWaitAgainstFire) {
       const stop_result mine = end();
       other.join();
       const bool stopped = mine == stop_result::stopped || theirs == stop_result::stopped;
-      require(*captured == (stopped ? 0 : 1), "the answers agree with what happened");
-      if (stopped) require(mine == stop_result::idle || theirs == stop_result::idle, "and the other finds it idle");
+      require(*captured == (stopped ? 0 : 1), "the answers contradict the number of calls");
+      if (stopped)
+        require(mine == stop_result::idle || theirs == stop_result::idle, "both threads have stopped the timer");
     });
   }
 }
@@ -227,7 +229,7 @@ TEST_P(Engine, TheEndComesOnceForEachTimer) {
       const bool closed = t.reset(1ms) == reset_result::closed;
       const bool pending = t.pending();
       const bool taken_back = t.stop() == stop_result::stopped;
-      require(!closed || (!pending && !taken_back), "it was found closed, and later pending");
+      require(!closed || (!pending && !taken_back), "a timer was found closed, and later pending");
       stopped += taken_back;
     }
     ender.join();
@@ -309,22 +311,22 @@ TEST_P(Engine, TickersKeepTheirGridUnderAnySchedule) {
       timer_service timers(options());
       const instant start = timers.now();
       instant last = start;
-      std::uint64_t beats = 0;
+      std::uint64_t ticks = 0;
       ticker beat(timers, 1ms, [&](const firing& tick) {
         require(tick.now >= tick.deadline, "early");
-        require((tick.deadline - last).count() % 1'000'000 == 0 || beats == 0, "off the grid");
+        require((tick.deadline - last).count() % 1'000'000 == 0 || ticks == 0, "off the grid");
         last = tick.deadline;
-        beats += 1 + tick.skipped;
+        ticks += 1 + tick.skipped;
       });
       pass_time(20ms);
       settle();  // the thread has caught up, and sleeps
-      require(beats >= 20, "a beat is missing");
+      require(ticks >= 20, "a tick is missing");
       beat.stop_and_wait();
     });
   }
 }
 
-/// A thread that spins the last stretch hears an earlier start there too, and fires no earlier than others.
+/// A thread that spins the last stretch notices an earlier start meanwhile, and fires no timer early.
 TEST_P(Engine, APreciseThreadIsNeverEarlyAndHearsWhatBecomesTheEarliest) {
   for (const faults& with : {faults{.drift = 5us}, rough}) {
     explore(20, with, [&] {
@@ -346,8 +348,8 @@ TEST_P(Engine, APreciseThreadIsNeverEarlyAndHearsWhatBecomesTheEarliest) {
   }
 }
 
-/// Who wakes the thread: only a start or reset that becomes the earliest, and only if the thread would
-/// look too late by itself.
+/// Only a start or a reset that becomes the earliest wakes the thread, and only if the thread would otherwise wake too
+/// late.
 TEST_P(Engine, OnlyWhatBecomesTheEarliestWakesTheThread) {
   const std::uint64_t woken = GetParam() == "goim" ? 0 : 1;  // goim sets its bell instead
   explore(200, quiet, [&] {
@@ -385,8 +387,8 @@ TEST_P(Engine, IdleMeansNoWaits) {
     settle();
     const instant before = seam::monotonic_now();
     pass_time(30min);
-    // Each look at the clock costs time here: had the thread run in between, more would have passed.
-    require(seam::monotonic_now() - before < 30min + 100ns, "somebody ran while nothing was due");
+    // Each look at the clock costs time here: if the thread had run in between, more time would have passed.
+    require(seam::monotonic_now() - before < 30min + 100ns, "a thread ran while no timer was due");
   });
 }
 
@@ -401,8 +403,8 @@ TEST_P(Engine, AThreadThatCannotBeMadeIsReportedAndNothingIsArmed) {
     } catch (const std::system_error&) {
       refused = true;
     }
-    require(refused, "the caller is told");
-    require(!t.pending() && timers.counters() == service_counters{}, "nothing is half armed");
+    require(refused, "the start did not throw");
+    require(!t.pending() && timers.counters() == service_counters{}, "a refused start has left a trace");
     t.reset(1ms);  // the system has threads again
     pass_time(2ms);
     require(fired == 1, "the next start works");

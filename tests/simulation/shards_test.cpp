@@ -1,5 +1,5 @@
-// Services of several shards under seeded schedules, of every exact engine that can have them: what one thread makes
-// another moves.
+// Services of several shards under seeded schedules, of every exact engine that can have them: one thread makes timers,
+// another one moves them.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,7 @@ class EngineOfShards : public test::engine_suite {};
 INSTANTIATE_TEST_SUITE_P(, EngineOfShards, test::every_exact_engine_of_shards(), test::engine_as_name);
 
 /// Two threads make timers, which go to two shards, and then both reset and stop all of them: each start has one
-/// outcome, and no shard's thread oversleeps one that the other thread has brought forward.
+/// outcome, and no shard's thread oversleeps a timer that the other thread has brought forward.
 TEST_P(EngineOfShards, TimersOfAllShardsAreHeardWhoeverMovesThem) {
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds, with, [&] {
@@ -69,7 +69,7 @@ TEST_P(EngineOfShards, TimersOfAllShardsAreHeardWhoeverMovesThem) {
       pass_time(50ms);
       require(started == fired + taken_back, "each start has exactly one outcome");
       const service_counters now = timers.counters();
-      require(now.pending == 0, "nothing is left");
+      require(now.pending == 0, "a timer is left");
     });
   }
 }

@@ -40,7 +40,7 @@ constexpr faults rough{.interrupts = true, .early_timeouts = true, .drift = dura
   pass_time(duration::nanoseconds(static_cast<std::int64_t>(choose(200))));
   bool whole = true;
   for (const volatile unsigned char& each : scratch) whole = whole && each == 0xa5;
-  require(whole, "a stack was written to");
+  require(whole, "a thread wrote to the stack of a sleep that had ended");
 }
 
 /// However a sleep ends, no thread uses its timer afterwards. The service may end while the thread still sleeps.
@@ -60,7 +60,7 @@ TEST_P(Sleeps, SleepsAndTheEndOfTheServiceRace) {
           const bool slept = sleep_until(*timers, until);
           require_that_nobody_writes_here();
           whole += slept;
-          if (length == duration(1h)) require(!slept, "nobody sleeps for an hour here");
+          if (length == duration(1h)) require(!slept, "a sleep of an hour has ended by its timer");
         });
       }
       while (arriving > 0) point();
@@ -68,10 +68,9 @@ TEST_P(Sleeps, SleepsAndTheEndOfTheServiceRace) {
       const std::size_t dropped = timers->shut_down();
       for (seam::thread& each : sleepers) each.join();
       const service_counters counted = timers->counters();
-      require(counted.dropped == dropped && counted.pending == 0, "nothing is left");
+      require(counted.dropped == dropped && counted.pending == 0, "a timer is left");
       require(counted.started == counted.fired + dropped, "a sleep has no end, or two");
-      require(static_cast<std::uint64_t>(whole) >= counted.fired,
-              "who was woken by its timer has slept the whole time");
+      require(static_cast<std::uint64_t>(whole) >= counted.fired, "a sleep ended by its timer before its deadline");
     });
   }
 }
@@ -115,7 +114,7 @@ TEST_P(Sleeps, SleepsOnAnExecutorEndOnce) {
       for (seam::thread& each : sleepers) each.join();
       end = true;
       worker.join();
-      require(timers->counters().pending == 0, "nothing is left");
+      require(timers->counters().pending == 0, "a timer is left");
       timers.reset();
       kept.clear();
     });

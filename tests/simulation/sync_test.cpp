@@ -29,7 +29,7 @@ TEST_P(Locks, AMutexLetsInOneAtATimeAndForgetsNobody) {
     const auto visit = [&] {
       for (int i = 0; i < 3; ++i) {
         const lock held(guard);
-        require(++inside == 1, "two are inside");
+        require(++inside == 1, "two threads hold the lock");
         point();
         ++visits;
         --inside;
@@ -39,7 +39,7 @@ TEST_P(Locks, AMutexLetsInOneAtATimeAndForgetsNobody) {
     for (int t = 0; t < 3; ++t) threads.emplace_back("visitor", visit);
     visit();
     for (seam::thread& each : threads) each.join();
-    require(visits == 12, "every visit took place");
+    require(visits == 12, "a visit is missing");
   });
 }
 
@@ -53,8 +53,8 @@ TEST_P(Locks, ANoteLosesNoWakeUp) {
       n.wake();
       n.wake();
     });
-    require(n.sleep_until(instant::never()), "it was woken");
-    require(told, "by the waker");
+    require(n.sleep_until(instant::never()), "the wait ended without a wake-up");
+    require(told, "the thread woke before the waker");
     waker.join();
   });
 }
@@ -63,8 +63,8 @@ TEST_P(Locks, ANoteEndsAtItsDeadlineAndNotBefore) {
   explore(worlds, GetParam(), [] {
     note n;
     const instant deadline = seam::monotonic_now() + 1ms;
-    require(!n.sleep_until(deadline), "nobody woke it");
-    require(seam::monotonic_now() >= deadline, "the deadline has come");
+    require(!n.sleep_until(deadline), "the wait reported a wake-up that did not happen");
+    require(seam::monotonic_now() >= deadline, "the wait ended before its deadline");
   });
 }
 
@@ -79,7 +79,7 @@ TEST_P(Locks, ANoteThatIsWokenAtItsDeadlineSaysOneOrTheOther) {
       n.wake();
     });
     if (n.sleep_until(deadline)) {
-      require(called, "woken by nobody");
+      require(called, "a wait ended without a wake-up");
     } else {
       require(seam::monotonic_now() >= deadline, "early");
     }

@@ -35,7 +35,7 @@ TEST(Watch, WhatBecomesReadyIsToldWhereverTheThreadIs) {
     note told;
     int calls = 0;
     watch input(timers, socket.number(), readiness::readable, [&](readiness now) {
-      require(now == readiness::readable, "and nothing else");
+      require(now == readiness::readable, "the callback got another readiness than the descriptor has");
       ++calls;
       socket.become(readiness::none);
       told.wake();
@@ -45,8 +45,8 @@ TEST(Watch, WhatBecomesReadyIsToldWhereverTheThreadIs) {
     for (int i = 1; i <= 3; ++i) {
       told.clear();
       socket.become(readiness::readable);
-      told.sleep_until(instant::never());  // a deadlock, if it is not
-      require(calls == i, "once for each time");
+      told.sleep_until(instant::never());  // a deadlock if the callback is not called
+      require(calls == i, "the callback ran another number of times than the descriptor became ready");
     }
   });
 }
@@ -59,7 +59,7 @@ TEST(Watch, TimersAndDescriptorsDoNotStarveEachOther) {
       options.turn = 1 + choose(4);
       timer_service timers(std::move(options));
       descriptor socket;
-      socket.become(readiness::readable);  // and stays so
+      socket.become(readiness::readable);  // for good: a level
       int fired = 0;
       int told = 0;
       note both;
@@ -77,7 +77,7 @@ TEST(Watch, TimersAndDescriptorsDoNotStarveEachOther) {
       });
       busy.reset(0ns);
       both.sleep_until(instant::never());
-      require(fired < 2000 && told < 20000, "bounded turns");
+      require(fired < 2000 && told < 20000, "descriptors or timers starved the other kind");
     });
   }
 }
@@ -91,9 +91,9 @@ TEST(Watch, AfterItsEndTheCallbackDoesNotRun) {
     bool ended = false;
     std::optional<watch> input(std::in_place, timers, socket.number(), readiness::readable,
                                [&ended, kept = std::move(captured)] {
-                                 require(!ended && *kept, "it ran after its end");
+                                 require(!ended && *kept, "the callback ran after the end of its watch");
                                  point();
-                                 require(!ended && *kept, "or while it ended");
+                                 require(!ended && *kept, "the callback ran while its watch ended");
                                });
     seam::thread other("other", [&] {
       for (std::uint64_t n = choose(4); n > 0; --n) socket.become(readiness::readable);
@@ -101,12 +101,12 @@ TEST(Watch, AfterItsEndTheCallbackDoesNotRun) {
     for (std::uint64_t n = choose(60); n > 0; --n) point();
     if (choose(2) == 0) {
       input->stop_and_wait();
-      require(!input->watching() && !input->modify(readiness::readable), "it is closed");
+      require(!input->watching() && !input->modify(readiness::readable), "the watch is not closed");
     } else {
       input.reset();
     }
     ended = true;
-    require(alive.expired(), "what it captured is gone");
+    require(alive.expired(), "the captures outlive the watch");
     other.join();
     socket.become(readiness::readable);
     settle();
@@ -128,7 +128,7 @@ TEST(Watch, AStaleEventFindsNobody) {
       ++calls;
       other.reset();
       third.emplace(timers, silent.number(), readiness::readable,
-                    [] { require(false, "it was told what another one was meant to hear"); });
+                    [] { require(false, "a watch received the report of an earlier one"); });
       one.become(readiness::none);
       two.become(readiness::none);
     };
@@ -142,7 +142,7 @@ TEST(Watch, AStaleEventFindsNobody) {
     settle();
     pass_time(1ms);
     settle();
-    require(calls == 1, "the one that came second had been closed");
+    require(calls == 1, "the second callback ran although its watch was closed");
   });
 }
 
@@ -155,19 +155,19 @@ TEST(Watch, OfNothingForNow) {
     int calls = 0;
     note told;
     watch input(timers, socket.number(), readiness::none, [&] {
-      require(wanted, "nobody asked");
+      require(wanted, "the callback ran while the watch waits for nothing");
       wanted = false;
       ++calls;
-      require(input.modify(readiness::none), "it is open");
+      require(input.modify(readiness::none), "an open watch was not modified");
       told.wake();
     });
     for (int i = 1; i <= 3; ++i) {
       settle();
       told.clear();
       wanted = true;
-      require(input.modify(readiness::readable), "it is open");
+      require(input.modify(readiness::readable), "an open watch was not modified");
       told.sleep_until(instant::never());
-      require(calls == i, "once");
+      require(calls == i, "the callback ran another number of times than once");
     }
   });
 }
@@ -183,13 +183,13 @@ TEST(Watch, AnEdgeIsToldOnce) {
       settle();
       pass_time(10ms);
       settle();
-      require(calls == i, "once for each edge");
+      require(calls == i, "the callback ran another number of times than there were edges");
     }
-    require(input.modify({readiness::readable, trigger::edge}), "it is open");
+    require(input.modify({readiness::readable, trigger::edge}), "an open watch was not modified");
     settle();
     pass_time(10ms);
     settle();
-    require(calls == 4, "and anew after a modify");
+    require(calls == 4, "a modify did not report the readiness again");
   });
 }
 
@@ -202,9 +202,9 @@ TEST(Watch, AfterTheEndOfTheServiceNothingRuns) {
     for (int i = 0; i < 3; ++i) {
       sockets.push_back(std::make_unique<descriptor>());
       inputs.emplace_back(*timers, sockets.back()->number(), readiness::readable, [&] {
-        require(!ended, "it ran after the end");
+        require(!ended, "the callback ran after the end of the service");
         point();
-        require(!ended, "or while the service ended");
+        require(!ended, "the callback ran while the service ended");
       });
     }
     seam::thread other("other", [&] {
@@ -216,8 +216,9 @@ TEST(Watch, AfterTheEndOfTheServiceNothingRuns) {
     ended = true;
     other.join();
     for (watch& each : inputs) require(!each.watching() && !each.modify(readiness::readable), "closed");
-    const watch late(*timers, sockets[0]->number(), readiness::readable, [] { require(false, "it never runs"); });
-    require(!late.watching(), "closed from the beginning");
+    const watch late(*timers, sockets[0]->number(), readiness::readable,
+                     [] { require(false, "the callback of a closed watch ran"); });
+    require(!late.watching(), "a watch of an ended service is open");
     timers.reset();
   });
 }
@@ -240,7 +241,7 @@ TEST(Watch, AServiceThatIsEndedFromInsideACallbackBeginsNoOther) {
     const watch second(timers, two.number(), readiness::readable, end);
     pass_time(5ms);
     settle();
-    require(calls == 1, "the other one was ready, and has been dropped");
+    require(calls == 1, "the callback of a dropped watch ran");
   });
 }
 
@@ -257,14 +258,14 @@ TEST(Watch, WhatTheSystemRefusesLeavesNothing) {
     } catch (const std::system_error&) {
       refused = true;
     }
-    require(refused && captured.use_count() == 1, "twice is refused");
+    require(refused && captured.use_count() == 1, "a second watch of one descriptor was accepted");
     socket.become(readiness::readable);
     settle();
-    require(calls == 1, "the first goes on");
+    require(calls == 1, "the first watch does not work any more");
   });
 }
 
-/// On the clocks that a hand moves a bell is among the descriptors.
+/// On clocks that can be set, an alarm is among the descriptors.
 TEST(Watch, OnAllClocks) {
   for (const service_clock clock : {service_clock::boottime, service_clock::wall}) {
     explore_all([clock] {
@@ -282,11 +283,11 @@ TEST(Watch, OnAllClocks) {
       settle();
       socket.become(readiness::readable);
       settle();
-      require(told == 1 && fired == 0, "the descriptor alone");
+      require(told == 1 && fired == 0, "another callback than the descriptor's ran");
       suspend(1h);
       pass_time(1ms);
       settle();
-      require(told == 1 && fired == 1, "and then the timer");
+      require(told == 1 && fired == 1, "the timer did not fire after the descriptor");
     });
   }
 }
@@ -300,7 +301,7 @@ TEST(Watch, ADroppedWakeUpIsFound) {
     pass_time(2ms);
     require(!near.pending(), "overslept");
   };
-  EXPECT_FALSE(first_failure(worlds, {}, life)) << "without the fault there is nothing to find";
+  EXPECT_FALSE(first_failure(worlds, {}, life)) << "a world fails without the fault";
   EXPECT_TRUE(first_failure(worlds, faults{.drop_wake = 1}, life));
 }
 

@@ -36,8 +36,8 @@ struct thread {
   enum class status { ready, asleep, joining, settling, done } now = status::ready;
   const void* word = nullptr;           // asleep: on which futex word
   instant deadline = instant::never();  // asleep: until when at most
-  const seam::alarm* bell = nullptr;    // or until that rings
-  seam::alarm* hears = nullptr;         // the same, where its ring is taken away by that
+  const seam::alarm* bell = nullptr;    // or until this alarm rings
+  seam::alarm* hears = nullptr;         // the same; here the wait also takes the ring
   seam::wait_status woken_by{};         // why it woke
   std::size_t joins = 0;                // joining: which thread
 };
@@ -77,7 +77,7 @@ class world {
     switch_to_any();
   }
 
-  /// Until the bell rings, too, if there is one.
+  /// If there is a bell, its ring ends the wait too.
   seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline,
                              const seam::alarm* bell = nullptr) {
     if (word.load() != expected) return seam::wait_status::changed;
@@ -157,7 +157,7 @@ class world {
     block(thread::status::joining);
   }
 
-  /// That have not ended.
+  /// The number of threads that have not ended.
   [[nodiscard]] std::size_t living() const { return threads_.size() - those(thread::status::done).size(); }
 
   void settle() { block(thread::status::settling); }
@@ -208,10 +208,10 @@ class world {
     f.woken_by = why;
   }
 
-  /// On the monotonic clock.
+  /// When the bell rings, on the monotonic clock.
   instant wakes_at(const thread& f) { return f.bell == nullptr ? f.deadline : std::min(f.deadline, rings_at(*f.bell)); }
 
-  /// On the monotonic clock; never, once a poller has reported it.
+  /// The same; never, once a poller has reported the ring.
   instant rings_at(const seam::alarm& bell) {
     if (seam::alarms::told(bell)) return instant::never();
     const instant at = seam::alarms::at(bell);
@@ -227,7 +227,7 @@ class world {
     }
   }
 
-  /// A ring is heard once: the next wait is for another one.
+  /// A ring ends one wait: the next wait is for another ring.
   static void hear(thread& who) {
     if (who.hears != nullptr) seam::alarms::set(*std::exchange(who.hears, nullptr), instant::never());
   }
@@ -240,8 +240,8 @@ class world {
     return found;
   }
 
-  /// Goes on with any thread that can. Holds nothing that needs to be destroyed: a thread that is done
-  /// does not come back from here.
+  /// Switches to any thread that can run. A thread that is done does not return from here, so this function holds no
+  /// object that must be destroyed.
   void switch_to_any() {
     const std::optional<std::size_t> next = choose_next();
     if (!next) leave();
@@ -263,7 +263,7 @@ class world {
     return std::nullopt;
   }
 
-  /// All are blocked: time moves on to the first deadline.
+  /// All threads are blocked: time jumps to the first deadline.
   void jump() {
     instant first = instant::never();
     for (const auto& each : threads_) {
@@ -302,7 +302,7 @@ class world {
     threads_.clear();
   }
 
-  /// A world that has more of them goes round in circles.
+  /// A world with more switches than this is taken for one that never ends.
   static constexpr std::uint64_t most_points = 20'000'000;
 
   static inline world* this_world_ = nullptr;
@@ -380,13 +380,13 @@ std::size_t this_thread_number() noexcept {
 }
 
 std::size_t this_thread_home() noexcept {
-  const std::size_t home = this_thread().home;  // a service's thread has been given one
+  const std::size_t home = this_thread().home;  // the constructor of a service's thread has set it
   return home != 0 ? home - 1 : simulation::world::current()->my_index();
 }
 
 instant monotonic_now_or_later() noexcept { return monotonic_now(); }
 
-// No process forks here.
+// No process forks in a world.
 void fork_witness::witness_forks() noexcept {}
 void fork_witness::forget_forks() noexcept {}
 
@@ -394,7 +394,7 @@ std::size_t processors() noexcept { return 2; }
 
 duration set_timer_slack(duration slack) noexcept { return slack; }
 
-// A thread that is done has ended; the system may take its time with that.
+// On a real system a thread that is done may exist a while longer. Here it has ended at once.
 other_threads threads_besides(std::size_t known) noexcept {
   simulation::point();
   const simulation::world& w = *simulation::world::current();

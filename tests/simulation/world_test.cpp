@@ -1,4 +1,4 @@
-// The simulated world itself: it repeats, it finds what it must find.
+// The simulated world itself: a seed repeats its schedule, and races, deadlocks and endless worlds are found.
 #include "foliot_simulation/world.hpp"
 #include "support/leaks.hpp"
 
@@ -88,9 +88,9 @@ TEST(World, TimeJumpsWhenAllAreBlocked) {
                   seam::thread other("other", [] { pass_time(2h); });
                   pass_time(1h);
                   const duration passed = seam::monotonic_now() - before;
-                  require(passed >= 1h && passed < 1h + 1us, "an hour");
+                  require(passed >= 1h && passed < 1h + 1us, "the first wait took another time than an hour");
                   other.join();
-                  require(seam::monotonic_now() - before >= 2h, "two hours");
+                  require(seam::monotonic_now() - before >= 2h, "the second wait ended before two hours had passed");
                 }),
             std::nullopt);
 }
@@ -99,8 +99,10 @@ TEST(World, AFutexComparesBeforeItSleeps) {
   EXPECT_EQ(run(1, {},
                 [] {
                   seam::atomic<std::uint32_t> word{1};
-                  require(seam::futex_wait(word, 0, instant::never()) == seam::wait_status::changed, "changed");
-                  require(seam::futex_wait(word, 1, instant{}) == seam::wait_status::timed_out, "timed out");
+                  require(seam::futex_wait(word, 0, instant::never()) == seam::wait_status::changed,
+                          "the wait did not report a changed word");
+                  require(seam::futex_wait(word, 1, instant{}) == seam::wait_status::timed_out,
+                          "the wait did not report a timeout");
                 }),
             std::nullopt);
 }
@@ -115,9 +117,9 @@ TEST(World, SettleRunsTheOthersUntilTheyBlock) {
                     steps = 1000;
                   });
                   settle();
-                  require(steps == 100, "the other thread is blocked now, and time stands still");
+                  require(steps == 100, "the other thread did not run until it was blocked");
                   other.join();
-                  require(steps == 1000, "and at its end now");
+                  require(steps == 1000, "the other thread has not ended");
                 }),
             std::nullopt);
 }

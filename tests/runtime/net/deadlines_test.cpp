@@ -280,7 +280,7 @@ TEST(NetDeadlines, ReadWriteProlongedTimeout) {
       }
     };
     const instant begin = now();
-    auto beating = spawn(beats(there), "beats");
+    auto beating = spawn(beats(there), "writer");
     int beats_read = 0;
     for (;;) {
       here.set_read_deadline(1ms);

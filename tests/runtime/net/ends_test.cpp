@@ -111,31 +111,34 @@ TEST(SocketWaits, WhatMainLeavesBehindIsClosed) {
   everywhere([]() -> task<> {
     const auto waits = [](listener gate) -> task<> {
       const auto got = co_await gate.accept();
-      ADD_FAILURE() << "nobody connects, and nobody closes it: " << got.has_value();
+      ADD_FAILURE() << "accept returned without a connection or a close: " << got.has_value();
     };
     const auto reads = [](stream from, stream other_end) -> task<> {
       from.set_read_deadline(1h);
       std::array<char, 10> buffer{};
       const auto got = co_await from.read_all(std::span<char>(buffer));
-      ADD_FAILURE() << "it is destroyed where it waits: " << got.has_value() << other_end.native_handle();
+      ADD_FAILURE() << "the wait ended although the run should destroy its task: " << got.has_value()
+                    << other_end.native_handle();
     };
     const auto writes = [](stream to, stream other_end) -> task<> {
       EXPECT_GT(test::fill(to), 0U);
       const auto sent = co_await to.write_all(std::string_view("more"));
-      ADD_FAILURE() << "it is destroyed where it waits: " << sent.has_value() << other_end.native_handle();
+      ADD_FAILURE() << "the wait ended although the run should destroy its task: " << sent.has_value()
+                    << other_end.native_handle();
     };
     const auto connects = [](address to) -> task<> {
       auto gate = listener::listen(to, 0);
       const auto first = co_await stream::connect(to);
       const auto second = co_await stream::connect(to);
-      ADD_FAILURE() << "there is no room: " << first.has_value() << second.has_value();
+      ADD_FAILURE() << "a write ended although there is no room: " << first.has_value() << second.has_value();
     };
     const auto watches = [](stream of, stream other_end) -> task<> {
       const int copy = ::dup(of.native_handle());
       const closes_it closes(copy);
       auto watched = watched_descriptor::watch(copy);
       const auto ready = co_await watched->readable();
-      ADD_FAILURE() << "it is destroyed where it waits: " << ready.has_value() << other_end.native_handle();
+      ADD_FAILURE() << "the wait ended although the run should destroy its task: " << ready.has_value()
+                    << other_end.native_handle();
     };
     for (int i = 0; i < 10; ++i) {
       auto to_write = local_pair();

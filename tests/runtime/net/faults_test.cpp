@@ -90,7 +90,7 @@ task<> send_and_end(address to, std::string text) {
   EXPECT_EQ(sent.value_or(0), text.size());
 }
 
-/// Sends a text through a connection. Returns what arrived.
+/// Sends a text through a connection. Returns the text that arrived.
 task<std::string> passed_through(address at, std::string text) {
   auto gate = listener::listen(at);
   auto sending = spawn(send_and_end(gate->local_address().value(), text), "sends");
@@ -105,7 +105,7 @@ task<std::string> passed_through(address at, std::string text) {
 }
 
 // A signal interrupts any call, and a call that would block is tried again after the next report. For connect EINTR
-// means that it goes on in the background.
+// means that the connect goes on in the background.
 TEST(SocketFaults, EINTRAndAbortedConnectionsAreNoErrors) {
   for (const std::uint64_t every : {2U, 3U, 5U}) {
     test::in_virtual_worlds([every]() -> task<> {

@@ -49,7 +49,7 @@ class GatewayTest(unittest.TestCase):
         return gateway
 
     def test_hangs_up_on_exactly_the_silent(self):
-        for scale in SCALES:  # who gets no processor for so long is silent too, or hangs up late
+        for scale in SCALES:  # a program that gets no processor for so long is silent too, or hangs up late
             gateway = self.start("--silence", str(500 * scale))
             load = subprocess.run([LOAD, "--connect", gateway.address, "--connections", "200", "--silent", "40",
                                    "--beat", str(100 * scale), "--silence", str(500 * scale),
@@ -144,7 +144,7 @@ class GatewayTest(unittest.TestCase):
         gateway = self.start()
         self.assertIn(f"cannot listen on {gateway.address}", answer(GATEWAY, "--listen", gateway.address))
         gateway.end()
-        with socket.socket() as held:  # at which nobody listens, and which nobody else can have
+        with socket.socket() as held:  # no program listens at this port, and no other program can get it
             held.bind(("127.0.0.1", 0))
             nowhere = f"127.0.0.1:{held.getsockname()[1]}"
             self.assertIn("cannot connect", answer(LOAD, "--connect", nowhere, "--connections", "1", "--silent", "0"))

@@ -1,5 +1,5 @@
-// The file of a local listener: it goes with its listener, wherever and whenever that is closed, and no other file
-// does.
+// The file of a local listener is removed with its listener, wherever and whenever that is closed; no other file is
+// removed.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,7 +76,7 @@ TEST_F(LocalListeners, ACloseLeavesTheFileOfAnotherListenerThatHasTakenThePath) 
   });
 }
 
-// The second file may well have the inode of the first, which is free by then.
+// The second file may have the inode of the first, which is free by then.
 TEST_F(LocalListeners, ASecondCloseLeavesTheFileOfWhoListensThereNow) {
   test::everywhere([this]() -> task<> {
     auto first = listener::listen(at(in("gate")));

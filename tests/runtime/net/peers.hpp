@@ -1,4 +1,4 @@
-// What the tests of sockets have in common: two ends of a connection, of each kind.
+// Helpers of the socket tests: the two ends of a connection, of each kind.
 #pragma once
 
 #include <sys/socket.h>
@@ -23,22 +23,21 @@
 
 namespace foliot::test {
 
-/// The two ends of a local connection: what one writes the other has at once, so that virtual time cannot pass
-/// in between.
+/// The two ends of a local connection: written data arrives at once, so virtual time cannot pass in between.
 inline std::pair<runtime::stream, runtime::stream> local_pair() {
   auto both = runtime::stream::pair();
   EXPECT_TRUE(both.has_value());
   return both ? std::move(*both) : std::pair<runtime::stream, runtime::stream>();
 }
 
-/// An abstract name that no other test has, nor another run of this one.
+/// An abstract name that no other test and no other run of this test uses.
 inline runtime::address fresh_name() {
   static int count = 0;
   const std::string name = "unix:@foliot-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
   return runtime::address::parse(name).value();
 }
 
-/// Writes to a connection, from which no task reads, until its buffers are full. Returns how much that was.
+/// Writes to a connection from which no task reads until its buffers are full. Returns the number of bytes.
 inline std::size_t fill(const runtime::stream& target) {
   const std::string block(65'536, 'x');
   std::size_t sum = 0;

@@ -162,8 +162,8 @@ TEST(Streams, ARefusedConnectionSaysSo) {
     const held_port unheard;
     const auto refused = co_await stream::connect(unheard.at());
     EXPECT_TRUE(!refused && refused.error() == std::errc::connection_refused);
-    const auto nobody = co_await stream::connect(test::fresh_name());
-    EXPECT_TRUE(!nobody && nobody.error() == std::errc::connection_refused);
+    const auto absent = co_await stream::connect(test::fresh_name());
+    EXPECT_TRUE(!absent && absent.error() == std::errc::connection_refused);
     const auto nowhere = co_await stream::connect(address());
     EXPECT_FALSE(nowhere.has_value());
   });

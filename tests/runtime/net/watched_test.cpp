@@ -116,11 +116,11 @@ TEST(Watched, ADeadlineAnUnwatchAndAStopEndTheWait) {
     }
     EXPECT_TRUE(was_stopped);
 
-    auto waiting = spawn(wait_readable(*watched), "is told");
+    auto waiting = spawn(wait_readable(*watched), "waits");
     co_await sleep(1ms);
     watched->unwatch();
-    const std::error_code told = co_await waiting.join();
-    EXPECT_EQ(told, io_errc::closed);
+    const std::error_code ended = co_await waiting.join();
+    EXPECT_EQ(ended, io_errc::closed);
     const std::error_code none = co_await wait_readable(*watched);
     EXPECT_EQ(none, io_errc::closed);
     pipe.put();  // it is still open

@@ -75,7 +75,7 @@ class atomic {
   mutable Value value_{};
 };
 
-/// Another thread may come before a look at the value, which is all that can be told apart.
+/// Each load is a point at which another thread may run first.
 template <class Value>
 class atomic_ref {
  public:
@@ -105,7 +105,7 @@ inline void yield_thread() noexcept { simulation::point(); }
 inline void light_barrier() noexcept { simulation::point(); }
 inline void heavy_barrier() noexcept { simulation::point(); }
 inline constexpr int spins_before_sleep = 1;
-/// One for all, so that no address decides what happens.
+/// One number for all objects, so that no address decides a schedule.
 inline constexpr std::size_t lock_table_size = 1;
 
 class thread {

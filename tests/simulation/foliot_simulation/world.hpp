@@ -31,7 +31,7 @@ struct faults {
 };
 
 /// Runs `main` as the first thread of a world until all of its threads have ended. Returns what went
-/// wrong first: a deadlock, or what fail() was told. Objects of a world that failed are never destroyed.
+/// wrong first: a deadlock, or the message of fail(). Objects of a world that failed are never destroyed.
 std::optional<std::string> run(std::uint64_t seed, const faults& with, const std::function<void()>& main);
 
 /// Runs a world for each of `count` seeds, and reports the first failure to GoogleTest with the seed
@@ -44,7 +44,7 @@ std::optional<std::uint64_t> first_failure(std::uint64_t count, const faults& wi
 
 // Inside a world:
 
-/// Ends this world with a failure, when it is not as it should be. Does not return then.
+/// If the condition is false, ends this world with the failure `message`, and does not return.
 void require(bool condition, const std::string& what);
 /// A random number below `bound`, decided by the seed.
 std::uint64_t choose(std::uint64_t bound);
@@ -54,14 +54,14 @@ void point();
 void settle();
 /// The machine was suspended for this long, which the monotonic clock does not show.
 void suspend(duration length);
-/// Somebody sets the wall clock, forward or back.
+/// A user sets the wall clock, forward or back.
 void step_wall_clock(duration by);
 /// Blocks the calling thread for this long.
 void pass_time(duration length);
-/// A futex wait that the ring of a bell, if there is one, ends too.
+/// A futex wait; if there is a bell, its ring ends the wait too.
 seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline,
                            const seam::alarm* bell);
-/// Whether the bell has rung, and no poller has said so yet: once for each time that it is set.
+/// Whether the bell has rung and no poller has reported it yet: at most once for each time that it is set.
 bool tell_of_ring(const seam::alarm& bell);
 
 /// A file descriptor that is ready when the test says so.
@@ -73,7 +73,7 @@ class descriptor {
   descriptor& operator=(const descriptor&) = delete;
 
   [[nodiscard]] int number() const noexcept { return number_; }
-  /// From now on it is ready for this.
+  /// Sets the readiness that the descriptor has from now on.
   void become(readiness ready);
   [[nodiscard]] readiness ready() const noexcept { return ready_; }
 
