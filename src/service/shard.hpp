@@ -36,7 +36,7 @@
 //   3. The thread does not sleep past the queue's next deadline, or the thread that queued the timer wakes it.
 //   4. A timer whose word is armed is pending, one whose word is stopped is not; both are in the queue, the former at
 //      the word's deadline or earlier (timer_word.hpp). A timer whose word is open is pending if it is in the queue,
-//      awaiting requeue or posted. The posted records are the list at first_posted_, and posted_ is their number.
+//      awaiting requeue or posted. The posted records are the list posted_timers_, and posted_ is their number.
 //   5. The shard owns itself while it has records or its thread runs; where timers move, it owns all shards of its
 //      service.
 //   6. Once the shard has ended nothing fires. The thread in end() drops each pending timer, at the latest when it
@@ -57,6 +57,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/seam/fork.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/seam/system.hpp>
@@ -92,6 +93,7 @@ class shard final : public shard_base,
   using record = shard_record<queue_type, word, home_type>;
   using extended = extended_record<queue_type, word, home_type>;
   using sleeping = sleeping_record<queue_type, word, home_type>;
+  using sleep_list = intrusive_list<sleeping, &sleeping::sleep_links_>;
   static constexpr bool lockless = std::same_as<word, timer_word>;
   static constexpr bool pools_records = requires { requires Design::pools_records; };
   static constexpr bool keeps_log = requires { requires Design::keeps_log; };
@@ -316,7 +318,6 @@ class shard final : public shard_base,
 
   bool arm_alarm(sleeping& alarm, instant deadline);
   std::unique_ptr<sleeping> take_spare_alarm(one_sleep& own);
-  void link_asleep(sleeping& alarm) noexcept FOLIOT_REQUIRES(lock_);
   void end_sleep(sleeping& alarm) noexcept FOLIOT_REQUIRES(lock_);
   void end_sleep_before_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void wake_sleeper(one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_);
@@ -370,10 +371,10 @@ class shard final : public shard_base,
   std::size_t callbacks_running_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// The timers that are with the executor, and whose callbacks have not begun.
   std::size_t posted_ FOLIOT_GUARDED_BY(lock_) = 0;
-  extended* first_posted_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  intrusive_list<extended, &extended::posted_links_> posted_timers_ FOLIOT_GUARDED_BY(lock_);
   /// The timers of sleeping threads and, with an executor, those that are kept for the next sleep.
-  sleeping* first_asleep_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  sleeping* first_spare_alarm_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  sleep_list asleep_ FOLIOT_GUARDED_BY(lock_);
+  sleep_list spare_alarms_ FOLIOT_GUARDED_BY(lock_);
   /// Notified when a closure is not in use any more, a callback has returned, or the shard may have drained or has
   /// ended.
   condition done_ FOLIOT_GUARDED_BY(lock_);

@@ -147,7 +147,7 @@ void shard<Design>::wait_for_end() noexcept {
 template <class Design>
 void shard<Design>::drop_pending() noexcept {
   for (;;) {
-    if (extended* const posted = first_posted_; posted != nullptr) {
+    if (extended* const posted = posted_timers_.front(); posted != nullptr) {
       take_back_posted(*posted);
       drop(*posted);
       continue;

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <exception>
-#include <utility>
 
 #include "shard.hpp"
 
@@ -32,9 +31,7 @@ void shard<Design>::post(extended& r, const firing& now, log_entries& entries) n
   r.posted_firing_ = now;
   r.posted_ = true;
   ++posted_;
-  r.previous_posted_ = nullptr;
-  r.next_posted_ = std::exchange(first_posted_, &r);
-  if (r.next_posted_ != nullptr) r.next_posted_->previous_posted_ = &r;
+  posted_timers_.push_front(r);
   if (r.job_is_out_) return;
   r.job_is_out_ = r.being_posted_ = true;
   lock_.unlock();
@@ -62,8 +59,7 @@ template <class Design>
 void shard<Design>::take_back_posted(extended& r) noexcept {
   r.posted_ = false;
   --posted_;
-  (r.previous_posted_ != nullptr ? r.previous_posted_->next_posted_ : first_posted_) = r.next_posted_;
-  if (r.next_posted_ != nullptr) r.next_posted_->previous_posted_ = r.previous_posted_;
+  posted_timers_.erase(r);
 }
 
 /// The executor has destroyed the job uncalled.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/note.hpp>
 #include <foliot/queue/timer_queue.hpp>
@@ -97,9 +98,8 @@ struct extended_record : shard_record<Queue, Word, Home> {
   bool job_is_out_ = false;
   /// The executor is being called, and may have run or destroyed the job already.
   bool being_posted_ = false;
-  /// The neighbours in the shard's list of posted timers, while posted_.
-  extended_record* previous_posted_ = nullptr;
-  extended_record* next_posted_ = nullptr;
+  /// Its links in the shard's list of posted timers, while posted_.
+  list_links<extended_record> posted_links_;
 
   // With location::stored.
   // Written by the thread that arms the timer, read by the thread that runs it. Relaxed, both: a source location is
@@ -130,9 +130,8 @@ struct sleeping_record final : extended_record<Queue, Word, Home> {
   // The shard's, under its lock.
   /// Null once the thread has been woken.
   one_sleep* sleep_;
-  /// The neighbours in the shard's list of sleeps, or of spare records.
-  sleeping_record* previous_asleep_ = nullptr;
-  sleeping_record* next_asleep_ = nullptr;
+  /// Its links in the shard's list of sleeps or in that of spare records: it is in one of them at most.
+  list_links<sleeping_record> sleep_links_;
 };
 
 }  // namespace foliot::detail

@@ -43,7 +43,7 @@ bool shard<Design>::arm_alarm(sleeping& alarm, instant deadline) {
   const auto keep_alarm = [this, &alarm] {
     lock_.assert_held();
     retain();
-    link_asleep(alarm);
+    asleep_.push_front(alarm);
   };
   return rearm(alarm, [deadline] { return deadline; }, keep_alarm) != reset_result::closed;
 }
@@ -54,8 +54,7 @@ auto shard<Design>::take_spare_alarm(one_sleep& own) -> std::unique_ptr<sleeping
   std::unique_ptr<sleeping> spare;
   {
     const lock held(lock_);
-    spare.reset(first_spare_alarm_);
-    if (spare != nullptr) first_spare_alarm_ = std::exchange(spare->next_asleep_, nullptr);
+    spare.reset(spare_alarms_.pop_front());
   }
   if (spare == nullptr) return std::make_unique<sleeping>(*this, own, location());
   sleeping* const again = spare.release();
@@ -63,20 +62,12 @@ auto shard<Design>::take_spare_alarm(one_sleep& own) -> std::unique_ptr<sleeping
   return std::unique_ptr<sleeping>(std::construct_at(again, *this, own, location()));
 }
 
-template <class Design>
-void shard<Design>::link_asleep(sleeping& alarm) noexcept {
-  alarm.previous_asleep_ = nullptr;
-  alarm.next_asleep_ = std::exchange(first_asleep_, &alarm);
-  if (alarm.next_asleep_ != nullptr) alarm.next_asleep_->previous_asleep_ = &alarm;
-}
-
 /// The sleep is over, and no thread but the sleeping one uses its alarm any more.
 template <class Design>
 void shard<Design>::end_sleep(sleeping& alarm) noexcept {
-  (alarm.previous_asleep_ != nullptr ? alarm.previous_asleep_->next_asleep_ : first_asleep_) = alarm.next_asleep_;
-  if (alarm.next_asleep_ != nullptr) alarm.next_asleep_->previous_asleep_ = alarm.previous_asleep_;
+  asleep_.erase(alarm);
   one_sleep* const sleep = std::exchange(alarm.sleep_, nullptr);
-  if (options_.executor != nullptr) alarm.next_asleep_ = std::exchange(first_spare_alarm_, &alarm);
+  if (options_.executor != nullptr) spare_alarms_.push_front(alarm);
   if (sleep != nullptr) wake_sleeper(*sleep);
   --references_;  // last: the shard must exist as long as wake_sleeper() uses its lock
 }
@@ -100,8 +91,8 @@ void shard<Design>::wake_sleeper(one_sleep& sleep) noexcept {
 /// In the child of a fork.
 template <class Design>
 void shard<Design>::forget_sleepers() noexcept {
-  for (sleeping *each = std::exchange(first_asleep_, nullptr), *next = nullptr; each != nullptr; each = next) {
-    next = each->next_asleep_;
+  auto parents = std::move(asleep_);
+  while (sleeping* const each = parents.pop_front()) {
     each->sleep_ = nullptr;
     const bool is_callers = each->life().in_use_by_caller();  // the caller is inside its callback, and frees it later
     if (options_.executor == nullptr && !is_callers) {
@@ -114,16 +105,13 @@ void shard<Design>::forget_sleepers() noexcept {
     } else {
       each->life().abandon([](const firing&) noexcept {});  // the callback wrote to the stack of a thread that is gone
     }
-    link_asleep(*each);
+    asleep_.push_front(*each);
   }
 }
 
 template <class Design>
 void shard<Design>::free_spare_alarms() noexcept FOLIOT_NO_ANALYSIS {
-  while (first_spare_alarm_ != nullptr) {
-    const std::unique_ptr<sleeping> last(first_spare_alarm_);
-    first_spare_alarm_ = last->next_asleep_;
-  }
+  while (sleeping* const spare = spare_alarms_.pop_front()) delete spare;
 }
 
 }  // namespace foliot::detail

@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <utility>
 
 #include <foliot/core/contract.hpp>
+#include <foliot/core/intrusive_list.hpp>
 #include <foliot/queue/detail/place.hpp>
 #include <foliot/queue/detail/reserve.hpp>
 
@@ -32,19 +32,30 @@ class chunk_pool {
     word entries[Entries];
   };
 
+ private:
+  struct block {
+    chunk chunks[ChunksInBlock];
+    list_links<block> links;
+    chunk* free;            // the chunks that were given back: a stack, linked through chunk::next
+    std::size_t untouched;  // chunks from this index on were never taken, so their pages may have no memory yet
+    std::size_t taken;
+  };
+  using block_list = intrusive_list<block, &block::links>;
+
+ public:
   chunk_pool() noexcept = default;
   chunk_pool(const chunk_pool&) = delete;
   chunk_pool& operator=(const chunk_pool&) = delete;
   ~chunk_pool() {
     FOLIOT_ASSERT(taken_ == 0, "a pool must have its chunks back when it is destroyed");
-    while (available_ != nullptr) free_block(*available_);
+    while (block* left = available_.front()) free_block(*left);
   }
 
   /// A chunk whose entries are not initialised. Throws std::bad_alloc.
   [[nodiscard]] chunk& take() {
-    if (available_ == nullptr) [[unlikely]]
+    if (available_.empty()) [[unlikely]]
       adopt(new_block());
-    block& from = *available_;
+    block& from = *available_.front();
     if (from.taken++ == 0) --idle_blocks_;
     chunk* taken = from.free;
     if (taken != nullptr) {
@@ -53,7 +64,7 @@ class chunk_pool {
       taken = &from.chunks[from.untouched++];
       taken->owner = &from;
     }
-    if (from.taken == ChunksInBlock) unlink(from);
+    if (from.taken == ChunksInBlock) available_.erase(from);
     ++taken_;
     return *taken;
   }
@@ -63,7 +74,7 @@ class chunk_pool {
     block& owner = *given.owner;
     given.next = owner.free;
     owner.free = &given;
-    if (owner.taken-- == ChunksInBlock) link(owner);
+    if (owner.taken-- == ChunksInBlock) make_available(owner);
     --taken_;
     if (owner.taken == 0) {
       ++idle_blocks_;
@@ -75,32 +86,26 @@ class chunk_pool {
   class room {
    public:
     explicit room(std::size_t count) noexcept : count_(count) {}
-    room(room&& other) noexcept : first_(std::exchange(other.first_, nullptr)), count_(other.count_) {}
+    room(room&& other) noexcept = default;
     room& operator=(room&&) = delete;
     ~room() {
-      while (block* each = get()) delete each;
+      while (block* each = blocks_.pop_front()) delete each;
     }
 
    private:
     friend chunk_pool;
-    void put(block& added) noexcept { added.next = std::exchange(first_, &added); }
-    block* get() noexcept {
-      block* const taken = first_;
-      if (taken != nullptr) first_ = taken->next;
-      return taken;
-    }
-    block* first_ = nullptr;
+    block_list blocks_;
     std::size_t count_;
   };
   /// Memory for `count` chunks in all; the pool keeps it after take(): see reserve.hpp. Throws std::bad_alloc.
   [[nodiscard]] room room_for(std::size_t count) const {
     room made(count);
     if (count > chunks_ + ChunksInBlock) ask_for((count - chunks_) / ChunksInBlock * sizeof(block));
-    for (std::size_t chunks = chunks_; chunks < count; chunks += ChunksInBlock) made.put(new_block());
+    for (std::size_t chunks = chunks_; chunks < count; chunks += ChunksInBlock) made.blocks_.push_front(new_block());
     return made;
   }
   void take(room&& made) noexcept {
-    while (block* added = made.get()) adopt(*added);
+    while (block* added = made.blocks_.pop_front()) adopt(*added);
     floor_ = std::max(floor_, made.count_);
   }
 
@@ -108,15 +113,6 @@ class chunk_pool {
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
 
  private:
-  struct block {
-    chunk chunks[ChunksInBlock];
-    block* previous;
-    block* next;
-    chunk* free;            // the chunks that were given back
-    std::size_t untouched;  // chunks from this index on were never taken, so their pages may have no memory yet
-    std::size_t taken;
-  };
-
   [[nodiscard]] static block& new_block() {
     auto* added = new block;  // default-initialised: its pages are not touched
     // A place has 48 bits for an address. Systems give larger addresses only to programs that ask for them.
@@ -133,30 +129,24 @@ class chunk_pool {
   void adopt(block& added) noexcept {
     chunks_ += ChunksInBlock;
     ++idle_blocks_;
-    link(added);
+    make_available(added);
   }
 
   void free_block(block& freed) noexcept {
-    unlink(freed);
+    available_.erase(freed);
     chunks_ -= ChunksInBlock;
     --idle_blocks_;
     delete &freed;
   }
 
-  /// Makes a block the second one available. take() goes on with the first one, so that others can become empty.
-  void link(block& linked) noexcept {
-    linked.previous = available_;
-    linked.next = available_ == nullptr ? nullptr : available_->next;
-    (available_ == nullptr ? available_ : available_->next) = &linked;
-    if (linked.next != nullptr) linked.next->previous = &linked;
+  /// Adds a block as the second one. take() goes on with the first one, so that the others can become empty.
+  void make_available(block& added) noexcept {
+    block* const first = available_.pop_front();
+    available_.push_front(added);
+    if (first != nullptr) available_.push_front(*first);
   }
 
-  void unlink(block& unlinked) noexcept {
-    (unlinked.previous != nullptr ? unlinked.previous->next : available_) = unlinked.next;
-    if (unlinked.next != nullptr) unlinked.next->previous = unlinked.previous;
-  }
-
-  block* available_ = nullptr;   // the blocks that have a free chunk; take() uses the first
+  block_list available_;         // the blocks that have a free chunk; take() uses the first
   std::size_t idle_blocks_ = 0;  // blocks without a taken chunk
   std::size_t chunks_ = 0;
   std::size_t taken_ = 0;

@@ -197,6 +197,7 @@ class slot_table {
  private:
   using access = timer_node_access;
 
+  /// The chunks of a slot: a singly linked FIFO, whose links lie in the chunks, and its length.
   struct chain {
     chunk* first = nullptr;
     chunk* last = nullptr;
