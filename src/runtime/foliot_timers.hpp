@@ -109,7 +109,7 @@ class foliot_timers final : public processor_timers {
 
   void run(timer_entry& entry, ready_list& ready, call_list& calls) noexcept {
     lock_.assert_held();
-    if (const std::optional<instant> later = timer_entry_access::word(entry).claim(entry.deadline())) {
+    if (const std::optional<instant> later = timer_entry_access::word(entry).take_due(entry.deadline())) {
       if (!requeue(entry, *later)) unqueued_.add(entry, *later);
       return;
     }
@@ -147,7 +147,7 @@ class foliot_timers final : public processor_timers {
     while (queue_.size() != 0) {
       auto& entry = static_cast<timer_entry&>(*queue_.pop_any());
       const instant queued = entry.deadline();
-      unqueued_.push_front(entry, timer_entry_access::word(entry).claim(queued).value_or(queued));
+      unqueued_.push_front(entry, timer_entry_access::word(entry).take_due(queued).value_or(queued));
     }
     unqueued_.sort();
   }

@@ -23,7 +23,7 @@ class callback_meter {
   }
 
   explicit callback_meter(const shard_options& options)
-      : virtual_time_(options.by_hand ? &options.time : nullptr),
+      : virtual_time_(options.on_virtual_time ? &options.time : nullptr),
         slow_(options.slow_callback.get()),
         measured_(options.measure ? std::make_unique<measured>() : nullptr) {}
 

@@ -40,7 +40,7 @@ class lockless_counts {
     return true;
   }
   /// If the stop was refused. By the thread that took the credit.
-  void give_credit_back() noexcept {
+  void undo_take_credit() noexcept {
     number& credit = my_line()->credit;
     credit.store(credit.load(seam::relaxed) + 1, seam::relaxed);
   }
@@ -50,9 +50,9 @@ class lockless_counts {
   /// word.
   void add_start() noexcept { add(&line::starts, 1); }
   /// If the start was refused.
-  void take_start_back() noexcept { add(&line::starts, ~std::uint64_t{0}); }
+  void undo_start() noexcept { add(&line::starts, ~std::uint64_t{0}); }
   /// After the start: gives a credit back.
-  void reward_start() noexcept {
+  void return_credit() noexcept {
     line* const mine = my_line();
     if (mine == nullptr) return give(1);
     std::uint64_t left = mine->credit.load(seam::relaxed) + 1;

@@ -49,14 +49,14 @@ class lockless_path {
       counts_.add_postponed();
       return lockless_reset::postponed;
     }
-    if (!word.now().stopped()) return lockless_reset::refused;
+    if (!word.load().stopped()) return lockless_reset::refused;
     counts_.add_start();
     const auto started = word.start(deadline, queued_at);
     if (started == timer_word::started::no) {
-      counts_.take_start_back();
+      counts_.undo_start();
       return lockless_reset::refused;
     }
-    counts_.reward_start();
+    counts_.return_credit();
     return started == timer_word::started::queued_late ? lockless_reset::started_late : lockless_reset::started;
   }
 
@@ -64,7 +64,7 @@ class lockless_path {
   [[nodiscard]] bool stop(timer_word& word) noexcept {
     if (!word.armed() || is_closing() || !counts_.take_credit()) return false;
     if (!word.stop()) {
-      counts_.give_credit_back();
+      counts_.undo_take_credit();
       return false;
     }
     counts_.add_stop();

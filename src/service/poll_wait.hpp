@@ -1,7 +1,7 @@
 // The wait of a reactor: the shard's thread sleeps in its poller, for its next deadline and for file descriptors, whose
 // callbacks it runs before it looks at its timers again. As the waits of waits.hpp, and
 //
-//   glance()   by the thread, without the lock: serves the descriptors without a wait, between two turns of timers
+//   serve_ready()   by the thread, without the lock: serves the descriptors without a wait, between two turns of timers
 //
 // On the monotonic clock the deadline is the poller's timeout, as in every reactor, and late by up to a thousandth of
 // the wait. On the other clocks, and in precise mode, an alarm is among the descriptors. Thread safety: wake() and
@@ -25,7 +25,7 @@ class poll_wait {
   static constexpr bool can_be_moved = false;
   static constexpr bool watches_descriptors = true;
 
-  explicit poll_wait(const shard_options& options) : watcher_(*options.watches) {
+  explicit poll_wait(const shard_options& options) : watcher_(*options.watcher) {
     watcher_.open();
     if (options.time_id == seam::clock_id::monotonic && !options.precise) return;
     alarm_.emplace(options.time_id);
@@ -38,7 +38,7 @@ class poll_wait {
     if (alarm_) alarm_->set(until);
   }
   void sleep() noexcept { watcher_.serve(alarm_ ? instant::never() : until_); }
-  void glance() noexcept { watcher_.serve(instant::earliest()); }
+  void serve_ready() noexcept { watcher_.serve(instant::earliest()); }
   void wake() noexcept {
     // release: pairs with the acquire in woken(): the woken thread sees why.
     key_.store(called, seam::release);

@@ -110,14 +110,14 @@ class shard final : public shard_base,
         index_(index),
         meter_(callback_meter::wanted_by(options_)),
         queue_(empty_queue(options_)),
-        phase_(options_.by_hand ? phase::running : phase::unstarted),
-        thread_(options_.time, options_.precise),
+        phase_(options_.on_virtual_time ? phase::running : phase::unstarted),
+        thread_(options_),
         pool_(pooled_size()) {
     witness_forks();
   }
   ~shard() override {
     forget_forks();
-    free_spare_alarms();
+    free_spare_sleeps();
   }
 
   /// Where timers move: all shards of the service, by their indexes. Before the shard is used.
@@ -132,20 +132,20 @@ class shard final : public shard_base,
   reset_result restart(timer_record& timer, duration period) override;
   stop_result stop(timer_record& timer) noexcept override;
   stop_result stop_and_wait(timer_record& timer) noexcept override {
-    return leave_home<&shard::stop_and_wait_here>(as_record(timer));
+    return at_home_then_release<&shard::stop_and_wait_here>(as_record(timer));
   }
-  void destroy(timer_record* timer) noexcept override { leave_home<&shard::destroy_here>(as_record(*timer)); }
-  void detach(timer_record* timer) noexcept override { leave_home<&shard::detach_here>(as_record(*timer)); }
+  void destroy(timer_record* timer) noexcept override { at_home_then_release<&shard::destroy_here>(as_record(*timer)); }
+  void detach(timer_record* timer) noexcept override { at_home_then_release<&shard::detach_here>(as_record(*timer)); }
   bool sleep_until(instant deadline) override;
-  void run_posted(timer_record& timer) noexcept override { leave_home<&shard::run_job>(as_record(timer)); }
-  void drop_posted(timer_record& timer) noexcept override { leave_home<&shard::drop_job>(as_record(timer)); }
+  void run_posted(timer_record& timer) noexcept override { at_home_then_release<&shard::run_job>(as_record(timer)); }
+  void drop_posted(timer_record& timer) noexcept override { at_home_then_release<&shard::drop_job>(as_record(timer)); }
 
   bool pending(const timer_record& timer) const noexcept override;
   std::uint64_t skipped(const timer_record& timer) const noexcept override {
     return at_home<&shard::skipped_here>(*this, static_cast<const record&>(timer));
   }
 
-  std::shared_ptr<watcher> watches() override;
+  std::shared_ptr<watcher> start_watcher() override;
 
   void begin_to_drain() noexcept override;
   void wait_until_drained(instant until) noexcept override;
@@ -203,7 +203,7 @@ class shard final : public shard_base,
   /// Whether the timer will fire; or would have, if the shard has ended and end() has yet to drop it.
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     if (forked_) return false;
-    return (r.pending() && !r.word().now().stopped()) || awaiting_requeue_ == &r ||
+    return (r.pending() && !r.word().load().stopped()) || awaiting_requeue_ == &r ||
            (options_.executor != nullptr && as_extended(r).posted_);
   }
   [[nodiscard]] bool pending_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
@@ -230,19 +230,22 @@ class shard final : public shard_base,
 
   // shard_arming.hpp
 
+  /// What arm() has done.
+  struct armed {
+    reset_result result;
+    timer_thread<typename Design::wait>* to_wake = nullptr;  ///< the caller must wake it, without the lock; null: none
+  };
   template <class DeadlineOf, class Then = void (*)()>
   reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {});
   template <class DeadlineOf, class Then>
-  reset_result arm(record& r, DeadlineOf deadline_of, Then then, bool& must_wake, log_entries& entries)
-      FOLIOT_REQUIRES(lock_);
+  armed arm(record& r, DeadlineOf deadline_of, Then then, log_entries& entries) FOLIOT_REQUIRES(lock_);
   template <class Then>
-  reset_result count_armed(record& r, instant deadline, bool superseded, Then then, bool& must_wake)
-      FOLIOT_REQUIRES(lock_);
+  armed count_armed(record& r, instant deadline, bool superseded, Then then) FOLIOT_REQUIRES(lock_);
   bool enqueue(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
-  bool take_back_outside(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  stop_result take_back(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  bool cancel_outside_queue(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  stop_result cancel(record& r) noexcept FOLIOT_REQUIRES(lock_);
   stop_result stop_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  void open_word_path(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void arm_word(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void requeue_earlier(record& r);
   void unqueue_if_stopped(record& r) noexcept FOLIOT_REQUIRES(lock_);
   bool try_admit(record& r) noexcept FOLIOT_REQUIRES(lock_);
@@ -261,11 +264,11 @@ class shard final : public shard_base,
   void end_turn() noexcept FOLIOT_REQUIRES(lock_);
   void requeue(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
   void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  std::exception_ptr arm_next_tick(extended& r, firing& now) noexcept FOLIOT_REQUIRES(lock_);
-  void call(record& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  std::exception_ptr arm_next_tick(extended& r, firing& current) noexcept FOLIOT_REQUIRES(lock_);
+  void call(record& r, const firing& current, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
   bool cancel_if_closed_by_log(const record& r, const log_entries& entries) noexcept;
-  void run(record& r, const firing& now) noexcept;
-  void run_measured(record& r, const firing& now) noexcept;
+  void run(record& r, const firing& current) noexcept;
+  void run_measured(record& r, const firing& current) noexcept;
   void report(std::exception_ptr failure) noexcept;
 
   // shard_end.hpp
@@ -299,7 +302,7 @@ class shard final : public shard_base,
   }
   /// Whether the records of all timers are extended; else only those of tickers are.
   bool extends_all() const noexcept { return options_.executor != nullptr || location() == record::location::stored; }
-  bool is_extended(const record& r) const noexcept { return r.ticks_ || extends_all(); }
+  bool is_extended(const record& r) const noexcept { return r.is_ticker_ || extends_all(); }
   /// The size of the records that the pool is for.
   std::size_t pooled_size() const noexcept { return extends_all() ? sizeof(extended) : sizeof(record); }
   void set_name_here(record& r, shared_name& name) noexcept FOLIOT_REQUIRES(lock_);
@@ -307,8 +310,8 @@ class shard final : public shard_base,
 
   // shard_posting.hpp
 
-  void post(extended& r, const firing& now, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  void take_back_posted(extended& r) noexcept FOLIOT_REQUIRES(lock_);
+  void post(extended& r, const firing& current, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
+  void unpost(extended& r) noexcept FOLIOT_REQUIRES(lock_);
   void drop_firing(extended& r) noexcept FOLIOT_REQUIRES(lock_);
   void run_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void drop_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
@@ -316,24 +319,24 @@ class shard final : public shard_base,
 
   // shard_sleeps.hpp
 
-  bool arm_alarm(sleeping& alarm, instant deadline);
-  std::unique_ptr<sleeping> take_spare_alarm(one_sleep& own);
-  void end_sleep(sleeping& alarm) noexcept FOLIOT_REQUIRES(lock_);
+  bool start_sleep(sleeping& one, instant deadline);
+  std::unique_ptr<sleeping> take_spare_sleep(one_sleep& own);
+  void end_sleep(sleeping& one) noexcept FOLIOT_REQUIRES(lock_);
   void end_sleep_before_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void wake_sleeper(one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_);
-  void forget_sleepers() noexcept FOLIOT_REQUIRES(lock_);
-  void free_spare_alarms() noexcept;
+  void wake_sleeping_thread(one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_);
+  void forget_sleeping_threads() noexcept FOLIOT_REQUIRES(lock_);
+  void free_spare_sleeps() noexcept;
 
   // shard_moves.hpp
 
   struct siblings;
   struct two_locks;
   template <class Record>
-  [[nodiscard]] static bool has(const shard& it, const Record& r) noexcept;
+  [[nodiscard]] static bool is_home_of(const shard& it, const Record& r) noexcept;
   template <auto Here, class Self, class Record, class... More>
   static auto at_home(Self& self, Record& r, More&... more) noexcept;
   template <auto Here>
-  auto leave_home(record& r) noexcept;
+  auto at_home_then_release(record& r) noexcept;
   [[nodiscard]] bool may_leave(const record& r, const shard& to) const noexcept FOLIOT_NO_ANALYSIS;
   template <class DeadlineOf, class Then>
   reset_result rearm_at_caller(record& r, DeadlineOf deadline_of, Then then);
@@ -343,7 +346,7 @@ class shard final : public shard_base,
   service_counters counters_here() const noexcept FOLIOT_REQUIRES(lock_);
   std::size_t count_queued() const noexcept FOLIOT_REQUIRES(lock_);
   std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_);
-  void log_start(log_entries& to, record& r, bool was_queued, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
+  void log_start(log_entries& to, record& r, std::optional<instant> queued_until) noexcept FOLIOT_REQUIRES(lock_);
   void log_stop(log_entries& to, record& r) noexcept FOLIOT_REQUIRES(lock_);
   void log_end(log_entries& to, record& r) noexcept FOLIOT_REQUIRES(lock_);
   void log_expiry(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
@@ -364,9 +367,9 @@ class shard final : public shard_base,
   /// All but `pending` and `stopped`, which follow from the others, so that a start and a stop write as little as
   /// possible.
   service_counters counters_ FOLIOT_GUARDED_BY(lock_);
-  std::uint64_t ticker_starts_ FOLIOT_GUARDED_BY(lock_) = 0;  // starts that tickers made for their next tick
+  std::uint64_t next_ticks_ FOLIOT_GUARDED_BY(lock_) = 0;  // the starts that tickers made for their next tick
   phase phase_ FOLIOT_GUARDED_BY(lock_);
-  std::size_t references_ FOLIOT_GUARDED_BY(lock_) = 0;  // records, and the thread
+  std::size_t references_ FOLIOT_GUARDED_BY(lock_) = 0;  // records and the thread; 64 bits: it cannot overflow
   std::shared_ptr<engine> self_ FOLIOT_GUARDED_BY(lock_);
   std::size_t callbacks_running_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// The timers that are with the executor, and whose callbacks have not begun.
@@ -374,7 +377,7 @@ class shard final : public shard_base,
   intrusive_list<extended, &extended::posted_links_> posted_timers_ FOLIOT_GUARDED_BY(lock_);
   /// The timers of sleeping threads and, with an executor, those that are kept for the next sleep.
   sleep_list asleep_ FOLIOT_GUARDED_BY(lock_);
-  sleep_list spare_alarms_ FOLIOT_GUARDED_BY(lock_);
+  sleep_list spare_sleeps_ FOLIOT_GUARDED_BY(lock_);
   /// Notified when a closure is not in use any more, a callback has returned, or the shard may have drained or has
   /// ended.
   condition done_ FOLIOT_GUARDED_BY(lock_);

@@ -2,6 +2,7 @@
 // of shard.hpp.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "shard.hpp"
@@ -16,7 +17,7 @@ reset_result shard<Design>::reset(timer_record& timer, instant deadline) {
   if (done == lockless_reset::refused) return rearm(r, [deadline] { return deadline; });
   if (done == lockless_reset::started_late) [[unlikely]]
     requeue_earlier(r);
-  probes::armed(&r, deadline, false);
+  probes::start(&r, deadline);
   notify_drain_if_closing();
   return reset_result::idle;
 }
@@ -29,7 +30,7 @@ reset_result shard<Design>::reset(timer_record& timer, duration delay, duration 
                      slack);
   };
   // With an open word the shard computes the deadline under the lock, unless the timer is closed.
-  if (const auto is = r.word().now(); !is.armed() && !is.stopped()) return rearm(r, deadline);
+  if (const auto is = r.word().load(); !is.armed() && !is.stopped()) return rearm(r, deadline);
   return reset(timer, deadline());
 }
 
@@ -54,7 +55,7 @@ stop_result shard<Design>::stop(timer_record& timer) noexcept {
 template <class Design>
 bool shard<Design>::pending(const timer_record& timer) const noexcept {
   const record& r = static_cast<const record&>(timer);
-  const auto is = r.word().now();
+  const auto is = r.word().load();
   if ((is.armed() || is.stopped()) && !lockless_.is_closing()) return is.armed();
   return at_home<&shard::pending_here>(*this, r);
 }
@@ -69,39 +70,38 @@ reset_result shard<Design>::rearm(record& r, DeadlineOf deadline_of, Then then) 
   } else {
     log_entries entries(options_);  // written without the lock
     lock held(lock_);
-    bool must_wake = false;
-    const reset_result result = arm(r, deadline_of, then, must_wake, entries);
+    const armed done = arm(r, deadline_of, then, entries);
     held.leave();
-    if (must_wake) thread_.wake();
-    return result;
+    if (done.to_wake != nullptr) done.to_wake->wake();
+    return done.result;
   }
 }
 
-/// rearm() under the lock. `must_wake`: the caller must wake the thread, without the lock.
+/// rearm() under the lock.
 template <class Design>
 template <class DeadlineOf, class Then>
-[[gnu::always_inline]] inline reset_result shard<Design>::arm(record& r, DeadlineOf deadline_of, Then then,
-                                                              bool& must_wake, log_entries& entries) {
+[[gnu::always_inline]] inline auto shard<Design>::arm(record& r, DeadlineOf deadline_of, Then then,
+                                                      log_entries& entries) -> armed {
   if (phase_ != phase::running || r.life().closed()) [[unlikely]] {
-    if (!try_admit(r)) return reset_result::closed;
+    if (!try_admit(r)) return {reset_result::closed};
     if (phase_ == phase::unstarted) start_thread();
   }
   const instant deadline = deadline_of();
   if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
-  const bool was_queued = keeps_log && r.pending();
-  const instant was_until = keeps_log ? r.deadline() : instant();
+  std::optional<instant> queued_until;
+  if (entries.wanted() && r.pending()) queued_until = r.deadline();
   const bool superseded = enqueue(r, deadline);
-  log_start(entries, r, was_queued, was_until);
-  return count_armed(r, deadline, superseded, then, must_wake);
+  log_start(entries, r, queued_until);
+  return count_armed(r, deadline, superseded, then);
 }
 
 /// After the timer was queued.
 template <class Design>
 template <class Then>
-[[gnu::always_inline]] inline reset_result shard<Design>::count_armed(record& r, instant deadline, bool superseded,
-                                                                      Then then, bool& must_wake) {
-  probes::armed(&r, deadline, superseded);
-  open_word_path(r);
+[[gnu::always_inline]] inline auto shard<Design>::count_armed(record& r, instant deadline, bool superseded, Then then)
+    -> armed {
+  superseded ? probes::reset(&r, deadline) : probes::start(&r, deadline);
+  arm_word(r);
   then();
   reset_result result = reset_result::superseded;
   if (superseded) {
@@ -111,9 +111,9 @@ template <class Then>
     if (queue_.size() > counters_.peak_pending) counters_.peak_pending = queue_.size();
     result = r.running_ ? reset_result::running : reset_result::idle;
   }
-  must_wake = thread_.must_wake_for(deadline);
-  if (must_wake) ++counters_.wake_ups;
-  return result;
+  if (!thread_.must_wake_for(deadline)) return {result};
+  ++counters_.wake_ups;
+  return {result, &thread_};
 }
 
 /// Returns whether the timer was pending. Throws std::bad_alloc, with nothing changed.
@@ -131,28 +131,28 @@ inline bool shard<Design>::enqueue(record& r, instant deadline) {
     superseded = false;
     count_dequeued();
   }
-  return take_back_outside(r) || superseded;
+  return cancel_outside_queue(r) || superseded;
 }
 
-/// Takes a timer back that is pending outside the queue: awaiting requeue, or posted. Returns whether it was.
+/// Cancels the start of a timer that is pending outside the queue: awaiting requeue, or posted. Returns whether it was.
 template <class Design>
-inline bool shard<Design>::take_back_outside(record& r) noexcept {
+inline bool shard<Design>::cancel_outside_queue(record& r) noexcept {
   if (awaiting_requeue_ == &r) [[unlikely]] {
     awaiting_requeue_ = nullptr;
     return true;
   }
   if (options_.executor == nullptr || !as_extended(r).posted_) return false;
-  take_back_posted(as_extended(r));
+  unpost(as_extended(r));
   return true;
 }
 
-/// Takes a timer back, wherever it is pending.
+/// Cancels the start of a timer, wherever it is pending: in the queue, awaiting requeue, or posted.
 template <class Design>
-inline stop_result shard<Design>::take_back(record& r) noexcept {
+inline stop_result shard<Design>::cancel(record& r) noexcept {
   const auto was = r.word().take();
   const bool queued = queue_.stop(r) && !was.stopped();
   if (was.stopped()) count_dequeued();
-  const bool outside = take_back_outside(r);
+  const bool outside = cancel_outside_queue(r);
   if (phase_ == phase::draining) [[unlikely]]
     done_.notify_all();
   if (phase_ == phase::ended) [[unlikely]] {
@@ -169,16 +169,17 @@ template <class Design>
 inline stop_result shard<Design>::stop_here(record& r, log_entries& entries) noexcept {
   if (phase_ == phase::ended) return stop_after_end(r);
   log_stop(entries, r);
-  return take_back(r);
+  return cancel(r);
 }
 
 /// Arms the word of a queued timer: from here on stops and later deadlines go without the lock. Not for tickers, which
 /// keep to their grid; nor while the callback runs, since the result of a stop must be `running` then; nor on virtual
 /// time, where equal deadlines fire in the order of their starts, which only the queue knows.
 template <class Design>
-inline void shard<Design>::open_word_path(record& r) noexcept {
+inline void shard<Design>::arm_word(record& r) noexcept {
   if constexpr (lockless) {
-    if (r.pending() && !r.ticks_ && !r.running_ && !r.life().closed() && !options_.by_hand) r.word().arm(r.deadline());
+    if (r.pending() && !r.is_ticker_ && !r.running_ && !r.life().closed() && !options_.on_virtual_time)
+      r.word().arm(r.deadline());
   }
 }
 

@@ -31,7 +31,7 @@ class shard_base : public engine {
 
   /// The watcher of file descriptors on this shard's thread, which it starts unless the shard has ended; null where the
   /// design has no poller. Throws std::system_error when the thread or the poller cannot be made.
-  [[nodiscard]] virtual std::shared_ptr<watcher> watches() = 0;
+  [[nodiscard]] virtual std::shared_ptr<watcher> start_watcher() = 0;
 
   /// From now on nothing new is started: a reset of a timer that is not pending is refused, a ticker's pending tick is
   /// its last. Pending timers fire, and may be stopped or reset.

@@ -51,7 +51,7 @@ service_counters shard<Design>::counters_here() const noexcept {
   // Once the shard has ended, timers that are still there count as dropped.
   if (phase_ == phase::ended) now.dropped += std::exchange(now.pending, 0);
   // Each start has one outcome: the starts that are neither fired, pending nor dropped were stopped.
-  now.stopped = now.started + ticker_starts_ - now.fired - now.pending - now.dropped;
+  now.stopped = now.started + next_ticks_ - now.fired - now.pending - now.dropped;
   return now;
 }
 

@@ -12,7 +12,7 @@ namespace foliot::detail {
 template <class Design>
 stop_result shard<Design>::stop_and_wait_here(record& r, log_entries& entries) noexcept {
   log_end(entries, r);
-  const stop_result result = take_back(r);
+  const stop_result result = cancel(r);
   r.life().close();
   if (wait_for_closure(r)) retire(r);
   return result;
@@ -21,7 +21,7 @@ stop_result shard<Design>::stop_and_wait_here(record& r, log_entries& entries) n
 template <class Design>
 void shard<Design>::destroy_here(record& r, log_entries& entries) noexcept {
   log_end(entries, r);
-  take_back(r);
+  cancel(r);
   r.life().close();
   const bool unused = wait_for_closure(r);
   r.life().orphan();  // not before: the closure's user would free the record, and this thread waits on it
@@ -30,7 +30,7 @@ void shard<Design>::destroy_here(record& r, log_entries& entries) noexcept {
 
 template <class Design>
 void shard<Design>::detach_here(record& r) noexcept {
-  forked_ ? static_cast<void>(take_back(r)) : unqueue_if_stopped(r);
+  forked_ ? static_cast<void>(cancel(r)) : unqueue_if_stopped(r);
   r.life().orphan();
   if (!is_pending(r) && !r.life().in_use()) retire(r);
 }
@@ -60,7 +60,7 @@ void shard<Design>::settle(record& r) noexcept {
   r.life().end_use(done_);
   if (!r.life().orphaned() || is_pending(r)) return;
   if (has_job(r)) return end_sleep_before_job(r);
-  if (forked_) take_back(r);  // in the child no thread empties the queue in time
+  if (forked_) cancel(r);  // in the child no thread empties the queue in time
   free_record(r);
 }
 
@@ -119,7 +119,7 @@ bool shard<Design>::try_finish_drain() noexcept {
 template <class Design>
 std::size_t shard<Design>::end() noexcept {
   const std::shared_ptr<engine> keep = this->shared_from_this();  // a closure may own the service
-  if (options_.watches != nullptr) options_.watches->end();
+  if (options_.watcher != nullptr) options_.watcher->end();
   std::shared_ptr<engine> last;
   const lock held(lock_);
   const bool has_ended = phase_ == phase::ended;
@@ -148,7 +148,7 @@ template <class Design>
 void shard<Design>::drop_pending() noexcept {
   for (;;) {
     if (extended* const posted = posted_timers_.front(); posted != nullptr) {
-      take_back_posted(*posted);
+      unpost(*posted);
       drop(*posted);
       continue;
     }
@@ -181,8 +181,8 @@ stop_result shard<Design>::stop_after_end(record& r) noexcept {
 /// Only the thread that forked exists here. The locks are free again, and nothing waits for the other threads.
 template <class Design>
 void shard<Design>::after_fork_in_child() noexcept {
-  if (options_.by_hand) {  // the shard goes on: the thread that advances the clock is the one that forked
-    forget_sleepers();
+  if (options_.on_virtual_time) {  // the shard goes on: the thread that advances the clock is the one that forked
+    forget_sleeping_threads();
     return lock_.unlock_beside_others();
   }
   forked_ = true;
@@ -194,7 +194,7 @@ void shard<Design>::after_fork_in_child() noexcept {
   for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
     if (frame->owner == this) ++callbacks_running_;
   }
-  forget_sleepers();
+  forget_sleeping_threads();
   lock_.unlock_beside_others();
 }
 

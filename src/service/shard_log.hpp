@@ -6,13 +6,13 @@
 
 namespace foliot::detail {
 
-/// The timer has been queued; `was_queued`, `was_until`: whether it was before, and for which deadline.
+/// The timer has been queued. `queued_until`: the deadline that it was queued at before, if it was.
 template <class Design>
-void shard<Design>::log_start(log_entries& to, record& r, bool was_queued, instant was_until) noexcept {
+void shard<Design>::log_start(log_entries& to, record& r, std::optional<instant> queued_until) noexcept {
   if constexpr (keeps_log) {
     if (!to.wanted()) [[likely]]
       return;
-    if (was_queued) to.add(timer_event::removed, r, &r, was_until, name_of(r));
+    if (queued_until) to.add(timer_event::removed, r, &r, *queued_until, name_of(r));
     if (timer_node_access::place(r) == 0) to.add_move(&r, r.deadline());
     to.add(timer_event::added, r, &r, r.deadline(), name_of(r));
   }

@@ -47,7 +47,7 @@ std::shared_ptr<engine> shard<Design>::owning_pointer() noexcept {
 /// Whether the shard has the timer. Certain under the shard's lock.
 template <class Design>
 template <class Record>
-bool shard<Design>::has([[maybe_unused]] const shard& it, [[maybe_unused]] const Record& r) noexcept {
+bool shard<Design>::is_home_of([[maybe_unused]] const shard& it, [[maybe_unused]] const Record& r) noexcept {
   if constexpr (moves) {
     return r.home() == &it;
   } else {
@@ -63,14 +63,14 @@ template <auto Here, class Self, class Record, class... More>
     Self* home = &self;
     if constexpr (moves) home = static_cast<Self*>(r.home());
     const lock held(home->lock_);
-    if (has(*home, r)) return (home->*Here)(r, more...);
+    if (is_home_of(*home, r)) return (home->*Here)(r, more...);
   }
 }
 
 /// The same for a function that may free the record: if that was the shard's last reference, the shard is destroyed.
 template <class Design>
 template <auto Here>
-auto shard<Design>::leave_home(record& r) noexcept {
+auto shard<Design>::at_home_then_release(record& r) noexcept {
   std::shared_ptr<engine> last;   // outlives the lock, which belongs to the shard
   std::shared_ptr<engine> kept;   // while the log's entries are written
   log_entries entries(options_);  // written without the lock, and before the two above are destroyed
@@ -83,7 +83,7 @@ auto shard<Design>::leave_home(record& r) noexcept {
     shard* home = this;
     if constexpr (moves) home = static_cast<shard*>(r.home());
     const lock held(home->lock_);
-    if (!has(*home, r)) continue;
+    if (!is_home_of(*home, r)) continue;
     if (entries.wanted()) [[unlikely]]
       kept = home->shared_from_this();
     const parting after{*home, last};
@@ -132,35 +132,34 @@ reset_result shard<Design>::rearm_at_caller(record& r, DeadlineOf deadline_of, T
   for (;;) {
     shard& from = static_cast<shard&>(*r.home());
     shard* to = &here;
-    bool must_wake = false;
-    reset_result result{};
+    armed done{};
     std::shared_ptr<engine> last;  // not the last owner of `from`: the timer's new home owns all shards too
     {
       const two_locks held(from, here);
-      if (!has(from, r)) continue;
+      if (!is_home_of(from, r)) continue;
       if (&from == to || !from.may_leave(r, here)) {
         to = &from;
         log_entries none(options_);
-        result = from.arm(r, deadline_of, then, must_wake, none);
+        done = from.arm(r, deadline_of, then, none);
       } else {
         if (to->phase_ == phase::unstarted) to->start_thread();
         to->queue_.make_room();
         // From here on nothing fails.
         const instant deadline = deadline_of();
         const bool queued = from.queue_.stop(r);
-        const bool superseded = from.take_back_outside(r) || queued;
+        const bool superseded = from.cancel_outside_queue(r) || queued;
         to->retain();
         --from.references_;
         last = from.take_unreferenced();
         r.move_to(*to);
         to->queue_.reset(r, deadline);
         if (to->queue_.size() > to->counters_.peak_pending) to->counters_.peak_pending = to->queue_.size();
-        result = to->count_armed(r, deadline, superseded, then, must_wake);
+        done = to->count_armed(r, deadline, superseded, then);
       }
     }
     // The caller's handle keeps the timer, and so the shards.
-    if (must_wake) to->thread_.wake();
-    return result;
+    if (done.to_wake != nullptr) done.to_wake->wake();
+    return done.result;
   }
 }
 

@@ -25,7 +25,7 @@ struct shard_options {
   const clock& time;
   seam::clock_id time_id;
   /// `time` is virtual, and the shard has no thread: the thread that advances the clock calls run_due.
-  bool by_hand;
+  bool on_virtual_time;
   budget turn;
   /// Whether the thread spins on the clock just before a deadline.
   bool precise;
@@ -42,7 +42,7 @@ struct shard_options {
   /// The tick and the size, where the design's queue is a wheel whose shape the user chooses.
   wheel_shape wheel{};
   /// Watches file descriptors on the shard's thread; null where the design has no poller.
-  std::shared_ptr<watcher> watches{};
+  std::shared_ptr<detail::watcher> watcher{};
 };
 
 }  // namespace foliot::detail

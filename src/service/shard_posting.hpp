@@ -21,14 +21,14 @@ namespace foliot::detail {
 /// tick before it has not returned. Precondition: a one-shot timer is not posted, since the start that made it due has
 /// cancelled an earlier firing.
 template <class Design>
-void shard<Design>::post(extended& r, const firing& now, log_entries& entries) noexcept {
-  if (r.ticks_ && (r.posted_ || r.running_)) {
+void shard<Design>::post(extended& r, const firing& current, log_entries& entries) noexcept {
+  if (r.is_ticker_ && (r.posted_ || r.running_)) {
     ++r.skipped_;
     ++counters_.skipped;
-    --ticker_starts_;
+    --next_ticks_;
     return;
   }
-  r.posted_firing_ = now;
+  r.posted_firing_ = current;
   r.posted_ = true;
   ++posted_;
   posted_timers_.push_front(r);
@@ -56,7 +56,7 @@ void shard<Design>::post(extended& r, const firing& now, log_entries& entries) n
 
 /// Makes a posted timer not posted.
 template <class Design>
-void shard<Design>::take_back_posted(extended& r) noexcept {
+void shard<Design>::unpost(extended& r) noexcept {
   r.posted_ = false;
   --posted_;
   posted_timers_.erase(r);
@@ -66,7 +66,7 @@ void shard<Design>::take_back_posted(extended& r) noexcept {
 template <class Design>
 void shard<Design>::drop_firing(extended& r) noexcept {
   if (r.posted_ && phase_ != phase::ended) {
-    take_back_posted(r);
+    unpost(r);
     ++counters_.dropped;
   }
   settle_after_job(r);
@@ -77,7 +77,7 @@ template <class Design>
 void shard<Design>::run_job(record& timer) noexcept {
   extended& r = as_extended(timer);
   while (r.posted_ && phase_ != phase::ended) {
-    take_back_posted(r);
+    unpost(r);
     ++counters_.fired;
     log_entries entries(options_);
     call(r, firing(r.posted_firing_), entries);

@@ -4,7 +4,7 @@
 //   extended_record    the same and an extension: what tickers, executors, slow-callback reports and logs need
 //   sleeping_record    an extended_record that a sleeping thread waits for
 //
-// A shard allocates the first two, and with an executor the third; sleeps_ and is_extended() say which a record is.
+// A shard allocates the first two, and with an executor the third; is_sleep_ and is_extended() say which a record is.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct no_word {
     static constexpr bool stopped() noexcept { return false; }
   };
   static state take() noexcept { return {}; }
-  static state now() noexcept { return {}; }
+  static state load() noexcept { return {}; }
   static void restore(state) noexcept {}
 };
 
@@ -64,11 +64,11 @@ struct shard_record : timer_record, Word, Queue::node_type, Home {
       : timer_record(owner, std::move(callback), is, where), Home(owner) {}
 
   using timer_record::has_location_;
+  using timer_record::is_sleep_;
+  using timer_record::is_ticker_;
   using timer_record::kind;
   using timer_record::location;
   using timer_record::running_;
-  using timer_record::sleeps_;
-  using timer_record::ticks_;
 
   closure_life<timer_callback>& life() noexcept { return *this; }
   const closure_life<timer_callback>& life() const noexcept { return *this; }
@@ -112,7 +112,7 @@ struct extended_record : shard_record<Queue, Word, Home> {
 /// What a sleeping thread and its timer share. On the thread's stack.
 struct one_sleep {
   note woken;
-  bool whole = false;  // written by the timer's callback, before the wake-up
+  bool fired = false;  // written by the timer's callback, before the wake-up
 };
 
 /// The timer of a sleeping thread: see shard_sleeps.hpp.
@@ -121,9 +121,9 @@ struct sleeping_record final : extended_record<Queue, Word, Home> {
   using base = extended_record<Queue, Word, Home>;
 
   sleeping_record(engine& owner, one_sleep& sleep, typename base::location where) noexcept
-      : base(owner, timer_callback([&sleep](const firing&) noexcept { sleep.whole = true; }), duration::zero(), where),
+      : base(owner, timer_callback([&sleep](const firing&) noexcept { sleep.fired = true; }), duration::zero(), where),
         sleep_(&sleep) {
-    this->sleeps_ = true;
+    this->is_sleep_ = true;
     this->armed_at_.store(std::source_location::current(), seam::relaxed);
   }
 

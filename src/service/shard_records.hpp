@@ -58,7 +58,7 @@ void shard<Design>::delete_record(Record& r) noexcept {
 /// The last thread that uses the record frees it. The record of a sleep wakes its thread instead.
 template <class Design>
 void shard<Design>::free_record(record& r) noexcept {
-  if (r.sleeps_) [[unlikely]]
+  if (r.is_sleep_) [[unlikely]]
     return end_sleep(static_cast<sleeping&>(r));
   is_extended(r) ? delete_record(as_extended(r)) : delete_record(r);
   --references_;
@@ -67,7 +67,7 @@ void shard<Design>::free_record(record& r) noexcept {
 template <class Design>
 callable<void()> shard<Design>::room_for(std::size_t count) {
   refuse_impossible(count);
-  if (!options_.by_hand) count += lockless_.most_stopped;
+  if (!options_.on_virtual_time) count += lockless_.most_stopped;
   const lock held(lock_);
   if constexpr (pools_records) {
     return [this, room = queue_.room_for(count), cells = pool_.room_for(count)]() mutable {

@@ -1,15 +1,15 @@
 // Threads that sleep on a shard: a part of shard.hpp.
 //
-// The timer of a sleep, its alarm, lies on the stack of the sleeping thread, as Go's lay in the goroutine's descriptor,
-// so a sleep allocates nothing. It has no handle from the start: once it has fired, or its start was dropped, the last
+// The timer of a sleep lies on the stack of the sleeping thread, as Go's lay in the goroutine's descriptor, so a sleep
+// allocates nothing. It has no handle from the start: once it has fired, or its start was dropped, the last
 // thread that uses it calls free_record(), which wakes the sleeping thread as its very last act; no thread touches the
-// alarm after that.
+// timer after that.
 //
 // With an executor this is impossible: the executor may keep the job of a timer for any time, also when the service has
-// ended and the sleep with it. There the shard allocates the alarm, and keeps it for the next sleep.
+// ended and the sleep with it. There the shard allocates the timer, and keeps it for the next sleep.
 //
 // In the child of a fork the other threads that slept do not exist, and their stacks may become those of new threads:
-// their alarms leave the queue before any thread can use it.
+// their timers leave the queue before any thread can use it.
 #pragma once
 
 #include <memory>
@@ -23,38 +23,38 @@ template <class Design>
 bool shard<Design>::sleep_until(instant deadline) {
   one_sleep own;
   if (options_.executor == nullptr) {
-    sleeping alarm(*this, own, location());
-    if (arm_alarm(alarm, deadline)) own.woken.sleep_until(instant::never());
-    return own.whole;
+    sleeping one(*this, own, location());
+    if (start_sleep(one, deadline)) own.woken.sleep_until(instant::never());
+    return own.fired;
   }
-  std::unique_ptr<sleeping> alarm = take_spare_alarm(own);
-  if (!arm_alarm(*alarm, deadline)) return false;
-  static_cast<void>(alarm.release());  // end_sleep() gives it to the shard
+  std::unique_ptr<sleeping> one = take_spare_sleep(own);
+  if (!start_sleep(*one, deadline)) return false;
+  static_cast<void>(one.release());  // end_sleep() gives it to the shard
   own.woken.sleep_until(instant::never());
-  return own.whole;
+  return own.fired;
 }
 
-/// False if the start is refused. Then, and if it throws, no other thread knows the alarm.
+/// False if the start is refused. Then, and if it throws, no other thread has seen the timer.
 template <class Design>
-bool shard<Design>::arm_alarm(sleeping& alarm, instant deadline) {
-  // The alarm may fire before the shard's thread is woken; if the service ends then, nothing else keeps the shard.
+bool shard<Design>::start_sleep(sleeping& one, instant deadline) {
+  // The timer may fire before the shard's thread is woken; if the service ends then, nothing else keeps the shard.
   const std::shared_ptr<engine> keep = this->shared_from_this();
-  alarm.life().orphan();
-  const auto keep_alarm = [this, &alarm] {
+  one.life().orphan();
+  const auto keep_sleep = [this, &one] {
     lock_.assert_held();
     retain();
-    asleep_.push_front(alarm);
+    asleep_.push_front(one);
   };
-  return rearm(alarm, [deadline] { return deadline; }, keep_alarm) != reset_result::closed;
+  return rearm(one, [deadline] { return deadline; }, keep_sleep) != reset_result::closed;
 }
 
-/// An alarm that an earlier sleep has left, or a new one. Throws std::bad_alloc.
+/// A record that an earlier sleep has left, or a new one. Throws std::bad_alloc.
 template <class Design>
-auto shard<Design>::take_spare_alarm(one_sleep& own) -> std::unique_ptr<sleeping> {
+auto shard<Design>::take_spare_sleep(one_sleep& own) -> std::unique_ptr<sleeping> {
   std::unique_ptr<sleeping> spare;
   {
     const lock held(lock_);
-    spare.reset(spare_alarms_.pop_front());
+    spare.reset(spare_sleeps_.pop_front());
   }
   if (spare == nullptr) return std::make_unique<sleeping>(*this, own, location());
   sleeping* const again = spare.release();
@@ -62,27 +62,27 @@ auto shard<Design>::take_spare_alarm(one_sleep& own) -> std::unique_ptr<sleeping
   return std::unique_ptr<sleeping>(std::construct_at(again, *this, own, location()));
 }
 
-/// The sleep is over, and no thread but the sleeping one uses its alarm any more.
+/// The sleep is over, and no thread but the sleeping one uses its timer any more.
 template <class Design>
-void shard<Design>::end_sleep(sleeping& alarm) noexcept {
-  asleep_.erase(alarm);
-  one_sleep* const sleep = std::exchange(alarm.sleep_, nullptr);
-  if (options_.executor != nullptr) spare_alarms_.push_front(alarm);
-  if (sleep != nullptr) wake_sleeper(*sleep);
-  --references_;  // last: the shard must exist as long as wake_sleeper() uses its lock
+void shard<Design>::end_sleep(sleeping& one) noexcept {
+  asleep_.erase(one);
+  one_sleep* const sleep = std::exchange(one.sleep_, nullptr);
+  if (options_.executor != nullptr) spare_sleeps_.push_front(one);
+  if (sleep != nullptr) wake_sleeping_thread(*sleep);
+  --references_;  // last: the shard must exist as long as wake_sleeping_thread() uses its lock
 }
 
-/// If the record is an alarm and the service has ended while its job is out: the sleep ends, the record waits for the
-/// job.
+/// If the record is that of a sleep and the service has ended while its job is out: the sleep ends, and the record
+/// waits for the job.
 template <class Design>
 void shard<Design>::end_sleep_before_job(record& r) noexcept {
-  if (!r.sleeps_ || phase_ != phase::ended) return;
-  if (one_sleep* const sleep = std::exchange(static_cast<sleeping&>(r).sleep_, nullptr)) wake_sleeper(*sleep);
+  if (!r.is_sleep_ || phase_ != phase::ended) return;
+  if (one_sleep* const sleep = std::exchange(static_cast<sleeping&>(r).sleep_, nullptr)) wake_sleeping_thread(*sleep);
 }
 
 /// Releases the lock meanwhile: the system call would delay other threads.
 template <class Design>
-void shard<Design>::wake_sleeper(one_sleep& sleep) noexcept {
+void shard<Design>::wake_sleeping_thread(one_sleep& sleep) noexcept {
   lock_.unlock();
   sleep.woken.wake();
   lock_.lock();
@@ -90,13 +90,13 @@ void shard<Design>::wake_sleeper(one_sleep& sleep) noexcept {
 
 /// In the child of a fork.
 template <class Design>
-void shard<Design>::forget_sleepers() noexcept {
+void shard<Design>::forget_sleeping_threads() noexcept {
   auto parents = std::move(asleep_);
   while (sleeping* const each = parents.pop_front()) {
     each->sleep_ = nullptr;
     const bool is_callers = each->life().in_use_by_caller();  // the caller is inside its callback, and frees it later
     if (options_.executor == nullptr && !is_callers) {
-      take_back(*each);
+      cancel(*each);
       --references_;
       continue;
     }
@@ -110,8 +110,8 @@ void shard<Design>::forget_sleepers() noexcept {
 }
 
 template <class Design>
-void shard<Design>::free_spare_alarms() noexcept FOLIOT_NO_ANALYSIS {
-  while (sleeping* const spare = spare_alarms_.pop_front()) delete spare;
+void shard<Design>::free_spare_sleeps() noexcept FOLIOT_NO_ANALYSIS {
+  while (sleeping* const spare = spare_sleeps_.pop_front()) delete spare;
 }
 
 }  // namespace foliot::detail

@@ -35,12 +35,12 @@ void shard<Design>::timerproc() {
       log_alarm(entries, *until);
       thread_.sleep(held, *until, [&entries] { entries.write(); });
     } else {
-      thread_.glance(held);
+      thread_.serve_ready(held);
     }
   }
-  if (options_.watches != nullptr) {
+  if (options_.watcher != nullptr) {
     held.leave();
-    options_.watches->close_all();
+    options_.watcher->close_all();
     held.enter();
   }
   thread_.end_loop();
@@ -68,7 +68,7 @@ std::optional<instant> shard<Design>::take_turn() noexcept {
     in_turn_ = true;
     const expiry turn = run_turn(options_.time.now(), options_.turn);
     end_turn();
-    thread_.count_wake_up(counters_, turn.fired > not_due_, turn.more);
+    thread_.count_wake_up(counters_, turn, not_due_);
     // Time has passed while callbacks ran: look at the clock again, rather than sleep until a deadline that has passed.
     if (phase_ == phase::ended || turn.fired > 0) return std::nullopt;
     if (turn.more) {
@@ -135,7 +135,7 @@ void shard<Design>::requeue(record& r, instant deadline) {
   probes::reset(&r, deadline);  // not at the postponement: the probe would cost a tenth of it
   queue_.start(r, deadline);
   awaiting_requeue_ = nullptr;
-  open_word_path(r);
+  arm_word(r);
 }
 
 template <class Design>
@@ -143,16 +143,16 @@ void shard<Design>::fire(record& r) noexcept {
   if (phase_ == phase::ended) [[unlikely]]
     return drop(r);  // the shard ended while the callback of another timer ran
   // A wall clock may have been set back since it showed that the timer is due.
-  firing now{r.deadline(), std::max(r.deadline(), options_.time.now())};
+  firing current{r.deadline(), std::max(r.deadline(), options_.time.now())};
   std::exception_ptr failure;
-  if (r.ticks_) failure = arm_next_tick(as_extended(r), now);
+  if (r.is_ticker_) failure = arm_next_tick(as_extended(r), current);
   log_entries entries(options_);
-  log_expiry(entries, r, now.deadline);
+  log_expiry(entries, r, current.deadline);
   if (options_.executor == nullptr) {
     ++counters_.fired;
-    call(r, now, entries);
+    call(r, current, entries);
   } else {
-    post(as_extended(r), now, entries);
+    post(as_extended(r), current, entries);
   }
   if (failure == nullptr && !entries.wanted()) [[likely]]
     return;
@@ -165,15 +165,15 @@ void shard<Design>::fire(record& r) noexcept {
 /// Queues the ticker for the next tick of its grid that is not past; the ticks between are skipped. Returns the failure
 /// if there is no memory: the ticker is idle from now on.
 template <class Design>
-std::exception_ptr shard<Design>::arm_next_tick(extended& r, firing& now) noexcept {
-  const std::int64_t ticks_passed = now.lateness() / r.period_;
-  now.skipped = static_cast<std::uint64_t>(ticks_passed);
-  r.skipped_ += now.skipped;
-  counters_.skipped += now.skipped;
+std::exception_ptr shard<Design>::arm_next_tick(extended& r, firing& current) noexcept {
+  const std::int64_t ticks_passed = current.lateness() / r.period_;
+  current.skipped = static_cast<std::uint64_t>(ticks_passed);
+  r.skipped_ += current.skipped;
+  counters_.skipped += current.skipped;
   if (phase_ == phase::draining) return nullptr;  // this tick was the last
   try {
-    queue_.start(r, now.deadline + r.period_ * ticks_passed + r.period_);
-    ++ticker_starts_;
+    queue_.start(r, current.deadline + r.period_ * ticks_passed + r.period_);
+    ++next_ticks_;
   } catch (...) {
     return std::current_exception();
   }
@@ -182,8 +182,8 @@ std::exception_ptr shard<Design>::arm_next_tick(extended& r, firing& now) noexce
 
 /// Calls the callback without the lock, after it has written the log.
 template <class Design>
-void shard<Design>::call(record& r, const firing& now, log_entries& entries) noexcept {
-  log_call(entries, r, now.deadline);
+void shard<Design>::call(record& r, const firing& current, log_entries& entries) noexcept {
+  log_call(entries, r, current.deadline);
   const seam::callback_frame frame{this, seam::this_thread().inside};
   r.life().begin_use(forks_);
   r.running_ = true;
@@ -192,10 +192,10 @@ void shard<Design>::call(record& r, const firing& now, log_entries& entries) noe
   seam::this_thread().inside = &frame;
   entries.write();
   seam::perturb(6);
-  if (!cancel_if_closed_by_log(r, entries)) meter_ == nullptr ? run(r, now) : run_measured(r, now);
+  if (!cancel_if_closed_by_log(r, entries)) meter_ == nullptr ? run(r, current) : run_measured(r, current);
   lock_.lock();
   r.running_ = false;
-  open_word_path(r);  // it may have been started again meanwhile
+  arm_word(r);  // it may have been started again meanwhile
   settle(r);
   seam::this_thread().inside = frame.outer;
   --callbacks_running_;  // last: settle() may have run the destructors of captures
@@ -214,10 +214,10 @@ bool shard<Design>::cancel_if_closed_by_log([[maybe_unused]] const record& r, co
 }
 
 template <class Design>
-void shard<Design>::run(record& r, const firing& now) noexcept {
-  probes::fire(&r, now.deadline, now.now);
+void shard<Design>::run(record& r, const firing& current) noexcept {
+  probes::fire(&r, current.deadline, current.now);
   try {
-    r.life().run(now);
+    r.life().run(current);
   } catch (...) {
     report(std::current_exception());
   }
@@ -225,11 +225,11 @@ void shard<Design>::run(record& r, const firing& now) noexcept {
 
 /// Calls the callback, measures it, and reports it if it was slow. Without the lock.
 template <class Design>
-void shard<Design>::run_measured(record& r, const firing& now) noexcept {
+void shard<Design>::run_measured(record& r, const firing& current) noexcept {
   std::source_location armed_at;
   if (r.has_location()) armed_at = as_extended(r).armed_at_.load(seam::relaxed);
   const instant began = meter_->now();
-  run(r, now);
+  run(r, current);
   const duration took = meter_->now() - began;
   if (slow_callback_report* const slow = meter_->too_slow_for(took)) {
     shared_name name;
@@ -238,21 +238,21 @@ void shard<Design>::run_measured(record& r, const firing& now) noexcept {
       name = name_of(r);
     }
     try {
-      slow->tell({took, armed_at, now, name == nullptr ? std::string_view() : std::string_view(*name)});
+      slow->tell({took, armed_at, current, name == nullptr ? std::string_view() : std::string_view(*name)});
     } catch (...) {
       report(std::current_exception());
     }
   }
   const lock held(lock_);
-  meter_->record(now.lateness(), took);
+  meter_->record(current.lateness(), took);
 }
 
 template <class Design>
-std::shared_ptr<watcher> shard<Design>::watches() {
-  if (options_.watches == nullptr) return nullptr;
+std::shared_ptr<watcher> shard<Design>::start_watcher() {
+  if (options_.watcher == nullptr) return nullptr;
   const lock held(lock_);
   if (phase_ == phase::unstarted) start_thread();
-  return options_.watches;
+  return options_.watcher;
 }
 
 template <class Design>

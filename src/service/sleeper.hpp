@@ -11,8 +11,8 @@
 // How the thread sleeps is the wait's part: waits.hpp. In precise mode it spends the last stretch spinning on the
 // clock.
 //
-// Thread safety: the shard's lock guards everything but wake(), sleep() and glance(), which are called without it; only
-// the shard's thread sleeps.
+// Thread safety: the shard's lock guards everything but wake(), sleep() and serve_ready(), which are called without it;
+// only the shard's thread sleeps.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ namespace foliot::detail {
 template <class Wait>
 class sleeper {
  public:
-  sleeper(const clock& time, bool precise) noexcept : time_(time), precise_(precise) {}
+  explicit sleeper(const shard_options& options) noexcept : time_(options.time), precise_(options.precise) {}
 
   /// Makes the wait, before the thread is started. Throws as the wait's constructor does.
   void open(const shard_options& options) {
@@ -59,10 +59,10 @@ class sleeper {
     }
   }
   /// By the thread, without the lock, instead of a sleep: serves the file descriptors that are ready now.
-  void glance() noexcept
-    requires requires(Wait& wait) { wait.glance(); }
+  void serve_ready() noexcept
+    requires requires(Wait& wait) { wait.serve_ready(); }
   {
-    wait_->glance();
+    wait_->serve_ready();
   }
   /// By the thread, under the lock again.
   void wake_up() noexcept { state_ = state::awake; }

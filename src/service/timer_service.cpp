@@ -84,7 +84,7 @@ template <class Design>
 std::shared_ptr<engine> make_shard(const shard_options& options, std::size_t index) {
   shard_options own = options;
   if constexpr (requires { Design::wait::watches_descriptors; }) {
-    if (!own.by_hand) own.watches = std::make_shared<detail::watcher>(own.turn, own.on_exception);
+    if (!own.on_virtual_time) own.watcher = std::make_shared<detail::watcher>(own.turn, own.on_exception);
   }
   return std::make_shared<shard<Design>>(std::move(own), index);
 }
@@ -205,16 +205,16 @@ wheel_shape wheel_of(const engine_kind& kind, const std::optional<wheel_shape>& 
   return chosen->checked(kind.usual_slots);
 }
 
-std::size_t shards_of(const engine_kind& kind, std::size_t wanted, bool by_hand) {
-  const bool only_by_hand = by_hand && kind.most_shards > 1;
-  const std::size_t most = by_hand ? 1 : kind.most_shards;
+std::size_t shards_of(const engine_kind& kind, std::size_t wanted, const virtual_clock* clock) {
+  const bool limited_by_clock = clock != nullptr && kind.most_shards > 1;
+  const std::size_t most = clock != nullptr ? 1 : kind.most_shards;
   if (wanted > most) {
     throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) + "' can have " +
                                 (most == 1 ? "one shard" : "at most " + std::to_string(most) + " shards") +
-                                (only_by_hand ? " on virtual time" : "") + ", not " + std::to_string(wanted));
+                                (limited_by_clock ? " on virtual time" : "") + ", not " + std::to_string(wanted));
   }
   if (wanted != 0) return wanted;
-  if (by_hand) return 1;
+  if (clock != nullptr) return 1;
   return kind.shards == shards_by_processors ? std::min(seam::processors(), any_number_of_shards) : kind.shards;
 }
 
@@ -234,7 +234,8 @@ const clock& clock_of(service_clock chosen) {
   }
 }
 
-std::shared_ptr<const shard_list> make_shards(const clock& time, bool by_hand, service_options options) {
+/// `on`: the virtual clock, if the service is on virtual time; else null.
+std::shared_ptr<const shard_list> make_shards(const virtual_clock* on, service_options options) {
   if (options.turn == 0) {
     throw std::invalid_argument("foliot: service_options::turn must be at least 1, got 0");
   }
@@ -250,9 +251,9 @@ std::shared_ptr<const shard_list> make_shards(const clock& time, bool by_hand, s
   }
   if (!options.on_exception) options.on_exception = report_to_standard_error;
   shard_options common{
-      time,
+      on != nullptr ? *on : clock_of(options.clock),
       system_clock_of(options.clock),
-      by_hand,
+      on != nullptr,
       options.turn.value_or(kind.turn),
       options.precise,
       options.executor ? std::make_shared<callback_executor>(std::move(*options.executor)) : nullptr,
@@ -263,7 +264,7 @@ std::shared_ptr<const shard_list> make_shards(const clock& time, bool by_hand, s
   if (options.log) common.log = std::make_shared<timer_log>(std::move(options.log));
   const auto make = options.wheel ? kind.make_shaped : kind.make_shard;
   const auto shards = std::make_shared<shard_list>();
-  shards->resize(shards_of(kind, options.shards, by_hand));
+  shards->resize(shards_of(kind, options.shards, on));
   for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = make(common, i);
   for (const auto& each : *shards) kind.introduce(*each, shards);
   return shards;
@@ -271,11 +272,10 @@ std::shared_ptr<const shard_list> make_shards(const clock& time, bool by_hand, s
 
 }  // namespace
 
-timer_service::timer_service(service_options options)
-    : shards_(make_shards(clock_of(options.clock), false, std::move(options))) {}
+timer_service::timer_service(service_options options) : shards_(make_shards(nullptr, std::move(options))) {}
 
 timer_service::timer_service(virtual_clock& clock, service_options options)
-    : shards_(make_shards(clock, true, std::move(options))), by_hand_(true) {
+    : shards_(make_shards(&clock, std::move(options))), on_virtual_time_(true) {
   clock.join(shards_->front());
 }
 
@@ -297,7 +297,7 @@ std::size_t timer_service::drain(duration at_most) {
   if (runs_on_caller()) {
     throw std::logic_error("foliot: a callback must not drain the service that runs it: drain it from another thread");
   }
-  if (by_hand_) {
+  if (on_virtual_time_) {
     throw std::logic_error("foliot: a service on virtual time does not drain: advance its clock, then shut it down");
   }
   const instant until = deadline_after(seam::monotonic_now(), at_most);  // the service's clock may be set meanwhile

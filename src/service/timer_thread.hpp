@@ -3,13 +3,15 @@
 // The first start of a timer makes the thread. It runs the shard's loop (shard_turns.hpp), and sleeps in it without the
 // lock, until the deadline that the loop names or until another thread wakes it.
 //
-// Thread safety: the shard's lock guards all members; wake(), glance() and the inner part of sleep() run without it.
+// Thread safety: the shard's lock guards all members; wake(), serve_ready() and the inner part of sleep() run without
+// it.
 #pragma once
 
+#include <cstddef>
 #include <utility>
 
 #include <foliot/core/annotations.hpp>
-#include <foliot/core/clock.hpp>
+#include <foliot/core/expiry.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
@@ -23,7 +25,7 @@ namespace foliot::detail {
 template <class Wait>
 class timer_thread {
  public:
-  timer_thread(const clock& time, bool precise) noexcept : sleeper_(time, precise) {}
+  explicit timer_thread(const shard_options& options) noexcept : sleeper_(options) {}
   timer_thread(const timer_thread&) = delete;
   timer_thread& operator=(const timer_thread&) = delete;
   ~timer_thread() {
@@ -66,17 +68,19 @@ class timer_thread {
     just_woke_ = true;
   }
   /// Between two turns without a sleep: serves the file descriptors that are ready now, if the wait watches any.
-  void glance(lock& held) noexcept FOLIOT_NO_ANALYSIS {
-    if constexpr (requires { sleeper_.glance(); }) {
+  void serve_ready(lock& held) noexcept FOLIOT_NO_ANALYSIS {
+    if constexpr (requires { sleeper_.serve_ready(); }) {
       held.leave();
-      sleeper_.glance();
+      sleeper_.serve_ready();
       held.enter();
     }
   }
 
   /// After a turn: if the thread has just woken, and the turn shows whether a timer was due, counts the wake-up.
-  void count_wake_up(service_counters& counters, bool found_work, bool more) noexcept {
-    if (!just_woke_ || (!found_work && more)) return;
+  /// `not_due`: how many of the timers that the queue returned were postponed or stopped.
+  void count_wake_up(service_counters& counters, const expiry& turn, std::size_t not_due) noexcept {
+    const bool found_work = turn.fired > not_due;
+    if (!just_woke_ || (!found_work && turn.more)) return;
     just_woke_ = false;
     ++(found_work ? counters.wakes_with_work : counters.wakes_without_work);
   }

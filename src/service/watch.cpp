@@ -11,11 +11,11 @@
 namespace foliot::inline service {
 
 watch::watch(timer_service& service, int fd, interest what, watch_callback callback, from_callback) {
-  if (service.by_hand_) {
+  if (service.on_virtual_time_) {
     throw std::invalid_argument(
         "foliot: a service on virtual time cannot watch descriptors: make the service without a virtual clock");
   }
-  watcher_ = detail::as_shard(service.home()).watches();
+  watcher_ = detail::as_shard(service.home()).start_watcher();
   if (watcher_ == nullptr) {
     throw std::invalid_argument(
         "foliot: this service's engine cannot watch descriptors: make the service with the engine 'epoll-heap'");

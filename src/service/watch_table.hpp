@@ -3,6 +3,8 @@
 //
 // Complexity: O(1) each, amortised. Memory: 16 bytes for each index, which is used again; records are freed at once.
 // Thread safety: none, the watcher's lock guards it. Indexes do not change while other watches come and go.
+// Bounds: 2^32 records, which would need over 256 GiB; and a token is mistaken for a newer one only if its index was
+// used 2^32 times while one event waited for its callback.
 #pragma once
 
 #include <cstddef>

@@ -28,9 +28,9 @@ class timer_word : public shipped_timer_word {
 
  public:
   [[nodiscard]] state take() noexcept {
-    if (has(flaw::words_stay_as_they_are)) return now();
+    if (has(flaw::words_stay_as_they_are)) return load();
     if (has(flaw::takes_are_not_atomic)) {
-      const state was = now();
+      const state was = load();
       disarm();  // and loses a postponement that came after the load
       return was;
     }
@@ -41,7 +41,7 @@ class timer_word : public shipped_timer_word {
   }
   [[nodiscard]] bool postpone(instant deadline) noexcept {
     if (!has(flaw::postponing_is_not_atomic)) return shipped_timer_word::postpone(deadline);
-    if (const state is = now(); !is.armed() || is.deadline() > deadline) return false;
+    if (const state is = load(); !is.armed() || is.deadline() > deadline) return false;
     arm(deadline);  // also if the word has changed between the two
     return true;
   }

@@ -48,13 +48,13 @@ class marked_timer : public timer_entry {
   /// Written before a reset, and read by the action that it leads to, where that is asked for.
   seam::plain<int> message{0};
   bool reads = false;
-  bool was_told = false;
+  bool saw_write = false;
 
  private:
   static then due(timer_entry& self, ready_list&) noexcept {
     auto& mine = static_cast<marked_timer&>(self);
     ++mine.fired_;
-    if (mine.reads) mine.was_told = mine.message == 1;
+    if (mine.reads) mine.saw_write = mine.message == 1;
     return then::nothing;
   }
   static constexpr actions what{due, nullptr};

@@ -1,6 +1,6 @@
-// The timers of Go 1.14, as they are shipped: the ten states of one word, in the heaps of one processor and of two.
-// Every pair of operations that may meet at one timer, in every schedule: each start has one outcome, an operation that
-// says it was in time was, there is no data race, and memory that an entry used may be freed when a stop has returned.
+// The shipped timers of Go 1.14: the ten states of one word, in the heaps of one processor and of two. Every pair of
+// operations that may race for one timer runs in every schedule: each start has one outcome, each result is true, there
+// is no data race, and the memory of an entry may be freed when a stop has returned.
 #include <map>
 #include <memory>
 #include <string>
@@ -24,10 +24,10 @@ void delete_against_run() {
   timer->reset(timers, at(10));
   seam::thread other("runs", [&] { run(timers, 10); });
   const bool stopped = timer->stop();
-  require(stopped == (timer->fired() == 0), "the answer agrees with what happened");
-  timer.reset();  // a race, if anybody still touched it
+  require(stopped == (timer->fired() == 0), "the result must agree with the firing");
+  timer.reset();  // a race if a thread still accesses it
   other.join();
-  require(timers.size() == 0, "it is not pending");
+  require(timers.size() == 0, "the timer must not be pending");
   require_good(timers);
 }
 
@@ -35,7 +35,7 @@ TEST(ProcessorHeaps, DeleteAgainstRun) {
   holds({.name = "heaps, delete against run", .preemptions = 3}, delete_against_run);
 }
 
-/// The action wakes a task, which ends, and its timer with it, while the thread that runs the timers is still at it.
+/// The action wakes a task. The task ends and destroys its timer while another thread is still running that timer.
 void the_entry_dies_in_its_action() {
   processor_heaps timers(0);
   auto timer = std::make_unique<marked_timer>();
@@ -63,12 +63,12 @@ void modify_against_run() {
   const bool superseded = timer.reset(timers, at(To));
   other.join();
   const int fired = timer.fired();
-  if (To > 10) require(superseded == (fired == 0), "the answer agrees with what happened");
-  require(superseded ? fired <= 1 : fired >= 1, "once for each start");
+  if (To > 10) require(superseded == (fired == 0), "the result must agree with the firing");
+  require(superseded ? fired <= 1 : fired >= 1, "the timer must fire once for each start");
   require_good(timers);
   require(timers.heap_size() != 0 || timers.first().is_never(), "nothing is left to look for");
   run(timers, 100);
-  require(timer.fired() == (superseded ? 1 : 2), "and the last one is not lost");
+  require(timer.fired() == (superseded ? 1 : 2), "the last start must not be lost");
 }
 
 TEST(ProcessorHeaps, ModifyAgainstRun) {
@@ -76,23 +76,23 @@ TEST(ProcessorHeaps, ModifyAgainstRun) {
   holds({.name = "heaps, modify to earlier against run", .preemptions = 2}, modify_against_run<5>);
 }
 
-/// The action sees what was done before the reset that leads to it.
+/// The action sees the writes before the reset that leads to it.
 template <int From>
 void a_reset_publishes() {
   processor_heaps timers(0);
   marked_timer timer;
   timer.reads = true;
   timer.reset(timers, at(From));
-  if (From == 100) require(timer.stop(), "so that it is taken back");
+  if (From == 100) require(timer.stop(), "the timer must be stopped, so that the reset revives it");
   seam::thread other("runs", [&] {
     run(timers, 20);
-    if (timer.fired() == 1) require(timer.was_told, "seen");
+    if (timer.fired() == 1) require(timer.saw_write, "the action must see the write before the reset");
   });
   timer.message = 1;
   static_cast<void>(timer.reset(timers, at(10)));
   other.join();
   run(timers, 20);
-  require(timer.fired() == 1 && timer.was_told, "it fires");
+  require(timer.fired() == 1 && timer.saw_write, "the timer must fire");
 }
 
 TEST(ProcessorHeaps, AResetPublishes) {
@@ -106,13 +106,13 @@ void modify_against_modify() {
   processor_heaps timers(0);
   marked_timer timer;
   timer.reset(timers, at(10));
-  seam::thread other("to 20", [&] { require(timer.reset(timers, at(20)), "it is pending"); });
-  require(timer.reset(timers, at(5)), "it is pending");
+  seam::thread other("to 20", [&] { require(timer.reset(timers, at(20)), "the timer must be pending"); });
+  require(timer.reset(timers, at(5)), "the timer must be pending");
   other.join();
   require_good(timers);
-  require(timers.first() <= at(5), "the last writer");
+  require(timers.first() <= at(5), "first() must be that of the last reset");
   run(timers, 20);
-  require(timer.fired() == 1, "once");
+  require(timer.fired() == 1, "the timer must fire once");
 }
 
 void modify_against_delete() {
@@ -121,14 +121,14 @@ void modify_against_delete() {
   timer.reset(timers, at(10));
   bool superseded = false;
   seam::thread other("modifies", [&] { superseded = timer.reset(timers, at(20)); });
-  require(timer.stop(), "it is pending, before or after");
+  require(timer.stop(), "the timer must be pending before or after the reset");
   other.join();
-  require(timers.size() == (superseded ? 0 : 1), "who comes last decides");
+  require(timers.size() == (superseded ? 0 : 1), "the last operation must decide");
   require_good(timers);
   static_cast<void>(timer.stop());
 }
 
-/// A timer that is in no heap: one adds it, the other finds it there.
+/// A timer that is in no heap: one reset adds it, and the other finds it there.
 void two_starts() {
   processor_heaps timers(0);
   marked_timer timer;
@@ -155,27 +155,27 @@ void delete_against_clean() {
   auto timer = std::make_unique<marked_timer>();
   timer->reset(timers, at(10));
   seam::thread other("cleans", [&] { timers.refresh_first(); });
-  require(timer->stop(), "it was not due");
+  require(timer->stop(), "the timer was not due");
   timer.reset();
   other.join();
-  require(timers.size() == 0, "it is not pending");
+  require(timers.size() == 0, "the timer must not be pending");
   require_good(timers);
 }
 
-/// A timer that is stopped is taken back by a reset, or was taken out by then, and is added.
+/// A reset of a stopped timer revives it in the heap; or the timer has left the heap by then, and the reset adds it.
 template <int To>
 void revive_against_clean() {
   processor_heaps timers(0);
   marked_timer timer;
   timer.reset(timers, at(10));
-  require(timer.stop(), "it is pending");
+  require(timer.stop(), "the timer must be pending");
   seam::thread other("cleans", [&] { timers.refresh_first(); });
-  require(!timer.reset(timers, at(To)), "it was stopped");
+  require(!timer.reset(timers, at(To)), "the timer must have been stopped");
   other.join();
   require(timers.size() == 1 && timers.heap_size() == 1, "it is there once");
   require_good(timers);
   run(timers, To);
-  require(timer.fired() == 1, "it fires");
+  require(timer.fired() == 1, "the timer must fire");
 }
 
 TEST(ProcessorHeaps, DeleteAgainstClean) {
@@ -186,8 +186,8 @@ TEST(ProcessorHeaps, DeleteAgainstClean) {
 
 // ---------------------------------------------------------------- modify-earlier against adjust
 
-/// Two timers are brought forward, and the pass over all of them is due by the one that comes first. The other one is
-/// queued by it, or `first` still tells of it: issues 47329 and 47762.
+/// Two timers are brought forward, and the first of them makes a pass over all timers due. The pass queues the second
+/// one, or first() still returns its deadline: issues 47329 and 47762.
 void bring_forward_against_adjust() {
   processor_heaps timers(0);
   marked_timer head;
@@ -196,14 +196,14 @@ void bring_forward_against_adjust() {
   head.reset(timers, at(50));
   one.reset(timers, at(100));
   two.reset(timers, at(110));
-  require(one.reset(timers, at(10)), "it is pending");
+  require(one.reset(timers, at(10)), "the timer must be pending");
   seam::thread other("adjusts", [&] { run(timers, 20); });
-  require(two.reset(timers, at(15)), "it was not due before");
+  require(two.reset(timers, at(15)), "the timer was not due before");
   other.join();
-  require(timers.first() <= at(15) || two.fired() == 1, "nobody sleeps past it");
+  require(timers.first() <= at(15) || two.fired() == 1, "a thread would sleep past its deadline");
   require_good(timers);
   run(timers, 20);
-  require(one.fired() == 1 && two.fired() == 1 && head.fired() == 0, "what is due has fired");
+  require(one.fired() == 1 && two.fired() == 1 && head.fired() == 0, "the due timers must have fired, and only those");
   static_cast<void>(head.stop());
 }
 
@@ -222,9 +222,9 @@ void first_while_adjusting() {
   static_cast<void>(one.reset(timers, at(5)));
   static_cast<void>(one.reset(timers, at(300)));
   seam::thread other("adjusts", [&] { run(timers, 9); });
-  require(timers.first() <= at(10), "it is to come");
+  require(timers.first() <= at(10), "first() must not be later than the deadline");
   other.join();
-  require(timers.first() == at(10), "it stands where it belongs");
+  require(timers.first() == at(10), "first() must be the deadline");
   static_cast<void>(one.stop());
   static_cast<void>(two.stop());
 }
@@ -233,7 +233,7 @@ TEST(ProcessorHeaps, FirstIsNeverTooLate) {
   holds({.name = "heaps, first while adjusting", .preemptions = 3}, first_while_adjusting);
 }
 
-/// The orders by which threads that bring timers forward and threads that adjust know of each other: each is needed.
+/// Each memory order between threads that bring timers forward and threads that adjust is needed.
 TEST(ProcessorHeaps, TheBoundNeedsItsOrders) {
   const support::leaks_ignored for_what_is_abandoned;
   std::map<std::string, bool> needed;
@@ -259,15 +259,15 @@ void move_against_modify() {
   marked_timer timer;
   timer.reset(goes, at(10));
   seam::thread other("moves", [&] { heir.take_all(goes); });
-  require(timer.reset(goes, at(To)), "it is pending");
+  require(timer.reset(goes, at(To)), "the timer must be pending");
   other.join();
-  require(goes.size() == 0 && heir.size() == 1, "it is where it has to be");
-  require(goes.first().is_never(), "nothing is left to look for");
-  require(heir.first() <= at(To), "and is known there");
+  require(goes.size() == 0 && heir.size() == 1, "the timer must be at its new home");
+  require(goes.first().is_never(), "first() must be never without a timer");
+  require(heir.first() <= at(To), "first() of the new home must not be later than the deadline");
   require_good(goes);
   require_good(heir);
   run(heir, To);
-  require(timer.fired() == 1, "it fires there");
+  require(timer.fired() == 1, "the timer must fire at its new home");
 }
 
 void move_against_delete() {
@@ -276,26 +276,26 @@ void move_against_delete() {
   auto timer = std::make_unique<marked_timer>();
   timer->reset(goes, at(10));
   seam::thread other("moves", [&] { heir.take_all(goes); });
-  require(timer->stop(), "it is pending");
+  require(timer->stop(), "the timer must be pending");
   timer.reset();
   other.join();
-  require(goes.size() == 0 && heir.size() == 0, "it is stopped");
+  require(goes.size() == 0 && heir.size() == 0, "the timer must be stopped");
   require_good(goes);
   require_good(heir);
 }
 
-/// Issues 44868 and 45716: a start at a processor that goes away.
+/// Issues 44868 and 45716: a start at a processor that is leaving.
 void move_against_start() {
   processor_heaps goes(0);
   processor_heaps heir(1);
   marked_timer timer;
-  require(goes.adopt(timer), "its home");
+  require(goes.adopt(timer), "the timer must get its home");
   seam::thread other("moves", [&] { heir.take_all(goes); });
-  require(!timer.reset(goes, at(10)), "it was not pending");
+  require(!timer.reset(goes, at(10)), "the timer must not have been pending");
   other.join();
-  require(goes.size() == 0 && heir.size() == 1, "it is where it has to be");
+  require(goes.size() == 0 && heir.size() == 1, "the timer must be at its new home");
   run(heir, 10);
-  require(timer.fired() == 1, "it fires there");
+  require(timer.fired() == 1, "the timer must fire at its new home");
 }
 
 TEST(ProcessorHeaps, MoveAgainstModify) {

@@ -1,5 +1,5 @@
-// The word with the ten states of a timer, as it is shipped: it is the lock of the timer's fields, and says who frees
-// the record; and each of its memory orders, which must be needed.
+// The shipped word with the ten states of a timer: it is the lock of the timer's fields, and decides which thread frees
+// the record. Each of its memory orders must be needed.
 #include <memory>
 
 #include "runtime/timer_status.hpp"
@@ -15,7 +15,7 @@ using runtime::detail::timer_status;
 void the_word_as_a_lock() {
   timer_status word;
   seam::plain<int> field{0};
-  require(word.modify().what == timer_status::outcome::taken, "it is free");
+  require(word.modify().what == timer_status::outcome::taken, "no other thread may own the timer");
   field = 1;
   word.added();
   seam::thread other("repairs", [&] {
@@ -38,11 +38,11 @@ void the_word_as_a_lock() {
   ++field;
   word.modified(timer_status::state::modified_earlier);
   other.join();
-  require(field == 3, "each has added one");
+  require(field == 3, "each thread must have added one");
 }
 
-/// A record in a heap that runs it, or takes it out; its entry stops it, and dies. What the action used is freed by who
-/// is told that it is over, and the record by who comes last.
+/// A record in a heap that runs it, or takes it out; its entry stops it, and dies. The thread that learns
+/// that the action is over frees the action's data, and the last holder frees the record.
 void the_word_that_runs_and_dies() {
   struct record {
     timer_status word;
@@ -50,7 +50,7 @@ void the_word_that_runs_and_dies() {
   };
   auto* const shared = new record;
   auto action = std::make_unique<seam::plain<int>>(0);
-  require(shared->word.modify().what == timer_status::outcome::taken, "it is free");
+  require(shared->word.modify().what == timer_status::outcome::taken, "no other thread may own the timer");
   shared->word.added();
   const auto release = [shared](timer_status::last_holder last) {
     if (last != timer_status::last_holder::caller) return;

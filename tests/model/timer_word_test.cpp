@@ -1,5 +1,5 @@
-// The word that puts a timer off and stops it without a lock, as it is shipped: postponements, stops and starts against
-// the claim, the lock and each other, in every schedule; and each of its memory orders, which must be needed.
+// The shipped word that postpones and stops a timer without a lock: postponements, stops and starts against take_due(),
+// the lock and each other, in every schedule. Each of its memory orders must be needed.
 #include <foliot/queue/detail/timer_word.hpp>
 
 #include "audited.hpp"
@@ -12,19 +12,19 @@ using detail::timer_word;
 
 constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanoseconds(nanoseconds); }
 
-/// What the shard does when the timer is due by its queue: claims it, or files it again. Returns the deadline
-/// that it fires for.
+/// The steps of a shard when its queue finds the timer due: takes the word, and requeues the timer if it was postponed.
+/// Returns the deadline that the timer fires for.
 instant fire(timer_word& word, instant queued) {
-  while (const auto later = word.claim(queued)) {
-    require(*later > queued, "a timer is requeued for later alone");
+  while (const auto later = word.take_due(queued)) {
+    require(*later > queued, "a timer must be requeued for a later deadline");
     queued = *later;
     word.arm(queued);
   }
   return queued;
 }
 
-/// A postponement and the claim: both threads learn which came first; and what was done before a postponement is seen
-/// by the callback that it has led to.
+/// A postponement and take_due(): both threads learn which came first, and the callback sees the writes before the
+/// postponement that has led to it.
 void postpone_against_fire() {
   timer_word word;
   seam::plain<int> message{0};
@@ -38,18 +38,18 @@ void postpone_against_fire() {
   });
   const instant fired_for = fire(word, at(100));
   const bool seen = fired_for == at(200);
-  if (seen) require(message == 1, "the callback sees what came before the postponement");
-  require(!word.armed(), "it has fired");
+  if (seen) require(message == 1, "the callback must see the writes before the postponement");
+  require(!word.armed(), "the timer must have fired");
   other.join();
-  require(superseded == seen, "the answer agrees with what happened");
+  require(superseded == seen, "the result must agree with the firing");
 }
 
 TEST(TimerWord, APutOffAgainstTheClaim) {
   holds({.name = "postponement against fire", .preemptions = unlimited}, postpone_against_fire);
 }
 
-/// Two postponements: each that said it superseded something did; the timer fires once, for the latest of them, and
-/// sees what came before both, if both were in time.
+/// Two postponements: each that returned true superseded a start. The timer fires once, for the latest postponement,
+/// and sees the writes before both, if both were in time.
 void two_postponements_against_fire() {
   timer_word word;
   seam::plain<int> first{0};
@@ -66,20 +66,20 @@ void two_postponements_against_fire() {
     second_did = word.postpone(at(300));
   });
   const instant fired_for = fire(word, at(100));
-  if (fired_for == at(300)) require(second == 1, "seen");
-  if (fired_for == at(200)) require(first == 1, "seen");
+  if (fired_for == at(300)) require(second == 1, "the callback must see the write before the postponement");
+  if (fired_for == at(200)) require(first == 1, "the callback must see the write before the postponement");
   one.join();
   two.join();
-  require(second_did == (fired_for == at(300)), "the later one decides, if it was in time");
-  require(!first_did || fired_for != at(100), "nothing fires for a deadline that was postponed");
-  require(fired_for != at(200) || first_did, "nor for one that nobody asked for");
+  require(second_did == (fired_for == at(300)), "the later postponement must decide if it was in time");
+  require(!first_did || fired_for != at(100), "the timer must not fire for a deadline that was postponed");
+  require(fired_for != at(200) || first_did, "the timer must not fire for the deadline of a refused postponement");
 }
 
 TEST(TimerWord, TwoPutOffsAgainstTheClaim) {
   holds({.name = "two postponements against fire", .preemptions = 3}, two_postponements_against_fire);
 }
 
-/// A postponement passes on what came before the one that it follows.
+/// A postponement also publishes the writes before the postponement that it follows.
 void a_chain_of_postponements() {
   timer_word word;
   seam::plain<int> message{0};
@@ -90,9 +90,10 @@ void a_chain_of_postponements() {
     first_did = word.postpone(at(200));
   });
   seam::thread two("postpones to 300", [&] {
-    if (word.armed() && word.now().deadline() == at(200)) static_cast<void>(word.postpone(at(300)));
+    if (word.armed() && word.load().deadline() == at(200)) static_cast<void>(word.postpone(at(300)));
   });
-  if (fire(word, at(100)) == at(300)) require(message == 1, "the first one's too");
+  if (fire(word, at(100)) == at(300))
+    require(message == 1, "the callback must see the writes before both postponements");
   one.join();
   two.join();
 }
@@ -109,10 +110,10 @@ void postpone_against_stop() {
   bool superseded = false;
   seam::thread other("postpones", [&] { superseded = word.postpone(at(200)); });
   word.disarm();
-  require(!word.armed(), "it is stopped");
+  require(!word.armed(), "the timer must be stopped");
   other.join();
-  require(!word.armed(), "and stays so");
-  require(!word.postpone(at(300)), "whatever the postponement said");
+  require(!word.armed(), "the timer must stay stopped");
+  require(!word.postpone(at(300)), "an open word must refuse a postponement");
   static_cast<void>(superseded);
 }
 
@@ -120,30 +121,30 @@ TEST(TimerWord, APutOffAgainstAStop) {
   holds({.name = "postponement against stop", .preemptions = unlimited}, postpone_against_stop);
 }
 
-/// A stop without the lock against the timer's end by the queue: one of them has it.
+/// A stop without the lock against the timer's firing: one of them gets the timer.
 void stop_against_fire() {
   timer_word word;
   word.arm(at(100));
   bool stopped = false;
   seam::thread other("stops", [&] { stopped = word.stop(); });
   const auto was = word.take();
-  require(was.armed() != was.stopped(), "one of the two");
+  require(was.armed() != was.stopped(), "the word must be armed or stopped");
   other.join();
-  require(stopped == was.stopped(), "the answer agrees with what happened");
+  require(stopped == was.stopped(), "the result must agree with the firing");
 }
 
 TEST(TimerWord, AStopAgainstTheClaim) {
   holds({.name = "stop against fire", .preemptions = unlimited}, stop_against_fire);
 }
 
-/// Who stops a timer sees what came before its start.
+/// A thread that stops a timer sees the writes before its start.
 void stop_after_start() {
   timer_word word;
   seam::plain<int> message{0};
   name(word, "word");
   name(message, "message");
   seam::thread other("stops", [&] {
-    if (word.stop()) require(message == 1, "what came before the start is seen");
+    if (word.stop()) require(message == 1, "the stop must see the writes before the start");
   });
   message = 1;
   word.arm(at(100));
@@ -154,7 +155,7 @@ TEST(TimerWord, AStopSeesWhatCameBeforeTheStart) {
   holds({.name = "stop after start", .preemptions = unlimited}, stop_after_start);
 }
 
-/// Two stops and two starts: each outcome is had once.
+/// Two stops and two starts: each start is stopped at most once.
 void two_stops_and_two_starts() {
   timer_word word;
   word.arm(at(100));
@@ -172,64 +173,66 @@ void two_stops_and_two_starts() {
   other.join();
   stops += stopped ? 1 : 0;
   starts += started ? 1 : 0;
-  const auto is = word.now();
-  require(is.armed() == (stops == starts), "as many starts as stops, or one less");
-  require(is.stopped() == (stops == starts + 1), "no stop or start is had twice");
+  const auto is = word.load();
+  require(is.armed() == (stops == starts), "an armed timer must have as many starts as stops");
+  require(is.stopped() == (stops == starts + 1), "a stopped timer must have one stop more than starts");
 }
 
 TEST(TimerWord, TwoStopsAndTwoStarts) {
   holds({.name = "two stops, two starts", .preemptions = 4}, two_stops_and_two_starts);
 }
 
-/// A start without the lock against the claim: what came before it is seen by the callback that it has led to.
+/// A start without the lock against take_due(): the callback sees the writes before the start that has led to it.
 void start_against_fire() {
   timer_word word;
   seam::plain<int> message{0};
   name(word, "word");
   name(message, "message");
   word.arm(at(100));
-  require(word.stop(), "nobody else does");
+  require(word.stop(), "no other thread stops it");
   bool started = false;
   seam::thread other("starts", [&] {
     message = 1;
     started = word.start(at(200), [] { return at(100); }) == timer_word::started::yes;
   });
   const auto was = word.take();
-  if (was.armed()) require(message == 1 && was.deadline() == at(200), "the callback sees what came before the start");
+  if (was.armed())
+    require(message == 1 && was.deadline() == at(200), "the callback must see the writes before the start");
   other.join();
-  require(started == was.armed(), "the answer agrees with what happened");
+  require(started == was.armed(), "the result must agree with the firing");
 }
 
 TEST(TimerWord, AStartAgainstTheClaim) {
   holds({.name = "start against fire", .preemptions = unlimited}, start_against_fire);
 }
 
-/// A start that looks at what the timer is queued at, while the thread that has the lock queues it for later: a thread
-/// that is told yes has a timer that is queued at its deadline or earlier.
-void start_against_filing() {
+/// A start reads the deadline that the timer is queued at while the thread with the lock requeues the timer for later:
+/// if the start returns yes, the timer is queued at its deadline or earlier.
+void start_against_requeueing() {
   timer_word word;
   seam::atomic<std::int64_t> queued{100};
   name(word, "word");
   name(queued, "queued");
   word.arm(at(100));
-  require(word.postpone(at(300)) && word.stop(), "nobody else is there");
+  require(word.postpone(at(300)) && word.stop(), "no other thread uses the word");
   auto did = timer_word::started::no;
   seam::thread other("starts", [&] { did = word.start(at(200), [&] { return at(queued.load(seam::relaxed)); }); });
-  // Under the lock: started anew, and stopped again.
+  // Under the lock: the timer is started, and stopped again.
   const bool was_started = word.take().armed();
   queued.store(300, seam::relaxed);
   word.arm(at(300));
   const bool was_stopped = word.stop();
   other.join();
   if (did == timer_word::started::yes) require(was_started, "it is armed at 200, and queued at 300");
-  if (did == timer_word::started::no) require(!was_started && was_stopped, "the lock came between");
+  if (did == timer_word::started::no)
+    require(!was_started && was_stopped, "only the thread with the lock can make the start fail");
 }
 
 TEST(TimerWord, AStartAgainstThoseWhoFileItForLater) {
-  holds({.name = "start against filing", .preemptions = unlimited}, start_against_filing);
+  holds({.name = "start against requeueing", .preemptions = unlimited}, start_against_requeueing);
 }
 
-/// One after the other what each of the above needs its orders for.
+/// All of the above one after the other, for the audit of the memory orders.
 void what_needs_orders() {
   timer_word stopped;
   timer_word postpone;
@@ -253,33 +256,33 @@ void what_needs_orders() {
   chained.arm(at(100));
   started.arm(at(100));
   requeued.arm(at(300));
-  require(started.stop() && requeued.stop(), "nobody else is there");
+  require(started.stop() && requeued.stop(), "no other thread uses the word");
   restored.arm(at(100));
   const auto was = restored.take();
   auto did = timer_word::started::no;
   seam::thread other("without the lock", [&] {
-    if (stopped.stop()) require(before_stop == 1, "what came before the start is seen");
+    if (stopped.stop()) require(before_stop == 1, "the stop must see the writes before the start");
     before_postpone = 1;
     static_cast<void>(postpone.postpone(at(200)));
     before_start = 1;
     static_cast<void>(started.start(at(200), [] { return at(100); }));
     did = requeued.start(at(200), [&] { return at(queued.load(seam::relaxed)); });
-    if (restored.stop()) require(before_restore == 1, "what came before the start is seen");
+    if (restored.stop()) require(before_restore == 1, "the stop must see the writes before the start");
     before_chain = 1;
     static_cast<void>(chained.stop());
   });
   before_stop = 1;
   stopped.arm(at(100));
-  if (postpone.take().deadline() == at(200)) require(before_postpone == 1, "seen by the callback");
-  if (started.take().armed()) require(before_start == 1, "seen by the callback");
+  if (postpone.take().deadline() == at(200)) require(before_postpone == 1, "the callback must see the write");
+  if (started.take().armed()) require(before_start == 1, "the callback must see the write");
   const bool was_started = requeued.take().armed();
   queued.store(300, seam::relaxed);
   requeued.arm(at(300));
-  require(requeued.stop() || was_started || did != timer_word::started::no, "nobody else stops it");
+  require(requeued.stop() || was_started || did != timer_word::started::no, "no other thread stops it");
   before_restore = 1;
   restored.restore(was);
   if (chained.start(at(200), [] { return at(100); }) == timer_word::started::yes) {
-    require(before_chain == 1, "what came before the stop is seen");
+    require(before_chain == 1, "the start must see the writes before the stop");
   }
   other.join();
   require(did != timer_word::started::yes || was_started, "it is armed at 200, and queued at 300");

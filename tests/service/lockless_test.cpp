@@ -28,11 +28,11 @@ TEST(LocklessCounts, StopsAreBoundedUntilStartsOrTheShardPayBack) {
   EXPECT_EQ(stops(), lockless_counts::most_stopped);
   EXPECT_EQ(counts.sum().stopped_but_queued(9999), lockless_counts::most_stopped);
   counts.add_start();
-  counts.reward_start();
+  counts.return_credit();
   counts.add_dequeued();
   EXPECT_EQ(counts.sum().stopped_but_queued(9999), lockless_counts::most_stopped - 2);
-  EXPECT_EQ(counts.sum().stopped_but_queued(7), 7u) << "there are no more than are queued";
-  EXPECT_EQ(stops(), 1u) << "what the shard pays back is lent in batches";
+  EXPECT_EQ(counts.sum().stopped_but_queued(7), 7u) << "not more timers can be stopped than are queued";
+  EXPECT_EQ(stops(), 1u) << "threads take the credit that the shard gives back in batches";
   for (int i = 0; i < 15; ++i) counts.add_dequeued();
   EXPECT_EQ(stops(), 16u);
 }
@@ -40,9 +40,9 @@ TEST(LocklessCounts, StopsAreBoundedUntilStartsOrTheShardPayBack) {
 TEST(LocklessCounts, WhatComesToNothingIsTakenBack) {
   lockless_counts counts;
   ASSERT_TRUE(counts.take_credit());
-  counts.give_credit_back();
+  counts.undo_take_credit();
   counts.add_start();
-  counts.take_start_back();
+  counts.undo_start();
   const auto sum = counts.sum();
   EXPECT_EQ(sum.stops + sum.starts + sum.stopped_but_queued(9999), 0u);
   std::uint64_t all = 0;
@@ -50,7 +50,8 @@ TEST(LocklessCounts, WhatComesToNothingIsTakenBack) {
   EXPECT_EQ(all, lockless_counts::most_stopped);
 }
 
-/// One thread stops what another starts: the credit that gathers with the one comes back to the other.
+/// One thread stops the timers that another thread starts: the credit that the starts return reaches the stopping
+/// thread.
 TEST(LocklessCounts, CreditGoesFromThoseWhoStartToThoseWhoStop) {
   lockless_counts counts;
   for (std::uint64_t round = 0; round < 20; ++round) {
@@ -60,7 +61,7 @@ TEST(LocklessCounts, CreditGoesFromThoseWhoStartToThoseWhoStop) {
     std::thread([&counts] {
       for (int i = 0; i < 500; ++i) {
         counts.add_start();
-        counts.reward_start();
+        counts.return_credit();
       }
     }).join();
   }
@@ -70,7 +71,7 @@ TEST(LocklessCounts, CreditGoesFromThoseWhoStartToThoseWhoStop) {
 class Lockless : public threaded_suite {};
 INSTANTIATE_TEST_SUITE_P(, Lockless, every_exact_engine(), engine_as_name);
 
-/// Calls a function when it is destroyed, as a timer's callback that is dropped.
+/// Calls a function when it is destroyed, as the closure of a dropped timer is.
 class says_when_it_goes {
  public:
   explicit says_when_it_goes(std::function<void()> say) noexcept : say_(std::move(say)) {}
@@ -91,7 +92,7 @@ TEST_P(Lockless, WhileAServiceDropsItsTimersEveryResetAnswersClosed) {
   const auto reset_all = [&] {
     for (timer& each : all) {
       EXPECT_FALSE(each.pending());
-      answers.push_back(each.reset(2h));  // later: without the lock, where the service had not ended
+      answers.push_back(each.reset(2h));  // to a later deadline, which needs no lock before the end of the service
       answers.push_back(each.reset(30min));
       EXPECT_EQ(each.stop(), stop_result::idle);
     }
@@ -133,7 +134,7 @@ TEST_P(Lockless, StartsEarlierAndLaterThanItIsQueued) {
       EXPECT_GE(now.now, now.deadline);
       fired.count_down();
     });
-    if (t.stop() != stop_result::stopped) continue;  // ten milliseconds late
+    if (t.stop() != stop_result::stopped) continue;  // this thread was ten milliseconds late
     const instant before = timers.now();
     EXPECT_EQ(t.reset(next), reset_result::idle);
     fired.wait();
@@ -152,10 +153,10 @@ TEST_P(Lockless, AnEndOfTheServiceCountsThePendingAlone) {
     EXPECT_EQ(each.stop(), stop_result::idle);
     EXPECT_EQ(each.reset(1h), reset_result::closed);
   }
-  EXPECT_EQ(timers.counters().dropped, 6u) << "nothing is dropped twice";
+  EXPECT_EQ(timers.counters().dropped, 6u) << "each timer must be dropped once";
 }
 
-/// What is destroyed at the end looks back at the others, which the end has yet to come to.
+/// The closures that end() destroys use the timers that it has not dropped yet.
 TEST_P(Lockless, AnEndThatIsLookedAtFromInsideDestroysAll) {
   struct looks_back {
     std::vector<timer>* all;
@@ -217,7 +218,7 @@ TEST_P(Lockless, AnswersOfATimerThatIsStartedAgainWhileItRuns) {
   EXPECT_EQ(t.stop(), stop_result::running);
   EXPECT_EQ(t.reset(1h), reset_result::running);
   EXPECT_EQ(t.stop(), stop_result::stopped);
-  EXPECT_EQ(t.reset(2h), reset_result::running) << "the callback still runs";
+  EXPECT_EQ(t.reset(2h), reset_result::running) << "the callback is still running";
   EXPECT_EQ(t.reset(3h), reset_result::superseded);
   EXPECT_EQ(t.reset(0ns), reset_result::superseded);
   go.count_down();
@@ -243,7 +244,7 @@ TEST_P(Lockless, EachStopHasOneWinner) {
   std::thread other(work, 1u);
   work(2u);
   other.join();
-  EXPECT_EQ(stopped, started) << "each start ends once, and all are pending now";
+  EXPECT_EQ(stopped, started) << "each start must be stopped once, but for those that are pending now";
   EXPECT_EQ(timers.counters().pending, all.size());
 }
 

@@ -160,7 +160,7 @@ class FOLIOT_EXPORT timer_service {
 
   /// Never empty. shut_down() keeps a reference, since a closure that it destroys may own the service.
   std::shared_ptr<const std::vector<std::shared_ptr<detail::engine>>> shards_;
-  bool by_hand_ = false;
+  bool on_virtual_time_ = false;
 };
 
 }  // namespace foliot::inline service

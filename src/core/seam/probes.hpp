@@ -26,17 +26,12 @@ namespace foliot::detail::probes {
 
 #if defined(FOLIOT_HAS_USDT)
 
-[[gnu::always_inline]] inline void reset(const void* timer, instant deadline) noexcept {
-  STAP_PROBE2(foliot, reset, timer, deadline.nanoseconds());
+[[gnu::always_inline]] inline void start(const void* timer, instant deadline) noexcept {
+  STAP_PROBE2(foliot, start, timer, deadline.nanoseconds());
 }
 
-/// Reports `reset` for a timer that was pending, else `start`.
-[[gnu::always_inline]] inline void armed(const void* timer, instant deadline, bool was_pending) noexcept {
-  if (was_pending) {
-    STAP_PROBE2(foliot, reset, timer, deadline.nanoseconds());
-  } else {
-    STAP_PROBE2(foliot, start, timer, deadline.nanoseconds());
-  }
+[[gnu::always_inline]] inline void reset(const void* timer, instant deadline) noexcept {
+  STAP_PROBE2(foliot, reset, timer, deadline.nanoseconds());
 }
 
 [[gnu::always_inline]] inline void stop(const void* timer) noexcept { STAP_PROBE1(foliot, stop, timer); }
@@ -47,8 +42,8 @@ namespace foliot::detail::probes {
 
 #else
 
+inline void start(const void*, instant) noexcept {}
 inline void reset(const void*, instant) noexcept {}
-inline void armed(const void*, instant, bool) noexcept {}
 inline void stop(const void*) noexcept {}
 inline void fire(const void*, instant, instant) noexcept {}
 

@@ -34,7 +34,7 @@ class FOLIOT_EXPORT condition {
   // it again before the sleep, so that a notification in between makes the wait return at once. Relaxed: the mutex
   // publishes everything else.
   seam::atomic<std::uint32_t> epoch_{0};
-  // How many threads are inside wait(). Read and written under the mutex.
+  // How many threads are inside wait(), of the at most 2^22 that Linux allows. Read and written under the mutex.
   seam::plain<std::uint32_t> waiters_ = 0;
 };
 

@@ -72,9 +72,9 @@ class timer_word {
 
   /// Whether the word is armed at this moment, so that the timer is pending. Any thread.
   // relaxed: the answer publishes nothing else.
-  [[nodiscard]] bool armed() const noexcept { return now().armed(); }
+  [[nodiscard]] bool armed() const noexcept { return load().armed(); }
   /// The value at this moment. Any thread.
-  [[nodiscard]] state now() const noexcept { return state(word_.load(seam::relaxed)); }
+  [[nodiscard]] state load() const noexcept { return state(word_.load(seam::relaxed)); }
 
   /// Postpones an armed timer to a deadline that is not earlier. Returns false, with nothing changed, if the word is
   /// not armed or the deadline is earlier: the caller must use the lock. Any thread.
@@ -127,7 +127,7 @@ class timer_word {
 
   /// Takes the word of a timer that is queued at a deadline that has come. Returns std::nullopt if the timer must fire
   /// now, else the deadline to which it was postponed. For timers on which stop() is never called. Under the lock.
-  [[nodiscard]] std::optional<instant> claim(instant queued_at) noexcept {
+  [[nodiscard]] std::optional<instant> take_due(instant queued_at) noexcept {
     const state was = take();
     if (was.armed() && was.deadline() > queued_at) return was.deadline();
     return std::nullopt;

@@ -47,19 +47,19 @@ class timer_record : protected closure_life<timer_callback> {
 
   timer_record(engine& owner, timer_callback&& callback, kind is, location where) noexcept
       : closure_life(std::move(callback)),
-        ticks_(is == kind::ticker),
+        is_ticker_(is == kind::ticker),
         has_location_(where == location::stored),
         owner_(&owner) {}
   ~timer_record() = default;
 
   // The shard's, under its lock, as far as it is not constant.
 
-  const bool ticks_;
+  const bool is_ticker_;
   const bool has_location_;
   /// Its callback is running.
   bool running_ = false;
   /// It is the timer of a sleeping thread. The thread or the shard owns the record; no handle does.
-  bool sleeps_ = false;
+  bool is_sleep_ = false;
 
  private:
   engine* const owner_;
