@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanoseconds(nanoseconds); }
 
-/// A timeline with a list of deadlines, which writes down when it was run.
+/// A timeline with a list of deadlines. It records when it was run.
 class list_of_deadlines : public timeline {
  public:
   list_of_deadlines(std::vector<instant> deadlines, std::vector<std::pair<int, instant>>& log, int name)
@@ -61,7 +61,7 @@ TEST(VirtualClock, StandsStillUntilAdvanced) {
   EXPECT_EQ(clock.now(), at(15));
   clock.advance(-10ns);
   clock.advance_to(at(3));
-  EXPECT_EQ(clock.now(), at(15)) << "time does not go back";
+  EXPECT_EQ(clock.now(), at(15)) << "time must not go back";
 }
 
 TEST(VirtualClock, GoesNoFurtherThanTheLatestInstant) {
@@ -154,18 +154,19 @@ TEST(VirtualClock, IsUsableAfterAFollowerThrew) {
   EXPECT_EQ(clock.now(), at(50));
 }
 
-/// Deadlines are computed from it: it must not be behind, on any thread, whenever it renews what it goes by.
+/// Deadlines are computed from now_or_later(), so it must not be behind the clock on any thread, also when a thread
+/// renews its anchor.
 TEST(MonotonicClock, NowOrLaterIsNeverBehindNow) {
   const monotonic_clock& clock = monotonic_clock::instance();
   const auto compare = [&] {
-    std::vector<instant> far_apart(1 << 16);  // loads that the processor waits for
+    std::vector<instant> far_apart(1 << 16);  // so large that the processor waits for its loads
     std::size_t at = 1;
     for (int i = 0; i < 1'000'000; ++i) {
       at = (at * 48'271 + 11) % far_apart.size();
       far_apart[at] = clock.now();
       const instant later = clock.now_or_later();
       ASSERT_GE(later, far_apart[at]);
-      ASSERT_LE(later, clock.now() + duration::nanoseconds(5'000)) << "nor far ahead";
+      ASSERT_LE(later, clock.now() + duration::nanoseconds(5'000)) << "now_or_later() is far ahead of the clock";
     }
   };
   std::thread other(compare);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t infinity = std::uint64_t{0x7ff} << 52;
 constexpr std::uint64_t negative = std::uint64_t{1} << 63;
 
-/// Not a constant, as what a program reads is none.
+/// Not a constant, so that the compiler cannot compute the result: a program's input is not constant, either.
 double read(std::uint64_t bits) {
   const volatile std::uint64_t hidden = bits;
   return std::bit_cast<double>(hidden + 0);

@@ -24,9 +24,10 @@ TEST(Histogram, EachValueIsInTheBucketWhoseEndsHoldIt) {
     for (const std::int64_t value : {least, least + (greatest - least) / 2, greatest}) {
       ASSERT_EQ(histogram::bucket_of(ns(value)), bucket) << value;
     }
-    ASSERT_LE((greatest - least) * 32, least) << "at most 1/32 wide";
+    ASSERT_LE((greatest - least) * 32, least) << "a bucket is at most 1/32 of its least value wide";
     if (bucket > 0) {
-      ASSERT_EQ(least, histogram::greatest_of(bucket - 1).count() + 1) << "no gap before " << bucket;
+      ASSERT_EQ(least, histogram::greatest_of(bucket - 1).count() + 1)
+          << "there must be no gap before bucket " << bucket;
     }
   }
 }
@@ -88,9 +89,9 @@ TEST(Histogram, PercentilesAreTheSortedOnesOrAtMostOne32ndMore) {
     for (const double percent : {0.0, 0.1, 1.0, 25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 100.0}) {
       const double rank = std::max(1.0, std::ceil(percent * count / 100));
       const std::int64_t exact = values[static_cast<std::size_t>(rank) - 1];
-      const std::int64_t told = h.percentile(percent).count();
-      ASSERT_GE(told, exact) << "seed " << seed << ", percent " << percent;
-      ASSERT_LE(told - exact, exact / 32) << "seed " << seed << ", percent " << percent;
+      const std::int64_t reported = h.percentile(percent).count();
+      ASSERT_GE(reported, exact) << "seed " << seed << ", percent " << percent;
+      ASSERT_LE(reported - exact, exact / 32) << "seed " << seed << ", percent " << percent;
     }
     ASSERT_EQ(h.max().count(), values.back());
     ASSERT_EQ(h.count(), values.size());

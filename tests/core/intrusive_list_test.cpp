@@ -109,7 +109,7 @@ TEST(IntrusiveList, TheCheckSeesALinkThatGoesOneWayOnly) {
   EXPECT_FALSE(nodes.check());
   b.all.previous = &a;
   a.all.next = nullptr;
-  EXPECT_FALSE(nodes.check()) << "the list's last node is out of reach";
+  EXPECT_FALSE(nodes.check()) << "the list's last node cannot be reached";
 }
 
 TEST(IntrusiveQueue, FirstInFirstOut) {

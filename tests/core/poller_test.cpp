@@ -1,4 +1,4 @@
-// The real side of the poller seam: epoll, pipes, and what the system refuses.
+// The real side of the poller seam: epoll, pipes, and calls that the system refuses.
 #include <foliot/core/seam/poller.hpp>
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class Poller : public ::testing::Test {
   void close_there() { ::close(std::exchange(ends_[1], -1)); }
 
   polled wait(instant deadline) { return poller_.wait(deadline, events_); }
-  /// What is told of `here` without a wait; nothing, if it is not.
+  /// The readiness that a wait of no length reports for `here`; none if it reports nothing.
   readiness look() {
     const polled found = wait(at_once);
     EXPECT_LE(found.events, 1u);
@@ -85,12 +85,12 @@ TEST_F(Poller, TellsOfALevelWhileItIsSo) {
 TEST_F(Poller, TellsOfAnEdgeOnce) {
   write();
   poller_.add(here(), {readiness::readable, trigger::edge}, 7);
-  EXPECT_EQ(look(), readiness::readable) << "it was so already";
+  EXPECT_EQ(look(), readiness::readable) << "add() must report readiness from before it";
   EXPECT_EQ(look(), readiness::none);
   write();
   EXPECT_EQ(look(), readiness::readable);
   poller_.modify(here(), {readiness::readable, trigger::edge}, 7);
-  EXPECT_EQ(look(), readiness::readable) << "anew";
+  EXPECT_EQ(look(), readiness::readable) << "modify() must report the edge again";
 }
 
 TEST_F(Poller, TellsWhatItIsReadyFor) {
@@ -101,7 +101,7 @@ TEST_F(Poller, TellsWhatItIsReadyFor) {
   close_there();
   EXPECT_TRUE(has(look(), readiness::hung_up));
   poller_.modify(here(), readiness::writable, 7);
-  EXPECT_TRUE(has(look(), readiness::hung_up)) << "always told";
+  EXPECT_TRUE(has(look(), readiness::hung_up)) << "hung_up must be reported for every interest";
   poller_.remove(here());
   EXPECT_EQ(look(), readiness::none);
   poller_.remove(here());
@@ -138,7 +138,7 @@ TEST_F(Poller, AWakeUpSticksAndManyAreOne) {
 
 TEST_F(Poller, AWakeUpEndsAWaitFromAnyThread) {
   for (int i = 0; i < 1000; ++i) {
-    int message = 0;  // for ThreadSanitizer
+    int message = 0;  // plain: ThreadSanitizer reports a race
     std::thread waker([&] {
       message = i;
       poller_.wake();
@@ -150,7 +150,8 @@ TEST_F(Poller, AWakeUpEndsAWaitFromAnyThread) {
   }
 }
 
-/// True but for a signal, which no test here waits for: what ends without anything ends by its deadline.
+/// Whether the wait ended by its deadline. No test here sends a signal, so a wait without a result ends by its
+/// deadline.
 void expect_never_early(poller& waits) {
   std::array<poll_event, 1> events{};
   for (const duration length : {1ns, 999ns, 1'000ns, 100'000ns, 999'999ns, 1'000'000ns, 1'000'001ns, 2'500'000ns}) {
@@ -164,8 +165,8 @@ void expect_never_early(poller& waits) {
 
 TEST_F(Poller, IsNeverEarly) { expect_never_early(poller_); }
 
-/// Whether a child process in which the system refuses epoll_pwait2 in this way is never early. Nothing: it cannot be
-/// made to.
+/// Whether waits never end early in a child process in which the system refuses epoll_pwait2 in this way. Nothing if
+/// this system cannot be made to refuse the call.
 bool is_never_early_where_refused(int error, bool& possible) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -179,7 +180,7 @@ bool is_never_early_where_refused(int error, bool& possible) {
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
       ::_exit(77);
     }
-    ::alarm(250);  // a wait that does not end, ends by a signal
+    ::alarm(250);  // a signal ends a wait that would not end
     poller waits;
     expect_never_early(waits);
     std::array<poll_event, 1> events{};
@@ -197,7 +198,7 @@ TEST_F(Poller, IsNeverEarlyWhereTheSystemKnowsMillisecondsOnly) {
   for (const int error : {ENOSYS, EPERM}) {
     bool possible = true;
     const bool fine = is_never_early_where_refused(error, possible);
-    if (!possible) GTEST_SKIP() << "no filters of system calls here";
+    if (!possible) GTEST_SKIP() << "this system has no filters of system calls";
     EXPECT_TRUE(fine) << error;
   }
 }
@@ -231,18 +232,18 @@ TEST_F(Poller, ABellEndsAWait) {
     EXPECT_EQ(found.events, 0u);
     EXPECT_FALSE(found.woken);
     if (found.interrupted) continue;
-    EXPECT_FALSE(wait(instant::earliest()).rung) << "a ring is told once";
+    EXPECT_FALSE(wait(instant::earliest()).rung) << "one ring is reported once";
   }
   bell.set(instant::earliest());
   bell.set(instant::never());
-  EXPECT_FALSE(wait(instant::earliest()).rung) << "one that is set anew is not told";
+  EXPECT_FALSE(wait(instant::earliest()).rung) << "an alarm that was set again has not rung";
 }
 
 template <class Function>
 void expect_refusal(int error, const std::string& named, Function function) {
   try {
     function();
-    ADD_FAILURE() << "it was not refused";
+    ADD_FAILURE() << "the call was not refused";
   } catch (const std::system_error& refusal) {
     EXPECT_EQ(refusal.code().value(), error);
     EXPECT_NE(std::string(refusal.what()).find(named), std::string::npos) << refusal.what();
@@ -258,7 +259,7 @@ TEST_F(Poller, WhatTheSystemRefusesIsNamed) {
   ASSERT_NE(file, nullptr);
   expect_refusal(EPERM, "descriptor", [&] { poller_.add(::fileno(file.get()), readiness::readable, 8); });
   write();
-  EXPECT_EQ(look(), readiness::readable) << "nothing has changed";
+  EXPECT_EQ(look(), readiness::readable) << "a refused call must change nothing";
 }
 
 TEST_F(Poller, WithoutDescriptorsItSaysWhichCallFailed) {
@@ -278,7 +279,7 @@ TEST_F(Poller, WithoutDescriptorsItSaysWhichCallFailed) {
     } catch (...) {
       refusals.push_back(std::current_exception());
     }
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);  // sanitizers want descriptors too, to look at an exception
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);  // sanitizers open descriptors, too, to look at an exception
   }
   ASSERT_GE(refusals.size(), 2u);
   expect_refusal(EMFILE, "epoll_create1", [&] { std::rethrow_exception(refusals[0]); });
@@ -286,7 +287,7 @@ TEST_F(Poller, WithoutDescriptorsItSaysWhichCallFailed) {
     expect_refusal(EMFILE, "eventfd", [&] { std::rethrow_exception(refusals[i]); });
   }
   const int still_free = ::dup(here());
-  EXPECT_EQ(still_free, first_free) << "nothing was left open";
+  EXPECT_EQ(still_free, first_free) << "a descriptor was left open";
   ::close(still_free);
 }
 

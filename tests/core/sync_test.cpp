@@ -34,11 +34,11 @@ TEST(Mutex, ExcludesAndPublishes) {
 
 TEST(Mutex, ALockMayBeLeftAndEnteredAgain) {
   mutex guard(lock_rank::engine);
-  int owner = 0;  // plain on purpose: two that hold the lock at once show to TSan
+  int owner = 0;  // plain on purpose: TSan reports two threads that hold the lock at once
   lock held(guard);
   owner = 1;
   held.leave();
-  std::thread takes([&] {  // would wait for ever if the lock were still held
+  std::thread takes([&] {  // this thread would wait for ever if the lock were still held
     const lock others(guard);
     EXPECT_EQ(owner, 1);
     owner = 2;
@@ -101,7 +101,7 @@ TEST(Note, AWakeUpSticks) {
   n.wake();
   n.wake();
   EXPECT_TRUE(n.sleep_until(instant::never()));
-  EXPECT_TRUE(n.sleep_until(instant::earliest())) << "woken counts, though the deadline has passed too";
+  EXPECT_TRUE(n.sleep_until(instant::earliest())) << "a woken note returns true, also after its deadline";
   n.clear();
   EXPECT_FALSE(n.sleep_until(instant::earliest()));
 }

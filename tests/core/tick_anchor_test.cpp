@@ -1,5 +1,5 @@
-// The clock by ticks, on a machine whose clocks do all that they may: run fast and slow, stand still while it sleeps,
-// and are read by a thread that is interrupted anywhere.
+// The tick clock on a simulated machine whose clocks run fast and slow, stand still while the machine sleeps, and are
+// read by a thread that may be interrupted anywhere.
 #include "seam/tick_anchor.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class machine {
  public:
   machine(std::uint64_t seed, double ticks_a_nanosecond) : random_(seed), ticks_rate_(ticks_a_nanosecond) {}
 
-  // What a tick_anchor asks.
+  // The interface that a tick_anchor calls.
   std::uint64_t ticks() {
     // Read ahead of time, or by a processor that is behind the others.
     const double old = part() < 0.3 ? 900 * part() : 0;
@@ -37,13 +37,13 @@ class machine {
     system_ += nanoseconds * slew_;
     ticks_ += nanoseconds * ticks_rate_;
   }
-  /// Not again for 100 ms: a computer is awake for a while.
+  /// At most once in 100 ms: between two suspends a computer is awake for a while.
   void suspend(double nanoseconds) {
     if (system_ - resumed_at_ < 100e6) return;
     resumed_at_ = system_;
     ticks_ += nanoseconds * ticks_rate_;
   }
-  /// As far as adjtimex goes.
+  /// Within the range of adjtimex.
   void slew() {
     const double where = part();
     slew_ = where < 0.3 ? 0.899 : where < 0.6 ? 1.101 : 0.899 + 0.202 * part();
@@ -51,7 +51,7 @@ class machine {
 
   /// From 0 to 1.
   double part() { return random_.unit(); }
-  /// From `shortest` on, each order of magnitude as likely as any other.
+  /// A length of at least `shortest`, each order of magnitude with the same probability.
   double some_time(double shortest, double longest) {
     return shortest * std::exp(part() * std::log(longest / shortest));
   }
@@ -90,18 +90,18 @@ TEST(TickAnchor, IsNeverBehindAndLittleAhead) {
         ASSERT_LE(shown, all.now() + duration::nanoseconds(7'000));
       }
       ahead += shown > all.now() ? 1 : 0;
-      const double what = all.part();
-      if (what < 0.9) {
+      const double choice = all.part();
+      if (choice < 0.9) {
         all.pass(all.some_time(1, 10e3));
-      } else if (what < 0.98) {
+      } else if (choice < 0.98) {
         all.pass(all.some_time(10e3, 10e6));
-      } else if (what < 0.995) {
+      } else if (choice < 0.995) {
         all.slew();
       } else {
         all.suspend(all.some_time(1e6, 1e12));
       }
     }
-    EXPECT_GT(ahead, 1'000) << "it goes by ticks";
+    EXPECT_GT(ahead, 1'000) << "the anchor never used the ticks";
   }
 }
 

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 using std::chrono::sys_days;
 using std::chrono::sys_time;
-using systems_wall = std::chrono::system_clock;  // tidy: allow(seam-clock) it is what is compared
+using systems_wall = std::chrono::system_clock;  // tidy: allow(seam-clock) the test compares with it
 using systems_steady = std::chrono::steady_clock;
 template <class Duration>
 using steady_time = std::chrono::time_point<systems_steady, Duration>;
@@ -68,14 +68,14 @@ TEST(TimePoints, OtherPrecisionsAreRoundedUpAndStopAtTheEnds) {
   EXPECT_THROW(static_cast<void>(wall_clock::from_sys(no_time)), std::invalid_argument);
 }
 
-/// The clocks are the same ones: what the one shows lies between two looks at the other.
+/// Both libraries read the same clocks: a reading of one lies between two readings of the other.
 TEST(TimePoints, AreOfTheSameClocks) {
   const instant before = monotonic_clock::instance().now();
   const instant steady = monotonic_clock::from_steady(systems_steady::now());
   const instant after = monotonic_clock::instance().now();
   EXPECT_LE(before, steady);
   EXPECT_LE(steady, after);
-  // Somebody may set the wall clock just now, once or twice: not five times between looks.
+  // The wall clock may be set during the test, but not five times.
   bool agree = false;
   for (int i = 0; i < 5 && !agree; ++i) {
     const instant wall_before = wall_clock::instance().now();
@@ -92,7 +92,7 @@ TEST(VirtualClock, HasAWallClockBesideItThatCanBeSet) {
   constexpr auto noon = sys_days(std::chrono::year(2030) / 6 / 1) + 12h;
   clock.set_wall(noon);
   EXPECT_EQ(wall_clock::to_sys(clock.wall_now()), noon);
-  EXPECT_EQ(clock.now(), at(5)) << "which does not move the clock";
+  EXPECT_EQ(clock.now(), at(5)) << "setting the wall time must not move the clock";
   clock.advance(1h);
   EXPECT_EQ(wall_clock::to_sys(clock.wall_now()), noon + 1h);
   EXPECT_EQ(clock.when_wall_shows(wall_clock::from_sys(noon + 3h)), clock.now() + 2h);
@@ -109,7 +109,8 @@ TEST(VirtualClock, TheWallClockBesideItStopsAtTheEnds) {
   EXPECT_EQ(clock.wall_now(), instant::latest());
   clock.set_wall(instant::earliest());
   EXPECT_LE(clock.wall_now(), at(least) + 2h);
-  EXPECT_EQ(clock.when_wall_shows(instant::latest()), instant::never()) << "no clock goes that far";
+  EXPECT_EQ(clock.when_wall_shows(instant::latest()), instant::never())
+      << "the clock ends before the wall clock shows that instant";
 }
 
 }  // namespace

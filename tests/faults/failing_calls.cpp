@@ -35,7 +35,7 @@ bool fails(call which) noexcept {
   return true;
 }
 
-/// What a call that fails returns.
+/// The result of a call that fails.
 int refusal() noexcept { return with_error.load() == 0 ? 0 : -1; }
 
 }  // namespace
@@ -69,7 +69,7 @@ long __wrap_syscall(long number, ...) {
   va_list given;
   va_start(given, number);
   long a[6];
-  for (long& each : a) each = va_arg(given, long);  // those that were not given are not looked at
+  for (long& each : a) each = va_arg(given, long);  // the kernel ignores arguments that the call does not have
   va_end(given);
   if (number == SYS_futex && (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET && fails(call::futex_wait)) return refusal();
   if (number == SYS_membarrier) {

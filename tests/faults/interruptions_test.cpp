@@ -1,5 +1,6 @@
-// Calls that fail and do no harm: waits that end for no reason, a slack that cannot be set, a barrier that is missing.
-// For n = 0, 1, 2, … until none does, the n-th of a service's life fails, and the life is what it would have been.
+// Calls whose failure must not show: waits that end for no reason, a slack that cannot be set, a missing barrier. For
+// n = 0, 1, 2, … the n-th such call in the life of a service fails, until a life has fewer calls; the service must
+// behave as if no call had failed.
 #include <string_view>
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ struct failure {
 
 class Interruptions : public engine_suite {
  protected:
-  /// Timers, a ticker and sleepers, reset, stopped and ended; from two threads.
+  /// The life of a service: two threads reset, stop and destroy timers and a ticker, and sleep.
   static void live(service_clock clock) {
     service_options chosen = options();
     chosen.clock = clock;
@@ -40,12 +41,12 @@ class Interruptions : public engine_suite {
     std::latch fired(2);
     std::latch beats(3);
     timer once(timers, 100us, [&](const firing& now) { never_early(now), fired.count_down(); });
-    bool first = true;  // it fires twice where the thread was too late to put it off
+    bool first = true;  // it fires twice if this thread was too late to postpone it
     timer postpone(timers, 200us, [&](const firing& now) {
       never_early(now);
       if (std::exchange(first, false)) fired.count_down();
     });
-    timer stopped(timers, 1h, [] { ADD_FAILURE() << "it was stopped"; });
+    timer stopped(timers, 1h, [] { ADD_FAILURE() << "a stopped timer fired"; });
     int count = 0;
     ticker beat(timers, 100us, [&](const firing& now) {
       never_early(now);
@@ -53,8 +54,8 @@ class Interruptions : public engine_suite {
     });
     const bool again = postpone.reset(400us) != reset_result::superseded;
     std::thread other([&] {
-      const std::uint64_t started = timers.counters().started;  // by nobody else from now on
-      do {                                                      // who comes too late to its sleep starts none
+      const std::uint64_t started = timers.counters().started;  // no other thread starts timers from now on
+      do {                                                      // a sleep whose deadline has passed starts no timer
         const instant before = timers.now();
         EXPECT_TRUE(sleep_for(timers, 200us));
         EXPECT_GE(timers.now() - before, duration(200us));
@@ -72,8 +73,8 @@ class Interruptions : public engine_suite {
     EXPECT_EQ(counted.started, 5u + (again ? 1 : 0));
   }
 
-  /// Returns how many calls a life has had. One that has none may have come too late for them: unless none is `needed`,
-  /// there are others.
+  /// Returns how many calls a life has had. A life may have none because its threads came too late to wait; then it is
+  /// repeated, unless no call is `needed`.
   static std::size_t the_nth_fails(service_clock clock, failure with, bool needed = true) {
     std::size_t n = 0;
     for (int lives = 0; !HasFailure(); ++lives) {
@@ -104,7 +105,8 @@ TEST_P(Interruptions, OfManyFutexWaits) {
 }
 
 TEST_P(Interruptions, OfReadsOfTheAlarm) {
-  if (std::string_view(GetParam()) == "epoll-heap") GTEST_SKIP() << "its poller waits for the alarm, and reads nothing";
+  if (std::string_view(GetParam()) == "epoll-heap")
+    GTEST_SKIP() << "its poller waits for the alarm and does not read it";
   for (const int error : {EINTR, EAGAIN, 0}) {
     EXPECT_GT(the_nth_fails(service_clock::boottime, {call::timerfd_read, error}), 0u);
   }
@@ -114,14 +116,14 @@ TEST_P(Interruptions, ASlackThatCannotBeSet) {
   EXPECT_GT(the_nth_fails(service_clock::monotonic, {call::prctl, EPERM}), 0u);
 }
 
-/// If the threads meet at a lock; below they do.
+/// Only if the threads meet at a lock, which they are sure to do in the test below.
 TEST_P(Interruptions, ABarrierThatFails) {
   for (const int error : {ENOSYS, EPERM, ENOMEM}) {
     the_nth_fails(service_clock::monotonic, {call::membarrier, error}, false);
   }
 }
 
-/// Where a barrier does not reach the other threads, theirs are full ones from then on.
+/// Once a heavy barrier has failed, the light barriers of all threads are full ones.
 TEST(Barriers, FromAFailureOnAllAreFull) {
   if (std::getenv("FOLIOT_WITHOUT_MEMBARRIER") != nullptr) {
     EXPECT_FALSE(seam::detail::heavy_barrier_reaches_all);
@@ -131,7 +133,7 @@ TEST(Barriers, FromAFailureOnAllAreFull) {
   EXPECT_FALSE(seam::detail::heavy_barrier_reaches_all);
 }
 
-/// Threads that meet at a lock while no barrier works.
+/// Threads that meet at a lock while every heavy barrier fails.
 TEST(Barriers, LocksAreLocksWithout) {
   const failing_calls fail(call::membarrier, ENOSYS);
   mutex shared{lock_rank::engine};
@@ -145,11 +147,11 @@ TEST(Barriers, LocksAreLocksWithout) {
         for (int k = 0; k < each_counts; ++k) {
           const lock mine(shared);
           ++count;
-          if (k % 16 == 0) std::this_thread::yield();  // the others find it locked
+          if (k % 16 == 0) std::this_thread::yield();  // the other threads find the lock held
         }
       });
     }
-    while (!fail.failed()) std::this_thread::yield();  // until one of them is about to sleep
+    while (!fail.failed()) std::this_thread::yield();  // until a thread is about to sleep
   }
   for (std::thread& each : threads) each.join();
   EXPECT_EQ(count, 3 * each_counts);

@@ -31,7 +31,8 @@ class Refusals : public engine_suite {
     return chosen;
   }
 
-  /// That the first start of a service on this clock is refused with this error, by this name, and the second not.
+  /// Checks that the first start of a service on this clock fails with this error under this name, and that the second
+  /// start succeeds.
   static void refused(service_clock clock, call which, int error, const char* name) {
     const std::size_t descriptors = open_descriptors();
     {
@@ -44,7 +45,7 @@ class Refusals : public engine_suite {
         const auto names_it = [&](auto&& attempt) {
           try {
             attempt();
-            ADD_FAILURE() << "it was not refused";
+            ADD_FAILURE() << "the start was not refused";
           } catch (const std::system_error& refusal) {
             EXPECT_EQ(refusal.code(), std::error_code(error, std::generic_category()));
             EXPECT_NE(std::string(refusal.what()).find(name), std::string::npos) << refusal.what();
@@ -62,7 +63,7 @@ class Refusals : public engine_suite {
       EXPECT_FALSE(t.pending());
       EXPECT_EQ(t.stop(), stop_result::idle);
       EXPECT_EQ(timers.counters(), service_counters{});
-      EXPECT_EQ(captured.use_count(), 2) << "what the others captured is gone";
+      EXPECT_EQ(captured.use_count(), 2) << "the captures of the other timers must be destroyed";
       EXPECT_EQ(t.reset(1ns), reset_result::idle);
       fired.wait();
       EXPECT_EQ(timers.drain(1h), 0u);
@@ -88,7 +89,7 @@ TEST_P(Refusals, AFileDescriptor) {
   if (GetParam() == "goim") refused(service_clock::monotonic, call::timerfd_create, EMFILE, "timerfd_create");
 }
 
-/// Of several shards each asks for a thread and a descriptor of its own; the others go on.
+/// Each shard makes a thread and a descriptor of its own: if one shard is refused, the other shards go on.
 TEST_P(Refusals, TheNthOfSeveralShards) {
   for (const call which : {call::thread, call::timerfd_create}) {
     bool any_failed = true;
@@ -122,7 +123,7 @@ TEST_P(Refusals, TheNthOfSeveralShards) {
   }
 }
 
-/// The first start of a service makes its thread, which takes memory too.
+/// The first start of a service makes its thread, which allocates, too.
 TEST_P(Refusals, TheNthAllocationOfAFirstStart) {
   bool any_failed = true;
   for (std::size_t n = 0; any_failed; ++n) {
@@ -151,7 +152,7 @@ TEST_P(Refusals, TheNthAllocationOfAFirstStart) {
   }
 }
 
-/// A service is made whole, or not at all.
+/// The constructor of a service either succeeds, or throws and leaves nothing behind.
 TEST_P(Refusals, TheNthAllocationOfAService) {
   bool any_failed = true;
   std::size_t n = 0;

@@ -1,5 +1,6 @@
-// The runtime's first wait for the wall clock needs a file descriptor, a place in the poller, and memory. Where one is
-// refused the waiting task is told so by name, nothing is half begun, and the next wait tries again.
+// The runtime's first wait for the wall clock needs a file descriptor, a place in the poller, and memory. If one
+// of these is refused, the waiting task gets an exception with the name of the call, nothing is left half done, and the
+// next wait tries again.
 #include <cerrno>
 #include <chrono>
 #include <string>
@@ -31,7 +32,7 @@ task<> first_waits_are_refused(call which, int error, const char* name) {
       if (in_a_select) {
         rt::timer other(1h);
         auto chosen = co_await rt::select(other.c(), rt::at(far));
-        EXPECT_EQ(chosen.index(), 2U) << "it was not refused";
+        EXPECT_EQ(chosen.index(), 2U) << "the wait was not refused";
       } else {
         co_await rt::sleep_until(far);
       }
@@ -44,7 +45,7 @@ task<> first_waits_are_refused(call which, int error, const char* name) {
     EXPECT_TRUE(refused);
     EXPECT_EQ(open_descriptors(), descriptors);
   }
-  // What has come needs none.
+  // An instant that has passed needs no descriptor.
   {
     const failing_calls fail(which, error);
     co_await rt::sleep_until(rt::wall_now());
@@ -55,7 +56,7 @@ task<> first_waits_are_refused(call which, int error, const char* name) {
     co_await rt::sleep_until(soon);
     EXPECT_GE(rt::wall_now(), soon);
   }
-  EXPECT_LE(open_descriptors(), descriptors + 1) << "one for all";
+  EXPECT_LE(open_descriptors(), descriptors + 1) << "all waits must share one descriptor";
 }
 
 TEST(WallWaits, ADescriptorThatIsRefused) {
@@ -74,7 +75,7 @@ TEST(WallWaits, APollerThatRefusesIt) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
-/// On virtual time there is nothing to be refused.
+/// On virtual time a wait makes no system call, so none can be refused.
 TEST(WallWaits, VirtualTimeNeedsNoDescriptor) {
   virtual_clock clock;
   rt::run_options options;
