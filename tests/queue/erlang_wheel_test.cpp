@@ -1,5 +1,5 @@
-// What is particular to Erlang's wheel; what every queue does is in conformance/, where a wheel of eight
-// slots runs beside the real one.
+// Tests of Erlang's wheel alone. The tests of every queue are in conformance/, where a wheel of eight slots runs beside
+// the real one.
 #include <foliot/queue/erlang_wheel.hpp>
 
 #include <gtest/gtest.h>
@@ -150,7 +150,7 @@ TEST(ErlangWheel, ACallbackMayStopWhatIsBeingFired) {
   six.on_fire = [&](std::size_t i) {
     if (i == 0) six.wheel.stop(six.timers[1]);  // the next one
     if (i == 2) six.wheel.stop(six.timers[5]);  // the last one
-    if (i == 3) six.reset(4, instant{} + 6ms);  // all that is left
+    if (i == 3) six.reset(4, instant{} + 6ms);  // the only one left
   };
   EXPECT_EQ(six.expire(instant{} + 5ms), (numbers{0, 2, 3}));
   EXPECT_EQ(six.expire(instant{} + 6ms), (numbers{4}));
@@ -175,7 +175,7 @@ TEST(ErlangWheel, ATurnThatEndsInASlotGoesOnThere) {
   EXPECT_EQ(many.wheel.next_deadline(), instant::never());
 }
 
-/// A stall of any length is caught up in order, and what callbacks start meanwhile takes its place.
+/// After a stall of any length the timers fire in order, also those that callbacks start meanwhile.
 TEST(ErlangWheel, StallsAreCaughtUpInOrder) {
   constexpr std::size_t count = 2000;
   for (const duration stall : {duration(1s), duration(10s), turn_of_the_wheel, duration(1h), duration(24h * 30)}) {
@@ -195,7 +195,7 @@ TEST(ErlangWheel, StallsAreCaughtUpInOrder) {
         ++fired;
         EXPECT_GE(due.deadline() + erlang_wheel::precision, last);
         last = std::max(last, due.deadline());
-        const instant next = due.deadline() + stall / 4;  // a few turns on, often still in the past
+        const instant next = due.deadline() + stall / 4;  // a few turns later, often still in the past
         if (next <= now) many.wheel.start(due, next);
       });
       many.check();
@@ -212,7 +212,7 @@ TEST(ErlangWheel, JumpsOfCenturiesAreNoWalk) {
     few.reset(0, instant::latest());
     few.reset(1, instant{} + 24h * 365 * 200);
     few.reset(2, instant{} + 1ns);
-    few.wheel.stop(few.timers[2]);  // the next timeout is not known any more
+    few.wheel.stop(few.timers[2]);  // the wheel no longer knows its next timeout
   }
   EXPECT_EQ(few.expire(instant::latest() - 1ns), (numbers{1}));
   EXPECT_EQ(few.wheel.next_deadline(), instant::latest());
@@ -231,7 +231,7 @@ TEST(ErlangWheel, TheNextDeadlineIsFoundWhereverItIs) {
   }
 }
 
-/// A stop does not look for the next timeout, so one wake-up may be for nothing; not two.
+/// A stop does not search for the next timeout, so one wake-up may find nothing due, but not two.
 TEST(ErlangWheel, AStoppedTimerCausesAtMostOneWakeUp) {
   wheel_of two(2);
   two.expire(instant{});
@@ -244,12 +244,12 @@ TEST(ErlangWheel, AStoppedTimerCausesAtMostOneWakeUp) {
 }
 
 TEST(ErlangWheel, CancelTellsTheTimer) {
-  struct told : erlang_timer {
+  struct counted_timer : erlang_timer {
     int cancelled = 0;
   };
   erlang_wheel wheel;
-  told timer;
-  timer.on_cancel = [](erlang_timer& node) { ++static_cast<told&>(node).cancelled; };
+  counted_timer timer;
+  timer.on_cancel = [](erlang_timer& node) { ++static_cast<counted_timer&>(node).cancelled; };
   EXPECT_FALSE(wheel.cancel(timer));  // nothing to cancel
   wheel.start(timer, instant{} + 1s);
   EXPECT_TRUE(wheel.cancel(timer));
@@ -261,8 +261,8 @@ TEST(ErlangWheel, CancelTellsTheTimer) {
   wheel.expire(instant{} + 1s, unlimited, [](erlang_timer&) {});
   EXPECT_EQ(timer.cancelled, 1);  // neither a stop nor a timeout is a cancel
 
-  auto* last = new told;
-  last->on_cancel = [](erlang_timer& node) { delete static_cast<told*>(&node); };
+  auto* last = new counted_timer;
+  last->on_cancel = [](erlang_timer& node) { delete static_cast<counted_timer*>(&node); };
   wheel.start(*last, instant{} + 1s);
   EXPECT_TRUE(wheel.cancel(*last));
   EXPECT_TRUE(wheel.check());

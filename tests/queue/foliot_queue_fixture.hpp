@@ -1,4 +1,4 @@
-// What the tests of foliot's own queue share: a queue, its timers, and what has fired.
+// The fixture of the tests of foliot's own queue: a queue, its timers, and a record of the firings.
 #pragma once
 
 #include <foliot/queue/foliot_queue.hpp>
@@ -25,13 +25,13 @@ struct numbered : timer_node {
   std::size_t number = 0;
 };
 
-/// What check() says: nothing, if all is well.
+/// The failure that check() reports; empty if there is none.
 inline std::string trouble(const foliot_queue& queue) {
   const check_result sound = queue.check();
   return sound ? "" : sound.error();
 }
 
-/// A queue, its timers, and what has fired, in order.
+/// A queue, its timers, and the numbers of the timers that have fired, in order.
 class foliot_queue_fixture : public ::testing::Test {
  protected:
   ~foliot_queue_fixture() override {

@@ -1,5 +1,4 @@
-// What foliot's own queue does with memory: how much it takes, when it gives it back, and what happens
-// when there is none.
+// The memory of foliot's own queue: how much it allocates, when it frees it, and what happens when an allocation fails.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +50,7 @@ TEST_F(FoliotQueueMemory, MemoryComesBackAfterAPeak) {
                   morning + 1s + duration::nanoseconds(static_cast<std::int64_t>(random.below(3'600'000'000'000))));
     }
   };
-  constexpr std::size_t kept = 512 * 1024;  // at most one chunk a slot, and a block
+  constexpr std::size_t kept = 512 * 1024;  // at most a chunk for each slot, and a block
   start_all();
   EXPECT_LT(test::live_bytes() - before, million * 10);
   for (std::size_t i = 0; i < million; ++i) queue.stop(timers[i]);
@@ -69,7 +68,7 @@ TEST_F(FoliotQueueMemory, WhatStopsLeaveBehindIsBounded) {
     queue.start(timers[i], morning + 1h + duration::nanoseconds(static_cast<std::int64_t>(i)));
   }
   const std::size_t full = test::live_bytes() - nothing;
-  // All but each 64th: every chunk keeps a node or none, unless somebody packs them.
+  // All but each 64th timer: each chunk keeps at most one node, unless the queue packs the chunks.
   for (std::size_t i = 0; i < million; ++i) {
     if (i % 64 != 0) queue.stop(timers[i]);
     if (i % (million / 4) == 0) expect_sound();
@@ -206,7 +205,7 @@ TEST_F(FoliotQueueMemory, AResetWithoutMemoryKeepsTheOldDeadline) {
   expect_sound();
 }
 
-// Full slots fire and go; what is left of others, sparse by comparison now, is packed on the way.
+// Full slots fire and give back their chunks. The remaining slots are then sparse by comparison, and are packed.
 TEST_F(FoliotQueueMemory, WhatIsLeftAfterMostHaveFiredIsBounded) {
   constexpr std::size_t half = million / 10;
   make(2 * half);

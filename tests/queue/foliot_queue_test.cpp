@@ -1,5 +1,5 @@
-// What is particular to foliot's own queue; what every queue does is in conformance/, what it does with
-// memory in foliot_queue_memory_test.cpp.
+// Tests of foliot's own queue alone. The tests of every queue are in conformance/, those of its memory in
+// foliot_queue_memory_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ TEST_F(FoliotQueue, AMillionAtOneInstantFireInStartOrderAHundredATurn) {
   for (std::size_t i = 0; i < million; ++i) queue.start(timers[i], then);
   expire(then - 1ns);
   EXPECT_TRUE(fired.empty());
-  // Others are started between the turns: due at the same instant, they come last; before it, first.
+  // Timers that are started between the turns fire last if they are due at the same instant, and first if before it.
   std::size_t late = million;
   std::size_t turns = 0;
   for (expiry turn{0, true}; turn.more; ++turns) {
@@ -159,7 +159,7 @@ TEST_F(FoliotQueue, ABoundedTurnMovesABoundedNumber) {
   for (std::size_t i = 0; i < million; ++i) {
     queue.start(timers[i], morning + 10s + duration::nanoseconds(static_cast<std::int64_t>(random.below(1 << 18))));
   }
-  // With nothing due yet and everything to be moved, a turn ends all the same.
+  // A turn ends even if nothing is due yet and all timers have to be moved.
   std::size_t pauses = 0;
   while (queue.expire(morning + 10s - 1ns, 100, [](timer_node&) {}).more) ++pauses;
   while (queue.expire(morning + 10s, 100, [](timer_node&) {}).more) ++pauses;
@@ -174,7 +174,7 @@ TEST_F(FoliotQueue, WhatStopsHaveLeftCountsAsMovedToo) {
   for (std::size_t i = 0; i < count; ++i) queue.stop(timers[i]);
   std::size_t pauses = 0;
   while (queue.expire(morning + 2h, 100, [](timer_node&) {}).more) ++pauses;
-  EXPECT_GT(pauses, 20u);  // over three thousand chunks without a timer
+  EXPECT_GT(pauses, 20u);  // there are over three thousand chunks without a timer
 }
 
 TEST_F(FoliotQueue, NoClockShowsNever) {
@@ -257,7 +257,8 @@ TEST_F(FoliotQueue, ACrowdAtOneFarInstantWakesOnce) {
   }
 }
 
-// More than one look takes: it wakes to be split, each time over slots that are an eighth as wide or less.
+// A slot with more timers than one look reads: next_deadline() returns the time of its split, and each split moves
+// the timers to slots that are at most an eighth as wide.
 TEST_F(FoliotQueue, AHugeCrowdAtOneFarInstantWakesFewTimes) {
   make(million);
   for (std::size_t i = 0; i < million; ++i) queue.start(timers[i], morning + 1h);
@@ -294,7 +295,7 @@ TEST_F(FoliotQueue, AfterStopsOfTheEarliestOneWakeUpIsForNothingAtMost) {
   EXPECT_EQ(queue.next_deadline(), timers[count - 5].deadline());
 }
 
-// Where they lie says nothing about when they are due: the slots after theirs are looked at too.
+// The timers' slot does not bound their deadlines: next_deadline() looks at the slots after it, too.
 TEST_F(FoliotQueue, TheNextDeadlineIsExactWhenAllOfASlotHasMovedOn) {
   make(30);
   for (std::size_t i = 0; i < 30; ++i) queue.start(timers[i], morning + (i < 20 ? 10min : 20min));
@@ -334,8 +335,8 @@ TEST_F(FoliotQueue, StopsAndResetsManyAtOnce) {
   EXPECT_TRUE(std::ranges::is_sorted(fired));  // they were reset in this order
 }
 
-// The last stop drops the slots, all of them: one that stayed, unknown to the queue, would hide what is
-// started there.
+// The last stop must drop the chunks of all slots: a chunk that stayed without the queue's knowledge would hide the
+// timers that are started in its slot.
 TEST_F(FoliotQueue, WhatIsStartedAfterAllHasBeenStoppedFires) {
   constexpr std::size_t crowd = 40;  // two chunks in one slot
   make(crowd + 1);

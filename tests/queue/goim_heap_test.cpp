@@ -1,4 +1,4 @@
-// What is particular to goim's heap; what every queue does is in conformance/.
+// Tests of goim's heap alone. The tests of every queue are in conformance/.
 #include <foliot/queue/goim_heap.hpp>
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ nodes start_many(goim_heap& queue, std::size_t count) {
   return all;
 }
 
-/// goim's way to use the heap: nodes from a pool, and who comes late holds a ticket.
+/// The heap as goim uses it: nodes come from a pool, and users identify them by tickets, which may be stale.
 class goim_timer {
  public:
   using ticket = node_pool<timer_node>::ticket;
@@ -70,8 +70,8 @@ class goim_timer {
   goim_heap heap_;
 };
 
-// In goim a second Del puts the node on the free list twice: the next two Adds get the same node, and to
-// end one is to end the other.
+// In goim a second Del puts the node on the free list twice. The next two Adds then get the same node, and a Del of one
+// ends the other.
 TEST(GoimHeap, ASecondDelGivesNobodyTheNodeOfAnother) {
   goim_timer timers;
   const auto old = timers.add(instant{} + 1s);
@@ -114,7 +114,8 @@ TEST(GoimHeap, AfterItHasFiredSetIsAStartAndDelPutsBack) {
   timers.check(0);
 }
 
-/// The index of a node that is not in the heap is somebody else's: of none of these may that matter.
+/// A node that is not in the heap keeps its old index, at which the heap now has another node. No operation may touch
+/// that other node.
 TEST(GoimHeap, AStopAfterFiringOrStoppingRemovesNoStranger) {
   goim_heap queue;
   timer_node fired;

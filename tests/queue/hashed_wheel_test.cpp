@@ -1,5 +1,5 @@
-// What is particular to the simple wheel: rounds, turns, and the search for the next tick. What wheels
-// have in common is in wheels_test.cpp.
+// Tests of the simple wheel alone: rounds, turns, and the search for the next tick. The tests of all wheels are in
+// wheels_test.cpp.
 #include <foliot/queue/hashed_wheel.hpp>
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST(HashedWheel, TheNextTickIsExactWhenItIsSearchedFor) {
   wheel.expire(instant{} + 1ms, unlimited, nothing);
   EXPECT_EQ(wheel.next_deadline(), instant{} + 10h);
   wheel.stop(nodes[1]);
-  EXPECT_EQ(wheel.next_deadline(), instant{} + 10h);  // a stop leaves it as it was
+  EXPECT_EQ(wheel.next_deadline(), instant{} + 10h);  // a stop does not change it
   wheel.expire(instant{} + 10h, unlimited, nothing);
   EXPECT_EQ(wheel.next_deadline(), instant{} + 10h + 3ms);
   wheel.stop(nodes[2]);
@@ -95,7 +95,7 @@ TEST(HashedWheel, ASearchEndsAtACrowdedSlot) {
   wheel_node early;
   wheel.start(early, instant{} + 1ms);
   wheel.expire(instant{} + 1ms, unlimited, nothing);
-  EXPECT_EQ(wheel.next_deadline(), instant{} + 7ms);  // not after the slot that was too full to look through
+  EXPECT_EQ(wheel.next_deadline(), instant{} + 7ms);  // not after the slot that has too many timers to search
   while (wheel.pop_any() != nullptr) {
   }
 }

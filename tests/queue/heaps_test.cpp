@@ -1,4 +1,4 @@
-// What the queues that are one array have in common: how they take memory and give it back.
+// Tests of all queues that are one array: how they allocate and free memory.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class Heaps : public ::testing::Test {
     for (std::size_t i = 0; i < count; ++i) queue.start(all[i], at((i * 7919) % count));
   }
 
-  std::unique_ptr<node[]> all;  // outlives the queue's use of it
+  std::unique_ptr<node[]> all;  // outlives the queue
   Heap queue;
 };
 
@@ -62,7 +62,7 @@ TYPED_TEST(Heaps, StartsWithinWhatIsReservedDoNotAllocate) {
 
 TYPED_TEST(Heaps, AFailedAllocationIsReportedAndLosesNothing) {
   constexpr std::size_t more = 2048;
-  this->start_many(1024);  // the array is full now, or the next ones fill it
+  this->start_many(1024);  // the array is full now, or will be after the next starts
   const auto late = std::make_unique<typename TypeParam::node_type[]>(more);
   std::size_t refused = 0;
   {
@@ -79,7 +79,7 @@ TYPED_TEST(Heaps, AFailedAllocationIsReportedAndLosesNothing) {
         EXPECT_FALSE(late[i].pending());
       }
     }
-    EXPECT_TRUE(this->queue.reset(this->all[0], this->at(5000)));  // of a pending one it needs no memory
+    EXPECT_TRUE(this->queue.reset(this->all[0], this->at(5000)));  // the reset of a pending timer needs no memory
   }
   EXPECT_GT(refused, 0u);
   EXPECT_EQ(this->queue.size(), 1024 + more - refused);

@@ -1,5 +1,5 @@
-// What is particular to the wheels in levels: cascades, or their absence, and levels made on demand.
-// What wheels have in common is in wheels_test.cpp.
+// Tests of the wheels with levels alone: cascades, or their absence, and levels that are made on demand. The tests of
+// all wheels are in wheels_test.cpp.
 #include <foliot/queue/hierarchical_wheel.hpp>
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(HierarchicalWheel, ATimerCascadesOnceALevel) {
   wheel.start(node, instant{} + 19ms);
   EXPECT_EQ(wakes_until_fired(wheel, node, fired_at), 1u);
   EXPECT_EQ(fired_at, instant{} + 19ms);
-  wheel.start(node, instant{} + 19ms + 7999ms);  // level 2, or 3, as the hand stands
+  wheel.start(node, instant{} + 19ms + 7999ms);  // level 2 or 3, depending on the hand
   EXPECT_LE(wakes_until_fired(wheel, node, fired_at), 4u);
   EXPECT_EQ(fired_at, instant{} + 8018ms);
   wheel.start(node, instant{} + 1h + 1ms);  // 20^5 ms are under an hour: level 5
@@ -222,7 +222,7 @@ TEST(LinuxWheel, AForwardPassesNothingThatIsDue) {
   EXPECT_FALSE(wheel.forward(instant{} + 1h));
   EXPECT_EQ(wheel.next_deadline(), instant{} + 10ms);
   EXPECT_EQ(wheel.expire(instant{} + 10ms, 1, nothing).fired, 1u);
-  EXPECT_FALSE(wheel.forward(instant{} + 1h));  // one is left in the open bucket
+  EXPECT_FALSE(wheel.forward(instant{} + 1h));  // a timer is left in the open bucket
   EXPECT_EQ(wheel.expire(instant{} + 10ms, 1, nothing).fired, 1u);
   EXPECT_TRUE(wheel.forward(instant{} + 1h));
   EXPECT_TRUE(wheel.forward(instant{} + 30min));  // the hand does not go back

@@ -49,7 +49,7 @@ TEST(NodePool, UsesTheLastOneAgainFirst) {
   EXPECT_TRUE(pool.put(second));
   EXPECT_EQ(&pool.get(), &second);
   EXPECT_EQ(&pool.get(), &first);
-  EXPECT_EQ(first.session, 7);  // as it was left
+  EXPECT_EQ(first.session, 7);  // as its last user left it
 }
 
 TEST(NodePool, ASecondPutChangesNothing) {
@@ -59,7 +59,7 @@ TEST(NodePool, ASecondPutChangesNothing) {
   EXPECT_FALSE(pool.put(node));
   EXPECT_EQ(pool.in_use(), 0u);
   EXPECT_TRUE(pool.check());
-  EXPECT_NE(&pool.get(), &pool.get());  // nobody gets a node that somebody has
+  EXPECT_NE(&pool.get(), &pool.get());  // a node in use is not given out again
 }
 
 TEST(NodePool, ATicketNamesOneUse) {

@@ -1,5 +1,4 @@
-// What is particular to the lazy heap: its marks, and what is postponed; what every queue does is in
-// conformance/.
+// Tests of the lazy heap alone: its marks, and postponements. The tests of every queue are in conformance/.
 #include <foliot/queue/quad_heap_lazy.hpp>
 
 #include <gtest/gtest.h>
@@ -30,7 +29,7 @@ nodes start_many(quad_heap_lazy& queue, std::size_t count) {
   return all;
 }
 
-/// Fires all that is due at `now`; returns the deadlines in the order in which they fired.
+/// Fires the timers that are due at `now`. Returns their deadlines in the order of the firings.
 std::vector<std::int64_t> fired_by(quad_heap_lazy& queue, instant now) {
   std::vector<std::int64_t> result;
   queue.expire(now, unlimited, [&](lazy_heap_node& node) { result.push_back(node.deadline().nanoseconds()); });
@@ -47,7 +46,7 @@ TEST(QuadHeapLazy, AStopOnlyMarks) {
   const nodes all = start_many(queue, 8);
   queue.stop(all[0]);
   EXPECT_EQ(queue.size(), 7u);
-  EXPECT_EQ(queue.next_deadline(), at(1));  // the zombie is still the head
+  EXPECT_EQ(queue.next_deadline(), at(1));  // the stopped timer is still the head
   queue.expire(at(0), unlimited, [](lazy_heap_node&) {});
   EXPECT_EQ(queue.next_deadline(), at(2));
   EXPECT_EQ(fired_by(queue, at(8)), (times{2, 3, 4, 5, 6, 7, 8}));
@@ -57,7 +56,7 @@ TEST(QuadHeapLazy, AResetOnlyMarks) {
   quad_heap_lazy queue;
   const nodes all = start_many(queue, 8);
   queue.reset(all[0], at(100));
-  EXPECT_EQ(queue.next_deadline(), at(1));  // later: the entry stands where it stood
+  EXPECT_EQ(queue.next_deadline(), at(1));  // later: the entry stays where it is
   queue.reset(all[7], at(-5));
   EXPECT_EQ(queue.next_deadline(), at(-5));  // earlier: the bound comes down
   EXPECT_EQ(fired_by(queue, at(5)), (times{-5, 2, 3, 4, 5}));

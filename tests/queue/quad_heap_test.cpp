@@ -1,4 +1,4 @@
-// What is particular to the 4-ary heap; what every queue does is in conformance/.
+// Tests of the 4-ary heap alone. The tests of every queue are in conformance/.
 #include <foliot/queue/quad_heap.hpp>
 
 #include <gtest/gtest.h>

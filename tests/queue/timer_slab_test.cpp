@@ -166,7 +166,7 @@ TEST(TimerSlab, AReserveThatFindsNoMemoryGivesAllOfItBack) {
   EXPECT_TRUE(slab.stop(pending));
 }
 
-/// Any operations at random, with handles both live and stale, against a map of what must be there.
+/// Random operations, with live and stale handles, compared with a map of the timers that must be there.
 template <class Slab>
 void compare_with_a_map() {
   random_stream random(21);
@@ -180,7 +180,7 @@ void compare_with_a_map() {
     switch (random.below(4)) {
       case 0:
         handles.push_back(slab.start(deadline, i));
-        ASSERT_TRUE(pending.emplace(handles.back().bits(), i).second) << "a handle was given twice";
+        ASSERT_TRUE(pending.emplace(handles.back().bits(), i).second) << "the slab returned the same handle twice";
         break;
       case 1: ASSERT_EQ(slab.stop(some), pending.erase(some.bits()) == 1); break;
       case 2: ASSERT_EQ(slab.reset(some, deadline), pending.contains(some.bits())); break;

@@ -1,4 +1,4 @@
-// What is particular to wheels whose tick and size are chosen: which are refused, what is rounded, and where time ends.
+// Tests of wheels whose tick and size the user chooses: refused shapes, rounding, and the end of time.
 #include <foliot/queue/wheel_shape.hpp>
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(ChosenHashedWheel, FindsTheNextTickWhereTimeEndsBeforeTheTurn) {
   EXPECT_TRUE(wheel.check());
 }
 
-/// Wakes at next_deadline until the timer has fired; returns how often.
+/// Wakes at next_deadline() until the timer has fired. Returns the number of wake-ups.
 std::size_t wakes_until_fired(chosen_hierarchical_wheel& wheel, wheel_node& node) {
   std::size_t wakes = 0;
   for (; node.pending(); ++wakes) {
@@ -131,7 +131,7 @@ TEST(ChosenHierarchicalWheel, CascadesOnceALevel) {
   chosen_hierarchical_wheel wheel({.tick = 1ns, .slots = 2});
   wheel.expire(instant{}, unlimited, nothing);
   wheel_node node;
-  wheel.start(node, instant{} + 1h);  // 2^42 ns are more
+  wheel.start(node, instant{} + 1h);  // less than 2^42 ns
   EXPECT_LE(wakes_until_fired(wheel, node), 43u);
 }
 
@@ -151,7 +151,7 @@ TEST(ChosenHierarchicalWheel, WithOneBucketEverythingIsInTheHeap) {
   EXPECT_EQ(wheel.size(), 0u);
 }
 
-/// A bucket at each end of each word of the bit map, from hands that stand everywhere.
+/// Buckets at both ends of each word of the bit map, searched from all positions of the hand.
 TEST(ChosenHierarchicalWheel, FindsTheFirstBucketRoundAbout) {
   for (const std::size_t slots : {63u, 64u, 65u, 128u, 130u}) {
     for (std::int64_t hand = 0; hand < static_cast<std::int64_t>(slots); ++hand) {
@@ -179,7 +179,8 @@ TEST(ChosenHierarchicalWheel, AReserveMakesAllLevels) {
   wheel.stop(node);
 }
 
-/// A search that gives up early gives a bound that is worth to sleep until, however short the ticks are.
+/// A search that gives up early returns a bound that is far enough away to be worth a sleep, however short the ticks
+/// are.
 TEST(ChosenHashedWheel, ABoundIsSomeWayAhead) {
   for (const duration tick : {duration(1ns), duration(1us), duration(10us), duration(1ms)}) {
     chosen_hashed_wheel wheel({.tick = tick, .slots = 512});
@@ -209,7 +210,7 @@ TEST(ChosenHashedWheel, IsEmptiedWhateverItsSize) {
   }
   for (std::size_t i = 0; i < all.size(); ++i) ASSERT_NE(wheel.pop_any(), nullptr);
   EXPECT_EQ(wheel.pop_any(), nullptr);
-  wheel.start(all[0], instant{} + 1ms);  // behind where it has looked
+  wheel.start(all[0], instant{} + 1ms);  // before the slots that the search has passed
   EXPECT_EQ(wheel.pop_any(), &all[0]);
 }
 

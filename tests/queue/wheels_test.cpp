@@ -1,4 +1,4 @@
-// What the timer wheels have in common: edges of ticks and turns, stalls, leaps, crowded slots.
+// Tests of all timer wheels: edges of ticks and turns, stalls, leaps, crowded slots.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr instant origin = instant::from_nanoseconds(1'700'000'000'000'000'000);
 template <class Wheel>
 class Wheels : public ::testing::Test {
  protected:
-  /// Fires what is due; each at most as late as it may be, and never early.
+  /// Fires the due timers, and checks that none is early or later than the wheel allows.
   expiry expire(instant now, budget limit = unlimited) {
     return wheel_.expire(now, limit, [&](wheel_node& node) {
       EXPECT_LE(node.deadline(), now);
@@ -36,7 +36,7 @@ class Wheels : public ::testing::Test {
     });
   }
 
-  /// Sleeps until next_deadline, again and again; returns how often it woke. Stops at `end`.
+  /// Sleeps until next_deadline() again and again, at most until `end`. Returns the number of wake-ups.
   std::size_t run_until(instant end) {
     std::size_t wakes = 0;
     for (instant now; (now = wheel_.next_deadline()) <= end && !now.is_never(); ++wakes) {
@@ -90,7 +90,7 @@ TYPED_TEST(Wheels, FiresOnTimeAroundEveryEdge) {
           ++wakes;
           wheel.expire(std::max(next, now), unlimited, [&](wheel_node& fired) { ASSERT_GE(next, fired.deadline()); });
         }
-        ASSERT_LE(wakes, 12u) << hand << " + " << distance;  // one a level, and not one a tick
+        ASSERT_LE(wakes, 12u) << hand << " + " << distance;  // at most one for each level, not one for each tick
       }
     }
   }
@@ -107,7 +107,7 @@ TYPED_TEST(Wheels, CatchesUpAfterStallsInOrder) {
         wheel.start(node, origin + duration::nanoseconds(static_cast<std::int64_t>(
                                        random.below(static_cast<std::uint64_t>(stall.count())))));
       }
-      // The deadline that may come before one that has fired is late by no more than the wheel may be.
+      // Timers may fire out of order, but no later than the wheel allows.
       std::size_t fired = 0;
       instant furthest = instant::earliest();
       const instant now = origin + stall + lateness<TypeParam>(stall);
@@ -271,7 +271,7 @@ TYPED_TEST(Wheels, ASinkMayTakeTheRestOfTheSlotAway) {
     }
     EXPECT_TRUE(this->wheel_.check());
   });
-  EXPECT_EQ(fired, 34u);  // the first, and those of the last third
+  EXPECT_EQ(fired, 34u);  // the first timer, and those of the last third
   EXPECT_EQ(this->expire(origin + 4s).fired, 33u);
   EXPECT_EQ(this->wheel_.size(), 0u);
 }
@@ -281,7 +281,7 @@ TYPED_TEST(Wheels, SleepsWhileNothingIsDue) {
   this->expire(origin);
   this->wheel_.start(nodes[0], origin + 1h);
   this->wheel_.start(nodes[1], instant::never());
-  EXPECT_LE(this->run_until(origin + 2h), 6u);  // one a level at most
+  EXPECT_LE(this->run_until(origin + 2h), 6u);  // at most one for each level
   EXPECT_EQ(this->fired_.size(), 1u);
   EXPECT_EQ(this->wheel_.next_deadline(), instant::never());
   this->wheel_.stop(nodes[1]);

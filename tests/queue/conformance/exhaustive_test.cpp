@@ -1,8 +1,8 @@
 // The conformance suite, exhaustively: every sequence of up to seven operations on three timers.
 //
-// Sequences that differ only in which timer is called which are the same: a timer is used for the
-// first time only after those before it. What a shorter sequence shows is checked there, so each run
-// is checked once, at its end. Sanitizer builds go to five.
+// Sequences that differ only in the numbers of the timers are run once: a timer is used for the first time only after
+// all timers with smaller numbers. Each run is checked once, at its end, since its beginnings are sequences of their
+// own. Sanitizer builds go up to five operations.
 #include <gtest/gtest.h>
 
 #include <algorithm>

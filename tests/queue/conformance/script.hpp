@@ -1,5 +1,5 @@
-// A script: what a user of a queue may do, as data, so that it can be made at random, shrunk, enumerated
-// and printed.
+// A script: a sequence of a user's operations on a queue, as data, so that scripts can be made at random, shrunk,
+// enumerated and printed.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace foliot::conformance {
 struct step {
   enum class kind : std::uint8_t {
     reset,    ///< arm `timer` for now + `offset` (start, where it is not pending)
-    stop,     ///< take `timer` back
+    stop,     ///< stop `timer`
     expire,   ///< move the clock on by `offset`, not back, and fire at most `limit`
-    pop_any,  ///< take out any one
+    pop_any,  ///< take any timer out of the queue
   };
   kind what = kind::reset;
   std::size_t timer = 0;
@@ -26,7 +26,7 @@ struct step {
   budget limit = unlimited;
 };
 
-/// What a timer's callback does when it fires: its k-th firing does the k-th of these.
+/// An operation in a timer's callback: the k-th firing of the timer does its k-th reaction.
 struct reaction {
   std::size_t timer = 0;  ///< whose firing it is
   step does;

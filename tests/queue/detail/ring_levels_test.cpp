@@ -137,7 +137,7 @@ TYPED_TEST(RingLevels, FindsTheFirstOfTheOccupiedSlots) {
     std::size_t counted = 0;
     rings.for_each_occupied([&](std::size_t) { ++counted; });
     EXPECT_EQ(counted, occupied.size());
-    rings.for_each_occupied([&](std::size_t slot) { rings.clear(slot); });  // a visitor may do this
+    rings.for_each_occupied([&](std::size_t slot) { rings.clear(slot); });  // a visitor may clear its slot
     EXPECT_TRUE(rings.first(base).start.is_never());
   }
 }
