@@ -1,4 +1,4 @@
-// What is particular to bucket-heaps: a start moves the timer to the shard of the thread that calls it.
+// Tests of bucket-heaps alone: a start moves the timer to the shard of the calling thread.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -45,11 +45,12 @@ class Buckets : public ::testing::Test {
     }
     for (std::size_t i = 0; i < count; ++i) threads[i].shard = shards[i];
     for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t j = 0; j < i; ++j) ASSERT_NE(shards[i], shards[j]) << "one after the other";
+      for (std::size_t j = 0; j < i; ++j)
+        ASSERT_NE(shards[i], shards[j]) << "threads must get the shards one after the other";
     }
   }
 
-  /// A thread that calls the functions that it is given, one after the other.
+  /// A thread that calls the functions given to it, one after the other.
   class caller {
    public:
     template <class Call>
@@ -100,7 +101,8 @@ TEST_F(Buckets, ATimerFiresWhereItWasLastStarted) {
   timer t;
   threads[0].run([&] { t = timer(timers, tells_where()); });
   for (const std::size_t i : {0U, 2U, 1U, 3U, 0U}) {
-    while (t.stop() == stop_result::running) std::this_thread::yield();  // while its callback runs it stays
+    while (t.stop() == stop_result::running)
+      std::this_thread::yield();  // the timer does not move while its callback runs
     threads[i].run([&] { EXPECT_EQ(t.reset(0ns), reset_result::idle); });
     EXPECT_EQ(where_it_ran(), threads[i].shard) << i;
   }
@@ -150,7 +152,7 @@ TEST_F(Buckets, ItsOwnCallbackLeavesItWhereItIs) {
   EXPECT_EQ(where_it_ran(), threads[2].shard);
 }
 
-/// The callback of another timer is where the thread is that runs it.
+/// A reset from the callback of another timer moves the timer to the shard whose thread runs that callback.
 TEST_F(Buckets, ACallbackTakesItToItsOwnShard) {
   timer moved;
   timer moves;
@@ -189,7 +191,7 @@ TEST_F(Buckets, ATickerBeatsWhereItWasLastReset) {
   ticker beat;
   threads[0].run([&] { beat = ticker(timers, 1ms, [&] { beats_on = std::this_thread::get_id(); }); });
   for (const std::size_t i : {0U, 3U, 1U}) {
-    // While its beat runs it stays: then it is reset once more.
+    // It does not move while its callback runs, so it is reset once more afterwards.
     do {
       threads[i].run([&] { beat.reset(50us); });
       beats_on = std::thread::id();
@@ -198,12 +200,12 @@ TEST_F(Buckets, ATickerBeatsWhereItWasLastReset) {
     for (int beats = 0; beats < 3; ++beats) {
       beats_on = std::thread::id();
       while (beats_on.load() == std::thread::id()) std::this_thread::yield();
-      EXPECT_EQ(beats_on.load(), threads[i].shard) << "its own beats leave it where it is";
+      EXPECT_EQ(beats_on.load(), threads[i].shard) << "a ticker's own ticks must not move it";
     }
   }
 }
 
-/// The new shard has no memory for it: it stays in the old one as it was.
+/// If the new shard has no memory for the timer, the timer stays in the old one, unchanged.
 TEST_F(Buckets, WithoutMemoryItStays) {
   std::vector<timer> many;
   threads[0].run([&] {
@@ -245,7 +247,7 @@ TEST_F(Buckets, AfterAReserveAMoveAllocatesNothing) {
   }
 }
 
-/// The job of one start is still with the executor when the timer moves: it runs what is due by then.
+/// The executor still has the job of one start when the timer moves: the job runs the firing that is due by then.
 TEST(BucketsWithAnExecutor, ATimerMovesAwayFromItsJob) {
   std::mutex jobs_lock;
   std::vector<posted_callback> jobs;
@@ -276,14 +278,14 @@ TEST(BucketsWithAnExecutor, ATimerMovesAwayFromItsJob) {
     std::thread([&] { answer = t.reset(delay); }).join();
     return answer;
   };
-  EXPECT_EQ(moves(1h), reset_result::superseded) << "taken back from the executor";
+  EXPECT_EQ(moves(1h), reset_result::superseded) << "the reset cancels the posted firing";
   first();
-  EXPECT_EQ(fired, 0) << "it finds nothing to do";
+  EXPECT_EQ(fired, 0) << "the job has no firing to run";
   EXPECT_EQ(moves(0ns), reset_result::superseded);
   posted_callback second = wait_for_job();
   EXPECT_EQ(moves(2h), reset_result::superseded);
   EXPECT_EQ(moves(0ns), reset_result::superseded);
-  second();  // due or not: if it was not, there will be a job of its own
+  second();  // if the timer is not due yet, its firing gets a job of its own
   while (fired == 0) {
     if (auto job = next_job()) (*job)();
   }
@@ -292,7 +294,7 @@ TEST(BucketsWithAnExecutor, ATimerMovesAwayFromItsJob) {
   EXPECT_EQ(timers.counters().fired, 1u);
 }
 
-/// While the executor is being called, the shard's thread will look at the timer again: it stays.
+/// While the executor is being called, the timer stays, since the shard's thread uses it after that call.
 TEST(BucketsWithAnExecutor, WhileItIsBeingPostedItStays) {
   std::atomic<int> calls = 0;
   std::array<std::thread::id, 2> called_by;
@@ -319,7 +321,8 @@ TEST(BucketsWithAnExecutor, WhileItIsBeingPostedItStays) {
   EXPECT_EQ(called_by[0], called_by[1]);
 }
 
-/// The handle is the last that holds any shard of the service, and not the one that has made the timer.
+/// The handle has the last reference to the shards of the service, and its timer is in another shard than the one that
+/// made it.
 TEST(BucketsLifetime, AMovedTimerOutlivesItsService) {
   auto captured = std::make_shared<int>(0);
   std::optional<timer_service> timers(std::in_place, buckets(4));
@@ -333,7 +336,7 @@ TEST(BucketsLifetime, AMovedTimerOutlivesItsService) {
   EXPECT_FALSE(t.pending());
 }
 
-/// Beside a service that never moves one, all memory comes back after moves.
+/// After moves all memory is freed, as in a service that never moves a timer.
 TEST(BucketsLifetime, NothingIsLeftOfServicesWhoseTimersMoved) {
   const auto one_life = [] {
     timer_service timers(buckets(3));

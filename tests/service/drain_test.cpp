@@ -1,4 +1,4 @@
-// The end of a service in order: what is pending fires, nothing new is started.
+// Drains: pending timers fire, and nothing new is started.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,11 +23,11 @@ TEST_P(Drain, LetsWhatIsPendingFireAndStartsNothingNew) {
   std::atomic<int> fired = 0;
   std::vector<timer> many;
   for (int i = 0; i < 20; ++i) many.emplace_back(timers, 1ms * (i % 7), [&] { ++fired; });
-  std::atomic<reset_result> last = reset_result::idle;  // before the drain it fires again and again
+  std::atomic<reset_result> last = reset_result::idle;  // before the drain its callback starts it again each time
   timer again(timers, 5ms, [&] { last = again.reset(0ns); });
   ticker beat(timers, 3ms, [&] { ++fired; });
   EXPECT_EQ(timers.drain(1h), 0u);
-  EXPECT_GE(fired, 21) << "the ticker at least once";
+  EXPECT_GE(fired, 21) << "twenty timers and at least one tick must fire";
   EXPECT_EQ(last, reset_result::closed);
   EXPECT_EQ(timers.counters().pending, 0u);
   EXPECT_EQ(many[0].reset(0ns), reset_result::closed);
@@ -35,7 +35,7 @@ TEST_P(Drain, LetsWhatIsPendingFireAndStartsNothingNew) {
 
 TEST_P(Drain, DropsWhatIsNotDueInTimeAndSaysHowMuch) {
   std::vector<timer> many;
-  for (int i = 0; i < 5; ++i) many.emplace_back(timers, 1h, [] { ADD_FAILURE() << "an hour early"; });
+  for (int i = 0; i < 5; ++i) many.emplace_back(timers, 1h, [] { ADD_FAILURE() << "a timer fired an hour early"; });
   many[0].stop();
   EXPECT_EQ(timers.drain(2ms), 4u);
   EXPECT_EQ(timers.drain(2ms), 0u);
@@ -47,7 +47,7 @@ TEST_P(Drain, EndsWhenTheLastIsStopped) {
   std::thread stops([&] {
     while (last.reset(30min) == reset_result::superseded && last.reset(1h) == reset_result::superseded) {
       timer probe(timers, [] {});
-      if (probe.reset(1h) == reset_result::closed) break;  // it drains
+      if (probe.reset(1h) == reset_result::closed) break;  // the service drains
     }
     EXPECT_EQ(last.stop(), stop_result::stopped);
   });

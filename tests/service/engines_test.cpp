@@ -1,4 +1,4 @@
-// What each engine promises of time, seen through the handles: no timer early, none later than its queue says.
+// The promises of each engine about time, tested through handles: no timer fires early, or later than its queue says.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -18,7 +18,7 @@ class Engines : public virtual_suite {
 INSTANTIATE_TEST_SUITE_P(, Engines, every_engine(), engine_as_name);
 
 TEST_P(Engines, NoTimerIsEarlyAndNoneLaterThanPromised) {
-  clock.advance(5h + 123us);  // nothing has happened for long: no excuse
+  clock.advance(5h + 123us);  // timers must not be later after a long time without any
   std::vector<timer> many;
   int fired = 0;
   for (duration timeout : {duration(1ns), duration(1ms), duration(62ms), duration(1s), duration(66s), duration(1h)}) {

@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// An executor that keeps its jobs until the test says.
+/// An executor that keeps its jobs until the test runs or drops them.
 class Executor : public engine_suite {
  protected:
   service_options keeping() {
@@ -59,7 +59,7 @@ TEST_P(Executor, RunsWhatIsDue) {
   clock.advance(1ms);
   ASSERT_EQ(jobs.size(), 1u);
   EXPECT_EQ(fired, 0);
-  EXPECT_TRUE(t.pending()) << "it will run";
+  EXPECT_TRUE(t.pending()) << "a posted timer is pending";
   run_jobs();
   EXPECT_EQ(fired, 1);
   EXPECT_FALSE(t.pending());
@@ -82,7 +82,7 @@ TEST_P(Executor, UntilTheJobBeginsAResetTakesItBack) {
   clock.advance(1ms);
   EXPECT_EQ(t.reset(1ms), reset_result::superseded);
   run_jobs();
-  EXPECT_EQ(fired, 0) << "nothing stale";
+  EXPECT_EQ(fired, 0) << "a cancelled firing must not run";
   clock.advance(1ms);
   run_jobs();
   EXPECT_EQ(fired, 1);
@@ -104,7 +104,7 @@ TEST_P(Executor, AJobRunsWhatBecomesDueWhileItRuns) {
   t = timer(*timers, [&] {
     if (++fired > 1) return;
     EXPECT_EQ(t.reset(0ns), reset_result::running);
-    clock.advance(0ns);  // its job is this one
+    clock.advance(0ns);  // the executor gets the job
     EXPECT_TRUE(jobs.empty());
   });
   t.reset(1ms);
@@ -125,7 +125,7 @@ TEST_P(Executor, AJobThatIsDestroyedDropsItsStart) {
   t.reset(1ms);
   clock.advance(1ms);
   run_jobs();
-  EXPECT_EQ(fired, 1) << "the timer is as good as before";
+  EXPECT_EQ(fired, 1) << "the timer must work as before";
 }
 
 TEST_P(Executor, AJobMayBeCalledOnceAlone) {
@@ -171,7 +171,7 @@ TEST_P(Executor, JobsMayOutliveHandlesAndService) {
   timer release(*timers, 1ms, [this] { ++fired; });
   release.detach();
   clock.advance(1ms);
-  EXPECT_EQ(timers->shut_down(), 2u) << "what had not begun";
+  EXPECT_EQ(timers->shut_down(), 2u) << "shut_down drops the callbacks that have not begun";
   EXPECT_EQ(timers->counters().dropped, 2u);
   EXPECT_EQ(timers->counters().pending, 0u);
   EXPECT_FALSE(t.pending());
@@ -196,9 +196,9 @@ TEST_P(Executor, TheEndOfTheServiceDestroysTheCapturesOfWhatIsPosted) {
   clock.advance(1ms);
   ASSERT_EQ(jobs.size(), 4u);
   EXPECT_EQ(taken_back.stop(), stop_result::stopped);
-  EXPECT_EQ(timers->shut_down(), 5u) << "the ticker's beat, and its next one, are two starts";
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(captured[i].expired()) << "the closure of timer " << i;
-  EXPECT_FALSE(captured[4].expired()) << "an idle timer keeps its callback";
+  EXPECT_EQ(timers->shut_down(), 5u) << "the ticker has two starts: the posted tick and the next one";
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(captured[i].expired()) << "the closure is not destroyed: timer " << i;
+  EXPECT_FALSE(captured[4].expired()) << "an idle timer must keep its callback";
   EXPECT_EQ(timers->counters().dropped, 5u);
   EXPECT_EQ(timers->counters().stopped, 1u);
   EXPECT_EQ(posted.reset(1ms), reset_result::closed);
@@ -208,7 +208,7 @@ TEST_P(Executor, TheEndOfTheServiceDestroysTheCapturesOfWhatIsPosted) {
   EXPECT_EQ(timers->counters().dropped, 5u);
 }
 
-/// A job's timer was posted, taken back and started again, before the executor has come to the job.
+/// A timer is posted, stopped and started again before the executor runs its job.
 TEST_P(Executor, ABeatIsNotLostToAJobThatFindsNothingToDo) {
   ticker beat(*timers, 1ms, [this] { ++fired; });
   clock.advance(1ms);
@@ -216,7 +216,7 @@ TEST_P(Executor, ABeatIsNotLostToAJobThatFindsNothingToDo) {
   EXPECT_EQ(beat.stop(), stop_result::stopped);
   beat.reset(1ms);
   clock.advance(1ms);
-  EXPECT_EQ(jobs.size(), 1u) << "the job that is out will see to it";
+  EXPECT_EQ(jobs.size(), 1u) << "the job that is out runs the new firing";
   EXPECT_EQ(beat.skipped(), 0u);
   run_jobs();
   EXPECT_EQ(fired, 1);

@@ -1,5 +1,5 @@
-// When memory fails: for n = 0, 1, 2, … the n-th allocation of a whole life of a timer fails, until none
-// does. Each failure is reported to the caller, nothing is half armed, and no other timer is lost.
+// Failing allocations: for n = 0, 1, 2, … the n-th allocation in the life of a timer fails, until a life has fewer.
+// Each failure is reported to the caller, no timer is half armed, and no other timer is lost.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -53,14 +53,14 @@ TEST_P(Faults, TheNthAllocationOfALifeFails) {
     const int before_firing = fired;
     clock.advance(1ms);
     EXPECT_EQ(fired - before_firing, static_cast<int>(armed.pending) - 1)
-        << "what was armed fires, what failed does not";
+        << "a timer must fire if and only if its start succeeded";
   }
   EXPECT_GT(n, 5u);
   EXPECT_EQ(others_fired, static_cast<int>(n));
 }
 
-/// Queues move timers about while time passes, and tickers start anew: what finds no memory waits for it, or is
-/// reported, and all that was started fires once.
+/// As time passes queues move timers, and tickers start their next ticks. If there is no memory for that, the timers
+/// wait for it, or the failure is reported; each started timer fires once.
 TEST_P(Faults, TheNthAllocationOfAnAdvanceFails) {
   for (const std::size_t failures : {std::size_t{1}, std::numeric_limits<std::size_t>::max()}) {
     bool any_failed = true;
@@ -87,12 +87,12 @@ TEST_P(Faults, TheNthAllocationOfAnAdvanceFails) {
         }
         any_failed = fail.failed();
       }
-      EXPECT_EQ(any_failed, thrown + reported > 0) << "somebody is told";
+      EXPECT_EQ(any_failed, thrown + reported > 0) << "each failure must be thrown or reported";
       time.advance(2s);
       for (const int each : fired) EXPECT_EQ(each, 1);
-      EXPECT_EQ(beat.pending(), reported == 0) << "a ticker that could not go on said so";
+      EXPECT_EQ(beat.pending(), reported == 0) << "a ticker that stopped for lack of memory must be reported";
       EXPECT_TRUE(static_cast<std::uint64_t>(beats) + beat.skipped() >= 18 || !beat.pending())
-          << "two seconds at least, in coarse ticks";
+          << "the ticks must cover at least two seconds";
       const service_counters counted = fresh.counters();
       EXPECT_EQ(counted.pending, beat.pending() ? 1u : 0u);
       EXPECT_EQ(counted.fired, fired.size() + static_cast<std::size_t>(beats));
@@ -100,7 +100,7 @@ TEST_P(Faults, TheNthAllocationOfAnAdvanceFails) {
   }
 }
 
-/// The same on the service's own thread: an allocation of its next turns fails, and nothing is lost.
+/// The same on the service's own thread: an allocation in one of its next turns fails, and no timer is lost.
 TEST_P(Faults, TheNthAllocationOfAThreadFails) {
   bool any_failed = true;
   for (std::size_t n = 0; any_failed; ++n) {
@@ -109,7 +109,7 @@ TEST_P(Faults, TheNthAllocationOfAThreadFails) {
     chosen.shards = 1;
     chosen.on_exception = [](const std::exception_ptr&) {};
     timer_service fresh(std::move(chosen));
-    std::optional<failing_allocations> fail;  // the thread's
+    std::optional<failing_allocations> fail;  // of the service's thread
     std::array<std::atomic<int>, count> fired{};
     std::vector<timer> many;
     for (std::atomic<int>& each : fired) many.emplace_back(fresh, [&each] { ++each; });
@@ -147,7 +147,7 @@ TEST_P(Faults, AReserveThatFindsNoMemoryGivesAllOfItBack) {
     }
     any_failed = fail.failed();
     ASSERT_FALSE(HasFailure());
-    if (n > 40) n += n / 8;  // there are many blocks of one kind
+    if (n > 40) n += n / 8;  // there are many allocations of the same kind
   }
 }
 
@@ -180,11 +180,11 @@ TEST_P(Faults, AResetThatFindsNoMemoryLeavesTheTimerAsItWas) {
     }
     for (timer& t : many) {
       if (t.pending()) {
-        EXPECT_EQ(t.reset(2ms), reset_result::superseded) << "no growth, no allocation";
+        EXPECT_EQ(t.reset(2ms), reset_result::superseded) << "a queue that does not grow must not allocate";
       }
     }
   }
-  EXPECT_EQ(refused > 0, GetParam() != hashed_wheel::name) << "of all queues that one allocates nothing";
+  EXPECT_EQ(refused > 0, GetParam() != hashed_wheel::name) << "only the hashed wheel never allocates";
   clock.advance(2ms);
   EXPECT_EQ(fired, static_cast<int>(5000 - refused));
 }

@@ -1,4 +1,4 @@
-// A service on a virtual clock that only the test moves, for the tests of the handles.
+// A service on a virtual clock that only the test advances, for the tests of handles.
 #pragma once
 
 #include <foliot/core/virtual_clock.hpp>

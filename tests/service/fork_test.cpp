@@ -1,4 +1,4 @@
-// What is left of a service in the child of a fork: nothing that runs, and nothing that waits.
+// A service in the child of a fork: no callback runs, and no call waits.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -24,18 +24,18 @@ using namespace std::chrono_literals;
 
 class Fork : public threaded_suite {
  protected:
-  /// Runs `body` in a child; its answer says whether all was as it should be.
+  /// Runs `body` in a child process. It returns whether all its checks passed.
   template <class Body>
   static void expect_in_child(Body body) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      alarm(250);  // a child that waits for what is not there ends by a signal
+      alarm(250);  // a signal ends a child that waits for a thread of the parent
       _exit(body() ? 0 : 1);
     }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+    EXPECT_TRUE(WIFEXITED(status)) << "the child was ended by signal " << WTERMSIG(status);
     EXPECT_EQ(WEXITSTATUS(status), 0);
   }
 };
@@ -56,7 +56,7 @@ TEST_P(Fork, InTheChildTheServiceHasEnded) {
     timers.shut_down();
     return fine;
   });
-  EXPECT_TRUE(far.pending()) << "the parent goes on";
+  EXPECT_TRUE(far.pending()) << "the service must go on in the parent";
   std::latch again(1);
   timer next(timers, 0ns, [&] { again.count_down(); });
   again.wait();
@@ -107,7 +107,7 @@ TEST_P(Fork, WhileOtherThreadsUseTheService) {
   for (std::thread& each : busy) each.join();
 }
 
-/// Timers that move from shard to shard take two locks: in the order in which a fork takes them.
+/// A start that moves a timer takes the locks of two shards, in the same order as a fork.
 TEST_P(Fork, WhileOtherThreadsResetEachOthersTimers) {
   std::atomic<bool> done = false;
   std::vector<timer> shared;
@@ -132,7 +132,7 @@ TEST_P(Fork, WhileOtherThreadsResetEachOthersTimers) {
   EXPECT_EQ(timers.counters().pending, shared.size());
 }
 
-#if !defined(__SANITIZE_THREAD__)  // which does not follow new threads there
+#if !defined(__SANITIZE_THREAD__)  // TSan does not support new threads in the child
 TEST_P(Fork, InTheChildHandlesOfWhatWasPendingOrStoppedGo) {
   auto captured = std::make_shared<int>();
   timer pending(timers, 1h, [captured] {});
@@ -147,13 +147,13 @@ TEST_P(Fork, InTheChildHandlesOfWhatWasPendingOrStoppedGo) {
     pending.detach();
     stopped.detach();
     fine = fine && captured.use_count() == 1;
-    timers.shut_down();  // finds nothing of them
+    timers.shut_down();  // has none of them to drop
     return fine;
   });
-  EXPECT_EQ(stopped.reset(2h), reset_result::idle) << "the parent goes on";
+  EXPECT_EQ(stopped.reset(2h), reset_result::idle) << "the service must go on in the parent";
 }
 
-/// The user of the callback is a thread of the child then, and not one that does not exist there.
+/// A closure whose user is the thread that forked is in use in the child, too, unlike those of the other threads.
 TEST_P(Fork, InTheChildAThreadWaitsForAnotherOneThatDestroysTheCallback) {
   const pid_t parent = getpid();
   std::atomic<bool> begun = false;
@@ -206,7 +206,7 @@ class ForkOfSleepers : public engine_suite {
     self.whole = sleep_for(self.timers, 1h);
     return nullptr;
   }
-  /// `use` is what the child does with the service.
+  /// `use` runs in the child, with the service.
   template <class Use>
   static void fork_while_one_sleeps(timer_service& timers, Use use) {
     void* const stack =
@@ -233,10 +233,10 @@ class ForkOfSleepers : public engine_suite {
     }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+    EXPECT_TRUE(WIFEXITED(status)) << "the child was ended by signal " << WTERMSIG(status);
     EXPECT_EQ(WEXITSTATUS(status), 0);
     others.clear();
-    EXPECT_EQ(timers.shut_down(), 1u) << "the parent's goes on";
+    EXPECT_EQ(timers.shut_down(), 1u) << "the service must go on in the parent";
     ::pthread_join(thread, nullptr);
     EXPECT_FALSE(asleep.whole);
     ::munmap(stack, stack_size);

@@ -1,4 +1,4 @@
-// Sleep means sleep: the service's thread exists only when it is needed, and runs only when it must. Wake-ups by other
+// The service's thread exists only when it is needed, and wakes up only when a timer is due. Wake-ups by other
 // threads are counted in tests/simulation, where it is certain when the thread sleeps.
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ class Idle : public threaded_suite {
       std::this_thread::sleep_for(200ms);  // tidy: allow(seam-sleep) counts the kernel's wake-ups over real time
       slept = status_of(task, "State").starts_with("S") && sleeps_of(task) == before;
     }
-    EXPECT_TRUE(slept) << "it wakes up though nothing is due";
+    EXPECT_TRUE(slept) << "the thread woke up although nothing was due";
   }
 };
 
@@ -64,7 +64,7 @@ TEST_P(Idle, NoThreadBeforeTheFirstStart) {
   t.reset(1h);
   while (threads_named("foliot-timer").empty()) std::this_thread::yield();
   timers.shut_down();
-  // And none after the end. The kernel shows one that has ended for a moment.
+  // There is no thread after the end. The kernel shows a thread for a moment after it has ended.
   while (!threads_named("foliot-timer").empty()) std::this_thread::yield();
 }
 

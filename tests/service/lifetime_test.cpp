@@ -1,4 +1,4 @@
-// When callbacks' captures die, and when the handles' memory comes back: contract 4 and 5.
+// When the captures of callbacks are destroyed, and when the memory of handles is freed: contract 4 and 5.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 class Lifetime : public virtual_suite {
  protected:
-  /// A capture whose death is seen.
+  /// A capture whose destruction the test observes.
   std::shared_ptr<int> capture = std::make_shared<int>(0);
   [[nodiscard]] bool captured() const { return capture.use_count() > 1; }
   auto keep() {
@@ -82,7 +82,7 @@ TEST_P(Lifetime, StopAndWaitFromInsideReturnsAtOnce) {
   });
   clock.advance(1ms);
   EXPECT_TRUE(alive_after);
-  EXPECT_FALSE(captured()) << "and no longer";
+  EXPECT_FALSE(captured()) << "the captures must be destroyed after the callback";
 }
 
 TEST_P(Lifetime, AHandleMayBeDestroyedFromInside) {
@@ -133,7 +133,8 @@ TEST_P(Lifetime, ACallbackMayOwnTheObjectThatOwnsItsTimer) {
     owned.reset();
     EXPECT_FALSE(watch.expired());
     clock.advance(1ms);
-    if (!from_inside) idle->stop_and_wait();  // destroys the closure, with it the session, with it the timer
+    if (!from_inside)
+      idle->stop_and_wait();  // destroys the closure, which destroys the session, which destroys the timer
     EXPECT_TRUE(watch.expired());
     EXPECT_FALSE(captured());
   }
@@ -178,7 +179,7 @@ TEST_P(Lifetime, HandlesMayOutliveTheirService) {
   EXPECT_EQ(idle.reset(1ms), reset_result::closed);
   EXPECT_EQ(beat.reset(1ms), reset_result::closed);
   idle = timer();
-  EXPECT_FALSE(captured()) << "what was dropped is destroyed, with or without a handle";
+  EXPECT_FALSE(captured()) << "the closure of a dropped timer must be destroyed, with or without a handle";
 }
 
 TEST_P(Lifetime, AServiceMayBeDestroyedFromInsideACallback) {
@@ -212,7 +213,7 @@ TEST_P(Lifetime, HandlesMayOutliveTheClockToo) {
     t = timer(on_it, 1ms, keep());
     beat = ticker(on_it, 1ms, keep());
   }
-  EXPECT_EQ(t.reset(1ms), reset_result::closed) << "without a look at a clock that is gone";
+  EXPECT_EQ(t.reset(1ms), reset_result::closed) << "a closed timer must not read the clock, which is gone";
   EXPECT_EQ(beat.reset(1ms), reset_result::closed);
 }
 
@@ -244,7 +245,8 @@ TEST_P(Lifetime, TheEndOfTheServiceFromADestructorOfACapture) {
 
 TEST_P(Lifetime, AServiceGoesAlsoWhereItsLastTimerWasDetached) {
   std::size_t before = 0;
-  for (const bool fires : {true, true, false}) {  // the first time, threads and libraries make what they keep
+  for (const bool fires :
+       {true, true, false}) {  // in the first round threads and libraries allocate memory that they keep
     {
       virtual_clock own;
       timer_service alone(own, options());
@@ -270,14 +272,14 @@ TEST_P(Lifetime, MemoryComesBack) {
 #else
   churn(10'000'000);
 #endif
-  EXPECT_EQ(live_bytes(), before) << "ten million start and stop pairs leave the process where it began";
+  EXPECT_EQ(live_bytes(), before) << "ten million start and stop pairs must not change the memory in use";
 }
 
 TEST_P(Lifetime, StartStopAndResetDoNotAllocateOnceThereIsRoom) {
   timers.reserve(100);
   std::vector<timer> many;
   for (int i = 0; i < 100; ++i) many.emplace_back(timers, [] {});
-  clock.advance(0ns);  // a clock remembers how many follow it
+  clock.advance(0ns);  // the clock allocates for the number of its services
   const allocation_count allocations;
   for (int round = 0; round < 10; ++round) {
     for (timer& t : many) t.reset(1ms);

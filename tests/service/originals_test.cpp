@@ -1,5 +1,5 @@
-// What the test suites of Erlang, goim, Kafka and Netty ask of their timers, under the names of their tests, each on
-// the engine that comes from there. (Those of Go are in tests/runtime: docs/go-parity.md.) On virtual time, so that
+// The tests of timers from the test suites of Erlang, goim, Kafka and Netty, under their names, each on the engine that
+// comes from there. (Those of Go are in tests/runtime: docs/go-parity.md.) On virtual time, so that
 // "soon" and "in between" are exact; where the original waits for real threads, so does its test here, for an outcome
 // and not for a length of time.
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class Original : public ::testing::Test {
 
   timer after(duration delay, int number = 0) {
     return timer(timers, delay, [this, number](const firing& f) {
-      EXPECT_GE(f.now, f.deadline) << "early";
+      EXPECT_GE(f.now, f.deadline) << "a timer fired early";
       fired.push_back(number);
     });
   }
@@ -48,7 +48,7 @@ class Original : public ::testing::Test {
 /// erts/emulator/test/timer_bif_SUITE.erl.
 class ErlangTimerBif : public Original {
  protected:
-  /// As many as the wheel lets pass three times before it yields, and one more.
+  /// One more than three times the number of timers after which the wheel yields.
   static constexpr int beyond_the_yield_limit = 3 * 100 + 1;
 
   ErlangTimerBif() : Original("erlang-wheel") {}
@@ -58,7 +58,7 @@ TEST_F(ErlangTimerBif, start_timer_1) {
   timer one = after(1s);
   clock.advance(600ms);
   EXPECT_TRUE(one.pending());
-  EXPECT_TRUE(fired.empty()) << "no message before its time";
+  EXPECT_TRUE(fired.empty()) << "a timer fired early";
   EXPECT_EQ(one.stop(), stop_result::stopped);
   one.reset(1s);
   clock.advance(1400ms);
@@ -97,7 +97,7 @@ TEST_F(ErlangTimerBif, cancel_timer_1) {
   EXPECT_EQ(never_started.stop(), stop_result::idle);
 }
 
-/// What was badarg there: before now is now, and past the end of time is never.
+/// Arguments that are badarg in Erlang: here a deadline in the past is due now, and one past the end of time is never.
 TEST_F(ErlangTimerBif, start_timer_e) {
   const timer past = after(-4ms, 1);
   const timer beyond = after(duration::forever(), 2);
@@ -120,7 +120,7 @@ TEST_F(ErlangTimerBif, start_timer_big) {
   }
 }
 
-/// A handle that ends stands for the process that dies.
+/// The destruction of a handle stands for the end of a process.
 TEST_F(ErlangTimerBif, cleanup) {
   clock.advance(1s);
   static_cast<void>(after(1ms));
@@ -136,7 +136,7 @@ TEST_F(ErlangTimerBif, cleanup) {
     expires.stop_and_wait();
   }
   EXPECT_EQ(timers.counters().pending, 0u);
-  EXPECT_EQ(live_bytes(), before) << "memory returns to what it was";
+  EXPECT_EQ(live_bytes(), before) << "all memory must be freed";
 }
 
 TEST_F(ErlangTimerBif, evil_timers) {
@@ -162,7 +162,7 @@ TEST_F(ErlangTimerBif, same_time_yielding) {
   EXPECT_EQ(fired.size(), all.size());
 }
 
-/// Each timer has one of two ends, whichever of its neighbours' callbacks cancels it.
+/// Each timer either fires or is cancelled by a neighbour's callback.
 TEST_F(ErlangTimerBif, same_time_yielding_with_cancel) {
   std::vector<timer> all(beyond_the_yield_limit);
   std::vector<int> ends(all.size());
@@ -240,7 +240,7 @@ TEST_F(ErlangTimerBif, do_big_test) {
       wanted.push_back(times);
       const instant begin = clock.now();
       intervals[i] = ticker(timers, period, [&, i, period, times, begin](const firing& f) {
-        EXPECT_EQ(f.deadline, begin + period * ++beats[i]) << "it drifts; seed " << seed;
+        EXPECT_EQ(f.deadline, begin + period * ++beats[i]) << "the interval drifts; seed " << seed;
         EXPECT_LT(f.lateness(), 1ms) << seed;
         if (beats[i] == times) intervals[i].stop();
       });
@@ -314,7 +314,7 @@ TEST_F(KafkaTimer, testAll) {
   for (int i = 0; i < 10; ++i) all.push_back(after(1s, i));
   EXPECT_EQ(timers.counters().pending, 10u);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(all[i].stop(), stop_result::stopped);
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(all[i].stop(), stop_result::idle) << "a second removal does nothing";
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(all[i].stop(), stop_result::idle) << "a second removal must do nothing";
   EXPECT_EQ(timers.counters().pending, 6u);
   clock.advance(1s);
   EXPECT_EQ(fired.size(), 6u);
@@ -351,7 +351,7 @@ TEST_F(NettyTimer, testStopTimer) {
   std::vector<timer> all;
   for (int i = 0; i < 3; ++i) all.push_back(after(1ms));
   clock.advance(200ms);
-  EXPECT_EQ(timers.shut_down(), 0u) << "nothing is left to be done";
+  EXPECT_EQ(timers.shut_down(), 0u) << "no timer may be left";
   virtual_clock other;
   timer_service later(other, with_engine("hashed-wheel"));
   std::vector<timer> pending;
@@ -371,7 +371,7 @@ TEST_F(NettyTimer, testExecutionOnTime) {
   for (int i = 0; i < 1000; ++i) {
     all.emplace_back(timers, 125ms, [this](const firing& f) {
       EXPECT_GE(f.now, f.deadline);
-      EXPECT_LT(f.lateness(), 100ms) << "a tick at most";
+      EXPECT_LT(f.lateness(), 100ms) << "a timer may be late by at most a tick";
       fired.push_back(0);
     });
   }
@@ -423,7 +423,7 @@ TEST(NettyExecutor, testExecutionOnTaskExecutor) {
   std::vector<timer> all;
   for (int i = 0; i < 3; ++i) all.emplace_back(timers, 1ms, [&executed] { executed.count_down(); });
   clock.advance(1s);
-  EXPECT_FALSE(executed.try_wait()) << "the wheel's thread runs none of them";
+  EXPECT_FALSE(executed.try_wait()) << "the wheel's thread must not run a task";
   ASSERT_EQ(tasks.size(), 3u);
   for (posted_callback& job : tasks) job();
   executed.wait();

@@ -1,4 +1,4 @@
-// The values; that the text keeps the format's grammar is checked by Prometheus' own parser: tests/programs.
+// The values of the metrics. Prometheus' own parser checks the grammar of the text: tests/programs.
 #include <foliot/service/prometheus.hpp>
 
 #include <gtest/gtest.h>

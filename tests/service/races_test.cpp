@@ -1,6 +1,6 @@
-// The races by name, between real threads on the monotonic clock: whichever wins, the answers agree with
-// what happened. Run under ThreadSanitizer too. Every schedule of the small ones is in
-// tests/simulation; here it is the compiler's code and the machine's memory that are asked.
+// Races between real threads on the monotonic clock: whichever thread wins, the results agree with the firings. Also
+// run under ThreadSanitizer. tests/simulation runs the small races in every schedule; this file tests the compiler's
+// code and the machine's memory.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,7 @@ constexpr int rounds = 3000;
 
 class Races : public threaded_suite {
  protected:
-  /// Runs the two at once.
+  /// Runs both functions at once.
   template <class Here, class There>
   static void race(Here here, There there) {
     std::barrier start(2);
@@ -115,7 +115,7 @@ TEST_P(Races, StopAgainstReset) {
 
 TEST_P(Races, DestroyAgainstFire) {
   for (int i = 0; i < rounds; ++i) {
-    auto target = std::make_unique<int>(0);  // the sanitizers watch who touches it
+    auto target = std::make_unique<int>(0);  // the sanitizers report an access after its end
     timer t(timers, duration::nanoseconds(i % 5 * 20'000), [raw = target.get()] { ++*raw; });
     linger(i);
     t = timer();
@@ -130,7 +130,7 @@ TEST_P(Races, StopAndWaitAgainstFire) {
     timer t(timers, duration::nanoseconds(i % 5 * 20'000), [captured] { ++*captured; });
     linger(i);
     const stop_result answer = t.stop_and_wait();
-    EXPECT_EQ(captured.use_count(), 1) << "all that it captured has been destroyed";
+    EXPECT_EQ(captured.use_count(), 1) << "the captures must be destroyed";
     if (answer == stop_result::stopped) {
       EXPECT_EQ(*captured, 0);
     }
@@ -148,10 +148,10 @@ TEST_P(Races, StopAndWaitWaitsForTheCallback) {
   });
   running.wait();
   EXPECT_EQ(t.stop(), stop_result::running);
-  EXPECT_FALSE(ended) << "stop does not wait";
+  EXPECT_FALSE(ended) << "stop must not wait";
   std::thread releases([&] { go_on.count_down(); });
   t.stop_and_wait();
-  EXPECT_TRUE(ended) << "stop_and_wait does";
+  EXPECT_TRUE(ended) << "stop_and_wait must wait";
   releases.join();
 }
 
@@ -184,10 +184,10 @@ TEST_P(Races, ShutDownAgainstAll) {
            many[18].stop_and_wait();
            many[17] = timer();
          });
-    EXPECT_EQ(counters.fired, fired) << "nothing runs after shut_down has returned";
+    EXPECT_EQ(counters.fired, fired) << "no callback may run after shut_down has returned";
     EXPECT_EQ(counters.pending, 0u);
     EXPECT_EQ(short_lived->counters().started, short_lived->counters().stopped + fired + dropped)
-        << "each start has one outcome";
+        << "each start must have one outcome";
   }
 }
 
@@ -204,9 +204,9 @@ TEST_P(Races, TheServiceIsDestroyedFromItsOwnThread) {
   }
 }
 
-/// Callbacks of one service never overlap, and see what was done before their timer was started.
+/// Callbacks of one service never overlap, and see the writes before the start of their timer.
 TEST_P(Races, CallbacksDoNotOverlapAndSeeWhatCameBeforeTheStart) {
-  int plain = 0;  // for ThreadSanitizer
+  int plain = 0;  // plain: ThreadSanitizer reports a race
   std::latch all(100);
   std::vector<timer> many;
   std::vector<int> data(100);

@@ -74,8 +74,8 @@ TEST(RecordPool, AReserveCountsWhatCameMeanwhile) {
   for (void* cell : out) pool.put(cell);
 }
 
-/// Only goim has the list. Its timers come from it, also where their records are extended; tickers only there, since
-/// the cells have the size of a timer's record.
+/// Only goim has the free list. The records of its timers come from the list, whether they are extended or not; those
+/// of tickers only if all records are extended, since the cells have the size of a timer's record.
 TEST(RecordPool, IsWhatGoimsTimersComeFrom) {
   for (const bool posts : {false, true}) {
     for (const bool locates : {false, true}) {
@@ -114,7 +114,7 @@ TEST(RecordPool, StaysWithTheShardUntilItsEnd) {
       std::vector<timer> many;
       for (int i = 0; i < 5000; ++i) many.emplace_back(timers, 1h, [] {});
     }
-    EXPECT_GE(live_bytes(), fresh + 4000 * sizeof(timer_node)) << "as in goim: blocks are not given back";
+    EXPECT_GE(live_bytes(), fresh + 4000 * sizeof(timer_node)) << "as in goim, blocks must not be freed";
   }
   EXPECT_EQ(live_bytes(), before);
 }

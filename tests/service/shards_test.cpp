@@ -1,4 +1,4 @@
-// What is particular to a service of several shards, and to resets that take no lock.
+// Tests of services with several shards, and of resets without the lock.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,7 +27,7 @@ service_options of(std::string engine, std::size_t shards) {
   return options;
 }
 
-/// Every engine that can have several, with several.
+/// Each engine that can have several shards.
 class ManyShards : public engine_suite {
  protected:
   [[nodiscard]] static service_options options(std::size_t shards) { return of(GetParam(), shards); }
@@ -70,7 +70,7 @@ TEST(Shards, ANumberThatCannotBeIsRefusedWithAReason) {
             "foliot: the engine 'foliot' can have one shard on virtual time, not 2");
 }
 
-/// Each thread's callbacks run on the thread of its shard; those of four threads on four, round about.
+/// The callbacks of a thread's timers run on the thread of its shard; threads get the shards in turn.
 TEST_P(ManyShards, ThreadsGoToOneShardEach) {
   timer_service timers(options(4));
   std::array<std::thread::id, 8> ran_on;
@@ -92,7 +92,7 @@ TEST_P(ManyShards, ThreadsGoToOneShardEach) {
     }).join();
   }
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(ran_on[i], ran_on[i + 4]) << "round about";
+    EXPECT_EQ(ran_on[i], ran_on[i + 4]) << "threads must get the shards in turn";
     for (std::size_t j = 0; j < i; ++j) EXPECT_NE(ran_on[i], ran_on[j]);
   }
 }
@@ -110,7 +110,7 @@ TEST_P(ManyShards, WhatACallbackStartsStaysOnItsShard) {
   done.wait();
 }
 
-/// Two callbacks of two shards end the service at once: neither waits for the other.
+/// Callbacks of two shards end the service at once: neither waits for the other.
 TEST_P(ManyShards, ShutDownFromCallbacksOfTwoShards) {
   for (int i = 0; i < 20; ++i) {
     timer_service timers(options(2));
@@ -150,10 +150,10 @@ TEST_P(ManyShards, CountersAreSums) {
   EXPECT_EQ(timers.shut_down(), 5u);
 }
 
-/// Shards do not wait for each other's callbacks, and each is as late as its engine says, and no later.
+/// Shards do not wait for each other's callbacks, and none is later than its engine allows.
 TEST_P(ManyShards, FireBesideEachOther) {
   timer_service timers(options(2));
-  std::latch both(2);  // either callback waits for the other
+  std::latch both(2);  // each callback waits for the other
   std::array<timer, 2> each;
   for (timer& one : each) {
     std::thread([&] { one = timer(timers, 1ms, [&] { both.arrive_and_wait(); }); }).join();
@@ -176,7 +176,7 @@ TEST_P(ManyShards, ReserveInAllOrInNone) {
     }
     any_failed = fail.failed();
     ASSERT_FALSE(HasFailure());
-    if (n > 40) n += n / 8;  // there are many blocks of one kind
+    if (n > 40) n += n / 8;  // there are many allocations of the same kind
   }
 }
 
@@ -237,7 +237,7 @@ TEST(EpollShards, AWatchIsOfTheShardOfTheThreadThatMakesIt) {
   for (const watch& each : watches) EXPECT_FALSE(each.watching());
 }
 
-/// More threads than there are numbers for threads, all alive: every postponement is counted.
+/// More threads than thread numbers, all alive: every postponement is counted.
 TEST(PutOffs, AreCountedExactly) {
   constexpr std::size_t threads = 80;
   constexpr std::uint64_t each = 200;
@@ -256,8 +256,8 @@ TEST(PutOffs, AreCountedExactly) {
   EXPECT_EQ(timers.counters().started, 1u);
 }
 
-// What is postponed in these is postponed by a callback, which the shard's own thread runs: however slow the
-// machine, nothing fires meanwhile.
+// In these tests a callback on the shard's own thread postpones the timers, so that nothing fires meanwhile, however
+// slow the machine is.
 
 TEST(PutOffs, AreHeardWhenTheOldDeadlineComes) {
   timer_service timers(of("foliot", 1));
@@ -277,9 +277,8 @@ TEST(PutOffs, AreHeardWhenTheOldDeadlineComes) {
   EXPECT_EQ(timers.counters().fired, 2u);
 }
 
-/// A timer that was postponed comes out of the queue at its old deadline. Where there is no memory then to
-/// take it in again it waits, pending, and goes on when there is. (Another one, of the same slot, gets the
-/// memory that both have left behind.)
+/// A postponed timer leaves the queue at its old deadline. If there is no memory to requeue it, it awaits requeue,
+/// pending, until there is. (Another timer of the same slot gets the memory that both have left.)
 class WithoutMemory : public ::testing::Test {
  protected:
   void end_of_memory() {
@@ -290,7 +289,8 @@ class WithoutMemory : public ::testing::Test {
     EXPECT_EQ(t.reset(10min), reset_result::superseded);
     no_memory.emplace();
     const auto take_what_is_left = [&] {
-      for (std::size_t i = 0; i < others.size(); ++i) others[i].reset(24h * (i + 1) * (i + 1));  // a slot each
+      for (std::size_t i = 0; i < others.size(); ++i)
+        others[i].reset(24h * (i + 1) * (i + 1));  // each in a slot of its own
     };
     EXPECT_THROW(take_what_is_left(), std::bad_alloc);
   }
@@ -310,7 +310,7 @@ class WithoutMemory : public ::testing::Test {
     EXPECT_TRUE(t.pending());
   }
 
-  std::optional<failing_allocations> no_memory;  // of the shard's thread, which makes and ends it
+  std::optional<failing_allocations> no_memory;  // made and destroyed on the shard's thread
   std::atomic<bool> memory_is_back = false;
   std::latch reported{1};
   std::latch fired{1};
@@ -326,7 +326,7 @@ TEST_F(WithoutMemory, APutOffTimerIsNotLost) {
   EXPECT_EQ(t.reset(0ns), reset_result::superseded);
   fired.wait();
   stop_result answer = t.stop();
-  while (answer == stop_result::running) answer = t.stop();  // the callback is on its way out
+  while (answer == stop_result::running) answer = t.stop();  // the callback is about to return
   EXPECT_EQ(answer, stop_result::idle);
 }
 
@@ -361,7 +361,7 @@ TEST_F(WithoutMemory, APutOffTimerIsCounted) {
   EXPECT_EQ(timers.counters().pending, counters.pending - 1);
 }
 
-/// What one pending timer takes, everything counted: a closure of 16 bytes too.
+/// The memory of one pending timer, with a closure of 16 bytes.
 TEST(Memory, OfAPendingTimerIsAtMost128Bytes) {
   constexpr std::size_t count = 100'000;
   timer_service timers(of("foliot", 1));
@@ -372,7 +372,7 @@ TEST(Memory, OfAPendingTimerIsAtMost128Bytes) {
     many.emplace_back(timers, 1ms * (3'600'000 + i * 36),
                       [a = &timers, b = i] { static_cast<void>(a == nullptr || b == 0); });
   }
-  constexpr std::size_t allocators_own = 8;  // what malloc keeps beside each block
+  constexpr std::size_t allocators_own = 8;  // that malloc uses for each block
   EXPECT_LE((live_bytes() - before) / count + allocators_own + sizeof(timer), 128u);
 }
 

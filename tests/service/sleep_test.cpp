@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 class Sleep : public virtual_suite {
  protected:
-  /// Returns when `count` threads are asleep on the service: their timers are pending.
+  /// Returns once `count` threads sleep on the service, so that their timers are pending.
   void wait_for_sleepers(std::size_t count) const {
     while (timers.counters().pending < count) std::this_thread::yield();
   }
@@ -34,7 +34,7 @@ TEST_P(Sleep, ZeroNegativeAndPastReturnAtOnce) {
   EXPECT_TRUE(sleep_for(timers, -1h));
   EXPECT_TRUE(sleep_until(timers, instant::earliest()));
   EXPECT_TRUE(sleep_until(timers, timers.now()));
-  EXPECT_EQ(timers.counters().started, 0u) << "without a timer";
+  EXPECT_EQ(timers.counters().started, 0u) << "a sleep until the past must start no timer";
 }
 
 TEST_P(Sleep, OnAVirtualClockEndsWhenSomebodyAdvancesIt) {
@@ -78,7 +78,7 @@ TEST_P(Sleep, TheEndOfTheServiceEndsIt) {
   while (short_lived->counters().pending == 0) std::this_thread::yield();
   EXPECT_EQ(short_lived->shut_down(), 1u);
   ended.wait();
-  EXPECT_FALSE(sleep_for(*short_lived, 1s)) << "and no new one begins";
+  EXPECT_FALSE(sleep_for(*short_lived, 1s)) << "a sleep after the end must return at once";
   sleeper.join();
 }
 
@@ -86,7 +86,7 @@ TEST_P(Sleep, InsideACallbackItIsRefused) {
   bool refused = false;
   timer t(timers, 1ms, [&] {
     EXPECT_THROW(sleep_for(timers, 1s), std::logic_error);
-    EXPECT_THROW(sleep_for(timers, 0ns), std::logic_error) << "the same, whether or not there is something to wait for";
+    EXPECT_THROW(sleep_for(timers, 0ns), std::logic_error) << "a sleep of no length must throw, too";
     EXPECT_THROW(sleep_for(timers, -1h), std::logic_error);
     EXPECT_THROW(sleep_until(timers, timers.now()), std::logic_error);
     refused = true;
@@ -116,10 +116,10 @@ TEST_P(Sleep, OnTheMonotonicClockIsNeverEarly) {
   }
 }
 
-/// On every engine: its queue may round up, and the sleep is longer then.
+/// On every engine. A sleep may be longer where the engine's queue rounds up.
 class SleepAllocations : public engine_suite {
  protected:
-  /// Sleeps until so many of its timers have fired: a deadline that passes before the sleep begins has none.
+  /// Sleeps until `times` timers of sleeps have fired. A sleep whose deadline has passed starts none.
   static void sleep_often(timer_service& timers, std::uint64_t times) {
     const std::uint64_t before = timers.counters().fired;
     duration length = 100us;
@@ -131,7 +131,7 @@ class SleepAllocations : public engine_suite {
 };
 INSTANTIATE_TEST_SUITE_P(, SleepAllocations, every_engine(), engine_as_name);
 
-/// Up to what was reserved; the first sleep of all makes the shard's thread.
+/// Sleeps do not allocate up to the reserved number, after the first sleep has made the shard's thread.
 TEST_P(SleepAllocations, ThereAreNone) {
   timer_service timers(options());
   timers.reserve(4);
@@ -155,7 +155,7 @@ TEST_P(SleepAllocations, ThereAreNoneOnVirtualTime) {
     EXPECT_EQ(allocated.so_far(), 0u);
     done = true;
   });
-  // Not until ten have fired: a sleep whose time has passed before it begins needs no timer.
+  // Until ten timers have fired: a sleep whose deadline has passed starts no timer.
   while (!done) {
     if (timers.counters().pending == 1) clock.advance(1min);
     std::this_thread::yield();
@@ -176,7 +176,7 @@ TEST_P(SleepAllocations, TheMeasuredAndWatchedHaveNone) {
   EXPECT_EQ(timers.statistics().lateness.count(), 6u);
 }
 
-/// With an executor the shard keeps the timer of a sleep that is over for the next one.
+/// With an executor the shard keeps the timer of a finished sleep for the next sleep.
 TEST_P(SleepAllocations, WithAnExecutorThereIsOneForEachThreadAtMost) {
   service_options posting = options();
   posting.executor = [](posted_callback job) { job(); };
@@ -188,7 +188,8 @@ TEST_P(SleepAllocations, WithAnExecutorThereIsOneForEachThreadAtMost) {
   EXPECT_EQ(allocated.so_far(), 0u);
 }
 
-/// The first allocation fails, the second, …: until none does, each failure is reported, and nothing is left of it.
+/// The n-th allocation fails, for n = 0, 1, 2, …, until there are fewer: each failure is reported and leaves nothing
+/// behind.
 TEST_P(SleepAllocations, OneThatFailsIsReported) {
   for (const bool posts : {false, true}) {
     bool any_failed = true;

@@ -83,7 +83,7 @@ TEST_P(SlowCallbacks, OfTickersAreToldWithThePlaceOfTheirGrid) {
   EXPECT_EQ(told[2].armed_at.line(), again);
   EXPECT_THROW(beat.reset(0ns), std::invalid_argument);
   clock.advance(1s);
-  EXPECT_EQ(told.back().armed_at.line(), again) << "what was refused has armed nothing";
+  EXPECT_EQ(told.back().armed_at.line(), again) << "a refused reset must not change the source location";
 }
 
 TEST_P(SlowCallbacks, ThatRearmThemselvesAreToldByTheStartThatTheyServe) {
@@ -143,7 +143,7 @@ TEST_P(SlowCallbacks, StopAndWaitWaitsForTell) {
 TEST_P(SlowCallbacks, EveryRecordGoesWithItsHandle) {
   timer_service timers(clock, watching(1ms));
   std::size_t before = 0;
-  for (int round = 0; round < 3; ++round) {  // the first leaves what the queue keeps
+  for (int round = 0; round < 3; ++round) {  // in the first round the queue allocates memory that it keeps
     {
       const timer pending(timers, 1h, [] {});
       const ticker beat(timers, 1ms, [] {});
@@ -156,9 +156,9 @@ TEST_P(SlowCallbacks, EveryRecordGoesWithItsHandle) {
 }
 
 TEST(SlowCallbackWatch, NeedsSomebodyToTellAndNoNegativeLimit) {
-  service_options nobody;
-  nobody.slow_callback = {.longer_than = 1ms};
-  EXPECT_THROW(timer_service{std::move(nobody)}, std::invalid_argument);
+  service_options no_function;
+  no_function.slow_callback = {.longer_than = 1ms};
+  EXPECT_THROW(timer_service{std::move(no_function)}, std::invalid_argument);
   service_options negative;
   negative.slow_callback = {.longer_than = -1ns, .tell = [](const slow_callback&) {}};
   EXPECT_THROW(timer_service{std::move(negative)}, std::invalid_argument);

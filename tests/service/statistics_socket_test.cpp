@@ -116,12 +116,12 @@ TEST_F(StatisticsSocket, DoesNotWaitForThoseWhoAskAndDoNotRead) {
 TEST_F(StatisticsSocket, TheThreadAndTheFileGoWithIt) {
   {
     const statistics_socket shown(timers, path);
-    while (threads_named("foliot-stats").empty()) std::this_thread::yield();  // it gives itself its name
+    while (threads_named("foliot-stats").empty()) std::this_thread::yield();  // the thread sets its own name
     EXPECT_EQ(threads_named("foliot-stats").size(), 1u);
     EXPECT_TRUE(fs::is_socket(path));
   }
   while (!threads_named("foliot-stats").empty())
-    std::this_thread::yield();  // the kernel shows it for a moment after its end
+    std::this_thread::yield();  // the kernel shows a thread for a moment after its end
   EXPECT_FALSE(fs::exists(path));
   EXPECT_EQ(ask(path), std::nullopt);
 }
@@ -130,7 +130,7 @@ TEST_F(StatisticsSocket, APathWhereSomebodyAnswersIsRefused) {
   const statistics_socket shown(timers, path);
   EXPECT_NE(sentence_for(path).find("'" + path + "': another socket listens there"), std::string::npos)
       << sentence_for(path);
-  EXPECT_TRUE(ask(path)) << "who was there still is";
+  EXPECT_TRUE(ask(path)) << "the first owner of the path must go on answering";
 }
 
 // A connect that may block would wait for the owner for ever.
@@ -146,7 +146,7 @@ TEST_F(StatisticsSocket, APathWhoseOwnerHangsWithAFullBacklogIsRefusedAtOnce) {
   do {
     waiting.push_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   } while (::connect(waiting.back(), at, sizeof(address)) == 0);
-  ASSERT_EQ(errno, EAGAIN) << "the backlog is full";
+  ASSERT_EQ(errno, EAGAIN) << "the backlog must be full";
   EXPECT_NE(sentence_for(path).find("'" + path + "': another socket listens there"), std::string::npos);
   EXPECT_TRUE(fs::is_socket(path));
   for (const int each : waiting) ::close(each);
@@ -161,7 +161,7 @@ TEST_F(StatisticsSocket, WhatAProcessLeftBehindIsTakenOver) {
     } catch (...) {
       ::_exit(1);
     }
-    ::_exit(0);  // without destroying it
+    ::_exit(0);  // without destroying the socket
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -1,4 +1,4 @@
-// What a service measures, and what it counts of its wake-ups.
+// The statistics of a service: its callback metrics, and the counts of its wake-ups.
 #include <foliot/service/statistics.hpp>
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST_P(Statistics, CallbackTimeIsThatOfTheCallback) {
   });
   testing::internal::CaptureStderr();
   clock.advance(30ms);
-  EXPECT_NE(testing::internal::GetCapturedStderr(), "") << "what it threw is reported as always";
+  EXPECT_NE(testing::internal::GetCapturedStderr(), "") << "the exception must be reported as without metrics";
   histogram expected;
   for (const duration each : {duration(0ms), duration(7ms), duration(100us)}) expected.add(each);
   EXPECT_EQ(timers.statistics().callback_time, expected);
@@ -86,7 +86,7 @@ TEST_P(Statistics, WithAnExecutorJobsAreMeasured) {
   const timer t(timers, 1ms, [&] { clock.stall(2ms); });
   timer taken_back(timers, 1ms, [] {});
   clock.advance(1ms);
-  EXPECT_EQ(timers.statistics().lateness.count(), 0u) << "none has begun";
+  EXPECT_EQ(timers.statistics().lateness.count(), 0u) << "no callback has begun";
   taken_back.stop();
   for (posted_callback& each : jobs) each();
   histogram expected;
@@ -110,7 +110,7 @@ TEST_P(Statistics, AreReadWhileACallbackRuns) {
   while (timers.now() == looked_at) std::this_thread::yield();  // however coarse the clock is
   read.count_down();
   t.stop_and_wait();
-  EXPECT_EQ(timers.statistics().callback_time.count(), 1u) << "what has ended has been measured";
+  EXPECT_EQ(timers.statistics().callback_time.count(), 1u) << "a callback that has ended must have been measured";
   EXPECT_GT(timers.statistics().callback_time.max(), duration::zero());
 }
 

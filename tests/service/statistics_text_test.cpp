@@ -74,7 +74,7 @@ TEST(StatisticsText, SaysWhatIsWrong) {
             "the statistics have a malformed line: '" + std::string(60, 'x') + "'...");
   std::string beyond = statistics_text(some(true));
   beyond.replace(beyond.find("callback_time 5 5 5:1"), 21, "callback_time 5 5 1216:1");
-  EXPECT_FALSE(parse_statistics(beyond)) << "there is no such bucket";
+  EXPECT_FALSE(parse_statistics(beyond)) << "a bucket that does not exist was accepted";
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(, Ticker, every_engine(), engine_as_name);
 TEST_P(Ticker, TicksOnItsGridWithoutDrift) {
   ticker beat(timers, 10ms, write_down());
   clock.advance(10ms - 1ns);
-  EXPECT_TRUE(ticks.empty()) << "the first beat is one period after the start";
+  EXPECT_TRUE(ticks.empty()) << "the first tick must come one period after the start";
   clock.advance(1s);
   ASSERT_EQ(ticks.size(), 100u);
   for (std::size_t i = 0; i < ticks.size(); ++i) EXPECT_EQ(ticks[i], static_cast<std::int64_t>(i + 1) * 10);
@@ -54,11 +54,11 @@ TEST_P(Ticker, SkipsMissedBeatsOnItsGridAndCountsThem) {
 
 TEST_P(Ticker, ABeatThatComesExactlyOnTimeAfterAStallIsNotSkipped) {
   ticker beat(timers, 10ms, write_down());
-  clock.stall(20ms);  // 10 is late, and 20 has passed by now
+  clock.stall(20ms);  // the tick at 10 is late, and that at 20 has passed
   clock.advance(0ns);
   EXPECT_EQ(ticks, (std::vector<std::int64_t>{10}));
   EXPECT_EQ(skips, (std::vector<std::uint64_t>{1}));
-  clock.stall(19ms);  // 30 is late by 9, 40 is ahead
+  clock.stall(19ms);  // the tick at 30 is late by 9, that at 40 is still to come
   clock.advance(1ms);
   EXPECT_EQ(ticks, (std::vector<std::int64_t>{10, 30, 40}));
   EXPECT_EQ(beat.skipped(), 1u);
@@ -69,7 +69,7 @@ TEST_P(Ticker, BeatsAndSkipsAddUpOverAnyStalls) {
   std::uint64_t beats = 0;
   ticker beat(timers, 1ms, [&](const firing& tick) {
     beats += 1 + tick.skipped;
-    EXPECT_EQ((tick.deadline - start).count() % 1'000'000, 0) << "always on the grid";
+    EXPECT_EQ((tick.deadline - start).count() % 1'000'000, 0) << "each deadline must be on the grid";
     if (random.below(3) == 0) clock.stall(duration::nanoseconds(static_cast<std::int64_t>(random.below(20'000'000))));
   });
   for (int i = 0; i < 1000; ++i) clock.advance(std::chrono::microseconds(random.below(5000)));
@@ -105,7 +105,7 @@ TEST_P(Ticker, MayBeStoppedAndResetFromInside) {
   ticker beat;
   beat = ticker(timers, 10ms, [&] {
     if (++count == 3) {
-      EXPECT_EQ(beat.stop(), stop_result::stopped) << "the next beat was pending";
+      EXPECT_EQ(beat.stop(), stop_result::stopped) << "the next tick must be pending";
     }
   });
   clock.advance(1s);
@@ -129,7 +129,7 @@ TEST_P(Ticker, ANonPositivePeriodIsAnErrorBeforeAnythingIsArmed) {
   ticker beat(timers, 10ms, write_down());
   EXPECT_THROW(beat.reset(0ns), std::invalid_argument);
   clock.advance(20ms);
-  EXPECT_EQ(ticks.size(), 2u) << "it ticks on as before";
+  EXPECT_EQ(ticks.size(), 2u) << "the ticker must tick on as before";
 }
 
 TEST_P(Ticker, AnEndlessPeriodIsHarmless) {

@@ -1,4 +1,4 @@
-// goim's log lines: which there are, in which order, and that the log is called without a lock.
+// goim's log lines and their order. The log is called without a lock.
 #include <foliot/service/timer_log.hpp>
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class TimerLog : public ::testing::Test {
     with_log.log = [this](const timer_log_entry& entry) { written.push_back(log_line(entry)); };
     return with_log;
   }
-  /// What has been written since the last call.
+  /// The entries since the last call.
   lines took() { return std::exchange(written, {}); }
 
   lines written;
@@ -83,7 +83,7 @@ TEST_F(TimerLog, OfATickerHasTheNextBeat) {
                            "timer: expire reset delay 10 ms"}));
 }
 
-/// No lock is held: the log may use the service whose entries it gets.
+/// The log is called without a lock, so it may use the service whose entries it receives.
 TEST_F(TimerLog, MayUseTheService) {
   timer other(timers, [] {});
   bool inside = false;
@@ -96,7 +96,7 @@ TEST_F(TimerLog, MayUseTheService) {
     {
       const timer own(*service, 1h, [] {});
     }
-    inside = false;  // its entries, too, have come by now
+    inside = false;  // the entries of these calls have been written by now
   };
   virtual_clock time;
   timer_service logged(time, std::move(options));
@@ -146,7 +146,7 @@ TEST_F(TimerLog, OfAThreadIsInOrder) {
 }
 
 TEST(TimerNames, AreToldOfSlowCallbacks) {
-  std::string name = "nobody";
+  std::string name = "no log";
   virtual_clock clock;
   service_options options;
   options.slow_callback = {.longer_than = 1ms, .tell = [&](const slow_callback& slow) { name = slow.name; }};
@@ -164,7 +164,7 @@ TEST(TimerNames, AreStoredOnlyWhereTheyAreShown) {
   virtual_clock clock;
   timer_service timers(clock);
   timer t(timers, [] {});
-  t.name("nobody asks");
+  t.name("without a log");
   EXPECT_THROW(timer().name("nothing there"), std::logic_error);
 }
 
@@ -186,7 +186,7 @@ TEST(TimerLogOption, IsRefusedWhereThereIsNone) {
   }
 }
 
-/// The log may close the timer whose callback is called next: then it is not called.
+/// The log may close the timer whose callback is called next. The callback is not called then.
 TEST(TimerLogEnds, ATimerThatTheLogEndsDoesNotFire) {
   timer* ended = nullptr;
   stop_result answer = stop_result::stopped;
@@ -206,7 +206,7 @@ TEST(TimerLogEnds, ATimerThatTheLogEndsDoesNotFire) {
   EXPECT_EQ(one.reset(1ms), reset_result::closed);
 }
 
-/// Also where the executor runs a job at once.
+/// The same if the executor runs a job at once.
 TEST(TimerLogOrder, WhatLeavesTheHeapIsToldBeforeItFires) {
   lines written;
   service_options with_log = with_engine("goim");
@@ -233,7 +233,7 @@ TEST(TimerLogEnds, TheLogOutlivesTheCallsOfIt) {
     if (entry.what != timer_event::removed) return;
     in_the_log.count_down();
     ended.wait();
-    ++*told;  // what the log has captured
+    ++*told;  // a capture of the log
   };
   const std::weak_ptr<int> log_lives = told;
   auto timers = std::make_unique<timer_service>(std::move(with_log));
@@ -241,7 +241,7 @@ TEST(TimerLogEnds, TheLogOutlivesTheCallsOfIt) {
   std::thread ends([&] { one = timer(); });
   in_the_log.wait();
   timers.reset();
-  EXPECT_EQ(log_lives.use_count(), 2) << "the log's and this one";
+  EXPECT_EQ(log_lives.use_count(), 2) << "only the log and this test may have it";
   ended.count_down();
   ends.join();
   EXPECT_EQ(*told, 1);

@@ -60,7 +60,7 @@ TEST(ServiceOptions, ATurnIsTheEnginesOwnUnlessItIsSet) {
   EXPECT_THROW(static_cast<void>(timer_service::turn("sundial")), std::invalid_argument);
 }
 
-/// Between two turns a loop looks at its descriptors: there it shows how many timers a turn has fired.
+/// Between two turns a loop serves its descriptors. The test counts there how many timers a turn has fired.
 TEST(ServiceOptions, ATurnFiresAsManyTimersAsItIsTold) {
   constexpr std::size_t due = 1000;
   for (const std::size_t turn : {std::size_t{0}, std::size_t{7}, std::size_t{300}}) {
@@ -81,7 +81,7 @@ TEST(ServiceOptions, ATurnFiresAsManyTimersAsItIsTold) {
     const timer first(loop, 0ns, [&] {
       ++fired;
       ends.write();
-      const instant past = loop.now() - 1h;  // due in this very turn
+      const instant past = loop.now() - 1h;  // due in this turn
       for (std::size_t i = 1; i < due; ++i) {
         many.emplace_back(loop, past, [&] {
           if (++fired == due) all.count_down();
@@ -146,7 +146,7 @@ TEST(ServiceWheel, IsLateByItsTickAtMost) {
         clock.advance(3h);
         EXPECT_EQ(fired, 4);
         if (tick >= duration(100ms)) {
-          EXPECT_GT(latest, duration::zero()) << "the tick is the chosen one";
+          EXPECT_GT(latest, duration::zero()) << "the lateness must be that of the chosen tick";
         }
       }
     }
@@ -176,7 +176,7 @@ TEST_P(Service, CountsWhatItDoes) {
   EXPECT_EQ(now.wake_ups, 0u);
   EXPECT_EQ(now.pending, 4u);
   EXPECT_EQ(now.peak_pending, 10u);
-  EXPECT_EQ(now.started, now.stopped + now.fired + now.pending) << "each start has one outcome";
+  EXPECT_EQ(now.started, now.stopped + now.fired + now.pending) << "each start must have one outcome";
 }
 
 TEST_P(Service, ATurnOnAVirtualClockIsBounded) {
@@ -217,7 +217,7 @@ TEST_P(Service, ServicesOnOneClockFireInOneOrder) {
   std::vector<int> order;
   timer c(other, 3ms, [&] { order.push_back(3); });
   timer b(other, 2ms, [&] { order.push_back(2); });
-  timer b2(timers, 2ms, [&] { order.push_back(1); });  // same instant, but its service joined first
+  timer b2(timers, 2ms, [&] { order.push_back(1); });  // the same instant, but its service joined the clock first
   timer a(timers, 1ms, [&] { order.push_back(0); });
   clock.advance(10ms);
   EXPECT_EQ(order, (std::vector{0, 1, 2, 3}));

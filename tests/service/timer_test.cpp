@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 class Timer : public virtual_suite {
  protected:
   int fired = 0;
-  std::function<void()> also{};  // what the callback does besides counting
+  std::function<void()> also{};  // called by the callback after it has counted
 
   auto count() {
     return [this] {
@@ -30,7 +30,7 @@ class Timer : public virtual_suite {
 
 INSTANTIATE_TEST_SUITE_P(, Timer, every_engine(), engine_as_name);
 
-/// The engines that promise an order of equal deadlines.
+/// The engines that promise an order for equal deadlines.
 class TimerTies : public Timer {};
 
 INSTANTIATE_TEST_SUITE_P(, TimerTies, ::testing::Values("foliot", "global-heap"), engine_as_name);
@@ -39,7 +39,7 @@ TEST_P(Timer, FiresOnceAtItsDeadline) {
   timer t(timers, 10ms, count());
   EXPECT_TRUE(t.pending());
   clock.advance(10ms - 1ns);
-  EXPECT_EQ(fired, 0) << "never early";
+  EXPECT_EQ(fired, 0) << "a timer fired early";
   clock.advance(1ns);
   EXPECT_EQ(fired, 1);
   EXPECT_FALSE(t.pending());
@@ -54,7 +54,7 @@ TEST_P(Timer, TellsItsCallbackWhatItServes) {
   clock.advance(25ms);
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->deadline, deadline);
-  EXPECT_EQ(seen->now, deadline) << "virtual time stops at each deadline";
+  EXPECT_EQ(seen->now, deadline) << "virtual time must stop at each deadline";
   EXPECT_EQ(seen->lateness(), duration::zero());
   EXPECT_EQ(seen->skipped, 0u);
 }
@@ -75,7 +75,7 @@ TEST_P(Timer, ZeroAndNegativeMeanNow) {
   timer zero(timers, 0ns, count());
   timer negative(timers, -1h, count());
   timer past(timers, instant::earliest(), count());
-  EXPECT_EQ(fired, 0) << "callbacks run in the service, not in the start";
+  EXPECT_EQ(fired, 0) << "the start must not call the callback";
   clock.advance(0ns);
   EXPECT_EQ(fired, 3);
 }
@@ -157,9 +157,9 @@ TEST_P(Timer, SlackLetsTimersShareAnInstant) {
   const instant start = timers.now();
   clock.advance(3s);
   ASSERT_EQ(due.size(), 10u);
-  EXPECT_EQ(due.front(), due.back()) << "one wake-up for all";
-  EXPECT_GE(due.front(), start + 1090ms) << "never early";
-  EXPECT_LE(due.front(), start + 1500ms) << "and within the slack of the first";
+  EXPECT_EQ(due.front(), due.back()) << "all timers must fire in one wake-up";
+  EXPECT_GE(due.front(), start + 1090ms) << "a timer fired early";
+  EXPECT_LE(due.front(), start + 1500ms) << "a timer fired after its slack";
 }
 
 TEST_P(Timer, NoSlackOrANegativeOneIsExact) {
@@ -195,7 +195,7 @@ TEST_P(Timer, ARearmedTimerThatIsStoppedWhileItsCallbackRunsIsStopped) {
   timer t(timers, count());
   also = [&] {
     t.reset(1ms);
-    EXPECT_EQ(t.stop(), stop_result::stopped) << "the answer speaks of the latest start";
+    EXPECT_EQ(t.stop(), stop_result::stopped) << "the result must be that of the latest start";
   };
   t.reset(0ns);
   clock.advance(1s);
@@ -224,7 +224,7 @@ TEST_P(Timer, AfterFuncIsATimerToo) {
   after_func(timers, 5ms, count()).detach();
   clock.advance(5ms);
   EXPECT_EQ(fired, 2);
-  static_cast<void>(after_func(timers, 5ms, count()));  // dropped: stopped
+  static_cast<void>(after_func(timers, 5ms, count()));  // the handle is destroyed, which stops the timer
   clock.advance(5ms);
   EXPECT_EQ(fired, 2);
 }
@@ -256,7 +256,7 @@ TEST_P(Timer, MovesWithItsTimer) {
   std::vector<timer> many;
   for (int i = 0; i < 100; ++i) many.emplace_back(timers, 1ms, count());
   many.erase(many.begin(), many.begin() + 50);
-  many.front() = timer(timers, 1ms, count());  // what it held is stopped
+  many.front() = timer(timers, 1ms, count());  // stops the timer that it had
   clock.advance(1ms);
   EXPECT_EQ(fired, 50);
 }
@@ -277,7 +277,7 @@ TEST_P(Timer, WhatACallbackThrowsGoesToTheHandler) {
   timer third(careful, 1ms, count());
   clock.advance(1ms);
   EXPECT_EQ(reported, (std::vector<std::string>{"one", "two"}));
-  EXPECT_EQ(fired, 1) << "the service goes on";
+  EXPECT_EQ(fired, 1) << "the service must go on";
   EXPECT_EQ(first.reset(1ms), reset_result::idle);
 }
 

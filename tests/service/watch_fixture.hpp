@@ -1,4 +1,4 @@
-// What the tests of watches share: a service that watches, and two ends of a connection.
+// The fixture of the tests of watches: a service with the engine epoll-heap, and two connected sockets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,11 +14,11 @@
 
 namespace foliot::test {
 
-/// Two sockets that are connected. Neither blocks, unless it is made to.
+/// Two connected sockets. They do not block, unless the test makes them.
 class connection {
  public:
   explicit connection(int type = SOCK_NONBLOCK) {
-    if (::socketpair(AF_UNIX, SOCK_STREAM | type, 0, ends_.data()) != 0) ADD_FAILURE() << "no sockets";
+    if (::socketpair(AF_UNIX, SOCK_STREAM | type, 0, ends_.data()) != 0) ADD_FAILURE() << "cannot make sockets";
   }
   ~connection() {
     ::close(ends_[0]);
@@ -29,9 +29,9 @@ class connection {
 
   [[nodiscard]] int here() const noexcept { return ends_[0]; }
   [[nodiscard]] int there() const noexcept { return ends_[1]; }
-  /// From there, so that it is readable here.
+  /// Writes a byte to the other end, so that this end is readable.
   void write() const noexcept { EXPECT_EQ(::write(there(), "x", 1), 1); }
-  /// Whether there was a byte.
+  /// Reads a byte. Returns whether there was one.
   bool read() const noexcept {
     char byte = 0;
     return ::read(here(), &byte, 1) == 1;

@@ -1,5 +1,4 @@
-// Watches against what comes at the same time, from real threads; in the child of a fork; and where the system or
-// memory refuses.
+// Watches in races between real threads, in the child of a fork, and where a system call or an allocation fails.
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -31,7 +30,7 @@ constexpr int rounds = 3000;
 
 class WatchRaces : public watching_suite {
  protected:
-  /// Runs the two at once.
+  /// Runs both functions at once.
   template <class Here, class There>
   static void race(Here here, There there) {
     std::barrier start(2);
@@ -68,7 +67,7 @@ TEST_F(WatchRaces, StopAndWaitFromTwoThreadsAgainstAnEvent) {
     pipe.write();
     const auto end = [&] {
       input.stop_and_wait();
-      EXPECT_EQ(captured.use_count(), 1) << "all that it captured has been destroyed";
+      EXPECT_EQ(captured.use_count(), 1) << "the captures must be destroyed";
     };
     race(end, end);
     EXPECT_TRUE(pipe.read());
@@ -76,25 +75,25 @@ TEST_F(WatchRaces, StopAndWaitFromTwoThreadsAgainstAnEvent) {
 }
 
 TEST_F(WatchRaces, ModifyAgainstModifyAndAnEvent) {
-  std::atomic<std::uint64_t> told = 0;
+  std::atomic<std::uint64_t> reported = 0;
   watch input(timers, pipe.here(), readiness::none, [&] {
-    ++told;
+    ++reported;
     EXPECT_TRUE(input.modify(readiness::none));
   });
   pipe.write();
   for (int i = 0; i < rounds; ++i) {
     race([&] { EXPECT_TRUE(input.modify(readiness::readable)); }, [&] { EXPECT_TRUE(input.modify(readiness::none)); });
   }
-  const auto settle = [&] {  // timers fire on the same thread: a call that was on its way has ended then
+  const auto settle = [&] {  // timers fire on the same thread, so a call that was under way has ended then
     EXPECT_TRUE(input.modify(readiness::none));
     std::latch turn(1);
     const timer next(timers, 0ns, [&] { turn.count_down(); });
     turn.wait();
   };
   settle();
-  const std::uint64_t before = told;
+  const std::uint64_t before = reported;
   EXPECT_TRUE(input.modify(readiness::readable));
-  while (told == before) std::this_thread::yield();
+  while (reported == before) std::this_thread::yield();
   settle();
 }
 
@@ -103,7 +102,7 @@ TEST_F(WatchRaces, ShutDownAgainstAll) {
     std::optional<timer_service> short_lived(std::in_place, reactor());
     const connection other_pipe;
     std::atomic<bool> ended = false;
-    const auto check = [&] { EXPECT_FALSE(ended) << "nothing runs after shut_down has returned"; };
+    const auto check = [&] { EXPECT_FALSE(ended) << "no callback may run after shut_down has returned"; };
     watch input(*short_lived, pipe.here(), {readiness::writable, trigger::edge}, check);
     watch other(*short_lived, other_pipe.here(), {readiness::writable, trigger::edge}, check);
     race(
@@ -145,7 +144,7 @@ class WatchInAFork : public WatchRaces {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      ::alarm(250);  // a child that waits for what is not there ends by a signal
+      ::alarm(250);  // a signal ends a child that waits for a thread of the parent
       ::_exit(body() ? 0 : 1);
     }
     int status = 0;
@@ -154,11 +153,12 @@ class WatchInAFork : public WatchRaces {
   }
 };
 
-/// The poller is the parent's too: what the child closes there would be closed for the parent.
+/// The parent and the child share the poller: a descriptor that the child removes there would be removed for the
+/// parent.
 TEST_F(WatchInAFork, TheChildsEndIsNotTheParents) {
-  std::latch told(1);
+  std::latch reported(1);
   std::optional<watch> input(std::in_place, timers, pipe.here(), readiness::readable, [&] {
-    if (pipe.read()) told.count_down();
+    if (pipe.read()) reported.count_down();
   });
   expect_in_child([&] {
     const bool closed = !input->watching() && !input->modify(readiness::none);
@@ -167,7 +167,7 @@ TEST_F(WatchInAFork, TheChildsEndIsNotTheParents) {
     return closed;
   });
   pipe.write();
-  told.wait();
+  reported.wait();
 }
 
 TEST_F(WatchInAFork, WhatRanAtTheForkDoesNotRunInTheChildAndNobodyWaitsForIt) {
@@ -218,25 +218,25 @@ TEST_F(WatchRaces, TheNthAllocationOfAWatchFails) {
   bool any_failed = true;
   std::size_t n = 0;
   for (; any_failed; ++n) {
-    std::latch told(1);
+    std::latch reported(1);
     timer_service fresh(reactor());
     std::optional<watch> input;
     {
       const failing_allocations fail(n);
       try {
         input.emplace(fresh, pipe.here(), interest(readiness::writable, trigger::edge),
-                      [&told, large] { told.count_down(1 + large[0]); });
+                      [&reported, large] { reported.count_down(1 + large[0]); });
       } catch (const std::bad_alloc&) {
         EXPECT_TRUE(fail.failed());
       }
       any_failed = fail.failed();
     }
-    // Nothing is left of one that failed: it would be there already.
+    // A failed watch leaves nothing behind: else the descriptor would be watched already.
     if (any_failed)
       input.emplace(fresh, pipe.here(), readiness::writable, [&] {
-        if (!told.try_wait()) told.count_down();
+        if (!reported.try_wait()) reported.count_down();
       });
-    told.wait();
+    reported.wait();
   }
   EXPECT_GT(n, 2u);
 }
@@ -249,7 +249,7 @@ int next_descriptor() {
   return next;
 }
 
-/// What `body` throws where there are no descriptors from `end` on; null if it throws nothing.
+/// The exception that `body` throws if there are no descriptors from `end` on; null if it throws nothing.
 template <class Body>
 std::exception_ptr refusal_with_descriptors_below(int end, Body body) {
   rlimit before{};
@@ -266,7 +266,7 @@ std::exception_ptr refusal_with_descriptors_below(int end, Body body) {
   return refusal;
 }
 
-/// The service's thread needs two descriptors, and on another clock a third one, for the bell.
+/// The service's thread needs two descriptors, and on another clock a third one, for the alarm.
 TEST_F(WatchRaces, WithoutDescriptorsTheFirstTimerOrWatchSaysSoAndTheNextWorks) {
   for (const service_clock clock : {service_clock::monotonic, service_clock::wall}) {
     const int needed = clock == service_clock::monotonic ? 2 : 3;
@@ -277,13 +277,13 @@ TEST_F(WatchRaces, WithoutDescriptorsTheFirstTimerOrWatchSaysSoAndTheNextWorks) 
       std::latch both(2);
       timer t(poor, [&] { both.count_down(); });
       const int end = next_descriptor() + more;
-      // Looked at afterwards: sanitizers want descriptors too, for that.
+      // The exception is examined afterwards, since sanitizers open descriptors for that.
       const std::exception_ptr of_timer = refusal_with_descriptors_below(end, [&] { t.reset(0ns); });
       EXPECT_FALSE(t.pending());
       const std::exception_ptr of_watch = refusal_with_descriptors_below(
           end, [&] { const watch never(poor, pipe.here(), readiness::writable, [] {}); });
       for (const std::exception_ptr& each : {of_timer, of_watch}) {
-        ASSERT_NE(each, nullptr) << "there was a descriptor";
+        ASSERT_NE(each, nullptr) << "the call must be refused without a descriptor";
         try {
           std::rethrow_exception(each);
         } catch (const std::system_error& error) {

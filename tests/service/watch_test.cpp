@@ -44,12 +44,12 @@ TEST_F(Watch, TimersAndDescriptorsAreServedInOneLoop) {
   const connection pipe;
   pipe.write();  // never read
   std::latch both(200);
-  int plain = 0;  // for ThreadSanitizer: the callbacks do not overlap
-  std::atomic<int> told = 0;
+  int plain = 0;  // plain: ThreadSanitizer reports callbacks that overlap
+  std::atomic<int> reports = 0;
   std::atomic<int> fired = 0;
   const watch input(timers, pipe.here(), readiness::readable, [&] {
     ++plain;
-    if (++told <= 100) both.count_down();
+    if (++reports <= 100) both.count_down();
   });
   timer busy(timers, [&] {
     ++plain;
@@ -70,7 +70,7 @@ TEST_F(Watch, IsToldWhatItAsksFor) {
       EXPECT_TRUE(output.modify(readiness::none));
       closed.count_down();
     } else if (has(now, readiness::writable)) {
-      EXPECT_TRUE(output.modify(readiness::readable));  // of which there is nothing
+      EXPECT_TRUE(output.modify(readiness::readable));  // there is nothing to read
       writable.count_down();
     }
   });
@@ -90,7 +90,7 @@ TEST_F(Watch, EndsFromInsideItsCallback) {
   input = watch(timers, pipe.here(), readiness::readable, [&, kept = std::move(captured)] {
     EXPECT_TRUE(pipe.read());
     input = watch();  // waits for nothing
-    ++*kept;          // and what it captured is there until it returns
+    ++*kept;          // the capture exists until the callback returns
     done.count_down();
   });
   pipe.write();
@@ -105,11 +105,11 @@ TEST_F(Watch, OwnedByItsOwnCallback) {
   const connection pipe;
   std::latch gone(1);
   struct at_end {
-    std::latch& told;
-    ~at_end() { told.count_down(); }
+    std::latch& reports;
+    ~at_end() { reports.count_down(); }
   };
   struct session {
-    explicit session(std::latch& told) : after_the_watch{told} {}
+    explicit session(std::latch& reports) : after_the_watch{reports} {}
     at_end after_the_watch;
     watch input{};
   };
@@ -137,21 +137,21 @@ TEST_F(Watch, WhatItThrowsIsReported) {
   });
   pipe.write();
   pipe.write();
-  reported.wait();  // it goes on after the first
+  reported.wait();  // the service goes on after the first exception
 }
 
 TEST_F(Watch, RunsOnTheServicesThreadAlsoWithAnExecutor) {
   service_options options = reactor();
-  std::vector<posted_callback> jobs;  // never run
+  std::vector<posted_callback> jobs;  // the jobs never run
   options.executor = [&](posted_callback job) { jobs.push_back(std::move(job)); };
   timer_service posting(std::move(options));
   const connection pipe;
-  std::latch told(1);
+  std::latch reports(1);
   const watch input(posting, pipe.here(), readiness::readable, [&] {
-    if (pipe.read()) told.count_down();
+    if (pipe.read()) reports.count_down();
   });
   pipe.write();
-  told.wait();
+  reports.wait();
   EXPECT_TRUE(jobs.empty());
 }
 
@@ -161,7 +161,7 @@ TEST_F(Watch, OutlivesItsService) {
   std::optional<timer_service> short_lived(std::in_place, reactor());
   watch input(*short_lived, pipe.here(), readiness::readable, [captured] {});
   short_lived->shut_down();
-  EXPECT_EQ(captured.use_count(), 1) << "the end destroys what it captured";
+  EXPECT_EQ(captured.use_count(), 1) << "the end must destroy the captures";
   EXPECT_FALSE(input.watching());
   EXPECT_FALSE(input.modify(readiness::readable));
   const watch late(*short_lived, pipe.here(), readiness::readable, [captured] {});
@@ -213,9 +213,9 @@ TEST_P(WatchOfEachEngine, EitherWatchesOrNamesOneThatDoes) {
   const connection pipe;
   const auto watch_with = [&](const std::string& engine) {
     timer_service service(with_engine(engine));
-    std::latch told(1);
-    const watch input(service, pipe.here(), {readiness::writable, trigger::edge}, [&] { told.count_down(); });
-    told.wait();
+    std::latch reports(1);
+    const watch input(service, pipe.here(), {readiness::writable, trigger::edge}, [&] { reports.count_down(); });
+    reports.wait();
   };
   const std::string refusal = refusal_of([&] { watch_with(GetParam()); });
   if (refusal.empty()) return;
@@ -247,17 +247,17 @@ TEST_F(Watch, RefusesWhatCannotBe) {
 
 TEST_F(Watch, AModifyThatIsRefusedLeavesItAsItWas) {
   const connection pipe;
-  std::latch told(1);
+  std::latch reports(1);
   watch paused(timers, pipe.here(), readiness::none, [] {});
   watch input(timers, pipe.here(), readiness::readable, [&] {
-    if (pipe.read()) told.count_down();
+    if (pipe.read()) reports.count_down();
   });
-  EXPECT_THROW(paused.modify(readiness::readable), std::system_error) << "it is watched already";
+  EXPECT_THROW(paused.modify(readiness::readable), std::system_error) << "the descriptor is watched already";
   EXPECT_TRUE(paused.watching());
   pipe.write();
-  told.wait();
+  reports.wait();
   input = watch();
-  EXPECT_TRUE(paused.modify(readiness::readable)) << "and now it is not";
+  EXPECT_TRUE(paused.modify(readiness::readable)) << "the other watch has ended";
 }
 
 /// The destructor of a capture is a user's code, and may use the service: no lock is held.
@@ -289,7 +289,7 @@ TEST_F(Watch, OneThatFindsNoMemoryDestroysItsCallbackWithoutALock) {
   EXPECT_EQ(destroyed, made);
 }
 
-// The numbers.
+// Tokens.
 
 TEST(WatchTable, ANumberNamesOneRecordOnly) {
   detail::watch_table table;
@@ -302,7 +302,7 @@ TEST(WatchTable, ANumberNamesOneRecordOnly) {
   table.take(*table.find(first));
   EXPECT_EQ(table.find(first), nullptr);
   const std::uint64_t third = put().token;
-  EXPECT_EQ(table.size(), 2u) << "the index is used again";
+  EXPECT_EQ(table.size(), 2u) << "the index must be used again";
   EXPECT_NE(third, first);
   EXPECT_EQ(table.find(first), nullptr);
   EXPECT_EQ(table.find(second)->token, second);
