@@ -1,4 +1,4 @@
-// The canaries: a service that is broken in one place gives histories that are not linearizable, or that complain.
+// The canaries: a service that is broken in one place must give histories that are not linearizable, or complaints.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,7 +19,7 @@ constexpr std::uint64_t worlds = 20'000;
 
 class Canaries : public ::testing::Test {
  protected:
-  /// How many worlds it took to see that something is wrong.
+  /// The number of worlds until a failure was found.
   static std::optional<std::uint64_t> found(flaw broken, const setting& in, race around, const faults& with = {}) {
     present = broken;
     const auto seed = simulation::first_failure(worlds, with, [&] {
@@ -81,10 +81,10 @@ TEST_F(Canaries, AStartThatIsFiledTooLate) {
       timer_service timers;
       duration late{};
       timer t(timers, 10ms, [&late](const firing& now) { late = now.lateness(); });
-      simulation::require(t.stop() == stop_result::stopped, "it is not due yet");
+      simulation::require(t.stop() == stop_result::stopped, "the timer is not due yet");
       t.reset(1ms);
-      simulation::require(sleep_for(timers, 20ms), "nobody ends the service");
-      simulation::require(late < 1ms, "overslept");
+      simulation::require(sleep_for(timers, 20ms), "the service has not ended");
+      simulation::require(late < 1ms, "the thread slept too long");
     });
     present = flaw::none;
     return seed.has_value();

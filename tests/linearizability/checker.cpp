@@ -25,7 +25,7 @@ class search {
     if (steps_.size() > most_steps || seen.operations.size() > most_operations || seen.shard_of.size() > most_timers) {
       throw std::length_error("a history that is too long to be checked:\n" + describe(seen));
     }
-    // Those that must come soon are tried first: the first order is most often one that fits.
+    // Steps that must come soon are tried first: most often the first order then fits.
     std::ranges::sort(steps_, {}, [](const step& each) { return std::tuple(each.latest, each.operation, each.what); });
     before_.resize(steps_.size());
     for (std::size_t later = 0; later < steps_.size(); ++later) {
@@ -36,7 +36,7 @@ class search {
     all_ = steps_.size() == most_steps ? ~set{0} : only(steps_.size()) - 1;
   }
 
-  /// Whether the steps that are not done can follow in some order.
+  /// Whether there is an order for the steps that are not done.
   bool can_end(set done, const state& now) {
     if (done == all_) return true;
     if (std::popcount(done) > std::popcount(furthest_)) furthest_ = done;

@@ -1,9 +1,9 @@
-// Whether a history is linearizable: whether there is an order of its steps, each within the time of its
-// operation, that the specification takes with the answers that were given.
+// Checks that a history is linearizable: that there is an order of its steps, each within the time of its operation, in
+// which the specification gives the same answers.
 //
-// Wing and Gong's search, with Lowe's memory of what has been tried: a set of steps that leads to the same state
-// in another order is not gone into twice. Exponential in what overlaps, and so for short histories: at most
-// 64 steps.
+// The search is Wing and Gong's, with Lowe's memory of visited states: if two orders of the same steps lead to the same
+// state, the search goes on from one of them only. The time is exponential in the number of overlapping operations, so
+// histories must be short: at most 64 steps.
 //
 // J. M. Wing, C. Gong, "Testing and Verifying Concurrent Objects", 1993; G. Lowe, "Testing for Linearizability",
 // 2017.
@@ -16,7 +16,7 @@
 
 namespace foliot::linearizability {
 
-/// Nothing if it is; else the history, and how far an order of it went.
+/// Nothing if the history is linearizable; else its text, and the longest order that was found.
 std::optional<std::string> violation(const history& seen);
 
 }  // namespace foliot::linearizability

@@ -1,4 +1,4 @@
-// The checker on histories written by hand: what may happen, and what must not.
+// The checker on histories that are written by hand, both linearizable and not.
 #include "checker.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanoseconds(nanoseconds); }
 
-/// The same words as in the histories that the checker prints.
+/// Named as in the histories that the checker prints.
 class Histories : public ::testing::Test {
  protected:
   void reset(moment begin, moment end, reset_result answer, std::int64_t deadline, std::size_t timer = 0) {
@@ -32,7 +32,7 @@ class Histories : public ::testing::Test {
     add({verb::fire, timer, begin, end, 0, {}, at(deadline), at(deadline)});
   }
   void die(moment when) { add({verb::die, 0, when, when}); }
-  /// What follows is called inside the callback.
+  /// The calls after this are made inside the callback.
   void inside() { inside_ = 0; }
   void outside() { inside_.reset(); }
 
@@ -67,7 +67,7 @@ TEST_F(Histories, CanaryAFireBesideStopped) {
   reset(1, 2, reset_result::idle, 100);
   stop(3, 6, stop_result::stopped);
   fire(4, 5, 100);
-  EXPECT_FALSE(linearizable()) << "whichever came first";
+  EXPECT_FALSE(linearizable()) << "neither order may be linearizable";
 }
 
 TEST_F(Histories, CanaryTwoFiresOfOneStart) {
@@ -118,7 +118,7 @@ TEST_F(Histories, RunningEvenAfterTheLastActOfTheCallback) {
   fire(3, 4, 100);
   stop(5, 6, stop_result::running);
   stop(7, 8, stop_result::idle);
-  EXPECT_TRUE(linearizable()) << "the service has yet to hear that it is over";
+  EXPECT_TRUE(linearizable()) << "a stop may return running until the service has learnt that the callback has ended";
 }
 
 TEST_F(Histories, CanaryRunningAfterIdle) {
@@ -349,7 +349,7 @@ TEST_F(Histories, AViolationIsToldInWords) {
             "  [5, 6] timer 0 fire for 100\n");
 }
 
-/// Many that overlap: what has been tried is remembered, or this would not end.
+/// Many overlapping operations: without the memory of visited states the search would not end.
 TEST_F(Histories, OperationsThatAllOverlap) {
   for (moment i = 0; i < 7; ++i) {
     reset(1 + i, 100 + i, i == 0 ? reset_result::idle : reset_result::superseded, static_cast<std::int64_t>(i));

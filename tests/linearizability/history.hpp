@@ -1,8 +1,8 @@
-// What was seen of a service's timers: each operation with the moments at which it was called and returned,
-// and its answer; each callback with its first and its last act; each closure's death.
+// The history of a service's timers: each operation with the moments of its call and its return, and its answer; each
+// callback with the moments of its beginning and its end; the destruction of each closure.
 //
-// A moment is the value of one counter that everything in the history counts up: what ended before something
-// else began has the smaller one.
+// A moment is the value of one counter, which each event of the history increments: if one event ended before another
+// one began, its moment is smaller.
 #pragma once
 
 #include <cstddef>
@@ -31,14 +31,14 @@ enum class verb : std::uint8_t {
 
 struct operation {
   verb what;
-  /// Which timer; none in particular for shut_down and drain.
+  /// The index of the timer; it means nothing for shut_down and drain.
   std::size_t timer = 0;
   moment begin = 0;
   moment end = 0;
   std::uint64_t answer = 0;
-  /// The timer inside whose callback it was called.
+  /// The timer inside the callback of which the operation was called.
   std::optional<std::size_t> inside{};
-  /// Of a reset: between which deadlines the one that it asked for is. Of a fire: its deadline, twice.
+  /// Of a reset: the bounds of its deadline. Of a fire: its deadline, twice.
   instant earliest{};
   instant latest{};
 };
@@ -49,7 +49,7 @@ struct history {
   std::vector<operation> operations;
 };
 
-/// In lines, by the moment at which each operation began.
+/// The history as text, a line for each operation, in the order of their beginnings.
 std::string describe(const history& seen);
 
 }  // namespace foliot::linearizability

@@ -19,7 +19,7 @@ class drawing {
     for (plan::timer_plan& each : drawn_.timers) {
       if (!each.start && random_.below(2) == 0) start(each);
     }
-    // A try may find no timer: those that a callback ends belong to that callback alone.
+    // A try may find no timer, since only a callback may use the timers that it ends.
     for (std::size_t tries = 0; done_ < operations && tries < 40; ++tries) add_anything(kind);
     return std::move(drawn_);
   }
@@ -38,7 +38,7 @@ class drawing {
       default: return some();
     }
   }
-  /// Most often at a given deadline, which tells starts apart.
+  /// Most resets are to a given deadline, which identifies the start.
   deed reset(std::size_t timer) { return {random_.below(4) == 0 ? act::reset : act::reset_at, timer, delay()}; }
 
   void start(plan::timer_plan& timer) { timer.start = reset(index_of(timer)); }

@@ -1,4 +1,4 @@
-// What the threads of a short history do: drawn at random, around a race that has a name.
+// A plan: the random operations of the threads of a short history, around a race with a name.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ enum class race : std::uint8_t {
 };
 inline constexpr std::size_t races = 13;
 
-/// As the name of a test.
+/// The name of the race, as part of a test's name.
 std::string name(race chosen);
 
 enum class act : std::uint8_t { reset_at, reset, stop, pending, linger, stop_and_wait, destroy, shut_down, drain };
@@ -37,32 +37,32 @@ enum class act : std::uint8_t { reset_at, reset, stop, pending, linger, stop_and
 struct deed {
   act what;
   std::size_t timer = 0;
-  /// Of a reset: until its deadline. Of a drain: at most this. Of lingering: at most this.
+  /// Of a reset: the time until its deadline. Of a drain and of lingering: the time limit.
   duration length{};
 };
 
 struct plan {
   struct timer_plan {
-    /// Made by another thread than the rest, and so on another shard, where there are several.
+    /// The timer is made by a thread of its own, and so on another shard if there are several.
     bool made_elsewhere = false;
-    /// What happens before there are threads.
+    /// The timer's operations before the threads begin.
     std::optional<deed> start{};
-    /// What its first callback does.
+    /// The operation in its first callback.
     std::vector<deed> inside{};
     /// Only this thread, or the timer's own callback, uses it: no other thread may use a handle while it is destroyed.
     std::optional<std::size_t> owner{};
   };
   std::vector<timer_plan> timers;
-  /// The first is the thread that makes the service.
+  /// The operations of each thread. The first thread makes the service.
   std::vector<std::vector<deed>> threads;
 };
 
 inline constexpr std::size_t own_callback = 1000;
-/// A deadline that does not come as long as a history lasts.
+/// A deadline after the end of every history.
 inline constexpr duration far_away = duration::nanoseconds(3'600'000'000'000);
 
 /// Three to six operations of one to three threads, beside the service's own. Delays are multiples of `unit`, up to
-/// some hundred: as long as an operation takes.
+/// some hundred, which is about the time of an operation.
 plan draw(race around, random_stream& random, duration unit);
 
 }  // namespace foliot::linearizability

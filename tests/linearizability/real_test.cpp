@@ -1,7 +1,7 @@
-// Short histories of every engine between real threads, on the monotonic clock: it is the compiler's code and the
-// machine's memory that are asked here. Every schedule is left to the simulated worlds.
+// Short histories of every engine with real threads, on the monotonic clock: tests the compiler's code and the
+// machine's memory. The simulated worlds test the schedules.
 //
-// A failure prints the history. FOLIOT_HISTORIES=N in the environment plays another number of them.
+// A failure prints the history. FOLIOT_HISTORIES=N in the environment plays N histories.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -9,7 +9,7 @@ namespace foliot::linearizability {
 
 namespace {
 
-/// A reading of the clock that a reset makes may be ahead of the clock by this.
+/// How far a reset's reading of the clock may be ahead of the clock.
 constexpr duration ahead = duration::nanoseconds(4'000);
 
 }  // namespace
@@ -46,7 +46,7 @@ history round::play() {
   for (seam::thread& each : others) each.join();
   end();
   history seen;
-  // There the shard that made a timer says nothing: two callbacks of any two timers may overlap.
+  // Where timers move, the shard that made a timer is not the one that fires it: any two callbacks may overlap.
   const bool timers_move = setting_.options.engine == "bucket-heaps";
   for (std::size_t t = 0; t < plan_.timers.size(); ++t) {
     const auto first = std::ranges::find(shards_, shards_[t]);
@@ -74,14 +74,14 @@ void round::make_timer(std::size_t index) {
   shards_[index] = handles_[index]->shard();
 }
 
-/// Lets what is due fire, ends the service and then the timers; each of them is asked once more on the way.
+/// Lets the due timers fire, ends the service, and then destroys the timers. Checks each timer once more on the way.
 void round::end() {
   if (setting_.settle) setting_.settle();
   for (std::size_t t = 0; t < plan_.timers.size(); ++t) {
     if (plan_.timers[t].owner == own_callback || !handles_[t]) continue;
     if (setting_.settle) {
       const bool pending = handles_[t]->pending();
-      if (pending && !may_stay_pending_[t].load()) complain("a timer whose time has come is still pending");
+      if (pending && !may_stay_pending_[t].load()) complain("a due timer is still pending");
       do_one({act::pending, t}, {});
     } else {
       do_one({act::stop, t}, {});
@@ -117,7 +117,7 @@ void round::do_one(const deed& one, caller inside) {
     case act::drain: return record(verb::drain, 0, inside, [&](auto&) { return service_->drain(one.length); });
     default: break;
   }
-  if (!handle) return;  // destroyed, by the one thread that uses it
+  if (!handle) return;  // the handle was destroyed, by the only thread that uses it
   switch (one.what) {
     case act::stop: return record(verb::stop, one.timer, inside, [&](auto&) { return handle->stop(); });
     case act::pending: return record(verb::pending, one.timer, inside, [&](auto&) { return handle->pending(); });
@@ -148,7 +148,7 @@ void round::fired(std::size_t timer, const firing& when) {
   operation seen{verb::fire, timer};
   seen.begin = now();
   seen.earliest = seen.latest = when.deadline;
-  if (when.now < when.deadline || service_->now() < when.deadline) complain("a timer was early");
+  if (when.now < when.deadline || service_->now() < when.deadline) complain("a timer fired early");
   setting_.pause();
   if (!has_fired_[timer].exchange(true)) {
     for (const deed& one : plan_.timers[timer].inside) do_one(one, timer);
@@ -163,7 +163,7 @@ void round::complain(const char* what) {
   first_complaint_.compare_exchange_strong(none, what);
 }
 
-/// The counters are those of the history.
+/// Checks that the counters agree with the history.
 void round::check_counters(const history& seen) {
   service_counters expected;
   std::uint64_t stopped_at_least = 0;
@@ -186,11 +186,11 @@ void round::check_counters(const history& seen) {
   }
   const service_counters counted = service_->counters();
   if (counted.started != expected.started) complain("the counter of starts does not add up");
-  if (counted.superseded != expected.superseded) complain("the counter of what was superseded does not add up");
+  if (counted.superseded != expected.superseded) complain("the counter of superseded starts does not add up");
   if (counted.fired != expected.fired) complain("the counter of callbacks does not add up");
-  if (counted.dropped != expected.dropped) complain("the counter of what was dropped does not add up");
+  if (counted.dropped != expected.dropped) complain("the counter of dropped starts does not add up");
   if (counted.stopped < stopped_at_least) complain("the counter of stops does not add up");
-  if (counted.pending != 0) complain("something is pending after the end");
+  if (counted.pending != 0) complain("a timer is pending after the end");
   service_.reset();
 }
 

@@ -1,8 +1,8 @@
-// Plays a plan on a service of its own, and returns the history that was seen.
+// Plays a plan on a service of its own, and returns the history.
 //
-// In any world: threads are the seam's, and a `setting` says what else differs.
+// It runs in any world: its threads are the seam's, and a `setting` has the other differences.
 //
-// Thread safety: play is for one thread, and makes those of the plan.
+// Thread safety: one thread calls play, which makes the threads of the plan.
 #pragma once
 
 #include <array>
@@ -23,18 +23,19 @@
 namespace foliot::linearizability {
 
 struct setting {
-  /// A service of this engine.
+  /// Makes a service of this engine.
   service_options options;
-  /// Passes this time, on any thread.
+  /// Lets this time pass. Any thread.
   std::function<void(duration)> linger;
-  /// Another thread may go on here.
+  /// Called at points where another thread may run.
   std::function<void()> pause;
-  /// Returns when all timers that are due soon have fired; null in a world where that cannot be known: there no timer
-  /// is stopped before the end in order to see that it had fired.
+  /// Returns when all timers that are due soon have fired; null in a world where that cannot be known. There no timer
+  /// is stopped before the end to check that it had fired.
   std::function<void()> settle;
-  /// The threads begin together: for those of the system, which take longer to begin than to race.
+  /// Whether the threads wait for each other at their beginning: threads of the system take longer to start than the
+  /// race takes.
   bool together = false;
-  /// A canary's: what is said to be a stop_and_wait is a stop.
+  /// For a canary: a stop_and_wait of the history is in fact a stop.
   bool only_stops = false;
 };
 
@@ -42,10 +43,10 @@ class round {
  public:
   round(const plan& followed, const setting& in);
 
-  /// What was seen. What is wrong beyond that: `complaint`.
+  /// The history. complaint() has the failures that the history does not show.
   history play();
 
-  /// What can be said without the checker: a timer was early, or never fired, or the counters do not add up.
+  /// A failure that was found without the checker: a timer fired early or never, or the counters do not add up.
   [[nodiscard]] const std::optional<std::string>& complaint() const { return complaint_; }
 
   round(const round&) = delete;
@@ -71,7 +72,7 @@ class round {
     [[nodiscard]] const detail::engine* shard() const { return &record().owner(); }
   };
 
-  using caller = std::optional<std::size_t>;  // the timer inside whose callback, if any
+  using caller = std::optional<std::size_t>;  // the timer whose callback calls, if any
 
   void make_timer(std::size_t index);
   void race(std::size_t thread);

@@ -22,7 +22,7 @@ inline setting simulated(const std::string& engine) {
   return in;
 }
 
-/// A history of this world.
+/// Plays a history in this world.
 inline history play_one(race around, const setting& in) {
   random_stream random(simulation::choose(~std::uint64_t{0}));
   const plan drawn = draw(around, random, duration::nanoseconds(1));

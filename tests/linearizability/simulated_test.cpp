@@ -56,8 +56,7 @@ TEST_P(Simulated, HistoriesAreLinearizable) {
 class Answers : public test::engine_suite {};
 INSTANTIATE_TEST_SUITE_P(, Answers, test::every_engine(), test::engine_as_name);
 
-/// Every answer that there is comes up, from one thread while another is in the middle of something: the races
-/// are raced.
+/// Every possible answer occurs, from one thread during an operation of another thread: the races do happen.
 TEST_P(Answers, EachOfThemIsSeen) {
   std::map<verb, std::set<std::uint64_t>> seen;
   bool fired_meanwhile = false;

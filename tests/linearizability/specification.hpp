@@ -1,14 +1,16 @@
-// The contract of a timer service as a machine that takes one step at a time: what each operation does to its
-// timer, in one moment or in several, and what it then answers.
+// The contract of a timer service as a state machine: the steps of each operation, their effect on its timer, and the
+// answer. A step takes one moment.
 //
 //   reset                one moment
 //   stop, pending        one moment
-//   stop_and_wait        two: it takes the start back, for good; and it finds the closure dead. From inside its own
-//                        callback the first alone
+//   stop_and_wait        two: it stops and closes the timer; then it finds the closure destroyed. Inside the timer's
+//   own
+//                        callback only the first
 //   destroy              the same
-//   shut_down            for each timer a moment at which it ends; and one at which no callback runs, but for the one
-//                        that it is called from
-//   drain                the same, and before those a moment for each timer from which on nothing new starts
+//   shut_down            for each timer a moment at which the timer ends; then a moment at which no callback runs,
+//   except
+//                        the one that called it
+//   drain                the same, and before these a moment for each timer after which nothing new starts
 //   fire                 two, around the callback
 //   die                  one
 //
@@ -27,11 +29,11 @@ namespace foliot::linearizability {
 inline constexpr std::size_t most_timers = 4;
 inline constexpr std::size_t most_operations = 60;
 
-/// What the machine knows of a timer.
+/// The machine's state of a timer.
 struct timer_state {
-  std::uint8_t started_by = 0;  // pending: by which operation, plus one
+  std::uint8_t started_by = 0;  // the index of the operation that started it, plus one; 0: not pending
   bool running = false;
-  bool closed = false;    // for good: by stop_and_wait, destroy, or as it was dropped
+  bool closed = false;    // by stop_and_wait or destroy, or because it was dropped
   bool draining = false;  // its service starts nothing new
   bool ended = false;     // its service has ended
   bool dead = false;      // its closure is destroyed
@@ -40,7 +42,7 @@ struct timer_state {
 
 struct state {
   std::array<timer_state, most_timers> timers{};
-  /// What each shut_down and drain has dropped so far.
+  /// How many timers each shut_down and drain has dropped so far.
   std::array<std::uint8_t, most_operations> dropped{};
   bool operator==(const state&) const = default;
 };
@@ -50,7 +52,7 @@ struct step {
   kind what;
   std::size_t operation;
   std::size_t timer;
-  /// It happened between these two.
+  /// The step happened between these two moments.
   moment earliest;
   moment latest;
 };
@@ -59,7 +61,7 @@ struct step {
 /// others are listed.
 std::vector<step> steps_of(const history& seen);
 
-/// Whether the step can come next, with the answer that its operation gave; if so, it is done.
+/// Does the step if it can come next with the answer that its operation gave. Returns whether it can.
 bool take(state& now, const step& next, const history& seen);
 
 }  // namespace foliot::linearizability

@@ -1,4 +1,4 @@
-// What tests say about memory orders: that every one of them is needed.
+// Checks that a piece of code needs each of its memory orders.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace foliot::model {
 
-/// Each memory order of `body`, weakened alone by one step, makes some execution fail; but for those that
-/// `without` names, as "file order -> order": these must not.
+/// Each memory order of `body`, weakened alone by one step, must make an execution fail, except those that `without`
+/// names as "file order -> order": these must not.
 inline void needs_its_orders(const options& with, const std::function<void()>& body,
                              const std::vector<std::string>& without = {}) {
   const support::leaks_ignored for_what_is_abandoned;

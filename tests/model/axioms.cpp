@@ -28,7 +28,7 @@ struct relation {
   }
 };
 
-/// An event is an instruction as it was executed. The first two are the atomics' beginnings.
+/// An event is one execution of an instruction. The first two events are the initialisations of the atomics.
 struct event {
   kind what = kind::store;
   order with = order::relaxed;
@@ -117,8 +117,8 @@ class enumeration {
     return true;
   }
 
-  /// [atomics.order] 4: a is coherence-ordered before b, so what stands for a in the single order, itself or
-  /// a fence before it, comes before what stands for b. That order is the order of execution.
+  /// [atomics.order] 4: a is coherence-ordered before b, so a, or a fence before
+  /// a, comes before b, or a fence after b, in the single order. That order is the order of execution.
   [[nodiscard]] bool single_order_allows(std::size_t a, std::size_t b, const relation& happens_before) const {
     for (std::size_t x = 0; x < events_.size(); ++x) {
       const bool for_a = events_[x].seq_cst() && (x == a || (events_[x].is_fence() && happens_before.has(x, a)));
@@ -168,7 +168,7 @@ class enumeration {
     return store == head;
   }
 
-  /// Reads-from, modification order, from-reads, and what follows from them.
+  /// Reads-from, modification order, from-reads, and their transitive closure.
   [[nodiscard]] relation make_coherence() const {
     relation result;
     for (const std::vector<std::size_t>& stores : stores_) {

@@ -1,5 +1,5 @@
-// The checker against the words of the standard: random programs have the same outcomes by both, with
-// pruning and without.
+// The checker against the axioms of the standard: random programs have the same outcomes by both, with and without
+// pruning.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -20,7 +20,7 @@ const auto& any_of(random_stream& random, const Choices& from) {
   return from[random.below(from.size())];
 }
 
-/// What a program is made of: any orders, or those that meet in the seq_cst order.
+/// The instructions of a program: with any orders, or with those that take part in the seq_cst order.
 struct palette {
   std::vector<order> loads{order::relaxed, order::acquire, order::seq_cst};
   std::vector<order> stores{order::relaxed, order::release, order::seq_cst};
@@ -55,7 +55,7 @@ program random_program(random_stream& random) {
     const std::size_t length = std::min<std::size_t>(left, 1 + random.below(longest[all.size()]));
     left -= length;
     for (std::size_t i = 0; i < length; ++i) {
-      // A fence matters between two others.
+      // A fence has an effect only between two other instructions.
       if (i > 0 && i + 1 < length && random.below(2) == 0) {
         thread.push_back({.what = kind::fence, .with = any_of(random, with.fences)});
       } else {

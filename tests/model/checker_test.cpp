@@ -1,5 +1,5 @@
-// The checker itself: what it must find in programs that are broken on purpose, and that it stays quiet
-// about the same programs put right; how executions are bounded, told and repeated.
+// Tests of the checker: it must find the flaws of programs that are broken on purpose, and none in the corrected
+// programs; and how it bounds, reports and repeats executions.
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -23,7 +23,7 @@ void publish(order store, order load) {
     data = 1;
     ready.store(1, store);
   });
-  if (ready.load(load) == 1) require(data == 1, "what was published is seen");
+  if (ready.load(load) == 1) require(data == 1, "the reader must see the published write");
   writer.join();
 }
 
@@ -45,7 +45,7 @@ TEST(Race, SeqCstFencesOrderButDoNotSynchronise) {
     });
     x.store(1, seam::relaxed);
     seam::atomic_thread_fence(seam::seq_cst);
-    if (y.load(seam::relaxed) == 1) data = 2;  // the other may be in there as well
+    if (y.load(seam::relaxed) == 1) data = 2;  // the other thread may write at the same time
     other.join();
   });
 }
@@ -141,7 +141,7 @@ TEST(Schedule, ALostWakeUpIsFound) {
       seam::futex_wake(ready, 1);
     });
     while (ready.load(seam::acquire) == 0) {
-      // Without the comparison: whatever the word holds is what is waited with.
+      // Without the comparison: the wait expects the value that the word has.
       const std::uint32_t expected = compare ? 0 : ready.load(seam::relaxed);
       static_cast<void>(seam::futex_wait(ready, expected, instant::never()));
     }
@@ -163,11 +163,11 @@ TEST(Schedule, AWaitThatIsInterruptedIsFound) {
       if (ready.load(seam::acquire) == 1) break;
       static_cast<void>(seam::futex_wait(ready, 0, instant::never()));
     } while (again);
-    require(ready.load(seam::acquire) == 1, "it was told");
+    require(ready.load(seam::acquire) == 1, "the flag must be set");
     waker.join();
   };
   holds({.name = "looks again", .interruptions = 2}, [&] { wait(true); });
-  finds({.name = "does not look again", .interruptions = 1}, "it was told", [&] { wait(false); });
+  finds({.name = "does not look again", .interruptions = 1}, "the flag must be set", [&] { wait(false); });
 }
 
 TEST(Schedule, AWaitMayTimeOutAtAnyTime) {
@@ -181,12 +181,12 @@ TEST(Schedule, AWaitMayTimeOutAtAnyTime) {
     const seam::wait_status status = seam::futex_wait(ready, 0, deadline);
     if (status == seam::wait_status::timed_out) {
       require(seam::monotonic_now() >= deadline, "the deadline has come");
-      if (trusts) require(ready.load(seam::acquire) == 0, "nobody came");
+      if (trusts) require(ready.load(seam::acquire) == 0, "the flag must not be set");
     }
     waker.join();
   };
   holds({.name = "looks at the word"}, [&] { wait(false); });
-  finds({.name = "trusts the timeout"}, "nobody came", [&] { wait(true); });
+  finds({.name = "trusts the timeout"}, "the flag must not be set", [&] { wait(true); });
 }
 
 TEST(Schedule, SpinningEnds) {
@@ -201,8 +201,8 @@ TEST(Schedule, SpinningEnds) {
     teller.join();
   };
   holds({.name = "told"}, [&] { spin(true, true); });
-  holds({.name = "told, without a bound", .preemptions = unlimited}, [&] { spin(true, true); });
-  finds({.name = "never told"}, "all threads spin", [&] { spin(false, true); });
+  holds({.name = "set, without a bound", .preemptions = unlimited}, [&] { spin(true, true); });
+  finds({.name = "never set"}, "all threads spin", [&] { spin(false, true); });
   finds({.name = "never pauses"}, "spin_pause", [&] { spin(true, false); });
 }
 
@@ -227,20 +227,21 @@ TEST(Schedule, ABoundLeavesOutWhatNeedsMore) {
     seam::thread other("other", [&] {
       const std::uint32_t first = x.load(seam::relaxed);
       const std::uint32_t second = x.load(seam::relaxed);
-      require(!(first == 1 && second == 2), "between the two stores, and after");
+      require(!(first == 1 && second == 2), "the reads must not lie between the two stores and after them");
     });
     x.store(1, seam::seq_cst);
     x.store(2, seam::seq_cst);
     other.join();
   };
-  // Weak memory shows stores late, so a bound of one finds what needs a switch to and fro, but none does not.
+  // Weak memory shows stores late, so a bound of one preemption finds failures that need a switch to and fro. A bound
+  // of none does not.
   holds({.name = "no preemption", .preemptions = 0}, [] {
     flag x{0};
     seam::thread other("other", [&] { x.store(1, seam::seq_cst); });
-    require(x.load(seam::seq_cst) == 0, "nobody came between");
+    require(x.load(seam::seq_cst) == 0, "no other thread may run between the two operations");
     other.join();
   });
-  finds({.name = "one preemption", .preemptions = 1}, "between", needs_two);
+  finds({.name = "one preemption", .preemptions = 1}, "between the two stores", needs_two);
 }
 
 TEST(Schedule, AChoiceIsGoneThrough) {

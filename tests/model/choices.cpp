@@ -13,7 +13,7 @@ unsigned choices::pick(unsigned count, std::uint64_t allowed) {
     if (following_) {
       allowed = 1;
     } else if (allowed == 0) {
-      throw std::logic_error("nothing is allowed");
+      throw std::logic_error("a choice needs at least one allowed alternative");
     }
     const unsigned first = static_cast<unsigned>(std::countr_zero(allowed));
     path_.push_back({ended_ ? 0 : allowed & (allowed - 1), first});

@@ -1,8 +1,8 @@
-// The path through the tree of executions: what was chosen at each point where more than one thing could
-// happen, and which path comes next in a depth-first search.
+// The path through the tree of executions: the choice at each point with more than one alternative, and the next path
+// of the depth-first search.
 //
-// A choice is a number below the count of its alternatives; `allowed` says which of them are to be gone
-// through. As a string, a path is one character for each choice, without the zeros at its end, so that it
+// A choice is a number below the count of its alternatives; `allowed` says which of them the search must
+// visit. As a string, a path is one character for each choice, without the zeros at its end, so that it
 // does not depend on which alternatives a bound left out.
 #pragma once
 
@@ -20,21 +20,21 @@ class choices {
 
   /// Starts again from the beginning of the path.
   void rewind() noexcept { at_ = 0; }
-  /// What happens here: as before on the path, or the first allowed alternative past its end.
+  /// The choice at this point: that of the path, or the first allowed alternative past the end of the path.
   unsigned pick(unsigned count, std::uint64_t allowed);
-  /// From here to the end of this execution, only first alternatives.
+  /// From here to the end of this execution, all choices are the first alternatives.
   void end_here() noexcept { ended_ = true; }
-  /// The next path; false when there is none.
+  /// Goes to the next path. Returns false if there is none.
   bool next();
 
   [[nodiscard]] std::size_t depth() const noexcept { return at_; }
   [[nodiscard]] std::string to_string() const;
-  /// Goes along this path, whose zeros at the end may be missing, and nowhere else.
+  /// Restricts the search to this path, whose zeros at the end may be missing.
   void follow(std::string_view path);
 
  private:
   struct choice {
-    std::uint64_t left;  // alternatives still to be gone through, this one not among them
+    std::uint64_t left;  // the alternatives that are still to be visited, without the current one
     unsigned chosen;
   };
 

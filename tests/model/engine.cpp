@@ -15,7 +15,7 @@ bool dependent(const operation& a, const operation& b) {
   const auto on_memory = [](const operation& o) { return o.what <= kind::modify || o.what == kind::wait; };
   const auto on_futex = [](const operation& o) { return o.what == kind::wait || o.what == kind::wake; };
   if (a.what == kind::pause || b.what == kind::pause) return true;
-  // A fence meets everything that is seq_cst, and others nothing but their own thread.
+  // A seq_cst fence depends on all seq_cst operations. Other fences affect only their own thread.
   if (a.what == kind::fence || b.what == kind::fence) return seq_cst(a) && seq_cst(b);
   if (on_futex(a) && on_futex(b) && a.futex == b.futex) return true;
   if (!on_memory(a) || !on_memory(b) || a.where != b.where) return false;
@@ -25,7 +25,7 @@ bool dependent(const operation& a, const operation& b) {
 
 engine::~engine() {
   if (!failure_) return;
-  // The stacks of an execution that failed hold objects in the middle of their lives: they stay as they are.
+  // The stacks of a failed execution have objects that were not destroyed: they are abandoned.
   for (auto& each : threads_) {
     support::ignore_leak(each.get());
     static_cast<void>(each.release());
@@ -144,13 +144,13 @@ void engine::schedule() {
     if (!next.thread->went_on_early) {
       idle_pauses_ = 0;
     } else if (++idle_pauses_ > 50) {
-      fail("all threads spin, and nobody stores");
+      fail("all threads spin, and none stores");
     }
   }
   switch_to(*next.thread);
 }
 
-/// The running thread first, if it can go on, so that a switch away from it is a choice past the first.
+/// The running thread comes first if it can go on, so that a switch away from it is not the first choice.
 engine::candidates engine::who_can_run() {
   candidates all;
   candidates early;
@@ -207,7 +207,7 @@ engine::candidate engine::choose_next(const candidates& all) {
   const unsigned chosen = path_->pick(all.count, allowed);
   if (preempts(chosen)) ++preemptions_;
   if (!bounded && !pruned_) {
-    // Those before have been explored from here.
+    // The alternatives before it have been explored from here.
     for (unsigned i = 0; i < chosen; ++i) {
       if (!all.at[i].by_timeout) sleep_set_ |= bit(all.at[i].thread->id);
     }

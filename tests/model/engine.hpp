@@ -1,18 +1,18 @@
-// One exploration's threads, clock and futexes, and who runs when.
+// The threads, the clock and the futexes of one exploration, and its scheduler.
 //
-// Threads are fibers. Before each visible operation (on an atomic, a futex, the clock, a fence) the running
-// thread tells what it is about to do, and the scheduler chooses who goes on; from one visible operation to
-// the next a thread runs alone, which nobody can tell as long as there is no data race, and races are found
-// by vector clocks. A thread that is made, woken or done waiting for another's end runs at once to its next
-// visible operation, so that the scheduler knows what everybody is about to do.
+// Threads are fibers. Before each visible operation (on an atomic, a futex, the clock, a fence) the running thread
+// announces the operation, and the scheduler chooses the thread that goes on. Between two visible operations a thread
+// runs alone. No thread can observe that unless there is a data race, and vector clocks find races. A thread that has
+// been made or woken, or whose join has ended, runs at once to its next visible operation, so that the scheduler knows
+// the next operation of every thread.
 //
 // Invariants, whenever the scheduler chooses:
-//   1. Every thread that is ready stands before a visible operation, its `pending`.
-//   2. A thread in the sleep set is ready, and what follows from running it now has been explored: it is
-//      left alone until an operation that depends on its own has been executed. Used only without a bound
-//      on preemptions, since the equal execution may need more of them.
-//   3. A thread that paused goes on when somebody has stored something; or once without that, which counts
-//      as a preemption; or when nobody else can run. So loops that spin have an end.
+//   1. Every ready thread is about to execute a visible operation, its `pending`.
+//   2. A thread in the sleep set is ready, and the executions that begin with its operation have been explored: it
+//      does not run until an operation that depends on its own has been executed. Sleep sets are used only without a
+//      bound on preemptions, since the equal execution may need more preemptions.
+//   3. A thread that paused goes on when a thread has stored since; or once without a store, which counts as a
+//      preemption; or when no other thread can run. So loops that spin have an end.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ struct operation {
   const void* futex = nullptr;
 };
 
-/// Whether it matters which of two threads' operations comes first.
+/// Whether the order of the two threads' operations matters.
 bool dependent(const operation& a, const operation& b);
 
 struct model_thread {
@@ -57,18 +57,18 @@ struct model_thread {
   thread_view view;
   operation pending;
   site last;                          // the place of its last operation that has one
-  model_thread* return_to = nullptr;  // who lets it run to its next visible operation
+  model_thread* return_to = nullptr;  // the thread that lets it run to its next visible operation
   instant deadline = instant::never();
   seam::wait_status woken_by{};
   thread_id joins = 0;
   bool paused = false;
-  std::uint64_t paused_at = 0;     // how many stores there were
-  std::uint64_t pause_number = 0;  // whose pause came before whose
-  bool went_on_early = false;      // after a pause, and nothing has been stored since
+  std::uint64_t paused_at = 0;     // the number of stores at the pause
+  std::uint64_t pause_number = 0;  // the order of the pauses
+  bool went_on_early = false;      // it went on after a pause without a store since
   std::vector<store_index> at_last_pause;
 };
 
-/// An order as it stands in the source: file, line, column, whether for failure, the order, whether the
+/// A memory order in the source: file, line, column, whether it is that of a failure, the order, and whether the
 /// operation may load and store.
 using order_in_source = std::tuple<std::string, unsigned, unsigned, bool, order, bool, bool>;
 
@@ -79,7 +79,7 @@ class engine {
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
 
-  /// One execution along `path`; what went wrong in it.
+  /// Runs one execution along `path`. Returns its failure, if any.
   std::optional<std::string> run(choices& path, const std::function<void()>& body, bool traced);
   [[nodiscard]] const trace& traced() const noexcept { return trace_; }
   /// Whether the last execution was found to be equal to an earlier one.
@@ -121,7 +121,7 @@ class engine {
   struct candidate {
     model_thread* thread;
     bool by_timeout;
-    bool early;  // it paused, and nothing has been stored since
+    bool early;  // it paused, and no thread has stored since
   };
   struct candidates {
     std::array<candidate, 2 * most_threads> at;
@@ -139,7 +139,7 @@ class engine {
   void run_thread(thread_id who);
   void finish();
   void visible(const operation& next, const site* where);
-  /// The caller cannot go on, or should not: somebody else does, until it is the caller's turn.
+  /// Lets other threads run until it is the caller's turn.
   void give_way();
   void schedule();
   [[nodiscard]] candidates who_can_run();
@@ -164,13 +164,14 @@ class engine {
   [[nodiscard]] std::string described(location_id where, store_index read);
 
   static inline engine* current_ = nullptr;
-  static inline std::uint64_t run_ = 0;  // of the whole program: objects know by it whether they are known
+  static inline std::uint64_t run_ = 0;  // the number of the run in the whole program: an object compares it to know
+                                         // whether this run has registered it
 
   const options& options_;
   choices* path_ = nullptr;
   memory memory_;
   trace trace_;
-  std::vector<std::unique_ptr<model_thread>> threads_;  // those past used_ are kept for later executions
+  std::vector<std::unique_ptr<model_thread>> threads_;  // the threads past used_ are kept for later executions
   thread_id used_ = 0;
   thread_id running_ = 0;
   support::fiber outside_;

@@ -41,7 +41,7 @@ failure explain(const std::string& what, const options& with, const choices& pat
   return found;
 }
 
-/// The path that the environment asks to repeat, if it is of this exploration.
+/// The path that the environment asks to repeat, if it belongs to this exploration.
 std::optional<std::string> to_repeat(const options& with) {
   const char* const asked = environment("FOLIOT_MODEL_REPEAT");
   if (asked == nullptr) return std::nullopt;
@@ -104,7 +104,7 @@ result explore(const options& with, const std::function<void()>& body) {
   const options chosen = with_environment(with);
   if (const auto which = to_repeat(chosen)) return repeat(chosen, *which, body);
   result found = search(chosen, body, nullptr);
-  // The fewer switches, the easier to read: perhaps it fails with fewer than the first failure had.
+  // A failure with fewer switches is easier to read: looks for one.
   options simpler = chosen;
   simpler.executions = std::min<std::uint64_t>(chosen.executions, 100'000);
   for (simpler.preemptions = 0; found.failed && simpler.preemptions < std::min(chosen.preemptions, 3u);
@@ -121,7 +121,8 @@ std::vector<audited> audit(const options& with, const std::function<void()>& bod
   options chosen = with_environment(with);
   std::set<order_in_source> orders;
   const result sound = search(chosen, body, &orders);
-  if (sound.failed) throw std::runtime_error("there is nothing to weaken in what fails already: " + sound.describe());
+  if (sound.failed)
+    throw std::runtime_error("cannot weaken memory orders: the code fails with its own orders: " + sound.describe());
   std::vector<audited> all;
   for (const auto& [file, line, column, on_failure, from, loads, stores] : orders) {
     for (const order to : below(from, loads, stores)) {

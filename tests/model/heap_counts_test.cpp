@@ -1,5 +1,5 @@
-// The timers of Go 1.14 and 1.15, which count those that were brought forward, as they are shipped: none is forgotten,
-// though a round looks for them by the count alone, and stops when it has found as many.
+// The shipped timers of Go 1.14 and 1.15, which count the timers that were brought forward. No timer is forgotten,
+// although a pass looks for them by the count alone, and stops when it has found as many.
 #include "marked_timer.hpp"
 
 namespace foliot::model {
@@ -7,7 +7,7 @@ namespace {
 
 using runtime::detail::adjusting;
 
-/// One that has been brought forward, and one that is brought forward while the pass goes on.
+/// One timer has been brought forward, and another one is brought forward during the pass.
 void bring_forward_against_adjust() {
   processor_heaps timers(0, adjusting::by_count);
   marked_timer head;
@@ -16,21 +16,21 @@ void bring_forward_against_adjust() {
   head.reset(timers, at(50));
   one.reset(timers, at(100));
   two.reset(timers, at(110));
-  require(one.reset(timers, at(10)), "it is pending");
+  require(one.reset(timers, at(10)), "the timer must be pending");
   seam::thread other("adjusts", [&] { run(timers, 20); });
-  require(two.reset(timers, at(15)), "it was not due before");
+  require(two.reset(timers, at(15)), "the timer was not due before");
   other.join();
-  require(timers.first() <= at(15) || two.fired() == 1, "nobody sleeps past it");
+  require(timers.first() <= at(15) || two.fired() == 1, "a thread would sleep past its deadline");
   require_good(timers);
   run(timers, 20);
-  require(one.fired() == 1 && two.fired() == 1 && head.fired() == 0, "what is due has fired");
+  require(one.fired() == 1 && two.fired() == 1 && head.fired() == 0, "the due timers must have fired, and only those");
   static_cast<void>(head.stop());
 }
 
 // A stop would leave a deleted timer, and so small a heap is then cleared of it, which repairs all timers at any
 // count. So a timer that is to leave the count here is postponed.
 
-/// The pass ends with the one that is postponed, or brought forward once more, meanwhile.
+/// During the pass a timer that it counts is postponed, or brought forward once more.
 template <bool Again>
 void count_down_against_adjust() {
   processor_heaps timers(0, adjusting::by_count);
@@ -40,23 +40,23 @@ void count_down_against_adjust() {
   head.reset(timers, at(50));
   one.reset(timers, at(100));
   two.reset(timers, at(110));
-  require(one.reset(timers, at(30)) && two.reset(timers, at(15)), "both are pending");
+  require(one.reset(timers, at(30)) && two.reset(timers, at(15)), "both timers must be pending");
   seam::thread other("adjusts", [&] { run(timers, 5); });
   if (Again) {
-    require(one.reset(timers, at(200)) && one.reset(timers, at(10)), "it is pending");
+    require(one.reset(timers, at(200)) && one.reset(timers, at(10)), "the timer must be pending");
   } else {
-    require(one.reset(timers, at(200)), "it is pending");
+    require(one.reset(timers, at(200)), "the timer must be pending");
   }
   other.join();
-  require(timers.first() <= at(Again ? 10 : 15), "nobody sleeps past it");
+  require(timers.first() <= at(Again ? 10 : 15), "a thread would sleep past its deadline");
   require_good(timers);
   run(timers, 20);
-  require(two.fired() == 1 && one.fired() == (Again ? 1 : 0), "what is due has fired");
-  require(head.stop() && one.stop() != Again && timers.size() == 0, "and nothing is left");
+  require(two.fired() == 1 && one.fired() == (Again ? 1 : 0), "the due timers must have fired, and only those");
+  require(head.stop() && one.stop() != Again && timers.size() == 0, "no timer may be left");
 }
 
-/// The round that was asked for finds the count at zero, as that timer was postponed again; another one is brought
-/// forward just then.
+/// A pass finds the count at zero, since the timer was postponed again. Another timer is brought forward at that
+/// moment.
 void bring_forward_against_a_round_for_nothing() {
   processor_heaps timers(0, adjusting::by_count);
   marked_timer head;
@@ -65,19 +65,19 @@ void bring_forward_against_a_round_for_nothing() {
   head.reset(timers, at(50));
   one.reset(timers, at(100));
   two.reset(timers, at(110));
-  require(one.reset(timers, at(30)) && one.reset(timers, at(200)), "it is pending");
+  require(one.reset(timers, at(30)) && one.reset(timers, at(200)), "the timer must be pending");
   seam::thread other("adjusts", [&] { run(timers, 5); });
-  require(two.reset(timers, at(15)), "it is pending");
+  require(two.reset(timers, at(15)), "the timer must be pending");
   other.join();
-  require(timers.first() <= at(15), "nobody sleeps past it");
+  require(timers.first() <= at(15), "a thread would sleep past its deadline");
   require_good(timers);
   run(timers, 20);
-  require(two.fired() == 1, "it fires");
+  require(two.fired() == 1, "the timer must fire");
   static_cast<void>(head.stop());
   static_cast<void>(one.stop());
 }
 
-/// A processor that goes to sleep does so for a deadline that is not too late, or sees that there is news.
+/// A processor that goes to sleep does so until a deadline that is not too late, or sees that a timer came forward.
 void bring_forward_against_sleep() {
   processor_heaps timers(0, adjusting::by_count);
   marked_timer head;
@@ -88,12 +88,12 @@ void bring_forward_against_sleep() {
     timers.refresh_first();
     static_cast<void>(timers.first());
   });
-  require(one.reset(timers, at(10)), "it is pending");
-  require(timers.first() <= at(10), "first() tells of it from now on");
+  require(one.reset(timers, at(10)), "the timer must be pending");
+  require(timers.first() <= at(10), "first() must not be later than the deadline");
   other.join();
   require_good(timers);
   timers.refresh_first();
-  require(timers.first() == at(10), "it stands where it belongs");
+  require(timers.first() == at(10), "first() must be the deadline");
   static_cast<void>(head.stop());
   static_cast<void>(one.stop());
 }
@@ -105,15 +105,15 @@ void move_against_modify() {
   marked_timer timer;
   timer.reset(goes, at(10));
   seam::thread other("moves", [&] { heir.take_all(goes); });
-  require(timer.reset(goes, at(To)), "it is pending");
+  require(timer.reset(goes, at(To)), "the timer must be pending");
   other.join();
-  require(goes.size() == 0 && heir.size() == 1, "it is where it has to be");
-  require(goes.first().is_never(), "nothing is left to look for");
-  require(heir.first() <= at(To), "and is known there");
+  require(goes.size() == 0 && heir.size() == 1, "the timer must be at its new home");
+  require(goes.first().is_never(), "first() must be never without a timer");
+  require(heir.first() <= at(To), "first() of the new home must not be later than the deadline");
   require_good(goes);
   require_good(heir);
   run(heir, To);
-  require(timer.fired() == 1, "it fires there");
+  require(timer.fired() == 1, "the timer must fire at its new home");
 }
 
 TEST(HeapCounts, NoneIsForgotten) {

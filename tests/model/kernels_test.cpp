@@ -1,5 +1,5 @@
-// The classic kernels of lock-free code: each holds as it is written, and each memory order that it needs is
-// missed when it is weakened. They prove the checker on what it is for.
+// Classic kernels of lock-free code. Each holds as it is written, and fails when a memory order that it needs is
+// weakened: the checker finds the flaws that it is made for.
 #include <array>
 #include <memory>
 #include <vector>
@@ -45,7 +45,7 @@ void count_under_a_spin_lock() {
   visit();
   one.join();
   two.join();
-  require(count == 3, "every visit took place");
+  require(count == 3, "every visit must be counted");
 }
 
 TEST(Kernels, SpinLock) { holds_and_needs_its_orders({.name = "spin lock"}, count_under_a_spin_lock); }
@@ -92,8 +92,8 @@ TEST(Kernels, PetersonsLock) {
   finds({.name = "Peterson's lock without its fence"}, "race on", [] { peterson(false); });
 }
 
-// Parking: who sleeps says so and looks again; who gives work gives it and looks whether somebody sleeps.
-// Without a fence on each side both may look too early, and the wake-up is lost.
+// Parking: the sleeping thread announces its sleep and looks for work again; the giving thread adds work and looks for
+// a sleeping thread. Without a fence on each side both may look too early, and the wake-up is lost.
 
 void park(bool sleeper_fences, bool giver_fences) {
   flag work{0};
@@ -163,13 +163,13 @@ void fill_an_inbox() {
   one.join();
   two.join();
   take();
-  require(sum == 7, "each was taken once");
+  require(sum == 7, "each item must be taken once");
 }
 
 TEST(Kernels, Inbox) { holds_and_needs_its_orders({.name = "inbox"}, fill_an_inbox); }
 
-/// Who finds the inbox empty wakes the owner, who sleeps only when it finds nothing. The note is sticky, so
-/// that neither needs a fence.
+/// A thread that finds the inbox empty wakes the owner, which sleeps only when it finds no item. The note keeps a
+/// wake-up, so neither thread needs a fence.
 void wake_for_an_inbox() {
   inbox box;
   note bell;
@@ -195,7 +195,7 @@ void wake_for_an_inbox() {
 
 TEST(Kernels, InboxThatWakesItsOwner) { holds({.name = "inbox with a note"}, wake_for_an_inbox); }
 
-// A sequence lock: readers look twice at the count, and what they read in between is relaxed.
+// A sequence lock: readers read the count twice, and the data between by relaxed loads.
 
 void sequence_lock(order before_the_data, order after_the_data) {
   flag count{0};
@@ -234,7 +234,7 @@ class deque {
  public:
   static constexpr int empty = -1;
 
-  /// What its fences are, broken on purpose: at the push, at take and steal.
+  /// Which of its fences are there: canaries omit one.
   struct fences {
     bool push = true;
     bool take = true;
@@ -261,7 +261,7 @@ class deque {
       return empty;
     }
     int item = items_[static_cast<std::size_t>(b)].load(relaxed);
-    if (t == b) {  // the last: thieves want it too
+    if (t == b) {  // the last item: thieves may take it, too
       if (!top_.compare_exchange_strong(t, t + 1, relaxed)) item = empty;
       bottom_.store(b + 1, relaxed);
     }
@@ -290,7 +290,7 @@ void steal_and_take(deque::fences with, std::size_t thieves, std::size_t steals,
   name(jobs, "jobs");
   const auto run = [&](int job) {
     if (job == deque::empty) return;
-    require(data[static_cast<std::size_t>(job)] == job + 1, "what was pushed is seen");
+    require(data[static_cast<std::size_t>(job)] == job + 1, "the thread that takes an item must see it");
     ++runs[static_cast<std::size_t>(job)];
   };
   std::vector<seam::thread> others;
@@ -306,7 +306,7 @@ void steal_and_take(deque::fences with, std::size_t thieves, std::size_t steals,
   for (std::size_t i = 0; i < items; ++i) run(jobs.take());
   for (seam::thread& each : others) each.join();
   for (int job = jobs.take(); job != deque::empty; job = jobs.take()) run(job);
-  for (std::size_t i = 0; i < items; ++i) require(runs[i] == 1, "each job was run once");
+  for (std::size_t i = 0; i < items; ++i) require(runs[i] == 1, "each job must run once");
 }
 
 TEST(Kernels, ChaseLevDeque) {

@@ -1,7 +1,7 @@
-// Litmus tests: the checker shows every outcome that C++ allows for small programs, and no other.
+// Litmus tests: the checker finds exactly the outcomes that C++ allows for small programs.
 //
-// Each is run without a bound on preemptions, so that the sets of outcomes are exact; and again with a bound
-// that is never reached, where nothing is pruned, so that pruning is seen to lose none.
+// Each program runs without a bound on preemptions, so that the sets of outcomes are exact, and again with a bound that
+// is never reached, with which the checker does not prune: pruning must lose no outcome.
 #include <set>
 #include <string>
 
@@ -22,7 +22,7 @@ constexpr order seq_cst = order::seq_cst;
 
 outcome_set all_of(const char* name, const std::function<std::string()>& body) {
   const outcome_set seen = outcomes({.name = name, .preemptions = unlimited}, body);
-  EXPECT_EQ(seen, outcomes({.name = name, .preemptions = unlimited - 1}, body)) << "what pruning lost";
+  EXPECT_EQ(seen, outcomes({.name = name, .preemptions = unlimited - 1}, body)) << "pruning must lose no outcome";
   return seen;
 }
 
@@ -30,7 +30,7 @@ void fence(order o) {
   if (o != relaxed) seam::atomic_thread_fence(o);
 }
 
-// Message passing: what the flag was seen as, and the data behind it.
+// Message passing: the values that a thread reads of the flag, and then of the data.
 
 outcome_set message_passing(order store, order load, order store_fence, order load_fence) {
   return all_of("message passing", [=] {
@@ -63,7 +63,7 @@ TEST(Litmus, MessagePassing) {
   EXPECT_EQ(message_passing(relaxed, relaxed, release, release), broken) << "a fence of the wrong kind";
 }
 
-// Store buffering: each thread stores, then looks whether the other has.
+// Store buffering: each thread stores, then loads the other thread's variable.
 
 outcome_set store_buffering(order store, order load, order first_fence, order second_fence) {
   return all_of("store buffering", [=] {
@@ -115,7 +115,7 @@ TEST(Litmus, StoreBufferingOfAFenceAndOperations) {
   EXPECT_EQ(seen, (outcome_set{"01", "10", "11"}));
 }
 
-// Coherence: one location looks the same from everywhere, whatever the orders.
+// Coherence: all threads see the stores to one location in the same order, with any memory orders.
 
 TEST(Litmus, TwoLoadsOfOnePlaceDoNotGoBack) {
   const outcome_set seen = all_of("read-read coherence", [] {
@@ -220,7 +220,7 @@ TEST(Litmus, WriteToReadCausality) {
   EXPECT_TRUE(seen(relaxed, release, relaxed).contains("10"));
 }
 
-// Release sequences: who reads a read-modify-write of a released value synchronises with the release.
+// Release sequences: a thread that reads a read-modify-write of a released value synchronises with the release.
 
 outcome_set release_sequence(const std::function<void(integer&)>& middle, bool by_another) {
   return all_of("release sequence", [=] {
@@ -251,7 +251,7 @@ TEST(Litmus, ReleaseSequences) {
   EXPECT_TRUE(release_sequence(store, false).contains("20")) << "since C++20, not even by the same thread";
 }
 
-// Read-modify-writes are whole.
+// Read-modify-writes are atomic.
 
 TEST(Litmus, ReadModifyWritesAreWhole) {
   const outcome_set seen = all_of("counting", [] {

@@ -1,15 +1,14 @@
 // The C++ memory model, as far as it can be explored by running threads in turns.
 //
 // Each atomic has the list of its stores, in modification order, which is the order in which they were
-// executed. A load may read any of them that nothing forbids; who forbids is a floor: for each thread and
-// each atomic the oldest store that it may still read. Floors rise by the thread's own reads and writes
-// (coherence), travel with what a release store publishes to those who acquire it (happens-before), and
-// meet in a common place at sequentially consistent fences (their single order is the order of execution).
-// Vector clocks travel the same way, except by way of the seq_cst order, which orders and does not
-// synchronise: they decide what is a data race.
+// executed. A load may read any of them from its floor on: the oldest store of the atomic that the thread may still
+// read. Floors rise by the thread's own reads and writes (coherence). A release store publishes them to the threads
+// that acquire it (happens-before), and sequentially consistent fences exchange them by one common set (the single
+// order of fences is the order of execution). Vector clocks are passed on in the same way, except by the seq_cst order,
+// which orders and does not synchronise. They decide whether two accesses are a data race.
 //
-// Exact, up to what turns cannot show: a load never reads a store that is executed after it (load buffering),
-// and modification orders never contradict the order of execution.
+// The model is exact except for behaviours that interleaved execution cannot show: a load never reads a store that is
+// executed after it (load buffering), and modification orders never contradict the order of execution.
 #pragma once
 
 #include <array>
@@ -39,7 +38,7 @@ struct vector_clock {
   [[nodiscard]] thread_id unknown_to(const vector_clock& knower) const noexcept;
 };
 
-/// What a thread knows, and what it publishes.
+/// The knowledge of a thread, which it publishes by release stores.
 struct knowledge {
   vector_clock happened;
   std::vector<store_index> floor;  // by location; those past the end are 0
@@ -54,8 +53,8 @@ struct knowledge {
 struct thread_view {
   thread_id id = 0;
   knowledge now;
-  knowledge at_release_fence;  // what its relaxed stores publish
-  knowledge not_acquired;      // what its relaxed loads have read, for an acquire fence to come
+  knowledge at_release_fence;  // its relaxed stores publish this
+  knowledge not_acquired;      // read by its relaxed loads: a later acquire fence adds it
 
   void begin(thread_id who);
   [[nodiscard]] std::uint32_t time() const noexcept { return now.happened.upto[id]; }
@@ -75,8 +74,8 @@ struct location {
   bool alive = false;
   std::uint32_t count = 0;
   std::vector<stored> stores;  // the first `count` are real, the rest is memory to be used again
-  vector_clock made;           // who knows this knows the object
-  vector_clock touched;        // atomics: by anybody; plain data: read by anybody
+  vector_clock made;           // a thread that knows this event may use the object
+  vector_clock touched;        // atomics: accesses by any thread; plain data: reads by any thread
   vector_clock written;        // plain data only
   std::array<site, most_threads> last_touch{};
 };
@@ -102,7 +101,7 @@ class memory {
   void read_and_write(thread_view& by, location_id where, bits value, order o);
   void fence(thread_view& by, order o);
 
-  /// Stores reach everybody in time: by the second pause since, a spinning thread sees them.
+  /// Stores become visible in finite time: a spinning thread sees a store by its second pause after it.
   void arrive(thread_view& by, std::vector<store_index>& at_last_pause) const;
 
  private:

@@ -1,5 +1,4 @@
-// What atomic operations and plain accesses do to memory, which stores they may read, and where two of them
-// are a race.
+// Atomic operations and plain accesses: their effect on memory, the stores that they may read, and their races.
 #include <algorithm>
 #include <utility>
 
@@ -128,7 +127,7 @@ location& engine::touch(location_id where, const site& at) {
   const thread_view& view = me().view;
   if (!here.alive) fail("an atomic is used after the end of its life: " + name_of(where) + " (" + to_string(at) + ")");
   if (here.made.unknown_to(view.now.happened) != most_threads) {
-    fail("an atomic is used by who does not know that it was made: " + name_of(where) + " (" + me().name + " at " +
+    fail("a thread uses an atomic and does not know that it was made: " + name_of(where) + " (" + me().name + " at " +
          to_string(at) + ")");
   }
   here.touched.upto[view.id] = view.time();

@@ -1,4 +1,4 @@
-// How a worker sleeps and is woken, as it is shipped: on its word, in the poller, and with the break of that.
+// The shipped parker: a worker sleeps on its word or in the poller, and other threads wake it.
 #include <array>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using runtime::detail::parker;
 
-/// What a worker sleeps on, and who wakes it has something to say.
+/// A worker's parker, and the message that its waker writes.
 class bed {
  public:
   bed() {
@@ -25,7 +25,7 @@ class bed {
     said_[what].store(1, seam::relaxed);
     if (park_.notify() == parker::must::break_the_poll) poller_.wake();
   }
-  /// Until all has been said: each way in turn.
+  /// Sleeps in both ways in turn, until all messages have come.
   void hear(unsigned all, parker::way first, bool both_ways = false) {
     parker::way how = first;
     std::array<seam::poll_event, 1> events{};
@@ -75,8 +75,8 @@ TEST(Parker, LosesNoWakeUp) {
   finds({.name = "parker, drops a break", .drop_wake = 1}, "deadlock", [] { wake(1, poll); });
 }
 
-/// As in scheduler::wake_for and sleep(): the waker sees until when the worker sleeps, and the worker an earlier
-/// deadline; here each by what the other one publishes in plain sight, and the words alone.
+/// As in scheduler::wake_for and sleep(): the waker sees until when the worker sleeps, or the worker sees the earlier
+/// deadline. Here only the words publish, without a barrier.
 void publish() {
   parker park;
   seam::plain<int> slept_after{0};
@@ -90,11 +90,11 @@ void publish() {
   bool notified = !park.begin(word);
   if (!notified) park.sleep_until(seam::monotonic_now() + 1ms);
   notified = park.end() || notified;
-  if (notified) require(message == 1, "what the waker did is seen");
+  if (notified) require(message == 1, "the woken thread must see the waker's write");
   waker.join();
 }
 
-/// One that comes before the sleep.
+/// A wake-up that comes before the sleep.
 void publish_before() {
   parker park;
   seam::plain<int> message{0};
@@ -103,7 +103,7 @@ void publish_before() {
     message = 1;
     static_cast<void>(park.notify());
   });
-  if (!park.begin(word)) require(message == 1, "what the waker did is seen");
+  if (!park.begin(word)) require(message == 1, "the woken thread must see the waker's write");
   waker.join();
 }
 

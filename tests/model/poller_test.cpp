@@ -1,4 +1,4 @@
-// The wake-ups of a poller, as they are shipped: merged, never lost, and each order needed.
+// The wake-ups of the shipped poller: they are merged and never lost, and each memory order is needed.
 #include <array>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Each waker has something to say, and the waiter waits until it has heard all.
+/// Each waker writes a message, and the waiter waits until it has read all.
 void wake(unsigned wakers) {
   seam::poller poller;
   std::array<seam::atomic<unsigned>, 2> said{};
@@ -56,7 +56,7 @@ void publish() {
   std::array<seam::poll_event, 1> events{};
   while (!poller.wait(instant::never(), events).woken) {
   }
-  require(message == 1, "what the waker did is seen");
+  require(message == 1, "the woken thread must see the waker's write");
   waker.join();
 }
 
@@ -64,7 +64,7 @@ TEST(Poller, AWakeUpPublishes) { holds({.name = "poller, a message", .preemption
 
 TEST(Orders, OfThePoller) { needs_its_orders({.name = "orders of the poller", .preemptions = unlimited}, publish); }
 
-/// The reactor, as it is shipped, without descriptors.
+/// The shipped reactor, without descriptors.
 void an_earlier_timer_wakes_the_thread() {
   service_options options;
   options.engine = "epoll-heap";
@@ -74,12 +74,12 @@ void an_earlier_timer_wakes_the_thread() {
   name(fired, "fired");
   note done;
   timer near(timers, 1ms, [&](const firing& now) {
-    require(now.lateness() >= duration::zero(), "never early");
+    require(now.lateness() >= duration::zero(), "the timer fired early");
     fired = true;
     done.wake();
   });
-  require(done.sleep_until(instant::never()), "it fires");
-  require(fired, "what the callback did is seen");
+  require(done.sleep_until(instant::never()), "the timer must fire");
+  require(fired, "the callback's write must be visible");
 }
 
 TEST(Poller, AnEarlierTimerWakesTheThread) {

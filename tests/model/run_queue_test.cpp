@@ -1,4 +1,4 @@
-// The queue of a processor's tasks, as it is shipped, but small: its owner, thieves, and each order that they need.
+// The shipped run queue with a small capacity: its owner, thieves, and each memory order that they need.
 #include <array>
 #include <cstddef>
 #include <vector>
@@ -15,7 +15,7 @@ using runtime::detail::task_state;
 /// A task that is never resumed: it holds what its maker wrote, and counts how often it was run.
 class job final : public task_state {
  public:
-  job() : task_state(nobody(), "job") {}
+  job() : task_state(no_scheduler(), "job") {}
   ~job() override = default;
 
   void finish(ending) noexcept override {}
@@ -24,7 +24,7 @@ class job final : public task_state {
   seam::plain<int> runs{0};
 
  private:
-  static runtime::detail::scheduler& nobody() noexcept {
+  static runtime::detail::scheduler& no_scheduler() noexcept {
     alignas(std::max_align_t) static std::array<std::byte, 8> place;
     return reinterpret_cast<runtime::detail::scheduler&>(place);  // which no code uses
   }
@@ -33,7 +33,7 @@ class job final : public task_state {
 template <std::size_t Count>
 class jobs {
  public:
-  /// It is pushed after it has been written; when there is no room its owner runs it.
+  /// Writes a task and pushes it. If the queue is full, its owner runs the task.
   template <class Queue>
   void push(Queue& to, std::size_t which) {
     all_[which].written = 1;
@@ -42,11 +42,11 @@ class jobs {
   void run(task_state* which) {
     if (which == nullptr) return;
     job& known = static_cast<job&>(*which);
-    require(known.written == 1, "what its maker wrote is seen");
+    require(known.written == 1, "the thread that runs a task must see its maker's write");
     ++known.runs;
   }
   void all_have_run() {
-    for (job& each : all_) require(each.runs == 1, "each was run once");
+    for (job& each : all_) require(each.runs == 1, "each task must run once");
   }
 
  private:

@@ -19,7 +19,7 @@ using status = model_thread::status;
 std::size_t engine::spawn(const char* called, std::function<void()> body) {
   model_thread& self = me();
   model_thread& made = make_thread(called, std::move(body));
-  // The new thread knows what its maker knows, whose next event is a later one.
+  // The new thread has its maker's knowledge. The maker's next event is a later one.
   made.view.now.happened.join(self.view.now.happened);
   made.view.now.join_floors(self.view.now.floor);
   self.view.tick();
@@ -42,7 +42,7 @@ void engine::join(std::size_t thread, const site& where) {
 
 void engine::pause(const site& where) {
   model_thread& self = me();
-  // First the point at which others may run, as before any operation; then the turn is given away.
+  // As before any operation, other threads may run first; then the caller gives its turn away.
   visible({.what = kind::pause}, &where);
   if (trace_.on()) say("pauses", &where);
   memory_.arrive(self.view, self.at_last_pause);
@@ -65,8 +65,8 @@ void engine::pass_time(duration length) {
   if (trace_.on()) say("moves the clock to " + std::to_string(time_.nanoseconds() - 1'000'000'000) + " ns", nullptr);
 }
 
-// What the kernel does, and nothing more: it compares the newest value and sleeps, in one step that no wake
-// comes between. Neither a sleep nor a wake-up publishes anything to the program.
+// As in the kernel: compares the newest value and sleeps in one step, so that no wake comes between. Neither a sleep
+// nor a wake-up publishes anything to the program.
 seam::wait_status engine::sleep_on(const word& key, std::uint32_t expected, instant deadline) {
   model_thread& self = me();
   const location_id where = find(key);
@@ -105,13 +105,13 @@ void engine::wake(const void* address, int count) {
     model_thread& other = *threads_[each];
     if (other.now == status::asleep && other.pending.futex == address) sleepers[found++] = &other;
   }
-  if (trace_.on()) say("futex_wake " + name_of(address) + (found == 0 ? ": nobody sleeps" : ""), nullptr);
+  if (trace_.on()) say("futex_wake " + name_of(address) + (found == 0 ? ": no thread sleeps" : ""), nullptr);
   if (found == 0) return;
   if (++wakes_ == options_.drop_wake) {
     if (trace_.on()) trace_.result(": lost, on purpose");
     return;
   }
-  // All first, then each runs ahead: what one does must not be seen by who wakes the next.
+  // All threads are made ready first, and then run ahead: the operations of one must not affect the next wake.
   std::array<model_thread*, most_threads> woken{};
   unsigned chosen = 0;
   for (; count > 0 && found > 0; --count) {
@@ -171,7 +171,7 @@ std::size_t this_thread_number() noexcept {
 }
 
 std::size_t this_thread_home() noexcept {
-  const std::size_t home = this_thread().home;  // a service's thread has been given one
+  const std::size_t home = this_thread().home;  // a service's thread has its home already
   return home != 0 ? home - 1 : model::engine::current()->me().id;
 }
 
@@ -187,7 +187,7 @@ duration set_timer_slack(duration slack) noexcept { return slack; }
 
 // Services are modelled on the monotonic clock, whose threads sleep on notes.
 instant now(clock_id) noexcept { return monotonic_now(); }
-alarm::alarm(clock_id clock) : clock_(clock) { model::require(false, "bells are not modelled"); }
+alarm::alarm(clock_id clock) : clock_(clock) { model::require(false, "alarms are not modelled"); }
 alarm::~alarm() = default;
 void alarm::set(instant at) noexcept { at_ = at; }
 wait_status alarm::wait() noexcept { return wait_status::interrupted; }
@@ -198,7 +198,7 @@ poller::~poller() = default;
 void poller::add(int, interest, std::uint64_t) { model::require(false, "descriptors are not modelled"); }
 void poller::modify(int, interest, std::uint64_t) { model::require(false, "descriptors are not modelled"); }
 void poller::remove(int) noexcept {}
-void poller::listen_to(const alarm&) { model::require(false, "bells are not modelled"); }
+void poller::listen_to(const alarm&) { model::require(false, "alarms are not modelled"); }
 void poller::ring() noexcept {
   changes_.fetch_add(1, seam::relaxed);  // the system publishes nothing to the program
   futex_wake(changes_, 1);

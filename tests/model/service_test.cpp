@@ -19,11 +19,11 @@ void an_earlier_timer_wakes_the_thread() {
   name(fired, "fired");
   note done;
   timer near(timers, 1ms, [&](const firing& now) {
-    require(now.lateness() >= duration::zero(), "never early");
+    require(now.lateness() >= duration::zero(), "the timer fired early");
     fired = true;
     done.wake();
   });
-  require(done.sleep_until(instant::never()), "it fires");
+  require(done.sleep_until(instant::never()), "the timer must fire");
   require(fired, "the callback's writes are visible");
 }
 

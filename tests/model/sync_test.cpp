@@ -1,5 +1,5 @@
-// foliot's locks, as they are shipped, in every schedule and with every value that their memory orders let
-// them read; then with each of these orders weakened alone, which must be found.
+// The shipped locks in every schedule, with every value that their memory orders let them read. Then each memory order
+// is weakened alone, and the checker must find a failure.
 #include <string>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What threads do with a mutex.
+// Threads that lock a mutex.
 
 void visit(unsigned threads, unsigned visits) {
   mutex guard(lock_rank::engine);
@@ -31,7 +31,7 @@ void visit(unsigned threads, unsigned visits) {
   for (unsigned t = 1; t < threads; ++t) others.emplace_back("visitor", come);
   come();
   for (seam::thread& each : others) each.join();
-  require(count == threads * visits, "every visit took place");
+  require(count == threads * visits, "every visit must be counted");
 }
 
 TEST(Mutex, LetsInOneAtATimeAndForgetsNobody) {
@@ -44,7 +44,7 @@ TEST(Mutex, ADroppedWakeUpIsFound) {
   finds({.name = "mutex, drops a wake-up", .drop_wake = 1}, "deadlock", [] { visit(2, 1); });
 }
 
-// What a sleeper and a waker do with a note.
+// A thread that sleeps on a note, and a thread that wakes it.
 
 void wake_one() {
   note bell;
@@ -57,7 +57,7 @@ void wake_one() {
     bell.wake();
   });
   require(bell.sleep_until(instant::never()), "woken");
-  require(message == 1, "what the waker did is seen");
+  require(message == 1, "the woken thread must see the waker's write");
   waker.join();
 }
 
@@ -68,7 +68,7 @@ TEST(Note, LosesNoWakeUp) {
 
 TEST(Note, ADroppedWakeUpIsFound) { finds({.name = "note, drops a wake-up", .drop_wake = 1}, "deadlock", wake_one); }
 
-/// Who wakes with a deadline near: the answer tells whether the waker's message may be read.
+/// A wake-up near the deadline: the result tells whether the thread may read the waker's message.
 void wake_near_the_deadline() {
   note bell;
   seam::plain<int> message{0};
@@ -78,7 +78,7 @@ void wake_near_the_deadline() {
   });
   const instant deadline = seam::monotonic_now() + 1ms;
   if (bell.sleep_until(deadline)) {
-    require(message == 1, "what the waker did is seen");
+    require(message == 1, "the woken thread must see the waker's write");
   } else {
     require(seam::monotonic_now() >= deadline, "the deadline has come");
   }
@@ -89,7 +89,7 @@ TEST(Note, AtTheDeadlineSaysOneOrTheOther) {
   holds({.name = "note, deadline", .preemptions = unlimited}, wake_near_the_deadline);
 }
 
-/// The way an engine uses it: cleared under the lock under which the sleeper says that it will sleep.
+/// As an engine uses a note: it is cleared under the lock under which the thread announces its sleep.
 void sleep_again_and_again() {
   mutex guard(lock_rank::engine);
   note bell;
@@ -128,7 +128,7 @@ void sleep_again_and_again() {
 
 TEST(Note, IsClearedForTheNextSleep) { holds({.name = "note, again and again"}, sleep_again_and_again); }
 
-// What waiters and a notifier do with a condition.
+// Threads that wait on a condition, and a thread that notifies them.
 
 void notify(unsigned waiters) {
   mutex guard(lock_rank::engine);
@@ -157,7 +157,7 @@ TEST(Condition, LosesNoNotification) {
   finds({.name = "condition, drops a wake-up", .drop_wake = 1}, "deadlock", [] { notify(1); });
 }
 
-// What is pruned without a bound shows nothing new: not with waits, pauses and timeouts either.
+// Pruning loses no outcome, also with waits, pauses and timeouts.
 
 void outcomes_are_the_same(const char* what, const std::function<std::string()>& body) {
   const auto pruned = outcomes({.name = what, .preemptions = unlimited}, body);
@@ -166,7 +166,7 @@ void outcomes_are_the_same(const char* what, const std::function<std::string()>&
 }
 
 TEST(Pruning, LosesNoOutcome) {
-  outcomes_are_the_same("who came when", [] {
+  outcomes_are_the_same("order of arrival", [] {
     mutex guard(lock_rank::engine);
     std::string came;
     const auto come = [&](char who) {
@@ -195,7 +195,7 @@ TEST(Pruning, LosesNoOutcome) {
     other.join();
     return std::to_string(woken) + std::to_string(seen);
   });
-  outcomes_are_the_same("who spins", [] {
+  outcomes_are_the_same("spinning", [] {
     seam::atomic<int> turn{0};
     int looked = 0;
     seam::thread giver("giver", [&] {
@@ -220,7 +220,7 @@ TEST(Orders, OfTheMutex) {
 
 TEST(Orders, OfTheNote) {
   needs_its_orders({.name = "orders of the note", .preemptions = unlimited}, wake_one);
-  // The mutex publishes whatever the note tells of.
+  // The mutex publishes the data that the note announces.
   needs_its_orders({.name = "orders of the note, again and again"}, sleep_again_and_again,
                    {"note.cpp release -> relaxed", "note.cpp acquire -> relaxed"});
   needs_its_orders({.name = "orders of the note at its deadline", .preemptions = unlimited}, wake_near_the_deadline);

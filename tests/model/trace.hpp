@@ -1,4 +1,4 @@
-// What an execution did, one line for each operation, and how places and orders are written.
+// The trace of an execution, one line for each operation, and the names of locations and orders in it.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class trace {
   void add(std::string_view thread, std::string what, std::string place) {
     lines_.push_back({std::string(thread), std::move(what), std::move(place)});
   }
-  /// The last line's: what came of it.
+  /// Appends the result to the last line.
   void result(const std::string& text) { lines_.back().what += text; }
   /// As a table.
   [[nodiscard]] std::string text() const;

@@ -1,5 +1,5 @@
 // The shipped word that decides which event ends a task's wait: sources, interrupts and the task itself, in every
-// schedule; the task goes on once, and sees what the winner wrote for it.
+// schedule. The task goes on once, and sees the winner's write.
 #include <array>
 #include <optional>
 #include <vector>
@@ -21,15 +21,15 @@ class waiter {
  public:
   waiter() { name(word, "word"); }
 
-  /// The task's: waits. What comes after the wait is there at its end, or at that of who resumed it.
+  /// By the task: waits. go_on() runs after the wait, here or on the thread that resumes the task.
   void wait(interrupts how = interrupts::heeded) {
     before = 1;
     const commit_result result = word.commit(how);
-    if (result == commit_result::parked) return;  // nothing may be touched
+    if (result == commit_result::parked) return;  // the task may be gone: no member may be used
     if (result == commit_result::interrupted) word.leave();
     go_on();
   }
-  /// A source's.
+  /// By a source.
   void claim(wait_word::source by) {
     left[by] = 1;
     const claim_result result = word.claim(ticket, by);
@@ -43,10 +43,11 @@ class waiter {
   }
 
   void has_gone_on_once() {
-    require(times_on.load(seam::relaxed) == 1, "it goes on once");
+    require(times_on.load(seam::relaxed) == 1, "the task must go on once");
     unsigned winners = 0;
     for (auto& each : claims) winners += each;
-    require(winners == (ended_by == wait_word::interrupted ? 0 : 1), "who was told that it has claimed has");
+    require(winners == (ended_by == wait_word::interrupted ? 0 : 1),
+            "exactly one source must have claimed the wait, or none after an interrupt");
   }
 
   wait_word word;
@@ -60,17 +61,17 @@ class waiter {
 
  private:
   void resume() {
-    require(before == 1, "it is suspended");
+    require(before == 1, "the task must be suspended");
     go_on();
   }
   void go_on() {
     times_on.fetch_add(1, seam::relaxed);
     ended_by = word.winner();
     if (ended_by == wait_word::interrupted) {
-      require(word.has_interrupt(), "who interrupts says so");
-      require(reason.load(seam::relaxed) == 1, "the reason is there");
+      require(word.has_interrupt(), "an interrupt must set its bit");
+      require(reason.load(seam::relaxed) == 1, "the task must see the reason");
     } else {
-      require(left[ended_by] == 1, "what the source has left is there");
+      require(left[ended_by] == 1, "the task must see the source's write");
     }
   }
 };
@@ -92,8 +93,8 @@ void source_and_interrupt(interrupts how) {
   source.join();
   other.join();
   task.has_gone_on_once();
-  require(how == interrupts::heeded || task.ended_by == 0, "a wait that defers interrupts is ended by its source");
-  require(task.word.has_interrupt(), "and the interrupt is there for the next wait");
+  require(how == interrupts::heeded || task.ended_by == 0, "a source must end a wait that defers interrupts");
+  require(task.word.has_interrupt(), "the interrupt must be kept for the next wait");
 }
 
 TEST(WaitWord, IsEndedByOneOfItsSources) {
@@ -118,16 +119,16 @@ void two_waits() {
   if (word.commit() == commit_result::parked) {
     if (!word.interrupt()) {
       source.join();
-      require(late == claim_result::to_resume, "somebody has ended it");
+      require(late == claim_result::to_resume, "the source must have ended the first wait");
       return;
     }
   }
   const bool in_time = word.winner() == 0;
   const wait_word::ticket second = word.begin();
   static_cast<void>(word.claim(second, 1));
-  require(word.winner() == 1, "the second wait is ended by its own source");
+  require(word.winner() == 1, "its own source must end the second wait");
   source.join();
-  require((late != claim_result::late) == in_time, "and the first source knows");
+  require((late != claim_result::late) == in_time, "the first source must learn that it was late");
 }
 
 TEST(WaitWord, ATicketOfAnEarlierWaitIsLate) {
@@ -140,7 +141,7 @@ void clear_against_interrupt() {
   wait_word word;
   seam::atomic<int> reason{0};
   name(word, "word");
-  static_cast<void>(word.interrupt());  // of a reason that is gone
+  static_cast<void>(word.interrupt());  // its reason is gone
   seam::thread other("interrupts", [&] {
     reason.store(1, seam::relaxed);
     static_cast<void>(word.interrupt());
@@ -148,9 +149,9 @@ void clear_against_interrupt() {
   word.clear_interrupt();
   const bool seen = reason.load(seam::relaxed) == 1;
   const bool again = word.has_interrupt();
-  if (again) require(reason.load(seam::relaxed) == 1, "the bit tells of a reason");
+  if (again) require(reason.load(seam::relaxed) == 1, "the bit must stand for a reason");
   other.join();
-  require(seen || word.has_interrupt(), "no reason is forgotten");
+  require(seen || word.has_interrupt(), "no reason may be lost");
 }
 
 TEST(WaitWord, ForgetsNoReason) {

@@ -1,4 +1,4 @@
-// Runs several engines over the same log: whether they agree, and what each of them costs.
+// Runs several engines over the same log, and compares their sessions and their cost.
 //
 //   comparison all(engines_to_compare(30min), 30min, [](ended_session&& session) { … });
 //   all.request("192.0.2.7", t);
@@ -13,7 +13,7 @@
 // The first engine is the reference: the others are to agree with it, see agreement.
 //
 // Thread safety: none, one thread. Memory: for each engine its live sessions, those that it ended during one batch, and
-// what its agreement holds.
+// the sessions of its agreement.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,8 @@ struct compared_engine {
 
 class comparison {
  public:
-  /// `sink` receives the reference's sessions, in the order of `expired`; what it throws comes out of the call during
-  /// which it was called. Throws std::invalid_argument for an engine that does not exist.
+  /// `sink` receives the reference's sessions, in the order of `expired`. Its exceptions leave the call that called
+  /// it. Throws std::invalid_argument for an engine that does not exist.
   /// Precondition: there is an engine, the first is exact, and idle is positive.
   comparison(std::vector<compared_engine> engines, duration idle, session_sink sink);
   ~comparison();

@@ -54,7 +54,7 @@ std::size_t status_and_size_end(std::string_view line, std::size_t at) noexcept 
   return at == line.size() || line[at] == ' ' ? at : none;
 }
 
-/// What is wrong with the line behind its time, if anything. `request` is where the request's text
+/// The error in the line after its time, if any. `request` is where the request's text
 /// begins. It is taken to end at the first quote that makes sense of the rest.
 std::optional<malformed> check_rest(std::string_view line, std::size_t request) noexcept {
   malformed reason = malformed::no_status;
@@ -82,7 +82,7 @@ std::string_view to_text(malformed reason) noexcept {
     case malformed::impossible_time: return "a time that does not exist, or not as [02/Mar/2026:13:45:07 +0100]";
     case malformed::no_request: return "no request in quotes after the time";
     case malformed::no_status: return "no status and size after the request in quotes";
-    case malformed::no_quoted_field: return "what follows the size is not a referer in quotes";
+    case malformed::no_quoted_field: return "the text after the size is not a referer in quotes";
   }
   return "not in the format";
 }

@@ -4,7 +4,7 @@
 // caller hands requests over in batches, and waits until a batch has been handled: the two threads never work at the
 // same time. For the runtime a wait for the next batch takes no time, since its main task blocks and time stands still.
 //
-// Thread safety: none, one thread. What the sink throws comes out of the call that hands the batch over.
+// Thread safety: none, one thread. An exception of the sink leaves the call that hands the batch over.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Idle-session detection, the work that timers do in every connection server.
 //
 // Each client has an idle timer. Its first request starts a session and the timer, every further one resets the timer
-// to now + idle, and when the timer fires the session ends. Time is virtual: the clock shows what the log says.
+// to now + idle, and when the timer fires the session ends. Time is virtual: the clock shows the time of the log.
 //
 //   const auto tracker = make_session_tracker("foliot", 30min, [](ended_session&& session) { … });
 //   tracker->request("192.0.2.7", t);
@@ -48,7 +48,7 @@ struct ended_session {
   instant expired;
 };
 
-/// Receives every session when it ends, in the order of `expired`. What it throws comes out of the call of request(),
+/// Receives every session when it ends, in the order of `expired`. Its exceptions leave the call of request(),
 /// settle() or finish() during which the session ended.
 using session_sink = callable<void(ended_session&&)>;
 
@@ -91,7 +91,7 @@ class session_tracker {
   [[nodiscard]] live_session* go_on(std::string_view client, std::uint64_t hash) noexcept;
   /// Begins a session, whose timer the caller must make and start.
   [[nodiscard]] live_session& begin(std::string_view client, std::uint64_t hash);
-  /// Ends a session; its timer must call this when it fires. What the sink throws is kept for rethrow_failure().
+  /// Ends a session; its timer must call this when it fires. An exception of the sink is kept for rethrow_failure().
   void end(const live_session& session) noexcept;
   void rethrow_failure();
 
@@ -99,7 +99,7 @@ class session_tracker {
 
   const duration idle_;
   virtual_clock clock_{instant::earliest()};  // the first request moves it to its time
-  instant now_ = clock_.now();                // what it shows
+  instant now_ = clock_.now();                // the instant that the clock shows
 
  private:
   const keyed_hash hash_ = keyed_hash::with_random_key();  // for the writer of a log chooses the names of clients

@@ -25,7 +25,7 @@ std::size_t peak_memory_bytes() {
 duration processor_time() noexcept {
   timespec time{};
   // Cannot fail: every Linux has this clock.
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);  // tidy: allow(seam-clock) it tells no time, but what work costs
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);  // tidy: allow(seam-clock) it measures work, not time
   return duration::nanoseconds(std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec);
 }
 

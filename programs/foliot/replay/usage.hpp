@@ -1,4 +1,4 @@
-// What a replay takes of the machine.
+// The processor time and the memory of a replay.
 //
 // Thread safety: any thread.
 #pragma once

@@ -10,14 +10,14 @@
 //   });
 //
 // The code is ordinary code with the model's side of the seams: seam::atomic, seam::thread, seam::plain,
-// futex_wait and futex_wake, monotonic_now, spin_pause; foliot's shipped sources are, compiled with it. It
-// is run again from its beginning for every execution, so it must make what it uses, and must depend on
-// nothing but the model. What is found: a broken require() or FOLIOT_ASSERT, a data race on a seam::plain
-// or on the beginning or end of an atomic's life, a deadlock, a lost wake-up, threads that spin for ever.
+// futex_wait and futex_wake, monotonic_now, spin_pause; foliot's shipped sources are such code. The code
+// runs from its beginning in every execution, so it must make its own objects, and must depend only on the model. The
+// checker finds a broken require() or FOLIOT_ASSERT, a data race on a seam::plain or on the beginning or end of an
+// atomic's life, a deadlock, a lost wake-up, and threads that spin for ever.
 //
-// docs/model.md tells what is modelled, what is not, and how to repeat a failure.
+// docs/model.md describes the model, its limits, and how to repeat a failure.
 //
-// One thread of the operating system at a time.
+// Thread safety: one thread of the operating system at a time.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ namespace foliot::model {
 
 inline constexpr unsigned unlimited = ~0u;
 
-/// An operation whose memory order is weaker than what the source says: broken on purpose.
+/// An operation that is given a weaker memory order than in the source: broken on purpose.
 struct weakening {
   std::string file;
   unsigned line = 0;
@@ -50,18 +50,18 @@ struct options {
   std::string name = "";     ///< in reports, and in the strings that repeat an execution
   unsigned preemptions = 2;  ///< switches away from a thread that could have gone on
   std::uint64_t executions = 5'000'000;
-  double seconds = 600;                            ///< for what got out of hand: no test relies on it
-  unsigned weak_failures = 1;                      ///< compare_exchange_weak that fail for no reason, in one execution
-  unsigned interruptions = 0;                      ///< futex waits that end for no reason, in one execution
-  bool timeouts_at_any_time = true;                ///< or only when no thread can run otherwise
-  std::uint64_t steps = 10'000;                    ///< an execution that takes more does not end
-  unsigned drop_wake = 0;                          ///< the n-th futex_wake with a sleeper is lost (0: none); a canary's
-  std::optional<weakening> weaken = std::nullopt;  ///< a canary's
+  double seconds = 600;              ///< ends an exploration that takes too long; no test relies on it
+  unsigned weak_failures = 1;        ///< compare_exchange_weak that fail for no reason, in one execution
+  unsigned interruptions = 0;        ///< futex waits that end for no reason, in one execution
+  bool timeouts_at_any_time = true;  ///< false: a wait times out only when no thread can run
+  std::uint64_t steps = 10'000;      ///< an execution with more operations fails: it does not end
+  unsigned drop_wake = 0;            ///< the n-th futex_wake with a sleeper is lost (0: none), for canaries
+  std::optional<weakening> weaken = std::nullopt;  ///< for canaries
 };
 
 struct failure {
   std::string what;
-  std::string trace;    ///< every operation of the execution: thread, what, place in the source
+  std::string trace;    ///< every operation of the execution: thread, operation, source location
   std::string choices;  ///< FOLIOT_MODEL_REPEAT=… repeats this execution alone
 };
 
@@ -69,20 +69,20 @@ struct result {
   std::uint64_t executions = 0;
   std::uint64_t pruned = 0;   ///< executions that were found to be equal to another before their end
   std::uint64_t deepest = 0;  ///< the most choices in one execution
-  bool complete = false;      ///< all of them were run; else a limit came first, or a failure
+  bool complete = false;      ///< all executions were run; else a limit or a failure came first
   std::optional<failure> failed = std::nullopt;
 
   [[nodiscard]] std::string describe() const;
 };
 
-/// Runs `body` as the thread "main" of one execution after another, until there is no other left, one of
-/// them fails, or a limit is reached. FOLIOT_MODEL_PREEMPTIONS=N (or `all`) and FOLIOT_MODEL_SECONDS=N in
+/// Runs `body` as the thread "main" of one execution after another, until there is none left, one fails, or a limit is
+/// reached. FOLIOT_MODEL_PREEMPTIONS=N (or `all`) and FOLIOT_MODEL_SECONDS=N in
 /// the environment take the place of those in `with`; FOLIOT_MODEL_REPEAT=name:choices repeats one
 /// execution of the exploration of that name, and prints its trace.
 result explore(const options& with, const std::function<void()>& body);
 
-/// Every memory order stronger than relaxed that `body` uses, weakened alone, one by one, to each of the
-/// orders below it: what the exploration says then.
+/// Weakens every memory order stronger than relaxed that `body` uses, one at a time, to each weaker order. Returns the
+/// result of the exploration for each.
 struct audited {
   weakening weakened;
   result found;
@@ -91,13 +91,13 @@ std::vector<audited> audit(const options& with, const std::function<void()>& bod
 
 // Inside an execution:
 
-/// Ends this execution with a failure, when it is not as it should be. Does not return then.
+/// If `condition` is false, ends this execution with a failure and does not return.
 void require(bool condition, const std::string& what, site where = site::current());
-/// A number below `bound`: another execution for each.
+/// A number below `bound`. There is an execution for each number.
 std::uint64_t choose(std::uint64_t bound);
 /// Moves the clock.
 void pass_time(duration length);
-/// What the trace calls the atomics that are, or will be, inside of this object.
+/// Names the atomics inside this object, present or future, in the trace.
 void name(const void* object, std::size_t size, const char* called);
 template <class Object>
 void name(const Object& object, const char* called) {

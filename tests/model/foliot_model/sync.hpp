@@ -1,7 +1,7 @@
 // The model's side of the synchronisation seam; included by <foliot/core/seam/sync.hpp> only.
 //
-// Every operation goes to the running exploration (model.hpp), with the place in the source that asked for
-// it. Outside of one, an atomic is a plain variable.
+// Every operation goes to the running exploration (model.hpp), with its source location. Outside of an exploration an
+// atomic is a plain variable.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ using order = seam::order;
 using site = std::source_location;
 using bits = std::uint64_t;
 
-/// One atomic object of any type: its value as bits, and what the running exploration calls it.
+/// One atomic object of any type: its value as bits, and its number in the running exploration.
 class word {
  public:
   explicit word(bits initial) noexcept;
@@ -38,18 +38,18 @@ class word {
 
   bits load(order, site) const noexcept;
   void store(bits, order, site) noexcept;
-  /// Replaces the value by what `change` makes of it and `operand`; returns the old one.
+  /// Replaces the value by the result of `change` with it and `operand`. Returns the old value.
   bits modify(bits (*change)(bits value, bits operand), bits operand, order, site) noexcept;
   bool compare_exchange(bits& expected, bits wanted, bool weak, order success, order failure, site) noexcept;
 
  private:
   friend class engine;
-  bits value_;  // as it was made, and as it is outside of explorations
+  bits value_;  // its first value, and its value outside of explorations
   mutable std::uint64_t run_ = 0;
   mutable std::uint32_t location_ = 0;
 };
 
-/// The same for data that is not atomic: only whether two threads meet there.
+/// The same for data that are not atomic: only to find races.
 class shared_place {
  public:
   shared_place() noexcept;
@@ -68,8 +68,8 @@ void pause(site) noexcept;
 std::size_t spawn(const char* name, std::function<void()> body);
 void join(std::size_t thread, site);
 
-/// Data that is not atomic. Two threads that touch it, one of them writing, without one of them knowing of
-/// the other's touch through synchronisation, are a race, and the exploration's failure.
+/// Data that are not atomic. Two accesses by two threads, at least one of them a write, are a race unless one happens
+/// before the other. A race is a failure of the exploration.
 template <class Value>
 class plain {
  public:
@@ -94,7 +94,7 @@ class plain {
     value_ = std::move(value);
   }
 
-  // Where these stand in the source is not known to them, but what came before is.
+  // These operators do not know their source location: a report names the thread's operation before.
   operator Value() const { return get(site{}); }
   Value operator->() const { return get(site{}); }
   plain& operator++() {
@@ -120,7 +120,7 @@ class plain {
     return *this;
   }
 
-  shared_place place_;  // first, so that a name for the whole is its name
+  shared_place place_;  // first, so that the name of the whole object is its name
   Value value_{};
 };
 
@@ -149,7 +149,7 @@ using plain = model::plain<Value>;
 template <class Value>
 class atomic {
   using site = model::site;
-  // What an exchange without an order for its failure has: as std::atomic.
+  // The order of a failure if none is given: as in std::atomic.
   static constexpr order failing(order success) noexcept {
     return success == acq_rel ? acquire : success == release ? relaxed : success;
   }
@@ -222,7 +222,7 @@ class atomic {
   model::word word_;
 };
 
-/// A plain variable: no weak memory is explored there.
+/// A plain variable, without weak memory.
 template <class Value>
 class atomic_ref {
  public:
@@ -238,7 +238,7 @@ inline void atomic_thread_fence(order o, model::site where = model::site::curren
   model::fence(o, where);
 }
 
-// What the two amount to together.
+// The effect of both together.
 inline void light_barrier(model::site where = model::site::current()) noexcept { model::fence(seq_cst, where); }
 inline void heavy_barrier(model::site where = model::site::current()) noexcept { model::fence(seq_cst, where); }
 inline void full_fence(model::site where = model::site::current()) noexcept { model::fence(seq_cst, where); }
@@ -249,7 +249,7 @@ std::size_t this_thread_home() noexcept;
 inline void spin_pause(model::site where = model::site::current()) noexcept { model::pause(where); }
 inline void yield_thread(model::site where = model::site::current()) noexcept { model::pause(where); }
 inline constexpr int spins_before_sleep = 1;
-/// One for all, so that no address decides what happens.
+/// One for all, so that no choice depends on an address.
 inline constexpr std::size_t lock_table_size = 1;
 
 class thread {
@@ -268,7 +268,7 @@ class thread {
   void forget() noexcept { id_ = 0; }
 
  private:
-  std::size_t id_ = 0;  // 0 is the exploration's first thread, which nobody owns
+  std::size_t id_ = 0;  // 0 is the exploration's first thread, which no object owns
 };
 
 }  // namespace foliot::inline core::seam
