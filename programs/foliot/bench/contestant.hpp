@@ -33,12 +33,8 @@ enum class time_kind : std::uint8_t {
 
 /// As JSON has it.
 [[nodiscard]] constexpr std::string_view name(time_kind kind) noexcept {
-  switch (kind) {
-    case time_kind::virtual_time: return "virtual";
-    case time_kind::real_time: return "real";
-    case time_kind::no_time: break;
-  }
-  return "none";
+  if (kind == time_kind::no_time) return "none";
+  return kind == time_kind::virtual_time ? "virtual" : "real";
 }
 
 /// What is asked of an offer.

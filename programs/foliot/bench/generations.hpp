@@ -1,10 +1,12 @@
 // The generations of timers: a story in the order of their years. Each is a contestant, with a sentence on what it
 // changed; docs/lineage.md has the whole story. `foliot bench generations` measures them side by side.
 //
-// Thread safety: constants, and functions without a state.
+// Thread safety: constants and pure functions.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -39,13 +41,27 @@ inline constexpr std::array generations = {
 };
 
 /// Null if the contestant is none of them.
-[[nodiscard]] const generation* generation_of(std::string_view contestant) noexcept;
+[[nodiscard]] inline const generation* generation_of(std::string_view contestant) noexcept {
+  const auto found = std::ranges::find(generations, contestant, &generation::contestant);
+  return found == generations.end() ? nullptr : &*found;
+}
 
-/// What is measured of them: threads that share a service, one sleep, idle threads, and the lateness of Go's
-/// benchmarks. In the order in which it is measured.
-[[nodiscard]] std::vector<workload> generation_workloads();
+/// Whether the table and the chart of the generations have this workload: threads that share a service, one sleep, idle
+/// threads, and the lateness of Go's benchmarks.
+[[nodiscard]] inline bool is_of_generations(workload what) noexcept {
+  switch (kind_of(what)) {
+    case figure_kind::cost:
+    case figure_kind::calls: return false;
+    case figure_kind::processors: return about(what).has_worst;
+    default: return true;
+  }
+}
 
-/// Whether the table and the chart of the generations have this workload.
-[[nodiscard]] bool is_of_generations(workload what) noexcept;
+/// These workloads, in the order in which they are measured.
+[[nodiscard]] inline std::vector<workload> generation_workloads() {
+  std::vector<workload> all;
+  std::ranges::copy_if(all_workloads, std::back_inserter(all), is_of_generations);
+  return all;
+}
 
 }  // namespace foliot::program::bench

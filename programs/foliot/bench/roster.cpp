@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "../failure.hpp"
-#include "contestants/all.hpp"
 
 namespace foliot::program::bench {
 

@@ -1,5 +1,8 @@
 // All contestants, or those that the user names.
 //
+// A file of contestants/ has a function that adds its contestants, with all that they offer. A library that was not
+// installed when the program was configured has no such function.
+//
 // Thread safety: none, one thread.
 #pragma once
 
@@ -37,6 +40,19 @@ struct roster {
 
   [[nodiscard]] std::vector<std::string> names() const;
 };
+
+void add_queues(roster& to);
+void add_floors(roster& to);
+void add_multimap(roster& to);
+void add_priority_queue(roster& to);
+void add_libuv(roster& to);
+void add_libev(roster& to);
+void add_libevent(roster& to);
+void add_asio(roster& to);
+void add_services(roster& to);
+void add_runtimes(roster& to);
+void add_system_calls(roster& to);
+void add_other_languages(roster& to);
 
 /// The queues of the project first, then the floors, the libraries, the services and runtimes, the system calls, and
 /// the other languages.

@@ -45,6 +45,13 @@ TEST(BenchOptions, GosOwnBenchmarksAreMeasuredWhenTheyAreNamed) {
   for (const workload each : go_workloads) EXPECT_EQ(kind_of(each), figure_kind::processors) << name(each);
 }
 
+TEST(BenchOptions, TheNamesInTheCodeAreThoseOfTheTable) {
+  EXPECT_EQ(name(workload::w4), "W4");
+  EXPECT_EQ(name(workload::worst_one_slot), "worst-one-slot");
+  EXPECT_EQ(name(workload::idle_ticker), "idle-ticker");
+  EXPECT_EQ(name(workload::first_of_go), "AfterFunc1000");
+}
+
 TEST(BenchOptions, NumbersOfTimersAreSortedAndOnce) {
   EXPECT_THAT(parse_timers({"1e6", "1000", "1e3", "25"}), ElementsAre(25u, 1000u, 1'000'000u));
 }

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "bench/workloads/crew.hpp"
-#include "bench/workloads/hand_over.hpp"
 #include "contestant_names.hpp"
 
 namespace foliot::program::bench {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/child_process.hpp"
-#include "bench/peer_answer.hpp"
+#include "bench/contestants/other_languages.hpp"
 #include "failure.hpp"
 
 namespace foliot::program::bench {

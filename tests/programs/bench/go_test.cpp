@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,8 +12,7 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/run.hpp>
 
-#include "bench/go/go_benchmark.hpp"
-#include "bench/go/shares.hpp"
+#include "bench/go/go_benchmarks.hpp"
 #include "bench/roster.hpp"
 #include "failure.hpp"
 
@@ -108,17 +106,6 @@ TEST(GoProcessors, AllHaveATaskAtTheSameTime) {
     runtime::run(on_every_processor(processors, note), with_processors(processors));
     EXPECT_EQ(std::set(threads.begin(), threads.end()).size(), processors);
   }
-}
-
-TEST(GoVariants, AreReadAsTheyAreWritten) {
-  EXPECT_EQ(number_in("depth=10", "depth"), 10u);
-  EXPECT_EQ(number_in("work=300us/tickers=5", "tickers"), 5u);
-  EXPECT_EQ(time_in("work=300us/tickers=5", "work"), duration::nanoseconds(300'000));
-  EXPECT_EQ(time_in("20us", ""), duration::nanoseconds(20'000));
-  EXPECT_EQ(time_in("0s", ""), duration::zero());
-  EXPECT_THROW(static_cast<void>(number_in("depth=10", "tickers")), std::invalid_argument);
-  EXPECT_THROW(static_cast<void>(number_in("depth=x", "depth")), std::invalid_argument);
-  EXPECT_THROW(static_cast<void>(time_in("soon", "")), std::invalid_argument);
 }
 
 TEST(GoLateness, IsAnAverageWithItsWorst) {

@@ -2,18 +2,16 @@
 //
 // A start is expires_after and async_wait, a stop is cancel; a reset is expires_after, which cancels the wait, and
 // async_wait again. Asio calls the handlers of cancelled waits too, in the io_context::poll that refreshes the time, so
-// that their cost is inside the figures. A turn is poll, and with a budget so many poll_one.
+// that their cost is inside the figures. A turn is poll, and with a budget as many calls of poll_one.
 //
 // For threads there is one io_context and a steady_timer each. Two threads may use two timers of one context at the
 // same time, but not one timer: a thread takes `pending` before it touches a timer that another thread may have
 // started. Each thread polls the context after 64 operations, and so runs the handlers of all waits that were cancelled
 // by then.
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #define ASIO_STANDALONE
@@ -23,27 +21,28 @@
 #include <asio/steady_timer.hpp>
 #include <asio/version.hpp>
 
+#include <fmt/format.h>
 #include <foliot/core/seam/sync.hpp>
 
 #include "../workloads/crew.hpp"
-#include "../workloads/one_thread.hpp"
-#include "../workloads/sleep_log.hpp"
-#include "all.hpp"
-#include "peer_firing.hpp"
+#include "peer_loop.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
 
-class asio_timers {
+using work_guard = asio::executor_work_guard<asio::io_context::executor_type>;
+
+struct asio_timer {
+  explicit asio_timer(asio::io_context& context) : waiting(context) {}
+  asio::steady_timer waiting;
+  std::uint64_t payload = 0;
+  bool pending = false;
+};
+
+class asio_timers : public peer_loop<asio_timers, asio_timer> {
  public:
-  struct timer {
-    explicit timer(asio::io_context& context) : waiting(context) {}
-    asio::steady_timer waiting;
-    std::uint64_t payload = 0;
-    bool pending = false;
-  };
-  static constexpr time_kind time = time_kind::real_time;
+  using timer = asio_timer;
 
   explicit asio_timers(std::size_t count) {
     timers_.reserve(count);
@@ -51,14 +50,15 @@ class asio_timers {
   }
 
   timer& operator[](std::size_t index) noexcept { return timers_[index]; }
+  void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
 
   void start(timer& each, instant /*now*/, duration delay) {
     each.waiting.expires_after(delay.to_chrono());
-    wait(each);
+    wait_for_expiry(each);
   }
   void start_overdue(timer& each, duration ago) {
     each.waiting.expires_at(asio::steady_timer::clock_type::now() - ago.to_chrono());
-    wait(each);
+    wait_for_expiry(each);
   }
   bool stop(timer& each) {
     if (!each.pending) return false;
@@ -66,39 +66,36 @@ class asio_timers {
     each.pending = false;
     return true;
   }
-  void reset(timer& each, instant now, duration delay) { start(each, now, delay); }
 
-  void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
   template <class Sink>
   void refresh(instant now, Sink&& sink) {
     expire(now, unlimited, sink);
   }
   template <class Sink>
   expiry expire(instant /*now*/, budget limit, Sink&& sink) {
-    if (limit == unlimited) return {.fired = firing_.during(sink, [this] { context_.poll(); })};
+    if (limit == unlimited) return {.fired = fired_in(sink, [this] { context_.poll(); })};
     bool more = true;
-    const std::size_t fired = firing_.during(sink, [&] {
+    const std::size_t fired = fired_in(sink, [&] {
       for (budget i = 0; i < limit && more; ++i) more = context_.poll_one() > 0;
     });
     return {.fired = fired, .more = more};
   }
+  void update_time() {}  // expires_after() reads the clock
+  void wait() { context_.run_one(); }
 
  private:
-  void wait(timer& each) {
+  void wait_for_expiry(timer& each) {
     each.pending = true;
     each.waiting.async_wait([this, &each](const asio::error_code& error) {
       if (error) return;  // stopped, or reset
       each.pending = false;
-      firing_(each);
+      fired(each);
     });
   }
-
-  using work_guard = asio::executor_work_guard<asio::io_context::executor_type>;
 
   asio::io_context context_{1};
   work_guard open_{context_.get_executor()};  // a context without work would stop
   std::vector<timer> timers_;                 // after the context, so that they die first
-  peer_firing<timer> firing_;
 };
 
 // ---------------------------------------------------------------- threads
@@ -142,39 +139,17 @@ class shared_asio {
   };
 
   asio::io_context context_;
-  asio::executor_work_guard<asio::io_context::executor_type> open_{context_.get_executor()};
+  work_guard open_{context_.get_executor()};
   std::vector<timer> timers_;
 };
-
-// ---------------------------------------------------------------- one sleep
-
-samples sleep_in_asio(const request& asked) {
-  sleep_log sleeps(asked, early::counts_as_zero);
-  asio::io_context context(1);
-  asio::steady_timer timer(context);
-  while (sleeps.more()) {
-    sleeps.begin();
-    timer.expires_after(sleeps.length().to_chrono());
-    timer.async_wait([&sleeps](const asio::error_code&) { sleeps.end(); });
-    context.restart();
-    context.run();
-  }
-  return sleeps.found();
-}
-
-std::string version() {
-  return std::to_string(ASIO_VERSION / 100'000) + '.' + std::to_string(ASIO_VERSION / 100 % 1000) + '.' +
-         std::to_string(ASIO_VERSION % 100);
-}
 
 }  // namespace
 
 void add_asio(roster& to) {
-  contestant& asio = to.add("asio");
-  asio.version = version();
-  add_timers<asio_timers>(asio, "on real time, so W2 is flattered");
+  add_loop<asio_timers>(to, "asio",
+                        fmt::format("{}.{}.{}", ASIO_VERSION / 100'000, ASIO_VERSION / 100 % 1000, ASIO_VERSION % 100),
+                        "on real time, so W2 is flattered");
   to.add("asio", shared_by_threads([](const request& asked) { return std::make_unique<shared_asio>(asked); }));
-  to.add("asio", {.takes = all_sleeps, .run = sleep_in_asio});
 }
 
 }  // namespace foliot::program::bench

@@ -5,10 +5,9 @@
 //                was pending can do.
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
+#include "../roster.hpp"
 #include "../workloads/one_thread.hpp"
-#include "all.hpp"
 
 namespace foliot::program::bench {
 
@@ -20,29 +19,19 @@ struct alignas(64) floor_timer {
   std::uint64_t pending = 0;
 };
 
-class floor_timers {
- public:
-  using timer = floor_timer;
+struct floor_timers : timer_array<floor_timer> {
   static constexpr time_kind time = time_kind::no_time;
+  using timer_array::timer_array;
 
-  explicit floor_timers(std::size_t count) : timers_(std::make_unique<timer[]>(count)) {}
-
-  timer& operator[](std::size_t index) noexcept { return timers_[index]; }
-
-  void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
   template <class Sink>
   void refresh(instant /*now*/, Sink&& /*sink*/) {}
   template <class Sink>
   expiry expire(instant /*now*/, budget /*limit*/, Sink&& /*sink*/) {
     return {};
   }
-
- private:
-  std::unique_ptr<timer[]> timers_;
 };
 
-class store_timers : public floor_timers {
- public:
+struct store_timers : floor_timers {
   using floor_timers::floor_timers;
   void start(timer& each, instant now, duration delay) { each.deadline = plain_sum(now, delay); }
   bool stop(timer& each) {
@@ -52,8 +41,7 @@ class store_timers : public floor_timers {
   void reset(timer& each, instant now, duration delay) { each.deadline = plain_sum(now, delay); }
 };
 
-class load_timers : public floor_timers {
- public:
+struct load_timers : floor_timers {
   using floor_timers::floor_timers;
   void start(timer& each, instant now, duration delay) {
     if (each.pending != 0) return;

@@ -19,10 +19,7 @@
 #endif
 
 #include "../workloads/crew.hpp"
-#include "../workloads/one_thread.hpp"
-#include "../workloads/sleep_log.hpp"
-#include "all.hpp"
-#include "peer_firing.hpp"
+#include "peer_loop.hpp"
 
 namespace foliot::program::bench {
 
@@ -34,31 +31,29 @@ timeval to_timeval(duration length) noexcept {
   return {.tv_sec = length.count() / nanoseconds_a_second, .tv_usec = length.count() % nanoseconds_a_second / 1000};
 }
 
-class libevent_timers {
- public:
-  struct timer {
-    event watcher;
-    libevent_timers* owner;
-    std::uint64_t payload;
-  };
-  static constexpr time_kind time = time_kind::real_time;
+class libevent_timers;
 
-  explicit libevent_timers(std::size_t count)
-      : timers_(std::make_unique<timer[]>(count)), count_(count), base_(event_base_new()) {
+struct libevent_timer {
+  event watcher;
+  libevent_timers* owner;
+  std::uint64_t payload;
+};
+
+class libevent_timers : public timer_array<libevent_timer>, public peer_loop<libevent_timers, libevent_timer> {
+ public:
+  explicit libevent_timers(std::size_t count) : timer_array(count), base_(event_base_new()) {
     if (base_ == nullptr) throw std::runtime_error("libevent made no base");
-    for (std::size_t i = 0; i < count; ++i) {
-      timers_[i].owner = this;
-      evtimer_assign(&timers_[i].watcher, base_, &libevent_timers::fire, &timers_[i]);
+    for (timer& each : *this) {
+      each.owner = this;
+      evtimer_assign(&each.watcher, base_, &libevent_timers::fire, &each);
     }
   }
   ~libevent_timers() {
-    for (std::size_t i = 0; i < count_; ++i) event_del(&timers_[i].watcher);
+    for (timer& each : *this) event_del(&each.watcher);
     event_base_free(base_);
   }
   libevent_timers(const libevent_timers&) = delete;
   libevent_timers& operator=(const libevent_timers&) = delete;
-
-  timer& operator[](std::size_t index) noexcept { return timers_[index]; }
 
   void start(timer& each, instant /*now*/, duration delay) {
     const timeval after = to_timeval(delay);
@@ -75,30 +70,20 @@ class libevent_timers {
     event_del(&each.watcher);
     return pending;
   }
-  void reset(timer& each, instant now, duration delay) { start(each, now, delay); }
 
-  void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
-  template <class Sink>
-  void refresh(instant /*now*/, Sink&& /*sink*/) {
-    event_base_update_cache_time(base_);
-  }
-  template <class Sink>
-  expiry expire(instant /*now*/, budget /*limit*/, Sink&& sink) {
-    return {.fired = firing_.during(sink, [this] { event_base_loop(base_, EVLOOP_NONBLOCK); })};
-  }
+  void update_time() { event_base_update_cache_time(base_); }
+  void turn() { event_base_loop(base_, EVLOOP_NONBLOCK); }
+  void wait() { event_base_dispatch(base_); }
 
  private:
   static constexpr std::int64_t hour = 3600 * nanoseconds_a_second;
 
   static void fire(evutil_socket_t /*none*/, short /*events*/, void* due) {
-    timer& fired = *static_cast<timer*>(due);
-    fired.owner->firing_(fired);
+    timer& one = *static_cast<timer*>(due);
+    one.owner->fired(one);
   }
 
-  std::unique_ptr<timer[]> timers_;
-  std::size_t count_;
   event_base* base_;
-  peer_firing<timer> firing_;
 };
 
 // ---------------------------------------------------------------- threads
@@ -177,33 +162,13 @@ void add_threads(roster& to) {
 
 #endif
 
-// ---------------------------------------------------------------- one sleep
-
-void end_sleep(evutil_socket_t /*none*/, short /*events*/, void* sleeps) { static_cast<sleep_log*>(sleeps)->end(); }
-
-samples sleep_in_libevent(const request& asked) {
-  sleep_log sleeps(asked, early::counts_as_zero);
-  const std::unique_ptr<event_base, decltype(&event_base_free)> base(event_base_new(), event_base_free);
-  if (!base) throw failure("it made no base");
-  const std::unique_ptr<event, decltype(&event_free)> timer(evtimer_new(base.get(), end_sleep, &sleeps), event_free);
-  const timeval length = to_timeval(sleeps.length());
-  while (sleeps.more()) {
-    sleeps.begin();
-    event_add(timer.get(), &length);
-    event_base_dispatch(base.get());
-  }
-  return sleeps.found();
-}
-
 }  // namespace
 
 void add_libevent(roster& to) {
-  contestant& libevent = to.add("libevent");
-  libevent.version = event_get_version();
-  add_timers<libevent_timers>(
-      libevent, "a coarse clock; on real time, so W2 is flattered, and a turn of its loop fires all that is due");
+  add_loop<libevent_timers>(
+      to, "libevent", event_get_version(),
+      "a coarse clock; on real time, so W2 is flattered, and a turn of its loop fires all that is due");
   add_threads(to);
-  to.add("libevent", {.takes = all_sleeps, .run = sleep_in_libevent});
 }
 
 }  // namespace foliot::program::bench

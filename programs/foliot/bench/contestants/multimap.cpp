@@ -1,39 +1,37 @@
 // std::multimap, deadline to timer, with the iterator kept in the timer: what a C++ programmer writes first. A reset
 // moves the node within the tree (extract and insert), so that it allocates nothing.
 //
-// For threads there is a mutex around each call, and the deadline counts from a time that each thread looks up every 64
+// For threads there is a mutex around each call, and the deadline counts from a time that each thread reads every 64
 // operations. No thread takes out what is due: only the calls are measured.
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <vector>
+#include <utility>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/sync/mutex.hpp>
 
+#include "../roster.hpp"
 #include "../workloads/crew.hpp"
 #include "../workloads/one_thread.hpp"
-#include "all.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
 
-class multimap_timers {
+struct multimap_timer;
+using tree = std::multimap<instant, multimap_timer*>;
+struct multimap_timer {
+  tree::iterator node{};
+  std::uint64_t payload = 0;
+  bool pending = false;
+};
+
+class multimap_timers : public timer_array<multimap_timer> {
  public:
-  struct timer;
-  using tree = std::multimap<instant, timer*>;
-  struct timer {
-    tree::iterator node{};
-    std::uint64_t payload = 0;
-    bool pending = false;
-  };
   static constexpr time_kind time = time_kind::virtual_time;
-
-  explicit multimap_timers(std::size_t count) : timers_(std::make_unique<timer[]>(count)) {}
-
-  timer& operator[](std::size_t index) noexcept { return timers_[index]; }
+  using timer_array::timer_array;
 
   void start(timer& each, instant now, duration delay) {
     each.node = tree_.emplace(plain_sum(now, delay), &each);
@@ -52,7 +50,6 @@ class multimap_timers {
     each.node = tree_.insert(std::move(node));
   }
 
-  void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
   template <class Sink>
   void refresh(instant now, Sink&& sink) {
     expire(now, unlimited, sink);
@@ -75,11 +72,8 @@ class multimap_timers {
   }
 
  private:
-  std::unique_ptr<timer[]> timers_;
   tree tree_;
 };
-
-// ---------------------------------------------------------------- threads
 
 class locked_multimap {
  public:
@@ -92,42 +86,21 @@ class locked_multimap {
   void make(std::size_t /*index*/) {}
   void start(const hand& mine, std::size_t index, duration delay) {
     const lock held(mutex_);
-    start_locked(timers_[index], plain_sum(mine.now, delay));
+    timers_.start(timers_[index], mine.now, delay);
   }
   bool stop(const hand& /*mine*/, std::size_t index) {
     const lock held(mutex_);
-    timer& each = timers_[index];
-    if (!each.pending) return false;
-    tree_.erase(each.node);
-    each.pending = false;
-    return true;
+    return timers_.stop(timers_[index]);
   }
   void reset(const hand& mine, std::size_t index, duration delay) {
     const lock held(mutex_);
-    timer& each = timers_[index];
-    if (!each.pending) return start_locked(each, plain_sum(mine.now, delay));
-    auto node = tree_.extract(each.node);
-    node.key() = plain_sum(mine.now, delay);
-    each.node = tree_.insert(std::move(node));
+    timers_.reset(timers_[index], mine.now, delay);
   }
   void refresh(hand& mine) { mine.now = monotonic_clock::instance().now(); }
 
  private:
-  struct timer;
-  using tree = std::multimap<instant, timer*>;
-  struct timer {
-    tree::iterator node{};
-    bool pending = false;
-  };
-
-  void start_locked(timer& each, instant deadline) {
-    each.node = tree_.emplace(deadline, &each);
-    each.pending = true;
-  }
-
-  mutex mutex_{lock_rank::engine};  // around everything below
-  std::vector<timer> timers_;
-  tree tree_;
+  mutex mutex_{lock_rank::engine};  // around each call on timers_
+  multimap_timers timers_;
 };
 
 }  // namespace

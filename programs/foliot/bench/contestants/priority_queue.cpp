@@ -1,15 +1,14 @@
-// std::priority_queue with lazy deletion: a stop only marks. The entry that stays behind is dropped when it comes to
-// the top, or with all of its kind when these outnumber the pending timers.
+// std::priority_queue with lazy deletion: a stop only marks the timer. Its stale entry is dropped when it comes to the
+// top, or with all stale entries when these outnumber the pending timers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <queue>
 #include <vector>
 
+#include "../roster.hpp"
 #include "../workloads/one_thread.hpp"
-#include "all.hpp"
 
 namespace foliot::program::bench {
 
@@ -33,25 +32,22 @@ class lazy_queue : public std::priority_queue<entry, std::vector<entry>, std::gr
   }
 };
 
-class priority_queue_timers {
+struct lazy_timer {
+  std::uint64_t payload = 0;
+  std::uint32_t generation = 0;
+  bool pending = false;
+};
+
+class priority_queue_timers : public timer_array<lazy_timer> {
  public:
-  struct timer {
-    std::uint64_t payload = 0;
-    std::uint32_t generation = 0;
-    bool pending = false;
-  };
   static constexpr time_kind time = time_kind::virtual_time;
 
-  explicit priority_queue_timers(std::size_t count) : timers_(std::make_unique<timer[]>(count)) {
-    queue_.reserve(count);
-  }
-
-  timer& operator[](std::size_t index) noexcept { return timers_[index]; }
+  explicit priority_queue_timers(std::size_t count) : timer_array(count) { queue_.reserve(count); }
 
   void start(timer& each, instant now, duration delay) {
     each.pending = true;
     ++pending_;
-    queue_.push({plain_sum(now, delay), static_cast<std::uint32_t>(&each - timers_.get()), ++each.generation});
+    queue_.push({plain_sum(now, delay), static_cast<std::uint32_t>(&each - begin()), ++each.generation});
   }
   bool stop(timer& each) {
     if (!each.pending) return false;
@@ -65,7 +61,6 @@ class priority_queue_timers {
     start(each, now, delay);
   }
 
-  void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
   template <class Sink>
   void refresh(instant now, Sink&& sink) {
     expire(now, unlimited, sink);
@@ -84,7 +79,7 @@ class priority_queue_timers {
         break;
       }
       queue_.pop();
-      timer& due = timers_[top.index];
+      timer& due = begin()[top.index];
       due.pending = false;
       --pending_;
       ++turn.fired;
@@ -97,7 +92,7 @@ class priority_queue_timers {
   static constexpr std::size_t smallest_drop = 64;
 
   bool stale(const entry& each) const noexcept {
-    const timer& owner = timers_[each.index];
+    const timer& owner = begin()[each.index];
     return !owner.pending || owner.generation != each.generation;
   }
 
@@ -105,7 +100,6 @@ class priority_queue_timers {
     queue_.drop([this](const entry& each) { return stale(each); });
   }
 
-  std::unique_ptr<timer[]> timers_;
   lazy_queue queue_;
   std::size_t pending_ = 0;
 };

@@ -1,14 +1,13 @@
 // Any queue of the project as a set of timers.
 //
-// A timer is what a user would embed: the queue's node, and 8 bytes of the user's own. `reserve` is called, as by a
-// server that knows its size.
+// A timer is what a user would embed: the queue's node, and 8 bytes of the user's own. `reserve` is called, as a server
+// that knows its size would.
 //
 // Thread safety: none, one thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include <foliot/queue/timer_queue.hpp>
 
@@ -17,22 +16,23 @@
 namespace foliot::program::bench {
 
 template <timer_queue Queue>
-class queue_timers {
+struct queue_timer : Queue::node_type {
+  std::uint64_t payload = 0;
+};
+
+template <timer_queue Queue>
+class queue_timers : public timer_array<queue_timer<Queue>> {
  public:
-  struct timer : Queue::node_type {
-    std::uint64_t payload = 0;
-  };
+  using timer = queue_timer<Queue>;
   static constexpr time_kind time = time_kind::virtual_time;
 
-  explicit queue_timers(std::size_t count) : timers_(std::make_unique<timer[]>(count)) { queue_.reserve(count); }
+  explicit queue_timers(std::size_t count) : timer_array<timer>(count) { queue_.reserve(count); }
   ~queue_timers() {
     while (queue_.pop_any() != nullptr) {
     }
   }
   queue_timers(const queue_timers&) = delete;
   queue_timers& operator=(const queue_timers&) = delete;
-
-  timer& operator[](std::size_t index) noexcept { return timers_[index]; }
 
   void start(timer& each, instant now, duration delay) { queue_.start(each, plain_sum(now, delay)); }
   bool stop(timer& each) { return queue_.stop(each); }
@@ -58,7 +58,6 @@ class queue_timers {
   }
 
  private:
-  std::unique_ptr<timer[]> timers_;
   Queue queue_;
 };
 

@@ -7,8 +7,8 @@
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>
 
+#include "../roster.hpp"
 #include "../workloads/one_thread.hpp"
-#include "all.hpp"
 #include "queue_timers.hpp"
 
 namespace foliot::program::bench {
@@ -22,17 +22,18 @@ void add_queue(roster& to) {
   add_timers<queue_timers<Queue>>(queue);
 }
 
-template <timer_queue... Queues>
-void add_each(roster& to) {
-  (add_queue<Queues>(to), ...);
-}
-
 }  // namespace
 
 void add_queues(roster& to) {
   // A queue joins by a line here.
-  add_each<foliot_queue, quad_heap, quad_heap_lazy, goim_heap, hashed_wheel, hierarchical_wheel, linux_wheel,
-           erlang_wheel>(to);
+  add_queue<foliot_queue>(to);
+  add_queue<quad_heap>(to);
+  add_queue<quad_heap_lazy>(to);
+  add_queue<goim_heap>(to);
+  add_queue<hashed_wheel>(to);
+  add_queue<hierarchical_wheel>(to);
+  add_queue<linux_wheel>(to);
+  add_queue<erlang_wheel>(to);
 }
 
 }  // namespace foliot::program::bench

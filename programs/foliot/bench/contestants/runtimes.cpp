@@ -25,11 +25,11 @@
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/this_task.hpp>
 
-#include "../go/go_benchmark.hpp"
+#include "../go/go_benchmarks.hpp"
+#include "../roster.hpp"
 #include "../workloads/crew.hpp"
 #include "../workloads/sleep_log.hpp"
 #include "../workloads/wake_ups.hpp"
-#include "all.hpp"
 
 namespace foliot::program::bench {
 

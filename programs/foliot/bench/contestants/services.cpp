@@ -21,10 +21,10 @@
 #include <foliot/core/sync/note.hpp>
 #include <foliot/service.hpp>
 
+#include "../roster.hpp"
 #include "../workloads/crew.hpp"
 #include "../workloads/sleep_log.hpp"
 #include "../workloads/wake_ups.hpp"
-#include "all.hpp"
 
 namespace foliot::program::bench {
 

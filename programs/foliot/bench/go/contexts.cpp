@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <vector>
 
+#include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 #include <foliot/runtime/context.hpp>
 
-#include "go_benchmark.hpp"
+#include "go_benchmarks.hpp"
 
 namespace foliot::program::bench {
 
@@ -31,17 +32,19 @@ task<> tens(share& mine) {
   co_return;
 }
 
-task<sample> timeouts(go_request asked) {
-  const std::size_t each = number_in(asked.variant, "concurrency") / asked.processors;
-  std::vector<std::vector<cancel_context>> alive(asked.processors);
+/// While so many contexts with a timeout are alive, an equal part of them made on each processor.
+task<sample> timeouts(std::size_t concurrency, request asked) {
+  const auto processors = static_cast<std::size_t>(asked.threads);
+  const std::size_t each = concurrency / processors;
+  std::vector<std::vector<cancel_context>> alive(processors);
   const auto make = [&alive, each](std::size_t index) {
     alive[index].reserve(each);
     for (std::size_t i = 0; i < each; ++i) alive[index].push_back(with_timeout(background(), 1h));
   };
-  co_await on_every_processor(asked.processors, make);
+  co_await on_every_processor(processors, make);
   counted_work what = in_shares(tens);
   sample found;
-  found.figure = co_await calibrated(what, asked.budget, asked.processors);
+  found.figure = co_await calibrated(what, asked.time, processors);
   co_return found;
 }
 
@@ -71,10 +74,15 @@ task<duration> chains(std::uint64_t depth, stretch asked) {
 }  // namespace
 
 void add_context_benchmarks(go_benchmarks& to) {
-  to["WithTimeout"] = timeouts;
-  to["CancelTree"] = alone([](std::string_view variant) -> counted_work {
-    return [depth = number_in(variant, "depth")](const stretch& asked) { return chains(depth, asked); };
-  });
+  for (const std::size_t concurrency : {40U, 4'000U, 400'000U}) {
+    to[fmt::format("WithTimeout/concurrency={}", concurrency)] = [concurrency](const request& asked) {
+      return timeouts(concurrency, asked);
+    };
+  }
+  for (const std::uint64_t depth : {1U, 10U, 100U, 1'000U}) {
+    to[fmt::format("CancelTree/depth={}", depth)] =
+        alone([depth](const stretch& asked) { return chains(depth, asked); });
+  }
 }
 
 }  // namespace foliot::program::bench

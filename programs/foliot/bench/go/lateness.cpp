@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/callback_timer.hpp>
@@ -12,7 +13,7 @@
 #include <foliot/runtime/ticker.hpp>
 #include <foliot/runtime/wait_group.hpp>
 
-#include "go_benchmark.hpp"
+#include "go_benchmarks.hpp"
 
 namespace foliot::program::bench {
 
@@ -33,9 +34,9 @@ task<> warm_up(std::size_t processors) {
   co_await on_every_processor(processors, spin);
 }
 
-/// Starts a timer for each processor but its own, and keeps its own processor until all have fired. Each that fires
-/// spawns a task which keeps another processor until then: the callback must not do so itself, for the next one may be
-/// due on the same thread. (Go calls each function in a goroutine.)
+/// Starts a timer for each processor but its own, and keeps its own processor until all have fired. Each timer that
+/// fires spawns a task which keeps another processor until then. The callback cannot do so itself, because the next
+/// timer may be due on the same thread. (Go calls each function in a goroutine.)
 class parallel_round {
  public:
   explicit parallel_round(std::size_t timers) : late_(timers), timers_(timers) {}
@@ -75,17 +76,18 @@ class parallel_round {
   std::vector<callback_timer> timers_;  // last: destroyed before the members that their callbacks write
 };
 
-task<sample> parallel_latency(go_request asked) {
-  co_await warm_up(asked.processors);
+task<sample> parallel_latency(request asked) {
+  const auto processors = static_cast<std::size_t>(asked.threads);
+  co_await warm_up(processors);
   compute_for(30 * millisecond);  // the runtime's monitor of idle processors goes to sleep
-  parallel_round round(asked.processors - 1);
+  parallel_round round(processors - 1);
   std::vector<duration> all;
   const instant begin = now();
   do {
     co_await round.run();
     all.insert(all.end(), round.late().begin(), round.late().end());
     compute_for(millisecond);  // the other processors become idle
-  } while (now() - begin < asked.budget);
+  } while (now() - begin < asked.time);
   co_return average_of(all);
 }
 
@@ -100,15 +102,15 @@ task<> ticks(runtime::ticker own, instant expected, duration work, std::vector<d
   }
 }
 
-task<sample> staggered_latency(go_request asked) {
-  const duration work = time_in(asked.variant, "work");
-  const std::size_t tickers = number_in(asked.variant, "tickers") * asked.processors;
-  const auto ticks_of_each = static_cast<std::size_t>(std::max<std::int64_t>(asked.budget / period, 3));
-  std::vector<std::vector<duration>> late(tickers, std::vector<duration>(ticks_of_each));
-  co_await warm_up(asked.processors);
+/// So many tickers for each processor, whose tasks compute for `work` after each tick.
+task<sample> staggered_latency(duration work, std::size_t tickers, request asked) {
+  const auto processors = static_cast<std::size_t>(asked.threads);
+  const auto ticks_of_each = static_cast<std::size_t>(std::max<std::int64_t>(asked.time / period, 3));
+  std::vector<std::vector<duration>> late(tickers * processors, std::vector<duration>(ticks_of_each));
+  co_await warm_up(processors);
   std::vector<runtime::join_handle<>> running;
   for (std::vector<duration>& each : late) {
-    compute_for(period / static_cast<std::int64_t>(asked.processors));
+    compute_for(period / static_cast<std::int64_t>(processors));
     const instant expected = now() + period;
     runtime::ticker own(period);
     running.push_back(runtime::spawn(ticks(std::move(own), expected, work, each), "ticker"));
@@ -123,7 +125,13 @@ task<sample> staggered_latency(go_request asked) {
 
 void add_lateness_benchmarks(go_benchmarks& to) {
   to["ParallelTimerLatency"] = parallel_latency;
-  to["StaggeredTickerLatency"] = staggered_latency;
+  const auto staggered = [](duration work, std::size_t tickers) {
+    return [work, tickers](const request& asked) { return staggered_latency(work, tickers, asked); };
+  };
+  for (const std::size_t tickers : {1U, 2U, 5U, 10U}) {
+    to[fmt::format("StaggeredTickerLatency/work=300us/tickers={}", tickers)] = staggered(300us, tickers);
+  }
+  to["StaggeredTickerLatency/work=2ms/tickers=1"] = staggered(2ms, 1);
 }
 
 }  // namespace foliot::program::bench

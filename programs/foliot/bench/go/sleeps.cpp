@@ -11,7 +11,7 @@
 #include <foliot/runtime/wait_group.hpp>
 
 #include "../resident_memory.hpp"
-#include "go_benchmark.hpp"
+#include "go_benchmarks.hpp"
 
 namespace foliot::program::bench {
 
@@ -51,16 +51,11 @@ task<> put_to_sleep(std::size_t count, seam::atomic<std::size_t>& asleep) {
   while (asleep.load(seam::relaxed) < count) co_await runtime::yield();
 }
 
-/// Memory that other measurements have freed, in this process or in the one that it was forked from.
-void give_free_memory_back() noexcept {
-#ifdef __GLIBC__
-  ::malloc_trim(0);
-#endif
-}
-
-task<sample> sleeping_tasks(go_request) {
+task<sample> sleeping_tasks(request) {
   seam::atomic<std::size_t> asleep{0};
-  give_free_memory_back();
+#ifdef __GLIBC__
+  ::malloc_trim(0);  // what other measurements have freed, in this process or in the one that it was forked from
+#endif
   const auto memory_before = resident_kibibytes();
   const monotonic_clock& clock = monotonic_clock::instance();
   const instant begin = clock.now();
@@ -77,7 +72,7 @@ task<sample> sleeping_tasks(go_request) {
 }  // namespace
 
 void add_sleep_benchmarks(go_benchmarks& to) {
-  to["Sleep1000"] = beside_pending_timers([](std::string_view) { return thousand_sleeps; });
+  to["Sleep1000"] = beside_pending_timers(thousand_sleeps);
   to["SleepingTasks100000"] = sleeping_tasks;
 }
 

@@ -16,7 +16,7 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "go_benchmark.hpp"
+#include "go_benchmarks.hpp"
 
 namespace foliot::program::bench {
 
@@ -108,9 +108,7 @@ task<duration> in_clients(client each, address at, stretch asked) {
 }
 
 go_benchmark with_clients(client each, address at) {
-  return alone([each, at](std::string_view) -> counted_work {
-    return [each, at](const stretch& asked) { return in_clients(each, at, asked); };
-  });
+  return alone([each, at](const stretch& asked) { return in_clients(each, at, asked); });
 }
 
 task<duration> postpone_deadlines(stretch asked) {
@@ -132,7 +130,7 @@ task<duration> postpone_deadlines(stretch asked) {
 }  // namespace
 
 void add_socket_benchmarks(go_benchmarks& to) {
-  to["SetReadDeadline"] = alone([](std::string_view) { return postpone_deadlines; });
+  to["SetReadDeadline"] = alone(postpone_deadlines);
   to["TCP4OneShotTimeout"] = with_clients(one_shot, address::loopback(0));
   to["TCP4PersistentTimeout"] = with_clients(persistent, address::loopback(0));
   to["TCP6OneShotTimeout"] = with_clients(one_shot, address::loopback6(0));

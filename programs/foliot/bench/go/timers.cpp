@@ -14,7 +14,7 @@
 #include <foliot/runtime/timer.hpp>
 #include <foliot/runtime/wait_group.hpp>
 
-#include "go_benchmark.hpp"
+#include "go_benchmarks.hpp"
 
 namespace foliot::program::bench {
 
@@ -147,26 +147,21 @@ task<> replacements_of_tickers(share& mine) {
   co_return;
 }
 
-/// The variants of Stop and Reset: timers that a task receives from, and timers that call a function.
-template <class Work>
-go_benchmark by_kind(Work channels, Work callbacks) {
-  return beside_pending_timers(
-      [=](std::string_view variant) -> share_work { return variant == "impl=chan" ? channels : callbacks; });
-}
-
 }  // namespace
 
 void add_timer_benchmarks(go_benchmarks& to) {
-  to["AfterFunc1000"] = beside_pending_timers([](std::string_view) { return chains; });
-  to["After"] = beside_pending_timers([](std::string_view) { return waits; });
-  to["Stop"] = by_kind(stops_of_channels, stops_of_callbacks);
-  to["SimultaneousAfterFunc1000"] = beside_pending_timers([](std::string_view) { return simultaneous; });
-  to["StartStop1000"] = beside_pending_timers([](std::string_view) { return starts_and_stops; });
-  to["Reset"] = by_kind(resets_of_channels, resets_of_callbacks);
-  to["Ticker"] = beside_pending_timers([](std::string_view) { return ticks; });
-  to["TickerReset"] = beside_pending_timers([](std::string_view) { return resets_of_tickers; });
-  to["TickerResetNaive"] = beside_pending_timers([](std::string_view) { return replacements_of_tickers; });
-  to["AdjustTimers10000"] = beside_pending_timers([](std::string_view) { return adjustments; });
+  to["AfterFunc1000"] = beside_pending_timers(chains);
+  to["After"] = beside_pending_timers(waits);
+  to["Stop/impl=chan"] = beside_pending_timers(stops_of_channels);
+  to["Stop/impl=func"] = beside_pending_timers(stops_of_callbacks);
+  to["SimultaneousAfterFunc1000"] = beside_pending_timers(simultaneous);
+  to["StartStop1000"] = beside_pending_timers(starts_and_stops);
+  to["Reset/impl=chan"] = beside_pending_timers(resets_of_channels);
+  to["Reset/impl=func"] = beside_pending_timers(resets_of_callbacks);
+  to["Ticker"] = beside_pending_timers(ticks);
+  to["TickerReset"] = beside_pending_timers(resets_of_tickers);
+  to["TickerResetNaive"] = beside_pending_timers(replacements_of_tickers);
+  to["AdjustTimers10000"] = beside_pending_timers(adjustments);
 }
 
 }  // namespace foliot::program::bench

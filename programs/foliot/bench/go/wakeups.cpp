@@ -5,29 +5,30 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include <time.h>
 
+#include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "go_benchmark.hpp"
+#include "go_benchmarks.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
 
 using runtime::task;
-using worker = void (*)(duration length);
+using worker = void (*)(duration length) noexcept;
 using signals = runtime::channel<char>;
 
 constexpr duration longer = std::chrono::microseconds(5);
 
-void spin(duration length) { compute_for(length); }
-
 /// In the kernel: the runtime does not know of it. Precondition: shorter than a second.
-void sleep_in_kernel(duration length) {
+void sleep_in_kernel(duration length) noexcept {
   timespec left{.tv_sec = 0, .tv_nsec = length.count()};
   while (::nanosleep(&left, &left) != 0) {  // tidy: allow(seam-sleep) it is measured
   }
@@ -67,17 +68,19 @@ task<duration> in_turn(worker work, duration delay, stretch asked) {
   co_return monotonic_clock::instance().now() - begin;
 }
 
-go_benchmark wake_up(worker work) {
-  return alone([work](std::string_view variant) -> counted_work {
-    return [work, delay = time_in(variant, "")](const stretch& asked) { return in_turn(work, delay, asked); };
-  });
-}
-
 }  // namespace
 
 void add_wake_up_benchmarks(go_benchmarks& to) {
-  to["WakeupParallelSpinning"] = wake_up(spin);
-  to["WakeupParallelSyscall"] = wake_up(sleep_in_kernel);
+  const auto add = [&to](std::string_view family, worker work) {
+    for (const int microseconds : {0, 1, 2, 5, 10, 20, 50, 100}) {
+      const std::string delay = microseconds == 0 ? "0s" : fmt::format("{}us", microseconds);
+      to[fmt::format("{}/{}", family, delay)] = alone([work, microseconds](const stretch& asked) {
+        return in_turn(work, std::chrono::microseconds(microseconds), asked);
+      });
+    }
+  };
+  add("WakeupParallelSpinning", compute_for);
+  add("WakeupParallelSyscall", sleep_in_kernel);
 }
 
 }  // namespace foliot::program::bench

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -41,7 +42,6 @@
 #include "../../failure.hpp"
 #include "../contestant.hpp"
 #include "cores.hpp"
-#include "hand_over.hpp"
 #include "quick_random.hpp"
 
 namespace foliot::program::bench {
@@ -74,6 +74,45 @@ concept shared_timers = requires(Set set, typename Set::hand hand, std::size_t i
 [[nodiscard]] inline std::size_t timers_of_all(const request& asked) noexcept {
   return timers_of_each(asked) * static_cast<std::size_t>(asked.threads);
 }
+
+/// A ring through which one thread hands numbers to one other, in order. Thread safety: one thread gives, one takes;
+/// both are wait-free.
+class hand_over {
+ public:
+  /// Holds at least so many numbers. Precondition: room is positive.
+  explicit hand_over(std::size_t room) : ring_(std::bit_ceil(room)) {}
+
+  /// False, and nothing done, if the ring is full.
+  bool give(std::uint32_t number) noexcept {
+    const std::size_t end = given_.load(seam::relaxed);  // only this thread writes it
+    // acquire: pairs with the release in take(), after which the slot has been read.
+    if (end - taken_.load(seam::acquire) == ring_.size()) return false;
+    ring_[end % ring_.size()] = number;
+    given_.store(end + 1, seam::release);  // publishes the slot, to take()
+    return true;
+  }
+
+  /// False, and nothing done, if the ring is empty.
+  bool take(std::uint32_t& number) noexcept {
+    const std::size_t begin = taken_.load(seam::relaxed);   // only this thread writes it
+    if (begin == given_.load(seam::acquire)) return false;  // pairs with the release in give()
+    number = ring_[begin % ring_.size()];
+    taken_.store(begin + 1, seam::release);  // gives the slot back, to give()
+    return true;
+  }
+
+  /// Whether give() would fail. Only the thread that gives may ask.
+  [[nodiscard]] bool full() const noexcept {
+    return given_.load(seam::relaxed) - taken_.load(seam::acquire) == ring_.size();
+  }
+
+ private:
+  static constexpr std::size_t line = 64;
+
+  std::vector<std::uint32_t> ring_;
+  alignas(line) seam::atomic<std::size_t> given_{0};  // written by the giver, read by both
+  alignas(line) seam::atomic<std::size_t> taken_{0};  // written by the taker, read by both
+};
 
 template <shared_timers Set>
 class crew {

@@ -1,8 +1,8 @@
 // What a contestant provides for the workloads of one thread: N timers in one array, and the calls of the queue or the
 // library that keeps them.
 //
-// The workload says what time it is (`now`); a set whose `time` is real_time reads a clock of its own instead and uses
-// only the delays. The sink of `refresh` and `expire` receives each timer that fires, and may start it again.
+// The workload passes the time (`now`). A set whose `time` is real_time reads a clock of its own and uses only the
+// delays. The sink of `refresh` and `expire` receives each timer that fires, and may start it again.
 //
 // Thread safety: none, one thread.
 #pragma once
@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/expiry.hpp>
@@ -46,10 +47,30 @@ concept timer_set = std::constructible_from<Set, std::size_t> &&
                       { set.expire(now, limit, sink) } -> std::same_as<expiry>;
                     };
 
-/// A set that can start a timer which has been due since `ago`, so that a test of firing need not wait for the system's
-/// clock.
+/// A set that can start a timer which has been due since `ago`, so that a measurement of firing need not wait for the
+/// system's clock.
 template <class Set>
 concept overdue_timer_set =
     timer_set<Set> && requires(Set set, typename Set::timer& timer, duration ago) { set.start_overdue(timer, ago); };
+
+/// The array of a set.
+template <class Timer>
+class timer_array {
+ public:
+  using timer = Timer;
+
+  explicit timer_array(std::size_t count) : timers_(std::make_unique<timer[]>(count)), count_(count) {}
+
+  timer& operator[](std::size_t index) noexcept { return timers_[index]; }
+  void prefetch(timer& each) { __builtin_prefetch(&each, 1); }
+
+ protected:
+  [[nodiscard]] timer* begin() const noexcept { return timers_.get(); }
+  [[nodiscard]] timer* end() const noexcept { return timers_.get() + count_; }
+
+ private:
+  std::unique_ptr<timer[]> timers_;
+  std::size_t count_;
+};
 
 }  // namespace foliot::program::bench

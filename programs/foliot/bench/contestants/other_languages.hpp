@@ -1,4 +1,9 @@
-// The answer of a peer in another language, on its standard output: one line of JSON,
+// Go, Rust and Erlang: programs in bench/peers that do what the threads of this program do. They are built when they
+// are first wanted, and run once for each measurement:
+//
+//   peer WORKLOAD N THREADS MILLISECONDS SEED
+//
+// N is the number of timers, or of sleeps. They answer with one line of JSON on standard output:
 //
 //   {"version": "go1.22.1", "ns": 31.4}
 //   {"version": "go1.22.1", "lateness_ns": [812, 790]}
@@ -11,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "contestant.hpp"
+#include "../contestant.hpp"
 
 namespace foliot::program::bench {
 
@@ -19,7 +24,7 @@ namespace foliot::program::bench {
 /// sleeps as were asked for.
 [[nodiscard]] samples samples_in(std::string_view output, const request& asked);
 
-/// The version in it; empty if there is none.
+/// The version in `output`; empty if there is none.
 [[nodiscard]] std::string version_in(std::string_view output);
 
 }  // namespace foliot::program::bench

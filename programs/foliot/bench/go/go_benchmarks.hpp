@@ -1,4 +1,6 @@
-// b.N operations, done by as many tasks as there are processors, and counted as Go's `testing` counts them.
+// Go's benchmarks, done with foliot's runtime: what one operation is, in a file for each group. bench/peers/go does the
+// same with Go's runtime. Operations are done by as many tasks as there are processors, and counted as Go's `testing`
+// counts them:
 //
 //   task<> each(share& mine) {
 //     while (mine.next()) { … one operation … }
@@ -6,16 +8,22 @@
 //   }
 //   const double ns = co_await calibrated(in_shares(each), budget, processors);
 //
-// Thread safety: a share belongs to one task.
+// Thread safety: none, one thread. A share belongs to one task; what a benchmark measures runs on the processors of a
+// runtime.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/task.hpp>
+
+#include "../contestant.hpp"
 
 namespace foliot::program::bench {
 
@@ -71,5 +79,28 @@ void compute_for(duration length) noexcept;
 
 /// Calls `each` in so many tasks, one on each processor at the same time: none calls before all tasks run.
 [[nodiscard]] runtime::task<> on_every_processor(std::size_t processors, std::function<void(std::size_t index)> each);
+
+/// The average and the worst of so many latenesses. Throws failure if there are none.
+[[nodiscard]] sample average_of(const std::vector<duration>& lateness);
+
+/// Measures, in a task of the runtime. Throws failure, or what the runtime throws.
+using go_benchmark = std::function<runtime::task<sample>(request asked)>;
+/// By the names of the workloads.
+using go_benchmarks = std::map<std::string, go_benchmark, std::less<>>;
+
+/// A benchmark whose operations tasks share, while timers of an hour are pending at each processor.
+[[nodiscard]] go_benchmark beside_pending_timers(share_work each);
+/// A benchmark without such timers.
+[[nodiscard]] go_benchmark alone(counted_work what);
+
+void add_context_benchmarks(go_benchmarks& to);
+void add_lateness_benchmarks(go_benchmarks& to);
+void add_sleep_benchmarks(go_benchmarks& to);
+void add_socket_benchmarks(go_benchmarks& to);
+void add_timer_benchmarks(go_benchmarks& to);
+void add_wake_up_benchmarks(go_benchmarks& to);
+
+/// Offers all of them for this contestant, with a runtime whose processors have these timers.
+void add_go_benchmarks(contestant& to, const std::string& timers);
 
 }  // namespace foliot::program::bench
