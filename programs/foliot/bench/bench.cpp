@@ -25,6 +25,7 @@ namespace foliot::program::bench {
 namespace {
 
 constexpr std::string_view standard_output = "-";
+constexpr std::string_view clear_line = "\r\033[K";  // of a terminal
 
 /// Whether the JSON or the page goes to standard output, so that the text does not.
 bool standard_output_taken(const bench_options& options) noexcept {
@@ -32,7 +33,7 @@ bool standard_output_taken(const bench_options& options) noexcept {
          (options.report && output_file::is_standard_output(*options.report));
 }
 
-/// No output may take the place of another one.
+/// Throws failure if two outputs go to the same file.
 void check_outputs(const bench_options& options) {
   const auto refuse_if_one = [](const std::optional<std::string>& a, const std::optional<std::string>& b,
                                 std::string_view names) {
@@ -46,48 +47,36 @@ void check_outputs(const bench_options& options) {
   refuse_if_one(options.report, text, "--report and standard output");
 }
 
-void check(const bench_options& options) {
-  check_outputs(options);
-  if (options.report && !report_available()) {
-    throw failure("--report: Chart.js was not installed when this program was built (Debian: libjs-chart.js)");
-  }
-}
-
-/// Opens a file before the long work, so that a name that cannot be written is reported at once.
-void open(std::optional<output_file>& file, const std::optional<std::string>& name) {
-  if (name) file.emplace(*name);
-}
-
-void publish(std::optional<output_file>& file, std::string_view text) {
-  if (!file) return;
-  file->write(text);
-  file->publish();
-}
-
-/// A line on a terminal with the progress of the run, which is wiped off in the end.
-class progress_line {
+/// Writes the text to the file of this name, if there is one; made before the long work, so that a name that cannot be
+/// written is reported at once.
+class optional_output {
  public:
-  progress_line() = default;
-  ~progress_line() { write_(clear); }
-  progress_line(const progress_line&) = delete;
-  progress_line& operator=(const progress_line&) = delete;
-
-  void operator()(const std::string& what, std::uint64_t done, std::uint64_t all) {
-    write_(fmt::format("{}{:3d}%  {}", clear, 100 * done / all, what));
+  explicit optional_output(const std::optional<std::string>& name) {
+    if (name) file_.emplace(*name);
+  }
+  template <class Text>
+  void publish(const results& all, Text text_of) {
+    if (!file_) return;
+    file_->write(text_of(all));
+    file_->publish();
   }
 
  private:
-  static constexpr std::string_view clear = "\r\033[K";
-  progress::writer write_ = standard_error_if_terminal();
+  std::optional<output_file> file_;
 };
 
+/// Shows the progress in a line of the terminal, which is wiped off at the end.
 results measure_with_progress(const bench_options& options, roster chosen) {
-  progress_line line;
-  return measure(options, std::move(chosen),
-                 [&line](const std::string& what, std::uint64_t done, std::uint64_t all) { line(what, done, all); });
+  struct line {
+    progress::writer write = standard_error_if_terminal();
+    ~line() { write(clear_line); }
+  } shown;
+  return measure(options, std::move(chosen), [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
+    shown.write(fmt::format("{}{:3d}%  {}", clear_line, 100 * done / all, what));
+  });
 }
 
-/// Throws failure where all contestants had to be left out, so that there is nothing to write.
+/// Throws failure if all contestants were left out, so that there is nothing to write.
 void check_figures(const results& all) {
   if (!all.records.empty()) return;
   std::vector<std::string> reasons;
@@ -95,7 +84,7 @@ void check_figures(const results& all) {
   throw failure(fmt::format("nothing was measured, for all contestants were left out: {}", fmt::join(reasons, "; ")));
 }
 
-/// Adds what was chosen and is not measured. An absence that measuring has found already is not added twice.
+/// Adds the chosen contestants and workloads that are not measured. No absence is added twice.
 void add(results& all, const gaps& missing) {
   for (const absence& each : missing.contestants) {
     if (std::ranges::find(all.left_out, each) == all.left_out.end()) all.left_out.push_back(each);
@@ -106,13 +95,14 @@ void add(results& all, const gaps& missing) {
 }  // namespace
 
 void run_bench(const bench_options& options) {
-  check(options);
+  check_outputs(options);
+  if (options.report && !report_available()) {
+    throw failure("--report: Chart.js was not installed when this program was built (Debian: libjs-chart.js)");
+  }
   roster chosen = select(all_contestants(), options.contestants);
   const gaps missing = gaps_in(options, chosen);
-  std::optional<output_file> json;
-  std::optional<output_file> page;
-  open(json, options.json);
-  open(page, options.report);
+  optional_output json(options.json);
+  optional_output page(options.report);
   if (const auto warning = build_warning()) report(*warning);
   if (options.names_workloads) {  // otherwise the contestants were asked for, in all that they take part in
     for (const std::string& each : messages_about(missing)) report(each);
@@ -120,10 +110,9 @@ void run_bench(const bench_options& options) {
   results all = measure_with_progress(options, std::move(chosen));
   add(all, missing);
   check_figures(all);
-  publish(json, json ? results_json(all) : "");
-  publish(page, page ? report_page(all) : "");
-  if (standard_output_taken(options)) return;
-  print(results_text(all));
+  json.publish(all, results_json);
+  page.publish(all, report_page);
+  if (!standard_output_taken(options)) print(results_text(all));
 }
 
 }  // namespace foliot::program::bench

@@ -24,6 +24,19 @@ std::vector<Value> sorted_once(std::vector<Value> all) {
   return all;
 }
 
+/// The whole number from 1 to `most` in the text; 1e6 is one if Number is a floating-point type. Throws failure, with
+/// `advice`.
+template <class Number>
+Number whole_number(std::string_view text, Number most, std::string_view option, std::string_view advice) {
+  Number number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool read = error == std::errc() && rest == text.data() + text.size();
+  if (!read || !(number >= 1 && number <= most) || std::floor(number) != number) {
+    throw failure(fmt::format("{}: '{}' is no number of {}", option, text, advice));
+  }
+  return number;
+}
+
 }  // namespace
 
 void choose_go(bench_options& options) {
@@ -55,42 +68,24 @@ std::vector<workload> parse_workloads(const std::vector<std::string>& names) {
 }
 
 std::vector<std::size_t> parse_timers(const std::vector<std::string>& numbers) {
+  const std::string advice = fmt::format("timers: name whole numbers from 1 to {}, such as 1000,1e6", most_timers);
   std::vector<std::size_t> timers;
   for (const std::string& each : numbers) {
-    double number = 0;
-    const auto [rest, error] = std::from_chars(each.data(), each.data() + each.size(), number);
-    const bool whole = error == std::errc() && rest == each.data() + each.size() && std::floor(number) == number;
-    if (!whole || number < 1 || number > static_cast<double>(most_timers)) {
-      throw failure(fmt::format("--n: '{}' is no number of timers: name whole numbers from 1 to {}, such as 1000,1e6",
-                                each, most_timers));
-    }
-    timers.push_back(static_cast<std::size_t>(number));
+    timers.push_back(static_cast<std::size_t>(whole_number(each, static_cast<double>(most_timers), "--n", advice)));
   }
   return sorted_once(std::move(timers));
 }
 
 std::vector<int> parse_threads(const std::vector<std::string>& numbers) {
+  const std::string advice = fmt::format("threads: name whole numbers from 1 to {}, such as 1,2", most_threads);
   std::vector<int> threads;
-  for (const std::string& each : numbers) {
-    int number = 0;
-    const auto [rest, error] = std::from_chars(each.data(), each.data() + each.size(), number);
-    if (error != std::errc() || rest != each.data() + each.size() || number < 1 || number > most_threads) {
-      throw failure(fmt::format("--threads: '{}' is no number of threads: name whole numbers from 1 to {}, such as 1,2",
-                                each, most_threads));
-    }
-    threads.push_back(number);
-  }
+  for (const std::string& each : numbers) threads.push_back(whole_number(each, most_threads, "--threads", advice));
   return sorted_once(std::move(threads));
 }
 
 int parse_repetitions(std::string_view text) {
-  int number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size() || number < 1 || number > most_repetitions) {
-    throw failure(fmt::format("--repetitions: '{}' is no number of repetitions: name a whole number from 1 to {}", text,
-                              most_repetitions));
-  }
-  return number;
+  return whole_number(text, most_repetitions, "--repetitions",
+                      fmt::format("repetitions: name a whole number from 1 to {}", most_repetitions));
 }
 
 void make_quick(bench_options& options, bool timers_given, bool repetitions_given) {

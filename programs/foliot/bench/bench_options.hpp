@@ -1,4 +1,4 @@
-// `foliot bench`: what it is asked to do, and the run itself.
+// The options of `foliot bench`, and its run.
 //
 // Thread safety: none, one thread.
 #pragma once
@@ -33,7 +33,7 @@ struct bench_options {
   std::optional<std::string> report{};  ///< where the page goes, likewise
 };
 
-/// Chooses what `foliot bench go` and `foliot bench generations` measure where the command line names nothing.
+/// Sets the options of `foliot bench go` and `foliot bench generations`, before those of the command line.
 void choose_go(bench_options& options);
 void choose_generations(bench_options& options);
 
@@ -46,11 +46,11 @@ void choose_generations(bench_options& options);
 /// 1 to most_repetitions, in decimal: 010 is ten. Throws failure.
 [[nodiscard]] int parse_repetitions(std::string_view number);
 
-/// Sets what --quick means: few timers, and two short repetitions, where the command line gives no numbers of them.
+/// Few timers and two short repetitions, unless the command line gives these numbers.
 void make_quick(bench_options& options, bool timers_given, bool repetitions_given);
 
-/// Measures, and writes the figures: as text to standard output unless a file goes there, as JSON and as a page where
-/// the options name files for them. Shows progress on a terminal. Throws failure.
+/// Measures, and writes the figures: as text to standard output unless one of the files goes there, and as JSON and as
+/// a page to the files that the options name. Shows progress on a terminal. Throws failure.
 void run_bench(const bench_options& options);
 
 }  // namespace foliot::program::bench

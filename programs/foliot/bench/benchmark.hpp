@@ -34,8 +34,8 @@ enum class workload : std::uint8_t {
   first_of_go,  ///< Go's own benchmarks, from here to the end
 };
 
-/// What the figures of a workload are. It decides with which numbers of timers and threads the workload is measured,
-/// and how its figures are shown.
+/// The kind of figure that a workload has. It decides with which numbers of timers and threads the workload is
+/// measured, and how its figures are shown.
 enum class figure_kind : std::uint8_t {
   cost,        ///< ns an operation, of many together, in one thread
   calls,       ///< ns of single calls
@@ -48,7 +48,7 @@ enum class figure_kind : std::uint8_t {
 struct benchmark {
   std::string name;            ///< on the command line and in JSON: "W1", "worst-uniform"
   std::string_view title;      ///< for people: "start one, stop a random one"
-  std::string_view operation;  ///< what is counted: "start and stop", "fired timer"
+  std::string_view operation;  ///< the unit of the count: "start and stop", "fired timer"
   figure_kind kind = figure_kind::processors;
   int fewest_threads = 1;    ///< or processors
   bool timers_fire = false;  ///< a contestant without timers that fire cannot take part
@@ -63,11 +63,11 @@ struct benchmark {
 inline const std::vector<benchmark> benchmarks = table_of_benchmarks();
 inline const std::vector<workload> all_workloads = workloads_from(0, benchmarks.size());
 
-/// What is measured where the command line names nothing, and what `foliot bench go` measures.
+/// The workloads of `foliot bench` if the command line names none, and those of `foliot bench go`.
 inline const std::span usual_workloads = std::span(all_workloads).first(std::size_t(workload::first_of_go));
 inline const std::span go_workloads = std::span(all_workloads).subspan(std::size_t(workload::first_of_go));
 
-/// The one of Go's benchmarks that is missing here: what it calls is not public outside of Go's package runtime.
+/// The one of Go's benchmarks that is missing here: it calls functions that only Go's package runtime has.
 inline constexpr std::string_view missing_of_go = "NetpollBreak";
 
 [[nodiscard]] inline const benchmark& about(workload what) noexcept {
@@ -75,7 +75,7 @@ inline constexpr std::string_view missing_of_go = "NetpollBreak";
 }
 [[nodiscard]] inline std::string_view name(workload what) noexcept { return about(what).name; }
 [[nodiscard]] inline figure_kind kind_of(workload what) noexcept { return about(what).kind; }
-/// The name up to the first slash: "Stop" of "Stop/impl=chan". What follows the slash is the variant.
+/// The name up to the first slash: "Stop" of "Stop/impl=chan". The rest is the variant.
 [[nodiscard]] inline std::string_view family_of(workload what) noexcept {
   return name(what).substr(0, name(what).find('/'));
 }

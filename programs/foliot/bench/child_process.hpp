@@ -18,7 +18,7 @@ struct child_command {
 
 struct child_outcome {
   std::string output{};  ///< of standard output
-  /// One line, empty if all went well: it could not be started, failed (with its words), or took too long.
+  /// One line, empty on success: it could not be started, it failed (with its message), or it took too long.
   std::string wrong{};
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <ranges>
 #include <span>
 #include <string_view>
 
@@ -21,28 +22,18 @@ constexpr std::string_view without_threads = "2 threads or processors are needed
 std::string any_of(const std::vector<workload>& all) {
   constexpr std::size_t most_names = 6;
   if (all.size() > most_names) return fmt::format("any of the {} workloads", all.size());
-  std::vector<std::string_view> names;
-  for (const workload each : all) names.push_back(name(each));
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-std::vector<workload> workloads_of(const roster& all, const std::string& name) {
-  std::vector<workload> takes;
-  const auto known = std::ranges::find(all.contestants, name, &contestant::name);
-  for (const workload what : all_workloads) {
-    if (known != all.contestants.end() && known->takes_part(what)) takes.push_back(what);
-  }
-  return takes;
+  return fmt::format("{}", fmt::join(all | std::views::transform([](workload each) { return name(each); }), ", "));
 }
 
 /// Why this contestant is not measured: a known absence, or else the workloads that it takes part in.
-absence absence_of(const std::string& contestant, const std::vector<workload>& measured, const roster& all) {
+absence absence_of(const std::string& name, const std::vector<workload>& measured, const roster& all) {
   for (const absence& known : all.left_out) {
     const auto concerned = [&known](workload what) { return concerns(known, what); };
-    if (known.name == contestant && std::ranges::any_of(measured, concerned)) return known;
+    if (known.name == name && std::ranges::any_of(measured, concerned)) return known;
   }
-  const std::string instead = listed(workloads_of(all, contestant));
-  return {contestant, {}, fmt::format("it takes part in no workload that is measured, but in {}", instead)};
+  std::vector<workload> instead = all_workloads;
+  std::erase_if(instead, [known = all.find(name)](workload what) { return !known || !known->takes_part(what); });
+  return {name, {}, fmt::format("it takes part in no workload that is measured, but in {}", listed(instead))};
 }
 
 /// "; foliot, quad-heap, goim and 12 others would": some of them are enough.

@@ -1,6 +1,6 @@
-// Which of the workloads and contestants that the user has chosen will not be measured, and why.
+// The workloads and contestants that the user has chosen and that will not be measured, with the reasons.
 //
-//   const gaps missing = gaps_in(options, chosen);     // throws where nothing would be measured
+//   const gaps missing = gaps_in(options, chosen);     // throws if nothing would be measured
 //   for (const std::string& each : messages_about(missing)) report(each);
 //
 // Thread safety: functions without a state.
@@ -20,7 +20,7 @@ struct gaps {
   std::vector<absence> contestants{};
   /// Workloads in which none of the chosen contestants takes part, and those that need more threads than were chosen.
   std::vector<omission> workloads{};
-  /// The contestants, among all that exist, that take part in the former.
+  /// All contestants that take part in one of the workloads in which no chosen one does.
   std::vector<std::string> others{};
 };
 

@@ -1,8 +1,7 @@
-// A contestant is measured: a queue, a service or a runtime of the project, a floor, another library, or another
-// language.
+// A contestant: a queue, a service or a runtime of the project, a floor, another library, or another language.
 //
 // A contestant offers functions that do workloads. Such a function makes its timers, warms up, measures, and returns
-// samples; the caller repeats it, and shuffles the contestants (measure.hpp).
+// samples. The caller repeats it, and shuffles the contestants (measure.hpp).
 //
 //   for (const sample& each : one.offer_for(workload::w1)->run({.what = workload::w1, .timers = 1'000'000, …})) …
 //
@@ -24,7 +23,7 @@
 
 namespace foliot::program::bench {
 
-/// By which time the timers of a contestant fire.
+/// The clock by which the timers of a contestant fire.
 enum class time_kind : std::uint8_t {
   virtual_time,  ///< the workload sets the time
   real_time,     ///< the contestant reads the system's clock
@@ -37,7 +36,7 @@ enum class time_kind : std::uint8_t {
   return kind == time_kind::virtual_time ? "virtual" : "real";
 }
 
-/// What is asked of an offer.
+/// The measurement that an offer is asked for.
 struct request {
   workload what = workload::w1;
   std::size_t timers = 1;  ///< pending, of all threads together
@@ -48,7 +47,7 @@ struct request {
   bool quick = false;  ///< hardly warms up
 };
 
-/// What one measurement has found.
+/// The result of one measurement.
 struct sample {
   double figure = 0;                  ///< in unit_of(workload); where `each` is not empty, it counts instead
   std::vector<std::uint32_t> each{};  ///< ns: of every single call, or of every sleep's lateness; at most 4.29 s
@@ -64,23 +63,23 @@ using samples = std::vector<sample>;
 struct offer {
   std::vector<workload> takes{};
   time_kind time = time_kind::real_time;
-  std::string remark{};  ///< what a reader of these figures must know; may be empty
-  /// The offer needs a toolchain or a system call that may be missing: a failure leaves the contestant out of the
-  /// workload, with the reason, and does not end the run.
+  std::string remark{};  ///< shown beside these figures; may be empty
+  /// A failure leaves the contestant out of the workload, with the reason, and does not end the run: the offer needs a
+  /// toolchain or a system call that may be missing.
   bool may_be_left_out = false;
-  /// Throws failure where the contestant does not do what the workload asks of it: its figures would be wrong.
+  /// Throws failure if the contestant does not do the workload as it is defined: its figures would be wrong.
   std::function<samples(const request& asked)> run{};
 };
 
 struct contestant {
   std::string name{};
-  std::string version{};  ///< of a library or a language; empty for what is in this program
+  std::string version{};  ///< of a library or a language; empty for code of this program
   bool project_queue = false;
   std::vector<offer> offers{};
   /// Resident bytes of each of `timers` timers; nothing where the system does not report them. May be empty.
   std::function<std::optional<double>(std::size_t timers)> bytes_per_timer{};
-  /// Makes the contestant ready, and returns its version. Called once, before its first run. Throws failure where that
-  /// is not possible. May be empty.
+  /// Makes the contestant ready, and returns its version. Called once, before its first run. Throws failure. May be
+  /// empty.
   std::function<std::string()> prepare{};
 
   /// How it does the workload; null if it does not take part.

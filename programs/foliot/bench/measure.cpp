@@ -26,41 +26,37 @@ constexpr duration shortest = 50ms;
 constexpr duration longest = 300ms;
 constexpr int most_long_repetitions = 3;
 
-/// How many timers and threads a benchmark is measured with.
-struct setting {
+/// A workload with a number of timers and of threads.
+struct step {
+  workload what = workload::w1;
   std::size_t timers = 1;
   int threads = 1;
+  int repetitions = 1;
 };
 
-std::vector<setting> settings_of(workload what, const bench_options& options) {
-  std::vector<setting> all;
-  switch (kind_of(what)) {
-    case figure_kind::cost:
-      for (const std::size_t timers : options.timers) all.push_back({timers, 1});
-      break;
-    case figure_kind::threads:
-      for (const int threads : options.threads) {
-        for (const std::size_t timers : options.timers) all.push_back({timers, threads});
-      }
-      break;
-    case figure_kind::processors:
-      for (const int processors : options.threads) all.push_back({1, processors});
-      break;
-    case figure_kind::lateness: all.push_back({1, 1}); break;
-    case figure_kind::calls:
-    case figure_kind::wake_ups: all.push_back({options.timers.back(), 1}); break;
+std::vector<step> steps_of(const bench_options& options) {
+  std::vector<step> all;
+  for (const workload what : options.only) {
+    const int few = std::min(options.repetitions, most_long_repetitions);
+    switch (kind_of(what)) {
+      case figure_kind::cost:
+        for (const std::size_t timers : options.timers) all.push_back({what, timers, 1, options.repetitions});
+        break;
+      case figure_kind::threads:
+        for (const int threads : options.threads) {
+          for (const std::size_t timers : options.timers) all.push_back({what, timers, threads, options.repetitions});
+        }
+        break;
+      case figure_kind::processors:
+        for (const int processors : options.threads) all.push_back({what, 1, processors, options.repetitions});
+        break;
+      case figure_kind::lateness: all.push_back({what, 1, 1, few}); break;
+      case figure_kind::calls:
+      case figure_kind::wake_ups: all.push_back({what, options.timers.back(), 1, few}); break;
+    }
   }
-  std::erase_if(all, [what](const setting& each) { return each.threads < about(what).fewest_threads; });
+  std::erase_if(all, [](const step& each) { return each.threads < about(each.what).fewest_threads; });
   return all;
-}
-
-int repetitions_of(workload what, const bench_options& options) {
-  switch (kind_of(what)) {
-    case figure_kind::calls:
-    case figure_kind::lateness:
-    case figure_kind::wake_ups: return std::min(options.repetitions, most_long_repetitions);
-    default: return options.repetitions;
-  }
 }
 
 /// How many sleeps, in all repetitions together.
@@ -76,17 +72,18 @@ duration time_of(workload what, bool quick, duration usual) {
   return usual;
 }
 
-std::string title_of(workload what, const setting& at, const std::string& contestant_name) {
-  const std::string_view plural = at.threads == 1 ? "" : "s";
-  switch (kind_of(what)) {
+std::string title_of(const step& now, const std::string& contestant_name) {
+  const std::string_view plural = now.threads == 1 ? "" : "s";
+  std::string title(name(now.what));
+  switch (kind_of(now.what)) {
     case figure_kind::threads:
-      return fmt::format("{}, {} timers, {} thread{}: {}", name(what), grouped(at.timers), at.threads, plural,
-                         contestant_name);
-    case figure_kind::processors:
-      return fmt::format("{}, {} processor{}: {}", name(what), at.threads, plural, contestant_name);
-    case figure_kind::lateness: return fmt::format("{}: {}", name(what), contestant_name);
-    default: return fmt::format("{}, {} timers: {}", name(what), grouped(at.timers), contestant_name);
+      title += fmt::format(", {} timers, {} thread{}", grouped(now.timers), now.threads, plural);
+      break;
+    case figure_kind::processors: title += fmt::format(", {} processor{}", now.threads, plural); break;
+    case figure_kind::lateness: break;
+    default: title += fmt::format(", {} timers", grouped(now.timers));
   }
+  return title + ": " + contestant_name;
 }
 
 /// Throws failure if the sample has no figure, or an impossible one.
@@ -133,15 +130,13 @@ class series {
 
  private:
   static percentiles median_of(const std::vector<percentiles>& all) {
-    const auto take = [&all](double percentiles::* part) {
+    percentiles made;
+    for (const auto part : {&percentiles::p50, &percentiles::p99, &percentiles::p999, &percentiles::max}) {
       std::vector<double> parts;
       for (const percentiles& each : all) parts.push_back(each.*part);
-      return median(parts);
-    };
-    return {.p50 = take(&percentiles::p50),
-            .p99 = take(&percentiles::p99),
-            .p999 = take(&percentiles::p999),
-            .max = take(&percentiles::max)};
+      made.*part = median(parts);
+    }
+    return made;
   }
 
   std::string_view call_;
@@ -156,12 +151,25 @@ class series {
 class measurements {
  public:
   measurements(const bench_options& options, roster chosen, const progress_sink& progress)
-      : options_(options), roster_(std::move(chosen)), progress_(progress), random_(options.seed) {
+      : options_(options),
+        roster_(std::move(chosen)),
+        progress_(progress),
+        random_(options.seed),
+        steps_(steps_of(options)) {
     std::erase_if(roster_.contestants, [this](const contestant& each) {
       return std::ranges::none_of(options_.only, [&each](workload what) { return each.takes_part(what); });
     });
-    const std::uint64_t timed = count_measurements();
-    const duration fair = time_for_all / static_cast<std::int64_t>(std::max<std::uint64_t>(timed, 1));
+    std::int64_t timed = 0;  // measurements that have time_for_all in common
+    for (const contestant& each : roster_.contestants) {
+      if (is_weighed(each)) count_ += options_.timers.size();
+      if (each.prepare) ++count_;
+      for (const step& now : steps_) {
+        if (!each.takes_part(now.what)) continue;
+        count_ += static_cast<std::uint64_t>(now.repetitions);
+        if (kind_of(now.what) != figure_kind::calls) timed += now.repetitions;
+      }
+    }
+    const duration fair = time_for_all / std::max<std::int64_t>(timed, 1);
     time_for_each_ = options.quick ? duration(1ms) : std::clamp(fair, shortest, longest);
   }
 
@@ -169,39 +177,20 @@ class measurements {
     present();
     weigh();  // before this process has memory to reuse
     prepare();
-    for (const workload what : options_.only) {
-      for (const setting& at : settings_of(what, options_)) measure(what, at);
-    }
+    for (const step& now : steps_) measure(now);
     return std::move(all_);
   }
 
  private:
-  static bool is_weighed(const contestant& one, const bench_options& options) {
-    return one.bytes_per_timer && std::ranges::any_of(options.only, [&](workload what) {
+  [[nodiscard]] bool is_weighed(const contestant& one) const {
+    return one.bytes_per_timer && std::ranges::any_of(options_.only, [&one](workload what) {
              return in_one_thread(what) && one.takes_part(what);
            });
   }
 
-  /// Counts the measurements; returns how many of them have time_for_all in common.
-  std::uint64_t count_measurements() {
-    std::uint64_t timed = 0;
-    for (const contestant& each : roster_.contestants) {
-      if (is_weighed(each, options_)) count_ += options_.timers.size();
-      if (each.prepare) ++count_;
-      for (const workload what : options_.only) {
-        if (!each.takes_part(what)) continue;
-        const std::uint64_t times =
-            settings_of(what, options_).size() * static_cast<std::uint64_t>(repetitions_of(what, options_));
-        count_ += times;
-        if (kind_of(what) != figure_kind::calls) timed += times;
-      }
-    }
-    return timed;
-  }
-
   void tell(const std::string& what) { progress_(what, done_++, count_); }
 
-  /// Fills in what is known before anything is measured: the machine, the contestants, and those that are left out.
+  /// Fills in the machine, the contestants, and those that are left out.
   void present() {
     all_.machine = describe_machine();
     if (std::ranges::any_of(options_.only, in_one_thread)) {
@@ -233,14 +222,14 @@ class measurements {
   void weigh() {
     for (const std::size_t timers : options_.timers) {
       for (const contestant& each : roster_.contestants) {
-        if (!is_weighed(each, options_)) continue;
+        if (!is_weighed(each)) continue;
         tell(fmt::format("memory, {} timers: {}", grouped(timers), each.name));
         if (const auto bytes = each.bytes_per_timer(timers)) bytes_[{each.name, timers}] = *bytes;
       }
     }
   }
 
-  /// Builds the contestants that have to be built. One whose build fails is left out of all workloads.
+  /// Builds the contestants that have to be built. If a build fails, its contestant is left out of all workloads.
   void prepare() {
     std::vector<contestant> ready;
     for (contestant& each : roster_.contestants) {
@@ -274,29 +263,31 @@ class measurements {
     return order;
   }
 
-  void measure(workload what, const setting& at) {
+  void measure(const step& now) {
+    const workload what = now.what;
     std::optional<pinned> on_one_core;
     if (in_one_thread(what)) on_one_core.emplace();
     std::map<std::string, std::vector<series>> found;
-    const auto repetitions = static_cast<std::size_t>(repetitions_of(what, options_));
+    const auto repetitions = static_cast<std::size_t>(now.repetitions);
     for (std::size_t repetition = 0; repetition < repetitions; ++repetition) {
       const request asked{.what = what,
-                          .timers = at.timers,
-                          .threads = at.threads,
+                          .timers = now.timers,
+                          .threads = now.threads,
                           .time = time_of(what, options_.quick, time_for_each_),
                           .sleeps = std::max<std::size_t>(sleeps_of(what, options_.quick) / repetitions, 3),
                           .seed = options_.seed + repetition,  // the same draws for all contestants of a repetition
                           .quick = options_.quick};
       for (contestant* const one : shuffled(what)) {
-        tell(title_of(what, at, one->name));
+        tell(title_of(now, one->name));
         measure(*one, asked, found[one->name]);
         if (!one->takes_part(what)) found.erase(one->name);
       }
     }
     for (const contestant& each : roster_.contestants) {
       for (series& one : found[each.name]) {
-        record made{.what = what, .contestant = each.name, .timers = at.timers, .threads = at.threads};
-        if (in_one_thread(what)) made.bytes_per_timer = bytes_of(each, at.timers);
+        record made{.what = what, .contestant = each.name, .timers = now.timers, .threads = now.threads};
+        const auto bytes = bytes_.find({each.name, now.timers});
+        if (in_one_thread(what) && bytes != bytes_.end()) made.bytes_per_timer = bytes->second;
         one.complete(made);
         all_.records.push_back(std::move(made));
       }
@@ -325,15 +316,11 @@ class measurements {
     for (offer& each : one.offers) std::erase(each.takes, from);
   }
 
-  [[nodiscard]] std::optional<double> bytes_of(const contestant& one, std::size_t timers) const {
-    const auto found = bytes_.find({one.name, timers});
-    return found == bytes_.end() ? std::nullopt : std::optional(found->second);
-  }
-
   const bench_options& options_;
   roster roster_;
   const progress_sink& progress_;
   quick_random random_;
+  const std::vector<step> steps_;
   duration time_for_each_{};
   std::uint64_t count_ = 0;
   std::uint64_t done_ = 0;

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "benchmark.hpp"
-#include "machine.hpp"
 #include "roster.hpp"
 #include "statistics.hpp"
 
@@ -38,13 +38,21 @@ struct participant {
   std::string remark{};
 };
 
-/// A workload that was chosen and is not measured, and why.
+/// A workload that was chosen and is not measured, with the reason.
 struct omission {
   workload what = workload::w1;
   std::string reason{};  ///< "none of the contestants named takes part"
 
   friend bool operator==(const omission&, const omission&) = default;
 };
+
+/// Facts of the machine and the build, name and value, in the order in which people read them: processor, cores, …
+using machine_facts = std::vector<std::pair<std::string, std::string>>;
+
+[[nodiscard]] machine_facts describe_machine();
+
+/// A sentence on why the figures of this build mean little; nothing for an optimised build without checks.
+[[nodiscard]] std::optional<std::string> build_warning();
 
 struct results {
   machine_facts machine{};

@@ -1,4 +1,4 @@
-// How much memory things take: what is resident afterwards, less what was resident before, in a process of its own.
+// How much memory things take: the resident memory of a process after it has made them, less that before.
 #pragma once
 
 #include <array>

@@ -89,9 +89,9 @@ roster select(roster all, const std::vector<std::string>& names) {
   if (names.empty()) return all;
   roster chosen;
   for (const std::string& name : names) {
-    const auto known = std::ranges::find(all.contestants, name, &contestant::name);
-    if (known == all.contestants.end()) throw unknown(all, name);
-    if (std::ranges::find(chosen.contestants, name, &contestant::name) != chosen.contestants.end()) continue;
+    const contestant* const known = all.find(name);
+    if (known == nullptr) throw unknown(all, name);
+    if (chosen.find(name) != nullptr) continue;
     chosen.contestants.push_back(*known);
     std::ranges::copy_if(all.left_out, std::back_inserter(chosen.left_out),
                          [&name](const absence& each) { return each.name == name; });
@@ -108,7 +108,7 @@ std::vector<std::string> taking_part(const roster& all, const std::vector<worklo
 }
 
 std::string_view reference_of(const roster& all) {
-  if (std::ranges::find(all.contestants, own, &contestant::name) != all.contestants.end()) return own;
+  if (all.find(own) != nullptr) return own;
   const auto first = std::ranges::find(all.contestants, true, &contestant::project_queue);
   return first == all.contestants.end() ? std::string_view() : std::string_view(first->name);
 }

@@ -14,7 +14,7 @@
 
 namespace foliot::program::bench {
 
-/// A contestant that takes no part in some workloads, and why.
+/// A contestant that takes no part in some workloads, with the reason.
 struct absence {
   std::string name{};
   std::string from{};    ///< the workload, or the beginning of several names: "W5"; empty: from all
@@ -31,13 +31,18 @@ struct absence {
 
 struct roster {
   std::vector<contestant> contestants{};  ///< each name once
-  std::vector<absence> left_out{};        ///< libraries that were not installed, and what a contestant cannot do
+  std::vector<absence> left_out{};  ///< libraries that were not installed, and workloads that a contestant cannot do
 
   /// The contestant of this name, added at the end if there is none yet.
   contestant& add(std::string_view name);
   /// The contestant of this name, with this offer beside those that it has.
   contestant& add(std::string_view name, offer also);
 
+  /// Null if there is none of this name.
+  [[nodiscard]] const contestant* find(std::string_view name) const noexcept {
+    const auto known = std::ranges::find(contestants, name, &contestant::name);
+    return known == contestants.end() ? nullptr : &*known;
+  }
   [[nodiscard]] std::vector<std::string> names() const;
 };
 

@@ -1,4 +1,4 @@
-// What no queue can be quicker than: the harness, and the timer object itself.
+// Floors, which no queue can undercut: the cost of the harness, and of the timer object itself.
 //
 //   floor-store  one store into the timer, for each start, stop and reset.
 //   floor-load   reads the timer first and branches on its state: the least that a stop which returns whether the timer

@@ -120,7 +120,7 @@ class shared_libevent {
   void start(const hand& mine, std::size_t index, duration delay) { reset(mine, index, delay); }
   bool stop(const hand& /*mine*/, std::size_t index) {
     timer& each = timers_[index];
-    // relaxed, here and below: libevent's own lock orders what is done to the timer.
+    // relaxed, here and below: libevent's own lock orders the calls on the timer.
     if (!each.pending.exchange(false, seam::relaxed)) return false;
     event_del(&each.watcher);
     return true;

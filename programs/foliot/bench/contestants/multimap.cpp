@@ -2,7 +2,7 @@
 // moves the node within the tree (extract and insert), so that it allocates nothing.
 //
 // For threads there is a mutex around each call, and the deadline counts from a time that each thread reads every 64
-// operations. No thread takes out what is due: only the calls are measured.
+// operations. No thread takes out the due timers: only the calls are measured.
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -73,25 +73,13 @@ bool is_program(const fs::path& file) {
   return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
 }
 
-std::vector<fs::path> folders_in_path() {
-  std::vector<fs::path> folders;
-  const std::string path = variable("PATH");
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (end > begin) folders.emplace_back(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return folders;
-}
-
-/// A program in $PATH, or else in one of these folders ("~/" is $HOME). Throws failure if it is in none.
-std::string tool(std::string_view program, std::initializer_list<std::string_view> folders = {}) {
-  std::vector<fs::path> all = folders_in_path();
-  for (const std::string_view each : folders) {
-    all.push_back(each.starts_with("~/") ? fs::path(variable("HOME")) / each.substr(2) : fs::path(each));
-  }
-  for (const fs::path& each : all) {
-    if (is_program(each / program)) return fs::absolute(each / program).string();
+/// A program in $PATH, or else in `further`, a folder ("~/" is $HOME). Throws failure if it is in none.
+std::string tool(std::string_view program, std::string_view further = {}) {
+  std::string folders = variable("PATH") + ':';
+  folders += further.starts_with("~/") ? variable("HOME") + std::string(further.substr(1)) : std::string(further);
+  for (const auto part : std::views::split(folders, ':')) {
+    const fs::path file = fs::path(part.begin(), part.end()) / program;
+    if (!std::ranges::empty(part) && is_program(file)) return fs::absolute(file).string();
   }
   throw failure(fmt::format("{} is not installed", program));
 }
@@ -107,7 +95,7 @@ void build(const child_command& command) {
 using command_for = std::function<std::vector<std::string>(const request& asked)>;
 
 command_for build_go() {
-  const std::string go = tool("go", {"/usr/local/go/bin"});
+  const std::string go = tool("go", "/usr/local/go/bin");
   const std::string source = source_of("go").string();
   const std::string program = (build_folder_of("go") / "peer").string();
   // Downloads no toolchain, and asks for no state of a repository.
@@ -118,7 +106,7 @@ command_for build_go() {
 }
 
 command_for build_rust() {
-  const std::string cargo = tool("cargo", {"~/.cargo/bin"});
+  const std::string cargo = tool("cargo", "~/.cargo/bin");
   const std::string source = source_of("rust").string();
   const fs::path target = build_folder_of("rust");
   // Cargo.lock names the crates; cargo fetches those that are missing.
@@ -173,6 +161,7 @@ void add_peer(roster& to, std::string_view name, std::vector<workload> takes, co
 /// ns: an hour an operation is nonsense.
 constexpr double largest_cost = 3.6e12;
 
+/// Discarded if the output is not JSON.
 json parse(std::string_view output) { return json::parse(output, nullptr, /*allow_exceptions=*/false); }
 
 std::optional<double> number_in(const json& answer, const char* name) {

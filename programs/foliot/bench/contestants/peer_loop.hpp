@@ -1,4 +1,4 @@
-// What the event loops of libraries have in common as contestants.
+// The common part of the event loops of libraries as contestants.
 //
 // A library's set of timers derives from `peer_loop` and provides
 //

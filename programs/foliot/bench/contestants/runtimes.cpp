@@ -1,14 +1,13 @@
 // foliot's runtime, with each of the timers that its processors can have.
 //
 // Where others share a service, a task on each processor does what a thread does there, and the timers that it starts
-// lie at its processor. A processor looks at its timers between two tasks, so each task yields after 1,024 operations,
-// and goes on at once: the work of the processor's timers is inside the figure. The tasks keep to their processors, for
-// none of these is ever without a task.
+// are its processor's. A processor looks at its timers between two tasks, so each task yields after 1,024 operations
+// and goes on at once: the work of the processor's timers is inside the figure. The tasks stay on their processors,
+// because no processor is ever without a task.
 //
 // Idle runtimes have tasks that sleep for an hour and longer. Go's benchmarks are in go/.
 #include <cstddef>
 #include <exception>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -69,20 +68,16 @@ task<> work(crew<runtime_timers>& all, int index) {
   while (all.go_on(index)) co_await runtime::yield();
 }
 
-/// All members at the same time: none of them begins before each has a processor.
-void spawn_members(crew<runtime_timers>& all, int count, std::vector<runtime::join_handle<>>& members) {
-  try {
-    for (int i = 0; i < count; ++i) members.push_back(runtime::spawn(work(all, i), "member"));
-  } catch (const std::exception& error) {
-    all.give_up(error.what());
-  }
-}
-
 task<samples> share_a_runtime(request asked) {
   runtime_timers timers(timers_of_all(asked));
   crew<runtime_timers> all(timers, asked);
   std::vector<runtime::join_handle<>> members;
-  spawn_members(all, asked.threads, members);
+  try {
+    // All at the same time: no member begins before each has a processor.
+    for (int i = 0; i < asked.threads; ++i) members.push_back(runtime::spawn(work(all, i), "member"));
+  } catch (const std::exception& error) {
+    all.give_up(error.what());
+  }
   for (runtime::join_handle<>& each : members) co_await each.join();
   co_return all.result();
 }
@@ -154,23 +149,20 @@ task<> main_task(request asked, std::stop_token ends, count& asleep) {
 
 samples wake_ups_of_runtime(const std::string& timers, const request& asked) {
   std::stop_source ends;
-  const std::set<int> before = threads_alive();
   count asleep{0};
   seam::thread runs("bench", [&] { runtime::run(main_task(asked, ends.get_token(), asleep), with_timers(timers)); });
-  const auto end = [&] {
-    ends.request_stop();
-    runs.join();
-  };
-  while (asleep.load(seam::relaxed) < asked.timers)
+  struct at_end {
+    std::stop_source& ends;
+    seam::thread& runs;
+    ~at_end() {
+      ends.request_stop();
+      runs.join();
+    }
+  } const end{ends, runs};
+  while (asleep.load(seam::relaxed) < asked.timers) {
     note().sleep_until(monotonic_clock::instance().now() + duration(1ms));
-  try {
-    samples found = count_wake_ups(before, asked);
-    end();
-    return found;
-  } catch (const failure&) {
-    end();
-    throw;
   }
+  return count_wake_ups(asked);
 }
 
 void add_runtime(roster& to, std::string_view name, const std::string& timers) {
@@ -181,7 +173,7 @@ void add_runtime(roster& to, std::string_view name, const std::string& timers) {
                   return runtime::run(sleep_in_a_task(asked), with_timers(timers));
                 }});
   to.add(name, {.takes = all_idle,
-                .may_be_left_out = true,  // there may be no /proc
+                .may_be_left_out = true,  // not every system counts context switches
                 .run = [timers](const request& asked) { return wake_ups_of_runtime(timers, asked); }});
 }
 
@@ -190,7 +182,8 @@ void add_runtime(roster& to, std::string_view name, const std::string& timers) {
 void add_runtimes(roster& to) {
   add_runtime(to, "processor-heaps", "processor-heaps");
   add_runtime(to, "foliot-runtime", "foliot");
-  for (const std::string timers : {"foliot", "processor-heaps"}) add_go_benchmarks(to.add(timers), timers);
+  add_go_benchmarks(to.add("foliot"), "foliot");
+  add_go_benchmarks(to.add("processor-heaps"), "processor-heaps");
 }
 
 }  // namespace foliot::program::bench

@@ -1,16 +1,14 @@
 // The project's services.
 //
 // Shared by threads, `foliot` resets by a duration and reads the clock itself, as Go's Reset does; `foliot-now` passes
-// a deadline, from a time that the thread looks up every 64 operations, as event loops do. `goim` and `erlang-wheel`
+// a deadline, from a time that the thread reads every 64 operations, as event loops do. `goim` and `erlang-wheel`
 // have as many heaps or wheels as there are threads, as their originals had several: goim one for each group of
 // connections, Erlang one for each scheduler.
 //
-// A sleep is a timer that is started again from its own callback. Idle services hold timers that are far from due, made
-// by as many threads as there are processors, so that each shard has some.
+// A sleep is a timer that its own callback starts again. Idle services hold timers that are far from due, made by as
+// many threads as there are processors, so that each shard has some.
 #include <cstddef>
 #include <memory>
-#include <set>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,41 +66,24 @@ class service_timers {
   std::vector<timer> timers_;
 };
 
-template <deadlines From>
-offer shared_service(const std::string& engine, std::string remark = {}) {
-  const auto make = [engine](const request& asked) {
-    return std::make_unique<service_timers<From>>(timers_of_all(asked), service_options{.engine = engine});
+enum class shards { by_engine, one_for_each_thread };
+
+template <deadlines From = deadlines::by_service>
+offer shared_service(const std::string& engine, std::string remark = {}, shards wanted = shards::by_engine) {
+  const auto make = [engine, wanted](const request& asked) {
+    service_options options{.engine = engine};
+    if (wanted == shards::one_for_each_thread) options.shards = static_cast<std::size_t>(asked.threads);
+    return std::make_unique<service_timers<From>>(timers_of_all(asked), std::move(options));
   };
   return shared_by_threads(make, std::move(remark));
 }
 
-/// So many shards where the engine can have them; else 0, which stands for as many as the engine has by itself.
-std::size_t shards_of(const std::string& engine, std::size_t wanted) {
-  try {
-    return timer_service(service_options{.engine = engine, .shards = wanted}).shards();
-  } catch (const std::invalid_argument&) {
-    return 0;
-  }
-}
-
-/// With a shard for each thread. `shard` is what the remark calls one of them.
-offer shared_in_shards(const std::string& engine, std::string_view shard) {
-  const auto make = [engine](const request& asked) {
-    const std::size_t wanted = shards_of(engine, static_cast<std::size_t>(asked.threads));
-    return std::make_unique<service_timers<deadlines::by_service>>(timers_of_all(asked),
-                                                                   service_options{.engine = engine, .shards = wanted});
-  };
-  return shared_by_threads(
-      make, fmt::format("in W5 with one {} for {}", shard,
-                        shards_of(engine, 2) == 2 ? "each thread" : "all threads: the engine has no more"));
-}
-
 // ---------------------------------------------------------------- one sleep
 
-samples sleep_in(service_options options, const request& asked) {
+samples sleep_in(const std::string& engine, bool precise, const request& asked) {
   sleep_log sleeps(asked);
   note done;
-  timer_service service(std::move(options));
+  timer_service service(service_options{.engine = engine, .precise = precise});
   timer each(service, [&] {
     sleeps.end();
     if (sleeps.more()) {
@@ -115,12 +96,6 @@ samples sleep_in(service_options options, const request& asked) {
   done.sleep_until(instant::never());
   each.stop_and_wait();
   return sleeps.found();
-}
-
-offer sleeping(const std::string& engine, bool precise = false) {
-  return {.takes = all_sleeps, .run = [engine, precise](const request& asked) {
-            return sleep_in({.engine = engine, .precise = precise}, asked);
-          }};
 }
 
 // ---------------------------------------------------------------- idle
@@ -140,32 +115,36 @@ std::vector<timer> far_timers(timer_service& service, const request& asked) {
 }
 
 samples wake_ups_of(std::string_view engine, const request& asked) {
-  const std::set<int> before = threads_alive();
   timer_service service(service_options{.engine = std::string(engine)});
   service.reserve(asked.timers);
   const std::vector<timer> timers = far_timers(service, asked);
   const ticker beat = asked.what == workload::idle_ticker ? ticker(service, 10ms, [] {}) : ticker();
-  return count_wake_ups(before, asked);
+  return count_wake_ups(asked);
 }
 
 }  // namespace
 
 void add_services(roster& to) {
-  to.add("foliot", shared_service<deadlines::by_service>("foliot"));
+  to.add("foliot", shared_service("foliot"));
   to.add("foliot-now", shared_service<deadlines::by_caller>(
                            "foliot", "foliot; the caller passes the time, and reads it each 64 operations"));
-  to.add("global-heap", shared_service<deadlines::by_service>("global-heap"));
-  to.add("bucket-heaps", shared_service<deadlines::by_service>("bucket-heaps"));
-  to.add("goim", shared_in_shards("goim", "heap"));
-  to.add("erlang-wheel", shared_in_shards("erlang-wheel", "wheel"));
-  to.add("epoll-heap", shared_service<deadlines::by_service>("epoll-heap"));
-  to.add("foliot-precise", sleeping("foliot", true));
+  to.add("global-heap", shared_service("global-heap"));
+  to.add("bucket-heaps", shared_service("bucket-heaps"));
+  to.add("goim", shared_service("goim", "in W5 with one heap for each thread", shards::one_for_each_thread));
+  to.add("erlang-wheel",
+         shared_service("erlang-wheel", "in W5 with one wheel for each thread", shards::one_for_each_thread));
+  to.add("epoll-heap", shared_service("epoll-heap"));
+  const auto add_sleeps = [&to](std::string_view name, const std::string& engine, bool precise) {
+    to.add(name, {.takes = all_sleeps,
+                  .run = [engine, precise](const request& asked) { return sleep_in(engine, precise, asked); }});
+  };
+  add_sleeps("foliot-precise", "foliot", true);
   for (const std::string engine : {"foliot", "global-heap", "bucket-heaps", "goim", "erlang-wheel", "epoll-heap"}) {
-    to.add(engine, sleeping(engine));
+    add_sleeps(engine, engine, false);
   }
   for (const std::string_view engine : timer_service::engines()) {
     to.add(engine, {.takes = all_idle,
-                    .may_be_left_out = true,  // there may be no /proc
+                    .may_be_left_out = true,  // not every system counts context switches
                     .run = [engine](const request& asked) { return wake_ups_of(engine, asked); }});
   }
 }

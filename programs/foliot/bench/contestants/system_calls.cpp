@@ -24,12 +24,32 @@ timespec to_timespec(std::int64_t nanoseconds) noexcept {
   return {.tv_sec = nanoseconds / 1'000'000'000, .tv_nsec = nanoseconds % 1'000'000'000};
 }
 
-/// Each of these sleeps until a deadline of the monotonic clock, and returns 0 or an error of the system.
+/// The result of a system call. Throws failure, with the system's words, unless it succeeded or was interrupted.
+int checked(int result) {
+  if (result < 0 && errno != EINTR) throw failure(std::strerror(errno));
+  return result;
+}
+
+/// Owns a descriptor.
+class descriptor {
+ public:
+  explicit descriptor(int file) : file_(checked(file)) {}
+  ~descriptor() { ::close(file_); }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+
+  [[nodiscard]] int get() const noexcept { return file_; }
+
+ private:
+  int file_;
+};
+
+// Each of these sleeps until a deadline of the monotonic clock. Throws failure.
+
 struct by_futex {
-  int sleep(instant deadline) noexcept {
+  void sleep(instant deadline) noexcept {
     while (seam::futex_wait(never_changes_, 0, deadline) != seam::wait_status::timed_out) {
     }
-    return 0;
   }
 
  private:
@@ -37,47 +57,26 @@ struct by_futex {
 };
 
 struct by_nanosleep {
-  int sleep(instant deadline) noexcept {
+  void sleep(instant deadline) {
     const timespec until = to_timespec(deadline.nanoseconds());
     int error = 0;
     do {
       error =
           ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);  // tidy: allow(seam-sleep) it is measured
     } while (error == EINTR);
-    return error;
+    if (error != 0) throw failure(std::strerror(error));
   }
 };
 
-/// Owns a descriptor.
-class descriptor {
- public:
-  explicit descriptor(int file) noexcept : file_(file), error_(file < 0 ? errno : 0) {}
-  ~descriptor() {
-    if (file_ >= 0) ::close(file_);
-  }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-
-  [[nodiscard]] int get() const noexcept { return file_; }
-  [[nodiscard]] int error() const noexcept { return error_; }
-
- private:
-  int file_;
-  int error_;
-};
-
-/// The call takes a length instead of a deadline, so that the time which passes before it begins is slept twice.
+/// The call takes a length instead of a deadline, so the sleep ends later by the time that passes before the call.
 struct by_epoll {
-  int sleep(instant deadline) noexcept {
-    if (poll_.error() != 0) return poll_.error();
+  void sleep(instant deadline) {
     for (;;) {
       const duration left = deadline - monotonic_clock::instance().now();
-      if (left.count() <= 0) return 0;
+      if (left.count() <= 0) return;
       const timespec timeout = to_timespec(left.count());
       epoll_event event{};
-      const int ready =
-          ::epoll_pwait2(poll_.get(), &event, 1, &timeout, nullptr);  // tidy: allow(seam-system) it is measured
-      if (ready < 0 && errno != EINTR) return errno;
+      checked(::epoll_pwait2(poll_.get(), &event, 1, &timeout, nullptr));  // tidy: allow(seam-system) it is measured
     }
   }
 
@@ -86,24 +85,20 @@ struct by_epoll {
 };
 
 struct by_timerfd {
-  by_timerfd() noexcept {
+  by_timerfd() {
     epoll_event interest{};
     interest.events = EPOLLIN;
-    ::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, timer_.get(), &interest);  // tidy: allow(seam-system) it is measured
+    checked(::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, timer_.get(), &interest));  // tidy: allow(seam-system) as above
   }
 
-  int sleep(instant deadline) noexcept {
-    if (poll_.error() != 0 || timer_.error() != 0) return poll_.error() != 0 ? poll_.error() : timer_.error();
+  void sleep(instant deadline) {
     const itimerspec once = {.it_interval = {}, .it_value = to_timespec(deadline.nanoseconds())};
-    const int set =
-        ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &once, nullptr);  // tidy: allow(seam-system) as above
-    if (set != 0) return errno;
+    checked(::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &once, nullptr));  // tidy: allow(seam-system) as above
     epoll_event event{};
-    while (::epoll_wait(poll_.get(), &event, 1, -1) < 0) {  // tidy: allow(seam-system) as above
-      if (errno != EINTR) return errno;
+    while (checked(::epoll_wait(poll_.get(), &event, 1, -1)) < 0) {  // tidy: allow(seam-system) as above
     }
     std::uint64_t times = 0;
-    return ::read(timer_.get(), &times, sizeof times) == sizeof times ? 0 : errno;
+    if (::read(timer_.get(), &times, sizeof times) != sizeof times) throw failure(std::strerror(errno));
   }
 
  private:
@@ -112,17 +107,19 @@ struct by_timerfd {
       ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)};  // tidy: allow(seam-system) as above
 };
 
-enum class slack { by_default, one_nanosecond };
-
 template <class Call>
-samples sleep_with(slack allowed, const request& asked) {
+samples sleep_with(bool least_slack, const request& asked) {
   sleep_log sleeps(asked);
-  seam::thread sleeper("bench", [&sleeps, allowed] {
-    if (allowed == slack::one_nanosecond) ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-    Call call;
-    while (sleeps.more()) {
-      if (const int error = call.sleep(sleeps.begin()); error != 0) return sleeps.fail(std::strerror(error));
-      sleeps.end();
+  seam::thread sleeper("bench", [&sleeps, least_slack] {
+    if (least_slack) ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+    try {
+      Call call;
+      while (sleeps.more()) {
+        call.sleep(sleeps.begin());
+        sleeps.end();
+      }
+    } catch (const failure& error) {
+      sleeps.fail(error.what());
     }
   });
   sleeper.join();
@@ -131,13 +128,12 @@ samples sleep_with(slack allowed, const request& asked) {
 
 template <class Call>
 void add_call(roster& to, const std::string& name) {
-  for (const slack allowed : {slack::by_default, slack::one_nanosecond}) {
-    const bool least = allowed == slack::one_nanosecond;
+  for (const bool least : {false, true}) {
     to.add(least ? name + "-slack1" : name,
            {.takes = all_sleeps,
             .remark = least ? "with a slack of 1 ns" : "with the slack that threads have by default",
             .may_be_left_out = true,  // an old kernel has no epoll_pwait2
-            .run = [allowed](const request& asked) { return sleep_with<Call>(allowed, asked); }});
+            .run = [least](const request& asked) { return sleep_with<Call>(least, asked); }});
   }
 }
 

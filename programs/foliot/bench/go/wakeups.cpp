@@ -1,7 +1,7 @@
 // How long it takes until a task goes on after another one has woken it: WakeupParallelSpinning, WakeupParallelSyscall.
 //
-// Two tasks send to each other in turn. The sending task works before for a delay and 5 us more, the receiving task for
-// the delay. What a round takes beyond 10 us and twice the delay is the scheduler's.
+// Two tasks send to each other in turn. Before that the sending task works for a delay and 5 us, the receiving task for
+// the delay. The time of a round beyond 10 us and twice the delay is the scheduler's.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -27,7 +27,7 @@ using signals = runtime::channel<char>;
 
 constexpr duration longer = std::chrono::microseconds(5);
 
-/// In the kernel: the runtime does not know of it. Precondition: shorter than a second.
+/// Sleeps in the kernel, unknown to the runtime. Precondition: shorter than a second.
 void sleep_in_kernel(duration length) noexcept {
   timespec left{.tv_sec = 0, .tv_nsec = length.count()};
   while (::nanosleep(&left, &left) != 0) {  // tidy: allow(seam-sleep) it is measured

@@ -1,16 +1,16 @@
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
-#include <functional>
-#include <iterator>
+#include <cstdlib>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "../bench_options.hpp"
 #include "../generations.hpp"
 #include "report.hpp"
 #include "text_table.hpp"
@@ -28,16 +28,14 @@ struct cell {
   double figure = 0;
   std::optional<double> half_range{};  ///< percent; nothing of a percentile
 };
-using cell_of = std::function<cell(const record&)>;
 
-cell median_of(const record& each) { return {each.cost.median, half_range(each.cost)}; }
-
-/// The contestants of the story: those of the generations in their order, then the others in theirs.
+/// The contestants of the story: the generations in the order of their years, then the others in the order of the
+/// results.
 std::vector<std::string> cast_of(const results& all) {
   std::vector<std::string> cast;
-  const auto takes_part = [&all](std::string_view who) {
+  const auto takes_part = [&all](std::string_view name) {
     return std::ranges::any_of(
-        all.records, [who](const record& each) { return each.contestant == who && is_of_generations(each.what); });
+        all.records, [name](const record& each) { return each.contestant == name && is_of_generations(each.what); });
   };
   for (const generation& each : generations) {
     if (takes_part(each.contestant)) cast.emplace_back(each.contestant);
@@ -61,15 +59,24 @@ std::vector<std::string> labels_of(const std::vector<std::string>& cast) {
 
 using records_of_one = std::vector<const record*>;
 
-/// The values of a part of these records, sorted, each once.
+records_of_one records_where(const results& all, auto wanted) {
+  records_of_one found;
+  for (const record& each : all.records) {
+    if (wanted(each)) found.push_back(&each);
+  }
+  return found;
+}
+
+/// The values of a part of these records, sorted.
 template <class Value>
-std::vector<Value> values_of(const records_of_one& records, Value record::* part) {
-  std::vector<Value> values;
-  for (const record* each : records) values.push_back(each->*part);
-  std::ranges::sort(values);
-  const auto [begin, end] = std::ranges::unique(values);
-  values.erase(begin, end);
+std::set<Value> values_of(const records_of_one& records, Value record::* part) {
+  std::set<Value> values;
+  for (const record* each : records) values.insert(each->*part);
   return values;
+}
+
+auto scaled(double factor) {
+  return [factor](const record& each) { return cell{each.cost.median * factor, half_range(each.cost)}; };
 }
 
 class story {
@@ -77,7 +84,8 @@ class story {
   explicit story(const results& all)
       : all_(all), cast_(cast_of(all)), table_("", labels_of(cast_), name_width + years_width, 2, line_width) {
     for (const workload what : all_workloads) {
-      if (is_of_generations(what)) add_groups_of(what);
+      const records_of_one records = records_where(all, [what](const record& each) { return each.what == what; });
+      if (is_of_generations(what) && !records.empty()) add_groups_of(what, records);
     }
   }
 
@@ -85,21 +93,15 @@ class story {
   [[nodiscard]] const std::vector<std::string>& cast() const noexcept { return cast_; }
 
  private:
-  void add_groups_of(workload what) {
-    records_of_one records;
-    for (const record& each : all_.records) {
-      if (each.what == what) records.push_back(&each);
-    }
-    if (records.empty()) return;
+  void add_groups_of(workload what, const records_of_one& records) {
     switch (kind_of(what)) {
       case figure_kind::threads:
         for (const std::size_t timers : values_of(records, &record::timers)) {
-          add_by_threads(fmt::format("{}, ns", name(what)), fmt::format("{} timers", grouped(timers)), records, timers,
-                         1);
+          add_by_threads(fmt::format("{}, ns", name(what)), fmt::format("{} timers", grouped(timers)), what, timers, 1);
         }
         break;
       case figure_kind::processors:
-        add_by_threads(fmt::format("{}, µs", family_of(what)), std::string(variant_of(what)), records,
+        add_by_threads(fmt::format("{}, µs", family_of(what)), std::string(variant_of(what)), what,
                        records.front()->timers, 1e-3);
         break;
       case figure_kind::lateness: {
@@ -110,37 +112,31 @@ class story {
         break;
       }
       default:
-        table_.add({.title = fmt::format("{}, /s", name(what)), .columns = {make_column("", records, median_of)}});
+        table_.add({.title = fmt::format("{}, /s", name(what)), .columns = {make_column("", records, scaled(1))}});
     }
   }
 
-  void add_by_threads(std::string title, std::string subtitle, const records_of_one& records, std::size_t timers,
-                      double scale) {
+  void add_by_threads(std::string title, std::string subtitle, workload what, std::size_t timers, double factor) {
     column_group group{std::move(title), std::move(subtitle), {}};
-    for (const int threads : values_of(records, &record::threads)) {
-      records_of_one here;
-      std::ranges::copy_if(records, std::back_inserter(here), [timers, threads](const record* each) {
-        return each->timers == timers && each->threads == threads;
-      });
-      group.columns.push_back(make_column(std::to_string(threads), here, [scale](const record& each) {
-        return cell{each.cost.median * scale, half_range(each.cost)};
-      }));
+    const auto is_here = [=](const record& each) { return each.what == what && each.timers == timers; };
+    for (const int threads : values_of(records_where(all_, is_here), &record::threads)) {
+      const records_of_one here =
+          records_where(all_, [&](const record& each) { return is_here(each) && each.threads == threads; });
+      group.columns.push_back(make_column(std::to_string(threads), here, scaled(factor)));
     }
     table_.add(std::move(group));
   }
 
   /// A cell for each of the cast, empty where it has no record, and the widest spread.
-  [[nodiscard]] column make_column(std::string head, const records_of_one& records, const cell_of& content) const {
+  [[nodiscard]] column make_column(std::string head, const records_of_one& records, auto content) const {
     column made{.head = std::move(head), .width = cell_width};
     std::optional<double> widest;
-    for (const std::string& who : cast_) {
-      const auto found = std::ranges::find(records, who, [](const record* each) { return each->contestant; });
-      if (found == records.end()) {
-        made.cells.emplace_back();
-        continue;
-      }
+    for (const std::string& name : cast_) {
+      const auto found = std::ranges::find(records, name, &record::contestant);
+      made.cells.emplace_back();
+      if (found == records.end()) continue;
       const cell each = content(**found);
-      made.cells.push_back(figure(each.figure));
+      made.cells.back() = figure(each.figure);
       if (each.half_range) widest = std::max(widest.value_or(0), *each.half_range);
     }
     made.cells.push_back(widest ? percent_text(*widest) : "");
@@ -152,7 +148,7 @@ class story {
   text_table table_;
 };
 
-/// What the columns are. Families have one title.
+/// A line on each group of columns; one for all workloads of a family.
 std::string legend(const results& all) {
   std::string text;
   std::string_view last;
@@ -172,17 +168,11 @@ std::string legend(const results& all) {
   return text + "widest spread: of a column, half the range of the repetitions\n";
 }
 
-/// With fewer cores than threads, these do not contend as the column says.
+/// Threads that are more than the cores do not contend as the column says.
 std::string warning_of_cores(const results& all) {
-  const auto cores = std::ranges::find(all.machine, "cores", &std::pair<std::string, std::string>::first);
-  if (cores == all.machine.end()) return {};
-  int count = 0;
-  const std::string& text = cores->second;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc()) return {};
-  int most = 0;
-  for (const record& each : all.records) most = std::max(most, each.threads);
-  if (most <= count) return {};
+  const auto cores = std::ranges::find(all.machine, "cores", &machine_facts::value_type::first);
+  const int count = cores == all.machine.end() ? most_threads : std::atoi(cores->second.c_str());
+  if (std::ranges::all_of(all.records, [count](const record& each) { return each.threads <= count; })) return {};
   return fmt::format("This machine has {} core{}: more threads than that take turns on them, and contend less.\n",
                      count, count == 1 ? "" : "s");
 }
@@ -194,9 +184,9 @@ std::string generations_text(const results& all) {
   if (told.cast().empty()) return {};
   std::string text = "\nThe generations of timers, with as many threads or processors as stand above a column\n";
   text += told.table() + "\n" + legend(all) + warning_of_cores(all) + "\n";
-  for (const std::string& who : told.cast()) {
-    if (const generation* const each = generation_of(who)) {
-      text += fmt::format("{}{}: {}\n", left(who, name_width), each->original, each->step);
+  for (const std::string& name : told.cast()) {
+    if (const generation* const each = generation_of(name)) {
+      text += fmt::format("{}{}: {}\n", left(name, name_width), each->original, each->step);
     }
   }
   return text;

@@ -132,6 +132,27 @@ function recordsOf(workload, call) {
 
 function workloadsOf(kind) { return figures.workloads.filter((each) => each.kind === kind); }
 
+// The values of a field of these records, sorted, each once.
+function valuesOf(records, field) { return [...new Set(records.map((each) => each[field]))].sort((a, b) => a - b); }
+
+// The contestants that have one of these records.
+function contestantsOf(records) { return names.filter((name) => records.some((each) => each.contestant === name)); }
+
+function medians(records) { return records.map((each) => (each ? each.median : null)); }
+
+// Lines of nanoseconds over labels that are no numbers.
+function drawLines(into, labels, datasets, x) {
+  draw(into, {
+    type: "line",
+    data: { labels, datasets },
+    options: { scales: {
+      x: { type: "category", title: { display: false }, ticks: {}, ...x },
+      y: logarithmic("ns", nanoseconds),
+    } },
+    print: nanoseconds,
+  });
+}
+
 function costCell(each) {
   return each ? `${each.median} (${each.min} to ${each.max})` + (each.ratio ? ` ${each.ratio}x` : "") : "";
 }
@@ -140,10 +161,10 @@ function costCharts(parent) {
   for (const workload of workloadsOf("cost")) {
     const records = recordsOf(workload.name, undefined);
     if (records.length === 0) continue;
-    const sizes = [...new Set(records.map((each) => each.n))].sort((a, b) => a - b);
+    const sizes = valuesOf(records, "n");
     const into = panel(parent, `${workload.name}: ${workload.title}`, `ns for each ${workload.operation}`);
     const of = (name) => records.filter((each) => each.contestant === name).sort((a, b) => a.n - b.n);
-    const taking = names.filter((name) => of(name).length > 0);
+    const taking = contestantsOf(records);
     draw(into, {
       type: "line",
       data: { datasets: taking.map((name) => line(name, of(name).map((each) => ({ x: each.n, y: each.median })))) },
@@ -162,25 +183,15 @@ function costCharts(parent) {
 function threadCharts(parent) {
   for (const workload of workloadsOf("threads")) {
     const records = recordsOf(workload.name, undefined);
-    for (const size of [...new Set(records.map((each) => each.n))]) {
+    for (const size of valuesOf(records, "n")) {
       const here = records.filter((each) => each.n === size);
-      const threads = [...new Set(here.map((each) => each.threads))].sort((a, b) => a - b);
+      const threads = valuesOf(here, "threads");
       const into = panel(parent, `${workload.name}: ${size.toLocaleString("en")} timers`,
         `${workload.title}; ns for each ${workload.operation}, all threads together`);
       const of = (name) => threads.map((count) => here.find((each) => each.contestant === name && each.threads === count));
-      const taking = names.filter((name) => here.some((each) => each.contestant === name));
-      draw(into, {
-        type: "line",
-        data: {
-          labels: threads.map(String),
-          datasets: taking.map((name) => line(name, of(name).map((each) => (each ? each.median : null)))),
-        },
-        options: { scales: {
-          x: { type: "category", offset: true, title: { display: true, text: "threads" }, ticks: {} },
-          y: logarithmic("ns", nanoseconds),
-        } },
-        print: nanoseconds,
-      });
+      const taking = contestantsOf(here);
+      drawLines(into, threads.map(String), taking.map((name) => line(name, medians(of(name)))),
+        { offset: true, title: { display: true, text: "threads" } });
       table(into, ["ns, median (range), ratio", ...threads.map((count) => (count === 1 ? "1 thread" : `${count} threads`))],
         taking.map((name) => [name, ...of(name).map(costCell)]));
     }
@@ -191,7 +202,8 @@ function threadCharts(parent) {
 function castOf(records) {
   const story = figures.generations.map((each) => each.contestant);
   const others = names.filter((name) => !story.includes(name));
-  return [...story, ...others].filter((name) => records.some((each) => each.contestant === name));
+  const taking = contestantsOf(records);
+  return [...story, ...others].filter((name) => taking.includes(name));
 }
 
 function generationOf(name) { return figures.generations.find((each) => each.contestant === name); }
@@ -201,13 +213,12 @@ function generationOf(name) { return figures.generations.find((each) => each.con
 function generationCharts(parent) {
   const workloads = workloadsOf("threads").map((each) => each.name);
   const all = figures.records.filter((each) => workloads.includes(each.workload));
-  for (const size of [...new Set(all.map((each) => each.n))].sort((a, b) => a - b)) {
+  for (const size of valuesOf(all, "n")) {
     const here = all.filter((each) => each.n === size);
     const places = [];
     for (const what of workloads.filter((name) => here.some((each) => each.workload === name))) {
       if (places.length > 0) places.push(null);
-      const threads = [...new Set(here.filter((each) => each.workload === what).map((each) => each.threads))];
-      for (const count of threads.sort((a, b) => a - b)) places.push({ what, count });
+      for (const count of valuesOf(here.filter((each) => each.workload === what), "threads")) places.push({ what, count });
     }
     const at = (name, place) => place && here.find((each) => each.contestant === name && each.workload === place.what &&
       each.threads === place.count);
@@ -215,23 +226,12 @@ function generationCharts(parent) {
       "ns for each operation, all threads together, against the number of threads");
     into.classList.add("wide");
     const taking = castOf(here);
-    draw(into, {
-      type: "line",
-      data: {
-        // The workload stands below its first number of threads.
-        labels: places.map((place, i) => (place === null ? "" :
-          [String(place.count), places[i - 1] ? "" : place.what])),
-        datasets: taking.map((name) => Object.assign(
-          line(name, places.map((place) => { const each = at(name, place); return each ? each.median : null; })),
-          { spanGaps: false })),
-      },
-      options: { scales: {
-        x: { type: "category", offset: true, title: { display: true, text: "threads" },
-          ticks: { autoSkip: false, maxRotation: 0 } },
-        y: logarithmic("ns", nanoseconds),
-      } },
-      print: nanoseconds,
-    });
+    // The workload stands below its first number of threads.
+    const labels = places.map((place, i) => (place === null ? "" : [String(place.count), places[i - 1] ? "" : place.what]));
+    const datasets = taking.map((name) => Object.assign(
+      line(name, medians(places.map((place) => at(name, place)))), { spanGaps: false }));
+    drawLines(into, labels, datasets,
+      { offset: true, title: { display: true, text: "threads" }, ticks: { autoSkip: false, maxRotation: 0 } });
     const columns = places.filter((place) => place !== null);
     table(into, ["ns, median (range), ratio", "years", ...columns.map(({ what, count }) => `${what}, ${count}`)],
       taking.map((name) => [name, generationOf(name) ? generationOf(name).years : "",
@@ -245,19 +245,10 @@ const SHARES = [["p50", "p50"], ["p99", "p99"], ["p99.9", "p999"], ["worst", "ma
 
 // The percentiles of each of these records.
 function drawShares(into, records, what) {
-  draw(into, {
-    type: "line",
-    data: {
-      labels: SHARES.map(([label]) => label),
-      // A logarithm has no zero.
-      datasets: records.map((each) => line(each.contestant, SHARES.map(([, key]) => Math.max(each[key], 1)))),
-    },
-    options: { scales: {
-      x: { type: "category", title: { display: true, text: `share of the ${what}` }, ticks: {} },
-      y: logarithmic("ns", nanoseconds),
-    } },
-    print: nanoseconds,
-  });
+  // A logarithm has no zero.
+  const datasets = records.map((each) => line(each.contestant, SHARES.map(([, key]) => Math.max(each[key], 1))));
+  drawLines(into, SHARES.map(([label]) => label), datasets,
+    { title: { display: true, text: `share of the ${what}` } });
 }
 
 function latenessCharts(parent) {
@@ -317,24 +308,14 @@ function wakeUpCharts(parent) {
 function processorCharts(parent) {
   const workloads = workloadsOf("processors").map((each) => each.name);
   const records = figures.records.filter((each) => workloads.includes(each.workload));
-  for (const processors of [...new Set(records.map((each) => each.threads))].sort((a, b) => a - b)) {
+  for (const processors of valuesOf(records, "threads")) {
     const here = records.filter((each) => each.threads === processors);
     const shown = workloads.filter((name) => here.some((each) => each.workload === name));
     const into = panel(parent, `${processors} processor${processors === 1 ? "" : "s"}`, "ns for each operation");
     const of = (name) => shown.map((what) => here.find((each) => each.contestant === name && each.workload === what));
-    const taking = names.filter((name) => here.some((each) => each.contestant === name));
-    draw(into, {
-      type: "line",
-      data: {
-        labels: shown,
-        datasets: taking.map((name) => line(name, of(name).map((each) => (each ? each.median : null)))),
-      },
-      options: { scales: {
-        x: { type: "category", offset: true, title: { display: false }, ticks: { autoSkip: false, maxRotation: 90 } },
-        y: logarithmic("ns", nanoseconds),
-      } },
-      print: nanoseconds,
-    });
+    const taking = contestantsOf(here);
+    drawLines(into, shown, taking.map((name) => line(name, medians(of(name)))),
+      { offset: true, ticks: { autoSkip: false, maxRotation: 90 } });
     const cell = (each) => costCell(each) + (each && each.worst !== undefined ? `, the latest ${each.worst}` : "") +
       (each && each.bytes_per_task !== undefined ? `, ${each.bytes_per_task} bytes each` : "");
     table(into, ["ns, median (range), ratio", ...taking],

@@ -9,13 +9,13 @@
 
 namespace foliot::program::bench {
 
-/// Tables for a terminal: one a workload, a line for each contestant, a column for each number of timers, with half the
-/// range of the repetitions and the ratio to the reference.
+/// Tables for a terminal: one for each workload, with a line for each contestant and a column for each number of
+/// timers, half the range of the repetitions, and the ratio to the reference.
 [[nodiscard]] std::string results_text(const results& all);
 
-/// The story of the generations: one table, whose columns go on below where they are too many for a line, then what the
-/// columns are, and a sentence for each generation. Lines are those of the generations that were measured, in the order
-/// of their years, and then of the other contestants. Empty where no workload of the story was measured.
+/// The story of the generations: one table, then a line on each group of columns and a sentence on each generation. The
+/// table has a line for each generation that was measured, in the order of their years, then for the other contestants;
+/// columns that do not fit into a line follow below. Empty if no workload of the story was measured.
 [[nodiscard]] std::string generations_text(const results& all);
 
 /// JSON; docs/bench.md describes the fields.
@@ -24,8 +24,8 @@ namespace foliot::program::bench {
 /// Whether this program was built with Chart.js, and so can make the page.
 [[nodiscard]] bool report_available() noexcept;
 
-/// One page with charts, as HTML that needs nothing beside it: the style, the script, the figures and Chart.js, under
-/// the MIT licence, whose notice is in the page. Precondition: report_available().
+/// One page with charts, as HTML that loads nothing: it contains the style, the script, the figures, and Chart.js with
+/// the notice of its MIT licence. Precondition: report_available().
 [[nodiscard]] std::string report_page(const results& all);
 
 }  // namespace foliot::program::bench

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -44,17 +46,28 @@ auto records_of(workload what) {
   return [what](const record& each) { return each.what == what; };
 }
 
-/// Adds the cell of one row: the cost, its spread and its ratio; empty without a record.
-void add_cost(column_group& to, const results& all, const record* found) {
-  to.columns[0].cells.push_back(found ? figure(found->cost.median) : "");
-  to.columns[1].cells.push_back(found ? percent_text(half_range(found->cost)) : "");
-  to.columns[2].cells.push_back(found ? ratio_text(all.ratio(*found)) : "");
-}
+/// A cell in a table of costs: the cost of the record, with its spread and its ratio, or another figure of it. Empty
+/// without a record, or without that figure.
+struct cost_cell {
+  const record* found = nullptr;
+  std::optional<double> record::* instead = nullptr;
+};
 
-column_group cost_columns(std::string head, std::size_t width) {
-  return {.columns = {{.head = std::move(head), .width = width},
-                      {.head = "", .width = spread_width},
-                      {.head = "", .width = ratio_width}}};
+column_group cost_columns(const results& all, std::string head, std::size_t width,
+                          const std::vector<cost_cell>& cells) {
+  column_group made{.columns = {{.head = std::move(head), .width = width},
+                                {.head = "", .width = spread_width},
+                                {.head = "", .width = ratio_width}}};
+  for (const auto& [found, instead] : cells) {
+    std::array<std::string, 3> texts;
+    if (found && !instead) {
+      texts = {figure(found->cost.median), percent_text(half_range(found->cost)), ratio_text(all.ratio(*found))};
+    } else if (found && found->*instead) {
+      texts[0] = figure(*(found->*instead));
+    }
+    for (std::size_t i = 0; i < texts.size(); ++i) made.columns[i].cells.push_back(std::move(texts[i]));
+  }
+  return made;
 }
 
 /// The line above a table of costs: "W1: start one, stop a random one; ns for each start and stop".
@@ -73,85 +86,68 @@ std::string caption(workload what, int threads) {
 std::string costs_table(const results& all, workload what, int threads) {
   text_table table("timers", names_in(all), name_width);
   for (const std::size_t size : values_in(all, &record::timers, records_of(what))) {
-    column_group group = cost_columns(grouped(size), cost_width);
-    for (const std::string& each : table.labels()) add_cost(group, all, all.find(what, each, size, {}, threads));
-    table.add(std::move(group));
+    std::vector<cost_cell> cells;
+    for (const std::string& each : table.labels()) cells.push_back({all.find(what, each, size, {}, threads)});
+    table.add(cost_columns(all, grouped(size), cost_width, cells));
   }
   return fmt::format("\n{}\n{}", caption(what, threads), table.text());
 }
 
-/// What the records of Go's benchmarks have beside their figure, each in a line of its own.
-struct further_figure {
-  std::string_view name;
-  std::optional<double> record::* figure;
-};
-constexpr std::array further_figures = {further_figure{"  the latest", &record::worst},
-                                        further_figure{"  bytes each", &record::bytes_per_task}};
-
-/// One line for each of Go's benchmarks, with so many processors.
+/// A line for each of Go's benchmarks, with so many processors, and one for each further figure of its records.
 std::string processors_table(const results& all, int processors) {
   std::vector<std::string> labels;
   for (const workload what : go_workloads) {
-    labels.emplace_back(name(what));
-    for (const further_figure& each : further_figures) labels.emplace_back(each.name);
+    labels.insert(labels.end(), {std::string(name(what)), "  the latest", "  bytes each"});
   }
   text_table table("", std::move(labels), go_name_width);
   for (const participant& each : all.contestants) {
-    const auto takes_part = [&each](const record& made) {
+    const auto is_of_go = [&each](const record& made) {
       return kind_of(made.what) == figure_kind::processors && made.contestant == each.name;
     };
-    if (std::ranges::none_of(all.records, takes_part)) continue;
-    column_group group = cost_columns(each.name, go_cost_width);
+    if (std::ranges::none_of(all.records, is_of_go)) continue;
+    std::vector<cost_cell> cells;
     for (const workload what : go_workloads) {
       const record* const found = all.find(what, each.name, 1, {}, processors);
-      add_cost(group, all, found);
-      for (const further_figure& also : further_figures) {
-        const std::optional<double> told = found ? found->*also.figure : std::nullopt;
-        group.columns[0].cells.push_back(told ? figure(*told) : "");
-        group.columns[1].cells.emplace_back();
-        group.columns[2].cells.emplace_back();
-      }
+      cells.insert(cells.end(), {{found}, {found, &record::worst}, {found, &record::bytes_per_task}});
     }
-    table.add(std::move(group));
+    table.add(cost_columns(all, each.name, go_cost_width, cells));
   }
   return fmt::format("\nGo's own benchmarks of its timers, {} processor{}; ns for each operation\n{}", processors,
                      processors == 1 ? "" : "s", table.text());
 }
 
-struct share_of_calls {
-  std::string_view head;
-  double percentiles::* figure;
-};
-constexpr std::array shares_of_calls = {
-    share_of_calls{"p50", &percentiles::p50}, share_of_calls{"p99", &percentiles::p99},
-    share_of_calls{"p99.9", &percentiles::p999}, share_of_calls{"worst", &percentiles::max}};
+using records_of_one = std::vector<const record*>;
 
-/// The columns of percentiles of these records, and one more.
-column_group share_columns(const std::vector<const record*>& records, std::size_t width, column also,
-                           const std::function<std::string(const record&)>& further) {
-  column_group group;
-  for (const share_of_calls& share : shares_of_calls) {
-    column& made = group.columns.emplace_back(column{std::string(share.head), width, {}});
-    for (const record* each : records) made.cells.push_back(figure(*each->calls.*share.figure));
-  }
-  for (const record* each : records) also.cells.push_back(further(*each));
-  group.columns.push_back(std::move(also));
-  return group;
+/// A line for each record: its percentiles, and one more column with `further` of it.
+std::string shares_table(std::string corner, std::string_view indent, std::size_t label_width, std::size_t width,
+                         const records_of_one& records, column also, auto further) {
+  std::vector<std::string> labels;
+  for (const record* each : records) labels.push_back(fmt::format("{}{}", indent, each->contestant));
+  text_table table(std::move(corner), std::move(labels), label_width);
+  const auto add = [&table, &records](column made, auto text_of) {
+    for (const record* each : records) made.cells.push_back(text_of(*each));
+    table.add({.columns = {std::move(made)}});
+  };
+  const auto add_share = [&add, width](std::string head, double percentiles::* share) {
+    add({.head = std::move(head), .width = width}, [share](const record& each) { return figure(*each.calls.*share); });
+  };
+  add_share("p50", &percentiles::p50);
+  add_share("p99", &percentiles::p99);
+  add_share("p99.9", &percentiles::p999);
+  add_share("worst", &percentiles::max);
+  add(std::move(also), further);
+  return table.text();
 }
 
 std::string lateness_table(const results& all, workload what) {
-  std::vector<const record*> records;
-  std::vector<std::string> labels;
+  records_of_one records;
   for (const record& each : all.records) {
-    if (each.what != what) continue;
-    records.push_back(&each);
-    labels.push_back(each.contestant);
+    if (each.what == what) records.push_back(&each);
   }
   if (records.empty()) return {};
-  text_table table("", std::move(labels), long_name_width);
-  table.add(share_columns(records, 12, {.head = "ratio", .width = ratio_width},
-                          [&all](const record& each) { return ratio_text(all.ratio(each)); }));
-  return fmt::format("\n{}: {}; ns after its deadline\n{}", name(what), about(what).title, table.text());
+  return fmt::format("\n{}: {}; ns after its deadline\n{}", name(what), about(what).title,
+                     shares_table("", "", long_name_width, 12, records, {.head = "ratio", .width = ratio_width},
+                                  [&all](const record& each) { return ratio_text(all.ratio(each)); }));
 }
 
 std::string calls_table(const results& all, workload what) {
@@ -159,21 +155,15 @@ std::string calls_table(const results& all, workload what) {
   if (sizes.empty()) return {};
   std::string text = fmt::format("\n{}: {}; {} timers, ns with a reading of the clock\n", name(what), about(what).title,
                                  grouped(sizes.front()));
-  for (const std::string_view call : {"start", "stop", "reset", "expire"}) {
-    std::vector<const record*> records;
-    std::vector<std::string> labels;
+  for (const std::string call : {"start", "stop", "reset", "expire"}) {
+    records_of_one records;
     for (const participant& each : all.contestants) {
-      const record* const found = all.find(what, each.name, sizes.front(), call);
-      if (found == nullptr) continue;
-      records.push_back(found);
-      labels.push_back("  " + each.name);
+      if (const record* const found = all.find(what, each.name, sizes.front(), call)) records.push_back(found);
     }
     const bool drains = std::ranges::any_of(records, [](const record* each) { return each->per_fired.has_value(); });
-    text_table table(call == "expire" ? "expire, 100" : std::string(call), std::move(labels), name_width);
-    const column per_fired{.head = drains ? "per timer" : "", .width = drains ? std::size_t{14} : 0};
-    table.add(share_columns(records, 14, per_fired,
-                            [](const record& each) { return each.per_fired ? figure(*each.per_fired) : ""; }));
-    text += table.text();
+    text += shares_table(call == "expire" ? "expire, 100" : call, "  ", name_width, 14, records,
+                         {.head = drains ? "per timer" : "", .width = drains ? std::size_t{14} : 0},
+                         [](const record& each) { return each.per_fired ? figure(*each.per_fired) : ""; });
   }
   return text;
 }

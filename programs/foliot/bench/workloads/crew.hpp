@@ -19,7 +19,7 @@
 //   }
 //   … and when all members have ended: all.result()
 //
-// run() and result() throw failure where the set does not do what was asked of it, or throws.
+// run() and result() throw failure if the set throws, or does not do the workload.
 #pragma once
 
 #include <algorithm>
@@ -46,10 +46,10 @@
 
 namespace foliot::program::bench {
 
-/// What a contestant provides: N timers, by their index, and the calls of the service or the library that keeps them,
-/// on the real clock. Each thread has a `hand`: what it keeps for itself, such as the time when it last looked. A timer
-/// is made by the thread that owns it; after that any thread may call, but no two threads call on one timer at the same
-/// time, and a timer is idle when it is started.
+/// A contestant provides N timers, by their index, and the calls of the service or the library that keeps them, on the
+/// real clock. Each thread has a `hand` with its own data, such as the time when it last read the clock. The thread
+/// that owns a timer makes it; after that any thread may call, but no two threads call on one timer at the same time,
+/// and a timer is idle when it is started.
 template <class Set>
 concept shared_timers = requires(Set set, typename Set::hand hand, std::size_t index, duration delay) {
   requires std::default_initializable<typename Set::hand>;
@@ -60,7 +60,7 @@ concept shared_timers = requires(Set set, typename Set::hand hand, std::size_t i
   set.refresh(hand);  // after each 64 operations of this thread
 };
 
-/// A timeout from 100 ms to 1 h, from the lower half of a draw.
+/// A timeout from 100 ms to 1 h, from the lower half of a draw: next to nothing fires.
 [[nodiscard]] constexpr duration timeout_without_fires(std::uint64_t draw) noexcept {
   constexpr std::int64_t least = 100'000'000;
   constexpr std::int64_t most = 3'600'000'000'000;
@@ -235,7 +235,7 @@ class crew {
     std::uint64_t halves = 0;
     std::uint64_t idle = 0;    // stops that found nothing to stop
     bool measured = false;     // false while it warms up
-    instant began{};           // the warm-up, or what is measured
+    instant began{};           // the warm-up, or the measurement
     duration time{};           // how long that may last
     std::uint64_t enough = 0;  // operations that end it earlier
     duration lasted{};

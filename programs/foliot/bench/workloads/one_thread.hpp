@@ -6,9 +6,9 @@
 // what they fire. A timer that fires starts itself again, except in W3 and worst-one-slot.
 //
 //   W1  start one and stop a random one, of N+1; the stopped one is the next to be started. Time moves by 1 us a pair,
-//       and what is due fires after each 64 pairs.
+//       and due timers fire after each 64 pairs.
 //   W2  reset a random one to 30 s from now. Time moves by 10 s / N, so that each is reset about once in 10 s; 5 % of
-//       the gaps are longer than 30 s and fire. What is due fires after each 64 resets. The timers begin as if this had
+//       the gaps are longer than 30 s and fire. Due timers fire after each 64 resets. The timers begin as if this had
 //       gone on for ever.
 //   W3  N timers due over 1 s, at random; time moves by 1 ms, 1,001 times. Starting them is not timed.
 //   W4  of 100 operations, 90 reset a random one to 30 s from now, 9 stop a random one and start it again, 1 makes a
@@ -29,7 +29,7 @@
 // its timers are overdue and fire in one go; in W4 a turn of its loop fires the timer that is due. Most such sets know
 // no budget: one turn fires all that is due.
 //
-// All functions throw failure where the set does not do what was asked of it.
+// All functions throw failure if the set does not do the workload.
 // Thread safety: none, one thread, which should stay on one core (cores.hpp).
 #pragma once
 
@@ -62,7 +62,7 @@ namespace foliot::program::bench {
   return duration::nanoseconds(least + static_cast<std::int64_t>(lower_below(draw, span)));
 }
 
-/// What a stretch of a workload did.
+/// A stretch of a workload, in numbers.
 struct tally {
   std::uint64_t operations = 0;  ///< as benchmark::operation counts them
   std::uint64_t fired = 0;
@@ -329,7 +329,7 @@ class one_thread {
     timed(times[resets], [&] { set_.reset(moved, now_, reset_delay); });
   }
 
-  /// A set that reads the clock itself has one turn: the workload does not know what is due there.
+  /// A set that reads the clock itself has one turn, because the workload does not know which timers are due there.
   template <class Sink>
   void expire_step(samples& times, Sink&& sink) {
     bool more = true;
@@ -355,7 +355,7 @@ class one_thread {
 
   // ---------------------------------------------------------------- firing
 
-  /// Fires what is due. A queue may stop short of the limit and report that there is more.
+  /// Fires all timers that are due. A queue may stop before the limit and report that there are more.
   template <class Sink>
   void expire_all(Sink&& sink) {
     while (set_.expire(now_, unlimited, sink).more) {

@@ -1,8 +1,7 @@
 // Random numbers that cost a nanosecond, the same for every contestant: splitmix64.
 //
-// The library's own random_stream is a Mersenne twister, whose refills would show in the figures. Here each state
-// depends on the previous one by an addition alone, so that the processor can compute several draws at once, as it
-// works on several timers at once.
+// The refills of the library's own random_stream, a Mersenne twister, would show in the figures. Here each state
+// depends on the previous one by an addition alone, so that the processor can compute several draws at once.
 //
 // Thread safety: none, one thread. The seed alone decides the numbers.
 #pragma once

@@ -1,5 +1,5 @@
-// One sleep after the other, and how late each of them ended: the clock after it, less its deadline, which is the clock
-// before it and the length.
+// One sleep after the other, and how late each of them ended: the clock after it, less its deadline. The deadline is
+// the clock before the sleep, plus the length.
 //
 //   sleep_log sleeps(asked);
 //   while (sleeps.more()) {
@@ -40,8 +40,7 @@ namespace foliot::program::bench {
   }
 }
 
-/// What it means that a sleep ends early: it is wrong by the contract of everything here, but for libraries that round
-/// the time down.
+/// How a sleep that ends early is judged: as a failure, or as in time if the library rounds the time down.
 enum class early { is_wrong, counts_as_zero };
 
 class sleep_log {
@@ -64,7 +63,7 @@ class sleep_log {
     lateness_.push_back(static_cast<std::uint32_t>(std::clamp<std::int64_t>(late, 0, most)));
   }
 
-  /// No sleep is possible any more, for this reason.
+  /// Ends the log: no further sleep is possible, for this reason.
   void fail(std::string why) { wrong_ = std::move(why); }
 
   /// The lateness of each sleep. Throws failure if one of them went wrong.

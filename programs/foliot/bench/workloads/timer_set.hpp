@@ -1,5 +1,5 @@
-// What a contestant provides for the workloads of one thread: N timers in one array, and the calls of the queue or the
-// library that keeps them.
+// A set of timers, which a contestant provides for the workloads of one thread: N timers in one array, and the calls of
+// the queue or the library that keeps them.
 //
 // The workload passes the time (`now`). A set whose `time` is real_time reads a clock of its own and uses only the
 // delays. The sink of `refresh` and `expire` receives each timer that fires, and may start it again.
