@@ -198,7 +198,7 @@ TEST(LogLine, RubbishIsMalformedAndNothingWorse) {
   for (int round = 0; round < 20'000; ++round) {
     std::string line;
     for (std::uint64_t size = random.below(120); size > 0; --size) line += alphabet[random.below(alphabet.size())];
-    if (round % 2 == 0) line = "h - - " TIME + (' ' + line);
+    if (round % 2 == 0) line.insert(0, "h - - " TIME " ");
     static_cast<void>(parse(line));
   }
   EXPECT_FALSE(parse(std::string(100, '\0')));
