@@ -1,0 +1,79 @@
+// A job store: it knows the truth about jobs. memory_store.hpp is the reference, which keeps it in memory;
+// embedded_store.hpp keeps it on disk.
+//
+// A store executes operations in batches. What a batch reports is durable when execute() returns, as far as the store
+// promises it: so whoever answers clients collects what all of them ask for while one batch is being executed, and
+// hands it over as the next one.
+//
+// Two clocks: due times are UTC times of the wall clock, and a job is never ready while that clock shows an earlier
+// time, also after somebody has set it. The lengths of reservations and pauses go by the monotonic clock.
+#pragma once
+
+#include <foliot/core/language.hpp>
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <foliot/core/contract.hpp>
+#include <foliot/core/export.h>
+#include <foliot/core/instant.hpp>
+#include <foliot/jobs/job.hpp>
+#include <foliot/jobs/operations.hpp>
+
+namespace foliot::jobs {
+
+/// A store cannot go on: what became of the batch that threw it is unknown until the store is opened again, and every
+/// later batch throws it, too. The text says which call failed, on which file, and why.
+class FOLIOT_EXPORT store_failure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What a batch has brought.
+struct execution {
+  /// The answer to each operation, in their order.
+  std::vector<answer> answers;
+  /// The tubes in which jobs have become ready, or whose pause has ended, since the batch before: each once, in no
+  /// particular order. A tube may be named without a reason.
+  std::vector<std::string> ready_tubes;
+  /// The reservations that have ended because their time was over, since the batch before.
+  std::vector<reservation> expired;
+};
+
+/// When a store wants to execute a batch, if need be an empty one, though nothing is asked of it: when the wall clock
+/// shows `due`, or the monotonic clock `expiry`, whichever comes first.
+struct next_change {
+  /// A delayed job becomes ready. The greatest utc_time: none does.
+  utc_time due = utc_time::max();
+  /// A reservation or a pause ends, or the store has work of its own to do; never(): none does.
+  instant expiry = instant::never();
+
+  friend bool operator==(const next_change&, const next_change&) noexcept = default;
+};
+
+/// The interface of all stores. One thread at a time may use a store.
+class FOLIOT_EXPORT job_store {
+ public:
+  job_store() noexcept = default;
+  job_store(const job_store&) = delete;
+  job_store& operator=(const job_store&) = delete;
+  virtual ~job_store() = default;
+
+  /// First lets happen what is due (delayed jobs become ready, reservations and pauses end), then executes the
+  /// operations one after the other, each as one step: it happens as a whole or not at all. The answers are durable
+  /// when this returns.
+  ///
+  /// The operations must be within the limits that validate() checks; the store may move from them. Throws
+  /// store_failure; then none of the batch's effects may be acknowledged to anybody.
+  virtual execution execute(std::span<operation> batch) = 0;
+
+  /// When an empty batch should be executed at the latest. Changes with each batch.
+  [[nodiscard]] virtual next_change next() const noexcept = 0;
+
+  /// The first invariant of the store that does not hold, if any. May read everything.
+  [[nodiscard]] virtual check_result check() = 0;
+};
+
+}  // namespace foliot::jobs

@@ -1,0 +1,289 @@
+// What can be asked of a job store, and its answers. Plain values: a store executes them in batches (job_store.hpp).
+#pragma once
+
+#include <foliot/core/language.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <foliot/jobs/job.hpp>
+
+namespace foliot::jobs {
+
+/// A job's name from the client's side: its tube and its key.
+struct job_key {
+  std::string tube;
+  std::string key;
+
+  friend auto operator<=>(const job_key&, const job_key&) = default;
+};
+
+/// Which job is meant.
+using job_name = std::variant<job_id, job_key>;
+
+/// When a job becomes ready: a delay from the store's time at the execution, or a time. What has passed means at once.
+using due_at = std::variant<milliseconds, utc_time>;
+
+/// What a put does where its tube has a job with its key.
+enum class on_existing : std::uint8_t {
+  keep,     ///< the old job stays as it is: the same put twice makes one job
+  replace,  ///< the new job takes the old one's key, and the old one is gone; refused while the old one is reserved
+  refuse,   ///< nothing is put
+};
+
+/// Stores a new job.
+struct put {
+  std::string tube;
+  std::string key = {};  ///< empty: none
+  std::string body;
+  jobs::priority priority = 0;
+  due_at due = milliseconds(0);
+  milliseconds ttr = std::chrono::minutes(1);
+  on_existing existing = on_existing::keep;
+
+  friend bool operator==(const put&, const put&) = default;
+};
+
+/// Reserves up to `count` ready jobs of these tubes for one worker: the best (priority, id) of all that are not paused.
+struct claim {
+  std::vector<std::string> tubes;
+  std::uint32_t count = 1;
+
+  friend bool operator==(const claim&, const claim&) = default;
+};
+
+/// Reserves this job, whether it is ready, delayed or buried, and whether its tube is paused or not.
+struct claim_job {
+  job_id id = 0;
+
+  friend bool operator==(const claim_job&, const claim_job&) = default;
+};
+
+/// Ends a reserved job: it is done.
+struct finish {
+  reservation token;
+
+  friend bool operator==(const finish&, const finish&) = default;
+};
+
+/// Gives a reserved job back.
+struct release {
+  reservation token;
+  /// None: as before.
+  std::optional<jobs::priority> priority = std::nullopt;
+  due_at due = milliseconds(0);
+
+  friend bool operator==(const release&, const release&) = default;
+};
+
+/// Gives a reserved job back because its worker has gone: it is ready at once, and no counter changes.
+struct abandon {
+  reservation token;
+
+  friend bool operator==(const abandon&, const abandon&) = default;
+};
+
+/// Sets a reserved job aside, behind those of its tube that were buried before.
+struct bury {
+  reservation token;
+  std::optional<jobs::priority> priority = std::nullopt;  ///< none: as before
+
+  friend bool operator==(const bury&, const bury&) = default;
+};
+
+/// Begins the TTR of a reserved job again.
+struct touch {
+  reservation token;
+
+  friend bool operator==(const touch&, const touch&) = default;
+};
+
+/// Makes up to `count` jobs of a tube ready: the buried ones in the order in which they were buried; if the tube has
+/// none, the delayed ones, soonest first.
+struct kick {
+  std::string tube;
+  std::uint64_t count = 1;
+
+  friend bool operator==(const kick&, const kick&) = default;
+};
+
+/// Makes a buried or delayed job ready.
+struct kick_job {
+  job_id id = 0;
+
+  friend bool operator==(const kick_job&, const kick_job&) = default;
+};
+
+/// Ends a job that no worker has.
+struct cancel {
+  job_name name;
+
+  friend bool operator==(const cancel&, const cancel&) = default;
+};
+
+/// Gives a job that no worker has a new due time. A buried one is buried no more.
+struct reschedule {
+  job_name name;
+  due_at due;
+
+  friend bool operator==(const reschedule&, const reschedule&) = default;
+};
+
+/// Makes a job that no worker has ready at once.
+struct fire_now {
+  job_name name;
+
+  friend bool operator==(const fire_now&, const fire_now&) = default;
+};
+
+/// Lets no claim of this tube succeed for so long; zero ends a pause. A `claim_job` is not held up.
+struct pause {
+  std::string tube;
+  milliseconds length{};
+
+  friend bool operator==(const pause&, const pause&) = default;
+};
+
+/// Shows a job, whatever state it is in.
+struct peek {
+  job_name name;
+
+  friend bool operator==(const peek&, const peek&) = default;
+};
+
+/// Shows the first job of a tube in this state: the ready one that is claimed next, the delayed one that is due first,
+/// the one that was buried first. `state` must not be reserved.
+struct peek_first {
+  std::string tube;
+  job_state state = job_state::ready;
+
+  friend bool operator==(const peek_first&, const peek_first&) = default;
+};
+
+/// Counts the jobs of a tube.
+struct count_tube {
+  std::string tube;
+
+  friend bool operator==(const count_tube&, const count_tube&) = default;
+};
+
+/// Counts the jobs of the store.
+struct count_all {
+  friend bool operator==(const count_all&, const count_all&) = default;
+};
+
+/// Lists the tubes that have a job in any state, by name.
+struct list_tubes {
+  friend bool operator==(const list_tubes&, const list_tubes&) = default;
+};
+
+/// Ends up to `count` jobs of a tube that no worker has.
+struct clear_tube {
+  std::string tube;
+  std::uint64_t count = 1000;
+
+  friend bool operator==(const clear_tube&, const clear_tube&) = default;
+};
+
+/// One request to a store.
+using operation = std::variant<put, claim, claim_job, finish, release, abandon, bury, touch, kick, kick_job, cancel,
+                               reschedule, fire_now, pause, peek, peek_first, count_tube, count_all, list_tubes,
+                               clear_tube>;
+
+/// The answer to a put.
+struct put_answer {
+  enum class kind : std::uint8_t {
+    inserted,  ///< `id` is the new job's
+    kept,      ///< a job with that key is there, and stays as it was: `id` is its id
+    replaced,  ///< `id` is the new job's; the one that had the key is gone
+    exists,    ///< a job with that key is there, so nothing was put: `id` is its id
+    reserved,  ///< a worker has the job with that key, so it was not replaced: `id` is its id
+    no_space,  ///< the store has no room for more jobs: nothing was put
+  };
+  kind what = kind::inserted;
+  job_id id = 0;
+
+  friend bool operator==(const put_answer&, const put_answer&) noexcept = default;
+};
+
+/// The answer to claim and claim_job: the jobs, the first in order first; none if none could be claimed.
+struct claim_answer {
+  std::vector<claimed_job> jobs;
+
+  friend bool operator==(const claim_answer&, const claim_answer&) = default;
+};
+
+/// The answer to finish, release, abandon, bury and touch.
+struct holder_answer {
+  enum class kind : std::uint8_t {
+    done,
+    not_held,  ///< the reservation has ended: nothing has changed
+    no_space,  ///< the store has no room to write that down: nothing has changed
+  };
+  kind what = kind::done;
+  /// After a touch, and else never(): when the reservation ends now, by the store's monotonic clock.
+  instant expires = instant::never();
+
+  friend bool operator==(const holder_answer&, const holder_answer&) noexcept = default;
+};
+
+/// The answer to cancel, reschedule, fire_now and kick_job: what was true when the store came to it. Of two requests
+/// that race for a job one gets `done`, and the other's answer agrees with that.
+struct change_answer {
+  enum class kind : std::uint8_t {
+    done,      ///< it has happened
+    reserved,  ///< a worker has the job: nothing has changed
+    refused,   ///< the job is in a state to which this does not apply: nothing has changed
+    gone,      ///< there is no such job: it has ended, or never was
+    no_space,  ///< the store has no room to write that down: nothing has changed
+  };
+  kind what = kind::done;
+  /// The job that was meant; 0 if it is gone.
+  job_id id = 0;
+
+  friend bool operator==(const change_answer&, const change_answer&) noexcept = default;
+};
+
+/// The answer to kick and clear_tube: how many jobs it has changed.
+struct bulk_answer {
+  std::uint64_t changed = 0;
+
+  friend bool operator==(const bulk_answer&, const bulk_answer&) noexcept = default;
+};
+
+/// The answer to pause.
+struct pause_answer {
+  friend bool operator==(const pause_answer&, const pause_answer&) noexcept = default;
+};
+
+/// The answer to peek and peek_first.
+struct peek_answer {
+  std::optional<jobs::job> job;
+
+  friend bool operator==(const peek_answer&, const peek_answer&) = default;
+};
+
+/// The answer to count_tube and count_all.
+struct count_answer {
+  job_counts counts;
+  /// Of a tube that is paused: when the pause ends, by the store's monotonic clock; else never().
+  instant paused_until = instant::never();
+
+  friend bool operator==(const count_answer&, const count_answer&) noexcept = default;
+};
+
+/// The answer to list_tubes.
+struct tubes_answer {
+  std::vector<std::string> tubes;
+
+  friend bool operator==(const tubes_answer&, const tubes_answer&) = default;
+};
+
+/// One answer of a store: of the kind that the operation names.
+using answer = std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer,
+                            peek_answer, count_answer, tubes_answer>;
+
+}  // namespace foliot::jobs
