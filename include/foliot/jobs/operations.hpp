@@ -132,7 +132,7 @@ struct reschedule {
   friend bool operator==(const reschedule&, const reschedule&) = default;
 };
 
-/// Makes a job that no worker has ready at once.
+/// Makes a job that no worker has ready at once. A ready one stays as it is.
 struct fire_now {
   job_name name;
 
@@ -180,7 +180,8 @@ struct list_tubes {
   friend bool operator==(const list_tubes&, const list_tubes&) = default;
 };
 
-/// Ends up to `count` jobs of a tube that no worker has.
+/// Ends up to `count` jobs of a tube that no worker has: the ready ones, the best first; then the delayed ones, the
+/// soonest first; then the buried ones, in the order in which they were buried.
 struct clear_tube {
   std::string tube;
   std::uint64_t count = 1000;
@@ -189,9 +190,9 @@ struct clear_tube {
 };
 
 /// One request to a store.
-using operation = std::variant<put, claim, claim_job, finish, release, abandon, bury, touch, kick, kick_job, cancel,
-                               reschedule, fire_now, pause, peek, peek_first, count_tube, count_all, list_tubes,
-                               clear_tube>;
+using operation =
+    std::variant<put, claim, claim_job, finish, release, abandon, bury, touch, kick, kick_job, cancel, reschedule,
+                 fire_now, pause, peek, peek_first, count_tube, count_all, list_tubes, clear_tube>;
 
 /// The answer to a put.
 struct put_answer {

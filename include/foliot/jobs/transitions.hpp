@@ -33,8 +33,8 @@ inline constexpr std::size_t job_events = 12;
 
 /// What a table entry says: where the job is after the event.
 enum class transition : std::uint8_t {
-  refused,   ///< the event does not apply in this state: nothing changes
-  delayed,   ///< and stays so until the due time
+  refused,  ///< the event does not apply in this state: nothing changes
+  delayed,  ///< and stays so until the due time
   ready,
   by_delay,  ///< delayed if the event brings a due time that lies ahead, ready if not
   reserved,
