@@ -48,7 +48,7 @@ struct reservation {
   job_id id = 0;
   /// The opening of the store, or the epoch of the database, that gave it.
   std::uint64_t opening = 0;
-  /// The how manieth reservation of this job it is within that opening, from 1.
+  /// The number of the reservation among those of this job within that opening, from 1.
   std::uint64_t attempt = 0;
 
   friend auto operator<=>(const reservation&, const reservation&) noexcept = default;
@@ -106,6 +106,7 @@ struct job_counts {
   std::uint64_t delayed = 0;
   std::uint64_t buried = 0;
 
+  /// The jobs in all states.
   [[nodiscard]] constexpr std::uint64_t all() const noexcept { return ready + reserved + delayed + buried; }
   friend bool operator==(const job_counts&, const job_counts&) noexcept = default;
 };

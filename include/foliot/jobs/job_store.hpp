@@ -1,12 +1,14 @@
 // A job store: it knows the truth about jobs. memory_store.hpp is the reference, which keeps it in memory;
 // embedded_store.hpp keeps it on disk.
 //
-// A store executes operations in batches. What a batch reports is durable when execute() returns, as far as the store
-// promises it: so whoever answers clients collects what all of them ask for while one batch is being executed, and
-// hands it over as the next one.
+// A store executes operations in batches. The effects of a batch are durable when execute() returns, as far as the
+// store promises it. A server therefore collects the operations of all its clients while one batch is being executed,
+// and executes them as the next one.
 //
-// Two clocks: due times are UTC times of the wall clock, and a job is never ready while that clock shows an earlier
-// time, also after somebody has set it. The lengths of reservations and pauses go by the monotonic clock.
+// Two clocks. Due times are UTC times of the wall clock: a delayed job becomes ready when that clock shows its due
+// time, never before, also if the clock is set meanwhile. A job that has become ready stays ready when the clock is set
+// back; a store that is opened again may delay it until its due time. The lengths of reservations and pauses are those
+// of the monotonic clock.
 #pragma once
 
 #include <foliot/core/language.hpp>

@@ -196,6 +196,7 @@ using operation =
 
 /// The answer to a put.
 struct put_answer {
+  /// What became of the put.
   enum class kind : std::uint8_t {
     inserted,  ///< `id` is the new job's
     kept,      ///< a job with that key is there, and stays as it was: `id` is its id
@@ -219,6 +220,7 @@ struct claim_answer {
 
 /// The answer to finish, release, abandon, bury and touch.
 struct holder_answer {
+  /// What became of the request.
   enum class kind : std::uint8_t {
     done,
     not_held,  ///< the reservation has ended: nothing has changed
@@ -234,6 +236,7 @@ struct holder_answer {
 /// The answer to cancel, reschedule, fire_now and kick_job: what was true when the store came to it. Of two requests
 /// that race for a job one gets `done`, and the other's answer agrees with that.
 struct change_answer {
+  /// What became of the request.
   enum class kind : std::uint8_t {
     done,      ///< it has happened
     reserved,  ///< a worker has the job: nothing has changed
