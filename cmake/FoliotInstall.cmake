@@ -3,7 +3,7 @@
 # rule for the program is in programs/foliot.
 include(CMakePackageConfigHelpers)
 
-set(foliot_layers core queue adapters service runtime)
+set(foliot_layers core queue adapters service runtime jobs)
 list(TRANSFORM foliot_layers PREPEND foliot_ OUTPUT_VARIABLE foliot_targets)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING REGEX "\\.h(pp)?$")

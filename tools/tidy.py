@@ -29,7 +29,8 @@ Finding = tuple[int, str]  # a line and a message
 # ---------------------------------------------------------------- checks that take more than a pattern
 
 LAYERS = {"core": ["core"], "queue": ["core", "queue"], "service": ["core", "queue", "service"],
-          "runtime": ["core", "queue", "runtime"], "adapters": ["core", "queue", "adapters"]}
+          "runtime": ["core", "queue", "runtime"], "adapters": ["core", "queue", "adapters"],
+          "jobs": ["core", "queue", "runtime", "jobs"]}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 SEAM = r"(?:include/foliot|src)/core/seam/"
 STANDARD_HEADER = r"[a-z_0-9]+"

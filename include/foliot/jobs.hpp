@@ -1,0 +1,11 @@
+// Jobs with due times, and the stores that keep them.
+#pragma once
+
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/job.hpp>
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/limits.hpp>
+#include <foliot/jobs/memory_store.hpp>
+#include <foliot/jobs/operations.hpp>
+#include <foliot/jobs/store_clocks.hpp>
+#include <foliot/jobs/transitions.hpp>

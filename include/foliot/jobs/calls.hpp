@@ -1,0 +1,66 @@
+// One operation at a time on a store, with the answer's own type:
+//
+//   foliot::jobs::memory_store store;
+//   const put_answer put = execute_one(store, jobs::put{.tube = "mail", .body = "hello", .due = 30s});
+//   const claim_answer mine = execute_one(store, jobs::claim{.tubes = {"mail"}});
+//
+// A program with many tasks uses the broker instead, which shares the cost of a batch among them.
+#pragma once
+
+#include <foliot/core/language.hpp>
+
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/limits.hpp>
+#include <foliot/jobs/operations.hpp>
+
+namespace foliot::jobs {
+namespace detail {
+
+// The answer type of each operation. Declared only.
+put_answer answer_to(const put&);
+claim_answer answer_to(const claim&);
+claim_answer answer_to(const claim_job&);
+holder_answer answer_to(const finish&);
+holder_answer answer_to(const release&);
+holder_answer answer_to(const abandon&);
+holder_answer answer_to(const bury&);
+holder_answer answer_to(const touch&);
+bulk_answer answer_to(const kick&);
+change_answer answer_to(const kick_job&);
+change_answer answer_to(const cancel&);
+change_answer answer_to(const reschedule&);
+change_answer answer_to(const fire_now&);
+pause_answer answer_to(const pause&);
+peek_answer answer_to(const peek&);
+peek_answer answer_to(const peek_first&);
+count_answer answer_to(const count_tube&);
+count_answer answer_to(const count_all&);
+tubes_answer answer_to(const list_tubes&);
+bulk_answer answer_to(const clear_tube&);
+
+}  // namespace detail
+
+/// The type that answers an operation: `answer_of<claim>` is claim_answer.
+template <class Operation>
+using answer_of = decltype(detail::answer_to(std::declval<const Operation&>()));
+
+/// Executes `what` as a batch of its own and returns its answer. `ready_tubes` and `expired` of the batch are dropped.
+/// Throws std::invalid_argument if validate() refuses `what`, and as job_store::execute().
+template <class Operation>
+answer_of<Operation> execute_one(job_store& store, Operation what, const job_limits& limits = {}) {
+  operation only(std::move(what));
+  if (const std::optional<std::string> wrong = validate(only, limits)) {
+    throw std::invalid_argument("foliot: " + *wrong);
+  }
+  execution done = store.execute(std::span(&only, 1));
+  return std::get<answer_of<Operation>>(std::move(done.answers.front()));
+}
+
+}  // namespace foliot::jobs

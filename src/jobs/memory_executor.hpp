@@ -1,0 +1,143 @@
+// One batch on a memory_store: the time at which it happens, the changes of jobs between the indexes, and the tubes
+// that have become ready meanwhile.
+#pragma once
+
+#include <foliot/jobs/memory_store.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace foliot::jobs {
+
+/// Adds `step`, which is 1 or -1, to what a job counts for.
+inline void add_to(job_counts& counts, const job& it, int step) {
+  const auto add = [step](std::uint64_t& count) { step > 0 ? ++count : --count; };
+  switch (it.state) {
+    case job_state::delayed: return add(counts.delayed);
+    case job_state::reserved: return add(counts.reserved);
+    case job_state::buried: return add(counts.buried);
+    case job_state::ready: break;
+  }
+  add(counts.ready);
+  if (it.priority < urgent_below) add(counts.urgent);
+}
+
+/// Executes one batch. Lives as long as it does.
+class memory_store::executor {
+ public:
+  explicit executor(memory_store& store)
+      : store_(store), utc_(store.clocks_.utc()), now_(store.clocks_.monotonic->now()) {}
+
+  /// Ends the reservations and pauses whose time is over, then makes the due jobs ready.
+  void advance();
+
+  put_answer operator()(put& what);
+  claim_answer operator()(claim& what);
+  claim_answer operator()(claim_job& what);
+  holder_answer operator()(finish& what);
+  holder_answer operator()(release& what);
+  holder_answer operator()(abandon& what);
+  holder_answer operator()(bury& what);
+  holder_answer operator()(touch& what);
+  bulk_answer operator()(kick& what);
+  change_answer operator()(kick_job& what);
+  change_answer operator()(cancel& what);
+  change_answer operator()(reschedule& what);
+  change_answer operator()(fire_now& what);
+  pause_answer operator()(pause& what);
+  peek_answer operator()(peek& what);
+  peek_answer operator()(peek_first& what);
+  count_answer operator()(count_tube& what);
+  count_answer operator()(count_all& what);
+  tubes_answer operator()(list_tubes& what);
+  bulk_answer operator()(clear_tube& what);
+
+  [[nodiscard]] std::vector<std::string> ready_tubes() const { return {ready_tubes_.begin(), ready_tubes_.end()}; }
+  [[nodiscard]] std::vector<reservation> expired() && { return std::move(expired_); }
+
+ private:
+  [[nodiscard]] static reservation token_of(const record& it);
+  [[nodiscard]] record* find(job_id id);
+  [[nodiscard]] record* find(const job_name& name);
+  /// The job that this reservation is for, if the reservation is alive.
+  [[nodiscard]] record* held(const reservation& token);
+  [[nodiscard]] tube* find_tube(const std::string& name);
+  /// The tube of this name, which is made if it is not known.
+  tube& known_tube(const std::string& name);
+  /// Forgets the tube if it has neither a job nor a pause.
+  void forget_if_idle(const std::string& name);
+
+  /// Puts a job into the indexes of its state, and counts it.
+  void enter_indexes(record& it);
+  /// The inverse of enter_indexes().
+  void leave_indexes(record& it);
+  /// Adds to the counts of the job's state, in its tube and in the store; `step` is 1 or -1.
+  void count(const record& it, int step);
+
+  /// Applies the event by the table. `change` alters the job while it is in no index. False: the event does not apply.
+  template <class Change>
+  bool apply(record& it, job_event event, Change change);
+  bool apply(record& it, job_event event) {
+    return apply(it, event, [](record&) {});
+  }
+  /// Takes a job that is in no index out of the store.
+  void end(job_id id);
+  claimed_job reserve(record& it, job_event event);
+  /// Sets the due time and the delay that an operation asks for.
+  void set_due(jobs::job& it, const due_at& due) const;
+  /// For operations on jobs that no worker has.
+  template <class Change>
+  change_answer change_waiting(record* it, job_event event, Change change);
+  template <class Change>
+  holder_answer change_held(const reservation& token, job_event event, Change change);
+  void end_pause(const std::string& name, tube& it);
+
+  memory_store& store_;
+  const utc_time utc_;
+  const instant now_;
+  std::set<std::string> ready_tubes_;
+  std::vector<reservation> expired_;
+};
+
+template <class Change>
+bool memory_store::executor::apply(record& it, job_event event, Change change) {
+  const transition after = transition_of(it.job.state, event);
+  if (after == transition::refused) return false;
+  leave_indexes(it);
+  change(it);
+  switch (after) {
+    case transition::refused: break;
+    case transition::delayed: it.job.state = job_state::delayed; break;
+    case transition::ready: it.job.state = job_state::ready; break;
+    case transition::by_delay: it.job.state = waiting_state(it.job.due, utc_); break;
+    case transition::reserved: it.job.state = job_state::reserved; break;
+    case transition::buried: it.job.state = job_state::buried; break;
+    case transition::gone: end(it.job.id); return true;
+  }
+  enter_indexes(it);
+  return true;
+}
+
+template <class Change>
+change_answer memory_store::executor::change_waiting(record* it, job_event event, Change change) {
+  using enum change_answer::kind;
+  if (it == nullptr) return {gone, 0};
+  const job_id id = it->job.id;
+  if (it->job.state == job_state::reserved) return {reserved, id};
+  return {apply(*it, event, change) ? done : refused, id};
+}
+
+template <class Change>
+holder_answer memory_store::executor::change_held(const reservation& token, job_event event, Change change) {
+  record* it = held(token);
+  if (it == nullptr) return {holder_answer::kind::not_held};
+  apply(*it, event, change);
+  return {holder_answer::kind::done};
+}
+
+}  // namespace foliot::jobs
