@@ -1,0 +1,113 @@
+// What validate() accepts and refuses, at every bound; and that execute_one() asks it.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/limits.hpp>
+#include <foliot/jobs/memory_store.hpp>
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string refusal(const operation& what, const job_limits& limits = {}) {
+  return validate(what, limits).value_or("accepted");
+}
+
+TEST(Limits, Names) {
+  EXPECT_EQ(refusal(kick{""}), "tube name must not be empty");
+  EXPECT_EQ(refusal(kick{"a"}), "accepted");
+  EXPECT_EQ(refusal(kick{std::string(200, 'a')}), "accepted");
+  EXPECT_EQ(refusal(kick{std::string(201, 'a')}), "tube name must have at most 200 bytes, got 201");
+  EXPECT_EQ(refusal(kick{std::string("a\0b", 3)}), "tube name must not contain a zero byte");
+  EXPECT_EQ(refusal(kick{"\xff \n\x01"}), "accepted");
+  EXPECT_EQ(refusal(cancel{job_key{"a", ""}}), "key must not be empty");
+  EXPECT_EQ(refusal(cancel{job_key{"", "k"}}), "tube name must not be empty");
+  EXPECT_EQ(refusal(cancel{job_key{"a", std::string(200, 'k')}}), "accepted");
+  EXPECT_EQ(refusal(cancel{job_key{"a", std::string(201, 'k')}}), "key must have at most 200 bytes, got 201");
+}
+
+TEST(Limits, EveryOperationWithANameIsChecked) {
+  const std::string bad = "tube name must not be empty";
+  for (const operation& each :
+       {operation(put{.tube = "", .body = ""}), operation(claim{{"a", ""}}), operation(kick{""}),
+        operation(cancel{job_key{"", "k"}}), operation(reschedule{job_key{"", "k"}, 0ms}),
+        operation(fire_now{job_key{"", "k"}}), operation(pause{"", 1s}), operation(peek{job_key{"", "k"}}),
+        operation(peek_first{""}), operation(count_tube{""}), operation(clear_tube{""})}) {
+    EXPECT_EQ(refusal(each), bad) << each.index();
+  }
+  EXPECT_EQ(refusal(claim{{}}), "claim must name at least one tube");
+}
+
+TEST(Limits, AnyIdAndAnyTokenMayBeAskedFor) {
+  constexpr job_id highest = std::numeric_limits<job_id>::max();
+  const reservation token{0, 0, 0};
+  for (const operation& each :
+       {operation(claim_job{0}), operation(finish{token}), operation(release{token}), operation(abandon{token}),
+        operation(bury{token}), operation(touch{token}), operation(kick_job{highest}), operation(cancel{job_id{0}}),
+        operation(peek{highest}), operation(count_all{}), operation(list_tubes{})}) {
+    EXPECT_EQ(refusal(each), "accepted") << each.index();
+  }
+}
+
+TEST(Limits, Lengths) {
+  const auto put_with = [](due_at due, milliseconds ttr) {
+    return put{.tube = "a", .body = "", .due = due, .ttr = ttr};
+  };
+  EXPECT_EQ(refusal(put_with(0ms, 1ms)), "accepted");
+  EXPECT_EQ(refusal(put_with(longest_time, longest_time)), "accepted");
+  EXPECT_EQ(refusal(put_with(-1ms, 1ms)), "delay must be from 0 ms to 4294967295000 ms, got -1 ms");
+  EXPECT_EQ(refusal(put_with(longest_time + 1ms, 1ms)),
+            "delay must be from 0 ms to 4294967295000 ms, got 4294967295001 ms");
+  EXPECT_EQ(refusal(put_with(0ms, 0ms)), "TTR must be from 1 ms to 4294967295000 ms, got 0 ms");
+  EXPECT_EQ(refusal(put_with(0ms, longest_time + 1ms)),
+            "TTR must be from 1 ms to 4294967295000 ms, got 4294967295001 ms");
+  EXPECT_EQ(refusal(pause{"a", 0ms}), "accepted");
+  EXPECT_EQ(refusal(pause{"a", -1ms}), "pause must be from 0 ms to 4294967295000 ms, got -1 ms");
+  EXPECT_EQ(refusal(release{{}, std::nullopt, -1ms}), "delay must be from 0 ms to 4294967295000 ms, got -1 ms");
+  EXPECT_EQ(refusal(reschedule{job_id{1}, -1ms}), "delay must be from 0 ms to 4294967295000 ms, got -1 ms");
+}
+
+TEST(Limits, DueTimesAreThoseThatTheWallClockCanShow) {
+  const utc_time latest = std::chrono::floor<milliseconds>(wall_clock::to_sys(instant::latest()));
+  EXPECT_EQ(refusal(reschedule{job_id{1}, utc_time{}}), "accepted");
+  EXPECT_EQ(refusal(reschedule{job_id{1}, latest}), "accepted");
+  EXPECT_EQ(refusal(reschedule{job_id{1}, utc_time{-1ms}}),
+            "due time must be from 0 ms to 9223372036854 ms after 1970, got -1 ms");
+  EXPECT_EQ(refusal(reschedule{job_id{1}, latest + 1ms}),
+            "due time must be from 0 ms to 9223372036854 ms after 1970, got 9223372036855 ms");
+}
+
+TEST(Limits, Bodies) {
+  const auto put_with = [](std::size_t size) { return put{.tube = "a", .body = std::string(size, 'x')}; };
+  EXPECT_EQ(refusal(put_with(0)), "accepted");
+  EXPECT_EQ(refusal(put_with(65'535)), "accepted");
+  EXPECT_EQ(refusal(put_with(65'536)), "body must have at most 65535 bytes, got 65536");
+  EXPECT_EQ(refusal(put_with(11), {.max_body = 10}), "body must have at most 10 bytes, got 11");
+  EXPECT_EQ(refusal(put_with(65'536), {.max_body = std::numeric_limits<std::size_t>::max()}), "accepted");
+}
+
+TEST(Limits, ReservedJobsHaveNoFirst) {
+  EXPECT_EQ(refusal(peek_first{"a", job_state::reserved}),
+            "peek_first must ask for ready, delayed or buried, got reserved");
+}
+
+TEST(Limits, ASingleCallThrowsWhatValidateSays) {
+  memory_store store;
+  try {
+    execute_one(store, kick{""});
+    FAIL() << "no exception";
+  } catch (const std::invalid_argument& refused) {
+    EXPECT_STREQ(refused.what(), "foliot: tube name must not be empty");
+  }
+  EXPECT_THROW(execute_one(store, put{.tube = "a", .body = "xx"}, job_limits{.max_body = 1}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace foliot::jobs

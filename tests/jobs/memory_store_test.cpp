@@ -1,0 +1,71 @@
+// What is true of memory_store alone.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/memory_store.hpp>
+
+#include "support/allocations.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(MemoryStore, IdsBeginWithOne) {
+  memory_store store;
+  EXPECT_EQ(execute_one(store, put{.tube = "a", .body = ""}).id, 1U);
+  EXPECT_EQ(execute_one(store, put{.tube = "a", .body = ""}).id, 2U);
+}
+
+/// A store whose next() were too early would be asked again and again.
+TEST(MemoryStore, KnowsItsNextChangeExactly) {
+  virtual_clock time(instant::from_nanoseconds(5'000'000));
+  virtual_wall_clock wall(time);
+  memory_store store{{&wall, &time}};
+  execute_one(store, put{.tube = "a", .body = "", .due = 10ms, .ttr = 3ms});
+  EXPECT_EQ(store.next(), (next_change{utc_time(15ms), instant::never()}));
+  execute_one(store, pause{"a", 20ms});
+  EXPECT_EQ(store.next(), (next_change{utc_time(15ms), instant::from_nanoseconds(25'000'000)}));
+  execute_one(store, claim_job{1});
+  EXPECT_EQ(store.next(), (next_change{utc_time::max(), instant::from_nanoseconds(8'000'001)}));
+}
+
+/// A batch without memory throws std::bad_alloc, and the store is of no use afterwards: it says so, and answers
+/// nothing.
+TEST(MemoryStore, HasFailedAfterALackOfMemory) {
+  const auto batch = [] {
+    return std::vector<operation>{put{.tube = "a", .key = "k", .body = std::string(100, 'x')}, claim{{"a"}},
+                                  put{.tube = "b", .body = ""}, pause{"b", 1h}, list_tubes{}};
+  };
+  bool failed = true;
+  std::size_t n = 0;
+  for (; failed; ++n) {
+    memory_store store;
+    std::vector<operation> operations = batch();
+    failed = false;
+    {
+      const test::failing_allocations none_after(n);
+      try {
+        store.execute(operations);
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+    }
+    if (failed) {
+      EXPECT_THROW(execute_one(store, count_all{}), store_failure);
+    } else {
+      EXPECT_EQ(execute_one(store, count_all{}).counts.all(), 2U);
+    }
+  }
+  EXPECT_GT(n, 5U);
+}
+
+}  // namespace
+}  // namespace foliot::jobs
