@@ -31,7 +31,7 @@ execution oracle::execute(std::span<const operation> batch, utc_time utc, instan
   for (entry& it : jobs_) {
     if (it.job.state == job_state::reserved && it.job.expires < now) over.push_back(&it);
   }
-  std::ranges::stable_sort(over, {}, [](const entry* it) { return it->job.expires; });  // jobs_ is in order of ids
+  std::ranges::sort(over, {}, [](const entry* it) { return std::pair(it->job.expires, it->job.id); });
   for (entry* it : over) {
     done.expired.push_back(token_of(*it));
     it->job.counters.timeouts += 1;
