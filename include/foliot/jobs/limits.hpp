@@ -1,4 +1,5 @@
-// What an operation may contain, and the check of it. Whatever takes operations from outside calls validate() first.
+// The ranges of operations, and their check. A program that takes operations from outside must call validate() before
+// it hands them to a store.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -20,15 +21,19 @@ inline constexpr std::size_t longest_key = 200;
 /// The longest delay and TTR, which is what 32 bits of seconds hold: some 136 years.
 inline constexpr milliseconds longest_time{4'294'967'295'000};
 
-/// What a user of a store may choose.
+/// The limits that the user of a store chooses.
 struct job_limits {
   /// The largest body, in bytes; at most largest_body.
   std::size_t max_body = 65'535;
 };
 inline constexpr std::size_t largest_body = std::size_t{1} << 30;
 
-/// What is wrong with an operation and what would be right, or nothing: names that are empty or too long, times out of
-/// range, a body over the limit, a claim of no tube. Keys and tube names may have any bytes but zeros. Cheap.
+/// What is wrong with an operation and what would be right, or nothing:
+///   - a tube name or a key that is empty, too long, or has a zero byte (a put may have no key);
+///   - a delay, a pause or a TTR that is negative or over longest_time, and a TTR of zero;
+///   - a due time before 1970 or after 2262, where the wall clock ends;
+///   - a body over the limit, a claim of no tube, and peek_first for reserved jobs.
+/// Any id and any token may be asked for. O(length of the names).
 [[nodiscard]] FOLIOT_EXPORT std::optional<std::string> validate(const operation& what, const job_limits& limits);
 
 }  // namespace foliot::jobs
