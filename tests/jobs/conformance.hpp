@@ -19,6 +19,7 @@
 #include <ostream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
@@ -132,15 +133,24 @@ class AnyStore : public ::testing::TestWithParam<store_kind> {
 
 /// Case by case (conformance_cases.cpp, conformance_time.cpp).
 class JobStore : public AnyStore {};
+/// Case by case, over several openings: for durable stores (conformance_reopen.cpp).
+class ReopenedJobStore : public AnyStore {};
 /// At random (conformance_random.cpp).
 class RandomJobs : public AnyStore {};
+
+/// The parameters of ReopenedJobStore.
+inline std::vector<store_kind> if_durable(store_kind kind) {
+  return kind.make()->durable() ? std::vector{std::move(kind)} : std::vector<store_kind>{};
+}
 
 }  // namespace foliot::jobs::conformance
 
 /// Adds a store to the suites: `label` names it, and the rest is a function without arguments that makes a
 /// store_under_test. To be used in namespace foliot::jobs::conformance.
-#define FOLIOT_CONFORMING_STORE(label, ...)                                                       \
-  INSTANTIATE_TEST_SUITE_P(label, JobStore, ::testing::Values(store_kind{#label, __VA_ARGS__}),   \
-                           [](const auto&) { return std::string(#label); });                      \
-  INSTANTIATE_TEST_SUITE_P(label, RandomJobs, ::testing::Values(store_kind{#label, __VA_ARGS__}), \
+#define FOLIOT_CONFORMING_STORE(label, ...)                                                                           \
+  INSTANTIATE_TEST_SUITE_P(label, JobStore, ::testing::Values(store_kind{#label, __VA_ARGS__}),                       \
+                           [](const auto&) { return std::string(#label); });                                          \
+  INSTANTIATE_TEST_SUITE_P(label, ReopenedJobStore, ::testing::ValuesIn(if_durable(store_kind{#label, __VA_ARGS__})), \
+                           [](const auto&) { return std::string(#label); });                                          \
+  INSTANTIATE_TEST_SUITE_P(label, RandomJobs, ::testing::Values(store_kind{#label, __VA_ARGS__}),                     \
                            [](const auto&) { return std::string(#label); })
