@@ -3,6 +3,8 @@
 // RC_PARAMS="seed=N max_success=100000" runs others, or more.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +23,21 @@ TEST_P(RandomJobs, AgreeWithTheOracle) {
     for (const step& each : steps) both.perform(each);
     if (both.failure()) RC_FAIL(*both.failure());
   }));
+}
+
+/// Hundreds of steps on one store: more jobs, more openings, and tokens that have been stale for long. Without
+/// shrinking.
+TEST_P(RandomJobs, AgreeWithTheOracleForLong) {
+  const auto sequences = arbitrary_steps();
+  std::size_t longest = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const std::vector<step> steps = sequences(rc::Random(seed), 500).value();
+    twin both(GetParam());
+    for (const step& each : steps) both.perform(each);
+    ASSERT_EQ(both.failure().value_or(""), "") << "seed " << seed;
+    longest = std::max(longest, steps.size());
+  }
+  EXPECT_GT(longest, 400U);
 }
 
 }  // namespace
