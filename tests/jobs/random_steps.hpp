@@ -66,16 +66,19 @@ inline rc::Gen<request> arbitrary_request() {
 
 inline rc::Gen<std::vector<step>> arbitrary_steps() {
   using rc::gen::set;
-  const auto batch = rc::gen::mapcat(
-      rc::gen::weightedElement<std::size_t>({{2, 0}, {8, 1}, {4, 2}, {2, 6}, {1, 20}}),
-      [](std::size_t size) { return rc::gen::container<std::vector<request>>(size, arbitrary_request()); });
+  // rapidcheck draws from small ranges where the size is small: the sizes here are those of batches only.
+  const auto requests = rc::gen::resize(rc::kNominalSize, arbitrary_request());
+  const auto up_to = [&](int size) {
+    return rc::gen::resize(size, rc::gen::container<std::vector<request>>(requests));
+  };
+  const auto batch = rc::gen::weightedOneOf<std::vector<request>>({{8, up_to(2)}, {3, up_to(6)}, {1, up_to(30)}});
   const auto seldom = [](std::size_t of) { return rc::gen::weightedElement<bool>({{of - 1, false}, {1, true}}); };
   const auto failing = rc::gen::weightedOneOf<std::uint64_t>(
       {{30, rc::gen::just(std::uint64_t{0})}, {1, rc::gen::inRange<std::uint64_t>(1, 6)}});
   const auto one = rc::gen::build<step>(set(&step::pass, arbitrary_pass()), set(&step::wall, arbitrary_wall_step()),
                                         set(&step::reopen, seldom(25)), set(&step::crash, seldom(2)),
                                         set(&step::failing_call, failing), set(&step::batch, batch));
-  return rc::gen::scale(1.5, rc::gen::container<std::vector<step>>(one));
+  return rc::gen::scale(1.5, rc::gen::container<std::vector<step>>(rc::gen::resize(rc::kNominalSize, one)));
 }
 
 }  // namespace foliot::jobs::conformance

@@ -1,6 +1,8 @@
 #include "show.hpp"
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <ostream>
 #include <span>
 #include <string_view>
@@ -87,12 +89,26 @@ std::string show(const tubes_answer& it) {
 }
 
 std::ostream& operator<<(std::ostream& out, const request& it) {
-  out << operation_names.at(it.what) << "{tube " << it.tube << "/" << it.other_tube << ", key " << it.key
-      << (it.by_key ? " (by key)" : "") << ", back " << it.back << (it.forged ? " (forged)" : "") << ", priority "
-      << it.priority << (it.with_priority ? " (given)" : "") << ", ahead " << it.ahead
-      << (it.utc ? " ms from now" : " ms") << ", ttr " << it.ttr << ", existing " << static_cast<int>(it.existing)
-      << ", " << show(it.state) << ", count " << it.count << "}";
-  return out;
+  const std::string_view name = operation_names.at(it.what);
+  const auto among = [name](std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  const bool of_job = among({"cancel", "reschedule", "fire_now", "peek"});
+  const bool of_token = among({"finish", "release", "abandon", "bury", "touch"});
+  const bool of_tube = among({"put", "claim", "kick", "pause", "peek_first", "count_tube", "clear_tube"});
+  out << name << "{";
+  if (of_tube || (of_job && it.by_key)) out << " tube " << it.tube;
+  if (name == "claim") out << " and " << it.other_tube;
+  if (name == "put") out << " key " << it.key << " existing " << static_cast<int>(it.existing) << " ttr " << it.ttr;
+  if (of_job && it.by_key) out << " key " << it.key + 1;
+  if ((of_job && !it.by_key) || among({"claim_job", "kick_job"})) out << " job " << it.back << " back";
+  if (of_token) out << (it.forged ? " forged" : "") << " token " << it.back << " back";
+  if (name == "put" || (it.with_priority && among({"release", "bury"}))) out << " priority " << it.priority;
+  if (among({"put", "release", "reschedule", "pause"}))
+    out << " at " << it.ahead << " ms" << (it.utc ? " from now" : "");
+  if (name == "peek_first") out << " " << show(it.state);
+  if (among({"claim", "kick", "clear_tube"})) out << " count " << it.count;
+  return out << " }";
 }
 
 std::ostream& operator<<(std::ostream& out, const step& it) {
