@@ -9,6 +9,7 @@ run_packages=(
     libcli11-dev libfmt-dev nlohmann-json3-dev zlib1g-dev
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3
     libuv1-dev libev-dev libevent-dev libasio-dev libjs-chart.js # for `foliot bench`, and the adapters
+    librocksdb-dev # the job store on disk
     systemtap-sdt-dev # <sys/sdt.h>, for the probes
 )
 

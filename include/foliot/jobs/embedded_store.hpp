@@ -1,0 +1,73 @@
+// A job store on disk, in a folder of its own, over RocksDB.
+//
+//   foliot::jobs::embedded_store store({.folder = "jobs"});
+//   const auto put = execute_one(store, foliot::jobs::put{.tube = "mail", .body = "hello", .due = 30min});
+//
+// What a batch reports has been synced to the disk when execute() returns, in one sync for the whole batch; batches
+// that only claim, touch and look write nothing. After a crash the store has every batch that was reported, and of the
+// batch that was under way at most its first operations, each of them whole. Jobs that were reserved are ready again;
+// pauses are over.
+//
+// Memory follows what is near: the next jobs of each tube and the reserved ones. All others, and all bodies, are on
+// disk, and opening the store reads none of them.
+//
+// Limits: at most 2,048 jobs become ready in one batch, so that a great number of jobs that are due at one instant
+// delays no other tube; next() then names a time that has come.
+#pragma once
+
+#include <foliot/core/language.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <foliot/core/export.h>
+#include <foliot/jobs/job.hpp>
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/store_clocks.hpp>
+
+namespace foliot::jobs {
+namespace detail {
+class embedded_engine;
+}  // namespace detail
+
+/// How an embedded store is opened.
+struct embedded_options {
+  /// The folder; it is made if it does not exist, inside a folder that does. Nothing else may be in it.
+  std::string folder;
+  /// None: every batch is synced before it is reported. Otherwise at most this long after it, so that a crash of the
+  /// machine, not one of the process, loses what was reported meanwhile. next() names the time of the next sync.
+  std::optional<milliseconds> sync_every = std::nullopt;
+  /// While the file system has less free space than this, puts are answered with `no_space`; with less than half of it,
+  /// also all other operations that store anything but the end of a job. In bytes.
+  std::uint64_t disk_reserve = std::uint64_t{256} << 20;
+  store_clocks clocks = {};
+};
+
+/// The job store on disk. One thread at a time may use it.
+class FOLIOT_EXPORT embedded_store final : public job_store {
+ public:
+  /// Opens the store, or makes it. Throws store_failure, which says what is wrong and what to do: the folder is in use
+  /// by another process, belongs to another program, has another version of the format, or cannot be written.
+  explicit embedded_store(const embedded_options& options);
+  /// Makes everything durable, so that the next opening is quick. Does not throw.
+  ~embedded_store() override;
+
+  /// As job_store says. After a failed write, sync or read it throws store_failure for ever: what became of the batch
+  /// is known when the store has been opened again. O(log n) for each job that an operation touches.
+  execution execute(std::span<operation> batch) override;
+  /// O(1).
+  [[nodiscard]] next_change next() const noexcept override;
+  /// Reads the whole store.
+  [[nodiscard]] check_result check() override;
+
+ private:
+  friend class detail::embedded_engine;
+  explicit embedded_store(std::unique_ptr<detail::embedded_engine> engine) noexcept;
+
+  std::unique_ptr<detail::embedded_engine> engine_;
+};
+
+}  // namespace foliot::jobs

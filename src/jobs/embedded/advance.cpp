@@ -1,0 +1,93 @@
+// What time brings: reservations and pauses end, delayed jobs become ready.
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string_view>
+
+#include "engine.hpp"
+
+namespace foliot::jobs::detail {
+namespace {
+
+/// How many jobs become ready in one batch at most: some 6 ms of work.
+constexpr std::size_t promotions_at_once = 2048;
+
+std::string after(tube_number tube) { return std::string(view(number_key(tube + 1))); }
+
+}  // namespace
+
+void embedded_engine::advance() {
+  for (held_job* each : held_.ended(now_)) expire(*each);
+  pause_timers_.expire(now_, unlimited, [this](timer_node& node) { end_pause(*static_cast<tube_timer&>(node).owner); });
+
+  // Every tube with due jobs gets its share, so that a tube with many does not keep the others waiting.
+  const instant wall = wall_clock::from_sys(utc_);
+  for (std::size_t left = promotions_at_once; left > 0 && is_due(due_timers_.next_deadline(), wall);) {
+    std::vector<tube*> due;
+    due_timers_.expire(wall, unlimited,
+                       [&due](timer_node& node) { due.push_back(static_cast<tube_timer&>(node).owner); });
+    const std::size_t share = std::max<std::size_t>(left / due.size(), 1);
+    for (tube* each : due) {
+      const std::uint64_t before = each->stored.delayed;
+      promote(*each, std::min(share, left));
+      left -= static_cast<std::size_t>(before - each->stored.delayed);
+      set_due_timer(*each);
+    }
+  }
+}
+
+void embedded_engine::expire(held_job& it) {
+  expired_.push_back(it.token);
+  ++it.data.counters.timeouts;
+  give_back(it);
+}
+
+void embedded_engine::promote(tube& it, std::size_t count) {
+  for (; count > 0 && !it.due.empty() && it.due.front().due <= now_ms(); --count) {
+    const due_entry entry = it.due.front();
+    it.due.pop_front();
+    --it.stored.delayed;
+    it.promoted_to = std::max(it.promoted_to, entry.due);
+    disk_.erase(family::due, view(entry.key(it.number)));
+    const ready_entry ready{entry.priority, entry.id};
+    disk_.put(family::ready, view(ready.key(it.number)), {});
+    it.count_ready(entry.priority, true);
+    it.ready.insert(ready, tubes_.window_bound());
+    tubes_.change(it);
+    became_ready(it);
+  }
+}
+
+void embedded_engine::set_due_timer(tube& it) {
+  if (it.stored.delayed == 0) it.due.set_complete();
+  if (it.due.empty() && !it.due.complete()) refill(it, it.due);
+  if (it.due.empty()) {
+    due_timers_.stop(it.due_timer);
+    return;
+  }
+  const instant due = wall_clock::from_sys(utc_time(milliseconds(it.due.front().due)));
+  if (!it.due_timer.pending() || it.due_timer.deadline() != due) due_timers_.reset(it.due_timer, due);
+}
+
+void embedded_engine::refill(tube& it, index_window<due_entry>& window) {
+  read_on(it, window, [](const due_entry&) { return false; });
+}
+
+void embedded_engine::refill(tube& it, index_window<ready_entry>& window) {
+  read_on(it, window, [this](const ready_entry& entry) { return held_.has(entry.id); });
+}
+
+template <class Entry, class LeftOut>
+void embedded_engine::read_on(tube& it, index_window<Entry>& window, LeftOut left_out) {
+  settle();
+  disk::scan entries(disk_, Entry::home, view(window.end().key(it.number)), after(it.number));
+  const auto next = [&](Entry& entry) {
+    if (!entries.valid()) return false;
+    entry = Entry::read(entries.key(), entries.value());
+    entries.next();
+    return true;
+  };
+  window.refill(tubes_.window_bound() / 2, next, left_out);
+}
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,157 @@
+#include "disk.hpp"
+
+#include <utility>
+#include <vector>
+
+#include <rocksdb/convenience.h>
+#include <rocksdb/env.h>
+#include <rocksdb/listener.h>
+
+#include <foliot/core/seam/sync.hpp>
+
+#include "disk_options.hpp"
+
+namespace foliot::jobs::detail {
+
+namespace {
+
+rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+std::string_view bytes(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+/// Throws what a failed opening means for the user. RocksDB tells it by its texts alone.
+[[noreturn]] void throw_opening_failure(const std::string& folder, const rocksdb::Status& status) {
+  const std::string text = status.ToString();
+  const auto says = [&text](std::string_view part) { return text.find(part) != std::string::npos; };
+  std::string why;
+  if (says("Permission denied") || says("Read-only file system")) {
+    why = "it cannot be written (" + text + "): make the folder writable for this user";
+  } else if (says("/LOCK") || says("lock hold by current process")) {
+    why = "it is in use by another process, or opened twice in this one (" + text + "): end the other user first";
+  } else if (status.IsCorruption()) {
+    why = "it is damaged (" + text + "): restore a backup";
+  } else if (says("Column family")) {
+    why = "it is the database of another program (" + text + "): name another folder";
+  } else {
+    why = text;
+  }
+  throw store_failure("foliot: cannot open the job store " + folder + ": " + why);
+}
+
+}  // namespace
+
+/// Remembers that RocksDB has had an error on a thread of its own.
+class background_errors final : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status* error) override {
+    if (!error->ok()) any_.store(true, seam::release);
+  }
+  [[nodiscard]] bool any() const noexcept { return any_.load(seam::acquire); }
+
+ private:
+  // Set with release by RocksDB's threads; read with acquire by the store's thread.
+  seam::atomic<bool> any_{false};
+};
+
+void throw_failure(const std::string& what, const std::string& folder, const rocksdb::Status& status) {
+  throw store_failure("foliot: cannot " + what + " in the job store " + folder + ": " + status.ToString());
+}
+
+disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files)
+    : folder_(std::move(folder)), errors_(std::make_shared<background_errors>()) {
+  rocksdb::DBOptions options = database_options();
+  if (files != nullptr) {
+    env_ = rocksdb::NewCompositeEnv(std::move(files));
+    options.env = env_.get();
+  }
+  options.listeners = {errors_};
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(options, folder_, family_options(), &handles, &opened);
+  if (!status.ok()) throw_opening_failure(folder_, status);
+  db_.reset(opened);
+  for (std::size_t each = 0; each < families; ++each) handles_[each] = handles[each];
+}
+
+disk::~disk() { close(); }
+
+void disk::close() noexcept {
+  value_.Reset();
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+  db_->Close().PermitUncheckedError();
+  db_.reset();
+}
+
+void disk::put(family where, std::string_view key, std::string_view value) {
+  const rocksdb::Status status = gathered_.Put(handle(where), slice(key), slice(value));
+  if (!status.ok()) throw_failure("gather a write", folder_, status);
+}
+
+void disk::erase(family where, std::string_view key) {
+  const rocksdb::Status status = gathered_.Delete(handle(where), slice(key));
+  if (!status.ok()) throw_failure("gather a write", folder_, status);
+}
+
+void disk::write(bool synced) {
+  rocksdb::WriteOptions options;
+  options.sync = synced;
+  const rocksdb::Status status = db_->Write(options, &gathered_);
+  if (!status.ok()) throw_failure("write", folder_, status);
+  gathered_.Clear();
+}
+
+void disk::sync() {
+  const rocksdb::Status status = db_->SyncWAL();
+  if (!status.ok()) throw_failure("sync the write-ahead log", folder_, status);
+}
+
+void disk::flush() {
+  const std::vector<rocksdb::ColumnFamilyHandle*> all(handles_.begin(), handles_.end());
+  const rocksdb::Status status = db_->Flush(rocksdb::FlushOptions{}, all);
+  if (!status.ok()) throw_failure("flush the tables", folder_, status);
+}
+
+void disk::check_background() const {
+  if (errors_->any()) {
+    throw_failure("flush or compact", folder_,
+                  rocksdb::Status::IOError("the files LOG* in that folder have the reason"));
+  }
+}
+
+std::optional<std::string_view> disk::read(family where, std::string_view key) {
+  value_.Reset();
+  const rocksdb::Status status = db_->Get(rocksdb::ReadOptions{}, handle(where), slice(key), &value_);
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) throw_failure("read", folder_, status);
+  return bytes(value_);
+}
+
+disk::scan::scan(disk& of, family where, std::string_view from, std::string_view to)
+    : disk_(&of), from_(from), to_(to), lower_(from_), upper_(to_) {
+  rocksdb::ReadOptions options;
+  options.iterate_lower_bound = &lower_;
+  if (!to_.empty()) options.iterate_upper_bound = &upper_;
+  at_.reset(of.db_->NewIterator(options, of.handle(where)));
+  at_->Seek(lower_);
+}
+
+bool disk::scan::valid() {
+  if (at_->Valid()) return true;
+  if (!at_->status().ok()) throw_failure("read", disk_->folder_, at_->status());
+  return false;
+}
+
+std::string_view disk::scan::key() const { return bytes(at_->key()); }
+
+std::string_view disk::scan::value() const { return bytes(at_->value()); }
+
+std::optional<std::uint64_t> disk::free_space() const {
+  std::uint64_t free = 0;
+  rocksdb::Env* env = env_ != nullptr ? env_.get() : rocksdb::Env::Default();
+  const rocksdb::IOStatus status = env->GetFileSystem()->GetFreeSpace(folder_, rocksdb::IOOptions{}, &free, nullptr);
+  if (!status.ok()) return std::nullopt;
+  return free;
+}
+
+rocksdb::Status disk::verify_checksums() { return db_->VerifyChecksum(); }
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,101 @@
+// The RocksDB database of an embedded store: one batch of writes that is being gathered, reads, and failures as
+// store_failure. It knows nothing of jobs.
+//
+// Reads do not see the gathered writes: the store keeps what it has to read again before they are written.
+//
+// Thread safety: one thread at a time. RocksDB flushes and compacts on threads of its own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rocksdb/db.h>
+#include <rocksdb/file_system.h>
+
+#include <foliot/jobs/job_store.hpp>
+
+#include "keys.hpp"
+
+namespace foliot::jobs::detail {
+
+class background_errors;
+
+/// Throws store_failure: RocksDB could not do `what` in the store of this folder.
+[[noreturn]] void throw_failure(const std::string& what, const std::string& folder, const rocksdb::Status& status);
+
+class disk {
+ public:
+  /// Opens the database, which is made if the folder has none. `files` is the file system, null for the system's.
+  /// Throws store_failure.
+  disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files);
+  disk(const disk&) = delete;
+  disk& operator=(const disk&) = delete;
+  /// Writes nothing: what was written without a sync may be lost with the machine, but not with the process.
+  ~disk();
+
+  [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+
+  /// Adds to the gathered writes.
+  void put(family where, std::string_view key, std::string_view value);
+  void erase(family where, std::string_view key);
+  [[nodiscard]] bool has_gathered() const noexcept { return gathered_.Count() != 0; }
+
+  /// Writes what was gathered, as a whole or not at all. `synced`: it is durable when this returns, with all that was
+  /// written before.
+  void write(bool synced);
+  /// Makes durable what was written.
+  void sync();
+  /// Moves the write-ahead log into the tables, so that the next opening has nothing to replay.
+  void flush();
+  /// Throws if a flush or a compaction has failed in the background.
+  void check_background() const;
+
+  /// The value of a key, valid until the next read().
+  [[nodiscard]] std::optional<std::string_view> read(family where, std::string_view key);
+
+  /// The entries of a family from `from` on and below `to`, in order.
+  class scan {
+   public:
+    /// An empty `to`: to the end of the family.
+    scan(disk& of, family where, std::string_view from, std::string_view to);
+    scan(const scan&) = delete;
+    scan& operator=(const scan&) = delete;
+    /// False: there are no more.
+    [[nodiscard]] bool valid();
+    [[nodiscard]] std::string_view key() const;
+    [[nodiscard]] std::string_view value() const;
+    void next() { at_->Next(); }
+
+   private:
+    disk* disk_;
+    std::string from_, to_;
+    rocksdb::Slice lower_, upper_;  // must outlive the iterator
+    std::unique_ptr<rocksdb::Iterator> at_;
+  };
+
+  /// The bytes that are free on the folder's file system; nothing where it cannot tell.
+  [[nodiscard]] std::optional<std::uint64_t> free_space() const;
+  /// Reads all tables and compares their checksums.
+  [[nodiscard]] rocksdb::Status verify_checksums();
+
+ private:
+  friend class scan;
+  [[nodiscard]] rocksdb::ColumnFamilyHandle* handle(family where) const noexcept {
+    return handles_[static_cast<std::size_t>(where)];
+  }
+  void close() noexcept;
+
+  std::string folder_;
+  std::unique_ptr<rocksdb::Env> env_;  // null: RocksDB's default one
+  std::shared_ptr<background_errors> errors_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::array<rocksdb::ColumnFamilyHandle*, families> handles_{};
+  rocksdb::WriteBatch gathered_;
+  rocksdb::PinnableSlice value_;
+};
+
+}  // namespace foliot::jobs::detail

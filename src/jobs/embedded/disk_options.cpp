@@ -1,0 +1,82 @@
+#include "disk_options.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+
+#include "keys.hpp"
+#include "tombstones.hpp"
+
+namespace foliot::jobs::detail {
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+rocksdb::CompressionType fast_compression() {
+  const auto supported = rocksdb::GetSupportedCompressions();
+  const bool found = std::ranges::find(supported, rocksdb::kLZ4Compression) != supported.end();
+  return found ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
+}
+
+}  // namespace
+
+rocksdb::DBOptions database_options() {
+  rocksdb::DBOptions options;
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+  // Memory and start-up: what is not flushed is replayed from the log, some 100 MB a second.
+  options.db_write_buffer_size = 96 * mebibyte;
+  options.max_total_wal_size = 64 * mebibyte;
+  options.skip_stats_update_on_db_open = true;
+  options.skip_checking_sst_file_sizes_on_db_open = true;
+  options.max_background_jobs = 2;
+  options.bytes_per_sync = mebibyte;
+  // One thread writes, in batches.
+  options.allow_concurrent_memtable_write = false;
+  options.enable_write_thread_adaptive_yield = false;
+  // Defects of 7.8: recycled logs replay stale records, compressed logs cannot be recovered, resuming after an error
+  // duplicates entries of the log.
+  options.recycle_log_file_num = 0;
+  options.wal_compression = rocksdb::kNoCompression;
+  options.max_bgerror_resume_count = 0;
+  // RocksDB's text log.
+  options.info_log_level = rocksdb::WARN_LEVEL;
+  options.max_log_file_size = 4 * mebibyte;
+  options.keep_log_file_num = 4;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> family_options() {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(64 * mebibyte);
+  table.cache_index_and_filter_blocks = true;  // so that the cache bounds their memory, too
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  table.format_version = 5;
+
+  rocksdb::ColumnFamilyOptions options;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  options.table_properties_collector_factories = {compact_tombstones()};
+  options.compression = fast_compression();
+  options.level_compaction_dynamic_level_bytes = true;
+  options.write_buffer_size = 16 * mebibyte;
+  rocksdb::ColumnFamilyOptions large = options;
+  large.write_buffer_size = 32 * mebibyte;
+
+  return {{rocksdb::kDefaultColumnFamilyName, options},
+          {"jobs", large},
+          {"bodies", large},
+          {"due", options},
+          {"ready", options},
+          {"buried", options},
+          {"keys", options}};
+}
+
+}  // namespace foliot::jobs::detail

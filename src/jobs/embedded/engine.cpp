@@ -1,0 +1,159 @@
+#include "engine.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <variant>
+
+#include "opening.hpp"
+
+namespace foliot::jobs::detail {
+
+namespace {
+/// How many ids are given between two writes of the limit.
+constexpr job_id ids_at_once = 10'000;
+}  // namespace
+
+embedded_engine::embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files)
+    : options_(options), disk_(prepared_folder(options.folder, files), files), space_(disk_, options.disk_reserve) {
+  try {
+    open();
+  } catch (...) {
+    stop_timers();
+    throw;
+  }
+}
+
+embedded_engine::~embedded_engine() {
+  stop_timers();
+  if (!failure_.empty()) return;
+  try {
+    disk_.put(family::meta, "ids", view(number_key(next_id_)));
+    disk_.write(true);
+    disk_.flush();
+  } catch (const std::exception&) {
+    // Everything that had to be durable is in the log.
+  }
+}
+
+void embedded_engine::stop_timers() noexcept {
+  while (due_timers_.pop_any() != nullptr) {
+  }
+  while (pause_timers_.pop_any() != nullptr) {
+  }
+}
+
+std::unique_ptr<embedded_store> embedded_engine::open_on(const embedded_options& options,
+                                                         std::shared_ptr<rocksdb::FileSystem> files) {
+  return std::unique_ptr<embedded_store>(
+      new embedded_store(std::make_unique<embedded_engine>(options, std::move(files))));
+}
+
+void embedded_engine::open() {
+  const opened_format format = open_format(disk_);
+  opening_ = format.opening;
+  next_id_ = id_limit_ = format.next_id;
+  tubes_.open(disk_);
+  disk_.write(true);
+  for (const auto& [name, it] : tubes_.all()) {
+    tube& each = *it;
+    set_due_timer(each);
+  }
+}
+
+execution embedded_engine::execute(std::span<operation> batch) {
+  if (!failure_.empty()) throw store_failure(failure_);
+  try {
+    return execute_steps(batch);
+  } catch (const store_failure& failed) {
+    failure_ = failed.what();
+    throw;
+  } catch (const std::exception& failed) {
+    // Of a step that was half done, memory and disk do not agree.
+    failure_ = "foliot: the job store " + disk_.folder() + " cannot go on: " + failed.what() + "; open it again";
+    throw store_failure(failure_);
+  }
+}
+
+execution embedded_engine::execute_steps(std::span<operation> batch) {
+  disk_.check_background();
+  utc_ = options_.clocks.utc();
+  now_ = options_.clocks.monotonic->now();
+  space_.look(now_);
+  tubes_.forget_empty(disk_);
+
+  execution done;
+  advance();
+  done.answers.reserve(batch.size());
+  for (operation& each : batch) {
+    std::visit([&](auto& what) { done.answers.emplace_back(step(what)); }, each);
+    end_step();
+  }
+  commit();
+
+  done.ready_tubes.reserve(ready_tubes_.size());
+  for (tube* each : ready_tubes_) {
+    each->became_ready = false;
+    done.ready_tubes.push_back(each->name);
+  }
+  ready_tubes_.clear();
+  done.expired = std::exchange(expired_, {});
+  return done;
+}
+
+void embedded_engine::commit() {
+  const bool sync_now = options_.sync_every ? unsynced_ && sync_at_ <= now_ : must_sync_ || unsynced_;
+  tubes_.gather_rows(disk_);
+  if (disk_.has_gathered()) {
+    disk_.write(sync_now);
+  } else if (sync_now) {
+    disk_.sync();
+  }
+  forget_fresh();
+  if (sync_now) {
+    unsynced_ = false;
+    sync_at_ = instant::never();
+  } else if (must_sync_ && !unsynced_) {
+    unsynced_ = true;
+    sync_at_ = now_ + *options_.sync_every;
+  }
+  must_sync_ = false;
+}
+
+void embedded_engine::settle() {
+  tubes_.gather_rows(disk_);
+  if (!disk_.has_gathered()) return;
+  disk_.write(false);
+  forget_fresh();
+}
+
+void embedded_engine::forget_fresh() {
+  fresh_.clear();
+  fresh_keys_.clear();
+  fresh_bodies_.clear();
+}
+
+void embedded_engine::end_step() {
+  for (tube* each : due_changed_) {
+    each->due_changed = false;
+    set_due_timer(*each);
+  }
+  due_changed_.clear();
+}
+
+job_id embedded_engine::new_id() {
+  if (next_id_ == id_limit_) {
+    id_limit_ += ids_at_once;
+    disk_.put(family::meta, "ids", view(number_key(id_limit_)));
+  }
+  return next_id_++;
+}
+
+next_change embedded_engine::next() const noexcept {
+  next_change next;
+  const instant due = due_timers_.next_deadline();
+  if (!due.is_never()) next.due = std::chrono::ceil<milliseconds>(wall_clock::to_sys(due));
+  next.expiry = std::min({held_.next(), pause_timers_.next_deadline(), sync_at_});
+  return next;
+}
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,203 @@
+// What an embedded store does: operations on jobs, as changes of the database and of what lies in memory.
+//
+// A batch is executed in steps: what time has brought, then each operation. Every step gathers its writes; they are
+// written at the end of the batch, synced if an answer depends on them. Where a step has to walk over an index on disk,
+// the writes of the steps before it are written first, not synced (settle()): so a crash keeps whole steps, from the
+// first on.
+//
+// On disk a reserved job is ready. So a claim and the end of a reservation change no index, unless the job was claimed
+// while it was delayed or buried.
+//
+// Invariants:
+//   1. Every job has one record, and one entry in one of the indexes due, ready and buried; every job with a key has
+//      one entry in keys. check() proves it.
+//   2. `stored` of a tube counts the entries of its indexes. It is written with them.
+//   3. The windows of a tube have what window.hpp says; the window of due jobs is empty only if no job is delayed.
+//   4. Nothing in an index sorts below the floor in its tube's row: the row is written with what lowers the floor.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/instant.hpp>
+#include <foliot/jobs/embedded_store.hpp>
+#include <foliot/jobs/transitions.hpp>
+#include <foliot/queue/quad_heap.hpp>
+
+#include "disk.hpp"
+#include "disk_space.hpp"
+#include "record.hpp"
+#include "reservations.hpp"
+#include "tubes.hpp"
+
+namespace foliot::jobs::detail {
+
+class embedded_engine {
+ public:
+  /// `files`: the file system, null for the system's. Throws store_failure.
+  embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files);
+  ~embedded_engine();
+
+  /// A store on this file system, for tests.
+  [[nodiscard]] static std::unique_ptr<embedded_store> open_on(const embedded_options& options,
+                                                               std::shared_ptr<rocksdb::FileSystem> files);
+
+  execution execute(std::span<operation> batch);
+  [[nodiscard]] next_change next() const noexcept;
+  [[nodiscard]] check_result check();
+
+ private:
+  // ---- the batch: engine.cpp
+  void open();
+  void stop_timers() noexcept;
+  execution execute_steps(std::span<operation> batch);
+  void commit();
+  void forget_fresh();
+  /// Writes what earlier steps have gathered. No step may be half done.
+  void settle();
+  /// Ends a step that changed something: sets the due timers of its tubes.
+  void end_step();
+
+  // ---- what time brings: advance.cpp
+  void advance();
+  void expire(held_job& it);
+  void promote(tube& it, std::size_t count);
+  /// Sets the due timer of a tube by its window, which reads on if it has been used up.
+  void set_due_timer(tube& it);
+  void refill(tube& it, index_window<due_entry>& window);
+  void refill(tube& it, index_window<ready_entry>& window);
+  template <class Entry, class LeftOut>
+  void read_on(tube& it, index_window<Entry>& window, LeftOut left_out);
+
+  // ---- jobs and their indexes: jobs.cpp
+  /// Fills in a record. `with_body`: the inline body, too. False: there is no such job.
+  bool load(job_id id, record& it, bool with_body);
+  /// As load(); that the job exists is known.
+  void load_known(job_id id, record& it, bool with_body);
+  void save(const record& it);
+  std::string body_of(record& it);
+  /// The job of this key, or 0.
+  job_id find_key(const tube& in, std::string_view key);
+  job_id find_name(const job_name& name);
+  /// The state of a job that nobody has reserved.
+  job_state waiting_state_of(const record& it, tube& home);
+  tube& home_of(const record& it);
+  /// Enters a job into the index of `state` and counts it; sets `place`.
+  void link(record& it, tube& home, job_state state);
+  /// The inverse.
+  void unlink(const record& it, tube& home, job_state state);
+  /// Takes a job, which is in no index, out of the store.
+  void erase(const record& it, const tube& home);
+  void became_ready(tube& home);
+  /// Writes a new job: its record, body, key and index entry.
+  void insert(record& it, std::string body, tube& home, job_state state);
+  /// Ends a reservation in memory. The job's entry in the index `ready` stays.
+  void leave(held_job& it);
+  /// A reserved job becomes ready. Its record is written, for its counters; its index entry stays as it is.
+  void give_back(held_job& it);
+  /// Reserves a job that is in the index `ready`, and not in the window.
+  claimed_job reserve(record it, tube& home);
+  job shown(record it, tube& home, job_state state, instant expires);
+
+  // ---- the check: check.cpp
+  check_result check_all();
+  check_result check_index(const record& it, tube& home, stored_counts& sum);
+  check_result check_tube(tube& it, std::uint64_t keys);
+
+  // ---- operations: operations_*.cpp
+  put_answer step(put& what);
+  claim_answer step(claim& what);
+  claim_answer step(claim_job& what);
+  holder_answer step(finish& what);
+  holder_answer step(release& what);
+  holder_answer step(abandon& what);
+  holder_answer step(bury& what);
+  holder_answer step(touch& what);
+  bulk_answer step(kick& what);
+  change_answer step(kick_job& what);
+  change_answer step(cancel& what);
+  change_answer step(reschedule& what);
+  change_answer step(fire_now& what);
+  pause_answer step(pause& what);
+  peek_answer step(peek& what);
+  peek_answer step(peek_first& what);
+  count_answer step(count_tube& what);
+  count_answer step(count_all& what);
+  tubes_answer step(list_tubes& what);
+  bulk_answer step(clear_tube& what);
+
+  job_id new_id();
+  /// The first ready job that nobody has, or none.
+  [[nodiscard]] std::optional<ready_entry> first_ready(tube& it);
+  /// The first `count` jobs of an index, from `from` on.
+  template <class Entry>
+  std::vector<Entry> first_of(tube& it, const Entry& from, std::uint64_t count);
+  std::vector<std::pair<std::uint64_t, job_id>> first_buried(tube& it, std::uint64_t count);
+  /// Sets the due time and the delay that an operation asks for.
+  void set_due(record& it, const due_at& due) const;
+  /// Makes a job that nobody has ready, as a kick does.
+  void kick_one(record& it, tube& home, job_state state);
+  template <class Change>
+  change_answer change_waiting(const job_name& name, job_event event, Change change);
+  void end_pause(tube& it);
+
+  /// The millisecond at which the batch happens, since 1970.
+  [[nodiscard]] std::int64_t now_ms() const noexcept { return utc_.time_since_epoch().count(); }
+
+  const embedded_options options_;
+  disk disk_;
+  disk_space space_;
+  tube_table tubes_;
+  reservation_table held_;
+  quad_heap due_timers_;    ///< by the wall clock
+  quad_heap pause_timers_;  ///< by the monotonic clock
+  std::uint64_t opening_ = 0;
+  job_id next_id_ = 1;
+  job_id id_limit_ = 1;  ///< ids below it may be given: the stored limit is not below it
+  std::string failure_;  ///< why the store cannot go on; empty: it can
+
+  // What has been written, but not synced, and must be.
+  bool unsynced_ = false;
+  instant sync_at_ = instant::never();
+
+  // The batch.
+  utc_time utc_{};
+  instant now_;
+  bool must_sync_ = false;  ///< an answer of this batch depends on what was written
+  std::vector<tube*> ready_tubes_;
+  std::vector<tube*> due_changed_;
+  std::vector<reservation> expired_;
+  std::string value_;  ///< room for a record
+  /// What has been gathered since the last write, because reads of the disk do not see it: records, empty if the job
+  /// has ended, and the jobs of keys, 0 if there is none.
+  std::unordered_map<job_id, std::string> fresh_;
+  std::unordered_map<std::string, job_id> fresh_keys_;
+  std::unordered_map<job_id, std::string> fresh_bodies_;
+};
+
+template <class Change>
+change_answer embedded_engine::change_waiting(const job_name& name, job_event event, Change change) {
+  using enum change_answer::kind;
+  const job_id id = find_name(name);
+  record it;
+  if (id == 0 || (held_.find(id) == nullptr && !load(id, it, event != job_event::cancel))) return {gone, 0};
+  if (held_.has(id)) return {reserved, id};
+  tube& home = home_of(it);
+  const job_state state = waiting_state_of(it, home);
+  if (transition_of(state, event) == transition::refused) return {refused, id};
+  if (event != job_event::cancel && !space_.room_for_changes()) return {no_space, id};
+  change(it, home, state);
+  must_sync_ = must_sync_ || disk_.has_gathered();
+  return {done, id};
+}
+
+}  // namespace foliot::jobs::detail

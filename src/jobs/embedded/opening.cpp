@@ -1,0 +1,71 @@
+#include "opening.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <rocksdb/env.h>
+
+namespace foliot::jobs::detail {
+namespace {
+
+constexpr std::uint64_t format_version = 1;
+
+[[noreturn]] void refuse(const std::string& folder, const std::string& why) {
+  throw store_failure("foliot: cannot open the job store " + folder + ": " + why);
+}
+
+std::optional<std::uint64_t> read_number(disk& of, std::string_view key) {
+  const std::optional<std::string_view> value = of.read(family::meta, key);
+  if (!value) return std::nullopt;
+  if (value->size() != sizeof(std::uint64_t)) {
+    refuse(of.folder(), "its entry '" + std::string(key) + "' is damaged: restore a backup");
+  }
+  return read_big<std::uint64_t>(value->data());
+}
+
+}  // namespace
+
+std::string prepared_folder(const std::string& folder, const std::shared_ptr<rocksdb::FileSystem>& files) {
+  if (folder.empty()) refuse("''", "it needs the name of a folder");
+  rocksdb::FileSystem& on = files != nullptr ? *files : *rocksdb::FileSystem::Default();
+  const rocksdb::IOOptions io;
+  bool is_folder = false;
+  if (on.FileExists(folder, io, nullptr).ok()) {
+    if (on.IsDirectory(folder, io, &is_folder, nullptr).ok() && !is_folder) refuse(folder, "it is not a folder");
+  }
+  const rocksdb::IOStatus made = on.CreateDirIfMissing(folder, io, nullptr);
+  if (!made.ok()) refuse(folder, "the folder cannot be made: " + made.ToString());
+  std::vector<std::string> names;
+  const rocksdb::IOStatus listed = on.GetChildren(folder, io, &names, nullptr);
+  if (!listed.ok()) refuse(folder, "the folder cannot be read: " + listed.ToString());
+  std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
+  // An opening that was interrupted leaves files of RocksDB, but no CURRENT.
+  const bool is_database = std::ranges::find(names, "CURRENT") != names.end();
+  const bool is_beginning = std::ranges::find(names, "LOCK") != names.end();
+  if (!names.empty() && !is_database && !is_beginning) {
+    refuse(folder, "it holds other files, '" + names.front() + "' among them: name an empty folder or a new one");
+  }
+  return folder;
+}
+
+opened_format open_format(disk& of) {
+  const std::optional<std::uint64_t> version = read_number(of, "version");
+  if (!version) {
+    if (disk::scan any(of, family::meta, "", ""); any.valid()) {
+      refuse(of.folder(), "it is the database of another program: name another folder");
+    }
+    of.put(family::meta, "version", view(number_key(format_version)));
+  } else if (*version != format_version) {
+    refuse(of.folder(), "its format has version " + std::to_string(*version) + ", and this program reads version " +
+                            std::to_string(format_version) + ": use the program that wrote it");
+  }
+  opened_format found;
+  found.opening = read_number(of, "opening").value_or(0) + 1;
+  found.next_id = std::max<job_id>(read_number(of, "ids").value_or(1), 1);
+  of.put(family::meta, "opening", view(number_key(found.opening)));
+  return found;
+}
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,24 @@
+// The opening of a store's folder: what may be in it, and the version of the format.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "disk.hpp"
+
+namespace foliot::jobs::detail {
+
+/// The folder's name, after a look at what is in it: a new or empty folder, or a store. Throws store_failure.
+[[nodiscard]] std::string prepared_folder(const std::string& folder, const std::shared_ptr<rocksdb::FileSystem>& files);
+
+struct opened_format {
+  std::uint64_t opening = 0;  ///< higher than that of every earlier opening
+  job_id next_id = 1;         ///< higher than every id that was given
+};
+
+/// Reads the format of the database, or gathers the writes that make a new one. Gathers the number of this opening.
+/// Throws store_failure if the database is not a store of this version.
+[[nodiscard]] opened_format open_format(disk& of);
+
+}  // namespace foliot::jobs::detail

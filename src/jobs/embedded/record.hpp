@@ -1,0 +1,48 @@
+// A job as the embedded store keeps it: all but the tube's name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <foliot/jobs/job.hpp>
+
+#include "keys.hpp"
+
+namespace foliot::jobs::detail {
+
+/// The index into which a job was entered when its record was written. A job that was entered into `due` may have
+/// become ready since: that moves its index entry, but does not write its record.
+enum class index_of : std::uint8_t { due, ready, buried };
+
+/// Bodies up to this size are part of the record. Longer ones are kept apart, so that a release or a bury does not
+/// write them again.
+inline constexpr std::size_t longest_inline_body = 1024;
+
+struct record {
+  job_id id = 0;  ///< the key, no part of the value
+  index_of place = index_of::ready;
+  tube_number tube = 0;
+  jobs::priority priority = 0;
+  std::int64_t due = 0;  ///< milliseconds since 1970, as `made`
+  std::int64_t made = 0;
+  std::int64_t delay = 0;  ///< milliseconds, as `ttr`
+  std::int64_t ttr = 0;
+  job_counters counters{};
+  std::uint64_t sequence = 0;  ///< of a buried job: its place in the order of the burials
+  bool body_apart = false;     ///< the body is in the family `bodies`
+  std::string key;
+  std::string body;  ///< empty if it is kept apart
+
+  [[nodiscard]] ready_entry as_ready() const noexcept { return {priority, id}; }
+  [[nodiscard]] due_entry as_due() const noexcept { return {due, id, priority}; }
+};
+
+/// Replaces `value` by the bytes of a record.
+void encode(const record& what, std::string& value);
+
+/// The inverse; `with_body`: the inline body, too. False if the bytes are not those of a record.
+[[nodiscard]] bool decode(job_id id, std::string_view value, record& what, bool with_body);
+
+}  // namespace foliot::jobs::detail
