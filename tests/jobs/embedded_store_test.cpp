@@ -13,26 +13,13 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 
+#include "temporary_folder.hpp"
+
 namespace {
 
 namespace jobs = foliot::jobs;
+using foliot_test::temporary_folder;
 using namespace std::chrono_literals;
-
-/// A folder that is removed at the end.
-class temporary_folder {
- public:
-  temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "foliot_embedded_XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  ~temporary_folder() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 class embedded : public testing::Test {
  protected:

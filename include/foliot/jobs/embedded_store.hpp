@@ -4,9 +4,8 @@
 //   const auto put = execute_one(store, foliot::jobs::put{.tube = "mail", .body = "hello", .due = 30min});
 //
 // What a batch reports has been synced to the disk when execute() returns, in one sync for the whole batch; batches
-// that only claim, touch and look write nothing. After a crash the store has every batch that was reported, and of the
-// batch that was under way at most its first operations, each of them whole. Jobs that were reserved are ready again;
-// pauses are over.
+// that only claim, touch and look write nothing. After a crash the store has every batch that was reported, and the
+// batch that was under way as a whole or not at all. Jobs that were reserved are ready again; pauses are over.
 //
 // Memory follows what is near: the next jobs of each tube and the reserved ones. All others, and all bodies, are on
 // disk, and opening the store reads none of them.

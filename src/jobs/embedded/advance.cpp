@@ -79,7 +79,6 @@ void embedded_engine::refill(tube& it, index_window<ready_entry>& window) {
 
 template <class Entry, class LeftOut>
 void embedded_engine::read_on(tube& it, index_window<Entry>& window, LeftOut left_out) {
-  settle();
   disk::scan entries(disk_, Entry::home, view(window.end().key(it.number)), after(it.number));
   const auto next = [&](Entry& entry) {
     if (!entries.valid()) return false;

@@ -94,8 +94,32 @@ void disk::erase(family where, std::string_view key) {
 void disk::write(bool synced) {
   rocksdb::WriteOptions options;
   options.sync = synced;
-  const rocksdb::Status status = db_->Write(options, &gathered_);
+  if (indexed() != 0) index_gathered();
+  const bool is_indexed = indexed() != 0;
+  const rocksdb::Status status = db_->Write(options, is_indexed ? indexed_.GetWriteBatch() : &gathered_);
   if (!status.ok()) throw_failure("write", folder_, status);
+  gathered_.Clear();
+  if (is_indexed) indexed_.Clear();
+}
+
+void disk::index_gathered() {
+  class copier final : public rocksdb::WriteBatch::Handler {
+   public:
+    copier(disk& from, rocksdb::WriteBatchWithIndex& to) : from_(from), to_(to) {}
+    rocksdb::Status PutCF(std::uint32_t family, const rocksdb::Slice& key, const rocksdb::Slice& value) override {
+      return to_.Put(from_.handles_[family], key, value);
+    }
+    rocksdb::Status DeleteCF(std::uint32_t family, const rocksdb::Slice& key) override {
+      return to_.Delete(from_.handles_[family], key);
+    }
+
+   private:
+    disk& from_;
+    rocksdb::WriteBatchWithIndex& to_;
+  };
+  copier copy(*this, indexed_);
+  const rocksdb::Status status = gathered_.Iterate(&copy);
+  if (!status.ok()) throw_failure("gather a write", folder_, status);
   gathered_.Clear();
 }
 
@@ -131,11 +155,16 @@ disk::scan::scan(disk& of, family where, std::string_view from, std::string_view
   options.iterate_lower_bound = &lower_;
   if (!to_.empty()) options.iterate_upper_bound = &upper_;
   at_.reset(of.db_->NewIterator(options, of.handle(where)));
+  if (of.has_gathered()) {
+    of.index_gathered();
+    at_.reset(of.indexed_.NewIteratorWithBase(of.handle(where), at_.release(), &options));
+  }
   at_->Seek(lower_);
 }
 
 bool disk::scan::valid() {
-  if (at_->Valid()) return true;
+  // An iterator over gathered writes does not keep to the upper bound.
+  if (at_->Valid()) return to_.empty() || at_->key().compare(upper_) < 0;
   if (!at_->status().ok()) throw_failure("read", disk_->folder_, at_->status());
   return false;
 }

@@ -1,7 +1,8 @@
 // The RocksDB database of an embedded store: one batch of writes that is being gathered, reads, and failures as
 // store_failure. It knows nothing of jobs.
 //
-// Reads do not see the gathered writes: the store keeps what it has to read again before they are written.
+// Scans see the gathered writes, single reads do not: the store keeps what it has to read again before they are
+// written.
 //
 // Thread safety: one thread at a time. RocksDB flushes and compacts on threads of its own.
 #pragma once
@@ -15,6 +16,7 @@
 
 #include <rocksdb/db.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/utilities/write_batch_with_index.h>
 
 #include <foliot/jobs/job_store.hpp>
 
@@ -42,7 +44,7 @@ class disk {
   /// Adds to the gathered writes.
   void put(family where, std::string_view key, std::string_view value);
   void erase(family where, std::string_view key);
-  [[nodiscard]] bool has_gathered() const noexcept { return gathered_.Count() != 0; }
+  [[nodiscard]] bool has_gathered() { return gathered_.Count() != 0 || indexed() != 0; }
 
   /// Writes what was gathered, as a whole or not at all. `synced`: it is durable when this returns, with all that was
   /// written before.
@@ -57,7 +59,7 @@ class disk {
   /// The value of a key, valid until the next read().
   [[nodiscard]] std::optional<std::string_view> read(family where, std::string_view key);
 
-  /// The entries of a family from `from` on and below `to`, in order.
+  /// The entries of a family from `from` on and below `to`, in order. Nothing may be gathered while it lives.
   class scan {
    public:
     /// An empty `to`: to the end of the family.
@@ -88,12 +90,17 @@ class disk {
     return handles_[static_cast<std::size_t>(where)];
   }
   void close() noexcept;
+  /// Moves the gathered writes into indexed_.
+  void index_gathered();
+  [[nodiscard]] std::uint32_t indexed() { return indexed_.GetWriteBatch()->Count(); }
 
   std::string folder_;
   std::unique_ptr<rocksdb::Env> env_;  // null: RocksDB's default one
   std::shared_ptr<background_errors> errors_;
   std::unique_ptr<rocksdb::DB> db_;
   std::array<rocksdb::ColumnFamilyHandle*, families> handles_{};
+  // The gathered writes: first those that a scan has had to see, then the others.
+  rocksdb::WriteBatchWithIndex indexed_{rocksdb::BytewiseComparator(), 0, true};
   rocksdb::WriteBatch gathered_;
   rocksdb::PinnableSlice value_;
 };

@@ -108,7 +108,9 @@ void embedded_engine::commit() {
   } else if (sync_now) {
     disk_.sync();
   }
-  forget_fresh();
+  fresh_.clear();
+  fresh_keys_.clear();
+  fresh_bodies_.clear();
   if (sync_now) {
     unsynced_ = false;
     sync_at_ = instant::never();
@@ -117,19 +119,6 @@ void embedded_engine::commit() {
     sync_at_ = now_ + *options_.sync_every;
   }
   must_sync_ = false;
-}
-
-void embedded_engine::settle() {
-  tubes_.gather_rows(disk_);
-  if (!disk_.has_gathered()) return;
-  disk_.write(false);
-  forget_fresh();
-}
-
-void embedded_engine::forget_fresh() {
-  fresh_.clear();
-  fresh_keys_.clear();
-  fresh_bodies_.clear();
 }
 
 void embedded_engine::end_step() {

@@ -1,9 +1,8 @@
 // What an embedded store does: operations on jobs, as changes of the database and of what lies in memory.
 //
-// A batch is executed in steps: what time has brought, then each operation. Every step gathers its writes; they are
-// written at the end of the batch, synced if an answer depends on them. Where a step has to walk over an index on disk,
-// the writes of the steps before it are written first, not synced (settle()): so a crash keeps whole steps, from the
-// first on.
+// A batch is executed in steps: what time has brought, then each operation. The steps gather writes, which are written
+// together at the end of the batch, synced if an answer depends on them: so a crash keeps a batch as a whole or not at
+// all.
 //
 // On disk a reserved job is ready. So a claim and the end of a reservation change no index, unless the job was claimed
 // while it was delayed or buried.
@@ -61,9 +60,6 @@ class embedded_engine {
   void stop_timers() noexcept;
   execution execute_steps(std::span<operation> batch);
   void commit();
-  void forget_fresh();
-  /// Writes what earlier steps have gathered. No step may be half done.
-  void settle();
   /// Ends a step that changed something: sets the due timers of its tubes.
   void end_step();
 

@@ -8,7 +8,6 @@ namespace foliot::jobs::detail {
 
 template <class Entry>
 std::vector<Entry> embedded_engine::first_of(tube& it, const Entry& from, std::uint64_t count) {
-  settle();
   std::vector<Entry> found;
   const auto end = number_key(it.number + 1);
   for (disk::scan entries(disk_, Entry::home, view(from.key(it.number)), view(end));
@@ -20,7 +19,6 @@ std::vector<Entry> embedded_engine::first_of(tube& it, const Entry& from, std::u
 }
 
 std::vector<std::pair<std::uint64_t, job_id>> embedded_engine::first_buried(tube& it, std::uint64_t count) {
-  settle();
   std::vector<std::pair<std::uint64_t, job_id>> found;
   const auto end = number_key(it.number + 1);
   for (disk::scan entries(disk_, family::buried, view(buried_key(it.number, it.buried_floor)), view(end));
