@@ -1,0 +1,135 @@
+#include "serve/beanstalk/parser.hpp"
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include <foliot/core/contract.hpp>
+
+#include "serve/beanstalk/command_line.hpp"
+
+namespace foliot::program::beanstalk {
+namespace {
+
+constexpr std::string_view crlf = "\r\n";
+constexpr std::size_t small_body = 4096;
+
+std::string_view take(std::string_view& input, std::size_t count) noexcept {
+  const std::string_view taken = input.substr(0, count);
+  input.remove_prefix(taken.size());
+  return taken;
+}
+
+}  // namespace
+
+parser::step parser::parse(std::string_view input) {
+  std::string_view rest = input;
+  std::optional<event> what;
+  while (!rest.empty() && !what) {
+    switch (state_) {
+      case state::line: what = take_line(rest); break;
+      case state::body: what = take_body(rest); break;
+      case state::discarded_body: what = skip_body(rest); break;
+    }
+  }
+  return {input.size() - rest.size(), std::move(what)};
+}
+
+std::optional<event> parser::take_line(std::string_view& input) {
+  const std::size_t room = longest_line - line_size_;
+  if (first_cr_ == no_cr) {
+    const std::string_view piece = input.substr(0, room);
+    const std::size_t cr = piece.find('\r');
+    const std::string_view taken = take(input, cr == std::string_view::npos ? piece.size() : cr + 1);
+    std::ranges::copy(taken, line_.data() + line_size_);
+    line_size_ += taken.size();
+    if (cr != std::string_view::npos) first_cr_ = line_size_ - 1;
+  } else if (first_cr_ == line_size_ - 1 && input.front() == '\n') {
+    take(input, 1);
+    return end_line();
+  } else {
+    line_size_ += take(input, room).size();  // this buffer has no end any more: nobody reads these bytes
+  }
+  if (line_size_ == longest_line) {
+    line_size_ = 0;
+    first_cr_ = no_cr;
+    line_too_long_ = true;
+  }
+  return std::nullopt;
+}
+
+event parser::end_line() {
+  const std::string_view line(line_.data(), first_cr_);
+  line_size_ = 0;
+  first_cr_ = no_cr;
+  if (std::exchange(line_too_long_, false)) return bad_format();
+  event what = parse_line(line, max_body_, put_);
+  if (const auto* begun = std::get_if<put_line>(&what)) {
+    body_size_ = begun->size;
+    left_ = std::uint64_t{begun->size} + crlf.size();
+    ended_by_crlf_ = true;
+    state_ = state::body;
+    if (begun->too_big) begin_discarding(body_discarded::reason::too_big);
+  }
+  return what;
+}
+
+std::optional<event> parser::take_body(std::string_view& input) {
+  std::string& body = put_.body;
+  const std::size_t missing = body_size_ - body.size();
+  const std::size_t come = std::min(missing, input.size());
+  if (!make_room(come)) {
+    begin_discarding(body_discarded::reason::out_of_memory);
+    return std::nullopt;
+  }
+  body += take(input, come);
+  left_ -= come;
+  while (left_ <= crlf.size() && left_ > 0 && !input.empty()) {
+    ended_by_crlf_ = ended_by_crlf_ && input.front() == crlf[crlf.size() - left_];
+    take(input, 1);
+    --left_;
+  }
+  if (left_ > 0) return std::nullopt;
+  state_ = state::line;
+  jobs::put complete = std::exchange(put_, jobs::put());
+  if (!ended_by_crlf_) return body_without_crlf();
+  return put{std::move(complete)};
+}
+
+/// Grows the body's memory for `more` bytes. It doubles, so that a client which sends slowly costs memory for no more
+/// than twice what it has sent; a small body gets its memory at once. False if there is none.
+bool parser::make_room(std::size_t more) noexcept {
+  std::string& body = put_.body;
+  const std::size_t needed = body.size() + more;
+  if (needed <= body.capacity()) return true;
+  const std::size_t wanted = std::max({needed, small_body, 2 * body.capacity()});
+  try {
+    body.reserve(std::min(wanted, body_size_));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  } catch (const std::length_error&) {
+    return false;
+  }
+}
+
+std::optional<event> parser::skip_body(std::string_view& input) {
+  left_ -= take(input, static_cast<std::size_t>(std::min<std::uint64_t>(left_, input.size()))).size();
+  if (left_ > 0) return std::nullopt;
+  state_ = state::line;
+  return body_discarded{why_discarded_};
+}
+
+void parser::discard_body() noexcept {
+  FOLIOT_ASSERT(state_ != state::line, "a body can be discarded only between its put_line and its end");
+  if (state_ == state::body) begin_discarding(body_discarded::reason::out_of_memory);
+}
+
+void parser::begin_discarding(body_discarded::reason why) noexcept {
+  put_ = jobs::put();
+  why_discarded_ = why;
+  state_ = state::discarded_body;
+}
+
+}  // namespace foliot::program::beanstalk

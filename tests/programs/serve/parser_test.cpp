@@ -1,0 +1,220 @@
+#include "serve/beanstalk/parser.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "event_text.hpp"
+
+namespace foliot::program::beanstalk {
+namespace {
+
+/// The events of a client's bytes that come in `pieces`, as text.
+texts events(const std::vector<std::string_view>& pieces, std::uint32_t max_body = 65'535) {
+  parser commands(max_body);
+  texts all;
+  for (std::string_view piece : pieces) {
+    const std::string exact(piece);  // a block of its own, so that AddressSanitizer finds reads past its end
+    std::string_view left = exact;
+    while (!left.empty()) {
+      const auto [used, what] = commands.parse(left);
+      EXPECT_LE(used, left.size());
+      EXPECT_TRUE(what || used == left.size());
+      left.remove_prefix(used);
+      if (what) all.push_back(event_text::of(*what));
+    }
+  }
+  return all;
+}
+
+texts events(std::string_view input, std::uint32_t max_body = 65'535) {
+  return events(std::vector<std::string_view>{input}, max_body);
+}
+
+std::vector<std::string_view> single_bytes(std::string_view input) {
+  std::vector<std::string_view> pieces;
+  for (std::size_t at = 0; at < input.size(); ++at) pieces.push_back(input.substr(at, 1));
+  return pieces;
+}
+
+/// The events of the bytes in one piece. Checks that no split of them makes a difference.
+texts split_events(const std::string& input, std::uint32_t max_body = 65'535) {
+  const std::string_view bytes = input;
+  texts whole = events(bytes, max_body);
+  EXPECT_EQ(events(single_bytes(bytes), max_body), whole) << "byte by byte: " << input;
+  for (std::size_t at = 0; at <= bytes.size(); ++at) {
+    EXPECT_EQ(events({bytes.substr(0, at), bytes.substr(at)}, max_body), whole) << "split at " << at << ": " << input;
+  }
+  return whole;
+}
+
+const std::string crlf = "\r\n";
+
+TEST(BeanstalkParser, ReadsPipelinedCommandsOneAtATime) {
+  EXPECT_EQ(split_events("use a\r\nput 1 0 5 3\r\nabc\r\nreserve\r\nquit\r\n"),
+            (texts{"use a", "put-line 3", "put 1 0 5000 [abc]", "reserve", "quit"}));
+
+  parser commands;
+  const std::string_view two = "reserve\r\ndelete 1\r\n";
+  const auto first = commands.parse(two);
+  EXPECT_EQ(first.used, 9u) << "a session that waits here leaves the rest unread";
+  EXPECT_TRUE(std::holds_alternative<reserve>(*first.what));
+}
+
+TEST(BeanstalkParser, BodiesHaveAnyBytes) {
+  EXPECT_EQ(split_events("put 1 0 5 0\r\n\r\n"), (texts{"put-line 0", "put 1 0 5000 []"}));
+  EXPECT_EQ(split_events("put 1 0 5 6\r\n\r\n\r\n\r\n\r\n"), (texts{"put-line 6", "put 1 0 5000 [\r\n\r\n\r\n]"}));
+  EXPECT_EQ(split_events("put 1 0 5 4\r\nuse \r\nuse a\r\n"), (texts{"put-line 4", "put 1 0 5000 [use ]", "use a"}));
+  const std::string zeros(3, '\0');
+  EXPECT_EQ(split_events("put 1 0 5 3\r\n" + zeros + crlf), (texts{"put-line 3", "put 1 0 5000 [" + zeros + "]"}));
+}
+
+TEST(BeanstalkParser, ABodyOfTheWrongLengthEndsBehindTheTwoBytesThatShouldEndIt) {
+  EXPECT_EQ(split_events("put 0 0 1 1\r\nabc\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "UNKNOWN_COMMAND"}));
+  EXPECT_EQ(split_events("put 0 0 1 1\r\nabcuse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
+  EXPECT_EQ(split_events("put 0 0 1 3\r\na\r\nstats\r\n"), (texts{"put-line 3", "EXPECTED_CRLF", "UNKNOWN_COMMAND"}));
+  EXPECT_EQ(split_events("put 0 0 1 1\r\na\rxuse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
+  EXPECT_EQ(split_events("put 0 0 1 1\r\na\n\ruse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
+  EXPECT_EQ(split_events("put 0 0 1 1\r\nax\nuse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
+}
+
+TEST(BeanstalkParser, TheBodyOfAWrongPutIsParsedAsCommands) {
+  EXPECT_EQ(split_events("put 1 0 1 1 \r\nuse a\r\n"), (texts{"BAD_FORMAT, counted", "use a"}));
+  EXPECT_EQ(split_events("put 1 0 1\r\na\r\n"), (texts{"BAD_FORMAT", "UNKNOWN_COMMAND"}));
+}
+
+TEST(BeanstalkParser, ABodyThatIsTooBigIsDiscardedWithTwoBytesMore) {
+  EXPECT_EQ(split_events("put 0 0 1 5\r\nabcde\r\nuse q\r\n", 4),
+            (texts{"put-line 5, too big", "JOB_TOO_BIG", "use q"}));
+  EXPECT_EQ(split_events("put 0 0 1 5\r\nabcdexxuse q\r\n", 4), (texts{"put-line 5, too big", "JOB_TOO_BIG", "use q"}));
+  EXPECT_EQ(split_events("put 0 0 1 4\r\nabcd\r\nuse q\r\n", 4), (texts{"put-line 4", "put 0 0 1000 [abcd]", "use q"}));
+  EXPECT_EQ(split_events("put 0 0 1 5x\r\nabcde\r\nuse q\r\n", 4),
+            (texts{"put-line 5, too big", "JOB_TOO_BIG", "use q"}));
+}
+
+TEST(BeanstalkParser, ABodyOfFourGigabytesIsDiscardedToItsEnd) {
+  parser commands;
+  const std::string_view line = "put 0 0 1 4294967295\r\n";
+  ASSERT_EQ(commands.parse(line).used, line.size());
+  const std::string block(1 << 20, 'x');
+  for (std::uint64_t left = 4'294'967'297; left > 0;) {
+    const auto piece =
+        std::string_view(block).substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left, block.size())));
+    const auto [used, what] = commands.parse(piece);
+    ASSERT_EQ(used, piece.size());
+    left -= used;
+    ASSERT_EQ(what ? event_text::of(*what) : "", left == 0 ? "JOB_TOO_BIG" : "");
+  }
+  EXPECT_TRUE(commands.between_commands());
+}
+
+TEST(BeanstalkParser, LinesOf224BytesAreTheLongest) {
+  EXPECT_EQ(split_events("use " + std::string(218, 'a') + crlf), texts{"BAD_FORMAT"});
+  EXPECT_EQ(split_events("foo " + std::string(218, 'a') + crlf), texts{"UNKNOWN_COMMAND"});
+  EXPECT_EQ(split_events("foo " + std::string(220, 'a') + crlf + "use b\r\n"), (texts{"BAD_FORMAT", "use b"}));
+  EXPECT_EQ(split_events("foo " + std::string(900, 'a') + crlf + "use b\r\n"), (texts{"BAD_FORMAT", "use b"}));
+}
+
+/// As beanstalkd does: the CR is lost with the full buffer, so that the next line ends this one.
+TEST(BeanstalkParser, ALineOf225BytesEndsWithTheNext) {
+  const std::string line = "foo " + std::string(219, 'a') + crlf;
+  ASSERT_EQ(line.size(), 225u);
+  EXPECT_EQ(split_events(line), texts{});
+  EXPECT_EQ(split_events(line + "use a\r\nuse b\r\n"), (texts{"BAD_FORMAT", "use b"}));
+  const std::string twice = "foo " + std::string(219 + 224, 'a') + crlf;
+  EXPECT_EQ(split_events(twice + "use a\r\nuse b\r\n"), (texts{"BAD_FORMAT", "use b"}));
+}
+
+TEST(BeanstalkParser, OnlyTheFirstCrOfABufferCanEndALine) {
+  EXPECT_EQ(split_events("use a\rb\r\nuse b\r\n"), texts{});
+  EXPECT_EQ(split_events("use a\r\r\n"), texts{});
+  // The rest of the first buffer is lost; the line ends in the second.
+  const std::string full = "use a\rb" + std::string(224 - 7, 'x');
+  EXPECT_EQ(split_events(full + "yz\r\nuse b\r\n"), (texts{"BAD_FORMAT", "use b"}));
+  EXPECT_EQ(split_events(full + "y\rz\r\n" + std::string(224 - 5, 'x') + "\r\nuse b\r\n"),
+            (texts{"BAD_FORMAT", "use b"}));
+}
+
+TEST(BeanstalkParser, ALineFeedAloneEndsNothing) {
+  EXPECT_EQ(split_events("use a\nuse b\r\n"), texts{"BAD_FORMAT"});
+  EXPECT_EQ(split_events("use a\n"), texts{});
+  EXPECT_EQ(split_events("\nuse a\r\n"), texts{"UNKNOWN_COMMAND"});
+}
+
+TEST(BeanstalkParser, EmptyLines) {
+  EXPECT_EQ(split_events("\r\n\r\n"), (texts{"UNKNOWN_COMMAND", "UNKNOWN_COMMAND"}));
+}
+
+TEST(BeanstalkParser, ZerosAreBadFormat) {
+  using namespace std::string_literals;
+  EXPECT_EQ(split_events("use a\0b\r\nuse c\r\n"s), (texts{"BAD_FORMAT", "use c"}));
+}
+
+TEST(BeanstalkParser, TheSessionMayDiscardABody) {
+  parser commands;
+  const std::string_view input = "put 0 0 1 3\r\nabc\r\nuse a\r\n";
+  const auto line = commands.parse(input);
+  ASSERT_TRUE(std::holds_alternative<put_line>(*line.what));
+  commands.discard_body();
+  const auto body = commands.parse(input.substr(line.used));
+  EXPECT_EQ(event_text::of(*body.what), "OUT_OF_MEMORY");
+  EXPECT_EQ(line.used + body.used, 18u);
+}
+
+TEST(BeanstalkParser, AskedTwiceABodyStaysTooBig) {
+  parser commands(2);
+  const std::string_view input = "put 0 0 1 3\r\nabc\r\n";
+  const auto line = commands.parse(input);
+  commands.discard_body();
+  EXPECT_EQ(event_text::of(*commands.parse(input.substr(line.used)).what), "JOB_TOO_BIG");
+}
+
+TEST(BeanstalkParser, TheLimitOfBodiesMayChange) {
+  parser commands(2);
+  commands.set_max_body(3);
+  EXPECT_EQ(event_text::of(*commands.parse("put 0 0 1 3\r\n").what), "put-line 3");
+  commands.set_max_body(2);
+  EXPECT_EQ(event_text::of(*commands.parse("abc\r\n").what), "put 0 0 1000 [abc]");
+  EXPECT_EQ(event_text::of(*commands.parse("put 0 0 1 3\r\n").what), "put-line 3, too big");
+}
+
+TEST(BeanstalkParser, KnowsWhetherACommandIsComplete) {
+  const std::string input =
+      "use a\r\nput 0 0 1 3\r\nabc\r\nfoo " + std::string(300, 'a') + "\r\nput 0 0 1 9\r\n123456789\r\n";
+  parser commands(8);
+  std::string complete;
+  for (const std::string_view byte : single_bytes(input)) {
+    static_cast<void>(commands.parse(byte));
+    complete += commands.between_commands() ? '|' : byte == "\r" || byte == "\n" ? '_' : byte[0];
+  }
+  EXPECT_EQ(complete, "use a_|put 0 0 1 3__abc_|foo " + std::string(300, 'a') + "_|put 0 0 1 9__123456789_|");
+}
+
+TEST(BeanstalkParser, ABodyCostsWhatHasComeOfIt) {
+  constexpr std::size_t size = 1'000'000;
+  parser commands(size);
+  const std::string line = "put 0 0 1 " + std::to_string(size) + crlf;
+  ASSERT_TRUE(commands.parse(line).what);
+  EXPECT_LE(commands.body_memory(), 64u);
+  for (std::size_t sent = 1; sent <= size; ++sent) {
+    ASSERT_FALSE(commands.parse("x").what);
+    ASSERT_LE(commands.body_memory(), std::max<std::size_t>(4096, 2 * sent)) << "after " << sent;
+  }
+  const auto end = commands.parse(crlf);
+  EXPECT_EQ(std::get<put>(*end.what).job.body.size(), size);
+  EXPECT_LE(commands.body_memory(), 64u) << "the memory has gone with the put";
+}
+
+TEST(BeanstalkParser, ABodyThatComesAtOnceGetsItsMemoryAtOnce) {
+  const std::string input = "put 0 0 1 60000\r\n" + std::string(60'000, 'x') + crlf;
+  parser commands;
+  const auto line = commands.parse(input);
+  const auto end = commands.parse(std::string_view(input).substr(line.used));
+  EXPECT_EQ(std::get<put>(*end.what).job.body.capacity(), 60'000u);
+}
+
+}  // namespace
+}  // namespace foliot::program::beanstalk
