@@ -45,7 +45,7 @@ TEST(BeanstalkLine, EachCommand) {
          {"reserve-with-timeout 5", "reserve-with-timeout 5"},
          {"reserve-job 6", "reserve-job 6"},
          {"delete 7", "delete 7"},
-         {"release 7 8 9", "release 7 8 9000"},
+         {"release 7 8 9", "release 7 8 9"},
          {"bury 7 8", "bury 7 8"},
          {"touch 7", "touch 7"},
          {"watch a", "watch a"},
@@ -62,7 +62,7 @@ TEST(BeanstalkLine, EachCommand) {
          {"list-tubes", "list-tubes"},
          {"list-tubes-watched", "list-tubes-watched"},
          {"list-tube-used", "list-tube-used"},
-         {"pause-tube a 7", "pause-tube a 7000"},
+         {"pause-tube a 7", "pause-tube a 7"},
          {"quit", "quit"}});
 }
 
@@ -136,8 +136,8 @@ TEST(BeanstalkLine, NumbersHaveSpacesBeforeThemAndNoSign) {
 }
 
 TEST(BeanstalkLine, Release) {
-  check({{"release  99  1  1", "release 99 1 1000"},
-         {"release 99 4294967295 4294967295", "release 99 4294967295 4294967295000"},
+  check({{"release  99  1  1", "release 99 1 1"},
+         {"release 99 4294967295 4294967295", "release 99 4294967295 4294967295"},
          {"release 99", bad},
          {"release 99 1", bad},
          {"release 99 1 1x", bad},
@@ -209,7 +209,7 @@ TEST(BeanstalkLine, TubeNames) {
 TEST(BeanstalkLine, PauseTubeSkipsSpacesBeforeTheName) {
   check({{"pause-tubedefault 0", "pause-tube default 0"},
          {"pause-tube  default  0", "pause-tube default 0"},
-         {"pause-tube default 4294967295", "pause-tube default 4294967295000"},
+         {"pause-tube default 4294967295", "pause-tube default 4294967295"},
          {"pause-tube default 4294967296", bad},
          {"pause-tube default", bad},
          {"pause-tube default0", bad},

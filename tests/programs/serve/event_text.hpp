@@ -10,8 +10,8 @@
 
 namespace foliot::program::beanstalk {
 
-/// Writes each event as its command with its arguments, times in milliseconds: `release 7 1 2000`. A put is followed by
-/// its body in brackets.
+/// Writes each event: a command as a client would send it, a put with its times in milliseconds and its body in
+/// brackets.
 class event_text {
  public:
   static std::string of(const event& what) {
@@ -41,6 +41,8 @@ class event_text {
     return existing == jobs::on_existing::keep ? "keep" : existing == jobs::on_existing::replace ? "replace" : "refuse";
   }
 
+  static std::uint64_t seconds(jobs::milliseconds time) { return static_cast<std::uint64_t>(time.count() / 1000); }
+
   static std::string text(const unknown_command&) { return "UNKNOWN_COMMAND"; }
   static std::string text(const bad_format& e) { return e.counted ? "BAD_FORMAT, counted" : "BAD_FORMAT"; }
   static std::string text(const put_line& e) {
@@ -64,7 +66,7 @@ class event_text {
   static std::string text(const reserve_with_timeout& e) { return words("reserve-with-timeout", e.seconds); }
   static std::string text(const reserve_job& e) { return words("reserve-job", e.id); }
   static std::string text(const delete_job& e) { return words("delete", e.id); }
-  static std::string text(const release& e) { return words("release", e.id, e.priority, e.delay); }
+  static std::string text(const release& e) { return words("release", e.id, e.priority, seconds(e.delay)); }
   static std::string text(const bury& e) { return words("bury", e.id, e.priority); }
   static std::string text(const touch& e) { return words("touch", e.id); }
   static std::string text(const peek& e) { return words("peek", e.id); }
@@ -73,7 +75,7 @@ class event_text {
   static std::string text(const peek_buried&) { return "peek-buried"; }
   static std::string text(const kick& e) { return words("kick", e.count); }
   static std::string text(const kick_job& e) { return words("kick-job", e.id); }
-  static std::string text(const pause_tube& e) { return words("pause-tube", e.tube, e.length); }
+  static std::string text(const pause_tube& e) { return words("pause-tube", e.tube, seconds(e.length)); }
   static std::string text(const stats&) { return "stats"; }
   static std::string text(const stats_job& e) { return words("stats-job", e.id); }
   static std::string text(const stats_tube& e) { return words("stats-tube", e.tube); }

@@ -1,0 +1,74 @@
+// What the three `stats` commands of the beanstalk protocol show, as plain values that a session fills in.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include <foliot/jobs/job.hpp>
+
+#include "serve/beanstalk/commands.hpp"
+
+namespace foliot::program::beanstalk {
+
+/// `stats`. The members are in the order in which the reply has them.
+struct server_statistics {
+  jobs::job_counts counts;
+  /// How often each command came, by its verb. The first shown_verbs of them are shown.
+  std::array<std::uint64_t, verbs> commands{};
+  std::uint64_t job_timeouts = 0;
+  std::uint64_t total_jobs = 0;  ///< put since the start
+  std::uint64_t max_job_size = 0;
+  std::uint64_t current_tubes = 0;
+  std::uint64_t current_connections = 0;
+  std::uint64_t current_producers = 0;  ///< connections that have put
+  std::uint64_t current_workers = 0;    ///< connections that have reserved
+  std::uint64_t current_waiting = 0;    ///< connections that wait in a reserve
+  std::uint64_t total_connections = 0;
+  std::int64_t pid = 0;
+  std::string version;
+  std::chrono::microseconds user_time{};  ///< of the processor, as getrusage has it
+  std::chrono::microseconds system_time{};
+  std::chrono::seconds uptime{};
+  std::uint64_t oldest_log = 0;  ///< the five numbers of beanstalkd's log; 0 where there is none like it
+  std::uint64_t current_log = 0;
+  std::uint64_t records_migrated = 0;
+  std::uint64_t records_written = 0;
+  std::uint64_t max_log_size = 0;
+  bool draining = false;
+  std::uint64_t instance = 0;  ///< a random number of this process
+  std::string hostname;
+  std::string os;
+  std::string platform;
+};
+
+/// `stats-tube`.
+struct tube_statistics {
+  std::string name;
+  jobs::job_counts counts;
+  std::uint64_t total_jobs = 0;
+  std::uint64_t using_it = 0;     ///< connections that use the tube
+  std::uint64_t watching_it = 0;  ///< connections that watch it
+  std::uint64_t waiting = 0;      ///< connections that wait in a reserve and watch it
+  std::uint64_t deletes = 0;      ///< of jobs that were there
+  std::uint64_t pauses = 0;
+  std::chrono::seconds pause{};       ///< the length of the pause that lasts; zero without one
+  std::chrono::seconds pause_left{};  ///< rounded down
+};
+
+/// `stats-job`.
+struct job_statistics {
+  jobs::job_id id = 0;
+  std::string tube;
+  jobs::job_state state = jobs::job_state::ready;
+  jobs::priority priority = 0;
+  std::chrono::seconds age{};  ///< all times are rounded down
+  std::chrono::seconds delay{};
+  std::chrono::seconds ttr{};
+  std::chrono::seconds time_left{};  ///< until a delayed job is due, or a reservation ends; else zero
+  std::uint64_t file = 0;            ///< of beanstalkd's log
+  jobs::job_counters counters;
+};
+
+}  // namespace foliot::program::beanstalk
