@@ -2,59 +2,32 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
-#include <vector>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
-#include "event_text.hpp"
+#include "framing.hpp"
 
 namespace foliot::program::beanstalk {
 namespace {
 
-/// The events of a client's bytes that come in `pieces`, as text.
-texts events(const std::vector<std::string_view>& pieces, std::uint32_t max_body = 65'535) {
-  parser commands(max_body);
-  texts all;
-  for (std::string_view piece : pieces) {
-    const std::string exact(piece);  // a block of its own, so that AddressSanitizer finds reads past its end
-    std::string_view left = exact;
-    while (!left.empty()) {
-      const auto [used, what] = commands.parse(left);
-      EXPECT_LE(used, left.size());
-      EXPECT_TRUE(what || used == left.size());
-      left.remove_prefix(used);
-      if (what) all.push_back(event_text::of(*what));
-    }
-  }
-  return all;
-}
-
+/// The events of a client's bytes. Checks that no split of them makes a difference: all of those into two pieces, and
+/// byte by byte.
 texts events(std::string_view input, std::uint32_t max_body = 65'535) {
-  return events(std::vector<std::string_view>{input}, max_body);
-}
-
-std::vector<std::string_view> single_bytes(std::string_view input) {
-  std::vector<std::string_view> pieces;
-  for (std::size_t at = 0; at < input.size(); ++at) pieces.push_back(input.substr(at, 1));
-  return pieces;
-}
-
-/// The events of the bytes in one piece. Checks that no split of them makes a difference.
-texts split_events(const std::string& input, std::uint32_t max_body = 65'535) {
-  const std::string_view bytes = input;
-  texts whole = events(bytes, max_body);
-  EXPECT_EQ(events(single_bytes(bytes), max_body), whole) << "byte by byte: " << input;
-  for (std::size_t at = 0; at <= bytes.size(); ++at) {
-    EXPECT_EQ(events({bytes.substr(0, at), bytes.substr(at)}, max_body), whole) << "split at " << at << ": " << input;
+  texts expected = events_by_model(input, max_body);
+  for (std::size_t at = 1; at <= input.size(); ++at) {
+    const auto split = [&](std::size_t left) { return left == input.size() ? at : left; };
+    EXPECT_EQ(events_in_pieces(input, max_body, split), expected) << "split at " << at << ": " << input;
   }
-  return whole;
+  const auto one_byte = [](std::size_t) { return std::size_t{1}; };
+  EXPECT_EQ(events_in_pieces(input, max_body, one_byte), expected) << "byte by byte: " << input;
+  return expected;
 }
 
 const std::string crlf = "\r\n";
 
 TEST(BeanstalkParser, ReadsPipelinedCommandsOneAtATime) {
-  EXPECT_EQ(split_events("use a\r\nput 1 0 5 3\r\nabc\r\nreserve\r\nquit\r\n"),
+  EXPECT_EQ(events("use a\r\nput 1 0 5 3\r\nabc\r\nreserve\r\nquit\r\n"),
             (texts{"use a", "put-line 3", "put 1 0 5000 [abc]", "reserve", "quit"}));
 
   parser commands;
@@ -65,34 +38,34 @@ TEST(BeanstalkParser, ReadsPipelinedCommandsOneAtATime) {
 }
 
 TEST(BeanstalkParser, BodiesHaveAnyBytes) {
-  EXPECT_EQ(split_events("put 1 0 5 0\r\n\r\n"), (texts{"put-line 0", "put 1 0 5000 []"}));
-  EXPECT_EQ(split_events("put 1 0 5 6\r\n\r\n\r\n\r\n\r\n"), (texts{"put-line 6", "put 1 0 5000 [\r\n\r\n\r\n]"}));
-  EXPECT_EQ(split_events("put 1 0 5 4\r\nuse \r\nuse a\r\n"), (texts{"put-line 4", "put 1 0 5000 [use ]", "use a"}));
+  EXPECT_EQ(events("put 1 0 5 0\r\n\r\n"), (texts{"put-line 0", "put 1 0 5000 []"}));
+  EXPECT_EQ(events("put 1 0 5 6\r\n\r\n\r\n\r\n\r\n"), (texts{"put-line 6", "put 1 0 5000 [\r\n\r\n\r\n]"}));
+  EXPECT_EQ(events("put 1 0 5 4\r\nuse \r\nuse a\r\n"), (texts{"put-line 4", "put 1 0 5000 [use ]", "use a"}));
   const std::string zeros(3, '\0');
-  EXPECT_EQ(split_events("put 1 0 5 3\r\n" + zeros + crlf), (texts{"put-line 3", "put 1 0 5000 [" + zeros + "]"}));
+  EXPECT_EQ(events("put 1 0 5 3\r\n" + zeros + crlf), (texts{"put-line 3", "put 1 0 5000 [" + zeros + "]"}));
 }
 
 TEST(BeanstalkParser, ABodyOfTheWrongLengthEndsBehindTheTwoBytesThatShouldEndIt) {
-  EXPECT_EQ(split_events("put 0 0 1 1\r\nabc\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "UNKNOWN_COMMAND"}));
-  EXPECT_EQ(split_events("put 0 0 1 1\r\nabcuse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
-  EXPECT_EQ(split_events("put 0 0 1 3\r\na\r\nstats\r\n"), (texts{"put-line 3", "EXPECTED_CRLF", "UNKNOWN_COMMAND"}));
-  EXPECT_EQ(split_events("put 0 0 1 1\r\na\rxuse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
-  EXPECT_EQ(split_events("put 0 0 1 1\r\na\n\ruse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
-  EXPECT_EQ(split_events("put 0 0 1 1\r\nax\nuse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
+  EXPECT_EQ(events("put 0 0 1 1\r\nabc\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "UNKNOWN_COMMAND"}));
+  EXPECT_EQ(events("put 0 0 1 1\r\nabcuse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
+  EXPECT_EQ(events("put 0 0 1 3\r\na\r\nstats\r\n"), (texts{"put-line 3", "EXPECTED_CRLF", "UNKNOWN_COMMAND"}));
+  EXPECT_EQ(events("put 0 0 1 1\r\na\rxuse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
+  EXPECT_EQ(events("put 0 0 1 1\r\na\n\ruse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
+  EXPECT_EQ(events("put 0 0 1 1\r\nax\nuse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));
+  EXPECT_EQ(events("put 0 0 1 1\r\naxxput 0 0 1 1\r\na\r\n"),
+            (texts{"put-line 1", "EXPECTED_CRLF", "put-line 1", "put 0 0 1000 [a]"}));
 }
 
 TEST(BeanstalkParser, TheBodyOfAWrongPutIsParsedAsCommands) {
-  EXPECT_EQ(split_events("put 1 0 1 1 \r\nuse a\r\n"), (texts{"BAD_FORMAT, counted", "use a"}));
-  EXPECT_EQ(split_events("put 1 0 1\r\na\r\n"), (texts{"BAD_FORMAT", "UNKNOWN_COMMAND"}));
+  EXPECT_EQ(events("put 1 0 1 1 \r\nuse a\r\n"), (texts{"BAD_FORMAT, counted", "use a"}));
+  EXPECT_EQ(events("put 1 0 1\r\na\r\n"), (texts{"BAD_FORMAT", "UNKNOWN_COMMAND"}));
 }
 
 TEST(BeanstalkParser, ABodyThatIsTooBigIsDiscardedWithTwoBytesMore) {
-  EXPECT_EQ(split_events("put 0 0 1 5\r\nabcde\r\nuse q\r\n", 4),
-            (texts{"put-line 5, too big", "JOB_TOO_BIG", "use q"}));
-  EXPECT_EQ(split_events("put 0 0 1 5\r\nabcdexxuse q\r\n", 4), (texts{"put-line 5, too big", "JOB_TOO_BIG", "use q"}));
-  EXPECT_EQ(split_events("put 0 0 1 4\r\nabcd\r\nuse q\r\n", 4), (texts{"put-line 4", "put 0 0 1000 [abcd]", "use q"}));
-  EXPECT_EQ(split_events("put 0 0 1 5x\r\nabcde\r\nuse q\r\n", 4),
-            (texts{"put-line 5, too big", "JOB_TOO_BIG", "use q"}));
+  EXPECT_EQ(events("put 0 0 1 5\r\nabcde\r\nuse q\r\n", 4), (texts{"put-line 5, too big", "JOB_TOO_BIG", "use q"}));
+  EXPECT_EQ(events("put 0 0 1 5\r\nabcdexxuse q\r\n", 4), (texts{"put-line 5, too big", "JOB_TOO_BIG", "use q"}));
+  EXPECT_EQ(events("put 0 0 1 4\r\nabcd\r\nuse q\r\n", 4), (texts{"put-line 4", "put 0 0 1000 [abcd]", "use q"}));
+  EXPECT_EQ(events("put 0 0 1 5x\r\nabcde\r\nuse q\r\n", 4), (texts{"put-line 5, too big", "JOB_TOO_BIG", "use q"}));
 }
 
 TEST(BeanstalkParser, ABodyOfFourGigabytesIsDiscardedToItsEnd) {
@@ -112,45 +85,42 @@ TEST(BeanstalkParser, ABodyOfFourGigabytesIsDiscardedToItsEnd) {
 }
 
 TEST(BeanstalkParser, LinesOf224BytesAreTheLongest) {
-  EXPECT_EQ(split_events("use " + std::string(218, 'a') + crlf), texts{"BAD_FORMAT"});
-  EXPECT_EQ(split_events("foo " + std::string(218, 'a') + crlf), texts{"UNKNOWN_COMMAND"});
-  EXPECT_EQ(split_events("foo " + std::string(220, 'a') + crlf + "use b\r\n"), (texts{"BAD_FORMAT", "use b"}));
-  EXPECT_EQ(split_events("foo " + std::string(900, 'a') + crlf + "use b\r\n"), (texts{"BAD_FORMAT", "use b"}));
+  EXPECT_EQ(events("use " + std::string(218, 'a') + crlf), texts{"BAD_FORMAT"});
+  EXPECT_EQ(events("foo " + std::string(218, 'a') + crlf), texts{"UNKNOWN_COMMAND"});
+  EXPECT_EQ(events("foo " + std::string(220, 'a') + crlf + "use b\r\n"), (texts{"BAD_FORMAT", "use b"}));
+  EXPECT_EQ(events("foo " + std::string(900, 'a') + crlf + "use b\r\n"), (texts{"BAD_FORMAT", "use b"}));
 }
 
 /// As beanstalkd does: the CR is lost with the full buffer, so that the next line ends this one.
 TEST(BeanstalkParser, ALineOf225BytesEndsWithTheNext) {
   const std::string line = "foo " + std::string(219, 'a') + crlf;
   ASSERT_EQ(line.size(), 225u);
-  EXPECT_EQ(split_events(line), texts{});
-  EXPECT_EQ(split_events(line + "use a\r\nuse b\r\n"), (texts{"BAD_FORMAT", "use b"}));
+  EXPECT_EQ(events(line), texts{});
+  EXPECT_EQ(events(line + "use a\r\nuse b\r\n"), (texts{"BAD_FORMAT", "use b"}));
   const std::string twice = "foo " + std::string(219 + 224, 'a') + crlf;
-  EXPECT_EQ(split_events(twice + "use a\r\nuse b\r\n"), (texts{"BAD_FORMAT", "use b"}));
+  EXPECT_EQ(events(twice + "use a\r\nuse b\r\n"), (texts{"BAD_FORMAT", "use b"}));
 }
 
 TEST(BeanstalkParser, OnlyTheFirstCrOfABufferCanEndALine) {
-  EXPECT_EQ(split_events("use a\rb\r\nuse b\r\n"), texts{});
-  EXPECT_EQ(split_events("use a\r\r\n"), texts{});
+  EXPECT_EQ(events("use a\rb\r\nuse b\r\n"), texts{});
+  EXPECT_EQ(events("use a\r\r\n"), texts{});
   // The rest of the first buffer is lost; the line ends in the second.
   const std::string full = "use a\rb" + std::string(224 - 7, 'x');
-  EXPECT_EQ(split_events(full + "yz\r\nuse b\r\n"), (texts{"BAD_FORMAT", "use b"}));
-  EXPECT_EQ(split_events(full + "y\rz\r\n" + std::string(224 - 5, 'x') + "\r\nuse b\r\n"),
-            (texts{"BAD_FORMAT", "use b"}));
+  EXPECT_EQ(events(full + "yz\r\nuse b\r\n"), (texts{"BAD_FORMAT", "use b"}));
+  EXPECT_EQ(events(full + "y\rz\r\n" + std::string(224 - 5, 'x') + "\r\nuse b\r\n"), (texts{"BAD_FORMAT", "use b"}));
 }
 
 TEST(BeanstalkParser, ALineFeedAloneEndsNothing) {
-  EXPECT_EQ(split_events("use a\nuse b\r\n"), texts{"BAD_FORMAT"});
-  EXPECT_EQ(split_events("use a\n"), texts{});
-  EXPECT_EQ(split_events("\nuse a\r\n"), texts{"UNKNOWN_COMMAND"});
+  EXPECT_EQ(events("use a\nuse b\r\n"), texts{"BAD_FORMAT"});
+  EXPECT_EQ(events("use a\n"), texts{});
+  EXPECT_EQ(events("\nuse a\r\n"), texts{"UNKNOWN_COMMAND"});
 }
 
-TEST(BeanstalkParser, EmptyLines) {
-  EXPECT_EQ(split_events("\r\n\r\n"), (texts{"UNKNOWN_COMMAND", "UNKNOWN_COMMAND"}));
-}
+TEST(BeanstalkParser, EmptyLines) { EXPECT_EQ(events("\r\n\r\n"), (texts{"UNKNOWN_COMMAND", "UNKNOWN_COMMAND"})); }
 
 TEST(BeanstalkParser, ZerosAreBadFormat) {
   using namespace std::string_literals;
-  EXPECT_EQ(split_events("use a\0b\r\nuse c\r\n"s), (texts{"BAD_FORMAT", "use c"}));
+  EXPECT_EQ(events("use a\0b\r\nuse c\r\n"s), (texts{"BAD_FORMAT", "use c"}));
 }
 
 TEST(BeanstalkParser, TheSessionMayDiscardABody) {
@@ -186,9 +156,9 @@ TEST(BeanstalkParser, KnowsWhetherACommandIsComplete) {
       "use a\r\nput 0 0 1 3\r\nabc\r\nfoo " + std::string(300, 'a') + "\r\nput 0 0 1 9\r\n123456789\r\n";
   parser commands(8);
   std::string complete;
-  for (const std::string_view byte : single_bytes(input)) {
-    static_cast<void>(commands.parse(byte));
-    complete += commands.between_commands() ? '|' : byte == "\r" || byte == "\n" ? '_' : byte[0];
+  for (const char byte : input) {
+    static_cast<void>(commands.parse({&byte, 1}));
+    complete += commands.between_commands() ? '|' : byte == '\r' || byte == '\n' ? '_' : byte;
   }
   EXPECT_EQ(complete, "use a_|put 0 0 1 3__abc_|foo " + std::string(300, 'a') + "_|put 0 0 1 9__123456789_|");
 }

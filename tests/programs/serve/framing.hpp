@@ -1,0 +1,74 @@
+// How a client's bytes become events: by the parser, in pieces, and by a model that sees all bytes at once.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "event_text.hpp"
+#include "serve/beanstalk/command_line.hpp"
+#include "serve/beanstalk/parser.hpp"
+
+namespace foliot::program::beanstalk {
+
+/// The events of `input`, which is read in pieces: next_piece(n) says how many of the n bytes left the next read
+/// brings. Throws std::logic_error if the parser breaks its contract.
+template <class Parser = parser, class NextPiece>
+texts events_in_pieces(std::string_view input, std::uint32_t max_body, NextPiece next_piece) {
+  Parser commands(max_body);
+  texts all;
+  std::size_t received = 0;
+  while (!input.empty()) {
+    const std::string piece(input.substr(0, next_piece(input.size())));  // AddressSanitizer finds reads past its end
+    std::string_view left = piece;
+    while (!left.empty()) {
+      const auto [used, what] = commands.parse(left);
+      if (used > left.size()) throw std::logic_error("the parser used more bytes than there were");
+      if (!what && used < left.size()) throw std::logic_error("the parser left bytes without an event");
+      received += used;
+      if (commands.body_memory() > std::max<std::size_t>(2 * received, 4096)) {
+        throw std::logic_error("the parser keeps more memory than twice what has come");
+      }
+      left.remove_prefix(used);
+      if (what) all.push_back(event_text::of(*what));
+    }
+    input.remove_prefix(piece.size());
+  }
+  return all;
+}
+
+/// The events of `input` by the rules of beanstalkd, without any state: blocks of 224 bytes, in each of which the first
+/// CR may end a line.
+inline texts events_by_model(std::string_view input, std::uint32_t max_body) {
+  texts all;
+  bool line_too_long = false;
+  while (!input.empty()) {
+    const std::string_view block = input.substr(0, 224);
+    const std::size_t cr = block.substr(0, block.size() - 1).find('\r');
+    if (cr == std::string_view::npos || block[cr + 1] != '\n') {
+      if (block.size() < 224) break;
+      line_too_long = true;
+      input.remove_prefix(block.size());
+      continue;
+    }
+    input.remove_prefix(cr + 2);
+    jobs::put job;
+    const event what =
+        std::exchange(line_too_long, false) ? bad_format() : parse_line(block.substr(0, cr), max_body, job);
+    all.push_back(event_text::of(what));
+    const auto* const begun = std::get_if<put_line>(&what);
+    if (begun == nullptr) continue;
+    if (input.size() < begun->size + 2) break;
+    job.body = input.substr(0, begun->too_big ? 0 : begun->size);
+    const bool right = input.substr(begun->size, 2) == "\r\n";
+    input.remove_prefix(begun->size + 2);
+    all.push_back(begun->too_big ? "JOB_TOO_BIG" : right ? event_text::of(put{job}) : "EXPECTED_CRLF");
+  }
+  return all;
+}
+
+}  // namespace foliot::program::beanstalk
