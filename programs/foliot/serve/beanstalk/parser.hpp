@@ -50,7 +50,8 @@ class parser {
   };
 
   /// Takes bytes from the front of `input` up to the end of the next event. Names of the previous event become invalid.
-  /// Does not throw for want of memory: a body that does not fit is discarded.
+  /// Without memory for a body, discards it. Without memory for the key of an `x-put`, throws std::bad_alloc; then the
+  /// connection must be closed.
   [[nodiscard]] step parse(std::string_view input);
 
   /// After a put_line and before the next parse(): discards the body that follows. The event at its end is
