@@ -1,5 +1,5 @@
 // One input of the fuzzer of the beanstalk parser: how a client's bytes come in pieces, and the bytes. The parser must
-// find in the pieces what the model finds in the whole.
+// find the events in the pieces that the model finds in the whole.
 #pragma once
 
 #include <algorithm>

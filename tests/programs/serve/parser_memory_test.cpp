@@ -1,4 +1,4 @@
-// What the parser allocates, and what it does if there is no memory.
+// The allocations of the parser, and its behaviour without memory.
 #include <optional>
 #include <string>
 #include <string_view>

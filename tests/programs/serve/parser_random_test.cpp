@@ -1,5 +1,5 @@
-// The parser over random bytes: it finds what the model finds however they are split, and commands that it has found
-// are found again in their own text.
+// The parser over random bytes: it finds the events that the model finds however they are split, and commands that it
+// has found are found again in their own text.
 #include <cctype>
 #include <set>
 #include <string>

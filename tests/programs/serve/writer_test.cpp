@@ -133,7 +133,7 @@ TEST(BeanstalkWriter, StatisticsOfATube) {
                    "pause-time-left: 13\n");
 }
 
-/// What beanstalkd 1.12 answered, with its process's own values.
+/// The expected text is an answer of beanstalkd 1.12, with the values of its process.
 TEST(BeanstalkWriter, StatisticsOfTheServer) {
   server_statistics server;
   server.counts = {1, 1, 0, 1, 1};

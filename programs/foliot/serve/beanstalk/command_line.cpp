@@ -55,7 +55,7 @@ class arguments {
     return take(static_cast<std::size_t>(std::ranges::find_if_not(rest_, is_name_character) - rest_.begin()));
   }
 
-  /// What stands before the next space, after any number of spaces.
+  /// The characters up to the next space, after any number of spaces.
   std::string_view word() noexcept {
     skip_spaces();
     return take(std::min(rest_.find(' '), rest_.size()));
@@ -96,13 +96,13 @@ class arguments {
   std::string_view rest_;
 };
 
-/// What parsers of commands may need besides their arguments; see parse_line().
+/// The arguments of parse_line() that belong to puts.
 struct put_context {
   std::uint32_t max_body;
   jobs::put& announced;
 };
 
-// A parser of a command gets what follows its prefix.
+// Each of these parses one command, from the text that follows its prefix.
 
 template <class Command>
 event alone(std::string_view rest, put_context&) {

@@ -1,4 +1,4 @@
-// The commands of the beanstalk protocol, and what else a client can send, as plain values.
+// The commands of the beanstalk protocol, and the errors that a client can make in sending them, as plain values.
 //
 // The parser makes them (parser.hpp), a session answers each before it asks for the next. Tube names and keys point
 // into the parser and are valid until its next call; a session that needs them longer copies them. All numbers are in
@@ -214,7 +214,7 @@ struct fire_now {
   job_reference job;
 };
 
-/// What the parser finds in the bytes of a client.
+/// One finding of the parser in the bytes of a client.
 using event =
     std::variant<unknown_command, bad_format, put_line, put, body_without_crlf, body_discarded, use, watch, ignore,
                  reserve, reserve_with_timeout, reserve_job, delete_job, release, bury, touch, peek, peek_ready,

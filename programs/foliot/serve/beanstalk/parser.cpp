@@ -49,7 +49,7 @@ std::optional<event> parser::take_line(std::string_view& input) {
     take(input, 1);
     return end_line();
   } else {
-    line_size_ += take(input, room).size();  // this buffer has no end any more: nobody reads these bytes
+    line_size_ += take(input, room).size();  // no line can end in this buffer any more: its bytes are not needed
   }
   if (line_size_ == longest_line) {
     line_size_ = 0;
@@ -97,8 +97,8 @@ std::optional<event> parser::take_body(std::string_view& input) {
   return put{std::move(complete)};
 }
 
-/// Grows the body's memory for `more` bytes. It doubles, so that a client which sends slowly costs memory for no more
-/// than twice what it has sent; a small body gets its memory at once. False if there is none.
+/// Grows the body's memory for `more` bytes. It doubles, so that a slow client costs no more memory than
+/// for twice the bytes that it has sent; a small body gets its memory at once. False if there is none.
 bool parser::make_room(std::size_t more) noexcept {
   std::string& body = put_.body;
   const std::size_t needed = body.size() + more;

@@ -1,8 +1,9 @@
-// Finds the commands in the bytes that a beanstalk client sends. It does no I/O: the session hands it what it has read.
+// Finds the commands in the bytes that a beanstalk client sends. It does no I/O: the session hands it the bytes that it
+// has read.
 //
 //   parser commands(max_body);
 //   while (true) {
-//     const auto [used, what] = commands.parse(unread);   // what a read from the socket has brought
+//     const auto [used, what] = commands.parse(unread);   // bytes from the socket
 //     unread.remove_prefix(used);
 //     if (what) answer(*what); else read_more();
 //   }
@@ -19,8 +20,8 @@
 // A put's body is kept up to the limit; a larger one is discarded as it comes. Where a put's line is wrong its body is
 // not discarded, but parsed as commands.
 //
-// Thread safety: none, one thread. Memory: 224 bytes, and for a body the larger one of 4 KiB and twice what has been
-// received of it. A body that comes in one piece is copied once.
+// Thread safety: none, one thread. Memory: 224 bytes, and for a body 4 KiB or twice the bytes of it that have come,
+// the larger one. A body that comes in one piece is copied once.
 #pragma once
 
 #include <array>

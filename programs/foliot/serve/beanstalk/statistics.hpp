@@ -1,4 +1,4 @@
-// What the three `stats` commands of the beanstalk protocol show, as plain values that a session fills in.
+// The replies to the three `stats` commands of the beanstalk protocol, as plain values that a session fills in.
 #pragma once
 
 #include <array>
