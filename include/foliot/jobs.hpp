@@ -1,6 +1,7 @@
 // Jobs with due times, and the stores that keep them.
 #pragma once
 
+#include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/job.hpp>
 #include <foliot/jobs/job_store.hpp>

@@ -1,0 +1,280 @@
+// The broker: it lets many tasks share one job store.
+//
+//   foliot::task<> serve(jobs::job_store& store) {
+//     jobs::broker broker(store);
+//     auto running = spawn(broker.run(), "broker");       // executes what falls due
+//     …
+//     jobs::client worker(broker);                        // a connection, or a worker of the program
+//     worker.watch("mail");
+//     auto got = co_await worker.reserve(10s);            // waits without polling
+//     if (got.job) co_await worker.finish(got.job->token.id);
+//     …
+//     broker.close();                                     // after the clients have gone, run() returns
+//     co_await running.join();                            // throws store_failure if the store has failed
+//   }
+//
+// Group commit: the operations that tasks ask for while one batch is being executed form the next batch, so that many
+// tasks share the cost of one sync. No thread hands them over. The task that awaits an operation while no task executes
+// batches becomes the leader: it takes everything that is queued, executes it as one batch on its own thread, and wakes
+// the tasks whose answers it has. If more was queued meanwhile, it passes the lead to run() and goes on with its own
+// answer. So a single connection pays for no switch between tasks, and no connection works for others for longer than
+// one batch.
+//
+// Waiting reserves: a job that becomes ready goes to the client that has waited longest for its tube; a client that
+// waits for several tubes gets the best (priority, id) of them. One batch reserves jobs for many waiting clients, and
+// for a bounded number of them, so that a burst in one tube does not delay the clients of another.
+//
+// Reservations belong to clients. When a client is destroyed, its reservations are given back in one batch, and so is a
+// job that was reserved for it and that it has not received.
+//
+// Bounds: at a limit of broker_limits the newcomer gets broker_full, and nothing else changes. Failure: after a
+// store_failure every operation in flight and every later one throws it; none is acknowledged.
+//
+// Thread safety: any task of one runtime may use a broker; a client is used by one task at a time. The clocks of the
+// store must be those of the runtime. Lifetime: the store must outlive the broker, and the broker its clients and all
+// tasks that use it: also those that the end of the run destroys.
+// Complexity: O(log n) for each operation besides the store's own, n being the tubes in use and the reserved jobs.
+#pragma once
+
+#include <foliot/core/language.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <foliot/core/contract.hpp>
+#include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
+#include <foliot/core/instant.hpp>
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/detail/broker_event.hpp>
+#include <foliot/jobs/detail/broker_request.hpp>
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/limits.hpp>
+#include <foliot/jobs/operations.hpp>
+#include <foliot/runtime/detail/operation.hpp>
+#include <foliot/runtime/task.hpp>
+
+namespace foliot::jobs {
+
+class broker;
+class client;
+
+/// What a broker accepts at most.
+struct broker_limits {
+  std::size_t operations = 65'536;  ///< operations that are queued
+  std::size_t clients = 65'536;
+  std::size_t tubes = 65'536;    ///< tubes that a client uses or watches
+  std::size_t waiting = 65'536;  ///< clients that wait for a job
+  job_limits job{};
+};
+
+/// A limit of broker_limits is reached. The text names it.
+class FOLIOT_EXPORT broker_full : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The broker is being closed, and accepts nothing more.
+class FOLIOT_EXPORT broker_closed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The answer to client::reserve().
+struct reserve_answer {
+  /// How the reserve has ended.
+  enum class kind : std::uint8_t {
+    reserved,       ///< `job` is there
+    timed_out,      ///< no job was ready in time
+    deadline_soon,  ///< a reservation of this client ends within deadline_margin, and no job was ready
+  };
+  kind what = kind::timed_out;
+  std::optional<claimed_job> job = std::nullopt;
+};
+
+/// How long before the end of a reservation its client stops waiting for another job.
+inline constexpr duration deadline_margin = duration::nanoseconds(1'000'000'000);
+
+/// What a broker has done, and has now.
+struct broker_counters {
+  std::uint64_t batches = 0;     ///< calls of the store
+  std::uint64_t operations = 0;  ///< operations in them
+  std::size_t queued = 0;        ///< operations that wait for the next batch
+  std::size_t clients = 0;
+  std::size_t waiting = 0;       ///< clients that wait for a job
+  std::size_t reservations = 0;  ///< jobs that clients hold
+  std::size_t tubes = 0;         ///< tubes that a client uses or watches
+};
+
+/// The clients of one tube.
+struct tube_clients {
+  std::size_t users = 0;
+  std::size_t watchers = 0;
+  std::size_t waiting = 0;
+};
+
+/// An operation that is queued or being executed. A task must await it, once: the result is the store's answer.
+///
+///   auto first = broker.execute(put_one);     // both are queued
+///   auto second = broker.execute(put_two);
+///   co_await first;                           // and executed, as one batch
+///   co_await second;
+///
+/// The operations of a task are executed in the order in which it made them. Nothing is executed for sure before the
+/// task awaits. An operation that is destroyed before that may have been executed or not. The wait throws
+/// store_failure, and is not ended by a stop or a timeout of the task. Neither copied nor moved. Must not outlive the
+/// broker, nor the client that it was made for.
+template <class Operation>
+class [[nodiscard("co_await it")]] in_flight : public detail::broker_request {
+ public:
+  /// As broker::execute().
+  in_flight(broker& by, Operation what);
+  /// As broker::execute(), but what the operation reserves belongs to `by`.
+  in_flight(client& by, Operation what);
+
+  answer_of<Operation> await_resume() { return std::get<answer_of<Operation>>(take()); }
+
+ private:
+  friend class client;
+  in_flight(detail::broker_core& core, answer_of<Operation> known) noexcept
+      : broker_request(core, answer(std::move(known))) {}
+};
+
+/// Neither copied nor moved.
+class FOLIOT_EXPORT broker {
+ public:
+  /// A broker for this store.
+  explicit broker(job_store& store, const broker_limits& limits = {});
+  /// All clients must be gone.
+  ~broker();
+  broker(const broker&) = delete;
+  broker& operator=(const broker&) = delete;
+
+  /// Executes what falls due, and batches whose leader has passed on the lead: jobs become ready and reservations end
+  /// while this runs. Spawn it once. Returns when close() was called, all clients have gone, and all that was queued
+  /// has been executed. Throws store_failure when the store fails, std::logic_error if it runs already.
+  [[nodiscard]] task<> run();
+
+  /// Queues an operation for the next batch; await the result. What a claim reserves belongs to the caller, who must
+  /// end it by its token. Throws std::invalid_argument if validate() refuses it, broker_full, broker_closed. A failure
+  /// of the store is thrown by the await.
+  template <class Operation>
+  [[nodiscard]] in_flight<Operation> execute(Operation what) {
+    return in_flight<Operation>(*this, std::move(what));
+  }
+
+  /// Refuses new operations, clients and reserves from now on; waiting reserves throw broker_closed. What is queued is
+  /// executed. Clients may still end their reservations, and give back the rest when they are destroyed. Any task.
+  void close() noexcept;
+
+  /// Await the result, or make it a case of a select: completes when the store has failed. One task at a time.
+  [[nodiscard]] runtime::detail::operation_awaiter<detail::event_wait> failed() noexcept;
+  /// The text of the store's failure; empty while it has not failed.
+  [[nodiscard]] std::string failure() const;
+
+  /// The present counters. O(1).
+  [[nodiscard]] broker_counters counters() const noexcept;
+  /// The clients of a tube; all zero if there are none. O(log n).
+  [[nodiscard]] tube_clients clients_of(std::string_view tube) const;
+  /// The tubes that a client uses or watches, by name. O(n).
+  [[nodiscard]] std::vector<std::string> tubes_in_use() const;
+  /// The first invariant that does not hold, if any. O(everything).
+  [[nodiscard]] check_result check() const;
+
+ private:
+  friend class client;
+  template <class Operation>
+  friend class in_flight;
+
+  std::unique_ptr<detail::broker_core> core_;
+};
+
+/// A connection, or a worker of the program: it holds reservations, uses a tube, and watches tubes. One task at a time
+/// may use it. Move-only; a client must not be moved while one of its operations is in flight or it waits.
+class FOLIOT_EXPORT client {
+ public:
+  /// A client that uses and watches no tube. Throws broker_full, broker_closed, store_failure.
+  explicit client(broker& with);
+  client(client&& other) noexcept;
+  client& operator=(client&& other) noexcept;
+  /// Gives back all its reservations, in one batch that the broker executes at once. Its operations must be gone.
+  ~client();
+
+  /// From now on the client counts as a user of this tube, and of no other; empty: of none. Throws broker_full, and
+  /// std::invalid_argument for a name that is too long; then it uses what it used before.
+  void use(std::string_view tube);
+  /// Adds a tube to those from which reserve() takes jobs; does nothing if it is among them. Returns how many there
+  /// are. Throws as use() does, and std::logic_error while the client waits.
+  std::size_t watch(std::string_view tube);
+  /// Removes a tube from them; does nothing if it is not among them. Returns how many there are. Throws
+  /// std::logic_error while the client waits.
+  std::size_t ignore(std::string_view tube);
+  /// The tube that it uses; empty if none.
+  [[nodiscard]] const std::string& used() const noexcept;
+  /// The watched tubes, in the order of watch().
+  [[nodiscard]] std::vector<std::string> watched() const;
+
+  /// Reserves the best ready job of the watched tubes. If there is none, waits: at most for `timeout` (none: for ever;
+  /// zero: not at all), and until deadline_margin before the end of a reservation of this client. The wait costs
+  /// nothing. A task must await it. Throws `cancelled` if the task is asked to stop; then nothing stays reserved.
+  /// Throws std::logic_error if no tube is watched or the client waits already, broker_full, broker_closed,
+  /// store_failure.
+  [[nodiscard]] task<reserve_answer> reserve(std::optional<duration> timeout = std::nullopt);
+  /// Reserves this job for the client, in whatever state it waits.
+  [[nodiscard]] in_flight<claim_job> reserve_job(job_id id);
+
+  // Each of the next four is answered `not_held` if the client does not hold the job. It holds a job from the moment in
+  // which the task that reserved the job has the answer.
+
+  /// Ends a job that the client holds: it is done.
+  [[nodiscard]] in_flight<jobs::finish> finish(job_id id);
+  /// Gives back a job that the client holds. Without an urgency its priority stays as it is.
+  [[nodiscard]] in_flight<jobs::release> release(job_id id, std::optional<priority> urgency = std::nullopt,
+                                                 due_at due = milliseconds(0));
+  /// Sets aside a job that the client holds. Without an urgency its priority stays as it is.
+  [[nodiscard]] in_flight<jobs::bury> bury(job_id id, std::optional<priority> urgency = std::nullopt);
+  /// Begins the TTR of a job that the client holds again.
+  [[nodiscard]] in_flight<jobs::touch> touch(job_id id);
+  /// Ends a job: finishes it if this client holds it, cancels it if no client does.
+  [[nodiscard]] task<change_answer> remove(job_id id);
+
+  /// Executes an operation for this client: what it reserves belongs to the client. As broker::execute().
+  template <class Operation>
+  [[nodiscard]] in_flight<Operation> execute(Operation what) {
+    return in_flight<Operation>(*this, std::move(what));
+  }
+
+  /// The reservation of a job that this client holds, if it does. O(1).
+  [[nodiscard]] std::optional<reservation> held(job_id id) const;
+  /// How many jobs the client holds.
+  [[nodiscard]] std::size_t reservations() const noexcept;
+  /// When the first of its reservations ends; never(): it has none.
+  [[nodiscard]] instant next_deadline() const noexcept;
+
+ private:
+  template <class Operation>
+  friend class in_flight;
+
+  template <class Operation>
+  [[nodiscard]] in_flight<Operation> by_holder(job_id id, Operation what);
+
+  detail::broker_core* core_;
+  std::unique_ptr<detail::client_state> state_;
+};
+
+template <class Operation>
+in_flight<Operation>::in_flight(broker& by, Operation what)
+    : broker_request(*by.core_, nullptr, operation(std::move(what))) {}
+template <class Operation>
+in_flight<Operation>::in_flight(client& by, Operation what)
+    : broker_request(*by.core_, by.state_.get(), operation(std::move(what))) {}
+
+}  // namespace foliot::jobs

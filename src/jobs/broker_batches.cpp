@@ -1,0 +1,260 @@
+// Requests, and the batches in which leaders execute them: see broker_core.hpp.
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/limits.hpp>
+
+#include "broker_core.hpp"
+
+namespace foliot::jobs::detail {
+
+namespace {
+
+template <class Operation>
+concept by_token = requires(const Operation& it) {
+  { it.token } -> std::convertible_to<reservation>;
+};
+
+reservation token_of(const operation& it) {
+  return std::visit(
+      [](const auto& what) {
+        if constexpr (by_token<std::decay_t<decltype(what)>>) {
+          return what.token;
+        } else {
+          return reservation{};
+        }
+      },
+      it);
+}
+
+std::size_t body_size(const operation& it) {
+  const put* const what = std::get_if<put>(&it);
+  return what == nullptr ? 0 : what->body.size();
+}
+
+/// The tube in which a put makes a job ready at once, or null.
+const std::string* tube_with_news(const operation& it) {
+  const put* const what = std::get_if<put>(&it);
+  if (what == nullptr) return nullptr;
+  const milliseconds* const delay = std::get_if<milliseconds>(&what->due);
+  return delay != nullptr && *delay == milliseconds(0) ? &what->tube : nullptr;
+}
+
+}  // namespace
+
+broker_request::broker_request(broker_core& core, client_state* by, operation what)
+    : core_(core),
+      client_(by),
+      operation_(std::move(what)),
+      token_(token_of(operation_)),
+      touches_(std::holds_alternative<touch>(operation_)) {
+  core_.submit(*this);
+}
+broker_request::broker_request(broker_core& core, answer known) noexcept
+    : core_(core), client_(nullptr), answer_(std::move(known)), state_(state::done) {}
+broker_request::~broker_request() { core_.withdraw(*this); }
+
+bool broker_request::await_ready() { return core_.settle(*this); }
+void broker_request::begin_wait() noexcept { core_.begin_wait(*this); }
+answer broker_request::take() { return core_.take(*this); }
+
+void broker_core::submit(broker_request& one) {
+  if (const std::optional<std::string> wrong = validate(one.operation_, limits_.job)) {
+    throw std::invalid_argument("foliot: " + *wrong);
+  }
+  const lock held(lock_);
+  if (failed_) {
+    one.failed_ = true;
+    one.state_ = broker_request::state::done;
+    return;
+  }
+  if (one.token_.id == 0) check_open();  // reservations may end while the broker is being closed
+  if (queued_ >= limits_.operations) {
+    throw broker_full("foliot: the broker has " + std::to_string(queued_) +
+                      " operations in its queue, which is its limit: try again later");
+  }
+  queue_.push_back(one);
+  ++queued_;
+}
+
+bool broker_core::settle(broker_request& one) {
+  const lock held(lock_);
+  if (one.state_ == broker_request::state::queued && !led_) lead();
+  return one.state_ == broker_request::state::done;
+}
+
+void broker_core::begin_wait(broker_request& one) noexcept {
+  const lock held(lock_);
+  one.done_.begin(one.wait_, 0);
+}
+
+answer broker_core::take(broker_request& one) {
+  const lock held(lock_);  // the leader has left the request when this is locked
+  FOLIOT_ASSERT(one.state_ == broker_request::state::done, "a request is done when its task goes on");
+  if (one.failed_) throw store_failure(failure_);
+  one.is_taken_ = true;
+  return std::move(one.answer_);
+}
+
+void broker_core::withdraw(broker_request& one) noexcept {
+  const lock held(lock_);
+  if (one.wait_.begun()) one.done_.end(one.wait_);
+  switch (one.state_) {
+    case broker_request::state::queued:
+      queue_.erase(one);
+      --queued_;
+      break;
+    case broker_request::state::in_batch: entries_[one.index_].request = nullptr; break;
+    case broker_request::state::done:
+      if (const auto* const claimed = std::get_if<claim_answer>(&one.answer_); claimed != nullptr && !one.is_taken_) {
+        for (const claimed_job& each : claimed->jobs) {
+          if (one.client_ != nullptr) {
+            held_.give_back(each.token);
+          } else {
+            give_back(each);
+          }
+        }
+        wake_runner_for_work();
+      }
+      break;
+  }
+}
+
+void broker_core::lead() noexcept {
+  led_ = true;
+  do {
+    execute_batch();
+  } while (!runs_ && has_work());
+  led_ = false;
+  // A stopped run() leaves the rest to the next leader.
+  const bool is_earlier = armed_ && (next_.due < armed_->due || next_.expiry < armed_->expiry);
+  if (has_work() || is_earlier || runner_wants_lead_ || closing_ || failed_) runner_event_.set();
+}
+
+void broker_core::execute_batch() noexcept {
+  try {
+    gather_requests();
+    gather_claims();
+    execution done;
+    next_change next;
+    std::exception_ptr failure;
+    lock_.unlock();
+    try {
+      done = store_.execute(std::span(batch_));
+      next = store_.next();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock_.lock();
+    if (failure != nullptr) std::rethrow_exception(failure);
+    ++batches_;
+    operations_ += batch_.size();
+    next_ = next;
+    hand_out(done);
+  } catch (const std::exception& failure) {
+    fail(failure.what());
+  } catch (...) {
+    fail("the store threw an exception of an unknown type");
+  }
+}
+
+void broker_core::gather_requests() {
+  batch_.clear();
+  entries_.clear();
+  while (held_.has_to_give_back()) batch_.emplace_back(abandon{held_.take_to_give_back()});
+  given_back_ = batch_.size();
+  std::size_t bytes = 0;
+  while (broker_request* const one = queue_.front()) {
+    if (entries_.size() == most_requests || bytes >= most_bytes) break;
+    bytes += body_size(one->operation_);
+    if (const std::string* const name = tube_with_news(one->operation_)) {
+      if (tube_record* const tube = tubes_.find(*name)) tubes_.note_news(*tube);
+    }
+    entries_.push_back(entry{one, one->token_, one->touches_});
+    queue_.erase(*one);
+    --queued_;
+    one->state_ = broker_request::state::in_batch;
+    one->index_ = entries_.size() - 1;
+    batch_.push_back(std::move(one->operation_));
+  }
+}
+
+void broker_core::hand_out(execution& done) {
+  FOLIOT_ASSERT(done.answers.size() == batch_.size(), "a store answers each operation of a batch");
+  for (const reservation& ended : done.expired) held_.end(ended);
+  for (std::size_t i = 0; i < entries_.size(); ++i) conclude(entries_[i], done.answers[given_back_ + i]);
+  const std::size_t first_claim = given_back_ + entries_.size();
+  for (std::size_t i = 0; i < grants_.size(); ++i) {
+    serve(grants_[i], std::get<claim_answer>(done.answers[first_claim + i]));
+  }
+  entries_.clear();
+  for (const std::string& name : done.ready_tubes) {
+    if (tube_record* const tube = tubes_.find(name)) tubes_.note_news(*tube);
+  }
+  end_claims();
+}
+
+/// Applies the answer to the reservations, and hands it to the task that asked for it.
+void broker_core::conclude(const entry& of, answer& brought) {
+  if (const auto* const ended = std::get_if<holder_answer>(&brought)) {
+    const bool is_done = ended->what == holder_answer::kind::done;
+    if (is_done && of.touches) {
+      held_.extend(of.token, ended->expires);
+    } else if (is_done || ended->what == holder_answer::kind::not_held) {
+      held_.end(of.token);
+    }
+  } else if (const auto* const claimed = std::get_if<claim_answer>(&brought)) {
+    for (const claimed_job& each : claimed->jobs) {
+      if (of.request == nullptr) {
+        give_back(each);
+      } else if (of.request->client_ != nullptr) {
+        held_.add(each, of.request->client_);
+      }
+    }
+  }
+  if (of.request == nullptr) return;
+  of.request->answer_ = std::move(brought);
+  of.request->state_ = broker_request::state::done;
+  of.request->done_.set();
+}
+
+void broker_core::give_back(const claimed_job& unwanted) noexcept {
+  try {
+    held_.add(unwanted, nullptr);
+  } catch (...) {  // no memory: its TTR ends the reservation
+  }
+}
+
+/// The store has failed: ends everything that waits for it.
+void broker_core::fail(const char* text) noexcept {
+  failed_ = true;
+  try {
+    failure_ = text;
+  } catch (...) {  // no memory for the text: the failure counts
+  }
+  const auto end = [](broker_request& one) {
+    one.failed_ = true;
+    one.state_ = broker_request::state::done;
+    one.done_.set();
+  };
+  for (const entry& each : entries_) {
+    if (each.request != nullptr && each.request->state_ == broker_request::state::in_batch) end(*each.request);
+  }
+  entries_.clear();
+  while (broker_request* const one = queue_.pop_front()) end(*one);
+  queued_ = 0;
+  end_claims();
+  for (client_state* each = waiting_.front(); each != nullptr; each = waiting_.next(*each)) each->event.set();
+  failed_event_.set();
+}
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,198 @@
+// The inside of a broker. broker_batches.cpp: leaders and their batches. broker_waiting.cpp: clients that wait for
+// jobs. broker_clients.cpp: clients and their tubes. broker_run.cpp: time, and the end.
+//
+// Leaders. `led_` means that a task executes a batch, or is about to: only that task uses the store, so the store needs
+// no lock of its own. A task becomes the leader when it awaits a request, or begins to wait for a job, and nobody
+// leads. The leader forms a batch under the lock, executes it without the lock, and hands out the answers under the
+// lock. Then it ends its lead. If there is more to do by then, it wakes the task of run(), which leads from then on,
+// batch after batch, and yields in between; any task that comes in one of the gaps may lead as well. While no task is
+// in run() the leader itself goes on until nothing is left.
+//
+// One lock guards everything but the store. It is held for short times only: never while the store executes. Its rank
+// is that of an object that tasks wait for; tasks are made ready under it, as by a channel.
+//
+// Invariants:
+//   1. While nobody leads and a task is in run(), there is work only if run() is awake or about to wake, or if the task
+//      that queued the request has not awaited it yet.
+//   2. Each request is in the queue, in the batch that is being executed, or done.
+//   3. A client is in its tubes' lists if and only if it waits.
+//   4. A job that the broker has claimed is held by a client, or is to be given back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/contract.hpp>
+#include <foliot/core/intrusive_list.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/detail/broker_event.hpp>
+#include <foliot/jobs/detail/broker_request.hpp>
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "broker_client.hpp"
+#include "broker_tubes.hpp"
+#include "held_jobs.hpp"
+
+namespace foliot::jobs::detail {
+
+class broker_core {
+ public:
+  broker_core(job_store& store, const broker_limits& limits);
+  ~broker_core();
+  broker_core(const broker_core&) = delete;
+  broker_core& operator=(const broker_core&) = delete;
+
+  [[nodiscard]] mutex& guard() noexcept { return lock_; }
+  [[nodiscard]] broker_event& failed_event() noexcept { return failed_event_; }
+
+  // Requests, for broker_request.
+
+  void submit(broker_request& one) FOLIOT_EXCLUDES(lock_);
+  /// Returns whether the request is done; leads a batch first if nobody leads.
+  [[nodiscard]] bool settle(broker_request& one) FOLIOT_EXCLUDES(lock_);
+  void begin_wait(broker_request& one) noexcept FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] answer take(broker_request& one) FOLIOT_EXCLUDES(lock_);
+  void withdraw(broker_request& one) noexcept FOLIOT_EXCLUDES(lock_);
+
+  // Clients.
+
+  void enter() FOLIOT_EXCLUDES(lock_);
+  void leave(client_state& client) noexcept FOLIOT_EXCLUDES(lock_);
+  void use(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
+  void watch(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
+  void ignore(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] std::optional<reservation> held(const client_state& client, job_id id) const FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] std::size_t reservations(const client_state& client) const noexcept FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] instant next_deadline(const client_state& client) const noexcept FOLIOT_EXCLUDES(lock_);
+
+  // Waiting for a job.
+
+  /// Adds the client to the lists of its tubes, and leads a batch if nobody leads.
+  void begin_waiting(client_state& client) FOLIOT_EXCLUDES(lock_);
+  /// What a waiting client has to do next.
+  struct outlook {
+    bool is_served = false;
+    /// Whether a claim has shown that there is no job at present.
+    bool has_to_wait = false;
+    /// When the first reservation of the client ends.
+    instant deadline = instant::never();
+  };
+  [[nodiscard]] outlook look(client_state& client) FOLIOT_EXCLUDES(lock_);
+  /// Ends the wait, if the client still waits. Returns its job if it was served.
+  [[nodiscard]] std::optional<claimed_job> end_waiting(client_state& client) FOLIOT_EXCLUDES(lock_);
+  /// Ends the wait of a client whose task does not want a job any more: one that it was served is given back.
+  void cancel_waiting(client_state& client) noexcept FOLIOT_EXCLUDES(lock_);
+
+  // The broker's own.
+
+  [[nodiscard]] task<> run();
+  /// What run() does next.
+  enum class step : std::uint8_t { lead_again, wait, wait_for_leader, end };
+  /// Leads a batch if there is work or something is due. `next` is until when to wait. Throws store_failure.
+  [[nodiscard]] step run_once(next_change& next) FOLIOT_EXCLUDES(lock_);
+  void close() noexcept FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] std::string failure() const FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] broker_counters counters() const noexcept FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] tube_clients clients_of(std::string_view tube) const FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] std::vector<std::string> tubes_in_use() const FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] check_result check() const FOLIOT_EXCLUDES(lock_);
+
+ private:
+  class runner;
+
+  // The most that one batch has, so that everybody has an answer soon. A client that goes away adds all its
+  // reservations all the same.
+  static constexpr std::size_t most_requests = 1024;
+  static constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of bodies; the last may exceed it
+  static constexpr std::size_t most_clients = 256;                 // for which a batch claims
+  static constexpr std::size_t most_clients_of_tube = 64;
+
+  /// A request of the present batch.
+  struct entry {
+    broker_request* request = nullptr;  // null: destroyed meanwhile
+    reservation token;
+    bool touches = false;
+  };
+  /// A claim of the present batch, for consecutive recipients with the same tubes.
+  struct grant {
+    std::size_t first_recipient = 0;
+    std::size_t recipients = 0;
+    std::size_t first_tube = 0;
+    std::size_t tubes = 0;
+  };
+
+  [[nodiscard]] bool has_work() const noexcept FOLIOT_REQUIRES(lock_) {
+    return !failed_ && (!queue_.empty() || held_.has_to_give_back() || tubes_.has_tube_to_serve());
+  }
+  /// Throws what a newcomer gets.
+  void check_open() const FOLIOT_REQUIRES(lock_);
+
+  void lead() noexcept FOLIOT_REQUIRES(lock_);
+  void execute_batch() noexcept FOLIOT_REQUIRES(lock_);
+  void gather_requests() FOLIOT_REQUIRES(lock_);
+  void gather_claims() FOLIOT_REQUIRES(lock_);
+  void add_grant(std::size_t first, std::size_t count) FOLIOT_REQUIRES(lock_);
+  void hand_out(execution& done) FOLIOT_REQUIRES(lock_);
+  void conclude(const entry& of, answer& brought) FOLIOT_REQUIRES(lock_);
+  void serve(const grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
+  void end_claims() noexcept FOLIOT_REQUIRES(lock_);
+  void fail(const char* text) noexcept FOLIOT_REQUIRES(lock_);
+  /// Nobody wants this job, which a claim has brought.
+  void give_back(const claimed_job& unwanted) noexcept FOLIOT_REQUIRES(lock_);
+
+  void unlink(client_state& waiting) noexcept FOLIOT_REQUIRES(lock_);
+  void wake_runner_for_work() noexcept FOLIOT_REQUIRES(lock_);
+  void unwatch(client_state& client, watching& one) noexcept FOLIOT_REQUIRES(lock_);
+  void unuse(client_state& client) noexcept FOLIOT_REQUIRES(lock_);
+  [[nodiscard]] tube_record& tube_for(std::string_view name) FOLIOT_REQUIRES(lock_);
+
+  job_store& store_;
+  const broker_limits limits_;
+  mutable mutex lock_{lock_rank::object};
+
+  bool led_ FOLIOT_GUARDED_BY(lock_) = false;
+  bool closing_ FOLIOT_GUARDED_BY(lock_) = false;
+  bool failed_ FOLIOT_GUARDED_BY(lock_) = false;
+  std::string failure_ FOLIOT_GUARDED_BY(lock_);
+  broker_event failed_event_;
+
+  intrusive_list<broker_request, &broker_request::links_> queue_ FOLIOT_GUARDED_BY(lock_);
+  std::size_t queued_ FOLIOT_GUARDED_BY(lock_) = 0;
+  tube_registry tubes_ FOLIOT_GUARDED_BY(lock_);
+  held_jobs held_ FOLIOT_GUARDED_BY(lock_);
+  std::size_t clients_ FOLIOT_GUARDED_BY(lock_) = 0;
+  intrusive_list<client_state, &client_state::waiting_links> waiting_ FOLIOT_GUARDED_BY(lock_);
+  intrusive_list<client_state, &client_state::untried_links> untried_ FOLIOT_GUARDED_BY(lock_);
+  std::size_t waiting_count_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::uint64_t arrivals_ FOLIOT_GUARDED_BY(lock_) = 0;
+
+  // The present batch: what is given back, then the requests, then the claims. Kept, so that a batch allocates little.
+  // The leader alone reads the operations, without the lock while the store executes them.
+  std::vector<operation> batch_;
+  std::size_t given_back_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::vector<entry> entries_ FOLIOT_GUARDED_BY(lock_);
+  std::vector<client_state*> recipients_ FOLIOT_GUARDED_BY(lock_);  // null: does not wait any more
+  std::vector<grant> grants_ FOLIOT_GUARDED_BY(lock_);
+  std::vector<tube_record*> grant_tubes_ FOLIOT_GUARDED_BY(lock_);   // pinned
+  std::vector<tube_record*> served_tubes_ FOLIOT_GUARDED_BY(lock_);  // pinned
+
+  // For run(): what the store wants next, and what run() waits for while it waits.
+  bool runs_ FOLIOT_GUARDED_BY(lock_) = false;
+  next_change next_ FOLIOT_GUARDED_BY(lock_);
+  std::optional<next_change> armed_ FOLIOT_GUARDED_BY(lock_);
+  bool runner_wants_lead_ FOLIOT_GUARDED_BY(lock_) = false;
+  broker_event runner_event_;
+
+  std::uint64_t batches_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::uint64_t operations_ FOLIOT_GUARDED_BY(lock_) = 0;
+};
+
+}  // namespace foliot::jobs::detail

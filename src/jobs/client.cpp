@@ -1,0 +1,144 @@
+// Clients of a broker: see broker.hpp.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <foliot/jobs/broker.hpp>
+#include <foliot/runtime/after.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/select.hpp>
+
+#include "broker_core.hpp"
+
+namespace foliot::jobs {
+
+namespace {
+
+using waits_for_event = runtime::detail::operation_awaiter<detail::event_wait>;
+
+/// Ends a client's wait, also when an exception ends the task that waits.
+class wait_scope {
+ public:
+  wait_scope(detail::broker_core& core, detail::client_state& client) : core_(core), client_(client) {
+    core_.begin_waiting(client_);
+  }
+  ~wait_scope() { core_.cancel_waiting(client_); }
+  wait_scope(const wait_scope&) = delete;
+  wait_scope& operator=(const wait_scope&) = delete;
+
+ private:
+  detail::broker_core& core_;
+  detail::client_state& client_;
+};
+
+}  // namespace
+
+client::client(broker& with) : core_(with.core_.get()), state_(std::make_unique<detail::client_state>()) {
+  core_->enter();
+}
+client::client(client&& other) noexcept = default;
+client& client::operator=(client&& other) noexcept {
+  if (this != &other) {
+    if (state_ != nullptr) core_->leave(*state_);
+    core_ = other.core_;
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+client::~client() {
+  if (state_ != nullptr) core_->leave(*state_);
+}
+
+void client::use(std::string_view tube) { core_->use(*state_, tube); }
+std::size_t client::watch(std::string_view tube) {
+  core_->watch(*state_, tube);
+  return state_->watched.size();
+}
+std::size_t client::ignore(std::string_view tube) {
+  core_->ignore(*state_, tube);
+  return state_->watched.size();
+}
+const std::string& client::used() const noexcept {
+  static const std::string none;
+  return state_->used == nullptr ? none : state_->used->name;
+}
+std::vector<std::string> client::watched() const {
+  std::vector<std::string> names;
+  for (const auto& each : state_->watched) names.push_back(each->tube.name);
+  return names;
+}
+
+task<reserve_answer> client::reserve(std::optional<duration> timeout) {
+  const instant until = timeout ? runtime::now() + *timeout : instant::never();
+  detail::broker_core& core = *core_;
+  detail::client_state& self = *state_;
+  const wait_scope scope(core, self);
+  reserve_answer result;
+  for (;;) {
+    const detail::broker_core::outlook seen = core.look(self);
+    if (seen.is_served) break;
+    instant wake = instant::never();
+    const instant now = runtime::now();
+    if (seen.has_to_wait) {
+      const bool holds = seen.deadline != instant::never();
+      const instant margin = holds ? seen.deadline - deadline_margin : instant::never();
+      if (holds && margin <= now) {
+        result.what = reserve_answer::kind::deadline_soon;
+        break;
+      }
+      if (until <= now) break;
+      wake = std::min(margin, until);
+    }
+    const bool ends = wake != instant::never();
+    const duration length = wake - now;
+    co_await runtime::select(waits_for_event(core.guard(), self.event), runtime::when(ends, runtime::after(length)));
+  }
+  result.job = core.end_waiting(self);
+  if (result.job) result.what = reserve_answer::kind::reserved;
+  co_return result;
+}
+
+in_flight<claim_job> client::reserve_job(job_id id) { return execute(claim_job{id}); }
+
+template <class Operation>
+in_flight<Operation> client::by_holder(job_id id, Operation what) {
+  const std::optional<reservation> token = held(id);
+  if (!token) return in_flight<Operation>(*core_, holder_answer{holder_answer::kind::not_held});
+  what.token = *token;
+  return execute(std::move(what));
+}
+
+in_flight<finish> client::finish(job_id id) { return by_holder(id, jobs::finish{}); }
+in_flight<release> client::release(job_id id, std::optional<priority> urgency, due_at due) {
+  return by_holder(id, jobs::release{{}, urgency, due});
+}
+in_flight<bury> client::bury(job_id id, std::optional<priority> urgency) {
+  return by_holder(id, jobs::bury{{}, urgency});
+}
+in_flight<touch> client::touch(job_id id) { return by_holder(id, jobs::touch{}); }
+
+task<change_answer> client::remove(job_id id) {
+  change_answer result;
+  result.id = id;
+  if (held(id)) {
+    const holder_answer ended = co_await finish(id);
+    if (ended.what == holder_answer::kind::done) co_return result;
+    if (ended.what == holder_answer::kind::no_space) {
+      result.what = change_answer::kind::no_space;
+      co_return result;
+    }
+  }
+  cancel what;
+  what.name = id;
+  result = co_await execute(std::move(what));
+  co_return result;
+}
+
+std::optional<reservation> client::held(job_id id) const { return core_->held(*state_, id); }
+std::size_t client::reservations() const noexcept { return core_->reservations(*state_); }
+instant client::next_deadline() const noexcept { return core_->next_deadline(*state_); }
+
+}  // namespace foliot::jobs

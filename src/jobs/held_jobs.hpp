@@ -1,0 +1,128 @@
+// The reservations of all clients, by job, and those that are to be given back because their client has gone.
+//
+// Thread safety: the lock of the broker guards everything. O(log n) for n reservations of one client, except as noted.
+#pragma once
+
+#include <cstddef>
+#include <unordered_map>
+#include <utility>
+
+#include <foliot/core/contract.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/core/intrusive_list.hpp>
+#include <foliot/jobs/job.hpp>
+
+#include "broker_client.hpp"
+
+namespace foliot::jobs::detail {
+
+/// A reservation of a client; without a client it is to be given back.
+struct holding {
+  reservation token;
+  client_state* client = nullptr;
+  instant expires;
+  list_links<holding> links;  // among those to give back
+};
+
+class held_jobs {
+ public:
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+
+  /// The reservation of this job that `by` holds, or null. O(1).
+  [[nodiscard]] const holding* find(job_id id, const client_state& by) const noexcept {
+    const auto found = all_.find(id);
+    return found == all_.end() || found->second.client != &by ? nullptr : &found->second;
+  }
+
+  /// A client has reserved a job; without a client the job is to be given back.
+  void add(const claimed_job& claimed, client_state* by) {
+    if (const auto old = all_.find(claimed.token.id); old != all_.end()) erase(old->second);
+    holding& made = all_[claimed.token.id];
+    made.token = claimed.token;
+    made.expires = claimed.job.expires;
+    if (by == nullptr) {
+      to_give_back_.push_back(made);
+    } else {
+      made.client = by;
+      by->deadlines.emplace(made.expires, made.token.id);
+    }
+  }
+  /// The reservation has ended. Does nothing if it is not here.
+  void end(const reservation& token) noexcept {
+    const auto found = all_.find(token.id);
+    if (found != all_.end() && found->second.token == token) erase(found->second);
+  }
+  /// The reservation ends later.
+  void extend(const reservation& token, instant expires) {
+    const auto found = all_.find(token.id);
+    if (found == all_.end() || found->second.token != token) return;
+    holding& it = found->second;
+    if (it.client != nullptr) {
+      it.client->deadlines.emplace(expires, token.id);
+      if (it.expires != expires) it.client->deadlines.erase({it.expires, token.id});
+    }
+    it.expires = expires;
+  }
+
+  /// The client does not want this reservation. Does nothing if it is not here.
+  void give_back(const reservation& token) noexcept {
+    const auto found = all_.find(token.id);
+    if (found != all_.end() && found->second.token == token) give_back(found->second);
+  }
+  /// The client goes away: all its reservations are to be given back. O(its reservations).
+  void give_back_all(client_state& of) noexcept {
+    for (const auto& [expires, id] : of.deadlines) {
+      holding& it = all_.find(id)->second;
+      it.client = nullptr;
+      to_give_back_.push_back(it);
+    }
+    of.deadlines.clear();
+  }
+  [[nodiscard]] bool has_to_give_back() const noexcept { return !to_give_back_.empty(); }
+  /// The first reservation that is to be given back, which is not here afterwards. Precondition: there is one.
+  [[nodiscard]] reservation take_to_give_back() noexcept {
+    const reservation token = to_give_back_.front()->token;
+    erase(*to_give_back_.front());
+    return token;
+  }
+
+  /// Each reservation is either its client's or to be given back. O(n).
+  [[nodiscard]] check_result check() const {
+    std::size_t orphans = 0;
+    for (const auto& [id, it] : all_) {
+      if (it.token.id != id) return std::unexpected("a reservation lies under the id of another job");
+      if (it.client == nullptr) {
+        ++orphans;
+      } else if (!it.client->deadlines.contains({it.expires, id})) {
+        return std::unexpected("a client does not know when its reservation ends");
+      }
+    }
+    for (const holding* each = to_give_back_.front(); each != nullptr; each = to_give_back_.next(*each)) {
+      if (each->client != nullptr) return std::unexpected("a reservation of a client is to be given back");
+      --orphans;
+    }
+    if (orphans != 0) return std::unexpected("a reservation without a client is not given back");
+    return to_give_back_.check();
+  }
+
+ private:
+  void give_back(holding& it) noexcept {
+    if (it.client == nullptr) return;
+    it.client->deadlines.erase({it.expires, it.token.id});
+    it.client = nullptr;
+    to_give_back_.push_back(it);
+  }
+  void erase(holding& it) noexcept {
+    if (it.client == nullptr) {
+      to_give_back_.erase(it);
+    } else {
+      it.client->deadlines.erase({it.expires, it.token.id});
+    }
+    all_.erase(it.token.id);
+  }
+
+  std::unordered_map<job_id, holding> all_;
+  intrusive_list<holding, &holding::links> to_give_back_;
+};
+
+}  // namespace foliot::jobs::detail
