@@ -252,6 +252,8 @@ task<> watch_for_idleness(broker_world& world, std::uint64_t seed) {
     co_await runtime::wait_idle();
     const check_result broker = world.jobs.check();
     EXPECT_TRUE(broker) << broker.error();
+    const count_answer all = co_await world.jobs.execute(count_all{});
+    EXPECT_EQ(all.counts.reserved, world.jobs.counters().reservations);
     for (std::size_t i = 0; i < tubes; ++i) {
       count_tube what;
       what.tube = tube_name(i);

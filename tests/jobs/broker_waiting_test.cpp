@@ -4,17 +4,22 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/jobs/broker.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 #include <foliot/runtime/with_timeout.hpp>
 
@@ -207,7 +212,7 @@ TEST(BrokerWaiting, AWaitEndsOneSecondBeforeTheEndOfAReservation) {
     const claimed_job mine = got(co_await worker.reserve());
     const reserve_answer soon = co_await worker.reserve();
     EXPECT_EQ(soon.what, kind::deadline_soon);
-    EXPECT_EQ(now(), mine.job.expires - deadline_margin);
+    EXPECT_EQ(now(), mine.job.expires - duration(1s));
     const reserve_answer again = co_await worker.reserve(duration{});
     EXPECT_EQ(again.what, kind::deadline_soon);  // at once, and before a timeout
     co_await put_job(world.jobs, mail("y"));
@@ -236,6 +241,79 @@ TEST(BrokerWaiting, AJobWhoseTtrEndsGoesToTheNextClientAtThatInstant) {
     const holder_answer late = co_await holder.finish(id);
     EXPECT_EQ(late.what, holder_answer::kind::not_held);
   });
+}
+
+TEST(BrokerWaiting, AReservationThatHasEndedIsForgotten) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    put short_one = mail("x");
+    short_one.ttr = 3s;
+    co_await put_job(world.jobs, short_one);
+    client holder(world.jobs);
+    holder.watch("mail");
+    const claimed_job mine = got(co_await holder.reserve());
+    co_await sleep(4s);
+    EXPECT_EQ(holder.reservations(), 0U);
+    EXPECT_EQ(holder.next_deadline(), instant::never());
+    EXPECT_EQ(holder.held(mine.token.id), std::nullopt);
+    const claimed_job again = got(co_await holder.reserve());
+    EXPECT_EQ(again.job.counters.timeouts, 1U);
+    const holder_answer done = co_await holder.finish(mine.token.id);
+    EXPECT_EQ(done.what, holder_answer::kind::done);
+  });
+}
+
+task<> reserve_until_stopped(client& worker) { co_await worker.reserve(); }
+
+TEST(BrokerWaiting, AJobThatIsClaimedForAStoppedTaskGoesToTheNextClient) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    client worker(world.jobs);
+    worker.watch("mail");
+    auto stopped = spawn(reserve_until_stopped(worker), "stopped");
+    co_await runtime::wait_idle();
+    auto next = spawn(take_one(world.jobs, "mail"), "next");
+    co_await runtime::wait_idle();
+    stopped.request_stop();
+    const instant start = now();
+    const job_id id = co_await put_job(world.jobs, mail("x"));  // claimed before the stopped task runs
+    EXPECT_THROW(co_await stopped.join(), runtime::cancelled);
+    const received result = co_await next.join();
+    EXPECT_EQ(result.id, id);
+    EXPECT_EQ(result.when, start);
+    EXPECT_EQ(worker.reservations(), 0U);
+  });
+}
+
+TEST(BrokerWaiting, AJobThatIsClaimedForAClientThatGoesMeanwhileIsGivenBack) {
+  broker_world world;
+  runtime::join_handle<> leaving;
+  bool claims = false;
+  // Holds up the batch with the claim until the client does not wait any more.
+  world.store.before = [&](std::span<operation>) {
+    if (!claims) return;
+    claims = false;
+    leaving.request_stop();
+    while (world.jobs.counters().waiting != 0) seam::spin_pause();
+  };
+  runtime::run_options options;
+  options.processors = 3;
+  runtime::run(
+      [&]() -> task<> {
+        auto running = spawn(world.jobs.run(), "broker");
+        {
+          client worker(world.jobs);
+          worker.watch("mail");
+          leaving = spawn(reserve_until_stopped(worker), "leaving");
+          while (world.jobs.clients_of("mail").waiting == 0) co_await runtime::yield();
+          claims = true;
+          co_await put_job(world.jobs, mail("x"));
+          EXPECT_THROW(co_await leaving.join(), runtime::cancelled);
+          got(co_await worker.reserve());
+          EXPECT_EQ(worker.reservations(), 1U);
+        }
+        world.jobs.close();
+        co_await running.join();
+      },
+      options);
 }
 
 TEST(BrokerWaiting, AReserveThatIsCancelledGivesItsJobBack) {
