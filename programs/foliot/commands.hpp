@@ -14,6 +14,7 @@ using command = std::function<void()>;
 void add_bench(CLI::App& program, command& chosen);
 void add_replay(CLI::App& program, command& chosen);
 void add_sample(CLI::App& program, command& chosen);
+void add_serve(CLI::App& program, command& chosen);
 void add_top(CLI::App& program, command& chosen);
 
 }  // namespace foliot::program

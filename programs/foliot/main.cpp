@@ -45,6 +45,7 @@ exit_code run(int argc, char** argv) {
   add_sample(program, chosen);
   add_bench(program, chosen);
   add_top(program, chosen);
+  add_serve(program, chosen);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
@@ -57,7 +58,7 @@ exit_code run(int argc, char** argv) {
   }
   if (!chosen)
     throw failure(
-        "no command: name one of 'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'; see "
+        "no command: name one of 'foliot serve', 'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'; see "
         "foliot --help");
   chosen();
   return exit_code::success;

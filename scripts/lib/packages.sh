@@ -15,7 +15,7 @@ run_packages=(
 
 # To test any preset, in addition to those above.
 # shellcheck disable=SC2034
-test_packages=(chromium spin python3-prometheus-client)
+test_packages=(chromium spin python3-prometheus-client beanstalkd)
 
 # To test the preset `clang`, in addition to all those above.
 # shellcheck disable=SC2034

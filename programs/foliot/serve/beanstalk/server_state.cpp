@@ -1,0 +1,64 @@
+#include "server_state.hpp"
+
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/seam/random.hpp>
+#include <foliot/version.hpp>
+
+namespace foliot::program::beanstalk {
+
+namespace {
+
+std::chrono::microseconds to_microseconds(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+/// YAML in double quotes has no room for these; no system uses them.
+std::string without_quotes(std::string text) {
+  std::erase_if(text, [](char c) { return c == '"' || c == '\\'; });
+  return text;
+}
+
+}  // namespace
+
+server_state::server_state(jobs::broker& with, std::size_t max)
+    : broker(with),
+      max_job_size(max),
+      began_(monotonic_clock::instance().now()),
+      instance_(random_stream::entropy()) {}
+
+server_statistics server_state::statistics() const {
+  server_statistics all;
+  for (std::size_t i = 0; i < verbs; ++i) all.commands[i] = commands[i];
+  const jobs::broker_counters of_broker = broker.counters();
+  all.total_jobs = total_jobs;
+  all.max_job_size = max_job_size;
+  all.current_tubes = tubes.size();
+  all.current_connections = connections;
+  all.current_producers = producers;
+  all.current_workers = workers;
+  all.current_waiting = of_broker.waiting;
+  all.total_connections = total_connections;
+  all.pid = ::getpid();
+  all.version = FOLIOT_VERSION;
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  all.user_time = to_microseconds(used.ru_utime);
+  all.system_time = to_microseconds(used.ru_stime);
+  all.uptime = std::chrono::seconds((monotonic_clock::instance().now() - began_).count() / 1'000'000'000);
+  all.draining = draining;
+  all.instance = instance_;
+  utsname machine{};
+  ::uname(&machine);
+  all.hostname = without_quotes(machine.nodename);
+  all.os = without_quotes(machine.version);
+  all.platform = without_quotes(machine.machine);
+  return all;
+}
+
+}  // namespace foliot::program::beanstalk

@@ -1,0 +1,44 @@
+// What all connections of the beanstalk protocol share.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <foliot/core/instant.hpp>
+#include <foliot/jobs/broker.hpp>
+
+#include "serve/beanstalk/commands.hpp"
+#include "serve/beanstalk/statistics.hpp"
+#include "serve/beanstalk/tube_records.hpp"
+
+namespace foliot::program::beanstalk {
+
+/// Any task may use it. The counters order nothing.
+class server_state {
+ public:
+  server_state(jobs::broker& with, std::size_t max_job_size);
+
+  jobs::broker& broker;
+  const std::size_t max_job_size;
+  tube_records tubes;
+  std::array<std::atomic<std::uint64_t>, verbs> commands{};
+  std::atomic<std::uint64_t> total_jobs{0};
+  std::atomic<std::uint64_t> total_connections{0};
+  std::atomic<std::uint64_t> connections{0};
+  std::atomic<std::uint64_t> producers{0};
+  std::atomic<std::uint64_t> workers{0};
+  /// Whether new jobs are refused, until the server is started again.
+  std::atomic<bool> draining{false};
+
+  void count(verb which) noexcept { ++commands[static_cast<std::size_t>(which)]; }
+  /// All that `stats` shows but the counts of the jobs.
+  [[nodiscard]] server_statistics statistics() const;
+
+ private:
+  instant began_;
+  std::uint64_t instance_;
+};
+
+}  // namespace foliot::program::beanstalk

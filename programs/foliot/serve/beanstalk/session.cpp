@@ -1,0 +1,250 @@
+#include "session.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <variant>
+
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/spawn.hpp>
+
+namespace foliot::program::beanstalk {
+
+namespace {
+
+constexpr std::size_t first_buffer = 1024;
+constexpr std::size_t largest_buffer = 65'536;
+/// Answers of this size leave before the next command is taken.
+constexpr std::size_t many_answers = 65'536;
+/// So many puts, or puts with so many bytes, are answered before the next one is taken.
+constexpr std::size_t many_puts = 256;
+constexpr std::size_t many_bytes_in_puts = 1'048'576;
+
+task<> nothing() { co_return; }
+
+/// Wakes the task that reads from the connection.
+class wakes_reader {
+ public:
+  explicit wakes_reader(const runtime::stream& peer) noexcept : peer_(peer) {}
+  wakes_reader(const wakes_reader&) = delete;
+  wakes_reader& operator=(const wakes_reader&) = delete;
+  ~wakes_reader() {
+    try {
+      peer_.set_read_deadline(instant::earliest());
+    } catch (...) {
+      static_cast<void>(peer_.close_read());  // no memory: the connection ends
+    }
+  }
+
+ private:
+  const runtime::stream& peer_;
+};
+
+task<jobs::reserve_answer> reserve_and_wake(jobs::client& by, const runtime::stream& peer,
+                                            std::optional<duration> timeout) {
+  const wakes_reader at_the_end(peer);
+  jobs::reserve_answer got = co_await by.reserve(timeout);
+  co_return got;
+}
+
+}  // namespace
+
+session::session(server_state& server, const runtime::stream& peer)
+    : server_(server),
+      peer_(peer),
+      client_(server.broker),
+      commands_(static_cast<std::uint32_t>(server.max_job_size)),
+      buffer_(first_buffer),
+      used_(server.tubes.obtain("default")),
+      watched_{used_} {
+  client_.use(used_->name);
+  client_.watch(used_->name);
+  ++server_.connections;
+  ++server_.total_connections;
+}
+
+session::~session() {
+  --server_.connections;
+  if (has_put_) --server_.producers;
+  if (has_reserved_) --server_.workers;
+}
+
+task<> session::run() {
+  while (!quits_) {
+    auto [used, what] = commands_.parse(unread());
+    begin_ += used;
+    if (what) {
+      co_await answer(*what);
+      if (out_.size() < many_answers) continue;
+    } else {
+      co_await answer_puts();
+    }
+    const bool written = co_await write_answers();
+    if (!written) break;
+    if (what) continue;
+    const reading more = co_await read_more();
+    if (more == reading::ended) break;
+  }
+  co_await answer_puts();
+  static_cast<void>(co_await write_answers());
+  co_await leave_tubes();
+}
+
+void session::become_worker() noexcept {
+  if (!has_reserved_) ++server_.workers;
+  has_reserved_ = true;
+}
+
+bool session::has_room() noexcept {
+  if (begin_ == end_) begin_ = end_ = 0;
+  return end_ < buffer_.size() || begin_ > 0 || buffer_.size() < largest_buffer;
+}
+
+task<session::reading> session::read_more() {
+  if (client_has_closed_) co_return reading::ended;
+  if (begin_ == end_) begin_ = end_ = 0;
+  if (end_ == buffer_.size()) {
+    if (begin_ > 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    } else {
+      buffer_.resize(std::min(4 * buffer_.size(), largest_buffer));
+    }
+  }
+  const std::span<char> room = std::span(buffer_).subspan(end_);
+  const auto got = co_await peer_.read_some(room);
+  if (!got && got.error() == runtime::io_errc::deadline_exceeded) co_return reading::woken;
+  client_has_closed_ = !got || *got == 0;
+  if (client_has_closed_) co_return reading::ended;
+  end_ += *got;
+  // One that sends much at once gets a larger buffer.
+  if (*got == room.size() && begin_ == 0 && buffer_.size() < largest_buffer) buffer_.resize(4 * buffer_.size());
+  co_return reading::data;
+}
+
+task<bool> session::write_answers() {
+  if (out_.empty()) co_return true;
+  const auto sent = co_await peer_.write_all(out_);
+  out_.clear();
+  if (out_.capacity() > 2 * many_answers) out_.shrink_to_fit();
+  co_return sent.has_value();
+}
+
+task<> session::answer(event& what) {
+  if (const std::optional<verb> which = counted(what)) server_.count(*which);
+  const bool is_put = std::holds_alternative<put>(what) || std::holds_alternative<put_line>(what);
+  if (!is_put) co_await answer_puts();
+  auto answering = std::visit(
+      [this]<class Event>(Event& each) -> task<> {
+        if constexpr (std::is_void_v<decltype(on(each))>) {
+          on(each);
+          return nothing();
+        } else {
+          return on(each);
+        }
+      },
+      what);
+  co_await answering;
+}
+
+task<> session::begin_put(put& what) {
+  if (!has_put_) ++server_.producers;
+  has_put_ = true;
+  if (server_.draining) {
+    co_await answer_puts();
+    out_ += reply::draining;
+    co_return;
+  }
+  what.job.tube = used_->name;
+  bytes_in_puts_ += what.job.body.size();
+  bool is_taken = true;
+  try {
+    puts_.emplace_back(client_, std::move(what.job), put_is_extended_);
+  } catch (const jobs::broker_full&) {
+    is_taken = false;
+  }
+  if (is_taken && puts_.size() < many_puts && bytes_in_puts_ < many_bytes_in_puts) co_return;
+  co_await answer_puts();
+  if (!is_taken) out_ += reply::out_of_memory;
+}
+
+task<> session::answer_puts() {
+  using kind = jobs::put_answer::kind;
+  while (!puts_.empty()) {
+    pending_put& first = puts_.front();
+    const jobs::put_answer put = co_await first.answer;
+    puts_.pop_front();
+    switch (put.what) {
+      case kind::inserted: write_number(out_, numbered_reply::inserted, put.id); break;
+      case kind::replaced: write_number(out_, numbered_reply::replaced, put.id); break;
+      case kind::kept: write_number(out_, numbered_reply::kept, put.id); break;
+      case kind::exists: write_number(out_, numbered_reply::exists, put.id); break;
+      case kind::reserved: write_number(out_, numbered_reply::is_reserved, put.id); break;
+      case kind::no_space: out_ += reply::out_of_memory; break;
+    }
+    if (put.what != kind::inserted && put.what != kind::replaced) continue;
+    ++server_.total_jobs;
+    ++used_->total_jobs;
+  }
+  bytes_in_puts_ = 0;
+}
+
+task<> session::reserve_one(std::optional<duration> timeout) {
+  become_worker();
+  jobs::reserve_answer got = co_await client_.reserve(duration::zero());
+  const bool waits = got.what == jobs::reserve_answer::kind::timed_out && timeout != duration::zero();
+  if (waits) got = co_await wait_for_job(timeout);
+  switch (got.what) {
+    case jobs::reserve_answer::kind::reserved: say_reserved(*got.job); break;
+    case jobs::reserve_answer::kind::timed_out: out_ += reply::timed_out; break;
+    case jobs::reserve_answer::kind::deadline_soon: out_ += reply::deadline_soon; break;
+  }
+}
+
+task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout) {
+  // What was answered before must not wait for the job.
+  const bool written = co_await write_answers();
+  if (!written || client_has_closed_) co_return jobs::reserve_answer{};
+  auto waiting = runtime::spawn(reserve_and_wake(client_, peer_, timeout), "a waiting reserve");
+  std::exception_ptr failure;
+  try {
+    // Without room it is not noticed that the client goes away, until its job comes.
+    while (!waiting.done() && !client_has_closed_ && has_room()) static_cast<void>(co_await read_more());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure != nullptr || client_has_closed_) waiting.request_stop();
+  jobs::reserve_answer got;
+  try {
+    got = co_await waiting.join_without_cancellation();
+  } catch (const runtime::cancelled&) {
+    // got says that the time is over, which is what beanstalkd answers to a client that has closed its side
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+  peer_.set_read_deadline(instant::never());
+  co_return got;
+}
+
+task<> session::end_if_unused(shared_record tube) {
+  if (tube == nullptr) co_return;
+  const jobs::tube_clients clients = server_.broker.clients_of(tube->name);
+  if (clients.users > 0 || clients.watchers > 0) co_return;
+  auto counting = client_.execute(jobs::count_tube{tube->name});
+  const jobs::count_answer jobs = co_await counting;
+  if (jobs.counts.all() == 0) server_.tubes.end(tube);
+}
+
+task<> session::leave_tubes() {
+  client_.use("");
+  co_await end_if_unused(std::exchange(used_, nullptr));
+  while (!watched_.empty()) {
+    shared_record last = std::move(watched_.back());
+    watched_.pop_back();
+    client_.ignore(last->name);
+    co_await end_if_unused(std::move(last));
+  }
+}
+
+}  // namespace foliot::program::beanstalk

@@ -1,0 +1,142 @@
+// One connection of a beanstalk client: reads its commands, has the broker execute them, and answers in their order.
+//
+// The puts that a client sends without waiting for answers are handed to the broker together, so that one batch of the
+// store takes many of them; every other command waits until those before it have been answered. Answers leave when all
+// that has been read is answered, or when they have grown to some size; a client that does not read its answers is not
+// read from either.
+//
+// While a reserve waits, the session goes on reading, up to a bound: it must notice that the client has gone. A client
+// that has closed its side gets TIMED_OUT, as beanstalkd does it. What was sent behind the reserve is answered after it.
+//
+// When the session ends, however it ends, the jobs that its client holds are ready again.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <foliot/jobs/broker.hpp>
+#include <foliot/runtime/net/stream.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "serve/beanstalk/commands.hpp"
+#include "serve/beanstalk/parser.hpp"
+#include "serve/beanstalk/server_state.hpp"
+#include "serve/beanstalk/writer.hpp"
+
+namespace foliot::program::beanstalk {
+
+class session {
+ public:
+  /// Throws broker_full and broker_closed.
+  session(server_state& server, const runtime::stream& peer);
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+  ~session();
+
+  /// Until the client or the server ends the connection. Throws store_failure and broker_closed; the connection must be
+  /// closed then.
+  [[nodiscard]] task<> run();
+
+ private:
+  /// A put that the broker has and that is not answered.
+  struct pending_put {
+    pending_put(jobs::client& by, jobs::put&& what, bool is_extended)
+        : answer(by, std::move(what)), extended(is_extended) {}
+
+    jobs::in_flight<jobs::put> answer;
+    bool extended;
+  };
+
+  enum class reading : std::uint8_t { data, ended, woken };
+
+  // The bytes.
+  [[nodiscard]] std::string_view unread() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
+  [[nodiscard]] bool has_room() noexcept;
+  task<reading> read_more();
+  task<bool> write_answers();
+
+  // The commands. Each writes its answer to out_; those that need the broker are tasks. What they are given must live
+  // until they have ended.
+  task<> answer(event& what);
+  task<> begin_put(put& what);
+  task<> answer_puts();
+  void on(const unknown_command&) { out_ += reply::unknown_command; }
+  void on(const bad_format&) { out_ += reply::bad_format; }
+  void on(const put_line& what) { put_is_extended_ = what.extended; }
+  task<> on(put& what) { return begin_put(what); }
+  void on(const body_without_crlf&) { out_ += reply::expected_crlf; }
+  void on(const body_discarded& what);
+  task<> on(const use& what);
+  void on(const watch& what);
+  task<> on(const ignore& what);
+  task<> on(const reserve&) { return reserve_one(std::nullopt); }
+  task<> on(const reserve_with_timeout& what) { return reserve_one(std::chrono::seconds(what.seconds)); }
+  task<> on(const reserve_job& what);
+  task<> on(const delete_job& what);
+  task<> on(const release& what);
+  task<> on(const bury& what);
+  task<> on(const touch& what);
+  task<> on(const peek& what) { return show(jobs::peek{what.id}); }
+  task<> on(const peek_ready&) { return show(jobs::peek_first{used_->name, jobs::job_state::ready}); }
+  task<> on(const peek_delayed&) { return show(jobs::peek_first{used_->name, jobs::job_state::delayed}); }
+  task<> on(const peek_buried&) { return show(jobs::peek_first{used_->name, jobs::job_state::buried}); }
+  task<> on(const kick& what);
+  task<> on(const kick_job& what);
+  task<> on(const pause_tube& what);
+  task<> on(const stats&);
+  task<> on(const stats_job& what);
+  task<> on(const stats_tube& what);
+  void on(const list_tubes&) { write_tubes(out_, server_.tubes.names()); }
+  void on(const list_tube_used&) { write_using(out_, used_->name); }
+  void on(const list_tubes_watched&);
+  void on(const quit&) { quits_ = true; }
+  task<> on(const cancel& what);
+  task<> on(const reschedule& what);
+  task<> on(const fire_now& what);
+
+  void become_worker() noexcept;
+  task<> reserve_one(std::optional<duration> timeout);
+  task<jobs::reserve_answer> wait_for_job(std::optional<duration> timeout);
+  template <class Look>
+  task<> show(Look what);
+  template <class Change>
+  task<> change(Change what, numbered_reply done);
+  void say_reserved(const jobs::claimed_job& got);
+  void say_held(const jobs::holder_answer& what, jobs::job_id id, std::string_view done);
+  [[nodiscard]] jobs::job_name name_of(const job_reference& job) const;
+  void forget_ended_reservations();
+  /// Ends the tube if no connection uses or watches it and it has no job.
+  task<> end_if_unused(shared_record tube);
+  task<> leave_tubes();
+
+  server_state& server_;
+  const runtime::stream& peer_;
+  jobs::client client_;
+  parser commands_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;  // of the unread bytes in buffer_
+  std::size_t end_ = 0;
+  bool client_has_closed_ = false;
+  bool quits_ = false;
+  std::string out_;
+  std::deque<pending_put> puts_;
+  shared_record used_;
+  std::vector<shared_record> watched_;  // in beanstalkd's order: where one is ignored, the last one takes its place
+  /// The tubes of the jobs that the client holds, and of some that it held.
+  std::unordered_map<jobs::job_id, std::weak_ptr<tube_record>> held_;
+  bool put_is_extended_ = false;
+  std::size_t bytes_in_puts_ = 0;
+  bool has_put_ = false;
+  bool has_reserved_ = false;
+};
+
+}  // namespace foliot::program::beanstalk

@@ -1,0 +1,290 @@
+// The commands of a session that ask the broker once.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <foliot/core/clock.hpp>
+
+#include "session.hpp"
+
+namespace foliot::program::beanstalk {
+
+namespace {
+
+constexpr std::size_t many_ended_reservations = 64;
+
+std::chrono::seconds whole_seconds(duration length) {
+  return std::chrono::seconds(std::max<std::int64_t>(length.count(), 0) / 1'000'000'000);
+}
+
+std::chrono::seconds whole_seconds(jobs::milliseconds length) {
+  return std::chrono::floor<std::chrono::seconds>(std::max(length, jobs::milliseconds::zero()));
+}
+
+jobs::utc_time utc_now() {
+  return std::chrono::floor<jobs::milliseconds>(wall_clock::to_sys(wall_clock::instance().now()));
+}
+
+}  // namespace
+
+void session::on(const body_discarded& what) {
+  out_ += what.why == body_discarded::reason::too_big ? reply::job_too_big : reply::out_of_memory;
+}
+
+task<> session::on(const use& what) {
+  bool is_full = false;
+  shared_record next = server_.tubes.obtain(what.tube);
+  try {
+    client_.use(what.tube);
+  } catch (const jobs::broker_full&) {
+    is_full = true;
+  }
+  if (is_full) {
+    out_ += reply::out_of_memory;
+    co_await end_if_unused(std::move(next));
+    co_return;
+  }
+  std::swap(used_, next);
+  write_using(out_, used_->name);
+  co_await end_if_unused(std::move(next));
+}
+
+void session::on(const watch& what) {
+  const auto is_that = [&](const shared_record& each) { return each->name == what.tube; };
+  if (std::ranges::none_of(watched_, is_that)) {
+    shared_record added = server_.tubes.obtain(what.tube);
+    try {
+      client_.watch(what.tube);
+    } catch (const jobs::broker_full&) {
+      out_ += reply::out_of_memory;
+      return;
+    }
+    watched_.push_back(std::move(added));
+  }
+  write_number(out_, numbered_reply::watching, watched_.size());
+}
+
+task<> session::on(const ignore& what) {
+  const auto is_that = [&](const shared_record& each) { return each->name == what.tube; };
+  const auto found = std::ranges::find_if(watched_, is_that);
+  if (found == watched_.end()) {
+    write_number(out_, numbered_reply::watching, watched_.size());
+    co_return;
+  }
+  if (watched_.size() == 1) {
+    out_ += reply::not_ignored;
+    co_return;
+  }
+  shared_record ignored = std::exchange(*found, nullptr);
+  std::swap(*found, watched_.back());
+  watched_.pop_back();
+  client_.ignore(ignored->name);
+  write_number(out_, numbered_reply::watching, watched_.size());
+  co_await end_if_unused(std::move(ignored));
+}
+
+task<> session::on(const reserve_job& what) {
+  auto reserving = client_.reserve_job(what.id);
+  const jobs::claim_answer got = co_await reserving;
+  if (got.jobs.empty()) {
+    out_ += reply::not_found;
+  } else {
+    become_worker();
+    say_reserved(got.jobs.front());
+  }
+}
+
+task<> session::on(const delete_job& what) {
+  shared_record tube;
+  bool is_done = false;
+  if (client_.held(what.id)) {
+    auto ending = client_.finish(what.id);
+    const jobs::holder_answer ended = co_await ending;
+    is_done = ended.what == jobs::holder_answer::kind::done;
+    const auto known = held_.find(what.id);
+    if (is_done && known != held_.end()) tube = known->second.lock();
+    say_held(ended, what.id, reply::deleted);
+  } else {
+    auto looking = client_.execute(jobs::peek{what.id});  // its tube, for the statistics
+    auto ending = client_.execute(jobs::cancel{what.id});
+    const jobs::peek_answer seen = co_await looking;
+    const jobs::change_answer ended = co_await ending;
+    is_done = ended.what == jobs::change_answer::kind::done;
+    if (is_done && seen.job) tube = server_.tubes.find(seen.job->tube);
+    out_ += is_done                                                    ? reply::deleted
+            : ended.what == jobs::change_answer::kind::no_space ? reply::out_of_memory
+                                                                : reply::not_found;
+  }
+  if (!is_done || tube == nullptr) co_return;
+  ++tube->deletes;
+  co_await end_if_unused(std::move(tube));
+}
+
+task<> session::on(const release& what) {
+  auto releasing = client_.release(what.id, what.priority, what.delay);
+  const jobs::holder_answer released = co_await releasing;
+  say_held(released, what.id, reply::released);
+}
+
+task<> session::on(const bury& what) {
+  auto burying = client_.bury(what.id, what.priority);
+  const jobs::holder_answer buried = co_await burying;
+  say_held(buried, what.id, reply::buried);
+}
+
+task<> session::on(const touch& what) {
+  auto touching = client_.touch(what.id);
+  const jobs::holder_answer touched = co_await touching;
+  out_ += touched.what == jobs::holder_answer::kind::done ? reply::touched : reply::not_found;
+}
+
+template <class Look>
+task<> session::show(Look what) {
+  auto looking = client_.execute(std::move(what));
+  const jobs::peek_answer seen = co_await looking;
+  if (seen.job) {
+    write_found(out_, seen.job->id, seen.job->body);
+  } else {
+    out_ += reply::not_found;
+  }
+}
+
+template task<> session::show(jobs::peek what);
+template task<> session::show(jobs::peek_first what);
+
+task<> session::on(const kick& what) {
+  auto kicking = client_.execute(jobs::kick{used_->name, what.count});
+  const jobs::bulk_answer kicked = co_await kicking;
+  write_number(out_, numbered_reply::kicked, kicked.changed);
+}
+
+task<> session::on(const kick_job& what) {
+  auto kicking = client_.execute(jobs::kick_job{what.id});
+  const jobs::change_answer kicked = co_await kicking;
+  out_ += kicked.what == jobs::change_answer::kind::done       ? reply::kicked
+          : kicked.what == jobs::change_answer::kind::no_space ? reply::out_of_memory
+                                                               : reply::not_found;
+}
+
+task<> session::on(const pause_tube& what) {
+  const shared_record tube = server_.tubes.find(what.tube);
+  if (tube == nullptr) {
+    out_ += reply::not_found;
+    co_return;
+  }
+  auto pausing = client_.execute(jobs::pause{tube->name, what.length});
+  co_await pausing;
+  ++tube->pauses;
+  tube->pause_seconds = std::chrono::floor<std::chrono::seconds>(what.length).count();
+  out_ += reply::paused;
+}
+
+task<> session::on(const stats&) {
+  auto counting = client_.execute(jobs::count_all{});
+  const jobs::count_answer all = co_await counting;
+  server_statistics shown = server_.statistics();
+  shown.counts = all.counts;
+  write_statistics(out_, shown);
+}
+
+task<> session::on(const stats_job& what) {
+  auto looking = client_.execute(jobs::peek{what.id});
+  const jobs::peek_answer seen = co_await looking;
+  if (!seen.job) {
+    out_ += reply::not_found;
+    co_return;
+  }
+  const jobs::job& job = *seen.job;
+  job_statistics shown;
+  shown.id = job.id;
+  shown.tube = job.tube;
+  shown.state = job.state;
+  shown.priority = job.priority;
+  shown.age = whole_seconds(utc_now() - job.made);
+  shown.delay = whole_seconds(job.delay);
+  shown.ttr = whole_seconds(job.ttr);
+  if (job.state == jobs::job_state::delayed) shown.time_left = whole_seconds(job.due - utc_now());
+  if (job.state == jobs::job_state::reserved) {
+    shown.time_left = whole_seconds(job.expires - monotonic_clock::instance().now());
+  }
+  shown.counters = job.counters;
+  write_statistics(out_, shown);
+}
+
+task<> session::on(const stats_tube& what) {
+  const shared_record tube = server_.tubes.find(what.tube);
+  if (tube == nullptr) {
+    out_ += reply::not_found;
+    co_return;
+  }
+  auto counting = client_.execute(jobs::count_tube{tube->name});
+  const jobs::count_answer seen = co_await counting;
+  const jobs::tube_clients clients = server_.broker.clients_of(tube->name);
+  tube_statistics shown;
+  shown.name = tube->name;
+  shown.counts = seen.counts;
+  shown.total_jobs = tube->total_jobs;
+  shown.using_it = clients.users;
+  shown.watching_it = clients.watchers;
+  shown.waiting = clients.waiting;
+  shown.deletes = tube->deletes;
+  shown.pauses = tube->pauses;
+  if (!seen.paused_until.is_never()) {
+    shown.pause = std::chrono::seconds(tube->pause_seconds);
+    shown.pause_left = whole_seconds(seen.paused_until - monotonic_clock::instance().now());
+  }
+  write_statistics(out_, shown);
+}
+
+void session::on(const list_tubes_watched&) {
+  std::vector<std::string> names;
+  names.reserve(watched_.size());
+  for (const shared_record& each : watched_) names.push_back(each->name);
+  write_tubes(out_, names);
+}
+
+template <class Change>
+task<> session::change(Change what, numbered_reply done) {
+  using kind = jobs::change_answer::kind;
+  auto changing = client_.execute(std::move(what));
+  const jobs::change_answer changed = co_await changing;
+  switch (changed.what) {
+    case kind::done: write_number(out_, done, changed.id); break;
+    case kind::reserved: write_number(out_, numbered_reply::is_reserved, changed.id); break;
+    case kind::refused:
+    case kind::gone: out_ += reply::gone; break;
+    case kind::no_space: out_ += reply::out_of_memory; break;
+  }
+}
+
+task<> session::on(const cancel& what) { return change(jobs::cancel{name_of(what.job)}, numbered_reply::cancelled); }
+
+task<> session::on(const reschedule& what) {
+  return change(jobs::reschedule{name_of(what.job), what.due}, numbered_reply::rescheduled);
+}
+
+task<> session::on(const fire_now& what) { return change(jobs::fire_now{name_of(what.job)}, numbered_reply::fired); }
+
+jobs::job_name session::name_of(const job_reference& job) const {
+  if (const auto* const id = std::get_if<jobs::job_id>(&job)) return *id;
+  return jobs::job_key{used_->name, std::string(std::get<std::string_view>(job))};
+}
+
+void session::say_reserved(const jobs::claimed_job& got) {
+  forget_ended_reservations();
+  held_.insert_or_assign(got.job.id, server_.tubes.obtain(got.job.tube));
+  write_reserved(out_, got.job.id, got.job.body);
+}
+
+void session::say_held(const jobs::holder_answer& what, jobs::job_id id, std::string_view done) {
+  using kind = jobs::holder_answer::kind;
+  out_ += what.what == kind::done ? done : what.what == kind::no_space ? reply::out_of_memory : reply::not_found;
+  if (what.what == kind::done) held_.erase(id);
+}
+
+void session::forget_ended_reservations() {
+  if (held_.size() < 2 * client_.reservations() + many_ended_reservations) return;
+  std::erase_if(held_, [this](const auto& each) { return !client_.held(each.first); });
+}
+
+}  // namespace foliot::program::beanstalk

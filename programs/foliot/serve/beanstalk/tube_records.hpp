@@ -1,0 +1,55 @@
+// The tubes as clients of beanstalkd see them: a tube lives while it has a job, or a connection uses or watches it; its
+// counters begin anew with each life. The tube `default` lives for ever.
+//
+// Their order is that of `list-tubes`: as they were made; where one ends, the last one takes its place.
+//
+// Thread safety: any task.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <foliot/jobs/job.hpp>
+
+namespace foliot::program::beanstalk {
+
+/// What is counted of a tube. The counters order nothing.
+struct tube_record {
+  explicit tube_record(std::string_view named) : name(named) {}
+
+  const std::string name;
+  std::atomic<std::uint64_t> total_jobs{0};
+  std::atomic<std::uint64_t> deletes{0};
+  std::atomic<std::uint64_t> pauses{0};
+  std::atomic<std::int64_t> pause_seconds{0};  ///< the length of the last pause
+};
+using shared_record = std::shared_ptr<tube_record>;
+
+/// All tubes that live.
+class tube_records {
+ public:
+  tube_records() { static_cast<void>(obtain("default")); }
+
+  /// The record of this tube; made if the tube is new.
+  [[nodiscard]] shared_record obtain(std::string_view name);
+  /// The record of this tube, or null if it does not live.
+  [[nodiscard]] shared_record find(std::string_view name) const;
+  /// Ends the tube, unless somebody holds its record besides the caller, or it is `default`.
+  void end(const shared_record& of);
+  /// The names, in the order of `list-tubes`.
+  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  mutable std::mutex lock_;  // guards the rest
+  std::vector<shared_record> in_order_;
+  std::map<std::string_view, std::size_t> by_name_;  // the index in in_order_; the names are the records'
+};
+
+}  // namespace foliot::program::beanstalk

@@ -1,0 +1,99 @@
+#include "connections.hpp"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/with_timeout.hpp>
+
+namespace foliot::program {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// At the limit there is a warning so often, not one for each client that is refused.
+constexpr duration between_warnings = 10s;
+/// How long a refused client may take to read why.
+constexpr duration refusal_time = 1s;
+
+task<> wait_for(runtime::wait_group& group) { co_await group.wait(); }
+
+}  // namespace
+
+task<> connections::accept_all(const runtime::listener& gate) {
+  for (;;) {
+    auto peer = co_await gate.accept();
+    if (!peer && peer.error() == runtime::io_errc::closed) co_return;
+    if (!peer) {
+      log_.warning(fmt::format("cannot accept a connection: {}", peer.error().message()));
+      co_await runtime::sleep(10ms);
+      continue;
+    }
+    if (sessions_.count() >= most_) {
+      if (runtime::now() >= quiet_until_) {
+        log_.warning(fmt::format("refuse connections: there are {}, the limit of --max-connections", most_));
+        quiet_until_ = runtime::now() + between_warnings;
+      }
+      static_cast<void>(runtime::spawn(refuse(std::move(*peer)), "refuses a connection"));
+      continue;
+    }
+    auto added = std::make_shared<runtime::stream>(std::move(*peer));
+    static_cast<void>(runtime::spawn(serve_one(std::move(added), sessions_.enter()), "serves a connection"));
+  }
+}
+
+task<> connections::refuse(runtime::stream peer) {
+  peer.set_deadline(refusal_time);
+  static_cast<void>(co_await peer.write_all(refusal_));
+  static_cast<void>(peer.close_write());
+}
+
+task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
+  {
+    const std::lock_guard held(lock_);
+    if (ending_) co_return;
+    all_.insert(peer);
+  }
+  std::string failure;
+  try {
+    co_await serve_(*peer);
+  } catch (const jobs::store_failure&) {
+    // The server says so once, for all connections.
+  } catch (const jobs::broker_closed&) {
+    // The server ends.
+  } catch (const jobs::broker_full& full) {
+    failure = full.what();
+  } catch (const std::exception& other) {
+    failure = other.what();
+  }
+  if (!failure.empty()) log_.warning(fmt::format("close a connection: {}", failure));
+  peer->close();
+  const std::lock_guard held(lock_);
+  all_.erase(peer);
+}
+
+void connections::close_all() {
+  const std::lock_guard held(lock_);
+  for (const shared_stream& each : all_) each->close();
+}
+
+task<> connections::end(duration patience) {
+  {
+    const std::lock_guard held(lock_);
+    ending_ = true;
+    for (const shared_stream& each : all_) static_cast<void>(each->close_read());
+  }
+  const auto ended = co_await runtime::with_timeout(wait_for(sessions_), patience);
+  if (ended) co_return;
+  close_all();
+  co_await sessions_.wait();
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,55 @@
+// The connections of a listener: they are accepted, counted and limited here, and ended together.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/runtime/net/listener.hpp>
+#include <foliot/runtime/net/stream.hpp>
+#include <foliot/runtime/task.hpp>
+#include <foliot/runtime/wait_group.hpp>
+
+#include "serve/server_log.hpp"
+
+namespace foliot::program {
+
+class connections {
+ public:
+  /// Serves one connection until it has ended. The stream lives as long as the task.
+  using protocol = std::function<task<>(const runtime::stream&)>;
+
+  /// `refusal` is what a client gets that comes when there are `most` connections.
+  connections(protocol with, std::size_t most, std::string refusal, const server_log& log)
+      : serve_(std::move(with)), most_(most), refusal_(std::move(refusal)), log_(log) {}
+
+  /// Accepts connections until the listener is closed.
+  [[nodiscard]] task<> accept_all(const runtime::listener& gate);
+
+  /// Lets each session end with the commands that it has read; closes what is left after `patience`. Returns when all
+  /// sessions have ended. The listener must be closed.
+  [[nodiscard]] task<> end(duration patience);
+
+ private:
+  using shared_stream = std::shared_ptr<runtime::stream>;
+
+  task<> serve_one(shared_stream peer, runtime::wait_group::member ends);
+  task<> refuse(runtime::stream peer);
+  void close_all();
+
+  const protocol serve_;
+  const std::size_t most_;
+  const std::string refusal_;
+  const server_log& log_;
+  runtime::wait_group sessions_;
+  instant quiet_until_ = instant::earliest();  // of the warning about the limit; of the accepting task
+  std::mutex lock_;                            // guards the next two
+  std::unordered_set<shared_stream> all_;
+  bool ending_ = false;
+};
+
+}  // namespace foliot::program

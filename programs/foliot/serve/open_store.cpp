@@ -1,0 +1,69 @@
+#include "open_store.hpp"
+
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <foliot/jobs/memory_store.hpp>
+#if defined(FOLIOT_HAS_EMBEDDED_STORE)
+#include <foliot/jobs/embedded_store.hpp>
+#endif
+
+#include "../duration_text.hpp"
+#include "../failure.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+#if defined(FOLIOT_HAS_EMBEDDED_STORE)
+std::unique_ptr<jobs::job_store> open_folder(const serve_options& options, const server_log& log) {
+  jobs::embedded_options how;
+  how.folder = options.folder;
+  if (options.sync_every) {
+    how.sync_every = std::chrono::ceil<jobs::milliseconds>(std::chrono::nanoseconds(options.sync_every->count()));
+    log.warning(fmt::format("jobs are in {}; a crash of the machine loses what was acknowledged in the last {}",
+                            options.folder, duration_text(*options.sync_every)));
+  } else {
+    log.info(fmt::format("jobs are in {}; what is acknowledged has been synced", options.folder));
+  }
+  try {
+    return std::make_unique<jobs::embedded_store>(how);
+  } catch (const jobs::store_failure& error) {
+    throw failure(error.what());
+  }
+}
+#else
+std::unique_ptr<jobs::job_store> open_folder(const serve_options&, const server_log&) {
+  throw failure("this program was built without RocksDB and can keep jobs in memory only: add --memory");
+}
+#endif
+
+}  // namespace
+
+std::unique_ptr<jobs::job_store> open_store(const serve_options& options, const server_log& log) {
+  if (!options.folder.empty()) return open_folder(options, log);
+  log.warning("jobs are in memory: they end with this process");
+  return std::make_unique<jobs::memory_store>();
+}
+
+void check_store([[maybe_unused]] const std::string& folder) {
+#if defined(FOLIOT_HAS_EMBEDDED_STORE)
+  std::unique_ptr<jobs::embedded_store> store;
+  try {
+    jobs::embedded_options how;
+    how.folder = folder;
+    store = std::make_unique<jobs::embedded_store>(how);
+    if (const auto found = store->check(); !found) {
+      throw failure(fmt::format("the store in '{}' is damaged: {}", folder, found.error()), exit_code::bad_input);
+    }
+  } catch (const jobs::store_failure& error) {
+    throw failure(error.what(), exit_code::bad_input);
+  }
+  fmt::print("{}: no damage found\n", folder);
+#else
+  throw failure("this program was built without RocksDB, which --check needs");
+#endif
+}
+
+}  // namespace foliot::program

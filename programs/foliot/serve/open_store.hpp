@@ -1,0 +1,16 @@
+// The store that the options ask for.
+#pragma once
+
+#include <memory>
+
+#include <foliot/jobs/job_store.hpp>
+
+#include "serve/serve_options.hpp"
+#include "serve/server_log.hpp"
+
+namespace foliot::program {
+
+/// Opens it, and logs what it promises. Throws failure.
+[[nodiscard]] std::unique_ptr<jobs::job_store> open_store(const serve_options& options, const server_log& log);
+
+}  // namespace foliot::program

@@ -1,0 +1,200 @@
+// The server: it opens the store, starts the listeners, and ends in order when a signal or a failure ends it.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/memory_store.hpp>
+#include <foliot/runtime/net/listener.hpp>
+#include <foliot/runtime/net/watched_descriptor.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/select.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/version.hpp>
+
+#include "../duration_text.hpp"
+#include "../failure.hpp"
+#include "beanstalk/server_state.hpp"
+#include "beanstalk/session.hpp"
+#include "connections.hpp"
+#include "open_store.hpp"
+#include "serve_options.hpp"
+#include "server_log.hpp"
+#include "service_manager.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long the sessions have to finish what they have begun, when the server ends.
+constexpr duration end_of_sessions = 5s;
+/// Descriptors beyond those of the connections: the store's files, the listeners, the runtime.
+constexpr rlim_t other_descriptors = 1200;
+
+/// A descriptor that is readable when one of the server's signals has come. They are blocked meanwhile.
+class signals {
+ public:
+  signals() {
+    sigset_t all;
+    ::sigemptyset(&all);
+    for (const int each : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) ::sigaddset(&all, each);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+    fd_ = ::signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "cannot wait for signals");
+  }
+  signals(const signals&) = delete;
+  signals& operator=(const signals&) = delete;
+  ~signals() {
+    ::close(fd_);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+  [[nodiscard]] int descriptor() const noexcept { return fd_; }
+  /// The next signal that has come, or 0.
+  [[nodiscard]] int next() const noexcept {
+    signalfd_siginfo one{};
+    return ::read(fd_, &one, sizeof(one)) == sizeof(one) ? static_cast<int>(one.ssi_signo) : 0;
+  }
+
+ private:
+  int fd_ = -1;
+  sigset_t before_{};
+};
+
+/// Allows as many descriptors as the connections need, if the system lets it.
+void allow_descriptors(std::size_t connections, const server_log& log) {
+  rlimit now{};
+  if (::getrlimit(RLIMIT_NOFILE, &now) != 0) return;
+  const rlim_t wanted = connections + other_descriptors;
+  if (now.rlim_cur >= wanted) return;
+  const rlimit more{std::min(wanted, now.rlim_max), now.rlim_max};
+  if (::setrlimit(RLIMIT_NOFILE, &more) != 0 || more.rlim_cur < wanted) {
+    log.warning(fmt::format("the system allows {} open files, too few for {} connections: raise its limit (ulimit -n, "
+                            "LimitNOFILE), or lower --max-connections",
+                            more.rlim_cur, connections));
+  }
+}
+
+jobs::broker_limits limits_of(const serve_options& options) {
+  jobs::broker_limits limits;
+  limits.clients = options.max_connections;
+  limits.waiting = options.max_connections;
+  limits.tubes = options.max_tubes;
+  limits.job.max_body = options.max_job_size;
+  return limits;
+}
+
+runtime::listener listen(const runtime::address& at) {
+  auto gate = runtime::listener::listen(at);
+  if (!gate) {
+    std::string advice;
+    if (gate.error() == std::errc::address_in_use) advice = ": another server has it; name another address";
+    throw failure(fmt::format("cannot listen at {}: {}{}", at.to_string(), gate.error().message(), advice));
+  }
+  return std::move(*gate);
+}
+
+/// Handles signals until one of them, or a failure of the store, ends the server.
+task<> until_the_end(const signals& come, beanstalk::server_state& state, const server_log& log) {
+  auto watched = runtime::watched_descriptor::watch(come.descriptor());
+  if (!watched) throw failure(fmt::format("cannot wait for signals: {}", watched.error().message()));
+  for (;;) {
+    auto what = co_await runtime::select(watched->readable(), state.broker.failed());
+    if (what.index() == 1) co_return;
+    while (const int signal = come.next()) {
+      switch (signal) {
+        case SIGUSR1:
+          state.draining = true;
+          log.info("drain: new jobs are refused until the server is started again (SIGUSR1)");
+          break;
+        case SIGHUP: log.info("SIGHUP: there is no file of settings to read again"); break;
+        default:
+          log.info(fmt::format("end, because of {}", signal == SIGINT ? "SIGINT" : "SIGTERM"));
+          co_return;
+      }
+    }
+  }
+}
+
+/// Serves the clients of the listener until the end.
+task<> serve_clients(const serve_options& options, jobs::broker& broker, runtime::listener& gate, const signals& come,
+                     const server_log& log) {
+  beanstalk::server_state state(broker, options.max_job_size);
+  auto listing = broker.execute(jobs::list_tubes{});
+  const jobs::tubes_answer known = co_await listing;
+  for (const std::string& each : known.tubes) static_cast<void>(state.tubes.obtain(each));
+  const auto protocol = [&state](const runtime::stream& peer) -> task<> {
+    beanstalk::session with(state, peer);
+    co_await with.run();
+  };
+  connections all(protocol, options.max_connections, std::string(beanstalk::reply::out_of_memory), log);
+  runtime::join_handle<> accepting;
+  if (options.beanstalk) {
+    accepting = runtime::spawn(all.accept_all(gate), "accepts connections");
+    log.info(fmt::format("beanstalk clients connect to {}", gate.local_address().value().to_string()));
+  }
+  tell_service_manager("READY=1");
+  co_await until_the_end(come, state, log);
+  tell_service_manager("STOPPING=1");
+  gate.close();
+  if (accepting) co_await accepting.join();
+  co_await all.end(end_of_sessions);
+}
+
+task<> serve_until_the_end(const serve_options& options, jobs::job_store& store, const signals& come,
+                           const server_log& log) {
+  runtime::listener gate;
+  if (options.beanstalk) gate = listen(*options.beanstalk);
+  jobs::broker broker(store, limits_of(options));
+  auto executing = runtime::spawn(broker.run(), "the broker");
+  std::exception_ptr failure;
+  try {
+    co_await serve_clients(options, broker, gate, come, log);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  broker.close();
+  co_await executing.join();  // throws what became of the store
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+void serve(const serve_options& options) {
+  const server_log log(options.quiet);
+  const signals come;  // before there are threads, which inherit the mask
+  allow_descriptors(options.max_connections, log);
+  log.info("foliot " FOLIOT_VERSION);
+  const std::unique_ptr<jobs::job_store> store = open_store(options, log);
+  runtime::run_options how;
+  how.on_failure = [&log](std::string_view task, const std::exception_ptr& what) {
+    try {
+      std::rethrow_exception(what);
+    } catch (const std::exception& error) {
+      log.failure(fmt::format("{}: {}", task, error.what()));
+    } catch (...) {
+      log.failure(fmt::format("{}: unknown", task));
+    }
+  };
+  try {
+    runtime::run(serve_until_the_end(options, *store, come, log), how);
+  } catch (const jobs::store_failure& error) {
+    throw failure(fmt::format("{}; nothing was acknowledged since: start the server again", error.what()));
+  }
+}
+
+}  // namespace foliot::program

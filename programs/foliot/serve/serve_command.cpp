@@ -1,0 +1,96 @@
+#include "../commands.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../failure.hpp"
+#include "serve_options.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+struct arguments {
+  serve_options options;
+  bool in_memory = false;
+  bool insecure = false;
+  std::vector<std::string> sync{"always"};
+  std::string beanstalk = "127.0.0.1:11300";
+  std::string checked;
+};
+
+void add_store(CLI::App& line, arguments& all) {
+  CLI::Option* data = line.add_option("--data", all.options.folder, "The folder of the jobs; made if it is missing")
+                          ->type_name("DIR")
+                          ->capture_default_str()
+                          ->group("Where the jobs are");
+  line.add_flag("--memory", all.in_memory, "Keep the jobs in memory: they end with the server")
+      ->excludes(data)
+      ->group("Where the jobs are");
+  line.add_option("--sync", all.sync,
+                  "When changes are written through to the disk: 'always', before\n"
+                  "they are acknowledged, or 'every DURATION': a crash of the\n"
+                  "machine loses the changes since then")
+      ->type_name("WHEN")
+      ->expected(1, 2)
+      ->default_str("always")
+      ->group("Where the jobs are");
+}
+
+void add_listeners(CLI::App& line, arguments& all) {
+  line.add_option("--beanstalk", all.beanstalk, "Where clients of beanstalkd connect; unix:PATH, or off")
+      ->type_name("ADDRESS")
+      ->capture_default_str()
+      ->group("Who may connect");
+  line.add_flag("--insecure", all.insecure, "Allow addresses that other machines can reach")->group("Who may connect");
+}
+
+void add_limits(CLI::App& line, serve_options& options) {
+  const auto limit = [&line](const char* name, auto& value, const char* text, auto range) {
+    line.add_option(name, value, text)->type_name("N")->capture_default_str()->check(range)->group("Limits");
+  };
+  limit("--max-job-size", options.max_job_size, "Bytes of a job's body; at most 1 GiB",
+        CLI::Range(std::size_t{0}, most_job_size));
+  limit("--max-connections", options.max_connections, "Connections at once",
+        CLI::Range(std::size_t{1}, std::size_t{1'000'000}));
+  limit("--max-tubes", options.max_tubes, "Tubes at once", CLI::Range(std::size_t{1}, std::size_t{100'000'000}));
+  limit("--max-jobs", options.max_jobs, "Jobs at once; 0: no limit", CLI::Range(std::uint64_t{0}, ~std::uint64_t{0}));
+}
+
+}  // namespace
+
+void add_serve(CLI::App& program, command& chosen) {
+  const auto all = std::make_shared<arguments>();
+  CLI::App* line = program.add_subcommand("serve", "Keep jobs until they are due, for clients of beanstalkd");
+  add_store(*line, *all);
+  add_listeners(*line, *all);
+  add_limits(*line, all->options);
+  CLI::Option* check = line->add_option("--check", all->checked, "Check the store in DIR, print what it holds, and end")
+                           ->type_name("DIR")
+                           ->group("Other");
+  line->add_flag("--quiet", all->options.quiet, "Log only warnings and failures")->group("Other");
+  line->footer(
+      "A job is put with a delay and handed to one worker when it is due. What the\n"
+      "server has acknowledged survives a crash.\n"
+      "\n"
+      "  foliot serve                              jobs in ./foliot-data, clients at port 11300\n"
+      "  printf 'put 0 5 60 2\\r\\nhi\\r\\nreserve\\r\\n' | nc -N 127.0.0.1 11300\n"
+      "\n"
+      "Signals: SIGTERM and SIGINT end it in order; SIGUSR1 drains it (it takes no more\n"
+      "jobs, until it is started again).");
+  line->callback([all, check, &chosen] {
+    if (check->count() > 0) {
+      chosen = [all] { check_store(all->checked); };
+      return;
+    }
+    chosen = [all] {
+      if (all->in_memory) all->options.folder.clear();
+      all->options.sync_every = sync_period(all->sync);
+      all->options.beanstalk = listen_address("--beanstalk", all->beanstalk, all->insecure);
+      serve(all->options);
+    };
+  });
+}
+
+}  // namespace foliot::program

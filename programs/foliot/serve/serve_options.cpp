@@ -1,0 +1,56 @@
+#include "serve_options.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "../duration_text.hpp"
+#include "../failure.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+/// Whether only programs of this machine can connect to it.
+bool is_closed_to_others(const runtime::address& at) {
+  if (at.is_local()) return true;
+  const std::string text = at.to_string();
+  return text.starts_with("127.") || text.starts_with("[::1]:");
+}
+
+bool is_port(const std::string& text) {
+  return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+std::optional<runtime::address> listen_address(const std::string& option, const std::string& text, bool insecure) {
+  if (text == "off") return std::nullopt;
+  const auto at = runtime::address::parse(is_port(text) ? "127.0.0.1:" + text : text);
+  if (!at) {
+    throw failure(fmt::format("{} '{}' is no address: write 127.0.0.1:11300, [::1]:11300, unix:/run/foliot.sock, a port "
+                              "alone, or off",
+                              option, text));
+  }
+  if (!insecure && !is_closed_to_others(*at)) {
+    throw failure(fmt::format("{} {} can be reached from other machines, and this protocol has neither encryption nor "
+                              "passwords: name a loopback address or a path, or add --insecure",
+                              option, at->to_string()));
+  }
+  return *at;
+}
+
+std::optional<duration> sync_period(const std::vector<std::string>& words) {
+  if (words == std::vector<std::string>{"always"}) return std::nullopt;
+  const bool has_every = words.size() == 2 && words[0] == "every";
+  if (words.size() != 1 && !has_every) {
+    throw failure(fmt::format("--sync '{}' is unknown: write 'always', or 'every' and a duration such as 50ms",
+                              fmt::join(words, " ")));
+  }
+  const auto length = parse_duration(words.back());
+  if (!length) throw failure("--sync: " + length.error() + "; or write 'always'");
+  return *length;
+}
+
+}  // namespace foliot::program

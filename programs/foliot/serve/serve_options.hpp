@@ -1,0 +1,49 @@
+// What `foliot serve` is asked to do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/runtime/net/address.hpp>
+
+namespace foliot::program {
+
+struct serve_options {
+  /// The folder of the embedded store; empty: jobs are kept in memory.
+  std::string folder = "foliot-data";
+  /// How long an acknowledged change may stay unsynced; none: it is synced before it is acknowledged.
+  std::optional<duration> sync_every;
+  /// Where clients of the beanstalk protocol connect; none: nowhere.
+  std::optional<runtime::address> beanstalk;
+  std::size_t max_job_size = 65'535;
+  std::size_t max_connections = 10'000;
+  std::size_t max_tubes = 100'000;
+  /// 0: as many as the disk or the memory holds.
+  std::uint64_t max_jobs = 0;
+  /// Whether only warnings and failures are logged.
+  bool quiet = false;
+};
+
+/// The largest --max-job-size, as beanstalkd's.
+inline constexpr std::size_t most_job_size = std::size_t{1} << 30;
+
+/// Serves until a signal ends it. Throws failure.
+void serve(const serve_options& options);
+
+/// Walks all of the store in `folder` and prints what it found. Throws failure, with exit_code::bad_input where the
+/// store is damaged.
+void check_store(const std::string& folder);
+
+/// The address of a listener: what address::parse takes, or a port alone on 127.0.0.1; nothing for `off`. Any other
+/// address than loopback or a path is a failure unless `insecure`, as is a text that is no address; both name `option`.
+[[nodiscard]] std::optional<runtime::address> listen_address(const std::string& option, const std::string& text,
+                                                             bool insecure);
+
+/// The value of --sync: `always`, or a duration, alone or after `every`. Throws failure.
+[[nodiscard]] std::optional<duration> sync_period(const std::vector<std::string>& words);
+
+}  // namespace foliot::program

@@ -1,0 +1,28 @@
+// The log of the server: one line on standard error for each thing that an operator should know, none for each request.
+#pragma once
+
+#include <string_view>
+
+namespace foliot::program {
+
+/// How much an operator should care.
+enum class log_level : unsigned char { info, warning, failure };
+
+/// Writes lines such as `2026-11-22T10:00:00.123Z info  listening at 127.0.0.1:11300`. Control characters are escaped.
+/// Any thread; a line is written as a whole. Errors of standard error are ignored.
+class server_log {
+ public:
+  /// With `quiet`, lines of the level info are left out.
+  explicit server_log(bool quiet) noexcept : quiet_(quiet) {}
+
+  void info(std::string_view line) const { write(log_level::info, line); }
+  void warning(std::string_view line) const { write(log_level::warning, line); }
+  void failure(std::string_view line) const { write(log_level::failure, line); }
+
+ private:
+  void write(log_level level, std::string_view line) const;
+
+  bool quiet_;
+};
+
+}  // namespace foliot::program

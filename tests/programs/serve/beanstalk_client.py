@@ -1,0 +1,132 @@
+"""A client of the beanstalk protocol that keeps every byte of the answers, and servers to talk to."""
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+FOLIOT = os.environ.get("FOLIOT", "foliot")
+PATIENCE = 120  # seconds, for an answer that must come
+
+# These answers carry a body, whose length is their last word.
+WITH_BODY = re.compile(rb"(RESERVED|FOUND|OK)(?: \d+)? (\d+)\r\n\Z")
+
+
+class Connection:
+    def __init__(self, address):
+        family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(address)
+        self.unread = b""
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def _more(self):
+        data = self.socket.recv(65536)
+        if not data:
+            raise EOFError("the server has closed the connection")
+        self.unread += data
+
+    def line(self):
+        while b"\r\n" not in self.unread:
+            self._more()
+        end = self.unread.index(b"\r\n") + 2
+        line, self.unread = self.unread[:end], self.unread[end:]
+        return line
+
+    def answer(self):
+        """One answer with its body, as the bytes that came."""
+        line = self.line()
+        with_body = WITH_BODY.match(line)
+        if not with_body:
+            return line
+        length = int(with_body[2]) + 2
+        while len(self.unread) < length:
+            self._more()
+        body, self.unread = self.unread[:length], self.unread[length:]
+        return line + body
+
+    def ask(self, data):
+        self.send(data)
+        return self.answer()
+
+    def rest(self):
+        """All bytes until the server closes the connection."""
+        while True:
+            try:
+                self._more()
+            except (EOFError, ConnectionResetError):
+                rest, self.unread = self.unread, b""
+                return rest
+
+    def numbers(self, command):
+        """The numbers of a statistics answer."""
+        text = self.ask(command).decode()
+        return {key: int(value) for key, value in re.findall(r"^([a-z-]+): (\d+)$", text, re.M)}
+
+    def close(self):
+        self.socket.close()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """A server in a process of its own; made again where another process has taken the port meanwhile."""
+
+    def __init__(self, command_for, environment=None):
+        for _ in range(20):
+            port = free_port()
+            self.process = subprocess.Popen(command_for(port), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                            stderr=subprocess.PIPE, env=environment)
+            self.address = ("127.0.0.1", port)
+            if self._answers():
+                return
+        raise RuntimeError(f"{command_for(0)[0]} does not answer: {self.process.stderr.read().decode()}")
+
+    def _answers(self):
+        while self.process.poll() is None:
+            try:
+                probe = Connection(self.address)
+            except OSError:
+                time.sleep(0.01)
+                continue
+            # Another server may have got this port.
+            pid = probe.numbers(b"stats\r\n").get("pid")
+            probe.close()
+            return pid == self.process.pid
+        return False
+
+    def connect(self):
+        return Connection(self.address)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.process.wait(PATIENCE)
+        log = self.process.stderr.read().decode()
+        self.process.stderr.close()
+        return self.process.returncode, log
+
+
+def beanstalkd(*arguments):
+    """Debian's beanstalkd, or None where it is not installed."""
+    path = shutil.which("beanstalkd") or shutil.which("/usr/bin/beanstalkd")
+    if path is None:
+        return None
+    return Server(lambda port: [path, "-l", "127.0.0.1", "-p", str(port), *map(str, arguments)])
+
+
+def foliot(*arguments):
+    return Server(lambda port: [FOLIOT, "serve", "--quiet", "--beanstalk", f"127.0.0.1:{port}", *map(str, arguments)])

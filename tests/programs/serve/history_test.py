@@ -1,0 +1,78 @@
+"""The checker of histories finds each breach that it is for, and no other."""
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from history import Event, check
+from program_case import main
+
+
+def event(kind, begin, end, answer, client=1, job=1, **more):
+    return Event(client, kind, begin, 1000 + begin, end, None if end is None else 1000 + end, answer, job, **more)
+
+
+def put(begin, end, job=1, **more):
+    return event("put", begin, end, "INSERTED", job=job, **({"body": b"a", "ttr": 10} | more))
+
+
+def reserved(begin, end, client=2, job=1, body=b"a"):
+    return event("reserve", begin, end, "RESERVED", client=client, job=job, body=body)
+
+
+class Checker(unittest.TestCase):
+    def expect(self, word, events, left, **more):
+        found = check(events, left, **more)
+        self.assertTrue(any(word in each for each in found), found)
+
+    def test_a_good_history(self):
+        events = [put(0, 1), put(0, 1, job=2, body=b"b"), reserved(1, 2), event("delete", 3, 4, "DELETED", client=2),
+                  put(5, 6, job=3, body=b"c", delay=2), reserved(7, 8, job=3, body=b"c"), event("gone", 9, 9, None, client=2),
+                  reserved(9.5, 10, client=3, job=3, body=b"c"), event("killed", 11, 11, None),
+                  reserved(12, 13, job=3, body=b"c"), event("delete", 14, None, None, client=2, job=3)]
+        self.assertEqual(check(events, {2: b"b"}), [])
+        self.assertEqual(check(events, {2: b"b", 3: b"c"}), [], "the last answer never came: both may be true")
+
+    def test_acknowledged_and_lost(self):
+        self.expect("not there at the end", [put(0, 1)], {})
+
+    def test_a_put_without_an_answer_may_be_there_or_not(self):
+        lost = event("put", 0, None, None, job=None, body=b"a")
+        self.assertEqual(check([lost], {}), [])
+        self.assertEqual(check([lost], {7: b"a"}), [])
+
+    def test_invented(self):
+        self.expect("was put", [put(0, 1)], {1: b"other"})
+        self.expect("was put", [], {5: b"other"})
+
+    def test_one_id_for_two(self):
+        self.expect("two jobs", [put(0, 1), put(2, 3)], {1: b"a"})
+
+    def test_finished_and_back(self):
+        done = [put(0, 1), reserved(1, 2), event("delete", 3, 4, "DELETED", client=2)]
+        self.expect("handed out again", [*done, reserved(5, 6)], {})
+        self.expect("there at the end", done, {1: b"a"})
+
+    def test_early(self):
+        self.expect("early", [put(0, 1, delay=5), reserved(2, 4.9)], {1: b"a"})
+        self.assertEqual(check([put(0, 1, delay=5), reserved(2, 5.1)], {1: b"a"}), [])
+
+    def test_held_by_two(self):
+        self.expect("same time", [put(0, 1), reserved(1, 2), reserved(3, 4, client=3)], {1: b"a"})
+        self.assertEqual(check([put(0, 1), reserved(1, 2), reserved(1.5, 3, client=3)], {1: b"a"}), [],
+                         "the first may have lost it before its answer came")
+        self.assertEqual(check([put(0, 1, ttr=1), reserved(1, 1.5), reserved(1.6, 3, client=3)], {1: b"a"}), [],
+                         "its time may have been over")
+
+    def test_contradictions(self):
+        self.expect("twice", [put(0, 1), event("delete", 2, 3, "DELETED"), event("delete", 2, 3, "DELETED", client=2)], {})
+
+    def test_out_of_order(self):
+        self.expect("came before", [], {}, drained=[2, 1], priorities={1: 0, 2: 0})
+        self.expect("came before", [], {}, drained=[1, 2], priorities={1: 5, 2: 4})
+        self.assertEqual(check([], {}, drained=[2, 1], priorities={1: 5, 2: 4}), [])
+
+
+if __name__ == "__main__":
+    main()
