@@ -57,7 +57,7 @@ task<> connections::refuse(runtime::stream peer) {
 
 task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
   {
-    const std::lock_guard held(lock_);
+    const lock held(lock_);
     if (ending_) co_return;
     all_.insert(peer);
   }
@@ -75,18 +75,18 @@ task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
   }
   if (!failure.empty()) log_.warning(fmt::format("close a connection: {}", failure));
   peer->close();
-  const std::lock_guard held(lock_);
+  const lock held(lock_);
   all_.erase(peer);
 }
 
 void connections::close_all() {
-  const std::lock_guard held(lock_);
+  const lock held(lock_);
   for (const shared_stream& each : all_) each->close();
 }
 
 task<> connections::end(duration patience) {
   {
-    const std::lock_guard held(lock_);
+    const lock held(lock_);
     ending_ = true;
     for (const shared_stream& each : all_) static_cast<void>(each->close_read());
   }

@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
+#include <string>
 #include <unordered_set>
+#include <utility>
 
+#include <foliot/core/annotations.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/net/listener.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/task.hpp>
@@ -47,9 +50,9 @@ class connections {
   const server_log& log_;
   runtime::wait_group sessions_;
   instant quiet_until_ = instant::earliest();  // of the warning about the limit; of the accepting task
-  std::mutex lock_;                            // guards the next two
-  std::unordered_set<shared_stream> all_;
-  bool ending_ = false;
+  mutex lock_;
+  std::unordered_set<shared_stream> all_ FOLIOT_GUARDED_BY(lock_);
+  bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
 };
 
 }  // namespace foliot::program

@@ -83,9 +83,10 @@ void allow_descriptors(std::size_t connections, const server_log& log) {
   if (now.rlim_cur >= wanted) return;
   const rlimit more{std::min(wanted, now.rlim_max), now.rlim_max};
   if (::setrlimit(RLIMIT_NOFILE, &more) != 0 || more.rlim_cur < wanted) {
-    log.warning(fmt::format("the system allows {} open files, too few for {} connections: raise its limit (ulimit -n, "
-                            "LimitNOFILE), or lower --max-connections",
-                            more.rlim_cur, connections));
+    log.warning(
+        fmt::format("the system allows {} open files, too few for {} connections: raise its limit (ulimit -n, "
+                    "LimitNOFILE), or lower --max-connections",
+                    more.rlim_cur, connections));
   }
 }
 
@@ -122,9 +123,7 @@ task<> until_the_end(const signals& come, beanstalk::server_state& state, const 
           log.info("drain: new jobs are refused until the server is started again (SIGUSR1)");
           break;
         case SIGHUP: log.info("SIGHUP: there is no file of settings to read again"); break;
-        default:
-          log.info(fmt::format("end, because of {}", signal == SIGINT ? "SIGINT" : "SIGTERM"));
-          co_return;
+        default: log.info(fmt::format("end, because of {}", signal == SIGINT ? "SIGINT" : "SIGTERM")); co_return;
       }
     }
   }

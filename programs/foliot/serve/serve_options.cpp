@@ -29,14 +29,16 @@ std::optional<runtime::address> listen_address(const std::string& option, const 
   if (text == "off") return std::nullopt;
   const auto at = runtime::address::parse(is_port(text) ? "127.0.0.1:" + text : text);
   if (!at) {
-    throw failure(fmt::format("{} '{}' is no address: write 127.0.0.1:11300, [::1]:11300, unix:/run/foliot.sock, a port "
-                              "alone, or off",
-                              option, text));
+    throw failure(
+        fmt::format("{} '{}' is no address: write 127.0.0.1:11300, [::1]:11300, unix:/run/foliot.sock, a port "
+                    "alone, or off",
+                    option, text));
   }
   if (!insecure && !is_closed_to_others(*at)) {
-    throw failure(fmt::format("{} {} can be reached from other machines, and this protocol has neither encryption nor "
-                              "passwords: name a loopback address or a path, or add --insecure",
-                              option, at->to_string()));
+    throw failure(
+        fmt::format("{} {} can be reached from other machines, and this protocol has neither encryption nor "
+                    "passwords: name a loopback address or a path, or add --insecure",
+                    option, at->to_string()));
   }
   return *at;
 }

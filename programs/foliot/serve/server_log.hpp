@@ -8,7 +8,7 @@ namespace foliot::program {
 /// How much an operator should care.
 enum class log_level : unsigned char { info, warning, failure };
 
-/// Writes lines such as `2026-11-22T10:00:00.123Z info  listening at 127.0.0.1:11300`. Control characters are escaped.
+/// Writes lines of the time in UTC, the level and a sentence. Control characters in it are escaped.
 /// Any thread; a line is written as a whole. Errors of standard error are ignored.
 class server_log {
  public:

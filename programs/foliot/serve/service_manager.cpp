@@ -22,8 +22,8 @@ void tell_service_manager(std::string_view state) noexcept {
   const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return;
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  static_cast<void>(::sendto(socket, state.data(), state.size(), MSG_NOSIGNAL,
-                             reinterpret_cast<const sockaddr*>(&to), size));
+  static_cast<void>(
+      ::sendto(socket, state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), size));
   ::close(socket);
 }
 

@@ -1,4 +1,4 @@
-// Tells systemd how the server is (sd_notify(3)): where the environment has NOTIFY_SOCKET, one datagram for each change.
+// Tells systemd how the server is: where the environment has NOTIFY_SOCKET, one datagram for each change.
 #pragma once
 
 #include <string_view>

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include <foliot/core/instant.hpp>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/jobs/broker.hpp>
 
 #include "serve/beanstalk/commands.hpp"
@@ -23,14 +23,14 @@ class server_state {
   jobs::broker& broker;
   const std::size_t max_job_size;
   tube_records tubes;
-  std::array<std::atomic<std::uint64_t>, verbs> commands{};
-  std::atomic<std::uint64_t> total_jobs{0};
-  std::atomic<std::uint64_t> total_connections{0};
-  std::atomic<std::uint64_t> connections{0};
-  std::atomic<std::uint64_t> producers{0};
-  std::atomic<std::uint64_t> workers{0};
+  std::array<seam::atomic<std::uint64_t>, verbs> commands{};
+  seam::atomic<std::uint64_t> total_jobs{0};
+  seam::atomic<std::uint64_t> total_connections{0};
+  seam::atomic<std::uint64_t> connections{0};
+  seam::atomic<std::uint64_t> producers{0};
+  seam::atomic<std::uint64_t> workers{0};
   /// Whether new jobs are refused, until the server is started again.
-  std::atomic<bool> draining{false};
+  seam::atomic<bool> draining{false};
 
   void count(verb which) noexcept { ++commands[static_cast<std::size_t>(which)]; }
   /// All that `stats` shows but the counts of the jobs.

@@ -6,7 +6,8 @@
 // read from either.
 //
 // While a reserve waits, the session goes on reading, up to a bound: it must notice that the client has gone. A client
-// that has closed its side gets TIMED_OUT, as beanstalkd does it. What was sent behind the reserve is answered after it.
+// that has closed its side gets TIMED_OUT, as beanstalkd does it. What was sent behind the reserve is answered after
+// it.
 //
 // When the session ends, however it ends, the jobs that its client holds are ready again.
 #pragma once

@@ -111,7 +111,7 @@ task<> session::on(const delete_job& what) {
     const jobs::change_answer ended = co_await ending;
     is_done = ended.what == jobs::change_answer::kind::done;
     if (is_done && seen.job) tube = server_.tubes.find(seen.job->tube);
-    out_ += is_done                                                    ? reply::deleted
+    out_ += is_done                                             ? reply::deleted
             : ended.what == jobs::change_answer::kind::no_space ? reply::out_of_memory
                                                                 : reply::not_found;
   }

@@ -5,7 +5,7 @@
 namespace foliot::program::beanstalk {
 
 shared_record tube_records::obtain(std::string_view name) {
-  const std::lock_guard held(lock_);
+  const lock held(lock_);
   if (const auto found = by_name_.find(name); found != by_name_.end()) return in_order_[found->second];
   auto made = std::make_shared<tube_record>(name);
   in_order_.push_back(made);
@@ -14,13 +14,13 @@ shared_record tube_records::obtain(std::string_view name) {
 }
 
 shared_record tube_records::find(std::string_view name) const {
-  const std::lock_guard held(lock_);
+  const lock held(lock_);
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : in_order_[found->second];
 }
 
 void tube_records::end(const shared_record& of) {
-  const std::lock_guard held(lock_);
+  const lock held(lock_);
   const auto found = by_name_.find(of->name);
   constexpr long the_callers_and_ours = 2;  // no other is made without the lock, but from one of these
   if (found == by_name_.end() || in_order_[found->second] != of || found->second == 0) return;
@@ -35,7 +35,7 @@ void tube_records::end(const shared_record& of) {
 }
 
 std::vector<std::string> tube_records::names() const {
-  const std::lock_guard held(lock_);
+  const lock held(lock_);
   std::vector<std::string> all;
   all.reserve(in_order_.size());
   for (const shared_record& each : in_order_) all.push_back(each->name);
@@ -43,7 +43,7 @@ std::vector<std::string> tube_records::names() const {
 }
 
 std::size_t tube_records::size() const {
-  const std::lock_guard held(lock_);
+  const lock held(lock_);
   return in_order_.size();
 }
 

@@ -6,16 +6,16 @@
 // Thread safety: any task.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <foliot/jobs/job.hpp>
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/mutex.hpp>
 
 namespace foliot::program::beanstalk {
 
@@ -24,10 +24,10 @@ struct tube_record {
   explicit tube_record(std::string_view named) : name(named) {}
 
   const std::string name;
-  std::atomic<std::uint64_t> total_jobs{0};
-  std::atomic<std::uint64_t> deletes{0};
-  std::atomic<std::uint64_t> pauses{0};
-  std::atomic<std::int64_t> pause_seconds{0};  ///< the length of the last pause
+  seam::atomic<std::uint64_t> total_jobs{0};
+  seam::atomic<std::uint64_t> deletes{0};
+  seam::atomic<std::uint64_t> pauses{0};
+  seam::atomic<std::int64_t> pause_seconds{0};  ///< the length of the last pause
 };
 using shared_record = std::shared_ptr<tube_record>;
 
@@ -47,9 +47,10 @@ class tube_records {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  mutable std::mutex lock_;  // guards the rest
-  std::vector<shared_record> in_order_;
-  std::map<std::string_view, std::size_t> by_name_;  // the index in in_order_; the names are the records'
+  mutable mutex lock_;
+  std::vector<shared_record> in_order_ FOLIOT_GUARDED_BY(lock_);
+  std::map<std::string_view, std::size_t> by_name_
+      FOLIOT_GUARDED_BY(lock_);  // the index in in_order_; the names are the records'
 };
 
 }  // namespace foliot::program::beanstalk
