@@ -1,8 +1,9 @@
-// A program of somebody who uses foliot: a timer in virtual time, one in real time, a queue by itself, tasks.
+// A program of a user of foliot: a timer in virtual time, one in real time, a queue by itself, tasks, jobs.
 //
 // With an argument it breaks one contract, and ends well if nobody sees that.
 #include <foliot/core/callable.hpp>
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/jobs.hpp>
 #include <foliot/queue.hpp>
 #include <foliot/runtime.hpp>
 #include <foliot/runtime/cancelled.hpp>
@@ -111,6 +112,17 @@ void tasks() {
   expect(foliot::run(sum()) == 500'500, "what one file sends another one receives");
 }
 
+void due_jobs() {
+  foliot::virtual_clock time;
+  foliot::jobs::virtual_wall_clock wall{time};
+  foliot::jobs::memory_store store{{&wall, &time}};
+  execute_one(store, foliot::jobs::put{.tube = "mail", .body = "hello", .due = 1min});
+  time.advance(1min);
+  const foliot::jobs::claim_answer mine = execute_one(store, foliot::jobs::claim{.tubes = {"mail"}});
+  expect(mine.jobs.size() == 1 && mine.jobs[0].job.body == "hello", "a job is claimed when it is due");
+  expect(store.check().has_value(), "the store's invariants hold");
+}
+
 foliot::task<> wait_for_ever() {
   const foliot::channel<int> silent;
   static_cast<void>(co_await silent.receive());
@@ -147,6 +159,11 @@ void exceptions() {
            const foliot::timer_service timers{std::move(options)};
          }),
          "an unknown engine is refused");
+  expect(throws<std::invalid_argument>([] {
+           foliot::jobs::memory_store store;
+           execute_one(store, foliot::jobs::count_tube{""});
+         }),
+         "a tube without a name is refused");
 }
 
 /// Stops the program where this file was compiled with FOLIOT_ASSERTIONS.
@@ -178,6 +195,7 @@ int main(int argc, char** argv) {
   one_thread_one_shard();
   queue_alone();
   tasks();
+  due_jobs();
   exceptions();
   expect(&foliot::seam::this_thread() == this_thread_elsewhere(), "a thread is the same one in every library");
   if (failures == 0) std::printf("foliot %s works\n", FOLIOT_VERSION);
