@@ -108,7 +108,7 @@ TEST_P(JobStore, AClaimedJobIsReserved) {
   EXPECT_EQ(mine.job.counters.reserves, 1U);
   EXPECT_EQ(run(peek{id}).job, mine.job);
   EXPECT_EQ(run(count_tube{"a"}).counts, (job_counts{.reserved = 1}));
-  // Nobody else gets it, by whatever means.
+  // No other operation takes it or changes it.
   EXPECT_TRUE(run(claim{{"a"}}).jobs.empty());
   EXPECT_TRUE(run(claim_job{id}).jobs.empty());
   EXPECT_EQ(run(cancel{id}), (change_answer{change::reserved, id}));

@@ -1,7 +1,7 @@
 // One operation at a time on a store, with the answer's own type:
 //
 //   foliot::jobs::memory_store store;
-//   const put_answer put = execute_one(store, jobs::put{.tube = "mail", .body = "hello", .due = 30s});
+//   const put_answer added = execute_one(store, jobs::put{.tube = "mail", .body = "hello", .due = 30s});
 //   const claim_answer mine = execute_one(store, jobs::claim{.tubes = {"mail"}});
 //
 // A program with many tasks uses the broker instead, which shares the cost of a batch among them.
