@@ -79,20 +79,20 @@ task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
   all_.erase(peer);
 }
 
-void connections::close_all() {
+std::vector<connections::shared_stream> connections::all() {
   const lock held(lock_);
-  for (const shared_stream& each : all_) each->close();
+  return {all_.begin(), all_.end()};
 }
 
 task<> connections::end(duration patience) {
   {
     const lock held(lock_);
     ending_ = true;
-    for (const shared_stream& each : all_) static_cast<void>(each->close_read());
   }
+  for (const shared_stream& each : all()) static_cast<void>(each->close_read());
   const auto ended = co_await runtime::with_timeout(wait_for(sessions_), patience);
   if (ended) co_return;
-  close_all();
+  for (const shared_stream& each : all()) each->close();
   co_await sessions_.wait();
 }
 

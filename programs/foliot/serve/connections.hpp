@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/duration.hpp>
@@ -42,7 +43,7 @@ class connections {
 
   task<> serve_one(shared_stream peer, runtime::wait_group::member ends);
   task<> refuse(runtime::stream peer);
-  void close_all();
+  [[nodiscard]] std::vector<shared_stream> all();
 
   const protocol serve_;
   const std::size_t most_;
@@ -50,7 +51,7 @@ class connections {
   const server_log& log_;
   runtime::wait_group sessions_;
   instant quiet_until_ = instant::earliest();  // of the warning about the limit; of the accepting task
-  mutex lock_;
+  mutex lock_{lock_rank::object};
   std::unordered_set<shared_stream> all_ FOLIOT_GUARDED_BY(lock_);
   bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
 };

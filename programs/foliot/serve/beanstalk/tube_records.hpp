@@ -47,7 +47,7 @@ class tube_records {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  mutable mutex lock_;
+  mutable mutex lock_{lock_rank::object};
   std::vector<shared_record> in_order_ FOLIOT_GUARDED_BY(lock_);
   std::map<std::string_view, std::size_t> by_name_
       FOLIOT_GUARDED_BY(lock_);  // the index in in_order_; the names are the records'
