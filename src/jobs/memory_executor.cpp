@@ -101,6 +101,7 @@ void memory_store::executor::count(const record& it, int step) {
 void memory_store::executor::end(job_id id) {
   const auto ended = store_.jobs_.find(id);
   jobs::job job = std::move(ended->second.job);
+  store_.bytes_ -= memory_bytes_of(job);
   if (!job.key.empty()) ended->second.home->keys.erase(job.key);
   store_.jobs_.erase(ended);
   forget_if_idle(job.tube);

@@ -5,6 +5,7 @@
 #include <foliot/jobs/memory_store.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <span>
@@ -13,6 +14,12 @@
 #include <vector>
 
 namespace foliot::jobs {
+
+/// What a job, or the put that makes it, counts for memory_bounds.
+template <class Texts>
+[[nodiscard]] std::uint64_t memory_bytes_of(const Texts& what) noexcept {
+  return memory_store::job_overhead + what.tube.size() + what.key.size() + what.body.size();
+}
 
 /// Adds `step`, which is 1 or -1, to what a job counts for.
 inline void add_to(job_counts& counts, const job& it, int step) {
@@ -61,6 +68,8 @@ class memory_store::executor {
   [[nodiscard]] std::vector<reservation> expired() && { return std::move(expired_); }
 
  private:
+  /// Whether there is room for this put, which replaces `old` unless that is null.
+  [[nodiscard]] bool has_room(const put& what, const record* old) const noexcept;
   [[nodiscard]] static reservation token_of(const record& it);
   [[nodiscard]] record* find(job_id id);
   [[nodiscard]] record* find(const job_name& name);

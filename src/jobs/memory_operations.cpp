@@ -6,13 +6,16 @@ namespace foliot::jobs {
 put_answer memory_store::executor::operator()(put& what) {
   using enum put_answer::kind;
   put_answer result{inserted, 0};
-  if (!what.key.empty()) {
-    if (record* old = find(job_key{what.tube, what.key})) {
-      if (what.existing == on_existing::keep) return {kept, old->job.id};
-      if (what.existing == on_existing::refuse) return {exists, old->job.id};
-      if (!apply(*old, job_event::cancel)) return {reserved, old->job.id};
-      result.what = replaced;
-    }
+  record* const old = what.key.empty() ? nullptr : find(job_key{what.tube, what.key});
+  if (old != nullptr) {
+    if (what.existing == on_existing::keep) return {kept, old->job.id};
+    if (what.existing == on_existing::refuse) return {exists, old->job.id};
+    if (old->job.state == job_state::reserved) return {reserved, old->job.id};
+  }
+  if (!has_room(what, old)) return {no_space, 0};
+  if (old != nullptr) {
+    apply(*old, job_event::cancel);
+    result.what = replaced;
   }
   result.id = store_.next_id_++;
   record& it = store_.jobs_[result.id];
@@ -26,9 +29,17 @@ put_answer memory_store::executor::operator()(put& what) {
             .ttr = what.ttr};
   set_due(it.job, what.due);
   it.job.state = waiting_state(it.job.due, utc_);
+  store_.bytes_ += memory_bytes_of(it.job);
   if (!it.job.key.empty()) it.home->keys.emplace(it.job.key, it.job.id);
   enter_indexes(it);
   return result;
+}
+
+bool memory_store::executor::has_room(const put& what, const record* old) const noexcept {
+  const std::uint64_t jobs = store_.jobs_.size() - (old != nullptr ? 1 : 0);
+  const std::uint64_t bytes = store_.bytes_ - (old != nullptr ? memory_bytes_of(old->job) : 0);
+  const memory_bounds& bounds = store_.bounds_;
+  return jobs < bounds.jobs && bytes <= bounds.bytes && memory_bytes_of(what) <= bounds.bytes - bytes;
 }
 
 claim_answer memory_store::executor::operator()(claim& what) {

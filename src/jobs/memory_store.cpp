@@ -7,7 +7,7 @@
 
 namespace foliot::jobs {
 
-memory_store::memory_store(store_clocks clocks) : clocks_(clocks) {}
+memory_store::memory_store(store_clocks clocks, memory_bounds bounds) : clocks_(clocks), bounds_(bounds) {}
 
 memory_store::~memory_store() = default;
 
@@ -100,6 +100,9 @@ check_result memory_store::check_counts() const {
   job_counts counts;
   for (const auto& [id, it] : jobs_) add_to(counts, it.job, 1);
   if (counts != counts_) return std::unexpected("the store's counts are not those of its jobs");
+  std::uint64_t bytes = 0;
+  for (const auto& [id, it] : jobs_) bytes += memory_bytes_of(it.job);
+  if (bytes != bytes_) return std::unexpected("the store's bytes are not those of its jobs");
   if (counts.delayed != due_.size()) return std::unexpected("a due time leads to no delayed job");
   if (counts.reserved != expiring_.size()) return std::unexpected("an expiry leads to no reserved job");
   const auto paused =

@@ -24,6 +24,27 @@ TEST(MemoryStore, IdsBeginWithOne) {
   EXPECT_EQ(execute_one(store, put{.tube = "a", .body = ""}).id, 2U);
 }
 
+TEST(MemoryStore, RefusesPutsBeyondItsBounds) {
+  using enum put_answer::kind;
+  constexpr std::uint64_t one = memory_store::job_overhead + 4;  // the tube and the body
+  memory_store few({}, {.jobs = 2});
+  memory_store small({}, {.bytes = 2 * one});
+  for (memory_store* store : {&few, &small}) {
+    EXPECT_EQ(execute_one(*store, put{.tube = "a", .body = "123"}).what, inserted);
+    EXPECT_EQ(execute_one(*store, put{.tube = "a", .key = "k", .body = "12"}).what, inserted);
+    EXPECT_EQ(execute_one(*store, put{.tube = "a", .body = ""}).what, no_space);
+    EXPECT_EQ(execute_one(*store, put{.tube = "a", .key = "k", .body = "xy", .existing = on_existing::replace}).what,
+              replaced);
+    EXPECT_EQ(execute_one(*store, count_all{}).counts.all(), 2U);
+    EXPECT_EQ(execute_one(*store, cancel{job_id{1}}).what, change_answer::kind::done);
+    EXPECT_EQ(execute_one(*store, put{.tube = "a", .body = "456"}).what, inserted);
+    EXPECT_TRUE(store->check());
+  }
+  EXPECT_EQ(execute_one(small, put{.tube = "a", .key = "k", .body = "xyz", .existing = on_existing::replace}).what,
+            no_space);
+  EXPECT_EQ(execute_one(small, count_all{}).counts.all(), 2U) << "the job that was to be replaced is there";
+}
+
 /// A store whose next() were too early would be asked again and again.
 TEST(MemoryStore, KnowsItsNextChangeExactly) {
   virtual_clock time(instant::from_nanoseconds(5'000'000));

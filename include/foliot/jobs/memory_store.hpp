@@ -16,6 +16,7 @@
 #include <foliot/core/language.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -34,13 +35,20 @@
 
 namespace foliot::jobs {
 
+/// How much a memory_store holds at most. A put beyond it is answered with `no_space`.
+struct memory_bounds {
+  std::uint64_t jobs = std::numeric_limits<std::uint64_t>::max();
+  /// Of bodies, keys and names of tubes, and job_overhead for each job.
+  std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
+};
+
 /// A job store in memory.
 class FOLIOT_EXPORT memory_store final : public job_store {
  public:
   /// An empty store on the system's clocks.
   memory_store() : memory_store(store_clocks{}) {}
   /// An empty store on these clocks.
-  explicit memory_store(store_clocks clocks);
+  explicit memory_store(store_clocks clocks, memory_bounds bounds = {});
   ~memory_store() override;
 
   /// As job_store says. Of the failures there is one, a lack of memory: it throws std::bad_alloc, and every later batch
@@ -50,6 +58,9 @@ class FOLIOT_EXPORT memory_store final : public job_store {
   [[nodiscard]] next_change next() const noexcept override;
   /// O(n log n).
   [[nodiscard]] check_result check() override;
+
+  /// About what the store needs for a job besides its texts, in bytes.
+  static constexpr std::uint64_t job_overhead = 400;
 
  private:
   struct tube;
@@ -82,6 +93,8 @@ class FOLIOT_EXPORT memory_store final : public job_store {
   [[nodiscard]] check_result check_counts() const;
 
   store_clocks clocks_;
+  memory_bounds bounds_;
+  std::uint64_t bytes_ = 0;  // of the jobs that there are, as memory_bounds counts them
   std::map<job_id, record> jobs_;
   tubes_by_name tubes_;
   /// The delayed jobs of all tubes.

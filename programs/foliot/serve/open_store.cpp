@@ -44,7 +44,10 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options&, const server_
 std::unique_ptr<jobs::job_store> open_store(const serve_options& options, const server_log& log) {
   if (!options.folder.empty()) return open_folder(options, log);
   log.warning("jobs are in memory: they end with this process");
-  return std::make_unique<jobs::memory_store>();
+  jobs::memory_bounds bounds;
+  if (options.max_jobs != 0) bounds.jobs = options.max_jobs;
+  if (options.max_memory != 0) bounds.bytes = options.max_memory;
+  return std::make_unique<jobs::memory_store>(jobs::store_clocks{}, bounds);
 }
 
 void check_store([[maybe_unused]] const std::string& folder) {

@@ -47,15 +47,22 @@ void add_listeners(CLI::App& line, arguments& all) {
 }
 
 void add_limits(CLI::App& line, serve_options& options) {
-  const auto limit = [&line](const char* name, auto& value, const char* text, auto range) {
-    line.add_option(name, value, text)->type_name("N")->capture_default_str()->check(range)->group("Limits");
+  const auto limit = [&line](const char* name, auto& value, const char* text, auto least, auto most) {
+    CLI::Range range(least, most);
+    range.description("");  // the text says it
+    return line.add_option(name, value, text)->type_name("N")->capture_default_str()->check(range)->group("Limits");
   };
-  limit("--max-job-size", options.max_job_size, "Bytes of a job's body; at most 1 GiB",
-        CLI::Range(std::size_t{0}, most_job_size));
-  limit("--max-connections", options.max_connections, "Connections at once",
-        CLI::Range(std::size_t{1}, std::size_t{1'000'000}));
-  limit("--max-tubes", options.max_tubes, "Tubes at once", CLI::Range(std::size_t{1}, std::size_t{100'000'000}));
-  limit("--max-jobs", options.max_jobs, "Jobs at once; 0: no limit", CLI::Range(std::uint64_t{0}, ~std::uint64_t{0}));
+  limit("--max-job-size", options.max_job_size, "Bytes of a job's body; at most 1 GiB", std::size_t{0}, most_job_size);
+  limit("--max-connections", options.max_connections, "Connections at once", std::size_t{1}, std::size_t{1'000'000});
+  limit("--max-tubes", options.max_tubes, "Tubes at once that a connection uses or watches", std::size_t{1},
+        std::size_t{100'000'000});
+  limit("--max-jobs", options.max_jobs, "Jobs at once; 0: as many as there is room for", std::uint64_t{0},
+        ~std::uint64_t{0});
+  line.add_option("--max-memory", options.max_memory, "Memory for jobs with --memory, such as 2GB; 0: no limit")
+      ->type_name("SIZE")
+      ->default_str("0")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->group("Limits");
 }
 
 }  // namespace

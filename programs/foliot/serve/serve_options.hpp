@@ -24,6 +24,8 @@ struct serve_options {
   std::size_t max_tubes = 100'000;
   /// 0: as many as the disk or the memory holds.
   std::uint64_t max_jobs = 0;
+  /// Bytes of the jobs in memory; 0: no limit. Not for a store on disk.
+  std::uint64_t max_memory = 0;
   /// Whether only warnings and failures are logged.
   bool quiet = false;
 };
