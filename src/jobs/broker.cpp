@@ -124,6 +124,8 @@ check_result broker_core::check() const {
     if (!led_ && each->recipient != client_state::no_claim) return std::unexpected("a claim outlives its batch");
   }
   if (waiting != waiting_count_) return std::unexpected("the count of waiting clients is wrong");
+  const bool is_left = !failed_ && (held_.has_to_give_back() || tubes_.has_tube_to_serve());
+  if (runs_ && !led_ && is_left && !runner_event_.is_set()) return std::unexpected("run() does not know of the work");
   return {};
 }
 

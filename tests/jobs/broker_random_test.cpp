@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <optional>
 #include <random>
@@ -135,8 +136,28 @@ class life {
   task<> reserve_one() {
     const wait_record record(known_, watched_);
     const duration limit(milliseconds(below(3) == 0 ? 0 : below(100)));
-    const reserve_answer got = co_await client_.reserve(limit);
-    if (record.overtaken) {
+    reserve_answer got;
+    const bool by_stop = below(3) == 0;
+    if (by_stop) {
+      auto reserving = spawn(client_.reserve(), "reserve");
+      std::exception_ptr stopped;
+      try {
+        co_await sleep(limit);
+      } catch (const runtime::cancelled&) {
+        stopped = std::current_exception();
+      }
+      reserving.request_stop();
+      try {
+        got = co_await reserving.join_without_cancellation();
+      } catch (const runtime::cancelled&) {
+        EXPECT_LE(client_.reservations(), mine_.size()) << "a cancelled reserve holds a job";
+        if (stopped == nullptr) co_return;
+      }
+      if (stopped != nullptr) std::rethrow_exception(stopped);
+    } else {
+      got = co_await client_.reserve(limit);
+    }
+    if (record.overtaken && !by_stop) {
       EXPECT_EQ(got.what, reserve_answer::kind::reserved) << "a later client was served";
       EXPECT_EQ(*record.overtaken, now());
     }
@@ -144,7 +165,8 @@ class life {
     for (open_wait* each = known_.waits.front(); each != nullptr; each = known_.waits.next(*each)) {
       if (each->watched == watched_ && each->arrival < record.arrival && !each->overtaken) each->overtaken = now();
     }
-    take(*got.job);
+    // The task of the reserve may have ended earlier than the sleep, and the reservation as well.
+    if (!by_stop || client_.held(got.job->token.id) == got.job->token) take(*got.job);
   }
 
   void take(const claimed_job& got) {

@@ -266,6 +266,12 @@ task<> reserve_until_stopped(client& worker) { co_await worker.reserve(); }
 
 TEST(BrokerWaiting, AJobThatIsClaimedForAStoppedTaskGoesToTheNextClient) {
   test::in_broker_worlds([](broker_world& world) -> task<> {
+    client other(world.jobs);  // holds a job, so that run() need not wake for the end of the next reservation
+    other.watch("mail");
+    put short_one = mail("x");
+    short_one.ttr = 30s;
+    co_await put_job(world.jobs, short_one);
+    got(co_await other.reserve());
     client worker(world.jobs);
     worker.watch("mail");
     auto stopped = spawn(reserve_until_stopped(worker), "stopped");
@@ -280,6 +286,27 @@ TEST(BrokerWaiting, AJobThatIsClaimedForAStoppedTaskGoesToTheNextClient) {
     EXPECT_EQ(result.id, id);
     EXPECT_EQ(result.when, start);
     EXPECT_EQ(worker.reservations(), 0U);
+  });
+}
+
+TEST(BrokerWaiting, AJobThatIsClaimedForAStoppedTaskIsGivenBackAtOnce) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    client other(world.jobs);  // holds a job, so that run() need not wake for the end of the next reservation
+    other.watch("mail");
+    put short_one = mail("x");
+    short_one.ttr = 30s;
+    co_await put_job(world.jobs, short_one);
+    got(co_await other.reserve());
+    client worker(world.jobs);
+    worker.watch("mail");
+    auto stopped = spawn(reserve_until_stopped(worker), "stopped");
+    co_await runtime::wait_idle();
+    stopped.request_stop();
+    co_await put_job(world.jobs, mail("y"));  // claimed before the stopped task runs
+    EXPECT_EQ(world.jobs.counters().reservations, 2U);
+    EXPECT_THROW(co_await stopped.join(), runtime::cancelled);
+    co_await runtime::wait_idle();
+    EXPECT_EQ(world.jobs.counters().reservations, 1U);
   });
 }
 
@@ -307,7 +334,7 @@ TEST(BrokerWaiting, AJobThatIsClaimedForAClientThatGoesMeanwhileIsGivenBack) {
           claims = true;
           co_await put_job(world.jobs, mail("x"));
           EXPECT_THROW(co_await leaving.join(), runtime::cancelled);
-          got(co_await worker.reserve());
+          got(co_await worker.reserve(duration{}));
           EXPECT_EQ(worker.reservations(), 1U);
         }
         world.jobs.close();
