@@ -115,4 +115,22 @@ inline jobs::claimed_job got(const jobs::reserve_answer& reserved) {
   return reserved.job.value_or(jobs::claimed_job{});
 }
 
+/// Reserves one job and finishes it; reports its id and when it came.
+struct received {
+  jobs::job_id id = 0;
+  instant when;
+};
+inline runtime::task<received> take_one(jobs::broker& from, std::string tube, std::string second = {}) {
+  jobs::client worker(from);
+  worker.watch(tube);
+  if (!second.empty()) worker.watch(second);
+  const jobs::reserve_answer reserved = co_await worker.reserve();
+  received result;
+  result.id = got(reserved).token.id;
+  result.when = runtime::now();
+  const jobs::holder_answer done = co_await worker.finish(result.id);
+  EXPECT_EQ(done.what, jobs::holder_answer::kind::done);
+  co_return result;
+}
+
 }  // namespace foliot::test
