@@ -143,6 +143,7 @@ void broker_core::lead() noexcept {
 void broker_core::execute_batch() noexcept {
   try {
     gather_requests();
+    gather_checks_of_pauses();
     gather_claims();
     execution done;
     next_change next;
@@ -171,7 +172,8 @@ void broker_core::gather_requests() {
   batch_.clear();
   entries_.clear();
   while (held_.has_to_give_back()) batch_.emplace_back(abandon{held_.take_to_give_back()});
-  given_back_ = batch_.size();
+  gather_ends_of_pauses();
+  first_entry_ = batch_.size();
   std::size_t bytes = 0;
   while (broker_request* const one = queue_.front()) {
     if (entries_.size() == most_requests || bytes >= most_bytes) break;
@@ -179,6 +181,7 @@ void broker_core::gather_requests() {
     if (const std::string* const name = tube_with_news(one->operation_)) {
       if (tube_record* const tube = tubes_.find(*name)) tubes_.note_news(*tube);
     }
+    note_pauses(one->operation_);
     entries_.push_back(entry{one, one->token_, one->touches_});
     queue_.erase(*one);
     --queued_;
@@ -191,8 +194,10 @@ void broker_core::gather_requests() {
 void broker_core::hand_out(execution& done) {
   FOLIOT_ASSERT(done.answers.size() == batch_.size(), "a store answers each operation of a batch");
   for (const reservation& ended : done.expired) held_.end(ended);
-  for (std::size_t i = 0; i < entries_.size(); ++i) conclude(entries_[i], done.answers[given_back_ + i]);
-  const std::size_t first_claim = given_back_ + entries_.size();
+  for (std::size_t i = 0; i < entries_.size(); ++i) conclude(entries_[i], done.answers[first_entry_ + i]);
+  const std::size_t first_check = first_entry_ + entries_.size();
+  const std::size_t first_claim = first_check + checked_.size();
+  conclude_checks_of_pauses(std::span(done.answers).subspan(first_check, checked_.size()));
   for (std::size_t i = 0; i < grants_.size(); ++i) {
     serve(grants_[i], std::get<claim_answer>(done.answers[first_claim + i]));
   }

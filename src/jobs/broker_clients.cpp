@@ -60,13 +60,14 @@ void broker_core::use(client_state& client, std::string_view tube) {
   if (next != nullptr) ++next->users;
   unuse(client);
   client.used = next;
+  wake_runner_for_work();
 }
 
 void broker_core::unuse(client_state& client) noexcept {
   tube_record* const before = std::exchange(client.used, nullptr);
   if (before == nullptr) return;
   --before->users;
-  tubes_.forget_if_unused(*before);
+  forget_if_unused(*before);
 }
 
 void broker_core::watch(client_state& client, std::string_view tube) {
@@ -85,7 +86,7 @@ void broker_core::watch(client_state& client, std::string_view tube) {
     client.watched.push_back(std::make_unique<watching>(added, client));
   } catch (...) {
     --added.watchers;
-    tubes_.forget_if_unused(added);
+    forget_if_unused(added);
     throw;
   }
   client.tubes.insert(std::ranges::upper_bound(client.tubes, &added), &added);
@@ -97,8 +98,11 @@ void broker_core::ignore(client_state& client, std::string_view tube) {
     throw std::logic_error("foliot: the client waits for a job: ignore a tube before or after the wait");
   }
   for (const auto& each : client.watched) {
-    if (each->tube.name == tube) return unwatch(client, *each);
+    if (each->tube.name != tube) continue;
+    unwatch(client, *each);
+    break;
   }
+  wake_runner_for_work();
 }
 
 void broker_core::unwatch(client_state& client, watching& one) noexcept {
@@ -106,7 +110,7 @@ void broker_core::unwatch(client_state& client, watching& one) noexcept {
   client.tubes.erase(std::ranges::find(client.tubes, &tube));
   client.watched.erase(std::ranges::find(client.watched, &one, [](const auto& each) { return each.get(); }));
   --tube.watchers;
-  tubes_.forget_if_unused(tube);
+  forget_if_unused(tube);
 }
 
 std::optional<reservation> broker_core::held(const client_state& client, job_id id) const {

@@ -21,7 +21,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -130,7 +132,8 @@ class broker_core {
   };
 
   [[nodiscard]] bool has_work() const noexcept FOLIOT_REQUIRES(lock_) {
-    return !failed_ && (!queue_.empty() || held_.has_to_give_back() || tubes_.has_tube_to_serve());
+    return !failed_ && (!queue_.empty() || held_.has_to_give_back() || tubes_.has_tube_to_serve() || check_pauses_ ||
+                        !pauses_to_end_.empty());
   }
   /// Throws what a newcomer gets.
   void check_open() const FOLIOT_REQUIRES(lock_);
@@ -140,6 +143,10 @@ class broker_core {
   void gather_requests() FOLIOT_REQUIRES(lock_);
   void gather_claims() FOLIOT_REQUIRES(lock_);
   void add_grant(std::size_t first, std::size_t count) FOLIOT_REQUIRES(lock_);
+  void note_pauses(const operation& of) FOLIOT_REQUIRES(lock_);
+  void gather_ends_of_pauses() FOLIOT_REQUIRES(lock_);
+  void gather_checks_of_pauses() FOLIOT_REQUIRES(lock_);
+  void conclude_checks_of_pauses(std::span<const answer> brought) FOLIOT_REQUIRES(lock_);
   void hand_out(execution& done) FOLIOT_REQUIRES(lock_);
   void conclude(const entry& of, answer& brought) FOLIOT_REQUIRES(lock_);
   void serve(const grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
@@ -152,6 +159,7 @@ class broker_core {
   void wake_runner_for_work() noexcept FOLIOT_REQUIRES(lock_);
   void unwatch(client_state& client, watching& one) noexcept FOLIOT_REQUIRES(lock_);
   void unuse(client_state& client) noexcept FOLIOT_REQUIRES(lock_);
+  void forget_if_unused(tube_record& tube) noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] tube_record& tube_for(std::string_view name) FOLIOT_REQUIRES(lock_);
 
   job_store& store_;
@@ -174,10 +182,17 @@ class broker_core {
   std::size_t waiting_count_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint64_t arrivals_ FOLIOT_GUARDED_BY(lock_) = 0;
 
-  // The present batch: what is given back, then the requests, then the claims. Kept, so that a batch allocates little.
-  // The leader alone reads the operations, without the lock while the store executes them.
+  // Tubes that requests have paused, until a check shows that the pause has ended.
+  std::set<std::string, std::less<>> paused_ FOLIOT_GUARDED_BY(lock_);
+  bool check_pauses_ FOLIOT_GUARDED_BY(lock_) = false;
+  std::vector<std::string> pauses_to_end_ FOLIOT_GUARDED_BY(lock_);
+  std::vector<std::string> checked_ FOLIOT_GUARDED_BY(lock_);  // by the present batch
+
+  // The present batch: what is given back and pauses that end, the requests, checks of pauses, and claims. Kept, so
+  // that a batch allocates little. The leader alone reads the operations, without the lock while the store executes
+  // them.
   std::vector<operation> batch_;
-  std::size_t given_back_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::size_t first_entry_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::vector<entry> entries_ FOLIOT_GUARDED_BY(lock_);
   std::vector<client_state*> recipients_ FOLIOT_GUARDED_BY(lock_);  // null: does not wait any more
   std::vector<grant> grants_ FOLIOT_GUARDED_BY(lock_);

@@ -165,7 +165,7 @@ void broker_core::end_claims() noexcept {
     for (tube_record* const tube : *tubes) {
       --tube->pins;
       tubes_.serve_if_needed(*tube);
-      tubes_.forget_if_unused(*tube);
+      forget_if_unused(*tube);
     }
     tubes->clear();
   }

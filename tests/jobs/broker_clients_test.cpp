@@ -216,5 +216,66 @@ TEST(BrokerClients, AClientMayBeMoved) {
   });
 }
 
+/// How long a job that is put into the tube now has to wait for its reserve.
+task<duration> put_and_take(broker& jobs) {
+  const instant start = now();
+  co_await put_job(jobs, mail("x"));
+  const instant when = co_await take_at(jobs);
+  co_return when - start;
+}
+
+task<> pause_mail(broker& jobs, milliseconds length) {
+  pause what;
+  what.tube = "mail";
+  what.length = length;
+  co_await jobs.execute(std::move(what));
+}
+
+TEST(BrokerClients, APauseEndsWithTheLastClientOfATubeWithoutJobs) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    {
+      client one(world.jobs);
+      one.use("mail");
+      client two(world.jobs);
+      two.watch("mail");
+      co_await pause_mail(world.jobs, 1min);
+    }
+    co_await runtime::wait_idle();
+    const duration waited = co_await put_and_take(world.jobs);
+    EXPECT_EQ(waited, duration{});
+  });
+}
+
+TEST(BrokerClients, APauseEndsWithTheLastJobOfATubeWithoutClients) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    const job_id id = co_await put_job(world.jobs, mail("x"));
+    co_await pause_mail(world.jobs, 1min);
+    const instant start = now();
+    co_await runtime::wait_idle();
+    cancel what;
+    what.name = id;
+    co_await world.jobs.execute(std::move(what));
+    co_await runtime::wait_idle();
+    const duration waited = co_await put_and_take(world.jobs);
+    EXPECT_EQ(waited, duration{});
+    EXPECT_EQ(now(), start);
+  });
+}
+
+TEST(BrokerClients, APauseStaysWhileItsTubeHasAClientOrAJob) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    const instant start = now();
+    {
+      client one(world.jobs);
+      one.use("mail");
+      co_await pause_mail(world.jobs, 1min);
+      co_await put_job(world.jobs, mail("x"));
+    }
+    co_await sleep(10s);
+    const instant when = co_await take_at(world.jobs);
+    EXPECT_EQ(when, start + duration(1min));
+  });
+}
+
 }  // namespace
 }  // namespace foliot::jobs

@@ -274,6 +274,8 @@ TEST(BrokerWaiting, ABurstDoesNotDelayTheClientsOfAnotherTube) {
 
 TEST(BrokerWaiting, APausedTubeServesItsClientsWhenThePauseEnds) {
   test::in_broker_worlds([](broker_world& world) -> task<> {
+    client user(world.jobs);
+    user.use("mail");
     pause hold;
     hold.tube = "mail";
     hold.length = 5s;

@@ -145,8 +145,8 @@ inline std::vector<store_kind> if_durable(store_kind kind) {
 
 }  // namespace foliot::jobs::conformance
 
-/// Adds a store to the suites: `label` names it, and the other argument is a function that makes a store_under_test. Must
-/// be used in namespace foliot::jobs::conformance.
+/// Adds a store to the suites: `label` names it, and the other argument is a function that makes a store_under_test.
+/// Must be used in namespace foliot::jobs::conformance.
 #define FOLIOT_CONFORMING_STORE(label, ...)                                                                           \
   INSTANTIATE_TEST_SUITE_P(label, JobStore, ::testing::Values(store_kind{#label, __VA_ARGS__}),                       \
                            [](const auto&) { return std::string(#label); });                                          \

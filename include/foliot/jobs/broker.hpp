@@ -27,6 +27,8 @@
 // Reservations belong to clients. When a client is destroyed, its reservations are given back in one batch, and so is a
 // job that was reserved for it and that it has not received.
 //
+// Tubes: a tube lives while it has a job, a user or a watcher. The pause of a tube ends with the tube.
+//
 // Bounds: at a limit of broker_limits the newcomer gets broker_full, and nothing else changes. Failure: after a
 // store_failure every operation in flight and every later one throws it; none is acknowledged.
 //
