@@ -193,6 +193,7 @@ void broker_core::gather_requests() {
 
 void broker_core::hand_out(execution& done) {
   FOLIOT_ASSERT(done.answers.size() == batch_.size(), "a store answers each operation of a batch");
+  expired_ += done.expired.size();
   for (const reservation& ended : done.expired) held_.end(ended);
   for (std::size_t i = 0; i < entries_.size(); ++i) conclude(entries_[i], done.answers[first_entry_ + i]);
   const std::size_t first_check = first_entry_ + entries_.size();

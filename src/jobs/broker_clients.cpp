@@ -133,6 +133,7 @@ broker_counters broker_core::counters() const noexcept {
   const lock held(lock_);
   broker_counters now;
   now.batches = batches_;
+  now.expired = expired_;
   now.operations = operations_;
   now.queued = queued_;
   now.clients = clients_;

@@ -207,6 +207,7 @@ class broker_core {
   broker_event runner_event_;
 
   std::uint64_t batches_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::uint64_t expired_ FOLIOT_GUARDED_BY(lock_) = 0;  // reservations
   std::uint64_t operations_ FOLIOT_GUARDED_BY(lock_) = 0;
 };
 

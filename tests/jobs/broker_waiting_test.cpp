@@ -238,6 +238,7 @@ TEST(BrokerWaiting, AReservationThatHasEndedIsForgotten) {
     EXPECT_EQ(again.job.counters.timeouts, 1U);
     const holder_answer done = co_await holder.finish(mine.token.id);
     EXPECT_EQ(done.what, holder_answer::kind::done);
+    EXPECT_EQ(world.jobs.counters().expired, 1U);
   });
 }
 

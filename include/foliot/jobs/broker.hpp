@@ -109,6 +109,7 @@ inline constexpr duration deadline_margin = duration::nanoseconds(1'000'000'000)
 struct broker_counters {
   std::uint64_t batches = 0;     ///< calls of the store
   std::uint64_t operations = 0;  ///< operations in them
+  std::uint64_t expired = 0;     ///< reservations whose time was over
   std::size_t queued = 0;        ///< operations that wait for the next batch
   std::size_t clients = 0;
   std::size_t waiting = 0;       ///< clients that wait for a job

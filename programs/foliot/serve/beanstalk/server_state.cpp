@@ -33,6 +33,7 @@ server_statistics server_state::statistics() const {
   server_statistics all;
   for (std::size_t i = 0; i < verbs; ++i) all.commands[i] = commands[i];
   const jobs::broker_counters of_broker = broker.counters();
+  all.job_timeouts = of_broker.expired;
   all.total_jobs = total_jobs;
   all.max_job_size = max_job_size;
   all.current_tubes = tubes.size();
