@@ -4,6 +4,9 @@
 include(CMakePackageConfigHelpers)
 
 set(foliot_layers core queue adapters service runtime jobs)
+if(TARGET foliot_jobs_embedded)
+  list(APPEND foliot_layers jobs_embedded)
+endif()
 list(TRANSFORM foliot_layers PREPEND foliot_ OUTPUT_VARIABLE foliot_targets)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING REGEX "\\.h(pp)?$")

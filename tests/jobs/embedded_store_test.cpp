@@ -13,6 +13,7 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 
+#include "../../src/jobs/embedded/disk.hpp"
 #include "temporary_folder.hpp"
 
 namespace {
@@ -193,6 +194,52 @@ TEST(embedded_folder, other_files_are_refused) {
   EXPECT_NE(refusal(folder.path()).find("letter.txt"), std::string::npos) << refusal(folder.path());
   EXPECT_NE(refusal(folder.path() + "/letter.txt").find("not a folder"), std::string::npos);
   EXPECT_NE(refusal(folder.path() + "/no/folder").find("cannot be made"), std::string::npos);
+}
+
+TEST(embedded_folder, another_version_of_the_format_is_refused) {
+  const temporary_folder folder;
+  {
+    jobs::detail::disk files(folder.path(), nullptr);
+    files.put(jobs::detail::family::meta, "version", jobs::detail::view(jobs::detail::number_key(std::uint64_t{9})));
+    files.write(true);
+  }
+  EXPECT_NE(refusal(folder.path()).find("its format has version 9"), std::string::npos) << refusal(folder.path());
+}
+
+TEST(embedded_folder, the_database_of_another_program_is_refused) {
+  const temporary_folder folder;
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  rocksdb::DB* other = nullptr;
+  ASSERT_TRUE(rocksdb::DB::Open(options, folder.path(), &other).ok());
+  ASSERT_TRUE(other->Put(rocksdb::WriteOptions{}, "theirs", "1").ok());
+  delete other;
+  EXPECT_NE(refusal(folder.path()).find("another program"), std::string::npos) << refusal(folder.path());
+}
+
+TEST(embedded_folder, a_damaged_table_is_found_by_the_check) {
+  const temporary_folder folder;
+  {
+    jobs::embedded_store store({.folder = folder.path(), .disk_reserve = 0});
+    jobs::execute_one(store, jobs::put{.tube = "mail", .body = std::string(1000, 'x'), .due = 1h});
+  }
+  std::size_t damaged = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
+    if (file.path().extension() != ".sst") continue;
+    std::fstream bytes(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(10);
+    bytes << "damage";
+    ++damaged;
+  }
+  ASSERT_GT(damaged, 0u);
+  try {
+    jobs::embedded_store store({.folder = folder.path(), .disk_reserve = 0});
+    const auto right = store.check();
+    ASSERT_FALSE(right);
+    EXPECT_NE(right.error().find("damaged"), std::string::npos) << right.error();
+  } catch (const jobs::store_failure& failed) {
+    EXPECT_NE(std::string(failed.what()).find("orruption"), std::string::npos) << failed.what();
+  }
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ function(check_refusals)
     expect_refusal(${wrong} service "compatible with requested version \"${wrong}\"")
   endforeach()
   expect_refusal(${VERSION} "service escapement"
-    "foliot ${VERSION} has no component 'escapement'; it has: core, queue, adapters, service, runtime, jobs.")
+    "foliot ${VERSION} has no component 'escapement'; it has: core, queue, adapters, service, runtime, jobs")
 
   execute_process(COMMAND ${CMAKE_COMMAND} -S ${consumer}_in_c -B ${SCRATCH}/refused_c -G "${GENERATOR}"
     -D CMAKE_MAKE_PROGRAM=${MAKE_PROGRAM} -D CMAKE_C_COMPILER=${CC} -D FOLIOT_SOURCE=${SOURCE}

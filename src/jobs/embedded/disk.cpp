@@ -1,5 +1,6 @@
 #include "disk.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,24 @@ std::string_view bytes(const rocksdb::Slice& slice) { return {slice.data(), slic
   throw store_failure("foliot: cannot open the job store " + folder + ": " + why);
 }
 
+/// Refuses the database of another program before anything is changed in it. A database without our families is either
+/// one of those or a store whose first opening was interrupted, which has nothing in it.
+void refuse_foreign(const std::string& folder, const rocksdb::DBOptions& options) {
+  std::vector<std::string> names;
+  if (!rocksdb::DB::ListColumnFamilies(options, folder, &names).ok()) return;  // there is no database yet
+  if (std::ranges::find(names, "jobs") != names.end()) return;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(rocksdb::Options(options, {}), folder, &opened);
+  if (!status.ok()) throw_opening_failure(folder, status);
+  const std::unique_ptr<rocksdb::DB> database(opened);
+  const std::unique_ptr<rocksdb::Iterator> entries(database->NewIterator(rocksdb::ReadOptions{}));
+  entries->SeekToFirst();
+  if (entries->Valid() || names.size() > 1) {
+    throw store_failure("foliot: cannot open the job store " + folder +
+                        ": it is the database of another program: name another folder");
+  }
+}
+
 }  // namespace
 
 /// Remembers that RocksDB has had an error on a thread of its own.
@@ -63,6 +82,7 @@ disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files)
     env_ = rocksdb::NewCompositeEnv(std::move(files));
     options.env = env_.get();
   }
+  refuse_foreign(folder_, options);
   options.listeners = {errors_};
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;

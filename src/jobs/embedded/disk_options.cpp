@@ -55,9 +55,15 @@ rocksdb::DBOptions database_options() {
 
 std::vector<rocksdb::ColumnFamilyDescriptor> family_options() {
   rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(64 * mebibyte);
-  table.cache_index_and_filter_blocks = true;  // so that the cache bounds their memory, too
-  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  // The cache bounds the memory of indexes and filters, too. In partitions of 4 KB they do not push each other out of
+  // it: a whole one of a large table is as big as a shard of the cache.
+  table.block_cache = rocksdb::NewLRUCache(64 * mebibyte, 2, false, 0.5);
+  table.cache_index_and_filter_blocks = true;
+  table.cache_index_and_filter_blocks_with_high_priority = true;
+  table.pin_top_level_index_and_filter = true;
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.metadata_block_size = 4096;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   table.format_version = 5;
 

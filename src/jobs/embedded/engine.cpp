@@ -13,8 +13,12 @@ namespace {
 constexpr job_id ids_at_once = 10'000;
 }  // namespace
 
-embedded_engine::embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files)
-    : options_(options), disk_(prepared_folder(options.folder, files), files), space_(disk_, options.disk_reserve) {
+embedded_engine::embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files,
+                                 std::size_t widest_window)
+    : options_(options),
+      disk_(prepared_folder(options.folder, files), files),
+      space_(disk_, options.disk_reserve),
+      tubes_(widest_window) {
   try {
     open();
   } catch (...) {
@@ -40,12 +44,6 @@ void embedded_engine::stop_timers() noexcept {
   }
   while (pause_timers_.pop_any() != nullptr) {
   }
-}
-
-std::unique_ptr<embedded_store> embedded_engine::open_on(const embedded_options& options,
-                                                         std::shared_ptr<rocksdb::FileSystem> files) {
-  return std::unique_ptr<embedded_store>(
-      new embedded_store(std::make_unique<embedded_engine>(options, std::move(files))));
 }
 
 void embedded_engine::open() {

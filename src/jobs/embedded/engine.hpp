@@ -42,13 +42,20 @@ namespace foliot::jobs::detail {
 
 class embedded_engine {
  public:
-  /// `files`: the file system, null for the system's. Throws store_failure.
-  embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files);
+  /// `files`: the file system, null for the system's. `widest_window`: see tube_table. Throws store_failure.
+  embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files,
+                  std::size_t widest_window = std::size_t{1} << 14);
   ~embedded_engine();
 
+  /// The store of an engine, for tests.
+  [[nodiscard]] static std::unique_ptr<embedded_store> as_store(std::unique_ptr<embedded_engine> engine) {
+    return std::unique_ptr<embedded_store>(new embedded_store(std::move(engine)));
+  }
   /// A store on this file system, for tests.
   [[nodiscard]] static std::unique_ptr<embedded_store> open_on(const embedded_options& options,
-                                                               std::shared_ptr<rocksdb::FileSystem> files);
+                                                               std::shared_ptr<rocksdb::FileSystem> files) {
+    return as_store(std::make_unique<embedded_engine>(options, std::move(files)));
+  }
 
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;

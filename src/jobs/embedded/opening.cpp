@@ -41,10 +41,9 @@ std::string prepared_folder(const std::string& folder, const std::shared_ptr<roc
   const rocksdb::IOStatus listed = on.GetChildren(folder, io, &names, nullptr);
   if (!listed.ok()) refuse(folder, "the folder cannot be read: " + listed.ToString());
   std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
-  // An opening that was interrupted leaves files of RocksDB, but no CURRENT.
-  const bool is_database = std::ranges::find(names, "CURRENT") != names.end();
-  const bool is_beginning = std::ranges::find(names, "LOCK") != names.end();
-  if (!names.empty() && !is_database && !is_beginning) {
+  const auto has = [&names](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  // A first opening that was interrupted leaves RocksDB's LOG and LOCK, but no CURRENT.
+  if (!names.empty() && !has("CURRENT") && !has("LOCK") && !has("LOG")) {
     refuse(folder, "it holds other files, '" + names.front() + "' among them: name an empty folder or a new one");
   }
   return folder;

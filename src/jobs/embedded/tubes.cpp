@@ -77,7 +77,8 @@ void tube_table::forget_empty(disk& from) {
 
 std::size_t tube_table::window_bound() const noexcept {
   constexpr std::size_t all_windows = std::size_t{1} << 17;
-  return std::clamp<std::size_t>(all_windows / std::max<std::size_t>(by_name_.size(), 1), 64, std::size_t{1} << 14);
+  const std::size_t share = all_windows / std::max<std::size_t>(by_name_.size(), 1);
+  return std::min<std::size_t>(std::max<std::size_t>(share, 64), widest_);
 }
 
 }  // namespace foliot::jobs::detail

@@ -21,6 +21,9 @@ namespace foliot::jobs::detail {
 
 class tube_table {
  public:
+  /// Windows hold at most `widest` entries, at least 2.
+  explicit tube_table(std::size_t widest) noexcept : widest_(widest) {}
+
   /// Reads the rows. Drops those of empty tubes, with the next write.
   void open(disk& from);
 
@@ -51,6 +54,7 @@ class tube_table {
   std::unordered_map<tube_number, tube*> by_number_;
   std::vector<tube*> changed_;
   std::string row_;
+  const std::size_t widest_;
   tube_number next_number_ = 1;
   std::size_t tolerated_ = 1024;  ///< with more tubes than this, forget_empty() looks for empty ones
 };
