@@ -8,6 +8,7 @@
 // Times of the CPU are those of the calling thread: RocksDB's flushes and compactions come on top.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include <foliot/core/clock.hpp>
+#include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>
 
@@ -128,6 +130,27 @@ void delayed(const std::string& folder, std::size_t count) {
   measure("claim and finish, batches of 64", count, [&] { drain(store, 64); });
 }
 
+/// All jobs of one tube are due at one instant: how long the batches take in which they become ready.
+void flood(const std::string& folder, std::size_t count) {
+  foliot::virtual_clock time;
+  const jobs::virtual_wall_clock wall(time);
+  jobs::embedded_store store({.folder = folder, .clocks = {&wall, &time}});
+  for (std::size_t done = 0; done < count; done += 1000) {
+    std::vector<jobs::operation> operations(1000, one_put(1h));
+    store.execute(operations);
+  }
+  time.advance(1h);
+  double longest = 0;
+  measure("become ready, all at one instant", count, [&] {
+    while (store.next().due != jobs::utc_time::max()) {
+      const double begin = wall_seconds();
+      store.execute({});
+      longest = std::max(longest, wall_seconds() - begin);
+    }
+  });
+  std::printf("%-34s %9.1f ms\n", "  longest batch", longest * 1e3);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -139,13 +162,17 @@ int main(int count, char** arguments) {
   const std::string folder = arguments[1];
   const std::size_t many = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1'000'000;
   if (count == 2) {
-    jobs::embedded_store store({.folder = folder});
-    measure("put, batches of 1", 5'000, [&] { puts(store, 5'000, 1); });
-    measure("put, batches of 64", 200'000, [&] { puts(store, 200'000, 64); });
-    measure("put, batches of 256", 200'000, [&] { puts(store, 200'000, 256); });
-    measure("claim and finish, batches of 64", 405'000, [&] { drain(store, 64); });
-    measure("cycles, batches of 1", 3'000, [&] { cycles(store, 3'000, 1); });
-    measure("cycles, batches of 64", 200'000, [&] { cycles(store, 200'000, 64); });
+    {
+      jobs::embedded_store store({.folder = folder});
+      measure("put, batches of 1", 5'000, [&] { puts(store, 5'000, 1); });
+      measure("put, batches of 64", 200'000, [&] { puts(store, 200'000, 64); });
+      measure("put, batches of 256", 200'000, [&] { puts(store, 200'000, 256); });
+      measure("claim and finish, batches of 64", 405'000, [&] { drain(store, 64); });
+      measure("cycles, batches of 1", 3'000, [&] { cycles(store, 3'000, 1); });
+      measure("cycles, batches of 64", 200'000, [&] { cycles(store, 200'000, 64); });
+    }
+    std::filesystem::remove_all(folder);
+    flood(folder, 300'000);
   }
   std::filesystem::remove_all(folder);
   delayed(folder, many);

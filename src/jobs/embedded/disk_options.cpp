@@ -31,7 +31,7 @@ rocksdb::DBOptions database_options() {
   options.create_missing_column_families = true;
   // Memory and start-up: what is not flushed is replayed from the log, some 100 MB a second.
   options.db_write_buffer_size = 96 * mebibyte;
-  options.max_total_wal_size = 64 * mebibyte;
+  options.max_total_wal_size = 32 * mebibyte;
   options.skip_stats_update_on_db_open = true;
   options.skip_checking_sst_file_sizes_on_db_open = true;
   options.max_background_jobs = 2;
