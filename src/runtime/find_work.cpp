@@ -60,9 +60,10 @@ task_state* scheduler::find_task(processor& p) noexcept {
   }
 }
 
-/// Returns true if the worker should look for work again instead of sleeping: a timer is about to be due, or work has
-/// come while it spun here, because other workers are busy and may soon have tasks to share. A sleep and a wake-up take
-/// some 20 us together, so a worker does not spin much longer than that, and does not sleep for much less.
+/// Returns true if the worker should look for work again instead of sleeping: a timer is about to be due, the run
+/// ends, or work has come while it spun here. On virtual time always true. It spins because other workers are busy and
+/// may soon have tasks to share. A sleep and a wake-up take some 20 us together, so a worker does not spin much longer
+/// than that, and does not sleep for much less.
 bool scheduler::spin_for_work(processor& p) noexcept {
   if (virtual_time() != nullptr) return true;
   const instant first = p.timers->first();

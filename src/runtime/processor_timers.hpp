@@ -83,7 +83,7 @@ class processor_timers {
   /// Moves all timers of `from` here; from now on timers that are reset at `from` come here as well. Throws
   /// std::bad_alloc, with nothing changed; foliot's queue needs no memory.
   virtual void take_all(processor_timers& from) = 0;
-  /// Undoes take_all() from here: from now on entries may have their home here again.
+  /// After take_all() has moved the timers from here: from now on entries may have their home here again.
   virtual void reopen() noexcept = 0;
   /// At the end of the runtime: no entry is pending, or has its home here, any more.
   virtual void forget_all() noexcept = 0;

@@ -46,8 +46,8 @@ void scheduler::start_worker(processor& p) {
   }
 }
 
-/// The worker has seen that the run ends, or that it is asked to leave: then it hands over its timers. Returns false if
-/// it goes on, because there is no memory for that, or because set_processors() wants it back.
+/// Returns true if the worker leaves: because the run ends, or because it was asked to leave and has handed over its
+/// timers. Returns false if there is no memory for that, or if set_processors() wants it back.
 bool scheduler::try_leave(processor& p) noexcept {
   stop_spinning(p);  // a worker that left while it is counted would keep all others from being woken
   if (is_ending()) return true;

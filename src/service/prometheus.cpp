@@ -121,7 +121,7 @@ std::string prometheus_text(const service_statistics& now, std::string_view pref
   all.single("timers_reset_total", "counter", "Resets of timers that were pending.", c.superseded);
   all.single("timers_stopped_total", "counter", "Stops of timers that were pending.", c.stopped);
   all.single("timers_fired_total", "counter", "Callbacks begun, those of tickers included.", c.fired);
-  all.single("timers_skipped_total", "counter", "Ticks that tickers have skipped because they were too late for them.",
+  all.single("timers_skipped_total", "counter", "Ticks that were skipped because the ticker fired too late.",
              c.skipped);
   all.single("timers_dropped_total", "counter", "Timers that were pending when the service ended.", c.dropped);
   all.single("early_wake_ups_total", "counter", "Times that a thread was woken before its time, for an earlier timer.",

@@ -188,6 +188,27 @@ TEST_F(embedded, a_folder_that_is_in_use_is_refused) {
   EXPECT_NE(refusal(folder.path()).find("in use"), std::string::npos) << refusal(folder.path());
 }
 
+TEST(embedded_bounds, puts_beyond_them_are_refused_also_after_a_reopening) {
+  using enum jobs::put_answer::kind;
+  const temporary_folder folder;
+  const jobs::embedded_options options{.folder = folder.path(), .disk_reserve = 0, .most_jobs = 2};
+  const auto put = [](jobs::embedded_store& to, std::string key) {
+    const auto existing = jobs::on_existing::replace;
+    return jobs::execute_one(to, jobs::put{.tube = "a", .key = std::move(key), .body = "b", .existing = existing}).what;
+  };
+  {
+    jobs::embedded_store store(options);
+    EXPECT_EQ(put(store, "one"), inserted);
+    EXPECT_EQ(put(store, "two"), inserted);
+    EXPECT_EQ(put(store, "three"), no_space);
+    EXPECT_EQ(put(store, "two"), replaced);
+  }
+  jobs::embedded_store store(options);
+  EXPECT_EQ(put(store, "three"), no_space);
+  jobs::execute_one(store, jobs::cancel{jobs::job_key{"a", "one"}});
+  EXPECT_EQ(put(store, "three"), inserted);
+}
+
 TEST(embedded_folder, other_files_are_refused) {
   const temporary_folder folder;
   std::ofstream(folder.path() + "/letter.txt") << "dear";

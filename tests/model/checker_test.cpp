@@ -200,7 +200,7 @@ TEST(Schedule, SpinningEnds) {
     }
     teller.join();
   };
-  holds({.name = "told"}, [&] { spin(true, true); });
+  holds({.name = "set"}, [&] { spin(true, true); });
   holds({.name = "set, without a bound", .preemptions = unlimited}, [&] { spin(true, true); });
   finds({.name = "never set"}, "all threads spin", [&] { spin(false, true); });
   finds({.name = "never pauses"}, "spin_pause", [&] { spin(true, false); });

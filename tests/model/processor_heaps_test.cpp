@@ -110,7 +110,7 @@ void modify_against_modify() {
   require(timer.reset(timers, at(5)), "the timer must be pending");
   other.join();
   require_good(timers);
-  require(timers.first() <= at(5), "first() must be that of the last reset");
+  require(timers.first() <= at(5), "first() must not be later than the earlier of the two deadlines");
   run(timers, 20);
   require(timer.fired() == 1, "the timer must fire once");
 }

@@ -41,7 +41,7 @@ void postpone_against_fire() {
   if (seen) require(message == 1, "the callback must see the writes before the postponement");
   require(!word.armed(), "the timer must have fired");
   other.join();
-  require(superseded == seen, "the result must agree with the firing");
+  require(superseded == seen, "the result must agree with the word that take() returned");
 }
 
 TEST(TimerWord, APutOffAgainstTheClaim) {
@@ -130,7 +130,7 @@ void stop_against_fire() {
   const auto was = word.take();
   require(was.armed() != was.stopped(), "the word must be armed or stopped");
   other.join();
-  require(stopped == was.stopped(), "the result must agree with the firing");
+  require(stopped == was.stopped(), "the result must agree with the word that take() returned");
 }
 
 TEST(TimerWord, AStopAgainstTheClaim) {
@@ -228,7 +228,7 @@ void start_against_requeueing() {
     require(!was_started && was_stopped, "only the thread with the lock can make the start fail");
 }
 
-TEST(TimerWord, AStartAgainstThoseWhoFileItForLater) {
+TEST(TimerWord, AStartAgainstThreadsThatRequeueIt) {
   holds({.name = "start against requeueing", .preemptions = unlimited}, start_against_requeueing);
 }
 

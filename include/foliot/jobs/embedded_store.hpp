@@ -17,6 +17,7 @@
 #include <foliot/core/language.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,6 +43,8 @@ struct embedded_options {
   /// While the file system has less free space than this, puts are answered with `no_space`; with less than half of it,
   /// also all other operations that store anything but the end of a job. In bytes.
   std::uint64_t disk_reserve = std::uint64_t{256} << 20;
+  /// A put beyond so many jobs is answered with `no_space`.
+  std::uint64_t most_jobs = std::numeric_limits<std::uint64_t>::max();
   store_clocks clocks = {};
 };
 

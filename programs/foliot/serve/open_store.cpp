@@ -20,6 +20,7 @@ namespace {
 std::unique_ptr<jobs::job_store> open_folder(const serve_options& options, const server_log& log) {
   jobs::embedded_options how;
   how.folder = options.folder;
+  if (options.max_jobs != 0) how.most_jobs = options.max_jobs;
   if (options.sync_every) {
     how.sync_every = std::chrono::ceil<jobs::milliseconds>(std::chrono::nanoseconds(options.sync_every->count()));
     log.warning(fmt::format("jobs are in {}; a crash of the machine loses what was acknowledged in the last {}",

@@ -1,5 +1,5 @@
-// Pauses at random where threads meet, for foliot's own tests: where a thread begins, is woken or wakes another one,
-// where a worker begins a task and gets it back, and before a service calls a callback. A pause makes a rare order of
+// Pauses at random where threads meet, for foliot's own tests: where a thread begins or has woken another one, where
+// a worker begins a task and gets it back, and before a service calls a callback. A pause makes a rare order of
 // two threads a likely one, so that ThreadSanitizer sees a race that it would miss, and a test that relies on the speed
 // of a thread fails. Only where the CMake option FOLIOT_PERTURB is on, as in the preset `perturbed`; else these calls
 // are empty.

@@ -53,6 +53,7 @@ void embedded_engine::open() {
   tubes_.open(disk_);
   disk_.write(true);
   for (const auto& [name, it] : tubes_.all()) {
+    jobs_ += it->stored.all();
     tube& each = *it;
     set_due_timer(each);
   }

@@ -165,8 +165,9 @@ class embedded_engine {
   quad_heap pause_timers_;  ///< by the monotonic clock
   std::uint64_t opening_ = 0;
   job_id next_id_ = 1;
-  job_id id_limit_ = 1;  ///< ids below it may be given: the stored limit is not below it
-  std::string failure_;  ///< why the store cannot go on; empty: it can
+  std::uint64_t jobs_ = 0;  ///< how many there are
+  job_id id_limit_ = 1;     ///< ids below it may be given: the stored limit is not below it
+  std::string failure_;     ///< why the store cannot go on; empty: it can
 
   // What has been written, but not synced, and must be.
   bool unsynced_ = false;

@@ -121,6 +121,7 @@ void embedded_engine::unlink(const record& it, tube& home, job_state state) {
 }
 
 void embedded_engine::insert(record& it, std::string body, tube& home, job_state state) {
+  ++jobs_;
   it.body_apart = body.size() > longest_inline_body;
   if (it.body_apart) {
     disk_.put(family::bodies, view(number_key(it.id)), body);
@@ -138,6 +139,7 @@ void embedded_engine::insert(record& it, std::string body, tube& home, job_state
 }
 
 void embedded_engine::erase(const record& it, const tube& home) {
+  --jobs_;
   disk_.erase(family::jobs, view(number_key(it.id)));
   fresh_[it.id].clear();
   if (it.body_apart) disk_.erase(family::bodies, view(number_key(it.id)));

@@ -27,7 +27,7 @@ put_answer embedded_engine::step(put& what) {
     if (held_.has(old)) return {reserved, old};
     answer.what = replaced;
   }
-  if (!space_.room_for_jobs()) return {no_space, 0};
+  if (!space_.room_for_jobs() || (old == 0 && jobs_ >= options_.most_jobs)) return {no_space, 0};
   tube& home = known != nullptr ? *known : tubes_.get(what.tube);
   if (old != 0) {
     record replaced_one;

@@ -1,5 +1,5 @@
 // A queue and its timers behind virtual functions, with timers named by their numbers. The conformance suite uses
-// queues through this interface, so it is compiled once and not once for each queue. `kind_of` (kind_of.hpp) implements
+// queues through this interface, so it is compiled once and not once for each queue. `tested` (kind_of.hpp) implements
 // it for any timer_queue.
 #pragma once
 
