@@ -15,7 +15,10 @@ run_packages=(
 
 # To test any preset, in addition to those above.
 # shellcheck disable=SC2034
-test_packages=(chromium spin python3-prometheus-client beanstalkd)
+test_packages=(
+    chromium spin python3-prometheus-client
+    beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
+)
 
 # To test the preset `clang`, in addition to all those above.
 # shellcheck disable=SC2034

@@ -19,8 +19,12 @@ class Connection:
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(PATIENCE)
-        self.socket.connect(address)
         self.unread = b""
+        try:
+            self.socket.connect(address)
+        except OSError:
+            self.socket.close()
+            raise
 
     def send(self, data):
         self.socket.sendall(data)
