@@ -1,0 +1,375 @@
+"""Slow, greedy and broken clients: the server goes on serving the other clients, its memory stays bounded, and it loses
+no job. Wrong command lines: the server prints one line that names the mistake, and exits with code 2.
+
+The environment variable FOLIOT_HOSTILE_CONNECTIONS is the number of connections of ManyClients."""
+import os
+import re
+import resource
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import beanstalk_client
+from beanstalk_client import Connection
+from program_case import ProgramCase, main
+
+SANITIZED = os.environ.get("FOLIOT_SANITIZED") == "1"
+CONNECTIONS = int(os.environ.get("FOLIOT_HOSTILE_CONNECTIONS", "1000"))
+MEGABYTE = 1 << 20
+GIGABYTE = 1 << 30
+
+
+def put(body, ttr=600):
+    return b"put 0 0 %d %d\r\n%s\r\n" % (ttr, len(body), body)
+
+
+class ServeCase(ProgramCase):
+    def serve(self, *arguments):
+        server = beanstalk_client.foliot(*arguments or ["--data", self.here / "jobs"])
+        self.addCleanup(self.end, server)
+        return server
+
+    @staticmethod
+    def end(server):
+        if server.process.poll() is None:
+            server.process.kill()
+            server.process.wait()
+        server.process.stderr.close()
+
+    def connect(self, server):
+        connection = server.connect()
+        connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.addCleanup(connection.close)
+        return connection
+
+    def wait_until(self, connection, **wanted):
+        """Returns when the statistics have these numbers."""
+        wanted = {key.replace("_", "-"): value for key, value in wanted.items()}
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while True:
+            seen = connection.numbers(b"stats\r\n")
+            if all(seen[key] == value for key, value in wanted.items()):
+                return
+            self.assertLess(time.monotonic(), until, f"wanted {wanted}, but there is {seen}")
+            time.sleep(0.002)
+
+    def connect_accepted(self, server):
+        """A connection below the limit. The server may need a moment to end the connections that were closed."""
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while True:
+            connection = self.connect(server)
+            try:
+                if connection.ask(b"list-tube-used\r\n") == b"USING default\r\n":
+                    return connection
+            except (OSError, EOFError):
+                pass  # it was refused
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.002)
+
+    def connect_alone(self, server):
+        """A connection, returned when the server has no other one."""
+        connection = self.connect(server)
+        self.wait_until(connection, current_connections=1)
+        return connection
+
+    def resident(self, server):
+        """Bytes of the server's memory."""
+        return int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * resource.getpagesize()
+
+    def expect_little_memory(self, server, before, more):
+        if not SANITIZED:  # sanitizers keep freed memory
+            self.assertLess(self.resident(server) - before, more)
+
+    def expect_work(self, connection):
+        """The server still serves."""
+        head = connection.ask(put(b"still here"))
+        self.assertRegex(head, rb"\AINSERTED \d+\r\n\Z")
+        job = head.split()[1]
+        self.assertEqual(connection.ask(b"reserve-job %s\r\n" % job), b"RESERVED %s 10\r\nstill here\r\n" % job)
+        self.assertEqual(connection.ask(b"delete %s\r\n" % job), b"DELETED\r\n")
+
+
+class SlowClients(ServeCase):
+    def test_one_byte_at_a_time_while_others_are_served(self):
+        server = self.serve()
+        slow, other = self.connect(server), self.connect(server)
+        for byte in put(b"slow"):
+            slow.send(bytes([byte]))
+            self.expect_work(other)
+        self.assertRegex(slow.answer(), rb"\AINSERTED \d+\r\n\Z")
+        self.assertTrue(other.ask(b"peek-ready\r\n").endswith(b"\r\nslow\r\n"))
+
+    def test_half_a_body_and_a_hang_up(self):
+        server = self.serve()
+        other = self.connect_alone(server)
+        for part in [b"pu", b"put 0 0 60 100", b"put 0 0 60 100\r\n", b"put 0 0 60 100\r\nabc", put(b"abc")[:-1]]:
+            with self.subTest(part=part):
+                broken = self.connect(server)
+                broken.send(part)
+                self.wait_until(other, current_connections=2)
+                broken.close()
+                self.wait_until(other, current_connections=1, total_jobs=0, current_jobs_ready=0)
+        self.expect_work(other)
+
+    def test_a_body_without_an_end(self):
+        server = self.serve()
+        other, broken = self.connect(server), self.connect(server)
+        before = self.resident(server)
+        broken.send(b"put 0 0 60 10\r\n")
+        for _ in range(64):
+            broken.send(b"x" * MEGABYTE)
+            self.expect_work(other)
+        self.expect_little_memory(server, before, 32 * MEGABYTE)
+        broken.send(b"\r\nlist-tube-used\r\n")
+        self.assertEqual(broken.answer(), b"EXPECTED_CRLF\r\n")
+        answer = broken.answer()
+        while answer != b"USING default\r\n":
+            self.assertIn(answer, [b"BAD_FORMAT\r\n", b"UNKNOWN_COMMAND\r\n"])
+            answer = broken.answer()
+        self.expect_work(broken)
+
+    def test_a_half_closed_client_that_waits_gets_timed_out(self):
+        server = self.serve()
+        other, half = self.connect_alone(server), self.connect(server)
+        half.send(b"reserve\r\n")
+        self.wait_until(other, current_waiting=1)
+        half.socket.shutdown(socket.SHUT_WR)
+        self.assertEqual(half.rest(), b"TIMED_OUT\r\n")
+        self.expect_work(other)
+
+    def test_a_client_that_is_reset_while_it_waits_takes_no_job(self):
+        server = self.serve()
+        producer, waiting = self.connect_alone(server), self.connect(server)
+        for number in range(1, 11):
+            broken = self.connect(server)
+            broken.send(b"reserve\r\n")
+            self.wait_until(producer, current_waiting=1)
+            broken.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            broken.close()
+            waiting.send(b"reserve\r\n")
+            self.assertEqual(producer.ask(put(b"job")), b"INSERTED %d\r\n" % number)
+            self.assertEqual(waiting.answer(), b"RESERVED %d 3\r\njob\r\n" % number)
+            self.assertEqual(waiting.ask(b"delete %d\r\n" % number), b"DELETED\r\n")
+        self.wait_until(producer, current_waiting=0, current_connections=2, current_jobs_ready=0)
+
+
+class GreedyClients(ServeCase):
+    def test_a_client_that_does_not_read_its_answers(self):
+        server = self.serve()
+        greedy, other = self.connect(server), self.connect(server)
+        self.expect_work(other)
+        before = self.resident(server)
+        greedy.socket.setblocking(False)
+        commands = b"stats\r\n" * 1000
+        refused = 0
+        for _ in range(1000):  # at most: about 1 GB of answers
+            try:
+                greedy.socket.send(commands)
+                refused = 0
+            except BlockingIOError:
+                refused += 1
+            self.expect_work(other)
+            if refused == 100:  # the server no longer reads; the buffers of both sockets are full
+                break
+        self.expect_little_memory(server, before, 32 * MEGABYTE)
+        greedy.close()
+        self.wait_until(other, current_connections=1)
+
+    def test_ten_thousand_puts_in_one_write(self):
+        server = self.serve()
+        client = self.connect(server)
+        sender = threading.Thread(target=client.send, args=[b"".join(put(b"%d" % n) for n in range(10_000))])
+        sender.start()
+        answers = [client.answer() for _ in range(10_000)]
+        sender.join()
+        self.assertEqual(answers, [b"INSERTED %d\r\n" % n for n in range(1, 10_001)])
+        self.assertEqual(client.ask(b"peek 10000\r\n"), b"FOUND 10000 4\r\n9999\r\n")
+
+    def test_job_sizes_at_the_limit_and_one_over(self):
+        for limit in [0, 1, 65535, 3_000_000]:
+            with self.subTest(limit=limit):
+                server = self.serve("--data", self.here / str(limit), "--max-job-size", limit)
+                client = self.connect(server)
+                self.assertEqual(client.ask(put(b"x" * limit)), b"INSERTED 1\r\n")
+                self.assertEqual(client.ask(put(b"y" * (limit + 1))), b"JOB_TOO_BIG\r\n")
+                self.assertEqual(client.ask(b"peek 1\r\n"), b"FOUND 1 %d\r\n%s\r\n" % (limit, b"x" * limit))
+                self.assertEqual(client.numbers(b"stats\r\n")["max-job-size"], limit)
+
+    def test_an_announced_gigabyte_takes_no_memory(self):
+        server = self.serve("--data", self.here / "jobs", "--max-job-size", GIGABYTE)
+        other = self.connect_alone(server)
+        before = self.resident(server)
+        greedy = [self.connect(server) for _ in range(20)]
+        for each in greedy:
+            each.send(b"put 0 0 60 %d\r\nonly a few bytes" % GIGABYTE)
+        self.wait_until(other, current_connections=21)
+        self.expect_work(other)
+        self.expect_little_memory(server, before, 32 * MEGABYTE)
+        for each in greedy:
+            each.close()
+        self.wait_until(other, current_connections=1, current_jobs_ready=0)
+
+    def test_a_job_larger_than_a_gigabyte_is_refused_by_the_command_line(self):
+        _, out, err = self.run_foliot("serve", "--max-job-size", GIGABYTE + 1)
+        self.assertEqual(out, "")
+        self.assertIn("--max-job-size", err)
+        self.assertEqual(self.names(), [])
+
+
+class ManyClients(ServeCase):
+    def test_many_connections(self):
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if most != resource.RLIM_INFINITY and most < CONNECTIONS + 1300:
+            self.skipTest(f"{most} open files are allowed, too few for {CONNECTIONS} connections")
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        server = self.serve("--data", self.here / "jobs", "--max-connections", CONNECTIONS + 10)
+        first = self.connect_alone(server)
+        others = [self.connect(server) for _ in range(CONNECTIONS)]
+        for each in others:
+            each.send(b"reserve\r\n")
+        self.wait_until(first, current_connections=1 + CONNECTIONS, current_waiting=CONNECTIONS)
+        first.send(b"".join(put(b"for one") for _ in others))
+        ids = {each.answer().split()[1] for each in others}
+        self.assertEqual(len(ids), CONNECTIONS)
+        for each in others:
+            each.close()
+        self.assertEqual({first.answer() for _ in others}, {b"INSERTED %s\r\n" % job for job in ids})
+        self.wait_until(first, current_connections=1, current_jobs_ready=CONNECTIONS, current_jobs_reserved=0)
+
+    def test_the_connection_beyond_the_limit_gets_an_answer_and_is_closed(self):
+        server = self.serve("--data", self.here / "jobs", "--max-connections", 3)
+        accepted = [self.connect_accepted(server) for _ in range(3)]
+        for _ in range(3):
+            self.assertEqual(self.connect(server).rest(), b"OUT_OF_MEMORY\r\n")
+        for each in accepted:
+            self.expect_work(each)
+        accepted[0].close()
+        self.expect_work(self.connect_accepted(server))
+        code, log = server.stop()
+        self.assertEqual(code, 0)
+        self.assertIn("refuse connections: there are 3, the limit of --max-connections", log)
+
+
+class Signals(ServeCase):
+    def test_the_end_while_clients_wait(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                server = self.serve()
+                first = self.connect_alone(server)
+                waiting = [self.connect(server) for _ in range(3)]
+                for each in waiting:
+                    each.send(b"reserve\r\n")
+                self.wait_until(first, current_waiting=3)
+                self.assertEqual(server.stop(number), (0, ""))
+                for each in waiting:
+                    self.assertEqual(each.rest(), b"TIMED_OUT\r\n")
+                self.assertEqual(first.rest(), b"")
+
+    def test_draining(self):
+        server = self.serve()
+        client = self.connect(server)
+        self.assertEqual(client.ask(put(b"before")), b"INSERTED 1\r\n")
+        server.process.send_signal(signal.SIGUSR1)
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while not re.search(rb"^draining: true$", client.ask(b"stats\r\n"), re.M):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.002)
+        self.assertEqual(client.ask(put(b"after")), b"DRAINING\r\n")
+        self.assertEqual(client.ask(b"reserve\r\n"), b"RESERVED 1 6\r\nbefore\r\n")
+        self.assertEqual(client.ask(b"release 1 0 0\r\n"), b"RELEASED\r\n")
+        self.assertEqual(server.stop(), (0, ""))
+        client = self.connect(self.serve())
+        self.assertEqual(client.ask(put(b"after")), b"INSERTED 2\r\n", "a restart ends the draining")
+        self.assertEqual(client.ask(b"peek-ready\r\n"), b"FOUND 1 6\r\nbefore\r\n")
+
+
+class Wrong(ServeCase):
+    """Each of these command lines ends with exit code 2 and one line."""
+
+    def refuse(self, sentence, *arguments):
+        self.expect_error(sentence, "serve", "--quiet", *arguments)
+
+    def test_a_folder_of_another_server(self):
+        server = self.serve()
+        self.refuse("it is in use by another process", "--data", self.here / "jobs", "--beanstalk", "unix:other.sock")
+        self.expect_work(self.connect(server))
+
+    def test_an_address_of_another_server(self):
+        server = self.serve()
+        address = "127.0.0.1:%d" % server.address[1]
+        self.refuse(f"cannot listen at {address}: Address already in use", "--data", "other", "--beanstalk", address)
+        self.expect_work(self.connect(server))
+
+    def test_folders_that_cannot_be_written(self):
+        self.put("file", b"")
+        for folder in ["/proc/foliot", "file", "file/jobs"]:
+            with self.subTest(folder=folder):
+                self.refuse(folder, "--data", folder, "--beanstalk", "unix:a.sock")
+
+    def test_a_folder_that_is_no_store(self):
+        (self.here / "notes").mkdir()
+        self.put("notes/CURRENT", b"my notes\n")
+        self.refuse("notes", "--data", "notes", "--beanstalk", "unix:a.sock")
+        self.assertEqual((self.here / "notes/CURRENT").read_bytes(), b"my notes\n")
+
+    def test_a_folder_with_other_files(self):
+        (self.here / "notes").mkdir()
+        self.put("notes/to_do", b"")
+        self.refuse("it holds other files, 'to_do' among them", "--data", "notes", "--beanstalk", "unix:a.sock")
+        self.assertEqual([each.name for each in (self.here / "notes").iterdir()], ["to_do"])
+
+    def test_addresses(self):
+        self.refuse("can be reached from other machines", "--data", "jobs", "--beanstalk", "0.0.0.0:0")
+        self.refuse("add --insecure", "--data", "jobs", "--beanstalk", "[::]:0")
+        self.refuse("is no address", "--data", "jobs", "--beanstalk", "nonsense")
+        self.assertEqual(self.names(), [])
+        self.refuse("cannot listen at", "--data", "jobs", "--beanstalk", "unix:no/such/folder")
+
+    def test_unknown_words(self):
+        for words in [["--nonsense"], ["nonsense"], ["--sync", "never"], ["--sync", "every"], ["--sync", "every", "x"],
+                      ["--max-connections", "0"], ["--max-job-size", "-1"], ["--memory", "--data", "jobs"]]:
+            with self.subTest(words=words):
+                code, out, err = self.run_foliot("serve", "--quiet", *words)
+                self.assertEqual((code, out), (2, ""))
+                self.assertRegex(err, r"\Afoliot: ")
+        self.assertEqual(self.names(), [])
+
+
+class OtherSettings(ServeCase):
+    def test_sync_now_and_then(self):
+        arguments = ["--data", self.here / "jobs", "--sync", "every", "50ms"]
+        server = self.serve(*arguments)
+        self.assertEqual(self.connect(server).ask(put(b"kept")), b"INSERTED 1\r\n")
+        code, log = server.stop()
+        self.assertEqual(code, 0)
+        self.assertRegex(log, r"\A\S+ warning [^\n]* in the last 50 ?ms\n\Z")
+        self.assertEqual(self.connect(self.serve(*arguments)).ask(b"peek 1\r\n"), b"FOUND 1 4\r\nkept\r\n")
+
+    def test_a_local_socket(self):
+        path = str(self.here / "socket")
+        for number in range(1, 3):  # the first server may have left the path, which must not stop the second one
+            process = self.start("serve", "--data", "jobs", "--beanstalk", f"unix:{path}")
+            self.addCleanup(process.stderr.close)
+            self.addCleanup(process.stdout.close)
+            self.addCleanup(process.kill)
+            while b"clients connect to" not in process.stderr.readline():
+                self.assertIsNone(process.poll())
+            client = Connection(path)
+            self.addCleanup(client.close)
+            self.assertEqual(client.ask(put(b"local")), b"INSERTED %d\r\n" % number)
+            client.close()
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(beanstalk_client.PATIENCE), 0)
+
+
+if __name__ == "__main__":
+    main()
