@@ -1,7 +1,9 @@
 #include "open_store.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <foliot/jobs/memory_store.hpp>
@@ -17,6 +19,12 @@ namespace foliot::program {
 namespace {
 
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
+/// Whether a store was made in the folder: RocksDB keeps the file CURRENT in each of its databases.
+bool has_store(const std::string& folder) {
+  std::error_code failed;
+  return std::filesystem::exists(std::filesystem::path(folder) / "CURRENT", failed);
+}
+
 std::unique_ptr<jobs::job_store> open_folder(const serve_options& options, const server_log& log) {
   jobs::embedded_options how;
   how.folder = options.folder;
@@ -53,6 +61,10 @@ std::unique_ptr<jobs::job_store> open_store(const serve_options& options, const 
 
 void check_store([[maybe_unused]] const std::string& folder) {
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
+  if (!has_store(folder)) {  // opening would make one
+    throw failure(fmt::format("there is no job store in '{}': name the folder of a store", folder),
+                  exit_code::bad_input);
+  }
   std::unique_ptr<jobs::embedded_store> store;
   try {
     jobs::embedded_options how;

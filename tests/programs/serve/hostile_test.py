@@ -345,6 +345,22 @@ class Wrong(ServeCase):
 
 
 class OtherSettings(ServeCase):
+    def test_check(self):
+        server = self.serve()
+        self.assertEqual(self.connect(server).ask(put(b"kept")), b"INSERTED 1\r\n")
+        self.expect_error("it is in use by another process", "serve", "--check", "jobs", code=1)
+        server.stop()
+        self.assertEqual(self.expect_done("serve", "--check", "jobs"), "jobs: no damage found\n")
+
+    def test_check_without_a_store_makes_none(self):
+        (self.here / "empty").mkdir()
+        self.put("file", b"")
+        for folder in ["nowhere", "empty", "file", ""]:
+            with self.subTest(folder=folder):
+                self.expect_error(f"there is no job store in '{folder}'", "serve", "--check", folder, code=1)
+        self.assertEqual(self.names(), ["empty", "file"])
+        self.assertEqual(list((self.here / "empty").iterdir()), [])
+
     def test_sync_now_and_then(self):
         arguments = ["--data", self.here / "jobs", "--sync", "every", "50ms"]
         server = self.serve(*arguments)
