@@ -223,6 +223,18 @@ class GreedyClients(ServeCase):
         self.assertEqual(self.names(), [])
 
 
+    def test_tubes_beyond_the_limit_leave_nothing(self):
+        server = self.serve("--data", self.here / "jobs", "--max-tubes", 2)
+        client = self.connect(server)
+        self.assertEqual(client.ask(b"watch a\r\n"), b"WATCHING 2\r\n")
+        for command in [b"watch", b"use"]:
+            for number in range(100):
+                self.assertEqual(client.ask(b"%s %s-%d\r\n" % (command, command, number)), b"OUT_OF_MEMORY\r\n")
+        self.assertEqual(client.ask(b"list-tubes\r\n").split(b"\r\n")[1], b"---\n- default\n- a\n")
+        self.assertEqual(client.ask(b"use a\r\n"), b"USING a\r\n")
+        self.expect_work(client)
+
+
 class ManyClients(ServeCase):
     def test_many_connections(self):
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

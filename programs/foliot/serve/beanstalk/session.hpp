@@ -77,7 +77,7 @@ class session {
   void on(const body_without_crlf&) { out_ += reply::expected_crlf; }
   void on(const body_discarded& what);
   task<> on(const use& what);
-  void on(const watch& what);
+  task<> on(const watch& what);
   task<> on(const ignore& what);
   task<> on(const reserve&) { return reserve_one(std::nullopt); }
   task<> on(const reserve_with_timeout& what) { return reserve_one(std::chrono::seconds(what.seconds)); }

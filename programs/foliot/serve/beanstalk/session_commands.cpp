@@ -49,15 +49,20 @@ task<> session::on(const use& what) {
   co_await end_if_unused(std::move(next));
 }
 
-void session::on(const watch& what) {
+task<> session::on(const watch& what) {
   const auto is_that = [&](const shared_record& each) { return each->name == what.tube; };
   if (std::ranges::none_of(watched_, is_that)) {
+    bool is_full = false;
     shared_record added = server_.tubes.obtain(what.tube);
     try {
       client_.watch(what.tube);
     } catch (const jobs::broker_full&) {
+      is_full = true;
+    }
+    if (is_full) {
       out_ += reply::out_of_memory;
-      return;
+      co_await end_if_unused(std::move(added));
+      co_return;
     }
     watched_.push_back(std::move(added));
   }
