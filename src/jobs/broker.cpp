@@ -41,6 +41,7 @@ class broker_core::runner {
     const lock held(core_.lock_);
     core_.runs_ = false;
     core_.runner_wants_lead_ = false;
+    core_.runner_leads_alone_ = false;
     core_.armed_.reset();
   }
   runner(const runner&) = delete;
@@ -50,10 +51,11 @@ class broker_core::runner {
   broker_core& core_;
 };
 
-broker_core::step broker_core::run_once(next_change& next) {
+broker_core::step broker_core::run_once(bool is_alone, bool has_yielded, next_change& next) {
   const lock held(lock_);
   armed_.reset();
   runner_wants_lead_ = false;
+  runner_leads_alone_ = is_alone;
   runner_event_.clear();
   if (failed_) throw store_failure(failure_);
   const utc_time wall = std::chrono::floor<milliseconds>(runtime::wall_now());
@@ -63,9 +65,10 @@ broker_core::step broker_core::run_once(next_change& next) {
       runner_wants_lead_ = true;  // the leader sets the event when it ends its lead
       return step::wait_for_leader;
     }
+    if (is_alone && !has_yielded) return step::let_others_run;
     lead();
     runner_event_.clear();
-    return step::lead_again;
+    return step::let_others_run;
   }
   if (closing_ && clients_ == 0 && !led_) return step::end;
   next = next_;
@@ -75,11 +78,14 @@ broker_core::step broker_core::run_once(next_change& next) {
 
 task<> broker_core::run() {
   const runner here(*this);
+  bool has_yielded = false;
   for (;;) {
     next_change next;
-    const step what = run_once(next);
+    const bool is_alone = runtime::processors() == 1;
+    const step what = run_once(is_alone, has_yielded, next);
     if (what == step::end) co_return;
-    if (what == step::lead_again) {
+    has_yielded = what == step::let_others_run;
+    if (has_yielded) {
       co_await runtime::yield();  // the tasks that have their answers go first, and queue what is executed next
     } else if (what == step::wait_for_leader) {
       co_await waits_for_event(lock_, runner_event_);

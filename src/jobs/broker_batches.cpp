@@ -88,7 +88,7 @@ void broker_core::submit(broker_request& one) {
 
 bool broker_core::settle(broker_request& one) {
   const lock held(lock_);
-  if (one.state_ == broker_request::state::queued && !led_) lead();
+  if (one.state_ == broker_request::state::queued) lead_if_free();
   return one.state_ == broker_request::state::done;
 }
 
@@ -126,6 +126,15 @@ void broker_core::withdraw(broker_request& one) noexcept {
         wake_runner_for_work();
       }
       break;
+  }
+}
+
+void broker_core::lead_if_free() noexcept {
+  if (led_) return;
+  if (runs_ && runner_leads_alone_) {
+    runner_event_.set();
+  } else {
+    lead();
   }
 }
 

@@ -8,6 +8,9 @@
 // batch after batch, and yields in between; any task that comes in one of the gaps may lead as well. While no task is
 // in run() the leader itself goes on until nothing is left.
 //
+// On a single processor nothing can be queued while a batch executes, so that each task would lead a batch of its own.
+// There run() alone leads: it lets the tasks that can run go first, and takes what they have queued as one batch.
+//
 // One lock guards everything but the store. It is held for short times only: never while the store executes. Its rank
 // is that of an object that tasks wait for; tasks are made ready under it, as by a channel.
 //
@@ -97,9 +100,10 @@ class broker_core {
 
   [[nodiscard]] task<> run();
   /// What run() does next.
-  enum class step : std::uint8_t { lead_again, wait, wait_for_leader, end };
-  /// Leads a batch if there is work or something is due. `next` is until when to wait. Throws store_failure.
-  [[nodiscard]] step run_once(next_change& next) FOLIOT_EXCLUDES(lock_);
+  enum class step : std::uint8_t { let_others_run, wait, wait_for_leader, end };
+  /// Leads a batch if there is work or something is due. `is_alone`: there is one processor. `has_yielded`: the other
+  /// tasks have just run. `next` is until when to wait. Throws store_failure.
+  [[nodiscard]] step run_once(bool is_alone, bool has_yielded, next_change& next) FOLIOT_EXCLUDES(lock_);
   void close() noexcept FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] std::string failure() const FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] broker_counters counters() const noexcept FOLIOT_EXCLUDES(lock_);
@@ -138,6 +142,8 @@ class broker_core {
   /// Throws what a newcomer gets.
   void check_open() const FOLIOT_REQUIRES(lock_);
 
+  /// There is work. Leads a batch if nobody leads and the caller should; wakes run() if that leads alone.
+  void lead_if_free() noexcept FOLIOT_REQUIRES(lock_);
   void lead() noexcept FOLIOT_REQUIRES(lock_);
   void execute_batch() noexcept FOLIOT_REQUIRES(lock_);
   void gather_requests() FOLIOT_REQUIRES(lock_);
@@ -203,6 +209,7 @@ class broker_core {
   bool runs_ FOLIOT_GUARDED_BY(lock_) = false;
   next_change next_ FOLIOT_GUARDED_BY(lock_);
   std::optional<next_change> armed_ FOLIOT_GUARDED_BY(lock_);
+  bool runner_leads_alone_ FOLIOT_GUARDED_BY(lock_) = false;
   bool runner_wants_lead_ FOLIOT_GUARDED_BY(lock_) = false;
   broker_event runner_event_;
 

@@ -40,7 +40,7 @@ void broker_core::begin_waiting(client_state& client) {
   waiting_.push_back(client);
   ++waiting_count_;
   for (const auto& each : client.watched) tubes_.begin_waiting(*each);
-  if (!led_) lead();
+  lead_if_free();
 }
 
 broker_core::outlook broker_core::look(client_state& client) {

@@ -61,6 +61,7 @@ TEST(BrokerCancel, AJobThatIsClaimedForAStoppedTaskGoesToTheNextClient) {
 
 TEST(BrokerCancel, AJobThatIsClaimedForAStoppedTaskIsGivenBackAtOnce) {
   test::in_broker_worlds([](broker_world& world) -> task<> {
+    if (runtime::processors() == 1) co_return;  // there run() leads, and the stopped task runs before it
     client other(world.jobs);  // holds a job, so that run() need not wake for the end of the next reservation
     other.watch("mail");
     put short_one = mail("x");

@@ -196,6 +196,8 @@ class life {
     const bool was_held = holds(id);
     const instant expires = client_.next_deadline();  // of the first: if it lies ahead, so does this job's
     const std::size_t what = below(4);
+    // Another client may have the job before this task has its answer.
+    if (what != 3 && was_held) known_.held.erase(id);
     holder_answer result;
     if (what == 0) result = co_await client_.finish(id);
     if (what == 1) result = co_await client_.release(id, std::nullopt, some_ms());
@@ -211,10 +213,7 @@ class life {
       known_.held[id] = result.expires;
       co_return;
     }
-    if (result.what == holder_answer::kind::done) {
-      known_.held.erase(id);
-      if (what == 0) known_.ended.insert(id);
-    }
+    if (result.what == holder_answer::kind::done && what == 0) known_.ended.insert(id);
     std::erase(mine_, id);
   }
 
