@@ -1,4 +1,5 @@
 // Clients of the broker that wait for jobs.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -256,19 +257,24 @@ TEST(BrokerWaiting, ABurstDoesNotDelayTheClientsOfAnotherTube) {
     puts.emplace_back(world.jobs, other);
     const std::size_t before = world.store.sizes.size();
     std::size_t served_in = 0;
+    std::size_t most_served = 0;
     world.store.after = [&](execution& done) {
+      std::size_t served = 0;
       for (const answer& each : done.answers) {
         if (const auto* const claimed = std::get_if<claim_answer>(&each)) {
+          served += claimed->jobs.size();
           for (const claimed_job& job : claimed->jobs) {
             if (job.job.tube == "calm") served_in = world.store.sizes.size();
           }
         }
       }
+      most_served = std::max(most_served, served);
     };
     for (auto& each : puts) co_await each;
     co_await calm.join();
     for (auto& each : all) co_await each.join();
     EXPECT_LE(served_in, before + 3);
+    EXPECT_LE(most_served, 256U);
     world.store.after = nullptr;
   });
 }
