@@ -84,11 +84,10 @@ TEST(BrokerCancel, AJobThatIsClaimedForAStoppedTaskIsGivenBackAtOnce) {
 TEST(BrokerCancel, AJobThatIsClaimedForAClientThatGoesMeanwhileIsGivenBack) {
   broker_world world;
   runtime::join_handle<> leaving;
-  bool claims = false;
+  seam::atomic<bool> claims{false};
   // Holds up the batch with the claim until the client does not wait any more.
   world.store.before = [&](std::span<operation>) {
-    if (!claims) return;
-    claims = false;
+    if (!claims.exchange(false, seam::acq_rel)) return;
     leaving.request_stop();
     while (world.jobs.counters().waiting != 0) seam::spin_pause();
   };
@@ -102,7 +101,7 @@ TEST(BrokerCancel, AJobThatIsClaimedForAClientThatGoesMeanwhileIsGivenBack) {
           worker.watch("mail");
           leaving = spawn(reserve_until_stopped(worker), "leaving");
           while (world.jobs.clients_of("mail").waiting == 0) co_await runtime::yield();
-          claims = true;
+          claims.store(true, seam::release);
           co_await put_job(world.jobs, mail("x"));
           EXPECT_THROW(co_await leaving.join(), runtime::cancelled);
           got(co_await worker.reserve(duration{}));
