@@ -86,7 +86,7 @@ task<> broker_core::run() {
     if (what == step::end) co_return;
     has_yielded = what == step::let_others_run;
     if (has_yielded) {
-      co_await runtime::yield();  // the tasks that have their answers go first, and queue what is executed next
+      co_await runtime::yield();  // the tasks that have their answers go first, and queue more for the next batch
     } else if (what == step::wait_for_leader) {
       co_await waits_for_event(lock_, runner_event_);
     } else {

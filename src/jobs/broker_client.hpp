@@ -1,4 +1,4 @@
-// What a broker keeps of one client: its tubes, its wait for a job, and the deadlines of its reservations.
+// The broker's record of one client: its tubes, its wait for a job, and the deadlines of its reservations.
 // Thread safety: the lock of the broker guards everything.
 #pragma once
 

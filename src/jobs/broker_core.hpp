@@ -2,20 +2,22 @@
 // jobs. broker_clients.cpp: clients and their tubes. broker_run.cpp: time, and the end.
 //
 // Leaders. `led_` means that a task executes a batch, or is about to: only that task uses the store, so the store needs
-// no lock of its own. A task becomes the leader when it awaits a request, or begins to wait for a job, and nobody
+// no lock of its own. A task becomes the leader when it awaits a request, or begins to wait for a job, and no task
 // leads. The leader forms a batch under the lock, executes it without the lock, and hands out the answers under the
 // lock. Then it ends its lead. If there is more to do by then, it wakes the task of run(), which leads from then on,
 // batch after batch, and yields in between; any task that comes in one of the gaps may lead as well. While no task is
 // in run() the leader itself goes on until nothing is left.
 //
 // On a single processor nothing can be queued while a batch executes, so that each task would lead a batch of its own.
-// There run() alone leads: it lets the tasks that can run go first, and takes what they have queued as one batch.
+// There run() alone leads: it lets the tasks that can run go first, and takes the operations that they have queued as
+// one batch.
 //
 // One lock guards everything but the store. It is held for short times only: never while the store executes. Its rank
 // is that of an object that tasks wait for; tasks are made ready under it, as by a channel.
 //
 // Invariants:
-//   1. While nobody leads and a task is in run(), there is work only if run() is awake or about to wake, or if the task
+//   1. While no task leads and a task is in run(), there is work only if run() is awake or about to wake, or if the
+//   task
 //      that queued the request has not awaited it yet.
 //   2. Each request is in the queue, in the batch that is being executed, or done.
 //   3. A client is in its tubes' lists if and only if it waits.
@@ -61,7 +63,7 @@ class broker_core {
   // Requests, for broker_request.
 
   void submit(broker_request& one) FOLIOT_EXCLUDES(lock_);
-  /// Returns whether the request is done; leads a batch first if nobody leads.
+  /// Returns whether the request is done; leads a batch first if no task leads.
   [[nodiscard]] bool settle(broker_request& one) FOLIOT_EXCLUDES(lock_);
   void begin_wait(broker_request& one) noexcept FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] answer take(broker_request& one) FOLIOT_EXCLUDES(lock_);
@@ -80,9 +82,9 @@ class broker_core {
 
   // Waiting for a job.
 
-  /// Adds the client to the lists of its tubes, and leads a batch if nobody leads.
+  /// Adds the client to the lists of its tubes, and leads a batch if no task leads.
   void begin_waiting(client_state& client) FOLIOT_EXCLUDES(lock_);
-  /// What a waiting client has to do next.
+  /// The state of a wait.
   struct outlook {
     bool is_served = false;
     /// Whether a claim has shown that there is no job at present.
@@ -99,7 +101,7 @@ class broker_core {
   // The broker's own.
 
   [[nodiscard]] task<> run();
-  /// What run() does next.
+  /// The next step of run().
   enum class step : std::uint8_t { let_others_run, wait, wait_for_leader, end };
   /// Leads a batch if there is work or something is due. `is_alone`: there is one processor. `has_yielded`: the other
   /// tasks have just run. `next` is until when to wait. Throws store_failure.
@@ -114,7 +116,7 @@ class broker_core {
  private:
   class runner;
 
-  // The most that one batch has, so that everybody has an answer soon. A client that goes away adds all its
+  // The most that one batch has, so that its tasks have their answers soon. A client that goes away adds all its
   // reservations all the same.
   static constexpr std::size_t most_requests = 1024;
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of bodies; the last may exceed it
@@ -139,10 +141,10 @@ class broker_core {
     return !failed_ && (!queue_.empty() || held_.has_to_give_back() || tubes_.has_tube_to_serve() || check_pauses_ ||
                         !pauses_to_end_.empty());
   }
-  /// Throws what a newcomer gets.
+  /// Throws broker_closed if the broker is being closed.
   void check_open() const FOLIOT_REQUIRES(lock_);
 
-  /// There is work. Leads a batch if nobody leads and the caller should; wakes run() if that leads alone.
+  /// There is work. Leads a batch if no task leads and the caller should; wakes run() if that leads alone.
   void lead_if_free() noexcept FOLIOT_REQUIRES(lock_);
   void lead() noexcept FOLIOT_REQUIRES(lock_);
   void execute_batch() noexcept FOLIOT_REQUIRES(lock_);
@@ -158,7 +160,7 @@ class broker_core {
   void serve(const grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
   void end_claims() noexcept FOLIOT_REQUIRES(lock_);
   void fail(const char* text) noexcept FOLIOT_REQUIRES(lock_);
-  /// Nobody wants this job, which a claim has brought.
+  /// Gives back a job that a claim has brought, and that no client takes.
   void give_back(const claimed_job& unwanted) noexcept FOLIOT_REQUIRES(lock_);
 
   void unlink(client_state& waiting) noexcept FOLIOT_REQUIRES(lock_);
@@ -194,8 +196,8 @@ class broker_core {
   std::vector<std::string> pauses_to_end_ FOLIOT_GUARDED_BY(lock_);
   std::vector<std::string> checked_ FOLIOT_GUARDED_BY(lock_);  // by the present batch
 
-  // The present batch: what is given back and pauses that end, the requests, checks of pauses, and claims. Kept, so
-  // that a batch allocates little. The leader alone reads the operations, without the lock while the store executes
+  // The present batch: reservations given back and pauses that end, the requests, checks of pauses, and claims. Kept,
+  // so that a batch allocates little. The leader alone reads the operations, without the lock while the store executes
   // them.
   std::vector<operation> batch_;
   std::size_t first_entry_ FOLIOT_GUARDED_BY(lock_) = 0;
@@ -205,7 +207,7 @@ class broker_core {
   std::vector<tube_record*> grant_tubes_ FOLIOT_GUARDED_BY(lock_);   // pinned
   std::vector<tube_record*> served_tubes_ FOLIOT_GUARDED_BY(lock_);  // pinned
 
-  // For run(): what the store wants next, and what run() waits for while it waits.
+  // For run(): when the store wants the next batch, and until when run() waits while it waits.
   bool runs_ FOLIOT_GUARDED_BY(lock_) = false;
   next_change next_ FOLIOT_GUARDED_BY(lock_);
   std::optional<next_change> armed_ FOLIOT_GUARDED_BY(lock_);

@@ -78,7 +78,7 @@ class tube_registry {
     tube.may_have_ready = true;
     serve_if_needed(tube);
   }
-  /// Lists the tube for service if a client waits there for what may be ready.
+  /// Lists the tube for service if a client waits there and a job may be ready.
   void serve_if_needed(tube_record& tube) noexcept {
     if (tube.to_serve || !tube.may_have_ready || tube.waiters.empty()) return;
     tube.to_serve = true;

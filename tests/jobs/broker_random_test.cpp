@@ -1,6 +1,6 @@
 // Random clients of a broker, on virtual time: they put, reserve and end jobs, go away, and are cancelled at any point.
 //
-// Held against a ledger of what the clients have been told:
+// Held against a ledger of the answers that the clients have got:
 //   - no job is reserved for two clients, or before its due time, and each comes with the body that was put;
 //   - the holder of a living reservation is never refused;
 //   - when nothing can happen at an instant any more, no client waits at a tube with a ready job;
@@ -62,7 +62,7 @@ struct ledger {
   std::size_t reserved = 0;
 };
 
-/// A client with what its task believes to hold.
+/// A client, and the jobs that its task believes to hold.
 class life {
  public:
   life(broker_world& world, ledger& known, std::uint64_t seed)

@@ -32,7 +32,7 @@ constexpr std::size_t producers = 4;
 constexpr std::size_t workers = 6;
 constexpr std::size_t jobs_of_producer = 200;
 
-/// What has been finished.
+/// The jobs that have been finished.
 struct finished {
   mutex guard{lock_rank::object};
   std::set<job_id> ids;

@@ -62,7 +62,7 @@ struct broker_world {
   jobs::broker jobs;
 };
 
-/// What a test needs most often.
+/// A put into the tube `mail`.
 inline jobs::put mail(std::string body, jobs::milliseconds delay = {}, jobs::priority urgency = 0) {
   jobs::put made;
   made.tube = "mail";

@@ -2,7 +2,7 @@
 //
 //   foliot::task<> serve(jobs::job_store& store) {
 //     jobs::broker broker(store);
-//     auto running = spawn(broker.run(), "broker");       // executes what falls due
+//     auto running = spawn(broker.run(), "broker");       // jobs become ready while it runs
 //     …
 //     jobs::client worker(broker);                        // a connection, or a worker of the program
 //     worker.watch("mail");
@@ -69,7 +69,7 @@ namespace foliot::jobs {
 class broker;
 class client;
 
-/// What a broker accepts at most.
+/// The limits of a broker.
 struct broker_limits {
   std::size_t operations = 65'536;  ///< operations that are queued
   std::size_t clients = 65'536;
@@ -105,7 +105,7 @@ struct reserve_answer {
 /// How long before the end of a reservation its client stops waiting for another job.
 inline constexpr duration deadline_margin = duration::nanoseconds(1'000'000'000);
 
-/// What a broker has done, and has now.
+/// The counters of a broker: since its beginning, and at present.
 struct broker_counters {
   std::uint64_t batches = 0;     ///< calls of the store
   std::uint64_t operations = 0;  ///< operations in them
@@ -140,7 +140,7 @@ class [[nodiscard("co_await it")]] in_flight : public detail::broker_request {
  public:
   /// As broker::execute().
   in_flight(broker& by, Operation what);
-  /// As broker::execute(), but what the operation reserves belongs to `by`.
+  /// As broker::execute(), but the jobs that the operation reserves belong to `by`.
   in_flight(client& by, Operation what);
 
   answer_of<Operation> await_resume() { return std::get<answer_of<Operation>>(take()); }
@@ -161,21 +161,23 @@ class FOLIOT_EXPORT broker {
   broker(const broker&) = delete;
   broker& operator=(const broker&) = delete;
 
-  /// Executes what falls due, and batches whose leader has passed on the lead: jobs become ready and reservations end
-  /// while this runs. Spawn it once. Returns when close() was called, all clients have gone, and all that was queued
-  /// has been executed. Throws store_failure when the store fails, std::logic_error if it runs already.
+  /// Executes a batch whenever a job or the end of a reservation is due, and leads when another leader has passed on
+  /// the lead. Jobs become ready and reservations end only while this runs. Spawn it once. Returns when close() was
+  /// called, all clients have gone, and the queue is empty. Throws store_failure when the store fails, std::logic_error
+  /// if it runs already.
   [[nodiscard]] task<> run();
 
-  /// Queues an operation for the next batch; await the result. What a claim reserves belongs to the caller, who must
-  /// end it by its token. Throws std::invalid_argument if validate() refuses it, broker_full, broker_closed. A failure
-  /// of the store is thrown by the await.
+  /// Queues an operation for the next batch; await the result. The jobs that a claim reserves belong to the caller,
+  /// which must end them by their tokens. Throws std::invalid_argument if validate() refuses it, broker_full,
+  /// broker_closed. A failure of the store is thrown by the await.
   template <class Operation>
   [[nodiscard]] in_flight<Operation> execute(Operation what) {
     return in_flight<Operation>(*this, std::move(what));
   }
 
-  /// Refuses new operations, clients and reserves from now on; waiting reserves throw broker_closed. What is queued is
-  /// executed. Clients may still end their reservations, and give back the rest when they are destroyed. Any task.
+  /// Refuses new operations, clients and reserves from now on; waiting reserves throw broker_closed. Queued
+  /// operations are executed. Clients may still end their reservations, and give back the rest when they are destroyed.
+  /// Any task.
   void close() noexcept;
 
   /// Await the result, or make it a case of a select: completes when the store has failed. One task at a time.
@@ -212,7 +214,7 @@ class FOLIOT_EXPORT client {
   ~client();
 
   /// From now on the client counts as a user of this tube, and of no other; empty: of none. Throws broker_full, and
-  /// std::invalid_argument for a name that is too long; then it uses what it used before.
+  /// std::invalid_argument for a name that is too long; then it uses the same tube as before.
   void use(std::string_view tube);
   /// Adds a tube to those from which reserve() takes jobs; does nothing if it is among them. Returns how many there
   /// are. Throws as use() does, and std::logic_error while the client waits.
@@ -249,7 +251,7 @@ class FOLIOT_EXPORT client {
   /// Ends a job: finishes it if this client holds it, cancels it if no client does.
   [[nodiscard]] task<change_answer> remove(job_id id);
 
-  /// Executes an operation for this client: what it reserves belongs to the client. As broker::execute().
+  /// Executes an operation for this client: the jobs that it reserves belong to the client. As broker::execute().
   template <class Operation>
   [[nodiscard]] in_flight<Operation> execute(Operation what) {
     return in_flight<Operation>(*this, std::move(what));

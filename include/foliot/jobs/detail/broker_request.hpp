@@ -44,7 +44,7 @@ class FOLIOT_EXPORT broker_request : public runtime::detail::task_awaiter {
   }
 
  protected:
-  /// Queues the operation. `by` is the client that will hold what the operation reserves, or null. Throws
+  /// Queues the operation. `by` is the client that will hold the jobs that the operation reserves, or null. Throws
   /// std::invalid_argument, broker_full, and broker_closed.
   broker_request(broker_core& core, client_state* by, operation what);
   /// A request that was answered without the store.
