@@ -1,5 +1,9 @@
-// The inside of a broker. broker_batches.cpp: leaders and their batches. broker_waiting.cpp: clients that wait for
-// jobs. broker_clients.cpp: clients and their tubes. broker_run.cpp: time, and the end.
+// The inside of a broker.
+//   broker_batches.cpp    requests, leaders and their batches
+//   broker_waiting.cpp    clients that wait for jobs
+//   broker_clients.cpp    clients and their tubes
+//   broker_pauses.cpp     pauses that end with their tube
+//   broker.cpp            run(), and the end
 //
 // Leaders. `led_` means that a task executes a batch, or is about to: only that task uses the store, so the store needs
 // no lock of its own. A task becomes the leader when it awaits a request, or begins to wait for a job, and no task
@@ -17,8 +21,7 @@
 //
 // Invariants:
 //   1. While no task leads and a task is in run(), there is work only if run() is awake or about to wake, or if the
-//   task
-//      that queued the request has not awaited it yet.
+//      request was queued by a task that has not awaited it yet.
 //   2. Each request is in the queue, in the batch that is being executed, or done.
 //   3. A client is in its tubes' lists if and only if it waits.
 //   4. A job that the broker has claimed is held by a client, or is to be given back.
