@@ -1,6 +1,9 @@
 #include "connections.hpp"
 
+#include <sys/socket.h>
+
 #include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -30,26 +33,37 @@ task<> wait_for(runtime::wait_group& group) { co_await group.wait(); }
 task<> connections::accept_all(const runtime::listener& gate) {
   for (;;) {
     auto peer = co_await gate.accept();
-    if (!peer && peer.error() == runtime::io_errc::closed) co_return;
+    if (!peer && peer.error() == runtime::io_errc::closed) break;
+    std::string problem;
     if (!peer) {
-      log_.warning(fmt::format("cannot accept a connection: {}", peer.error().message()));
+      problem = fmt::format("cannot accept a connection: {}", peer.error().message());
       co_await runtime::sleep(10ms);
-      continue;
+    } else if (sessions_.count() >= most_) {
+      problem = fmt::format("refuse connections: there are {}, the limit of --max-connections", most_);
+      static_cast<void>(runtime::spawn(refuse(std::move(*peer), refusals_.enter()), "refuses a connection"));
+    } else {
+      problem = begin(std::move(*peer));
     }
-    if (sessions_.count() >= most_) {
-      if (runtime::now() >= quiet_until_) {
-        log_.warning(fmt::format("refuse connections: there are {}, the limit of --max-connections", most_));
-        quiet_until_ = runtime::now() + between_warnings;
-      }
-      static_cast<void>(runtime::spawn(refuse(std::move(*peer)), "refuses a connection"));
-      continue;
-    }
-    auto added = std::make_shared<runtime::stream>(std::move(*peer));
-    static_cast<void>(runtime::spawn(serve_one(std::move(added), sessions_.enter()), "serves a connection"));
+    if (problem.empty() || runtime::now() < quiet_until_) continue;
+    log_.warning(problem);
+    quiet_until_ = runtime::now() + between_warnings;
   }
+  co_await refusals_.wait();
 }
 
-task<> connections::refuse(runtime::stream peer) {
+std::string connections::begin(runtime::stream peer) {
+  const int on = 1;  // so that a client whose machine has gone is noticed some day
+  static_cast<void>(::setsockopt(peer.native_handle(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
+  try {
+    auto added = std::make_shared<runtime::stream>(std::move(peer));
+    static_cast<void>(runtime::spawn(serve_one(std::move(added), sessions_.enter()), "serves a connection"));
+  } catch (const std::bad_alloc&) {
+    return "no memory for another connection";
+  }
+  return "";
+}
+
+task<> connections::refuse(runtime::stream peer, runtime::wait_group::member) {
   peer.set_deadline(refusal_time);
   static_cast<void>(co_await peer.write_all(refusal_));
   static_cast<void>(peer.close_write());

@@ -42,7 +42,9 @@ class connections {
   using shared_stream = std::shared_ptr<runtime::stream>;
 
   task<> serve_one(shared_stream peer, runtime::wait_group::member ends);
-  task<> refuse(runtime::stream peer);
+  task<> refuse(runtime::stream peer, runtime::wait_group::member ends);
+  /// Returns why that was not possible; empty if it was.
+  std::string begin(runtime::stream peer);
   [[nodiscard]] std::vector<shared_stream> all();
 
   const protocol serve_;
@@ -50,6 +52,7 @@ class connections {
   const std::string refusal_;
   const server_log& log_;
   runtime::wait_group sessions_;
+  runtime::wait_group refusals_;
   instant quiet_until_ = instant::earliest();  // of the warning about the limit; of the accepting task
   mutex lock_{lock_rank::object};
   std::unordered_set<shared_stream> all_ FOLIOT_GUARDED_BY(lock_);

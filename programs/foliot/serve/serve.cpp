@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -75,19 +76,22 @@ class signals {
   sigset_t before_{};
 };
 
-/// Allows as many descriptors as the connections need, if the system lets it.
-void allow_descriptors(std::size_t connections, const server_log& log) {
+/// Allows as many descriptors as the connections need, if the system lets it. Returns how many connections there may
+/// be: more would leave the store without descriptors, and a store that cannot open a file ends the server.
+std::size_t allow_descriptors(std::size_t connections, const server_log& log) {
   rlimit now{};
-  if (::getrlimit(RLIMIT_NOFILE, &now) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &now) != 0) return connections;
   const rlim_t wanted = connections + other_descriptors;
-  if (now.rlim_cur >= wanted) return;
+  if (now.rlim_cur >= wanted) return connections;
   const rlimit more{std::min(wanted, now.rlim_max), now.rlim_max};
-  if (::setrlimit(RLIMIT_NOFILE, &more) != 0 || more.rlim_cur < wanted) {
-    log.warning(
-        fmt::format("the system allows {} open files, too few for {} connections: raise its limit (ulimit -n, "
-                    "LimitNOFILE), or lower --max-connections",
-                    more.rlim_cur, connections));
-  }
+  if (::setrlimit(RLIMIT_NOFILE, &more) == 0) now = more;
+  if (now.rlim_cur >= wanted) return connections;
+  const rlim_t left = now.rlim_cur > other_descriptors ? now.rlim_cur - other_descriptors : now.rlim_cur / 2;
+  log.warning(
+      fmt::format("the system allows {} open files, too few for {} connections: accept {}; raise its limit "
+                  "(ulimit -n, LimitNOFILE) or lower --max-connections",
+                  now.rlim_cur, connections, left));
+  return left;
 }
 
 jobs::broker_limits limits_of(const serve_options& options) {
@@ -132,7 +136,7 @@ task<> until_the_end(const signals& come, beanstalk::server_state& state, const 
 /// Serves the clients of the listener until the end.
 task<> serve_clients(const serve_options& options, jobs::broker& broker, runtime::listener& gate, const signals& come,
                      const server_log& log) {
-  beanstalk::server_state state(broker, options.max_job_size);
+  beanstalk::server_state state(broker, options.max_job_size, options.max_tubes);
   auto listing = broker.execute(jobs::list_tubes{});
   const jobs::tubes_answer known = co_await listing;
   for (const std::string& each : known.tubes) static_cast<void>(state.tubes.obtain(each));
@@ -147,11 +151,17 @@ task<> serve_clients(const serve_options& options, jobs::broker& broker, runtime
     log.info(fmt::format("beanstalk clients connect to {}", gate.local_address().value().to_string()));
   }
   tell_service_manager("READY=1");
-  co_await until_the_end(come, state, log);
+  std::exception_ptr failure;
+  try {
+    co_await until_the_end(come, state, log);
+  } catch (...) {
+    failure = std::current_exception();
+  }
   tell_service_manager("STOPPING=1");
   gate.close();
   if (accepting) co_await accepting.join();
   co_await all.end(end_of_sessions);
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 task<> serve_until_the_end(const serve_options& options, jobs::job_store& store, const signals& come,
@@ -173,10 +183,12 @@ task<> serve_until_the_end(const serve_options& options, jobs::job_store& store,
 
 }  // namespace
 
-void serve(const serve_options& options) {
-  const server_log log(options.quiet);
-  const signals come;  // before there are threads, which inherit the mask
-  allow_descriptors(options.max_connections, log);
+void serve(const serve_options& asked) {
+  const server_log log(asked.quiet);
+  const signals come;             // before there are threads, which inherit the mask
+  std::signal(SIGPIPE, SIG_IGN);  // the log may go to a pipe whose reader ends
+  serve_options options = asked;
+  options.max_connections = allow_descriptors(asked.max_connections, log);
   log.info("foliot " FOLIOT_VERSION);
   const std::unique_ptr<jobs::job_store> store = open_store(options, log);
   runtime::run_options how;

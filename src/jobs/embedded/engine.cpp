@@ -100,7 +100,9 @@ execution embedded_engine::execute_steps(std::span<operation> batch) {
 }
 
 void embedded_engine::commit() {
-  const bool sync_now = options_.sync_every ? unsynced_ && sync_at_ <= now_ : must_sync_ || unsynced_;
+  // A limit of ids that a crash took back would give ids again that clients have seen.
+  const bool sync_now = std::exchange(ids_raised_, false) ||
+                        (options_.sync_every ? unsynced_ && sync_at_ <= now_ : must_sync_ || unsynced_);
   tubes_.gather_rows(disk_);
   if (disk_.has_gathered()) {
     disk_.write(sync_now);
@@ -132,6 +134,7 @@ job_id embedded_engine::new_id() {
   if (next_id_ == id_limit_) {
     id_limit_ += ids_at_once;
     disk_.put(family::meta, "ids", view(number_key(id_limit_)));
+    ids_raised_ = true;
   }
   return next_id_++;
 }

@@ -174,6 +174,7 @@ class embedded_engine {
   instant sync_at_ = instant::never();
 
   // The batch.
+  bool ids_raised_ = false;
   utc_time utc_{};
   instant now_;
   bool must_sync_ = false;  ///< an answer of this batch depends on what was written

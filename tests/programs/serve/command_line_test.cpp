@@ -297,8 +297,8 @@ TEST(BeanstalkLine, Reschedule) {
          {"x-reschedule =k @1700000000123", "x-reschedule =k @1700000000123"},
          {"x-reschedule 7 4294967295000", "x-reschedule 7 4294967295000"},
          {"x-reschedule 7 4294967295001", bad},
-         {"x-reschedule 7 @253402300799999", "x-reschedule 7 @253402300799999"},
-         {"x-reschedule 7 @253402300800000", bad},
+         {"x-reschedule 7 @9223372036854", "x-reschedule 7 @9223372036854"},
+         {"x-reschedule 7 @9223372036855", bad},
          {"x-reschedule 7", bad},
          {"x-reschedule 7 ", bad},
          {"x-reschedule 7 @", bad},
@@ -328,7 +328,7 @@ TEST(BeanstalkLine, ExtendedPut) {
 
 TEST(BeanstalkLine, TheLongestExtensionFits) {
   const std::string line =
-      "x-put replace " + std::string(longest_key, 'k') + " 4294967295 @253402300799999 4294967295000 1073741824";
+      "x-put replace " + std::string(longest_key, 'k') + " 4294967295 @9223372036854 4294967295000 1073741824";
   EXPECT_LE(line.size() + 2, 224u);
   jobs::put announced;
   EXPECT_EQ(event_text::of(parse_line(line, 1u << 30, announced)), "x-put-line 1073741824");

@@ -16,7 +16,7 @@ constexpr std::uint64_t max_u32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t max_u64 = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t max_timeout = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t max_milliseconds = std::uint64_t{jobs::longest_time.count()};
-constexpr std::uint64_t max_utc = 253'402'300'799'999;  // the last millisecond of the year 9999
+constexpr std::uint64_t max_utc = std::numeric_limits<std::int64_t>::max() / 1'000'000;  // where the wall clock ends
 
 constexpr bool is_digit(char c) noexcept { return '0' <= c && c <= '9'; }
 

@@ -26,8 +26,12 @@ std::string without_quotes(std::string text) {
 
 }  // namespace
 
-server_state::server_state(jobs::broker& with, std::size_t max)
-    : broker(with), max_job_size(max), began_(monotonic_clock::instance().now()), instance_(random_stream::entropy()) {}
+server_state::server_state(jobs::broker& with, std::size_t max_size, std::size_t most_tubes)
+    : broker(with),
+      max_job_size(max_size),
+      max_tubes(most_tubes),
+      began_(monotonic_clock::instance().now()),
+      instance_(random_stream::entropy()) {}
 
 server_statistics server_state::statistics() const {
   server_statistics all;

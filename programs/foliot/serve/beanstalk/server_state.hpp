@@ -18,10 +18,11 @@ namespace foliot::program::beanstalk {
 /// Any task may use it. The counters order nothing.
 class server_state {
  public:
-  server_state(jobs::broker& with, std::size_t max_job_size);
+  server_state(jobs::broker& with, std::size_t max_job_size, std::size_t max_tubes);
 
   jobs::broker& broker;
   const std::size_t max_job_size;
+  const std::size_t max_tubes;
   tube_records tubes;
   std::array<seam::atomic<std::uint64_t>, verbs> commands{};
   seam::atomic<std::uint64_t> total_jobs{0};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <stdexcept>
 #include <type_traits>
 #include <variant>
 
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::size_t first_buffer = 1024;
 constexpr std::size_t largest_buffer = 65'536;
+/// While a reserve waits, the client may send so much behind it.
+constexpr std::size_t largest_waiting_buffer = 262'144;
 /// Answers of this size leave before the next command is taken.
 constexpr std::size_t many_answers = 65'536;
 /// So many puts, or puts with so many bytes, are answered before the next one is taken.
@@ -98,7 +101,7 @@ void session::become_worker() noexcept {
 
 bool session::has_room() noexcept {
   if (begin_ == end_) begin_ = end_ = 0;
-  return end_ < buffer_.size() || begin_ > 0 || buffer_.size() < largest_buffer;
+  return end_ < buffer_.size() || begin_ > 0 || buffer_.size() < largest_waiting_buffer;
 }
 
 task<session::reading> session::read_more() {
@@ -110,7 +113,7 @@ task<session::reading> session::read_more() {
       end_ -= begin_;
       begin_ = 0;
     } else {
-      buffer_.resize(std::min(4 * buffer_.size(), largest_buffer));
+      buffer_.resize(std::min(4 * buffer_.size(), largest_waiting_buffer));
     }
   }
   const std::span<char> room = std::span(buffer_).subspan(end_);
@@ -146,7 +149,15 @@ task<> session::answer(event& what) {
         }
       },
       what);
-  co_await answering;
+  std::string_view refusal;
+  try {
+    co_await answering;
+  } catch (const jobs::broker_full&) {
+    refusal = reply::out_of_memory;
+  } catch (const std::invalid_argument&) {
+    refusal = reply::bad_format;  // a value that the protocol allows and a store does not
+  }
+  out_ += refusal;
 }
 
 task<> session::begin_put(put& what) {
@@ -210,8 +221,11 @@ task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout
   auto waiting = runtime::spawn(reserve_and_wake(client_, peer_, timeout), "a waiting reserve");
   std::exception_ptr failure;
   try {
-    // Without room it is not noticed that the client goes away, until its job comes.
-    while (!waiting.done() && !client_has_closed_ && has_room()) static_cast<void>(co_await read_more());
+    while (!waiting.done() && !client_has_closed_) {
+      static_cast<void>(co_await read_more());
+      // Without room it would not be noticed that the client goes away: then it is treated as if it had.
+      if (!has_room()) client_has_closed_ = true;
+    }
   } catch (...) {
     failure = std::current_exception();
   }
@@ -229,11 +243,12 @@ task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout
 
 task<> session::end_if_unused(shared_record tube) {
   if (tube == nullptr) co_return;
+  const std::uint64_t uses = tube->uses;
   const jobs::tube_clients clients = server_.broker.clients_of(tube->name);
   if (clients.users > 0 || clients.watchers > 0) co_return;
   auto counting = client_.execute(jobs::count_tube{tube->name});
   const jobs::count_answer jobs = co_await counting;
-  if (jobs.counts.all() == 0) server_.tubes.end(tube);
+  if (jobs.counts.all() == 0) server_.tubes.end(tube, uses);
 }
 
 task<> session::leave_tubes() {

@@ -12,6 +12,9 @@ namespace foliot::program::beanstalk {
 namespace {
 
 constexpr std::size_t many_ended_reservations = 64;
+/// More would make each look for a job slow.
+constexpr std::size_t most_watched = 1000;
+constexpr std::uint64_t jobs_of_a_piece = 1000;
 
 std::chrono::seconds whole_seconds(duration length) {
   return std::chrono::seconds(std::max<std::int64_t>(length.count(), 0) / 1'000'000'000);
@@ -32,30 +35,30 @@ void session::on(const body_discarded& what) {
 }
 
 task<> session::on(const use& what) {
-  bool is_full = false;
-  shared_record next = server_.tubes.obtain(what.tube);
+  shared_record next = server_.tubes.obtain(what.tube, server_.max_tubes);
+  bool is_full = next == nullptr;
   try {
-    client_.use(what.tube);
+    if (!is_full) client_.use(what.tube);
   } catch (const jobs::broker_full&) {
     is_full = true;
   }
   if (is_full) {
     out_ += reply::out_of_memory;
-    co_await end_if_unused(std::move(next));
-    co_return;
+  } else {
+    std::swap(used_, next);
+    write_using(out_, used_->name);
   }
-  std::swap(used_, next);
-  write_using(out_, used_->name);
   co_await end_if_unused(std::move(next));
 }
 
 task<> session::on(const watch& what) {
   const auto is_that = [&](const shared_record& each) { return each->name == what.tube; };
   if (std::ranges::none_of(watched_, is_that)) {
-    bool is_full = false;
-    shared_record added = server_.tubes.obtain(what.tube);
+    shared_record added;
+    if (watched_.size() < most_watched) added = server_.tubes.obtain(what.tube, server_.max_tubes);
+    bool is_full = added == nullptr;
     try {
-      client_.watch(what.tube);
+      if (!is_full) client_.watch(what.tube);
     } catch (const jobs::broker_full&) {
       is_full = true;
     }
@@ -158,9 +161,22 @@ template task<> session::show(jobs::peek what);
 template task<> session::show(jobs::peek_first what);
 
 task<> session::on(const kick& what) {
-  auto kicking = client_.execute(jobs::kick{used_->name, what.count});
-  const jobs::bulk_answer kicked = co_await kicking;
-  write_number(out_, numbered_reply::kicked, kicked.changed);
+  // In pieces, so that the other clients need not wait for all of them. A kick takes buried jobs or delayed ones, never
+  // both: what was there at its beginning decides.
+  auto counting = client_.execute(jobs::count_tube{used_->name});
+  const jobs::count_answer before = co_await counting;
+  std::uint64_t left = what.count;
+  if (before.counts.buried > 0) left = std::min(left, before.counts.buried);
+  std::uint64_t kicked = 0;
+  for (bool goes_on = left > 0; goes_on;) {
+    const std::uint64_t piece = std::min(left, jobs_of_a_piece);
+    auto kicking = client_.execute(jobs::kick{used_->name, piece});
+    const jobs::bulk_answer some = co_await kicking;
+    kicked += some.changed;
+    left -= some.changed;
+    goes_on = some.changed == piece && left > 0;
+  }
+  write_number(out_, numbered_reply::kicked, kicked);
 }
 
 task<> session::on(const kick_job& what) {
@@ -262,7 +278,14 @@ task<> session::change(Change what, numbered_reply done) {
   }
 }
 
-task<> session::on(const cancel& what) { return change(jobs::cancel{name_of(what.job)}, numbered_reply::cancelled); }
+task<> session::on(const cancel& what) {
+  const jobs::job_name name = name_of(what.job);
+  auto looking = client_.execute(jobs::peek{name});  // its tube, which may end with it
+  auto cancelling = change(jobs::cancel{name}, numbered_reply::cancelled);
+  const jobs::peek_answer seen = co_await looking;
+  co_await cancelling;
+  if (seen.job) co_await end_if_unused(server_.tubes.find(seen.job->tube));
+}
 
 task<> session::on(const reschedule& what) {
   return change(jobs::reschedule{name_of(what.job), what.due}, numbered_reply::rescheduled);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,6 +25,7 @@ struct tube_record {
   explicit tube_record(std::string_view named) : name(named) {}
 
   const std::string name;
+  seam::atomic<std::uint64_t> uses{0};  ///< how often a session has obtained the record
   seam::atomic<std::uint64_t> total_jobs{0};
   seam::atomic<std::uint64_t> deletes{0};
   seam::atomic<std::uint64_t> pauses{0};
@@ -36,12 +38,13 @@ class tube_records {
  public:
   tube_records() { static_cast<void>(obtain("default")); }
 
-  /// The record of this tube; made if the tube is new.
-  [[nodiscard]] shared_record obtain(std::string_view name);
+  /// The record of this tube; made if the tube is new, and null if there are `most` tubes.
+  [[nodiscard]] shared_record obtain(std::string_view name, std::size_t most = std::numeric_limits<std::size_t>::max());
   /// The record of this tube, or null if it does not live.
   [[nodiscard]] shared_record find(std::string_view name) const;
-  /// Ends the tube, unless somebody holds its record besides the caller, or it is `default`.
-  void end(const shared_record& of);
+  /// Ends the tube, unless a session holds its record besides the caller, the record was obtained since it had been so
+  /// `uses` times, or it is `default`.
+  void end(const shared_record& of, std::uint64_t uses);
   /// The names, in the order of `list-tubes`.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] std::size_t size() const;
