@@ -73,7 +73,7 @@ void add_serve(CLI::App& program, command& chosen) {
   add_store(*line, *all);
   add_listeners(*line, *all);
   add_limits(*line, all->options);
-  CLI::Option* check = line->add_option("--check", all->checked, "Check the store in DIR, print what it holds, and end")
+  CLI::Option* check = line->add_option("--check", all->checked, "Check the store in DIR, say what is wrong, and end")
                            ->type_name("DIR")
                            ->group("Other");
   line->add_flag("--quiet", all->options.quiet, "Log only warnings and failures")->group("Other");
@@ -82,7 +82,7 @@ void add_serve(CLI::App& program, command& chosen) {
       "server has acknowledged survives a crash.\n"
       "\n"
       "  foliot serve                              jobs in ./foliot-data, clients at port 11300\n"
-      "  printf 'put 0 5 60 2\\r\\nhi\\r\\nreserve\\r\\n' | nc -N 127.0.0.1 11300\n"
+      "  printf 'put 0 5 60 2\\r\\nhi\\r\\nreserve\\r\\nquit\\r\\n' | nc 127.0.0.1 11300\n"
       "\n"
       "Signals: SIGTERM and SIGINT end it in order; SIGUSR1 drains it (it takes no more\n"
       "jobs, until it is started again).");
