@@ -161,26 +161,37 @@ class SlowClients(ServeCase):
 
 
 class GreedyClients(ServeCase):
-    def test_a_client_that_does_not_read_its_answers(self):
-        server = self.serve()
-        greedy, other = self.connect(server), self.connect(server)
-        self.expect_work(other)
-        before = self.resident(server)
+    def fill(self, greedy, other):
+        """`greedy` sends commands and reads no answers, until the server reads no more from it."""
         greedy.socket.setblocking(False)
         commands = b"stats\r\n" * 1000
         refused = 0
-        for _ in range(1000):  # at most: about 1 GB of answers
+        for _ in range(1000):  # about 1 GB of answers at most
             try:
                 greedy.socket.send(commands)
                 refused = 0
             except BlockingIOError:
                 refused += 1
             self.expect_work(other)
-            if refused == 100:  # the server no longer reads; the buffers of both sockets are full
+            if refused == 100:  # the buffers of both sockets are full
                 break
+
+    def test_a_client_that_does_not_read_its_answers(self):
+        server = self.serve()
+        greedy, other = self.connect(server), self.connect(server)
+        self.expect_work(other)
+        before = self.resident(server)
+        self.fill(greedy, other)
         self.expect_little_memory(server, before, 32 * MEGABYTE)
         greedy.close()
         self.wait_until(other, current_connections=1)
+
+    def test_the_end_while_a_client_does_not_read_its_answers(self):
+        server = self.serve()
+        greedy, other = self.connect(server), self.connect(server)
+        self.fill(greedy, other)
+        self.assertEqual(server.stop(), (0, ""))
+        self.assertEqual(other.rest(), b"")
 
     def test_ten_thousand_puts_in_one_write(self):
         server = self.serve()
