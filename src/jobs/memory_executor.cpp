@@ -118,7 +118,7 @@ claimed_job memory_store::executor::reserve(record& it, job_event event) {
 
 void memory_store::executor::set_due(jobs::job& it, const due_at& due) const {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
-    it.due = (*delay > milliseconds::zero() ? store_.clocks_.utc_rounded_up() : utc_) + *delay;
+    it.due = utc_ + *delay;
     it.delay = *delay;
   } else {
     it.due = std::get<utc_time>(due);

@@ -26,10 +26,6 @@ struct store_clocks {
   [[nodiscard]] utc_time utc() const noexcept {
     return std::chrono::floor<milliseconds>(wall_clock::to_sys(wall->now()));
   }
-  /// The wall clock's time, rounded up: what a delay is added to, so that it is not too short.
-  [[nodiscard]] utc_time utc_rounded_up() const noexcept {
-    return std::chrono::ceil<milliseconds>(wall_clock::to_sys(wall->now()));
-  }
 };
 
 /// The simulated wall clock of a virtual clock, which must outlive it. Safe from any thread.

@@ -8,8 +8,7 @@ namespace foliot::jobs::detail {
 
 void embedded_engine::set_due(record& it, const due_at& due) const {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
-    const utc_time from = *delay > milliseconds::zero() ? options_.clocks.utc_rounded_up() : utc_;
-    it.due = (from + *delay).time_since_epoch().count();
+    it.due = now_ms() + delay->count();
     it.delay = delay->count();
   } else {
     it.due = std::get<utc_time>(due).time_since_epoch().count();
