@@ -58,7 +58,8 @@ exit_code run(int argc, char** argv) {
   }
   if (!chosen)
     throw failure(
-        "no command: name one of 'foliot serve', 'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'; see "
+        "no command: name one of 'foliot serve', 'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top "
+        "PATH'; see "
         "foliot --help");
   chosen();
   return exit_code::success;

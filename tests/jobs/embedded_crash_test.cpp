@@ -295,6 +295,8 @@ TEST_F(embedded_faults, every_so_often_syncs_at_the_time_it_names) {
       {.folder = folder.path() + "/store", .sync_every = 50ms, .disk_reserve = 0, .clocks = {&time, &time}}, files);
   EXPECT_TRUE(store->next().expiry.is_never());
   run(jobs::put{tube, "", "first"});
+  EXPECT_TRUE(store->next().expiry.is_never()) << "the first put takes ids, which are synced at once";
+  run(jobs::put{tube, "", "second"});
   EXPECT_EQ(store->next().expiry, time.now() + 50ms);
   time.advance(50ms);
   files->stop_at(1);
