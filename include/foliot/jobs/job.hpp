@@ -48,7 +48,7 @@ struct reservation {
   job_id id = 0;
   /// The opening of the store, or the epoch of the database, that gave it.
   std::uint64_t opening = 0;
-  /// The number of the reservation among those of this job within that opening, from 1.
+  /// Rises with each reservation of this job.
   std::uint64_t attempt = 0;
 
   friend auto operator<=>(const reservation&, const reservation&) noexcept = default;
