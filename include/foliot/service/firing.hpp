@@ -30,7 +30,7 @@ struct firing {
 using timer_callback = callable<void(const firing&)>;
 
 /// Receives the exceptions that callbacks throw, on the thread that ran the callback. Exceptions that leave the handler
-/// itself are swallowed.
+/// itself are swallowed. Several threads may call it at the same time, as many as run callbacks.
 using exception_handler = callable<void(std::exception_ptr)>;
 
 /// A function or closure that a timer can run.

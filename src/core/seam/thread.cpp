@@ -1,3 +1,5 @@
+// The numbers of threads: a small one that no other living thread has, for tables of counters, and one that distributes
+// threads over objects (sync.hpp). In a thread_state both are stored plus one; 0 means that there is none yet.
 #include <bit>
 
 #include <foliot/core/seam/sync.hpp>

@@ -83,7 +83,8 @@ class tick_scale : private Length {
     return now >= instant::latest() ? last() : over_at(now);
   }
 
-  /// The instant at which a tick is reached; never for never_tick. Precondition: a timer may have this tick.
+  /// The instant at which a tick is reached; never for never_tick. Precondition: the tick is not before that of
+  /// instant::earliest().
   [[nodiscard]] constexpr instant instant_of(tick t) const noexcept {
     if (t == never_tick) return instant::never();
     if (t >= last()) return instant::latest();

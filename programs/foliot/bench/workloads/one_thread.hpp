@@ -12,12 +12,11 @@
 //       gone on for ever.
 //   W3  N timers due over 1 s, at random; time moves by 1 ms, 1,001 times. Starting them is not timed.
 //   W4  of 100 operations, 90 reset a random one to 30 s from now, 9 stop a random one and start it again, 1 makes a
-//       random one due and moves time by 1 ms.
+//       random one due, moves time by 1 ms, and fires it.
 //
 // These are timed as a whole. They warm up until each timer has been touched about once, in W2 three times, or for
-// 0.3 s: heartbeats need 30 s of their time, which is 3 resets a timer, before a queue has come to the work that it
-// postpones. The others time each call by itself, and subtract nothing: each figure holds a reading of the clock, some
-// 22 ns.
+// 0.3 s: only after 30 s of W2's time, which is 3 resets a timer, does a queue do the work that resets have postponed.
+// The others time each call by itself: each figure includes one reading of the clock, some 22 ns.
 //
 //   worst-uniform   N timers, timeouts uniform from 1 ms to 1 h. Each step moves time by 1 ms, expires with a budget of
 //                   100 until nothing is due, and stops, starts and resets a random one.
