@@ -233,6 +233,11 @@ twin::difference twin::compare_next() {
   return std::nullopt;
 }
 
+template <class Answer>
+twin::difference twin::compare_one(const Answer& expected, const Answer& got) {
+  return unequal("answer", expected, got);
+}
+
 twin::difference twin::compare_answers(const answer& expected, const answer& got) {
   if (expected.index() != got.index()) return "the answer has another type";
   return std::visit(
@@ -240,11 +245,6 @@ twin::difference twin::compare_answers(const answer& expected, const answer& got
         return compare_one(mine, std::get<std::remove_cvref_t<decltype(mine)>>(got));
       },
       expected);
-}
-
-template <class Answer>
-twin::difference twin::compare_one(const Answer& expected, const Answer& got) {
-  return unequal("answer", expected, got);
 }
 
 twin::difference twin::compare_one(const put_answer& expected, const put_answer& got) {
