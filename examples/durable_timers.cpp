@@ -1,8 +1,8 @@
 // Timers that outlive their process, without a server: reminders are kept in a folder, and a program that is started
 // again goes on where the one before it has ended, however it has ended.
 //
-// A reminder is a job with a key of the program's own. It may be cancelled and moved by that key, and each answer says
-// what was true: of a cancel and a worker that race for a job one gets it, and the other one learns that.
+// A reminder is a job with a key of the program's own. The program cancels or moves it by that key. If a cancel and a
+// worker race for a job, exactly one of them gets it, and the answer to the cancel says which.
 #include <stdlib.h>
 
 #include <chrono>

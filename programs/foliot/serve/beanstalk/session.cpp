@@ -235,9 +235,11 @@ task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout
     got = co_await waiting.join_without_cancellation();
   } catch (const runtime::cancelled&) {
     // got says that the time is over, which is what beanstalkd answers to a client that has closed its side
+  } catch (...) {
+    if (failure == nullptr) failure = std::current_exception();
   }
+  peer_.set_read_deadline(instant::never());  // before anything is thrown: a session may go on after a refusal
   if (failure != nullptr) std::rethrow_exception(failure);
-  peer_.set_read_deadline(instant::never());
   co_return got;
 }
 
@@ -246,9 +248,13 @@ task<> session::end_if_unused(shared_record tube) {
   const std::uint64_t uses = tube->uses;
   const jobs::tube_clients clients = server_.broker.clients_of(tube->name);
   if (clients.users > 0 || clients.watchers > 0) co_return;
-  auto counting = client_.execute(jobs::count_tube{tube->name});
-  const jobs::count_answer jobs = co_await counting;
-  if (jobs.counts.all() == 0) server_.tubes.end(tube, uses);
+  try {
+    auto counting = client_.execute(jobs::count_tube{tube->name});
+    const jobs::count_answer jobs = co_await counting;
+    if (jobs.counts.all() == 0) server_.tubes.end(tube, uses);
+  } catch (const jobs::broker_full&) {
+    // The command has been answered: the tube stays until its next use ends.
+  }
 }
 
 task<> session::leave_tubes() {
