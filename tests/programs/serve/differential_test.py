@@ -171,6 +171,11 @@ SCRIPTS = {
     "many at once": [ask(*[put(b"%d" % i, i % 7) for i in range(500)]),
                      ask(*[b"reserve-with-timeout 0\r\n"] * 501), ask(*[b"delete %d\r\n" % i for i in range(1, 502)]),
                      ask(b"stats\r\n")],
+    # foliot kicks in pieces of 1,000, and a kick takes buried jobs or delayed ones, never both.
+    "a kick of many": [ask(*[put(b"b")] * 1000), ask(*[b"reserve\r\n"] * 1000),
+                       ask(*[b"bury %d 0\r\n" % i for i in range(1, 1001)]), ask(*[put(b"d", 0, 1000)] * 1500),
+                       ask(b"kick 4294967295\r\n", b"kick 1200\r\n", b"kick 4294967295\r\n", b"kick 5\r\n"),
+                       ask(b"stats-tube default\r\n")],
     "a reserve and what was sent behind it": [
         ("send", "a", b"reserve\r\nlist-tube-used\r\n"), ("wait", "current-waiting", 1), ask(put(b"now"), by="b"),
         ("hear", "a"), ("hear", "a"), ask(b"delete 1\r\n"),
