@@ -7,8 +7,8 @@
 // that only claim, touch and look write nothing. After a crash the store has every batch that was reported, and the
 // batch that was under way as a whole or not at all. Jobs that were reserved are ready again; pauses are over.
 //
-// Memory follows what is near: the next jobs of each tube and the reserved ones. All others, and all bodies, are on
-// disk, and opening the store reads none of them.
+// In memory are the next jobs of each tube and the reserved ones. All others are on disk, and so are all long bodies;
+// opening the store reads only the next jobs.
 //
 // Limits: at most 2,048 jobs become ready in one batch, so that a great number of jobs that are due at one instant
 // delays no other tube; next() then names a time that has come.

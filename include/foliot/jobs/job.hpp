@@ -39,7 +39,7 @@ enum class job_state : std::uint8_t {
   delayed,   ///< its due time has not come
   ready,     ///< the next worker that claims from its tube may get it
   reserved,  ///< one worker has it
-  buried,    ///< set aside until somebody kicks it
+  buried,    ///< set aside until a client kicks it
 };
 
 /// What a worker shows to change a job that it has reserved. A store never gives the same reservation twice: workers

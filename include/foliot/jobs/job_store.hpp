@@ -63,8 +63,8 @@ class FOLIOT_EXPORT job_store {
   job_store& operator=(const job_store&) = delete;
   virtual ~job_store() = default;
 
-  /// First lets happen what is due (delayed jobs become ready, reservations and pauses end), then executes the
-  /// operations one after the other, each as one step: it happens as a whole or not at all. The answers are durable
+  /// First makes due jobs ready, and ends the reservations and pauses whose time is over. Then executes the operations
+  /// in their order. Each happens as a whole or not at all. The answers are durable
   /// when this returns.
   ///
   /// The operations must be within the limits that validate() checks; the store may move from them. Throws

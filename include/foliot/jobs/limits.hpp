@@ -28,7 +28,8 @@ struct job_limits {
 };
 inline constexpr std::size_t largest_body = std::size_t{1} << 30;
 
-/// What is wrong with an operation and what would be right, or nothing:
+/// Returns a sentence that says which limit an operation breaks and what would be right, or nothing if it breaks none.
+/// These are refused:
 ///   - a tube name or a key that is empty, too long, or has a zero byte (a put may have no key);
 ///   - a delay, a pause or a TTR that is negative or over longest_time, and a TTR of zero;
 ///   - a due time before 1970 or after 2262, where the wall clock ends;

@@ -233,8 +233,8 @@ struct holder_answer {
   friend bool operator==(const holder_answer&, const holder_answer&) noexcept = default;
 };
 
-/// The answer to cancel, reschedule, fire_now and kick_job: what was true when the store came to it. Of two requests
-/// that race for a job one gets `done`, and the other's answer agrees with that.
+/// The answer to cancel, reschedule, fire_now and kick_job: what the store found when it executed the operation. If two
+/// operations race for a job, one is answered with `done`, and the other's answer agrees with that.
 struct change_answer {
   /// What became of the request.
   enum class kind : std::uint8_t {

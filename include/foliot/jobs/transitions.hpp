@@ -14,7 +14,7 @@
 namespace foliot::jobs {
 
 /// What can happen to a job. Those from `finish` to `touch` need the job's reservation: without it they are refused
-/// before anybody looks at the table.
+/// before the table is used.
 enum class job_event : std::uint8_t {
   due,         ///< the store's clock has reached its due time
   claim,       ///< a worker takes the first ready job of its tubes
@@ -24,10 +24,10 @@ enum class job_event : std::uint8_t {
   release,     ///< its worker gives it back, at once or after a delay
   bury,        ///< its worker sets it aside
   touch,       ///< its worker needs another TTR
-  kick,        ///< somebody wants it ready now; a kick of a whole tube is a kick of several jobs
-  cancel,      ///< somebody wants it gone
-  reschedule,  ///< somebody gives it a new due time
-  fire_now,    ///< somebody wants it ready now, without waiting for its due time
+  kick,        ///< a client wants it ready now; a kick of a whole tube is a kick of several jobs
+  cancel,      ///< a client wants it gone
+  reschedule,  ///< a client gives it a new due time
+  fire_now,    ///< a client wants it ready now, without waiting for its due time
 };
 inline constexpr std::size_t job_events = 12;
 
