@@ -1,4 +1,5 @@
-// Functions that keep an array in the order of a 4-ary min-heap: entry i has its children at 4i+1 … 4i+4, and none comes before its parent.
+// Functions that keep an array in the order of a 4-ary min-heap: entry i has its children at 4i+1 … 4i+4, and none
+// comes before its parent.
 //
 // Four children instead of two: half the levels, and the children of an entry are one or two cache lines.
 //
