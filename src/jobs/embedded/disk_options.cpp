@@ -7,6 +7,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 
 #include "keys.hpp"
@@ -75,12 +76,15 @@ std::vector<rocksdb::ColumnFamilyDescriptor> family_options() {
   options.write_buffer_size = 16 * mebibyte;
   rocksdb::ColumnFamilyOptions large = options;
   large.write_buffer_size = 32 * mebibyte;
+  large.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(1));
+  rocksdb::ColumnFamilyOptions ready = options;
+  ready.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(sizeof(tube_number)));
 
   return {{rocksdb::kDefaultColumnFamilyName, options},
           {"jobs", large},
           {"bodies", large},
           {"due", options},
-          {"ready", options},
+          {"ready", ready},
           {"buried", options},
           {"keys", options}};
 }

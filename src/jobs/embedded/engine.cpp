@@ -109,7 +109,7 @@ void embedded_engine::commit() {
   } else if (sync_now) {
     disk_.sync();
   }
-  fresh_.clear();
+  records_.end_batch();
   fresh_keys_.clear();
   fresh_bodies_.clear();
   if (sync_now) {

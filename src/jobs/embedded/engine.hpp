@@ -35,6 +35,7 @@
 #include "disk.hpp"
 #include "disk_space.hpp"
 #include "record.hpp"
+#include "record_cache.hpp"
 #include "reservations.hpp"
 #include "tubes.hpp"
 
@@ -182,9 +183,9 @@ class embedded_engine {
   std::vector<tube*> due_changed_;
   std::vector<reservation> expired_;
   std::string value_;  ///< room for a record
-  /// What has been gathered since the last write, because reads of the disk do not see it: records, empty if the job
-  /// has ended, and the jobs of keys, 0 if there is none.
-  std::unordered_map<job_id, std::string> fresh_;
+  record_cache records_;
+  /// What has been gathered since the last write, because reads of the disk do not see it: the jobs of keys, 0 if there
+  /// is none, and bodies.
   std::unordered_map<std::string, job_id> fresh_keys_;
   std::unordered_map<job_id, std::string> fresh_bodies_;
 };

@@ -14,9 +14,9 @@ namespace {
 
 bool embedded_engine::load(job_id id, record& it, bool with_body) {
   std::optional<std::string_view> value;
-  if (const auto found = fresh_.find(id); found != fresh_.end()) {
-    if (found->second.empty()) return false;
-    value = found->second;
+  if (const std::string* const found = records_.find(id)) {
+    if (found->empty()) return false;
+    value = *found;
   } else {
     value = disk_.read(family::jobs, view(number_key(id)));
   }
@@ -34,7 +34,7 @@ void embedded_engine::load_known(job_id id, record& it, bool with_body) {
 void embedded_engine::save(const record& it) {
   encode(it, value_);
   disk_.put(family::jobs, view(number_key(it.id)), value_);
-  fresh_[it.id] = value_;
+  records_.save(it.id, value_, it.place == index_of::ready);
 }
 
 std::string embedded_engine::body_of(record& it) {
@@ -64,7 +64,7 @@ job_id embedded_engine::find_name(const job_name& name) {
 job_state embedded_engine::waiting_state_of(const record& it, tube& home) {
   if (it.place == index_of::buried) return job_state::buried;
   if (it.place == index_of::ready) return job_state::ready;
-  if (it.due > home.promoted_to || fresh_.contains(it.id)) return job_state::delayed;
+  if (it.due > home.promoted_to || records_.is_of_batch(it.id)) return job_state::delayed;
   const due_entry entry = it.as_due();
   const bool delayed =
       home.due.covers(entry) ? home.due.has(entry) : disk_.read(family::due, view(entry.key(home.number))).has_value();
@@ -141,7 +141,7 @@ void embedded_engine::insert(record& it, std::string body, tube& home, job_state
 void embedded_engine::erase(const record& it, const tube& home) {
   --jobs_;
   disk_.erase(family::jobs, view(number_key(it.id)));
-  fresh_[it.id].clear();
+  records_.erase(it.id);
   if (it.body_apart) disk_.erase(family::bodies, view(number_key(it.id)));
   if (!it.key.empty()) {
     std::string name = name_key(home.number, it.key);
@@ -176,8 +176,10 @@ claimed_job embedded_engine::reserve(record it, tube& home) {
   ++it.counters.reserves;
   const reservation token{it.id, opening_, it.counters.reserves};
   home.reserve(it.as_ready());
+  records_.forget(it.id);
+  std::string body = std::exchange(it.body, {});
   record kept = it;
-  kept.body.clear();
+  it.body = std::move(body);
   held_.add(std::move(kept), home, token, expires);
   return {token, shown(std::move(it), home, job_state::reserved, expires)};
 }
