@@ -58,17 +58,24 @@ void refuse_foreign(const std::string& folder, const rocksdb::DBOptions& options
 
 }  // namespace
 
-/// Remembers that RocksDB has had an error on a thread of its own.
+/// Remembers the first error that RocksDB had on a thread of its own.
 class background_errors final : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status* error) override {
-    if (!error->ok()) any_.store(true, seam::release);
+    if (error->ok() || claimed_.exchange(true, seam::relaxed)) return;
+    first_ = *error;
+    any_.store(true, seam::release);
   }
   [[nodiscard]] bool any() const noexcept { return any_.load(seam::acquire); }
+  /// Only where any() is true.
+  [[nodiscard]] const rocksdb::Status& first() const noexcept { return first_; }
 
  private:
-  // Set with release by RocksDB's threads; read with acquire by the store's thread.
+  // Exchanged by RocksDB's threads; the one that gets false writes first_. Relaxed, as it publishes nothing.
+  seam::atomic<bool> claimed_{false};
+  // Set with release by that thread, read with acquire by the store's thread, which then may read first_.
   seam::atomic<bool> any_{false};
+  rocksdb::Status first_;
 };
 
 void throw_failure(const std::string& what, const std::string& folder, const rocksdb::Status& status) {
@@ -155,10 +162,7 @@ void disk::flush() {
 }
 
 void disk::check_background() const {
-  if (errors_->any()) {
-    throw_failure("flush or compact", folder_,
-                  rocksdb::Status::IOError("the files LOG* in that folder have the reason"));
-  }
+  if (errors_->any()) throw_failure("flush or compact", folder_, errors_->first());
 }
 
 std::optional<std::string_view> disk::read(family where, std::string_view key) {

@@ -42,8 +42,8 @@ std::string prepared_folder(const std::string& folder, const std::shared_ptr<roc
   if (!listed.ok()) refuse(folder, "the folder cannot be read: " + listed.ToString());
   std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
   const auto has = [&names](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
-  // A first opening that was interrupted leaves RocksDB's LOG and LOCK, but no CURRENT.
-  if (!names.empty() && !has("CURRENT") && !has("LOCK") && !has("LOG")) {
+  // A first opening that was interrupted leaves RocksDB's LOCK, but no CURRENT.
+  if (!names.empty() && !has("CURRENT") && !has("LOCK")) {
     refuse(folder, "it holds other files, '" + names.front() + "' among them: name an empty folder or a new one");
   }
   return folder;
