@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/memory_store.hpp>
 #include <foliot/runtime/net/listener.hpp>
+#include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/net/watched_descriptor.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
@@ -46,23 +48,21 @@ constexpr duration end_of_sessions = 5s;
 /// Descriptors beyond those of the connections: the store's files, the listeners, the runtime.
 constexpr rlim_t other_descriptors = 1200;
 
-/// A descriptor that is readable when one of the server's signals has come. They are blocked meanwhile.
+/// A descriptor that is readable when one of the server's signals has come. They stay blocked for the rest of the
+/// process: one that comes while the server ends must not keep it from saying what failed.
 class signals {
  public:
   signals() {
     sigset_t all;
     ::sigemptyset(&all);
     for (const int each : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) ::sigaddset(&all, each);
-    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
     fd_ = ::signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "cannot wait for signals");
   }
   signals(const signals&) = delete;
   signals& operator=(const signals&) = delete;
-  ~signals() {
-    ::close(fd_);
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
+  ~signals() { ::close(fd_); }
 
   [[nodiscard]] int descriptor() const noexcept { return fd_; }
   /// The next signal that has come, or 0.
@@ -73,7 +73,6 @@ class signals {
 
  private:
   int fd_ = -1;
-  sigset_t before_{};
 };
 
 /// Allows as many descriptors as the connections need, if the system lets it. Returns how many connections there may
@@ -103,14 +102,37 @@ jobs::broker_limits limits_of(const serve_options& options) {
   return limits;
 }
 
-runtime::listener listen(const runtime::address& at) {
+/// What the user can do about an address that is in use.
+std::string advice_for(const runtime::address& at) {
+  const std::string path = at.system().path();
+  std::error_code failed;
+  const bool is_file = at.is_local() && !path.starts_with('@');
+  if (is_file && !std::filesystem::is_socket(path, failed)) return ": it is a file, and no socket; name another path";
+  return ": another server has it; name another address";
+}
+
+/// Removes the socket file of a server that was killed: there is a file, and no server listens behind it. If two
+/// servers do this for one path at the same instant, both may go on, and only the second one has clients then.
+task<bool> remove_left_file(const runtime::address& at) {
+  const std::string path = at.system().path();
+  std::error_code failed;
+  if (!at.is_local() || path.starts_with('@') || !std::filesystem::is_socket(path, failed)) co_return false;
+  const auto server = co_await runtime::stream::connect(at);
+  if (server || server.error() != std::errc::connection_refused) co_return false;
+  co_return std::filesystem::remove(path, failed);
+}
+
+task<runtime::listener> listen(const runtime::address& at) {
   auto gate = runtime::listener::listen(at);
+  if (!gate && gate.error() == std::errc::address_in_use) {
+    const bool is_free = co_await remove_left_file(at);
+    if (is_free) gate = runtime::listener::listen(at);
+  }
   if (!gate) {
-    std::string advice;
-    if (gate.error() == std::errc::address_in_use) advice = ": another server has it; name another address";
+    const std::string advice = gate.error() == std::errc::address_in_use ? advice_for(at) : "";
     throw failure(fmt::format("cannot listen at {}: {}{}", at.to_string(), gate.error().message(), advice));
   }
-  return std::move(*gate);
+  co_return std::move(*gate);
 }
 
 /// Handles signals until one of them, or a failure of the store, ends the server.
@@ -167,7 +189,7 @@ task<> serve_clients(const serve_options& options, jobs::broker& broker, runtime
 task<> serve_until_the_end(const serve_options& options, jobs::job_store& store, const signals& come,
                            const server_log& log) {
   runtime::listener gate;
-  if (options.beanstalk) gate = listen(*options.beanstalk);
+  if (options.beanstalk) gate = co_await listen(*options.beanstalk);
   jobs::broker broker(store, limits_of(options));
   auto executing = runtime::spawn(broker.run(), "the broker");
   std::exception_ptr failure;

@@ -297,6 +297,13 @@ class Signals(ServeCase):
                     self.assertEqual(each.rest(), b"TIMED_OUT\r\n")
                 self.assertEqual(first.rest(), b"")
 
+    def test_more_signals_while_it_ends(self):
+        server = self.serve()
+        self.expect_work(self.connect(server))
+        while server.process.poll() is None:
+            server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.stop(), (0, ""))
+
     def test_draining(self):
         server = self.serve()
         client = self.connect(server)
@@ -393,21 +400,33 @@ class OtherSettings(ServeCase):
         self.assertRegex(log, r"\A\S+ warning [^\n]* in the last 50 ?ms\n\Z")
         self.assertEqual(self.connect(self.serve(*arguments)).ask(b"peek 1\r\n"), b"FOUND 1 4\r\nkept\r\n")
 
+    def serve_at_a_path(self, path):
+        process = self.start("serve", "--data", "jobs", "--beanstalk", f"unix:{path}")
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        while b"clients connect to" not in process.stderr.readline():
+            self.assertIsNone(process.poll())
+        return process
+
     def test_a_local_socket(self):
         path = str(self.here / "socket")
-        for number in range(1, 3):  # the first server may have left the path, which must not stop the second one
-            process = self.start("serve", "--data", "jobs", "--beanstalk", f"unix:{path}")
-            self.addCleanup(process.stderr.close)
-            self.addCleanup(process.stdout.close)
-            self.addCleanup(process.kill)
-            while b"clients connect to" not in process.stderr.readline():
-                self.assertIsNone(process.poll())
+        # A server removes its file; that of a killed one must not stop the next one.
+        for job, end in [(1, signal.SIGTERM), (2, signal.SIGKILL), (10_002, signal.SIGTERM)]:
+            process = self.serve_at_a_path(path)
             client = Connection(path)
             self.addCleanup(client.close)
-            self.assertEqual(client.ask(put(b"local")), b"INSERTED %d\r\n" % number)
+            self.assertEqual(client.ask(put(b"local")), b"INSERTED %d\r\n" % job)
+            self.expect_error("another server has it", "serve", "--quiet", "--data", "other", "--beanstalk", f"unix:{path}")
             client.close()
-            process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(beanstalk_client.PATIENCE), 0)
+            process.send_signal(end)
+            self.assertEqual(process.wait(beanstalk_client.PATIENCE), 0 if end == signal.SIGTERM else -end)
+        self.assertFalse(os.path.exists(path))
+
+    def test_a_file_that_is_no_socket_stays(self):
+        self.put("notes", b"mine")
+        self.expect_error("it is a file, and no socket", "serve", "--quiet", "--data", "jobs", "--beanstalk", "unix:notes")
+        self.assertEqual((self.here / "notes").read_bytes(), b"mine")
 
 
 if __name__ == "__main__":
