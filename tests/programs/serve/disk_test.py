@@ -1,0 +1,362 @@
+"""The server on a disk that fails: what it has acknowledged is there afterwards, it acknowledges nothing after a failed
+write, it says what failed and ends with code 2. Before the disk is full it refuses what needs space and goes on. When the
+machine loses power, what it had acknowledged is there.
+
+The environment variables FOLIOT_DISK_FAULTS and FOLIOT_POWER_ROUNDS are for more: how many places each kind of fault is
+tried at, and how often the power is lost."""
+import errno
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import beanstalk_client
+from beanstalk_client import FOLIOT, PATIENCE, Connection
+from faulty_disk import FOR_EVER, LIBRARY, Disk, Fault
+from history import check
+from program_case import main
+from workload import LOST, Workload, drain
+
+FAULTS = int(os.environ.get("FOLIOT_DISK_FAULTS", "3"))
+ROUNDS = int(os.environ.get("FOLIOT_POWER_ROUNDS", "10"))
+SEED = int(os.environ.get("FOLIOT_DISK_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+MEBIBYTE = 1 << 20
+
+
+class Server:
+    """A server on a faulty disk, at a path, which no other process can have taken."""
+
+    def __init__(self, disk, here, *arguments):
+        self.address = str(here / "socket")
+        self.log = open(here / "log", "w+b")
+        self.process = subprocess.Popen(
+            [FOLIOT, "serve", "--quiet", "--data", str(disk.files), "--beanstalk", f"unix:{self.address}",
+             *map(str, arguments)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log, env=disk.environment())
+
+    def connect(self):
+        return Connection(self.address)
+
+    def answers(self):
+        """Whether it serves clients; if not, it has ended."""
+        while self.process.poll() is None:
+            try:
+                self.connect().close()
+                return True
+            except OSError:
+                time.sleep(0.005)
+        return False
+
+    def wait(self):
+        """Its exit code and what it has logged, when it has ended."""
+        code = self.process.wait(PATIENCE)
+        self.log.seek(0)
+        text = self.log.read().decode()
+        self.log.close()
+        return code, text
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self):
+        self.process.kill()
+        return self.wait()
+
+
+class DiskCase(unittest.TestCase):
+    def setUp(self):
+        if not LIBRARY:
+            self.skipTest("FOLIOT_FAULTY_DISK_LIBRARY does not name the library faulty_disk")
+        self.here = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.here, ignore_errors=True)
+        self.servers = []
+        self.addCleanup(self.end_servers)
+        print(f"FOLIOT_DISK_SEED={SEED}")
+        self.random = random.Random(SEED)
+        self.begin()
+
+    def begin(self):
+        """A new folder, and a new history."""
+        case = Path(tempfile.mkdtemp(dir=self.here))
+        self.disk = Disk(case / "disk", case / "jobs")
+        self.work = Workload(self.random)
+
+    def end_servers(self):
+        for server in self.servers:
+            if server.process.poll() is None:
+                server.kill()
+
+    def launch(self, *arguments):
+        self.servers.append(Server(self.disk, self.here, *arguments))
+        return self.servers[-1]
+
+    def start(self, *arguments):
+        server = self.launch(*arguments)
+        self.assertTrue(server.answers(), f"the server ends: {(self.here / 'log').read_text()}")
+        return server
+
+    def expect_failure(self, ended):
+        """It has ended because of the disk, and said so."""
+        code, text = ended
+        self.assertEqual(code, 2, text)
+        self.assertRegex(text, r"\Afoliot: [^\n]+\n\Z")
+        self.assertIn(str(self.disk.files), text)
+
+    def breaches(self):
+        """The breaches of the whole history, by what a server on a good disk has at the end."""
+        self.disk.restart()
+        server = self.start()
+        left = drain(server)
+        self.assertEqual(server.stop(), (0, ""))
+        return check(self.work.history.events, left)
+
+    def put_some(self, server, count, size=10):
+        try:
+            connection = server.connect()
+        except LOST:
+            return
+        for number in range(count):
+            body = b"%0*d" % (size, number)
+            event = self.work.history.begin(1000, "put", body=body, ttr=60)
+            try:
+                answer = connection.ask(b"put 0 0 60 %d\r\n%s\r\n" % (len(body), body)).split()
+            except LOST:
+                break
+            self.work.history.answered(event, answer[0].decode(), job=int(answer[1]))
+        connection.close()
+
+
+class FailingWrites(DiskCase):
+    """The write-ahead log cannot be written or synced any more, while clients are at work."""
+
+    def expect_end(self, fault):
+        with self.subTest(fault=str(fault)):
+            self.begin()
+            server = self.start()
+            self.work.start(server.address)
+            self.disk.fail(fault)
+            ended = server.wait()
+            self.work.server_has_ended()
+            self.expect_failure(ended)
+            self.assertIn("nothing was acknowledged since", ended[1])
+            failed_at = self.disk.failed_at
+            late = [event for event in self.work.history.events if event.begin > failed_at and event.answer is not None]
+            self.assertEqual(late, [])
+            self.assertEqual(self.breaches(), [])
+
+    def test_writes_of_the_log(self):
+        for error in [errno.EIO, errno.ENOSPC]:
+            for place in range(FAULTS):
+                self.expect_end(Fault(1 + 7 * place, error, kinds=["write log"]))
+
+    def test_syncs_of_the_log(self):
+        for place in range(FAULTS):
+            self.expect_end(Fault(1 + 7 * place, errno.EIO, kinds=["sync log"]))
+
+    def test_everything_from_now_on(self):
+        for error in [errno.EIO, errno.ENOSPC, errno.EROFS]:
+            self.expect_end(Fault(1 + self.random.randrange(30), error, FOR_EVER))
+
+    def test_short_writes_are_completed(self):
+        server = self.start()
+        self.disk.fail(Fault(1, 0, FOR_EVER, ["write log", "write file"]))
+        self.put_some(server, 20)
+        self.assertGreater(self.disk.failures, 20)
+        self.assertEqual(server.stop(), (0, ""))
+        self.assertEqual(self.breaches(), [])
+
+
+class FailingFiles(DiskCase):
+    """Calls fail while the server opens its store, moves the log into tables, and ends."""
+
+    def places(self, calls):
+        """Some numbers of calls, the first and the last one among them."""
+        return sorted({1 + (calls - 1) * each // max(FAULTS - 1, 1) for each in range(FAULTS)})
+
+    def count_calls(self):
+        self.disk.fail(Fault(FOR_EVER))
+
+    def test_openings(self):
+        server = self.start()
+        self.put_some(server, 3)
+        server.kill()
+        self.count_calls()
+        self.start().kill()
+        calls = self.disk.calls
+        self.assertGreater(calls, 20)
+        for error, count in [(errno.EIO, 1), (errno.EIO, FOR_EVER), (errno.ENOSPC, FOR_EVER)]:
+            for place in self.places(calls):
+                fault = Fault(place, error, count)
+                with self.subTest(fault=str(fault)):
+                    self.disk.fail(fault)
+                    server = self.launch()
+                    if server.answers():
+                        self.put_some(server, 3)
+                        if server.process.poll() is None:
+                            server.kill()
+                            continue
+                    self.expect_failure(server.wait())
+        self.assertEqual(self.breaches(), [])
+
+    def put_large_jobs(self, server):
+        """Until the log has been moved into tables, and a call has failed meanwhile."""
+        until = time.monotonic() + PATIENCE
+        while server.process.poll() is None and self.disk.failures == 0:
+            self.put_some(server, 1, MEBIBYTE)
+            self.assertLess(time.monotonic(), until)
+
+    def test_tables_that_cannot_be_written(self):
+        for kind in ["open", "write file", "sync file", "sync folder"]:
+            with self.subTest(kind=kind):
+                self.begin()
+                server = self.start("--max-job-size", MEBIBYTE)
+                self.disk.fail(Fault(1, kinds=[kind]))
+                self.put_large_jobs(server)
+                until = time.monotonic() + PATIENCE
+                while server.process.poll() is None:  # it learns of the failure at its next batch
+                    self.put_some(server, 1)
+                    self.assertLess(time.monotonic(), until)
+                self.expect_failure(server.wait())
+                self.assertEqual(self.breaches(), [])
+
+    def test_files_that_cannot_be_removed_or_cut(self):
+        """They only take space."""
+        for kind in ["name", "size"]:
+            with self.subTest(kind=kind):
+                self.begin()
+                server = self.start("--max-job-size", MEBIBYTE)
+                self.disk.fail(Fault(1, kinds=[kind]))
+                self.put_large_jobs(server)
+                self.put_some(server, 3)
+                self.assertEqual(server.stop(), (0, ""))
+                self.assertEqual(self.breaches(), [])
+
+    def test_ends(self):
+        server = self.start()
+        self.put_some(server, 3)
+        self.count_calls()
+        server.stop()
+        calls = self.disk.calls
+        self.assertGreater(calls, 10)
+        for place in self.places(calls):
+            fault = Fault(place, count=FOR_EVER)
+            with self.subTest(fault=str(fault)):
+                self.disk.restart()
+                server = self.start()
+                self.put_some(server, 3)
+                self.disk.fail(fault)
+                self.assertEqual(server.stop(), (0, ""))
+        self.assertEqual(self.breaches(), [])
+
+
+class NearlyFull(DiskCase):
+    """The file system says that it has little room: the server refuses what needs space, and goes on."""
+
+    def test_what_is_refused(self):
+        server = self.start()
+        client = server.connect()
+
+        def expect(free, command, answer):
+            self.disk.set_free(free)
+            time.sleep(0.02)  # the server asks for the free space every 5 ms
+            self.assertEqual(client.ask(command), answer, command)
+
+        put = b"put 0 0 60 1\r\na\r\n"
+        for number in range(1, 6):
+            expect(256 * MEBIBYTE, put, b"INSERTED %d\r\n" % number)
+        little, least = 256 * MEBIBYTE - 4096, 128 * MEBIBYTE - 4096
+        expect(little, put, b"OUT_OF_MEMORY\r\n")
+        expect(little, b"reserve\r\n", b"RESERVED 1 1\r\na\r\n")
+        expect(little, b"release 1 0 100\r\n", b"RELEASED\r\n")
+        expect(little, b"x-cancel 1\r\n", b"CANCELLED 1\r\n")
+        expect(least, put, b"OUT_OF_MEMORY\r\n")
+        expect(least, b"reserve\r\n", b"RESERVED 2 1\r\na\r\n")
+        expect(least, b"release 2 0 0\r\n", b"OUT_OF_MEMORY\r\n")
+        expect(least, b"bury 2 0\r\n", b"OUT_OF_MEMORY\r\n")
+        expect(least, b"touch 2\r\n", b"TOUCHED\r\n")
+        expect(least, b"delete 2\r\n", b"DELETED\r\n")
+        expect(least, b"delete 3\r\n", b"DELETED\r\n")
+        expect(least, b"x-reschedule 4 1\r\n", b"OUT_OF_MEMORY\r\n")
+        expect(0, b"x-cancel 4\r\n", b"CANCELLED 4\r\n")
+        expect(0, b"peek 5\r\n", b"FOUND 5 1\r\na\r\n")
+        expect(256 * MEBIBYTE, put, b"INSERTED 6\r\n")
+        client.close()
+        self.assertEqual(server.stop()[0], 0)
+
+
+class SlowSyncs(DiskCase):
+    def test_clients_share_a_slow_sync(self):
+        """Nothing is acknowledged before its sync has ended, and one sync is for all who wait for it."""
+        server = self.start()
+        self.put_some(server, 1)  # the store has its ids
+        self.disk.set_delay_of_syncs(300)
+        self.disk.fail(Fault(FOR_EVER, kinds=["sync log"]))  # counts the syncs
+        clients = [server.connect() for _ in range(20)]
+        began = time.monotonic()
+        for each in clients:
+            each.send(b"put 0 0 60 1\r\na\r\n")
+        for each in clients:
+            self.assertRegex(each.answer(), rb"\AINSERTED \d+\r\n\Z")
+            each.close()
+        self.assertGreaterEqual(time.monotonic() - began, 0.3)
+        self.assertLess(self.disk.calls, 20)
+        self.disk.set_delay_of_syncs(0)
+        self.assertEqual(server.stop(), (0, ""))
+
+
+class PowerLoss(DiskCase):
+    """The machine loses power while clients are at work: what was not synced is gone, some of it torn."""
+
+    def test_what_is_acknowledged_is_durable(self):
+        for _ in range(ROUNDS):
+            server = self.start()
+            self.work.start(server.address)
+            time.sleep(self.random.random() * 0.2)  # any moment: nothing relies on how much was done by then
+            server.kill()
+            self.work.server_has_ended()
+            self.disk.lose_power(self.random)
+        self.assertEqual(self.breaches(), [])
+
+    def test_large_jobs(self):
+        """So that the log is moved into tables meanwhile."""
+        for _ in range(max(ROUNDS // 5, 1)):
+            server = self.start("--max-job-size", MEBIBYTE)
+            self.put_some(server, 10 + self.random.randrange(40), MEBIBYTE)
+            server.kill()
+            self.disk.lose_power(self.random)
+        server = self.start("--max-job-size", MEBIBYTE)
+        self.assertEqual(check(self.work.history.events, drain(server)), [])
+
+    def test_openings(self):
+        """The power is lost again while the server starts."""
+        server = self.start()
+        self.put_some(server, 5)
+        server.kill()
+        self.disk.lose_power(self.random)
+        for _ in range(ROUNDS):
+            server = self.launch()
+            time.sleep(self.random.random() * 0.1)
+            server.kill()
+            self.disk.lose_power(self.random)
+        self.assertEqual(self.breaches(), [])
+
+    def test_an_acknowledgement_before_the_sync_is_found(self):
+        server = self.start("--sync", "every", "1h")
+        self.put_some(server, 5)
+        server.kill()
+        self.disk.lose_power(self.random, keep_unsynced=False)
+        found = self.breaches()
+        self.assertTrue(any("was acknowledged and nobody has deleted it" in each for each in found), found)
+
+
+if __name__ == "__main__":
+    main()
