@@ -144,6 +144,12 @@ class FailingWrites(DiskCase):
             server = self.start()
             self.work.start(server.address)
             self.disk.fail(fault)
+            until = time.monotonic() + PATIENCE
+            while server.process.poll() is None:
+                self.assertLess(time.monotonic(), until)
+                if not self.work.has_clients():  # all of them have gone away
+                    self.work.start(server.address)
+                time.sleep(0.005)
             ended = server.wait()
             self.work.server_has_ended()
             self.expect_failure(ended)

@@ -18,82 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import beanstalk_client
 from beanstalk_client import Connection
-from program_case import ProgramCase, main
+from program_case import main
+from serve_case import ServeCase, put
 
-SANITIZED = os.environ.get("FOLIOT_SANITIZED") == "1"
 CONNECTIONS = int(os.environ.get("FOLIOT_HOSTILE_CONNECTIONS", "1000"))
 MEGABYTE = 1 << 20
 GIGABYTE = 1 << 30
-
-
-def put(body, ttr=600):
-    return b"put 0 0 %d %d\r\n%s\r\n" % (ttr, len(body), body)
-
-
-class ServeCase(ProgramCase):
-    def serve(self, *arguments):
-        server = beanstalk_client.foliot(*arguments or ["--data", self.here / "jobs"])
-        self.addCleanup(self.end, server)
-        return server
-
-    @staticmethod
-    def end(server):
-        if server.process.poll() is None:
-            server.process.kill()
-            server.process.wait()
-        server.process.stderr.close()
-
-    def connect(self, server):
-        connection = server.connect()
-        connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.addCleanup(connection.close)
-        return connection
-
-    def wait_until(self, connection, **wanted):
-        """Returns when the statistics have these numbers."""
-        wanted = {key.replace("_", "-"): value for key, value in wanted.items()}
-        until = time.monotonic() + beanstalk_client.PATIENCE
-        while True:
-            seen = connection.numbers(b"stats\r\n")
-            if all(seen[key] == value for key, value in wanted.items()):
-                return
-            self.assertLess(time.monotonic(), until, f"wanted {wanted}, but there is {seen}")
-            time.sleep(0.002)
-
-    def connect_accepted(self, server):
-        """A connection below the limit. The server may need a moment to end the connections that were closed."""
-        until = time.monotonic() + beanstalk_client.PATIENCE
-        while True:
-            connection = self.connect(server)
-            try:
-                if connection.ask(b"list-tube-used\r\n") == b"USING default\r\n":
-                    return connection
-            except (OSError, EOFError):
-                pass  # it was refused
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.002)
-
-    def connect_alone(self, server):
-        """A connection, returned when the server has no other one."""
-        connection = self.connect(server)
-        self.wait_until(connection, current_connections=1)
-        return connection
-
-    def resident(self, server):
-        """Bytes of the server's memory."""
-        return int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * resource.getpagesize()
-
-    def expect_little_memory(self, server, before, more):
-        if not SANITIZED:  # sanitizers keep freed memory
-            self.assertLess(self.resident(server) - before, more)
-
-    def expect_work(self, connection):
-        """The server still serves."""
-        head = connection.ask(put(b"still here"))
-        self.assertRegex(head, rb"\AINSERTED \d+\r\n\Z")
-        job = head.split()[1]
-        self.assertEqual(connection.ask(b"reserve-job %s\r\n" % job), b"RESERVED %s 10\r\nstill here\r\n" % job)
-        self.assertEqual(connection.ask(b"delete %s\r\n" % job), b"DELETED\r\n")
 
 
 class SlowClients(ServeCase):

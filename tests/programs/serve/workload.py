@@ -94,6 +94,9 @@ class Workload:
             self.clients.append(Client(self.started, address, self.history, self.random.randrange(1 << 62)))
             self.clients[-1].start()
 
+    def has_clients(self):
+        return any(client.is_alive() for client in self.clients)
+
     def server_has_ended(self):
         """Waits for the clients. What they began before this may still be answered: the answers are on their way."""
         self.history.begin(0, "killed")
