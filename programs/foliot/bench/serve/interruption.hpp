@@ -1,0 +1,35 @@
+// Ctrl-C in a run that has started servers, or put jobs into one: the run throws, so that its destructors end the
+// servers and remove the files; then the program dies of the signal as it would have.
+//
+// Thread safety: one thread; one `interruptible` at a time.
+#pragma once
+
+#include <csignal>
+
+#include "../../failure.hpp"
+
+namespace foliot::program::bench {
+
+/// The user has ended the program.
+class interrupted : public failure {
+ public:
+  interrupted() : failure("interrupted") {}
+};
+
+/// While it exists, SIGINT, SIGTERM and SIGHUP are noted instead of ending the process. A signal that the process
+/// ignores stays ignored.
+class interruptible {
+ public:
+  interruptible() noexcept;
+  ~interruptible();
+  interruptible(const interruptible&) = delete;
+  interruptible& operator=(const interruptible&) = delete;
+};
+
+/// Throws interrupted if one of these signals has come; once for each, so that what is left can be cleaned up.
+void throw_if_interrupted();
+
+/// Lets the process die of the signal that has come, if one has. Precondition: there is no `interruptible`.
+void die_if_interrupted() noexcept;
+
+}  // namespace foliot::program::bench

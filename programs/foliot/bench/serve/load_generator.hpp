@@ -1,0 +1,121 @@
+// Clients of a beanstalk server, many in one thread: what they send, and a function that is called for each reply.
+//
+//   load_generator clients(address, 64);
+//   for (std::size_t each = 0; each < clients.size(); ++each) clients.send(each, "use x\r\n");
+//   while (clients.awaited() > 0) clients.turn([&](std::size_t client, const reply& got) { … });
+//
+// The sockets do not block. What a client sends waits in a buffer until its replies of this turn have been handled, so
+// that commands leave in as few writes as a client library with pipelines would make. One turn is one wait of epoll,
+// then one read for each socket that is readable.
+//
+// Thread safety: none, one thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/runtime/net/address.hpp>
+
+#include "owned_descriptor.hpp"
+#include "reply_scanner.hpp"
+
+namespace foliot::program::bench {
+
+class load_generator {
+ public:
+  /// Connects that many clients; they are numbered from 0. Throws failure.
+  load_generator(const runtime::address& server, std::size_t clients);
+  ~load_generator();  // out of line, where `events` is complete
+  load_generator(const load_generator&) = delete;
+  load_generator& operator=(const load_generator&) = delete;
+
+  [[nodiscard]] std::size_t size() const noexcept { return clients_.size(); }
+
+  /// The client sends these bytes at the end of this turn, or at the beginning of the next one. They are `commands`
+  /// whole commands, each of which gets one reply.
+  void send(std::size_t client, std::string_view bytes, std::size_t commands = 1) {
+    clients_[client].unsent += bytes;
+    clients_[client].awaited += commands;
+    awaited_ += commands;
+    if (!clients_[client].has_more) note_more(client);
+  }
+  /// How many replies have not come yet: of all clients, and of one.
+  [[nodiscard]] std::size_t awaited() const noexcept { return awaited_; }
+  [[nodiscard]] std::size_t awaited(std::size_t client) const noexcept { return clients_[client].awaited; }
+
+  /// Sends, waits until a server's bytes come, at most so long, and calls `on_reply(client, reply)` for each reply; it
+  /// may send. Returns whether bytes came or went. Throws failure if the server closes a connection, sends a reply
+  /// that nobody awaits, or if the user interrupts the program.
+  template <class OnReply>
+  bool turn(OnReply&& on_reply, duration patience = longest_silence) {
+    const std::size_t ready = wait(patience);
+    for (std::size_t i = 0; i < ready; ++i) {
+      const std::size_t client = receive(i);
+      clients_[client].has_more = true;  // is flushed below
+      while (const auto got = next_reply(client)) on_reply(client, *got);
+      clients_[client].has_more = false;
+      flush_one(client);
+    }
+    return ready > 0;
+  }
+
+  /// Turns until no reply is awaited. Throws failure as turn() does, and if nothing comes for longest_silence.
+  template <class OnReply>
+  void finish(OnReply&& on_reply) {
+    while (awaited_ > 0) {
+      if (!turn(on_reply)) throw_silent();
+    }
+  }
+  /// Sends the commands of one client, waits, and throws failure unless the reply to each is of this kind. The other
+  /// clients must await nothing.
+  void expect(std::size_t client, std::string_view commands, std::size_t count, reply_kind kind);
+
+  /// Throws failure: the server has not answered for longest_silence.
+  [[noreturn]] void throw_silent() const;
+
+  /// A server that does not answer for so long is broken.
+  static constexpr duration longest_silence = std::chrono::seconds(60);
+
+ private:
+  struct client_state {
+    owned_descriptor socket{};
+    bool has_more = false;        // is in with_more_, or is flushed at the end of the turn
+    bool wants_to_write = false;  // epoll reports when the socket takes more
+    std::string unsent{};
+    std::size_t sent = 0;  // of unsent
+    std::size_t awaited = 0;
+    reply_scanner replies{};
+  };
+  struct events;
+
+  void note_more(std::size_t client);
+  void flush_one(std::size_t client);
+  void watch_writes(std::size_t client, bool wanted);
+  [[nodiscard]] std::size_t wait(duration patience);
+  [[nodiscard]] std::size_t receive(std::size_t event);
+  [[nodiscard]] std::optional<reply> next_reply(std::size_t client);
+  void connect_one(client_state& to) const;
+
+  runtime::address server_;
+  owned_descriptor epoll_;
+  std::vector<client_state> clients_;
+  std::vector<std::size_t> with_more_;
+  std::size_t awaited_ = 0;
+  std::unique_ptr<events> events_;
+};
+
+/// Throws failure: the reply is none that the workload can go on with, such as OUT_OF_MEMORY.
+[[noreturn]] void throw_unexpected(const reply& got, std::string_view wanted);
+
+/// Throws failure unless the reply is of this kind.
+inline void expect_reply(const reply& got, reply_kind kind, std::string_view wanted) {
+  if (got.kind != kind) throw_unexpected(got, wanted);
+}
+
+}  // namespace foliot::program::bench

@@ -1,0 +1,13 @@
+#include "serve_workload.hpp"
+
+#include "throughput.hpp"
+
+namespace foliot::program::bench {
+
+serve_workloads all_serve_workloads(const serve_scale& scale) {
+  serve_workloads all;
+  add_throughput(all, scale);
+  return all;
+}
+
+}  // namespace foliot::program::bench

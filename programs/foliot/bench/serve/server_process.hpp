@@ -1,0 +1,79 @@
+// A server that the benchmark has started: it ends with this object, and with this process, however that ends.
+//
+// Thread safety: none, one thread, which must live as long as the process: the system ends the server with it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/runtime/net/address.hpp>
+#include <sys/types.h>
+
+#include "server_kind.hpp"
+
+namespace foliot::program::bench {
+
+enum class transport : std::uint8_t {
+  tcp,   ///< a free port on 127.0.0.1
+  local  ///< a socket in the folder
+};
+
+struct server_settings {
+  transport way = transport::tcp;
+  std::size_t max_body = std::size_t{1} << 20;
+};
+
+/// What a server has taken so far.
+struct server_usage {
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t peak_resident_bytes = 0;
+  duration processor_time{};  ///< of all its threads, user and system; in steps of the system, mostly 10 ms
+};
+
+class server_process {
+ public:
+  /// Starts a server whose data are in `folder`/data, made if missing, and whose messages go to `folder`/log; returns
+  /// when it has answered a command. The folder must exist, and be no other running server's. Throws failure if the
+  /// server ends before, with its last message, or does not answer within 10 minutes.
+  server_process(const server_kind& kind, const std::filesystem::path& folder, const server_settings& settings = {});
+  /// Kills it.
+  ~server_process();
+  server_process(const server_process&) = delete;
+  server_process& operator=(const server_process&) = delete;
+
+  [[nodiscard]] const server_kind& kind() const noexcept { return kind_; }
+  [[nodiscard]] const runtime::address& address() const noexcept { return address_; }
+  /// From its start until it answered the first command; the time of retries with another port excluded.
+  [[nodiscard]] duration start_up_time() const noexcept { return start_up_time_; }
+  /// Throws failure if it has ended.
+  [[nodiscard]] server_usage usage() const;
+
+  /// Ends it with SIGTERM and waits; kills it after 10 minutes. Throws failure if it ended before by itself, or if
+  /// foliot's exit code is not 0.
+  void end_in_order();
+  /// Ends it with SIGKILL and waits.
+  void kill() noexcept;
+  /// Throws failure if it has ended, with its last message.
+  void check_running();
+
+ private:
+  [[nodiscard]] runtime::address choose_address() const;
+  [[nodiscard]] bool try_start();
+  [[nodiscard]] bool answers() const;
+  [[nodiscard]] bool has_ended() noexcept;
+  [[nodiscard]] std::string last_message() const;
+  [[noreturn]] void throw_ended() const;
+
+  const server_kind kind_;
+  const std::filesystem::path folder_;
+  const server_settings settings_;
+  runtime::address address_{};
+  duration start_up_time_{};
+  pid_t child_ = -1;  // -1: there is none, or none any more
+  int status_ = 0;    // with which it ended
+};
+
+}  // namespace foliot::program::bench

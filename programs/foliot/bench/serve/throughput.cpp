@@ -1,0 +1,198 @@
+#include "throughput.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <foliot/core/clock.hpp>
+
+#include "../../failure.hpp"
+#include "../../replay/usage.hpp"
+#include "load_generator.hpp"
+#include "tube.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;
+constexpr std::int64_t warm_up_share = 5;
+
+instant now() noexcept { return monotonic_clock::instance().now(); }
+
+/// How far the run was at an instant.
+struct mark {
+  instant when{};
+  std::uint64_t operations = 0;
+  duration server_time{};
+  duration own_time{};
+};
+
+class load_run {
+ public:
+  load_run(const load& asked, const server_under_load& server)
+      : asked_(asked), server_(server), clients_(server.address, asked.connections) {
+    put_ = fmt::format("put 0 0 600 {}\r\n", asked.body);
+    put_.append(asked.body, 'x');
+    put_ += "\r\n";
+    for (std::size_t each = 0; each < clients_.size(); ++each) enter_tube(clients_, each, server.tube);
+  }
+
+  std::vector<serve_figure> measure(duration length) {
+    for (std::size_t each = 0; each < clients_.size(); ++each) {
+      for (std::size_t i = 0; i < asked_.in_flight; ++i) put(each);
+    }
+    const std::uint64_t most = asked_.shape == load_shape::cycles
+                                   ? UINT64_MAX
+                                   : std::max<std::uint64_t>(most_bytes / asked_.body, 2 * asked_.connections);
+    run_until(now() + length / warm_up_share, most / warm_up_share);
+    const mark first = mark_now();
+    run_until(first.when + length, most);
+    const mark last = mark_now();
+    running_ = false;
+    clients_.finish([this](std::size_t client, const reply& got) { go_on(client, got); });
+    return figures_between(first, last);
+  }
+
+ private:
+  void put(std::size_t client) { clients_.send(client, put_); }
+
+  void go_on(std::size_t client, const reply& got) {
+    switch (got.kind) {
+      case reply_kind::inserted:
+        if (asked_.shape == load_shape::cycles) return clients_.send(client, "reserve\r\n");
+        break;
+      case reply_kind::reserved: return delete_job(client, got.number);
+      case reply_kind::deleted: break;
+      default: throw_unexpected(got, asked_.shape == load_shape::puts ? "put" : "put, reserve or delete");
+    }
+    ++operations_;
+    if (running_) put(client);
+  }
+
+  void delete_job(std::size_t client, std::uint64_t id) {
+    std::array<char, 40> command{'d', 'e', 'l', 'e', 't', 'e', ' '};
+    char* const end = std::to_chars(command.data() + 7, command.data() + command.size() - 2, id).ptr;
+    end[0] = '\r';
+    end[1] = '\n';
+    clients_.send(client, {command.data(), end + 2});
+  }
+
+  void run_until(instant end, std::uint64_t most_operations) {
+    do {
+      const auto handle = [this](std::size_t client, const reply& got) { go_on(client, got); };
+      if (!clients_.turn(handle)) clients_.throw_silent();
+    } while (operations_ < most_operations && now() < end);
+  }
+
+  [[nodiscard]] mark mark_now() const {
+    const duration server_time = server_.process == nullptr ? duration{} : server_.process->usage().processor_time;
+    return {.when = now(), .operations = operations_, .server_time = server_time, .own_time = processor_time()};
+  }
+
+  [[nodiscard]] std::vector<serve_figure> figures_between(const mark& first, const mark& last) const {
+    const auto count = static_cast<double>(std::max<std::uint64_t>(last.operations - first.operations, 1));
+    const auto microseconds_each = [count](duration time) { return static_cast<double>(time.count()) / 1e3 / count; };
+    const double seconds = static_cast<double>((last.when - first.when).count()) * 1e-9;
+    std::vector<serve_figure> figures{
+        {"rate", "operations/s", {}, count / seconds},
+        {"generator-cpu", "us/operation", {}, microseconds_each(last.own_time - first.own_time)}};
+    if (server_.process != nullptr) {
+      figures.push_back({"server-cpu", "us/operation", {}, microseconds_each(last.server_time - first.server_time)});
+    }
+    return figures;
+  }
+
+  const load asked_;
+  const server_under_load& server_;
+  load_generator clients_;
+  std::string put_;
+  std::uint64_t operations_ = 0;
+  bool running_ = true;
+};
+
+std::string size_text(std::size_t bytes) {
+  return bytes >= 1024 ? fmt::format("{} KB", bytes / 1024) : fmt::format("{} B", bytes);
+}
+
+struct column_of {
+  std::string family;
+  std::string title;
+  std::string head;
+};
+
+void add_load(serve_workloads& to, const serve_scale& scale, const load& asked, column_of where) {
+  serve_workload made;
+  made.family = std::move(where.family);
+  made.title = std::move(where.title);
+  made.parameters = {{"connections", asked.connections}, {"in_flight", asked.in_flight}, {"body", asked.body}};
+  made.measure = [asked, length = scale.length, head = std::move(where.head)](const server_under_load& server) {
+    std::vector<serve_figure> figures = measure_load(asked, length, server);
+    figures.front().head = head;
+    return figures;
+  };
+  to.push_back(std::move(made));
+}
+
+}  // namespace
+
+std::vector<serve_figure> measure_load(const load& asked, duration length, const server_under_load& server) {
+  if (server.process != nullptr) return load_run(asked, server).measure(length);
+  check_empty(server.address, server.tube);
+  std::vector<serve_figure> figures;
+  try {
+    figures = load_run(asked, server).measure(length);
+  } catch (...) {
+    try {
+      empty_tube(server.address, server.tube);
+    } catch (const failure&) {  // the first failure says more
+    }
+    throw;
+  }
+  empty_tube(server.address, server.tube);
+  return figures;
+}
+
+void add_throughput(serve_workloads& to, const serve_scale& scale) {
+  constexpr std::size_t usual_body = 100;
+  constexpr std::size_t usual_connections = 64;
+  const std::vector<std::size_t> connections =
+      scale.quick ? std::vector<std::size_t>{1, 4} : std::vector<std::size_t>{1, 4, 16, 64, 256};
+  const std::vector<std::size_t> bodies = scale.quick ? std::vector<std::size_t>{8, 80 * 1024}
+                                                      : std::vector<std::size_t>{8, 100, 1024, 8 * 1024, 80 * 1024};
+  const std::size_t many = scale.quick ? 4 : usual_connections;
+  for (const load_shape shape : {load_shape::puts, load_shape::cycles}) {
+    const bool puts = shape == load_shape::puts;
+    for (const std::size_t each : connections) {
+      add_load(to, scale, {shape, each, 1, usual_body},
+               {puts ? "puts" : "cycles",
+                fmt::format("{} a second, bodies of {} bytes, by the number of connections",
+                            puts ? "puts" : "cycles of put, reserve and delete", usual_body),
+                std::to_string(each)});
+    }
+  }
+  for (const std::size_t in_flight : {std::size_t{8}, std::size_t{64}}) {
+    add_load(
+        to, scale, {load_shape::puts, 4, in_flight, usual_body},
+        {"pipelined-puts",
+         fmt::format("puts a second, bodies of {} bytes, 4 connections, by the puts in flight on each", usual_body),
+         std::to_string(in_flight)});
+  }
+  for (const load_shape shape : {load_shape::puts, load_shape::cycles}) {
+    const bool puts = shape == load_shape::puts;
+    for (const std::size_t body : bodies) {
+      add_load(to, scale, {shape, many, 1, body},
+               {puts ? "put-sizes" : "cycle-sizes",
+                fmt::format("{} a second, {} connections, by the size of the body",
+                            puts ? "puts" : "cycles of put, reserve and delete", many),
+                size_text(body)});
+    }
+  }
+}
+
+}  // namespace foliot::program::bench

@@ -1,0 +1,79 @@
+#include "tube.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "../../failure.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+constexpr std::size_t at_once = 256;
+
+/// The sum of the numbers of `current-jobs-…` but the first, urgent, whose jobs are among the ready ones.
+std::uint64_t jobs_in(std::string_view statistics) {
+  std::uint64_t sum = 0;
+  for (const std::string_view state : {"ready: ", "reserved: ", "delayed: ", "buried: "}) {
+    const std::size_t at = statistics.find(fmt::format("current-jobs-{}", state));
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = statistics.substr(statistics.find(": ", at) + 2);
+    std::uint64_t number = 0;
+    std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    sum += number;
+  }
+  return sum;
+}
+
+std::uint64_t count_jobs(load_generator& clients, const std::string& tube) {
+  std::uint64_t jobs = 0;
+  clients.send(0, fmt::format("stats-tube {}\r\n", tube));
+  clients.finish([&](std::size_t, const reply& got) { jobs = jobs_in(got.body); });
+  return jobs;
+}
+
+/// Sends the command so often, and returns the ids in the answers of this kind.
+std::vector<std::uint64_t> ask(load_generator& clients, std::string_view command, std::size_t count, reply_kind kind) {
+  std::string commands;
+  for (std::size_t i = 0; i < count; ++i) commands += command;
+  std::vector<std::uint64_t> ids;
+  clients.send(0, commands, count);
+  clients.finish([&](std::size_t, const reply& got) {
+    if (got.kind == kind) ids.push_back(got.number);
+  });
+  return ids;
+}
+
+}  // namespace
+
+void enter_tube(load_generator& clients, std::size_t client, const std::string& tube) {
+  clients.expect(client, fmt::format("use {}\r\n", tube), 1, reply_kind::used);
+  clients.expect(client, fmt::format("watch {}\r\n", tube), 1, reply_kind::watching);
+  if (tube != "default") clients.expect(client, "ignore default\r\n", 1, reply_kind::watching);
+}
+
+void check_empty(const runtime::address& server, const std::string& tube) {
+  load_generator clients(server, 1);
+  if (const std::uint64_t jobs = count_jobs(clients, tube); jobs > 0) {
+    throw failure(fmt::format("tube '{}' of the server at {} has {} jobs: name one of its own with --tube", tube,
+                              server.to_string(), jobs));
+  }
+}
+
+void empty_tube(const runtime::address& server, const std::string& tube) {
+  load_generator clients(server, 1);
+  enter_tube(clients, 0, tube);
+  while (count_jobs(clients, tube) > 0) {
+    static_cast<void>(ask(clients, fmt::format("kick {}\r\n", at_once), 1, reply_kind::kicked));
+    const auto ids = ask(clients, "reserve-with-timeout 0\r\n", at_once, reply_kind::reserved);
+    std::string commands;
+    for (const std::uint64_t id : ids) commands += fmt::format("delete {}\r\n", id);
+    clients.send(0, commands, ids.size());
+    clients.finish([](std::size_t, const reply&) {});
+  }
+}
+
+}  // namespace foliot::program::bench
