@@ -23,9 +23,10 @@ namespace {
 std::string explain(const CLI::ParseError& error, const CLI::App& program) {
   const CLI::App* asked = &program;
   std::string name = "foliot";
-  for (const CLI::App* line : program.get_subcommands()) {
-    asked = line;
-    name += " " + line->get_name();
+  for (auto lines = program.get_subcommands(); !lines.empty(); lines = asked->get_subcommands()) {
+    if (lines.front()->get_fallthrough()) break;  // its options are those of the command that it belongs to
+    asked = lines.front();
+    name += " " + asked->get_name();
   }
   const auto strays = asked->remaining();
   // CLI11 checks for arguments that no option takes last, but these are the likeliest mistake.

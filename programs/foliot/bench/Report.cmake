@@ -14,7 +14,7 @@ target_sources(foliot_program PRIVATE bench/report/page.cpp)
 set_property(SOURCE bench/report/page.cpp APPEND PROPERTY COMPILE_DEFINITIONS
   FOLIOT_REPORT_DIR="${report_dir}" ${chart_js})
 set_property(SOURCE bench/report/page.cpp APPEND PROPERTY OBJECT_DEPENDS
-  "${report_dir}/page.css;${report_dir}/page.js;${report_dir}/chart_js_licence.txt")
+  "${report_dir}/page.css;${report_dir}/page.js;${report_dir}/timers.js;${report_dir}/serve.js;${report_dir}/chart_js_licence.txt")
 if(FOLIOT_CHART_JS)
   set_property(SOURCE bench/report/page.cpp APPEND PROPERTY OBJECT_DEPENDS ${FOLIOT_CHART_JS})
 endif()

@@ -7,6 +7,7 @@
 
 #include "bench_options.hpp"
 #include "roster.hpp"
+#include "serve/serve_bench_command.hpp"
 
 namespace foliot::program {
 
@@ -65,7 +66,8 @@ bench::bench_options read(const arguments& all, const CLI::App& line) {
 
 void add_bench(CLI::App& program, command& chosen) {
   const auto all = std::make_shared<arguments>();
-  CLI::App* line = program.add_subcommand("bench", "Measure the timer queues, beside other libraries' timers");
+  CLI::App* line =
+      program.add_subcommand("bench", "Measure the timers, beside other libraries', and the server, beside beanstalkd");
   line->add_option("--only", all->only, "Only these workloads: " + listed(bench::family_names()))
       ->type_name("NAMES")
       ->delimiter(',');
@@ -98,8 +100,12 @@ void add_bench(CLI::App& program, command& chosen) {
   };
   add(go_name, "Go's own benchmarks of its timers, foliot's runtime beside Go's; docs/bench.md");
   add(generations_name, "Timers from Go's one heap to foliot's, on threads that contend: a table and a chart");
+  const CLI::App* const serve = add_serve_bench(*line, chosen);
   line->require_subcommand(0, 1);
-  line->callback([all, line, &chosen] { chosen = [all, line] { bench::run_bench(read(*all, *line)); }; });
+  line->callback([all, line, serve, &chosen] {
+    if (line->got_subcommand(serve)) return;  // which has options of its own, and has set `chosen`
+    chosen = [all, line] { bench::run_bench(read(*all, *line)); };
+  });
 }
 
 }  // namespace foliot::program

@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "report.hpp"
 
@@ -18,6 +19,8 @@
 
 FOLIOT_EMBED(page_style, FOLIOT_REPORT_DIR "/page.css")
 FOLIOT_EMBED(page_script, FOLIOT_REPORT_DIR "/page.js")
+FOLIOT_EMBED(timers_script, FOLIOT_REPORT_DIR "/timers.js")
+FOLIOT_EMBED(serve_script, FOLIOT_REPORT_DIR "/serve.js")
 FOLIOT_EMBED(chart_licence, FOLIOT_REPORT_DIR "/chart_js_licence.txt")
 #ifdef FOLIOT_CHART_JS
 FOLIOT_EMBED(chart_library, FOLIOT_CHART_JS)
@@ -27,15 +30,18 @@ namespace foliot::program::bench {
 
 namespace {
 
+/// What tells the pages apart.
+struct page_kind {
+  std::string_view title;
+  std::string_view introduction;
+  std::string_view script;
+};
+
 constexpr std::string_view head =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<title>foliot bench</title>\n<style>\n";
-constexpr std::string_view introduction =
-    "</style>\n</head>\n<body>\n<h1>foliot bench</h1>\n"
-    "<p class=\"quiet\">Timer queues and services, measured side by side in one run: compare its lines with each "
-    "other, and no "
-    "two runs.</p>\n<noscript>The charts need JavaScript.</noscript>\n<main id=\"content\"></main>\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>";
+constexpr std::string_view before_charts =
+    "</p>\n<noscript>The charts need JavaScript.</noscript>\n<main id=\"content\"></main>\n"
     "<footer><details><summary>Drawn with Chart.js, MIT License</summary><pre>\n";
 
 /// Empty where Chart.js was not installed when this program was built.
@@ -53,23 +59,46 @@ std::string without_tags(std::string json) {
   return json;
 }
 
+std::string page_of(const page_kind& kind, std::string json) {
+  std::string page(head);
+  page += kind.title;
+  page += "</title>\n<style>\n";
+  page += std::string_view(foliot_page_style_begin, foliot_page_style_end);
+  page += "</style>\n</head>\n<body>\n<h1>";
+  page += kind.title;
+  page += "</h1>\n<p class=\"quiet\">";
+  page += kind.introduction;
+  page += before_charts;
+  page += std::string_view(foliot_chart_licence_begin, foliot_chart_licence_end);
+  page += "</pre></details></footer>\n<script type=\"application/json\" id=\"figures\">\n";
+  page += without_tags(std::move(json));
+  page += "</script>\n<script>\n";
+  page += chart_library();
+  page += "\n</script>\n<script>\n";
+  page += std::string_view(foliot_page_script_begin, foliot_page_script_end);
+  page += kind.script;
+  page += "</script>\n</body>\n</html>\n";
+  return page;
+}
+
 }  // namespace
 
 bool report_available() noexcept { return !chart_library().empty(); }
 
 std::string report_page(const results& all) {
-  std::string page(head);
-  page += std::string_view(foliot_page_style_begin, foliot_page_style_end);
-  page += introduction;
-  page += std::string_view(foliot_chart_licence_begin, foliot_chart_licence_end);
-  page += "</pre></details></footer>\n<script type=\"application/json\" id=\"figures\">\n";
-  page += without_tags(results_json(all));
-  page += "</script>\n<script>\n";
-  page += chart_library();
-  page += "\n</script>\n<script>\n";
-  page += std::string_view(foliot_page_script_begin, foliot_page_script_end);
-  page += "</script>\n</body>\n</html>\n";
-  return page;
+  return page_of({.title = "foliot bench",
+                  .introduction = "Timer queues and services, measured side by side in one run: compare its lines with "
+                                  "each other, and no two runs.",
+                  .script = {foliot_timers_script_begin, foliot_timers_script_end}},
+                 results_json(all));
+}
+
+std::string serve_page(std::string json) {
+  return page_of({.title = "foliot bench serve",
+                  .introduction = "Servers of the beanstalk protocol, measured side by side in one run: compare its "
+                                  "lines with each other, and no two runs.",
+                  .script = {foliot_serve_script_begin, foliot_serve_script_end}},
+                 std::move(json));
 }
 
 }  // namespace foliot::program::bench

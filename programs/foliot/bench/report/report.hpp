@@ -28,4 +28,7 @@ namespace foliot::program::bench {
 /// the notice of its MIT licence. Precondition: report_available().
 [[nodiscard]] std::string report_page(const results& all);
 
+/// The same for the JSON of `foliot bench serve`. Precondition: report_available().
+[[nodiscard]] std::string serve_page(std::string json);
+
 }  // namespace foliot::program::bench

@@ -16,8 +16,7 @@ namespace {
 
 std::optional<std::filesystem::path> find_in_path(std::string_view name) {
   const char* const variable = std::getenv("PATH");
-  std::string folders = variable == nullptr ? "" : variable;
-  folders += ":/usr/bin:/usr/local/bin";
+  const std::string folders = variable == nullptr ? "/usr/bin" : variable;
   for (std::size_t begin = 0; begin <= folders.size();) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
     const std::filesystem::path candidate = std::filesystem::path(folders.substr(begin, end - begin)) / name;

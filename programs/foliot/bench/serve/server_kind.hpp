@@ -38,8 +38,7 @@ inline constexpr std::array server_kinds = {
 /// Null if there is none of this name.
 [[nodiscard]] const server_kind* find_server_kind(std::string_view name) noexcept;
 
-/// The program of these servers: this one, or beanstalkd in one of the folders of $PATH, /usr/bin and /usr/local/bin;
-/// nothing if it is not installed.
+/// The program of these servers: this one, or beanstalkd in one of the folders of $PATH; nothing if it is not there.
 [[nodiscard]] std::optional<std::filesystem::path> program_of(const server_kind& kind);
 /// What `beanstalkd -v` prints, or foliot and its version. Empty if the program does not run.
 [[nodiscard]] std::string version_of(const server_kind& kind);

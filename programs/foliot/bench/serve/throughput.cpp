@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;
 constexpr std::int64_t warm_up_share = 5;
+constexpr std::size_t usual_body = 100;
 
 instant now() noexcept { return monotonic_clock::instance().now(); }
 
@@ -159,12 +160,11 @@ std::vector<serve_figure> measure_load(const load& asked, duration length, const
 }
 
 void add_throughput(serve_workloads& to, const serve_scale& scale) {
-  constexpr std::size_t usual_body = 100;
   constexpr std::size_t usual_connections = 64;
   const std::vector<std::size_t> connections =
       scale.quick ? std::vector<std::size_t>{1, 4} : std::vector<std::size_t>{1, 4, 16, 64, 256};
-  const std::vector<std::size_t> bodies = scale.quick ? std::vector<std::size_t>{8, 80 * 1024}
-                                                      : std::vector<std::size_t>{8, 100, 1024, 8 * 1024, 80 * 1024};
+  const std::vector<std::size_t> bodies =
+      scale.quick ? std::vector<std::size_t>{8, 80 * 1024} : std::vector<std::size_t>{8, 1024, 8 * 1024, 80 * 1024};
   const std::size_t many = scale.quick ? 4 : usual_connections;
   for (const load_shape shape : {load_shape::puts, load_shape::cycles}) {
     const bool puts = shape == load_shape::puts;
@@ -193,6 +193,31 @@ void add_throughput(serve_workloads& to, const serve_scale& scale) {
                 size_text(body)});
     }
   }
+}
+
+void add_throughput_targets(serve_targets& to) {
+  const auto add = [&to](std::string what, const char* family, std::uint64_t connections, std::uint64_t in_flight,
+                         const char* contestant, const char* against, double bound) {
+    to.push_back({.what = std::move(what),
+                  .family = family,
+                  .parameters = {{"connections", connections}, {"in_flight", in_flight}, {"body", usual_body}},
+                  .figure = "rate",
+                  .contestant = contestant,
+                  .against = against,
+                  .bound = bound});
+  };
+  add("puts, 1 connection", "puts", 1, 1, "foliot", "beanstalkd-f0", 1);
+  add("cycles, 1 connection", "cycles", 1, 1, "foliot", "beanstalkd-f0", 1);
+  add("puts, 64 connections", "puts", 64, 1, "foliot", "beanstalkd-f0", 10);
+  add("cycles, 64 connections", "cycles", 64, 1, "foliot", "beanstalkd-f0", 6);
+  add("puts, 64 connections", "puts", 64, 1, "foliot", "beanstalkd-F", 0.8);
+  add("cycles, 64 connections", "cycles", 64, 1, "foliot", "beanstalkd-F", 0.8);
+  add("puts, 4 connections, 64 in flight", "pipelined-puts", 4, 64, "foliot", "beanstalkd", 0.8);
+  add("puts, 1 connection", "puts", 1, 1, "foliot-memory", "beanstalkd", 1);
+  add("cycles, 1 connection", "cycles", 1, 1, "foliot-memory", "beanstalkd", 1);
+  add("puts, 64 connections", "puts", 64, 1, "foliot-memory", "beanstalkd", 1);
+  add("cycles, 64 connections", "cycles", 64, 1, "foliot-memory", "beanstalkd", 1);
+  add("puts, 4 connections, 64 in flight", "pipelined-puts", 4, 64, "foliot-memory", "beanstalkd", 1);
 }
 
 }  // namespace foliot::program::bench

@@ -10,6 +10,7 @@
 
 #include <foliot/core/duration.hpp>
 
+#include "serve_target.hpp"
 #include "serve_workload.hpp"
 
 namespace foliot::program::bench {
@@ -32,5 +33,7 @@ struct load {
                                                      const server_under_load& server);
 
 void add_throughput(serve_workloads& to, const serve_scale& scale);
+/// What foliot should reach of it.
+void add_throughput_targets(serve_targets& to);
 
 }  // namespace foliot::program::bench

@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include "../../failure.hpp"
+#include "../../report.hpp"
+#include "../report/report.hpp"
+#include "../workloads/quick_random.hpp"
+#include "interruption.hpp"
+#include "load_generator.hpp"
+#include "serve_bench_options.hpp"
+#include "serve_results.hpp"
+#include "temporary_folder.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+constexpr std::string_view given_server = "server";
+
+/// A server that takes part: one that is started for each measurement, or that of --address.
+struct contender {
+  std::string name{};
+  const server_kind* kind = nullptr;  // null: the server of --address
+};
+
+struct absent_server {
+  bool is_absent = false;
+  std::string reason{};
+};
+
+absent_server absence_of(const server_kind& kind) {
+  if (!kind.is_foliot && !program_of(kind)) return {true, "beanstalkd is not installed (Debian: beanstalkd)"};
+#ifndef FOLIOT_HAS_EMBEDDED_STORE
+  if (kind.is_foliot && kind.keeps != durability::none) {
+    return {true, "RocksDB was not installed when this program was built (Debian: librocksdb-dev)"};
+  }
+#endif
+  return {};
+}
+
+/// The version in the answer to `stats`.
+std::string version_at(const runtime::address& server) {
+  load_generator client(server, 1);
+  std::string version;
+  client.send(0, "stats\r\n");
+  client.finish([&version](std::size_t, const reply& got) {
+    expect_reply(got, reply_kind::ok, "stats");
+    constexpr std::string_view name = "\nversion: ";
+    const std::size_t at = got.body.find(name);
+    if (at == std::string_view::npos) return;
+    version = got.body.substr(at + name.size());
+    version.erase(std::min(version.find('\n'), version.size()));
+    std::erase(version, '"');
+  });
+  return version;
+}
+
+class serve_run {
+ public:
+  explicit serve_run(const serve_bench_options& options) : options_(options), random_(options.seed) {
+    choose_contenders();
+    for (serve_workload& each : all_serve_workloads(options.scale)) {
+      const bool wanted = options.only.empty() || std::ranges::find(options.only, each.family) != options.only.end();
+      if (wanted && (!options.address || each.measure)) workloads_.push_back(std::move(each));
+    }
+    if (workloads_.empty()) {
+      throw failure("--address: the workloads of --only start servers of their own; name others, or no address");
+    }
+  }
+
+  /// The contestants, and those that are left out.
+  [[nodiscard]] const serve_results& so_far() const noexcept { return all_; }
+
+  serve_results measure() {
+    all_.machine = describe_machine();
+    all_.repetitions = options_.repetitions;
+    all_.targets = all_serve_targets();
+    progress_line shown;
+    const std::uint64_t count = workloads_.size() * contenders_.size() * static_cast<std::size_t>(options_.repetitions);
+    std::uint64_t done = 0;
+    for (int round = 0; round < options_.repetitions; ++round) {
+      for (const serve_workload& workload : workloads_) {
+        shuffle();
+        for (const contender& each : contenders_) {
+          const bool takes_part = each.kind == nullptr || !workload.takes_part || workload.takes_part(*each.kind);
+          shown.show(fmt::format("{}, {}", workload.family, each.name), done++, count);
+          if (takes_part && round < workload.most_repetitions) measure_one(workload, each);
+        }
+      }
+    }
+    make_records();
+    return std::move(all_);
+  }
+
+ private:
+  struct sample {
+    serve_figure figure;  // of the first repetition
+    std::vector<double> amounts;
+  };
+
+  void choose_contenders() {
+    if (options_.address) {
+      contenders_.push_back({.name = std::string(given_server)});
+      all_.contestants.push_back({.name = std::string(given_server),
+                                  .version = version_at(*options_.address),
+                                  .remark = "at " + options_.address->to_string()});
+      return;
+    }
+    for (const server_kind& each : server_kinds) {
+      const bool named = std::ranges::find(options_.contestants, &each) != options_.contestants.end();
+      if (!named && !options_.contestants.empty()) continue;
+      if (const absent_server absent = absence_of(each); absent.is_absent) {
+        all_.left_out.push_back({.name = std::string(each.name), .reason = absent.reason});
+        continue;
+      }
+      contenders_.push_back({.name = std::string(each.name), .kind = &each});
+      all_.contestants.push_back(
+          {.name = std::string(each.name), .version = version_of(each), .remark = std::string(each.remark)});
+    }
+    if (contenders_.empty()) {
+      throw failure(fmt::format("nothing can be measured: {}", all_.left_out.front().reason));
+    }
+  }
+
+  void shuffle() {
+    for (std::size_t i = contenders_.size(); i > 1; --i) {
+      std::swap(contenders_[i - 1], contenders_[upper_below(random_.next(), i)]);
+    }
+  }
+
+  void measure_one(const serve_workload& workload, const contender& of) {
+    try {
+      note(workload, of, of.kind == nullptr ? measure_given(workload) : measure_started(workload, *of.kind));
+    } catch (const interrupted&) {
+      throw;
+    } catch (const failure& error) {
+      throw failure(fmt::format("{} of {}: {}", workload.family, of.name, error.what()));
+    }
+  }
+
+  [[nodiscard]] std::vector<serve_figure> measure_given(const serve_workload& workload) const {
+    return workload.measure({.address = *options_.address, .tube = options_.tube});
+  }
+
+  [[nodiscard]] std::vector<serve_figure> measure_started(const serve_workload& workload,
+                                                          const server_kind& kind) const {
+    const temporary_folder folder(options_.folder);
+    const server_settings settings{.way = options_.way};
+    if (workload.measure_own) return workload.measure_own({kind, folder.path(), settings});
+    server_process server(kind, folder.path(), settings);
+    try {
+      return workload.measure({.address = server.address(), .tube = options_.tube, .process = &server});
+    } catch (const interrupted&) {
+      throw;
+    } catch (const failure&) {
+      check_still_running(server);
+      throw;
+    }
+  }
+
+  /// Throws failure with the last message of the server if it ends within a second: that says more than its closed
+  /// connection.
+  static void check_still_running(server_process& server) {
+    for (int i = 0; i < 100; ++i) {
+      server.check_running();
+      ::poll(nullptr, 0, 10);
+    }
+  }
+
+  void note(const serve_workload& workload, const contender& of, const std::vector<serve_figure>& figures) {
+    const auto index = static_cast<std::size_t>(&workload - workloads_.data());
+    for (const serve_figure& each : figures) {
+      std::vector<sample>& samples = samples_[{index, of.name}];
+      auto known = std::ranges::find(samples, each.name, [](const sample& one) { return one.figure.name; });
+      if (known == samples.end()) known = samples.insert(samples.end(), {.figure = each, .amounts = {}});
+      known->amounts.push_back(each.amount);
+    }
+  }
+
+  void make_records() {
+    for (std::size_t index = 0; index < workloads_.size(); ++index) {
+      const serve_workload& workload = workloads_[index];
+      const auto known = std::ranges::find(all_.families, workload.family, &serve_family::name);
+      if (known == all_.families.end()) all_.families.push_back({workload.family, workload.title});
+      for (const participant& of : all_.contestants) {
+        for (sample& each : samples_[{index, of.name}]) {
+          all_.records.push_back({.family = workload.family,
+                                  .parameters = workload.parameters,
+                                  .contestant = of.name,
+                                  .figure = each.figure.name,
+                                  .unit = each.figure.unit,
+                                  .head = each.figure.head,
+                                  .amount = spread_of(each.amounts)});
+        }
+      }
+    }
+  }
+
+  const serve_bench_options& options_;
+  quick_random random_;
+  std::vector<contender> contenders_;
+  serve_workloads workloads_;
+  std::map<std::pair<std::size_t, std::string>, std::vector<sample>> samples_;  // by workload and server
+  serve_results all_;
+};
+
+void report_doubts(const serve_bench_options& options, const serve_results& all) {
+  if (const auto warning = build_warning()) report(*warning);
+  if (!options.address && is_in_memory(options.folder)) {
+    report(fmt::format("'{}' is in memory, where a sync costs nothing: name a folder on a disk with --folder",
+                       options.folder));
+  }
+  for (const absence& each : all.left_out) report(fmt::format("{} is left out: {}", each.name, each.reason));
+}
+
+}  // namespace
+
+void run_serve_bench(const serve_bench_options& options) {
+  outputs to(options.files);
+  try {
+    const interruptible while_running;
+    serve_run run(options);
+    report_doubts(options, run.so_far());
+    const serve_results all = run.measure();
+    to.publish([&all] { return serve_text(all); }, [&all] { return serve_json(all); },
+               [&all] { return serve_page(serve_json(all)); });
+  } catch (const interrupted&) {
+    die_if_interrupted();
+    throw;
+  }
+}
+
+}  // namespace foliot::program::bench

@@ -1,0 +1,122 @@
+#include "serve_bench_command.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "../../failure.hpp"
+#include "../bench_options.hpp"
+#include "serve_bench_options.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+struct arguments {
+  std::vector<std::string> only;
+  std::vector<std::string> contestants;
+  std::string address;
+  std::string tube = bench::serve_bench_options{}.tube;
+  std::string folder = bench::serve_bench_options{}.folder;
+  std::string seconds = "1";
+  std::string repetitions = std::to_string(bench::serve_bench_options{}.repetitions);
+  std::string json;
+  std::string report;
+  bool local = false;
+  bool quick = false;
+  bool full = false;
+};
+
+/// Throws failure if the options given contradict each other.
+void check(const CLI::App& line) {
+  const auto given = [&line](const char* name) { return line.count(name) > 0; };
+  for (const char* const own : {"--contestants", "--folder", "--unix"}) {
+    if (given("--address") && given(own)) {
+      throw failure(fmt::format("{} is for servers that the benchmark starts: leave it out with --address", own));
+    }
+  }
+  if (given("--tube") && !given("--address")) throw failure("--tube is for the server of --address, which is missing");
+}
+
+bench::serve_bench_options read(const arguments& all, const CLI::App& line) {
+  using namespace std::chrono_literals;
+  const auto given = [&line](const char* name) { return line.count(name) > 0; };
+  check(line);
+  bench::serve_bench_options options;
+  options.only = bench::parse_serve_families(all.only);
+  options.contestants = bench::parse_servers(all.contestants);
+  if (given("--address")) options.address = bench::parse_server_address(all.address);
+  options.tube = bench::parse_tube(all.tube);
+  options.folder = all.folder;
+  options.way = all.local ? bench::transport::local : bench::transport::tcp;
+  options.scale = {.length = bench::parse_seconds(all.seconds), .quick = all.quick, .full = all.full};
+  options.repetitions = bench::parse_repetitions(all.repetitions);
+  if (all.quick && !given("--seconds")) options.scale.length = 20ms;
+  if (all.quick && !given("--repetitions")) options.repetitions = 2;
+  if (given("--json")) options.files.json = all.json;
+  if (given("--report")) options.files.report = all.report;
+  return options;
+}
+
+std::string listed(const auto& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+std::vector<std::string_view> server_names() {
+  std::vector<std::string_view> names;
+  for (const bench::server_kind& each : bench::server_kinds) names.push_back(each.name);
+  return names;
+}
+
+}  // namespace
+
+CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
+  const auto all = std::make_shared<arguments>();
+  CLI::App* line = bench_line.add_subcommand("serve", "Measure foliot serve beside beanstalkd, or any such server");
+  line->add_option("--only", all->only, "Only these workloads:\n" + listed(bench::serve_families()))
+      ->type_name("NAMES")
+      ->delimiter(',');
+  line->add_option("--contestants", all->contestants, "Only these servers:\n" + listed(server_names()))
+      ->type_name("NAMES")
+      ->delimiter(',');
+  line->add_option("--address", all->address,
+                   "Measure the server that runs there instead, such as\n127.0.0.1:11300 or unix:PATH")
+      ->type_name("ADDRESS");
+  line->add_option("--tube", all->tube, "With --address: a tube that nothing else uses; no job is\nleft in it")
+      ->type_name("NAME")
+      ->capture_default_str();
+  line->add_option("--folder", all->folder, "Where the servers keep their data meanwhile: a folder on\na disk")
+      ->type_name("DIR")
+      ->capture_default_str();
+  line->add_flag("--unix", all->local, "Connect through unix sockets instead of TCP");
+  line->add_option("--seconds", all->seconds, "How long a rate is measured")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  line->add_option("--repetitions", all->repetitions, "How often each figure is measured; the median is shown")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  line->add_flag("--quick", all->quick,
+                 "Few connections for a short time, to see that it works:\nthe figures mean little");
+  line->add_flag("--full", all->full, "Also what takes long: ten million jobs");
+  line->add_option("--json", all->json, "Write the figures to FILE, as JSON; - is standard output")->type_name("FILE");
+  line->add_option("--report", all->report, "Write a page with charts to FILE, as HTML; - is standard output")
+      ->type_name("FILE");
+  line->footer(
+      "Each measurement starts a fresh server, in turns, so that what happens to the\n"
+      "machine meanwhile happens to all: compare the lines of one run. The clients are\n"
+      "one thread of this program, on the same machine. docs/bench-serve.md has more.");
+  line->callback([all, line, &bench_line, &chosen] {
+    if (const auto before = bench_line.get_options([](const CLI::Option* each) { return each->count() > 0; });
+        !before.empty()) {
+      throw failure(
+          fmt::format("{} stands before 'serve', and is an option of foliot bench alone: write it behind "
+                      "'serve'; see foliot bench serve --help",
+                      before.front()->get_name()));
+    }
+    chosen = [all, line] { bench::run_serve_bench(read(*all, *line)); };
+  });
+  return line;
+}
+
+}  // namespace foliot::program

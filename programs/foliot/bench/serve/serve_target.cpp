@@ -1,0 +1,30 @@
+#include "serve_target.hpp"
+
+#include "serve_results.hpp"
+#include "throughput.hpp"
+
+namespace foliot::program::bench {
+
+serve_targets all_serve_targets() {
+  serve_targets all;
+  add_throughput_targets(all);
+  return all;
+}
+
+std::vector<target_outcome> outcomes_of(const serve_results& all) {
+  std::vector<target_outcome> outcomes;
+  for (const serve_target& each : all.targets) {
+    const serve_record* const own = all.find(each.family, each.parameters, each.contestant, each.figure);
+    if (own == nullptr) continue;
+    double measured = own->amount.median;
+    if (!each.against.empty()) {
+      const serve_record* const other = all.find(each.family, each.parameters, each.against, each.figure);
+      if (other == nullptr || other->amount.median <= 0) continue;
+      measured /= other->amount.median;
+    }
+    outcomes.push_back({each, measured, each.at_least ? measured >= each.bound : measured <= each.bound});
+  }
+  return outcomes;
+}
+
+}  // namespace foliot::program::bench

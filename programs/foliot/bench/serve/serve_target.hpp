@@ -1,0 +1,29 @@
+// What foliot should reach in `foliot bench serve`: a ratio to another server in the same run, or an amount.
+//
+// Thread safety: plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace foliot::program::bench {
+
+struct serve_target {
+  std::string what{};  ///< "puts, 64 connections"
+  std::string family{};
+  std::vector<std::pair<std::string, std::uint64_t>> parameters{};
+  std::string figure{};
+  std::string contestant{};
+  std::string against{};  ///< the server that `contestant` is compared with; empty: the amount itself counts
+  double bound = 1;       ///< of the ratio contestant / against, or of the amount
+  bool at_least = true;   ///< else at most
+};
+
+using serve_targets = std::vector<serve_target>;
+
+/// All targets, in the order of the report.
+[[nodiscard]] serve_targets all_serve_targets();
+
+}  // namespace foliot::program::bench
