@@ -82,6 +82,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> family_options() {
   options.compression = fast_compression();
   options.level_compaction_dynamic_level_bytes = true;
   options.write_buffer_size = 16 * mebibyte;
+  // Ids ascend, and jobs end near the job that ended last: an insertion begins its search at the last one.
   rocksdb::ColumnFamilyOptions large = options;
   large.write_buffer_size = 32 * mebibyte;
   large.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(1));

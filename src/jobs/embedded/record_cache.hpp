@@ -4,7 +4,8 @@
 //
 // Invariant: a record in here is the latest of its job.
 //
-// Memory: at most max_bytes of the jobs made ready lately, the oldest of which leave first, and the records of a batch.
+// Memory: the records of a batch, and a bounded number of bytes for those of jobs made ready lately. Of these the ones
+// of the oldest batch leave first.
 // Thread safety: none.
 #pragma once
 
@@ -20,7 +21,8 @@ namespace foliot::jobs::detail {
 
 class record_cache {
  public:
-  static constexpr std::size_t max_bytes = std::size_t{8} << 20;
+  /// `max_bytes`: of the records that stay after their batch, with what it costs to keep them.
+  explicit record_cache(std::size_t max_bytes = std::size_t{8} << 20) noexcept : max_bytes_(max_bytes) {}
 
   /// The record of a job: null if it is not in here, empty if the batch has erased it. Becomes invalid with the next
   /// call for this job.
@@ -70,7 +72,7 @@ class record_cache {
         entries_.erase(it->id);
       }
     }
-    while (bytes_ > max_bytes) drop(*kept_.front());
+    while (bytes_ > max_bytes_) drop(*kept_.front());
   }
 
  private:
@@ -103,6 +105,7 @@ class record_cache {
     entries_.erase(it.id);
   }
 
+  const std::size_t max_bytes_;
   std::unordered_map<job_id, entry> entries_;
   intrusive_list<entry, &entry::links> batch_;  ///< entries with `of_batch`
   intrusive_list<entry, &entry::links> kept_;   ///< the others, in the order of their batches
