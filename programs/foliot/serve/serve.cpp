@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -226,7 +227,9 @@ void serve(const serve_options& asked) {
   try {
     runtime::run(serve_until_the_end(options, *store, come, log), how);
   } catch (const jobs::store_failure& error) {
-    throw failure(fmt::format("{}; nothing was acknowledged since: start the server again", error.what()));
+    const bool is_damaged = std::string_view(error.what()).find("restore a backup") != std::string_view::npos;
+    throw failure(fmt::format("{}; nothing was acknowledged since{}", error.what(),
+                              is_damaged ? "" : ": start the server again"));
   }
 }
 

@@ -92,7 +92,11 @@ void add_serve(CLI::App& program, command& chosen) {
       return;
     }
     chosen = [all] {
-      if (all->in_memory) all->options.folder.clear();
+      if (all->in_memory) {
+        all->options.folder.clear();
+      } else if (all->options.folder.empty()) {  // not in memory by mistake, as where a variable is not set
+        throw failure("--data '' is no folder: name one, or add --memory");
+      }
       all->options.sync_every = sync_period(all->sync);
       all->options.beanstalk = listen_address("--beanstalk", all->beanstalk, all->insecure);
       serve(all->options);

@@ -30,6 +30,10 @@ std::string_view bytes(const rocksdb::Slice& slice) { return {slice.data(), slic
     why = "it is in use by another process, or opened twice in this one (" + text + "): end the other user first";
   } else if (status.IsCorruption()) {
     why = "it is damaged (" + text + "): restore a backup";
+  } else if (says("No space left on device")) {
+    why = "the disk is full (" + text + "): free some space";
+  } else if (says("/MANIFEST-") && says("No such file or directory")) {
+    why = "a file is missing (" + text + "): restore a backup";
   } else if (says("Column family")) {
     why = "it is the database of another program (" + text + "): name another folder";
   } else {
@@ -79,7 +83,8 @@ class background_errors final : public rocksdb::EventListener {
 };
 
 void throw_failure(const std::string& what, const std::string& folder, const rocksdb::Status& status) {
-  throw store_failure("foliot: cannot " + what + " in the job store " + folder + ": " + status.ToString());
+  const std::string advice = status.IsCorruption() ? ": it is damaged: restore a backup" : "";
+  throw store_failure("foliot: cannot " + what + " in the job store " + folder + ": " + status.ToString() + advice);
 }
 
 disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files)

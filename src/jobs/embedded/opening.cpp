@@ -36,7 +36,8 @@ std::string prepared_folder(const std::string& folder, const std::shared_ptr<roc
     if (on.IsDirectory(folder, io, &is_folder, nullptr).ok() && !is_folder) refuse(folder, "it is not a folder");
   }
   const rocksdb::IOStatus made = on.CreateDirIfMissing(folder, io, nullptr);
-  if (!made.ok()) refuse(folder, "the folder cannot be made: " + made.ToString());
+  if (!made.ok())
+    refuse(folder, "the folder cannot be made (" + made.ToString() + "): name one in a folder that exists");
   std::vector<std::string> names;
   const rocksdb::IOStatus listed = on.GetChildren(folder, io, &names, nullptr);
   if (!listed.ok()) refuse(folder, "the folder cannot be read: " + listed.ToString());

@@ -288,13 +288,17 @@ class Wrong(ServeCase):
         self.assertEqual([each.name for each in (self.here / "notes").iterdir()], ["to_do"])
 
     def test_addresses(self):
-        self.refuse("can be reached from other machines", "--data", "jobs", "--beanstalk", "0.0.0.0:0")
-        self.refuse("add --insecure", "--data", "jobs", "--beanstalk", "[::]:0")
+        for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:11300", "10.0.0.1:11300", "126.255.255.255:1", "128.0.0.1:1",
+                        "[2001:db8::1]:11300", "[fe80::1]:11300", "[::ffff:192.0.2.1]:11300", "[::2]:11300"]:
+            with self.subTest(address=address):
+                self.refuse("can be reached from other machines", "--data", "jobs", "--beanstalk", address)
+                self.refuse("add --insecure", "--data", "jobs", "--beanstalk", address)
         self.refuse("is no address", "--data", "jobs", "--beanstalk", "nonsense")
         self.assertEqual(self.names(), [])
         self.refuse("cannot listen at", "--data", "jobs", "--beanstalk", "unix:no/such/folder")
 
     def test_unknown_words(self):
+        self.refuse("--data '' is no folder", "--data", "")
         for words in [["--nonsense"], ["nonsense"], ["--sync", "never"], ["--sync", "every"], ["--sync", "every", "x"],
                       ["--max-connections", "0"], ["--max-job-size", "-1"], ["--memory", "--data", "jobs"]]:
             with self.subTest(words=words):
