@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -43,21 +44,40 @@ absent_server absence_of(const server_kind& kind) {
   return {};
 }
 
-/// The version in the answer to `stats`.
-std::string version_at(const runtime::address& server) {
+/// What the server of --address says of itself in the answer to `stats`.
+struct given_facts {
+  std::string version{};
+  std::uint64_t max_body = 0;
+};
+
+std::string value_in(std::string_view statistics, std::string_view name) {
+  const std::size_t at = statistics.find(fmt::format("\n{}: ", name));
+  if (at == std::string_view::npos) return {};
+  std::string value(statistics.substr(at + name.size() + 3));
+  value.erase(std::min(value.find('\n'), value.size()));
+  std::erase(value, '"');
+  return value;
+}
+
+given_facts facts_of(const runtime::address& server) {
   load_generator client(server, 1);
-  std::string version;
+  given_facts facts;
   client.send(0, "stats\r\n");
-  client.finish([&version](std::size_t, const reply& got) {
+  client.finish([&facts](std::size_t, const reply& got) {
     expect_reply(got, reply_kind::ok, "stats");
-    constexpr std::string_view name = "\nversion: ";
-    const std::size_t at = got.body.find(name);
-    if (at == std::string_view::npos) return;
-    version = got.body.substr(at + name.size());
-    version.erase(std::min(version.find('\n'), version.size()));
-    std::erase(version, '"');
+    facts.version = value_in(got.body, "version");
+    const std::string most = value_in(got.body, "max-job-size");
+    std::from_chars(most.data(), most.data() + most.size(), facts.max_body);
   });
-  return version;
+  return facts;
+}
+
+/// The bytes of the bodies of this workload; 0 if it has none of one size.
+std::uint64_t body_of(const serve_workload& workload) noexcept {
+  for (const auto& [name, value] : workload.parameters) {
+    if (name == "body") return value;
+  }
+  return 0;
 }
 
 class serve_run {
@@ -66,10 +86,10 @@ class serve_run {
     choose_contenders();
     for (serve_workload& each : all_serve_workloads(options.scale)) {
       const bool wanted = options.only.empty() || std::ranges::find(options.only, each.family) != options.only.end();
-      if (wanted && (!options.address || each.measure)) workloads_.push_back(std::move(each));
+      if (wanted && can_be_measured(each)) workloads_.push_back(std::move(each));
     }
     if (workloads_.empty()) {
-      throw failure("--address: the workloads of --only start servers of their own; name others, or no address");
+      throw failure(fmt::format("nothing can be measured: {}", all_.left_out.front().reason));
     }
   }
 
@@ -103,11 +123,26 @@ class serve_run {
     std::vector<double> amounts;
   };
 
+  /// Whether the server of --address, if there is one, can do the workload; else it is left out of it.
+  [[nodiscard]] bool can_be_measured(const serve_workload& workload) {
+    if (!options_.address) return true;
+    std::string reason;
+    if (!workload.measure) reason = "it starts servers of its own";
+    if (body_of(workload) > given_.max_body) {
+      reason = fmt::format("bodies of {} bytes are larger than the server's limit of {}", body_of(workload),
+                           given_.max_body);
+    }
+    if (reason.empty()) return true;
+    all_.left_out.push_back({.name = std::string(given_server), .from = workload.family, .reason = reason});
+    return false;
+  }
+
   void choose_contenders() {
     if (options_.address) {
+      given_ = facts_of(*options_.address);
       contenders_.push_back({.name = std::string(given_server)});
       all_.contestants.push_back({.name = std::string(given_server),
-                                  .version = version_at(*options_.address),
+                                  .version = given_.version,
                                   .remark = "at " + options_.address->to_string()});
       return;
     }
@@ -203,6 +238,7 @@ class serve_run {
 
   const serve_bench_options& options_;
   quick_random random_;
+  given_facts given_;
   std::vector<contender> contenders_;
   serve_workloads workloads_;
   std::map<std::pair<std::size_t, std::string>, std::vector<sample>> samples_;  // by workload and server
@@ -215,7 +251,9 @@ void report_doubts(const serve_bench_options& options, const serve_results& all)
     report(fmt::format("'{}' is in memory, where a sync costs nothing: name a folder on a disk with --folder",
                        options.folder));
   }
-  for (const absence& each : all.left_out) report(fmt::format("{} is left out: {}", each.name, each.reason));
+  for (const absence& each : all.left_out) {
+    report(fmt::format("{} is left out{}: {}", each.name, each.from.empty() ? "" : " of " + each.from, each.reason));
+  }
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ std::string serve_json(const serve_results& all) {
   }
   json absences = json::array();
   for (const absence& each : all.left_out) {
-    absences.push_back({{"contestant", each.name}, {"reason", each.reason}});
+    absences.push_back({{"contestant", each.name}, {"workloads", each.from}, {"reason", each.reason}});
   }
   json workloads = json::array();
   for (const serve_family& each : all.families) workloads.push_back({{"name", each.name}, {"title", each.title}});

@@ -79,7 +79,9 @@ std::string notes(const serve_results& all) {
     text += fmt::format("{}: {}{}{}\n", each.name, each.version,
                         each.version.empty() || each.remark.empty() ? "" : "; ", each.remark);
   }
-  for (const absence& each : all.left_out) text += fmt::format("left out: {}: {}\n", each.name, each.reason);
+  for (const absence& each : all.left_out) {
+    text += fmt::format("left out{}: {}: {}\n", each.from.empty() ? "" : " of " + each.from, each.name, each.reason);
+  }
   return text;
 }
 

@@ -58,8 +58,8 @@ void enter_tube(load_generator& clients, std::size_t client, const std::string& 
 void check_empty(const runtime::address& server, const std::string& tube) {
   load_generator clients(server, 1);
   if (const std::uint64_t jobs = count_jobs(clients, tube); jobs > 0) {
-    throw failure(fmt::format("tube '{}' of the server at {} has {} jobs: name one of its own with --tube", tube,
-                              server.to_string(), jobs));
+    throw failure(fmt::format("tube '{}' of the server at {} has {} job{}: name one of its own with --tube", tube,
+                              server.to_string(), jobs, jobs == 1 ? "" : "s"));
   }
 }
 

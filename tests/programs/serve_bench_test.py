@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""The program `foliot bench serve` as its users meet it. No test depends on how fast a server is.
+
+usage: serve_bench_test.py [CLASS[.test]...]     with FOLIOT=path of the program in the environment
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sys
+import threading
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True  # the modules below are in the source tree
+sys.path.append(str(Path(__file__).parent / "serve"))
+from beanstalk_client import Connection, PATIENCE
+from program_case import ProgramCase, main
+
+FOLIOT = ["foliot-memory"]  # foliot is there too where the program was built with RocksDB
+OTHERS = ["beanstalkd-f0", "beanstalkd-F", "beanstalkd"]
+RATES = {"puts": ["1", "4"], "cycles": ["1", "4"], "pipelined-puts": ["8", "64"], "put-sizes": ["8 B", "80 KB"],
+         "cycle-sizes": ["8 B", "80 KB"]}
+SHORT = ["--quick", "--repetitions", "1"]
+WARNING = r"(foliot: this program [^\n]+\n)?"  # of a build that is not optimised
+
+
+class ServeBenchCase(ProgramCase):
+    """Servers keep their data in a folder of the test's, and are reached by sockets in it."""
+    def quick(self, *arguments, told="", **environment):
+        code, out, err = self.run_foliot("bench", "serve", *SHORT, "--json", "figures.json", *arguments,
+                                         env=os.environ | environment)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, r"\A" + WARNING + told + r"\Z")
+        return json.loads((self.here / "figures.json").read_text()), out
+
+    def own(self, *arguments, **options):
+        return self.quick("--unix", "--folder", self.here, *arguments, **options)
+
+    def expect_failure(self, sentence, *arguments, environment=None):
+        code, out, err = self.run_foliot("bench", "serve", *SHORT, *arguments, env=os.environ | (environment or {}))
+        self.assertRegex(err, r"\A" + WARNING + r"foliot: [^\n]+\n\Z")
+        self.assertIn(sentence, err)
+        self.assertEqual((code, out), (2, ""))
+
+    def check_rates(self, figures, contestants, columns):
+        found = {}
+        for each in figures["records"]:
+            if each["figure"] == "rate":
+                self.assertEqual(each["unit"], "operations/s")
+                self.assertGreater(each["min"], 0)
+                self.assertLessEqual(each["min"], each["median"])
+                self.assertLessEqual(each["median"], each["max"])
+                self.assertGreaterEqual(each["connections"], 1)
+                found.setdefault((each["workload"], each["contestant"]), []).append(each["column"])
+        self.assertEqual(found, {(workload, name): each for workload, each in columns.items() for name in contestants})
+
+    def served(self):
+        """A foliot that keeps its jobs in memory, and a connection to it."""
+        server = self.start("serve", "--memory", "--quiet", "--beanstalk", f"unix:{self.here / 'served'}",
+                            env=os.environ | {"NOTIFY_SOCKET": str(self.here / "ready")})
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        for pipe in (server.stdout, server.stderr):
+            self.addCleanup(pipe.close)
+        return server
+
+    def folders(self):
+        return [each for each in self.here.iterdir() if each.name.startswith("foliot-bench-")]
+
+
+class ServeBench(ServeBenchCase):
+    def test_every_server_and_workload_has_its_figures(self):
+        figures, text = self.own("--only", ",".join(RATES))
+        names = [each["name"] for each in figures["contestants"]]
+        absent = [each["contestant"] for each in figures["absences"]]
+        self.assertEqual(sorted(names + absent), sorted(["foliot"] + FOLIOT + OTHERS))
+        self.assertEqual("beanstalkd" in names, shutil.which("beanstalkd") is not None)
+        self.check_rates(figures, names, RATES)
+        for each in RATES:
+            self.assertRegex(text, rf"(?m)^{each}: ")
+        self.assertEqual(self.folders(), [])
+        processor = [each["figure"] for each in figures["records"]]
+        self.assertEqual(processor.count("server-cpu"), processor.count("rate"))
+        self.assertEqual(processor.count("generator-cpu"), processor.count("rate"))
+
+    def test_targets_are_those_of_what_was_measured(self):
+        figures, text = self.own("--only", "puts,cycles", "--contestants", "foliot-memory")
+        self.assertEqual(figures["targets"], [])
+        self.assertNotIn("targets", text)
+        if shutil.which("beanstalkd") is None:
+            self.skipTest("beanstalkd is not installed")
+        figures, text = self.own("--only", "puts", "--contestants", "foliot-memory,beanstalkd")
+        (target,) = figures["targets"]
+        rates = {each["contestant"]: each["median"] for each in figures["records"]
+                 if each["figure"] == "rate" and each["connections"] == 1}
+        ratio = rates["foliot-memory"] / rates["beanstalkd"]
+        self.assertEqual((target["what"], target["at_least"]), ("puts, 1 connection", 1))
+        self.assertAlmostEqual(target["measured"], ratio, delta=0.01 + ratio / 100)
+        self.assertEqual(target["reached"], target["measured"] >= 1)
+        self.assertIn("yes" if target["reached"] else "no", text.split("targets:")[1])
+
+    def test_over_tcp(self):
+        figures, _ = self.quick("--folder", self.here, "--only", "pipelined-puts", "--contestants", "foliot-memory")
+        self.check_rates(figures, ["foliot-memory"], {"pipelined-puts": ["8", "64"]})
+
+    def test_without_beanstalkd_foliot_is_measured_alone(self):
+        told = "".join(f"foliot: {each} is left out: beanstalkd is not installed [^\n]+\n" for each in OTHERS)
+        figures, text = self.own("--only", "puts", "--contestants", ",".join(FOLIOT + OTHERS), PATH="/nowhere", told=told)
+        self.check_rates(figures, FOLIOT, {"puts": ["1", "4"]})
+        self.assertEqual([each["contestant"] for each in figures["absences"]], OTHERS)
+        self.assertIn("left out: beanstalkd: beanstalkd is not installed", text)
+        self.expect_failure("nothing can be measured: beanstalkd is not installed", "--contestants", "beanstalkd",
+                            environment={"PATH": "/nowhere"})
+
+    def test_a_server_that_ends_by_itself(self):
+        wrong = self.here / "bin" / "beanstalkd"
+        wrong.parent.mkdir()
+        wrong.write_text("#!/bin/sh\necho it has no luck >&2\nexit 3\n")
+        wrong.chmod(0o755)
+        self.expect_failure("puts of beanstalkd: beanstalkd has ended by itself, with exit code 3: it has no luck", "--unix",
+                            "--folder", self.here, "--only", "puts", "--contestants", "beanstalkd",
+                            environment={"PATH": f"{wrong.parent}:{os.environ['PATH']}"})
+        self.assertEqual(self.folders(), [])
+
+
+class ServeBenchAddress(ServeBenchCase):
+    def setUp(self):
+        super().setUp()
+        self.at = f"unix:{self.here / 'served'}"
+        # The server tells this socket when it listens.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+            ready.bind(str(self.here / "ready"))
+            ready.settimeout(PATIENCE)
+            self.server = self.served()
+            self.assertEqual(ready.recv(100), b"READY=1")
+
+    def connection(self):
+        made = Connection(str(self.here / "served"))
+        self.addCleanup(made.close)
+        return made
+
+    def test_any_running_server(self):
+        limit = "bodies of 81920 bytes are larger than the server's limit of 65535"
+        told = "".join(f"foliot: server is left out of {each}: {limit}\n" for each in ("put-sizes", "cycle-sizes"))
+        figures, text = self.quick("--address", self.at, "--only", ",".join(RATES), told=told)
+        self.check_rates(figures, ["server"], RATES | {"put-sizes": ["8 B"], "cycle-sizes": ["8 B"]})
+        self.assertIn(f"at {self.at}", text)
+        counts = self.connection().numbers(b"stats\r\n")
+        self.assertGreater(counts["total-jobs"], 0)
+        for state in ("ready", "reserved", "delayed", "buried"):
+            self.assertEqual(counts[f"current-jobs-{state}"], 0, state)
+
+    def test_a_tube_with_jobs_is_refused(self):
+        client = self.connection()
+        client.ask(b"use foliot-bench\r\n")
+        client.ask(b"put 0 3600 60 1\r\nx\r\n")
+        self.expect_failure(f"tube 'foliot-bench' of the server at {self.at} has 1 job", "--only", "puts",
+                            "--address", self.at)
+        self.quick("--address", self.at, "--tube", "another", "--only", "puts")
+        self.assertEqual(client.numbers(b"stats\r\n")["current-jobs-delayed"], 1)
+
+    def test_a_server_that_drains(self):
+        client = self.connection()
+        self.server.send_signal(signal.SIGUSR1)
+        while client.ask(b"put 0 0 60 1\r\nx\r\n").startswith(b"INSERTED"):
+            pass  # until the server has seen the signal
+        self.expect_failure("puts of server: the server answered 'DRAINING' to 'put'", "--only", "puts", "--address",
+                            self.at)
+
+
+class ServeBenchErrors(ServeBenchCase):
+    def answer(self, replies):
+        """An address where a server answers the commands with these replies, then closes the connection."""
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(str(self.here / "fake"))
+        listener.listen()
+
+        def serve_one(client):
+            with client, client.makefile("rb") as lines:
+                for line in lines:
+                    reply = replies.get(line.split()[0])
+                    if reply is None:
+                        return
+                    client.sendall(reply)
+
+        def serve():
+            while True:
+                try:
+                    client = listener.accept()[0]
+                except OSError:
+                    return  # the test has ended
+                try:
+                    serve_one(client)
+                except OSError:
+                    pass  # the client has gone
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(listener.shutdown, socket.SHUT_RDWR)
+        return f"unix:{self.here / 'fake'}"
+
+    FACTS = b'---\nversion: "fake"\nmax-job-size: 65535\n'
+    STATS = b"OK %d\r\n%s\r\n" % (len(FACTS), FACTS)
+    ENTERING = {b"stats": STATS, b"stats-tube": b"NOT_FOUND\r\n", b"use": b"USING x\r\n", b"watch": b"WATCHING 2\r\n",
+                b"ignore": b"WATCHING 1\r\n"}
+
+    def test_a_server_that_closes_the_connection(self):
+        at = self.answer(self.ENTERING)
+        self.expect_failure(f"puts of server: the server at {at} has closed a connection", "--only", "puts",
+                            "--address", at)
+
+    def test_a_server_that_refuses(self):
+        at = self.answer(self.ENTERING | {b"put": b"OUT_OF_MEMORY\r\n", b"x" * 100: b""})
+        self.expect_failure("puts of server: the server answered 'OUT_OF_MEMORY' to 'put'", "--only", "puts", "--address", at)
+
+    def test_a_server_that_answers_too_much(self):
+        at = self.answer({b"stats": self.STATS + b"DELETED\r\n"} | self.ENTERING | {b"use": b"USING x\r\nDELETED\r\n"})
+        self.expect_failure(f"puts of server: the server at {at} sent a reply to no command: 'DELETED'", "--only", "puts",
+                            "--address", at)
+
+    def test_nobody_there(self):
+        at = f"unix:{self.here / 'nobody'}"
+        self.expect_failure(f"cannot connect to '{at}': No such file or directory", "--address", at)
+
+    def test_arguments(self):
+        wrong = {
+            "there is no workload 'put'; there are puts, cycles": ["--only", "put"],
+            "there is no server 'redis'; there are foliot, foliot-memory, beanstalkd-f0": ["--contestants", "redis"],
+            "--seconds: '0' is no number of seconds: name one from 0.01 to 3600": ["--seconds", "0"],
+            "--repetitions: '0' is no number of repetitions": ["--repetitions", "0"],
+            "'nowhere' is no address": ["--address", "nowhere"],
+            "--address 'off' is no address": ["--address", "off"],
+            "--contestants is for servers that the benchmark starts": ["--address", "1", "--contestants", "foliot"],
+            "--folder is for servers that the benchmark starts": ["--address", "1", "--folder", "."],
+            "--tube is for the server of --address": ["--tube", "x"],
+            "--tube: '-x' is no name of a tube": ["--address", "1", "--tube=-x"],
+            "cannot make a folder in 'nowhere': No such file or directory": [
+                "--folder", "nowhere", "--contestants", "foliot-memory"],
+            "--json and --report go to the same file": ["--json", "a", "--report", "./a"],
+        }
+        for sentence, arguments in wrong.items():
+            with self.subTest(sentence):
+                code, out, err = self.run_foliot("bench", "serve", *arguments)
+                self.assertRegex(err, r"\A" + WARNING + r"foliot: [^\n]+\n\Z")
+                self.assertIn(sentence, err)
+                self.assertEqual((code, out), (2, ""))
+        self.expect_error("--quick stands before 'serve'", "bench", "--quick", "serve")
+        self.expect_error("foliot bench serve has no '--n'", "bench", "serve", "--n", "1")
+
+
+class ServeBenchEnd(ServeBenchCase):
+    def begin(self):
+        """A run that would last for an hour, and a connection to the server that it has started."""
+        run = self.start("bench", "serve", "--unix", "--folder", self.here, "--contestants", "foliot-memory", "--only",
+                         "cycles", "--seconds", "3600")
+        self.addCleanup(run.wait)
+        self.addCleanup(run.kill)
+        for pipe in (run.stdout, run.stderr):
+            self.addCleanup(pipe.close)
+        while run.poll() is None:
+            for folder in self.folders():
+                try:
+                    server = Connection(str(folder / "socket"))
+                except OSError:
+                    continue  # it does not listen yet
+                self.addCleanup(server.close)
+                return run, server
+        self.fail(run.stderr.read().decode())
+
+    def test_ctrl_c_ends_the_server_and_removes_its_folder(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number):
+                run, server = self.begin()
+                run.send_signal(number)
+                self.assertEqual(run.wait(), -number)
+                server.rest()  # until the end, or the test waits for ever
+                self.assertEqual(self.folders(), [])
+                self.assertRegex(run.stderr.read().decode(), r"\A" + WARNING + r"\Z")
+
+    def test_the_server_dies_with_the_benchmark(self):
+        run, server = self.begin()
+        run.kill()
+        server.rest()  # until the end, or the test waits for ever
+
+
+if __name__ == "__main__":
+    main()
