@@ -173,6 +173,17 @@ class Report(ProgramCase):
         self.assertEqual(told["errors"], [])
         self.assertIn("idle: none of the contestants named takes part", told["lists"])
 
+    def test_servers_have_a_page_of_their_own(self):
+        servers = ["foliot-memory"] + (["beanstalkd"] if shutil.which("beanstalkd") else [])
+        page = self.page("serve", "--quick", "--unix", "--folder", self.here, "--only", "puts,cycle-sizes", "--contestants",
+                         ",".join(servers))
+        told = self.browse(page, "--window-size=1280,900")
+        self.assertEqual(told["errors"], [])
+        self.assertEqual(told["charts"], {each: {name: 2 for name in servers} for each in ("puts", "cycle-sizes")})
+        self.assertEqual(told["labels"], {"puts": ["1", "4"], "cycle-sizes": ["8 B", "80 KB"]})
+        self.assertIn("foliot-memory: foliot", told["lists"])
+        self.assertEqual(told["tables"], 2 + (len(servers) - 1))  # one has the targets, which are ratios
+
     def test_a_broken_page_is_found(self):
         told = self.browse(self.page().replace("section(costCharts", "section(noCharts"))
         self.assertNotEqual(told["errors"], [])

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -25,6 +26,12 @@ RATES = {"puts": ["1", "4"], "cycles": ["1", "4"], "pipelined-puts": ["8", "64"]
          "cycle-sizes": ["8 B", "80 KB"]}
 SHORT = ["--quick", "--repetitions", "1"]
 WARNING = r"(foliot: this program [^\n]+\n)?"  # of a build that is not optimised
+
+
+def default_signals():
+    """In the child: a shell may have started this test with signals ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class ServeBenchCase(ProgramCase):
@@ -99,7 +106,8 @@ class ServeBench(ServeBenchCase):
         ratio = rates["foliot-memory"] / rates["beanstalkd"]
         self.assertEqual((target["what"], target["at_least"]), ("puts, 1 connection", 1))
         self.assertAlmostEqual(target["measured"], ratio, delta=0.01 + ratio / 100)
-        self.assertEqual(target["reached"], target["measured"] >= 1)
+        if target["measured"] != 1:  # which is rounded
+            self.assertEqual(target["reached"], target["measured"] > 1)
         self.assertIn("yes" if target["reached"] else "no", text.split("targets:")[1])
 
     def test_over_tcp(self):
@@ -257,7 +265,7 @@ class ServeBenchEnd(ServeBenchCase):
     def begin(self):
         """A run that would last for an hour, and a connection to the server that it has started."""
         run = self.start("bench", "serve", "--unix", "--folder", self.here, "--contestants", "foliot-memory", "--only",
-                         "cycles", "--seconds", "3600")
+                         "cycles", "--seconds", "3600", preexec_fn=default_signals)
         self.addCleanup(run.wait)
         self.addCleanup(run.kill)
         for pipe in (run.stdout, run.stderr):
@@ -267,7 +275,8 @@ class ServeBenchEnd(ServeBenchCase):
                 try:
                     server = Connection(str(folder / "socket"))
                 except OSError:
-                    continue  # it does not listen yet
+                    time.sleep(0.01)  # it does not listen yet
+                    continue
                 self.addCleanup(server.close)
                 return run, server
         self.fail(run.stderr.read().decode())

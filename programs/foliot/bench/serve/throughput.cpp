@@ -84,11 +84,13 @@ class load_run {
     clients_.send(client, {command.data(), end + 2});
   }
 
+  /// At least one operation ends meanwhile.
   void run_until(instant end, std::uint64_t most_operations) {
+    const std::uint64_t before = operations_;
     do {
       const auto handle = [this](std::size_t client, const reply& got) { go_on(client, got); };
       if (!clients_.turn(handle)) clients_.throw_silent();
-    } while (operations_ < most_operations && now() < end);
+    } while (operations_ == before || (operations_ < most_operations && now() < end));
   }
 
   [[nodiscard]] mark mark_now() const {
@@ -97,7 +99,7 @@ class load_run {
   }
 
   [[nodiscard]] std::vector<serve_figure> figures_between(const mark& first, const mark& last) const {
-    const auto count = static_cast<double>(std::max<std::uint64_t>(last.operations - first.operations, 1));
+    const auto count = static_cast<double>(last.operations - first.operations);
     const auto microseconds_each = [count](duration time) { return static_cast<double>(time.count()) / 1e3 / count; };
     const double seconds = static_cast<double>((last.when - first.when).count()) * 1e-9;
     std::vector<serve_figure> figures{
