@@ -105,7 +105,7 @@ CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
   line->footer(
       "Each measurement starts a fresh server, in turns, so that what happens to the\n"
       "machine meanwhile happens to all: compare the lines of one run. The clients are\n"
-      "one thread of this program, on the same machine. docs/bench-serve.md has more.");
+      "one thread of this program, on the same machine. docs/serve/bench.md has more.");
   line->callback([all, line, &bench_line, &chosen] {
     if (const auto before = bench_line.get_options([](const CLI::Option* each) { return each->count() > 0; });
         !before.empty()) {

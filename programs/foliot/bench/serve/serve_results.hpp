@@ -67,7 +67,7 @@ struct target_outcome {
 
 /// Tables for a terminal: one for each family, with a line for each server; then the targets.
 [[nodiscard]] std::string serve_text(const serve_results& all);
-/// JSON; docs/bench.md describes the fields.
+/// JSON; docs/serve/bench.md describes the fields.
 [[nodiscard]] std::string serve_json(const serve_results& all);
 
 }  // namespace foliot::program::bench
