@@ -54,7 +54,7 @@ class client_bytes {
   }
 
   std::string line() {
-    static constexpr std::array<std::string_view, 30> verbs{"put ",           "use ",
+    static constexpr std::array<std::string_view, 31> verbs{"put ",           "use ",
                                                             "reserve",        "reserve-with-timeout ",
                                                             "reserve-job ",   "delete ",
                                                             "release ",       "bury ",
@@ -68,7 +68,8 @@ class client_bytes {
                                                             "list-tube-used", "pause-tube ",
                                                             "quit",           "x-put ",
                                                             "x-cancel ",      "x-reschedule ",
-                                                            "x-fire ",        "other "};
+                                                            "x-fire ",        "x-stats-job ",
+                                                            "other "};
     std::string text(one_of(verbs));
     for (std::uint64_t left = random_.below(4); left > 0; --left) {
       text += argument();

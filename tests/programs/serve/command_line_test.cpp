@@ -271,7 +271,7 @@ TEST(BeanstalkLine, AZeroIsBadFormat) {
 
 TEST(BeanstalkLine, ExtensionsNameJobsByIdOrKey) {
   const std::string longest(longest_key, 'k');
-  for (const std::string command : {"x-cancel ", "x-fire "}) {
+  for (const std::string command : {"x-cancel ", "x-fire ", "x-stats-job "}) {
     check({{command + "7", command + "7"},
            {command + "  7", command + "7"},
            {command + "=7", command + "=7"},

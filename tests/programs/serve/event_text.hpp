@@ -86,6 +86,7 @@ class event_text {
   static std::string text(const cancel& e) { return words("x-cancel", e.job); }
   static std::string text(const reschedule& e) { return words("x-reschedule", e.job, e.due); }
   static std::string text(const fire_now& e) { return words("x-fire", e.job); }
+  static std::string text(const extended_stats_job& e) { return words("x-stats-job", e.job); }
 };
 
 using texts = std::vector<std::string>;

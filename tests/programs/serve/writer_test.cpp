@@ -110,6 +110,18 @@ TEST(BeanstalkWriter, EachNumberOfAJobIsInItsPlace) {
   EXPECT_NE(written([&](std::string& out) { write_statistics(out, job); }).find("state: ready\n"), std::string::npos);
 }
 
+TEST(BeanstalkWriter, ExtendedStatisticsOfAJob) {
+  extended_job_statistics what;
+  what.job.tube = "t";
+  what.key = "a\"b\\c";
+  what.due = jobs::utc_time(1'893'456'000'123ms);
+  what.ttr = 1500ms;
+  const std::string text = written([&](std::string& out) { write_statistics(out, what); });
+  EXPECT_TRUE(text.ends_with("kicks: 0\nkey: \"a\\\"b\\\\c\"\ndue-ms: 1893456000123\nttr-ms: 1500\n\r\n")) << text;
+  what.key.clear();
+  EXPECT_NE(written([&](std::string& out) { write_statistics(out, what); }).find("\nkey: \"\"\n"), std::string::npos);
+}
+
 TEST(BeanstalkWriter, StatisticsOfATube) {
   tube_statistics tube;
   tube.name = "a";

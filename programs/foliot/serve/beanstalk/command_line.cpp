@@ -304,6 +304,7 @@ constexpr std::array forms{
     command_form{"x-cancel ", with_job<cancel>},
     command_form{"x-reschedule ", parse_reschedule},
     command_form{"x-fire ", with_job<fire_now>},
+    command_form{"x-stats-job ", with_job<extended_stats_job>},
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 // Lines that begin with `x-` are foliot's own. No command of beanstalkd does: it answers them with UNKNOWN_COMMAND.
 //
 //   x-put keep|replace|refuse KEY|- PRIORITY DUE TTR BYTES     and the body, as for put; `-` stands for no key
-//   x-cancel JOB        x-reschedule JOB DUE        x-fire JOB
+//   x-cancel JOB        x-reschedule JOB DUE        x-fire JOB        x-stats-job JOB
 //
 // where DUE is a delay in milliseconds or `@` and milliseconds since 1970 in UTC, TTR is in milliseconds and positive,
 // and JOB is an id or `=` and a key of the used tube. A key is 1 to 128 visible ASCII characters, and not `-` alone.

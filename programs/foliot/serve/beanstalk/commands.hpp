@@ -214,12 +214,18 @@ struct fire_now {
   job_reference job;
 };
 
+/// `x-stats-job`: the statistics of a job, with what only foliot knows of it.
+struct extended_stats_job {
+  static constexpr verb counted_as = verb::extension;
+  job_reference job;
+};
+
 /// One finding of the parser in the bytes of a client.
 using event =
     std::variant<unknown_command, bad_format, put_line, put, body_without_crlf, body_discarded, use, watch, ignore,
                  reserve, reserve_with_timeout, reserve_job, delete_job, release, bury, touch, peek, peek_ready,
                  peek_delayed, peek_buried, kick, kick_job, pause_tube, stats, stats_job, stats_tube, list_tubes,
-                 list_tube_used, list_tubes_watched, quit, cancel, reschedule, fire_now>;
+                 list_tube_used, list_tubes_watched, quit, cancel, reschedule, fire_now, extended_stats_job>;
 
 /// The command that an event counts as; nothing if it counts as none. A put counts once, with its line.
 [[nodiscard]] inline std::optional<verb> counted(const event& what) noexcept {

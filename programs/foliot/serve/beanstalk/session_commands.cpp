@@ -28,6 +28,23 @@ jobs::utc_time utc_now() {
   return std::chrono::floor<jobs::milliseconds>(wall_clock::to_sys(wall_clock::instance().now()));
 }
 
+job_statistics statistics_of(const jobs::job& job) {
+  job_statistics shown;
+  shown.id = job.id;
+  shown.tube = job.tube;
+  shown.state = job.state;
+  shown.priority = job.priority;
+  shown.age = whole_seconds(utc_now() - job.made);
+  shown.delay = whole_seconds(job.delay);
+  shown.ttr = whole_seconds(job.ttr);
+  if (job.state == jobs::job_state::delayed) shown.time_left = whole_seconds(job.due - utc_now());
+  if (job.state == jobs::job_state::reserved) {
+    shown.time_left = whole_seconds(job.expires - monotonic_clock::instance().now());
+  }
+  shown.counters = job.counters;
+  return shown;
+}
+
 }  // namespace
 
 void session::on(const body_discarded& what) {
@@ -211,25 +228,26 @@ task<> session::on(const stats&) {
 task<> session::on(const stats_job& what) {
   auto looking = client_.execute(jobs::peek{what.id});
   const jobs::peek_answer seen = co_await looking;
-  if (!seen.job) {
+  if (seen.job) {
+    write_statistics(out_, statistics_of(*seen.job));
+  } else {
     out_ += reply::not_found;
-    co_return;
   }
-  const jobs::job& job = *seen.job;
-  job_statistics shown;
-  shown.id = job.id;
-  shown.tube = job.tube;
-  shown.state = job.state;
-  shown.priority = job.priority;
-  shown.age = whole_seconds(utc_now() - job.made);
-  shown.delay = whole_seconds(job.delay);
-  shown.ttr = whole_seconds(job.ttr);
-  if (job.state == jobs::job_state::delayed) shown.time_left = whole_seconds(job.due - utc_now());
-  if (job.state == jobs::job_state::reserved) {
-    shown.time_left = whole_seconds(job.expires - monotonic_clock::instance().now());
+}
+
+task<> session::on(const extended_stats_job& what) {
+  auto looking = client_.execute(jobs::peek{name_of(what.job)});
+  const jobs::peek_answer seen = co_await looking;
+  if (seen.job) {
+    extended_job_statistics shown;
+    shown.job = statistics_of(*seen.job);
+    shown.key = seen.job->key;
+    shown.due = seen.job->due;
+    shown.ttr = seen.job->ttr;
+    write_statistics(out_, shown);
+  } else {
+    out_ += reply::not_found;
   }
-  shown.counters = job.counters;
-  write_statistics(out_, shown);
 }
 
 task<> session::on(const stats_tube& what) {

@@ -71,4 +71,12 @@ struct job_statistics {
   jobs::job_counters counters;
 };
 
+/// `x-stats-job`: the same, and what the beanstalk protocol has no words for.
+struct extended_job_statistics {
+  job_statistics job;
+  std::string key;  ///< empty: the job has none
+  jobs::utc_time due{};
+  jobs::milliseconds ttr{};
+};
+
 }  // namespace foliot::program::beanstalk

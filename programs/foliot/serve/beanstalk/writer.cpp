@@ -124,6 +124,23 @@ class dictionary {
     add("current-jobs-buried", counts.buried);
   }
 
+  void add(const job_statistics& what) {
+    add("id", what.id);
+    add_quoted("tube", what.tube);
+    add_word("state", text_of(what.state));
+    add("pri", what.priority);
+    add("age", what.age);
+    add("delay", what.delay);
+    add("ttr", what.ttr);
+    add("time-left", what.time_left);
+    add("file", what.file);
+    add("reserves", what.counters.reserves);
+    add("timeouts", what.counters.timeouts);
+    add("releases", what.counters.releases);
+    add("buries", what.counters.buries);
+    add("kicks", what.counters.kicks);
+  }
+
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
@@ -240,20 +257,21 @@ void write_statistics(std::string& out, const tube_statistics& what) {
 
 void write_statistics(std::string& out, const job_statistics& what) {
   dictionary lines;
-  lines.add("id", what.id);
-  lines.add_quoted("tube", what.tube);
-  lines.add_word("state", text_of(what.state));
-  lines.add("pri", what.priority);
-  lines.add("age", what.age);
-  lines.add("delay", what.delay);
-  lines.add("ttr", what.ttr);
-  lines.add("time-left", what.time_left);
-  lines.add("file", what.file);
-  lines.add("reserves", what.counters.reserves);
-  lines.add("timeouts", what.counters.timeouts);
-  lines.add("releases", what.counters.releases);
-  lines.add("buries", what.counters.buries);
-  lines.add("kicks", what.counters.kicks);
+  lines.add(what);
+  append_ok(out, lines.text());
+}
+
+void write_statistics(std::string& out, const extended_job_statistics& what) {
+  dictionary lines;
+  lines.add(what.job);
+  std::string key;
+  for (const char each : what.key) {
+    if (each == '"' || each == '\\') key += '\\';
+    key += each;
+  }
+  lines.add_quoted("key", key);
+  lines.add("due-ms", what.due.time_since_epoch().count());
+  lines.add("ttr-ms", what.ttr.count());
   append_ok(out, lines.text());
 }
 

@@ -72,9 +72,11 @@ void write_reserved_line(std::string& out, jobs::job_id id, std::size_t body_siz
 /// `OK` with a list, in this order.
 void write_tubes(std::string& out, std::span<const std::string> tubes);
 
-/// `OK` with a dictionary. Text of the statistics is written as it is, between quotes: it must have none.
+/// `OK` with a dictionary. Text of the statistics is written as it is, between quotes: it must have none. In a key,
+/// quotes and backslashes get a backslash in front.
 void write_statistics(std::string& out, const server_statistics& what);
 void write_statistics(std::string& out, const tube_statistics& what);
 void write_statistics(std::string& out, const job_statistics& what);
+void write_statistics(std::string& out, const extended_job_statistics& what);
 
 }  // namespace foliot::program::beanstalk
