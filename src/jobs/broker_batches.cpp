@@ -180,7 +180,9 @@ void broker_core::execute_batch() noexcept {
 void broker_core::gather_requests() {
   batch_.clear();
   entries_.clear();
-  while (held_.has_to_give_back()) batch_.emplace_back(abandon{held_.take_to_give_back()});
+  while (batch_.size() < most_given_back && held_.has_to_give_back()) {
+    batch_.emplace_back(abandon{held_.take_to_give_back()});
+  }
   gather_ends_of_pauses();
   first_entry_ = batch_.size();
   std::size_t bytes = 0;

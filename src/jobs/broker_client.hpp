@@ -42,6 +42,9 @@ struct client_state {
   list_links<client_state> waiting_links;
   list_links<client_state> untried_links;
 
+  /// Whether the client has gone, and the broker owns this until all its reservations are given back.
+  bool gone = false;
+  list_links<client_state> gone_links;
   /// When its reservations end.
   std::set<std::pair<instant, job_id>> deadlines;
 };

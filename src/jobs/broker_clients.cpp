@@ -29,12 +29,13 @@ void broker_core::enter() {
   ++clients_;
 }
 
-void broker_core::leave(client_state& client) noexcept {
+void broker_core::leave(std::unique_ptr<client_state> of) noexcept {
   const lock held(lock_);
+  client_state& client = *of;
   FOLIOT_ASSERT(client.now == client_state::phase::idle, "a client must not be destroyed while it waits for a job");
   while (!client.watched.empty()) unwatch(client, *client.watched.back());
   unuse(client);
-  held_.give_back_all(client);
+  held_.give_back_all(std::move(of));
   --clients_;
   wake_runner_for_work();
   if (closing_) runner_event_.set();

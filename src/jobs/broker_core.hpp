@@ -30,6 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -75,7 +76,7 @@ class broker_core {
   // Clients.
 
   void enter() FOLIOT_EXCLUDES(lock_);
-  void leave(client_state& client) noexcept FOLIOT_EXCLUDES(lock_);
+  void leave(std::unique_ptr<client_state> client) noexcept FOLIOT_EXCLUDES(lock_);
   void use(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
   void watch(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
   void ignore(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
@@ -119,8 +120,8 @@ class broker_core {
  private:
   class runner;
 
-  // The most that one batch has, so that its tasks have their answers soon. A client that goes away adds all its
-  // reservations all the same.
+  // The most that one batch has, so that its tasks have their answers soon.
+  static constexpr std::size_t most_given_back = 512;
   static constexpr std::size_t most_requests = 1024;
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of bodies; the last may exceed it
   static constexpr std::size_t most_clients = 256;                 // for which a batch claims

@@ -42,14 +42,14 @@ client::client(broker& with) : core_(with.core_.get()), state_(std::make_unique<
 client::client(client&& other) noexcept = default;
 client& client::operator=(client&& other) noexcept {
   if (this != &other) {
-    if (state_ != nullptr) core_->leave(*state_);
+    if (state_ != nullptr) core_->leave(std::move(state_));
     core_ = other.core_;
     state_ = std::move(other.state_);
   }
   return *this;
 }
 client::~client() {
-  if (state_ != nullptr) core_->leave(*state_);
+  if (state_ != nullptr) core_->leave(std::move(state_));
 }
 
 void client::use(std::string_view tube) { core_->use(*state_, tube); }

@@ -71,6 +71,9 @@ class memory_store::executor {
   /// Whether there is room for this put, which replaces `old` unless that is null.
   [[nodiscard]] bool has_room(const put& what, const record* old) const noexcept;
   [[nodiscard]] static reservation token_of(const record& it);
+  /// Ends a reservation whose time is over.
+  void expire(record& it);
+  /// The job, or null. Its reservation ends here if its time is over and advance() has not ended it yet.
   [[nodiscard]] record* find(job_id id);
   [[nodiscard]] record* find(const job_name& name);
   /// The job that this reservation is for, if the reservation is alive.

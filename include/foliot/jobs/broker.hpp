@@ -24,8 +24,9 @@
 // waits for several tubes gets the best (priority, id) of them. One batch reserves jobs for many waiting clients, and
 // for a bounded number of them, so that a burst in one tube does not delay the clients of another.
 //
-// Reservations belong to clients. When a client is destroyed, its reservations are given back in one batch, and so is a
-// job that was reserved for it and that it has not received.
+// Reservations belong to clients. When a client is destroyed, its reservations are given back, and so is a job that was
+// reserved for it and that it has not received: in the next batch, or in pieces if they are many, so that the other
+// clients are served in between. Until then their jobs count as reserved, and no other client gets them.
 //
 // Tubes: a tube lives while it has a job, a user or a watcher. The pause of a tube ends with the tube.
 //
@@ -210,7 +211,8 @@ class FOLIOT_EXPORT client {
   explicit client(broker& with);
   client(client&& other) noexcept;
   client& operator=(client&& other) noexcept;
-  /// Gives back all its reservations, in one batch that the broker executes at once. Its operations must be gone.
+  /// Gives back all its reservations with the next batches, which the broker executes at once. Its operations must be
+  /// gone. O(watched tubes), whatever it holds.
   ~client();
 
   /// From now on the client counts as a user of this tube, and of no other; empty: of none. Throws broker_full, and

@@ -63,9 +63,13 @@ class FOLIOT_EXPORT job_store {
   job_store& operator=(const job_store&) = delete;
   virtual ~job_store() = default;
 
-  /// First makes due jobs ready, and ends the reservations and pauses whose time is over. Then executes the operations
-  /// in their order. Each happens as a whole or not at all. The answers are durable
-  /// when this returns.
+  /// First ends reservations and pauses whose time is over, and makes due jobs ready: a bounded number of each, in some
+  /// milliseconds. What is left over follows with the next batches; until then next() lies in the past, and the jobs
+  /// still count as reserved or delayed. An operation that names such a job ends its reservation first, so a
+  /// reservation whose time is over is `not_held` in any case.
+  ///
+  /// Then executes the operations in their order. Each happens as a whole or not at all. The answers are durable when
+  /// this returns.
   ///
   /// The operations must be within the limits that validate() checks; the store may move from them. Throws
   /// store_failure; then none of the batch's effects may be acknowledged to anybody.

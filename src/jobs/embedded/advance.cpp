@@ -11,29 +11,57 @@ namespace {
 
 /// How many jobs become ready in one batch at most: some 6 ms of work.
 constexpr std::size_t promotions_at_once = 2048;
+/// How many reservations, and how many pauses, end in one batch at most: some 6 ms of work.
+constexpr std::size_t ends_at_once = 512;
 
 std::string after(tube_number tube) { return std::string(view(number_key(tube + 1))); }
 
 }  // namespace
 
 void embedded_engine::advance() {
-  for (held_job* each : held_.ended(now_)) expire(*each);
-  pause_timers_.expire(now_, unlimited, [this](timer_node& node) { end_pause(*static_cast<tube_timer&>(node).owner); });
+  for (held_job* each : held_.ended(now_, ends_at_once)) expire(*each);
+  pause_timers_.expire(now_, ends_at_once,
+                       [this](timer_node& node) { end_pause(*static_cast<tube_timer&>(node).owner); });
 
-  // Every tube with due jobs gets its share, so that a tube with many does not keep the others waiting.
-  const instant wall = wall_clock::from_sys(utc_);
-  for (std::size_t left = promotions_at_once; left > 0 && is_due(due_timers_.next_deadline(), wall);) {
-    std::vector<tube*> due;
-    due_timers_.expire(wall, unlimited,
-                       [&due](timer_node& node) { due.push_back(static_cast<tube_timer&>(node).owner); });
-    const std::size_t share = std::max<std::size_t>(left / due.size(), 1);
-    for (tube* each : due) {
-      const std::uint64_t before = each->stored.delayed;
-      promote(*each, std::min(share, left));
-      left -= static_cast<std::size_t>(before - each->stored.delayed);
-      set_due_timer(*each);
+  // Tubes with due jobs take turns, and in its turn each gets the same share: so no tube keeps the others waiting,
+  // neither with many jobs nor with jobs that were due earlier.
+  due_timers_.expire(wall_clock::from_sys(utc_), promotions_at_once, [this](timer_node& node) {
+    tube* const it = static_cast<tube_timer&>(node).owner;
+    it->overdue = true;
+    overdue_.push_back(it);
+  });
+  for (std::size_t left = promotions_at_once; left > 0 && !overdue_.empty();) {
+    const std::size_t turns = std::min(overdue_.size(), left);
+    const std::size_t share = left / turns;
+    for (std::size_t i = 0; i < turns; ++i) {
+      tube& it = *overdue_.front();
+      overdue_.pop_front();
+      const std::uint64_t before = it.stored.delayed;
+      promote(it, share);
+      left -= std::max<std::size_t>(before - it.stored.delayed, 1);
+      set_due_timer(it);
+      if (!it.due.empty() && it.due.front().due <= now_ms()) {
+        overdue_.push_back(&it);
+      } else {
+        it.overdue = false;
+        set_due_timer(it);
+      }
     }
   }
+}
+
+held_job* embedded_engine::holder(job_id id) {
+  held_job* const it = held_.find(id);
+  if (it == nullptr || it->expires >= now_) return it;
+  expire(*it);
+  return nullptr;
+}
+
+held_job* embedded_engine::holder(const reservation& token) {
+  held_job* const it = held_.find(token);
+  if (it == nullptr || it->expires >= now_) return it;
+  expire(*it);
+  return nullptr;
 }
 
 void embedded_engine::expire(held_job& it) {
@@ -65,6 +93,7 @@ void embedded_engine::set_due_timer(tube& it) {
     due_timers_.stop(it.due_timer);
     return;
   }
+  if (it.overdue) return;  // advance() sets it after the tube's turn
   const instant due = wall_clock::from_sys(utc_time(milliseconds(it.due.front().due)));
   if (!it.due_timer.pending() || it.due_timer.deadline() != due) due_timers_.reset(it.due_timer, due);
 }

@@ -110,7 +110,8 @@ check_result embedded_engine::check_tube(tube& it, std::uint64_t keys) {
   if (entries_of(disk_, family::buried, it.number) != it.stored.buried) return wrong("a burial has no job");
   if (entries_of(disk_, family::keys, it.number) != keys) return wrong("a key leads to no job");
   if (it.due.empty() && it.stored.delayed != 0) return wrong("the window of the delayed is empty");
-  if (it.due_timer.pending() != !it.due.empty()) return wrong("its timer is not that of its first delayed job");
+  if (it.due_timer.pending() != (!it.overdue && !it.due.empty()))
+    return wrong("its timer is not that of its first delayed job");
   return {};
 }
 

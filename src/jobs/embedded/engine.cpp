@@ -143,6 +143,7 @@ next_change embedded_engine::next() const noexcept {
   next_change next;
   const instant due = due_timers_.next_deadline();
   if (!due.is_never()) next.due = std::chrono::ceil<milliseconds>(wall_clock::to_sys(due));
+  if (!overdue_.empty()) next.due = std::min(next.due, utc_);
   next.expiry = std::min({held_.next(), pause_timers_.next_deadline(), sync_at_});
   return next;
 }

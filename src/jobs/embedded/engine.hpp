@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -74,8 +75,12 @@ class embedded_engine {
   // ---- what time brings: advance.cpp
   void advance();
   void expire(held_job& it);
+  /// The live reservation of a job, or null. A reservation whose time is over ends here, if advance() has not ended it
+  /// yet.
+  held_job* holder(job_id id);
+  held_job* holder(const reservation& token);
   void promote(tube& it, std::size_t count);
-  /// Sets the due timer of a tube by its window, which reads on if it has been used up.
+  /// Sets the due timer of a tube by its window, which reads on if it has been used up. An overdue tube has no timer.
   void set_due_timer(tube& it);
   void refill(tube& it, index_window<due_entry>& window);
   void refill(tube& it, index_window<ready_entry>& window);
@@ -162,8 +167,9 @@ class embedded_engine {
   disk_space space_;
   tube_table tubes_;
   reservation_table held_;
-  quad_heap due_timers_;    ///< by the wall clock
-  quad_heap pause_timers_;  ///< by the monotonic clock
+  quad_heap due_timers_;       ///< by the wall clock
+  std::deque<tube*> overdue_;  ///< the tubes that had due jobs when advance() looked, in the order of their turns
+  quad_heap pause_timers_;     ///< by the monotonic clock
   std::uint64_t opening_ = 0;
   job_id next_id_ = 1;
   std::uint64_t jobs_ = 0;  ///< how many there are
@@ -194,9 +200,9 @@ template <class Change>
 change_answer embedded_engine::change_waiting(const job_name& name, job_event event, Change change) {
   using enum change_answer::kind;
   const job_id id = find_name(name);
+  if (id != 0 && holder(id) != nullptr) return {reserved, id};
   record it;
-  if (id == 0 || (held_.find(id) == nullptr && !load(id, it, event != job_event::cancel))) return {gone, 0};
-  if (held_.has(id)) return {reserved, id};
+  if (id == 0 || !load(id, it, event != job_event::cancel)) return {gone, 0};
   tube& home = home_of(it);
   const job_state state = waiting_state_of(it, home);
   if (transition_of(state, event) == transition::refused) return {refused, id};

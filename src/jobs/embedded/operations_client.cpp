@@ -24,7 +24,7 @@ put_answer embedded_engine::step(put& what) {
   if (old != 0) {
     if (what.existing == on_existing::keep) return {kept, old};
     if (what.existing == on_existing::refuse) return {exists, old};
-    if (held_.has(old)) return {reserved, old};
+    if (holder(old) != nullptr) return {reserved, old};
     answer.what = replaced;
   }
   if (!space_.room_for_jobs() || (old == 0 && jobs_ >= options_.most_jobs)) return {no_space, 0};
@@ -89,10 +89,11 @@ change_answer embedded_engine::step(fire_now& what) {
 
 peek_answer embedded_engine::step(peek& what) {
   const job_id id = find_name(what.name);
+  const held_job* const held = id == 0 ? nullptr : holder(id);  // may write the record
   record it;
   if (id == 0 || !load(id, it, true)) return {};
   tube& home = home_of(it);
-  if (const held_job* held = held_.find(id)) {
+  if (held != nullptr) {
     it.counters = held->data.counters;
     return {shown(std::move(it), home, job_state::reserved, held->expires)};
   }

@@ -44,7 +44,7 @@ claim_answer embedded_engine::step(claim& what) {
 claim_answer embedded_engine::step(claim_job& what) {
   claim_answer answer;
   record it;
-  if (held_.has(what.id) || !load(what.id, it, true)) return answer;
+  if (holder(what.id) != nullptr || !load(what.id, it, true)) return answer;
   tube& home = home_of(it);
   const job_state state = waiting_state_of(it, home);
   if (state != job_state::ready) {
@@ -61,7 +61,7 @@ claim_answer embedded_engine::step(claim_job& what) {
 }
 
 holder_answer embedded_engine::step(finish& what) {
-  held_job* it = held_.find(what.token);
+  held_job* it = holder(what.token);
   if (it == nullptr) return {holder_answer::kind::not_held};
   unlink(it->data, *it->home, job_state::ready);
   erase(it->data, *it->home);
@@ -71,7 +71,7 @@ holder_answer embedded_engine::step(finish& what) {
 }
 
 holder_answer embedded_engine::step(release& what) {
-  held_job* held = held_.find(what.token);
+  held_job* held = holder(what.token);
   if (held == nullptr) return {holder_answer::kind::not_held};
   if (!space_.room_for_changes()) return {holder_answer::kind::no_space};
   tube& home = *held->home;
@@ -90,14 +90,14 @@ holder_answer embedded_engine::step(release& what) {
 }
 
 holder_answer embedded_engine::step(abandon& what) {
-  held_job* it = held_.find(what.token);
+  held_job* it = holder(what.token);
   if (it == nullptr) return {holder_answer::kind::not_held};
   give_back(*it);
   return {};
 }
 
 holder_answer embedded_engine::step(bury& what) {
-  held_job* held = held_.find(what.token);
+  held_job* held = holder(what.token);
   if (held == nullptr) return {holder_answer::kind::not_held};
   if (!space_.room_for_changes()) return {holder_answer::kind::no_space};
   tube& home = *held->home;
@@ -115,7 +115,7 @@ holder_answer embedded_engine::step(bury& what) {
 }
 
 holder_answer embedded_engine::step(touch& what) {
-  held_job* it = held_.find(what.token);
+  held_job* it = holder(what.token);
   if (it == nullptr) return {holder_answer::kind::not_held};
   held_.set_expiry(*it, now_ + milliseconds(it->data.ttr));
   return {holder_answer::kind::done, it->expires};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -72,11 +73,12 @@ class reservation_table {
   /// When the next reservation has ended.
   [[nodiscard]] instant next() const noexcept { return expiries_.next_deadline(); }
 
-  /// The reservations that have ended by now, by their expiry and then by id. They stay in the table.
-  [[nodiscard]] std::vector<held_job*> ended(instant now) {
+  /// Up to `most` reservations that have ended by now, by their expiry and then by id. They stay in the table, but the
+  /// caller must remove each of them: ended() returns none of them again.
+  [[nodiscard]] std::vector<held_job*> ended(instant now, std::size_t most) {
     std::vector<held_job*> found;
     if (!is_due(expiries_.next_deadline(), now)) return found;
-    expiries_.expire(now, unlimited, [&found](timer_node& node) { found.push_back(static_cast<held_job*>(&node)); });
+    expiries_.expire(now, most, [&found](timer_node& node) { found.push_back(static_cast<held_job*>(&node)); });
     std::ranges::sort(found, {}, [](const held_job* each) { return std::pair(each->expires, each->token.id); });
     return found;
   }

@@ -59,6 +59,7 @@ struct tube {
   bool changed = false;                     ///< its row is to be written
   bool became_ready = false;                ///< it is among the batch's ready tubes
   bool due_changed = false;                 ///< its due_timer is to be set again
+  bool overdue = false;                     ///< it waits for its turn to make due jobs ready, without a timer
 
   [[nodiscard]] bool paused() const noexcept { return !paused_until.is_never(); }
   [[nodiscard]] job_counts counts() const noexcept {

@@ -67,7 +67,7 @@ void tube_table::forget_empty(disk& from) {
   if (by_name_.size() <= tolerated_) return;
   std::erase_if(by_name_, [&](const auto& each) {
     const tube& it = *each.second;
-    if (it.stored.all() != 0 || it.paused() || it.changed) return false;
+    if (it.stored.all() != 0 || it.paused() || it.changed || it.overdue) return false;
     from.erase(family::meta, view(row_key(it.number)));
     by_number_.erase(it.number);
     return true;

@@ -1,0 +1,154 @@
+// Clients that hold more jobs than one batch gives back, and reservations that end together.
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <foliot/jobs/broker.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/virtual_time.hpp>
+
+#include "broker_world.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using test::broker_world;
+using test::mail;
+
+constexpr std::size_t many = 1500;
+constexpr std::size_t most_in_a_batch = 512 + 16;  // given back, and the few operations of the tests
+
+/// `by` holds `many` jobs afterwards.
+task<> hold_many(broker_world& world, client& by, milliseconds ttr = 1min) {
+  std::vector<operation> puts(many, mail("x"));
+  for (operation& each : puts) std::get<put>(each).ttr = ttr;
+  static_cast<void>(world.memory.execute(puts));
+  claim all;
+  all.tubes = {"mail"};
+  all.count = many;
+  auto claiming = by.execute(std::move(all));
+  const claim_answer mine = co_await claiming;
+  EXPECT_EQ(mine.jobs.size(), many);
+}
+
+/// Claims everything that is ready, for no client; notes each id.
+task<std::size_t> claim_ready(broker& from, std::set<job_id>& seen) {
+  claim all;
+  all.tubes = {"mail"};
+  all.count = many;
+  auto claiming = from.execute(std::move(all));
+  const claim_answer got = co_await claiming;
+  for (const claimed_job& each : got.jobs) EXPECT_TRUE(seen.insert(each.token.id).second) << "held by two";
+  co_return got.jobs.size();
+}
+
+TEST(BrokerMany, AClientThatGoesGivesBackInPiecesBetweenWhichOthersAreServed) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    std::size_t given_back = 0;
+    world.store.before = [&](std::span<operation> batch) {
+      const auto is_abandon = [](const operation& each) { return std::holds_alternative<abandon>(each); };
+      given_back += static_cast<std::size_t>(std::ranges::count_if(batch, is_abandon));
+    };
+    {
+      client gone(world.jobs);
+      co_await hold_many(world, gone);
+      world.store.sizes.clear();
+    }
+    EXPECT_EQ(world.jobs.counters().reservations, many);
+    std::set<job_id> seen;
+    const std::size_t first = co_await claim_ready(world.jobs, seen);
+    EXPECT_GT(first, 0U);
+    EXPECT_LT(first, many) << "served only after everything was given back";
+    EXPECT_LT(given_back, many);
+    co_await runtime::sleep(1ms);
+    co_await claim_ready(world.jobs, seen);
+    EXPECT_EQ(seen.size(), many);
+    EXPECT_EQ(given_back, many);
+    EXPECT_EQ(world.jobs.counters().reservations, 0U);
+    for (const std::size_t size : world.store.sizes) EXPECT_LE(size, most_in_a_batch);
+  });
+}
+
+TEST(BrokerMany, AWaitingClientGetsAJobOfTheFirstPiece) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    auto waits = [](broker& from) -> task<std::size_t> {
+      client worker(from);
+      worker.watch("mail");
+      static_cast<void>(co_await worker.reserve());
+      co_return from.counters().reservations;
+    };
+    runtime::join_handle<std::size_t> waiting;
+    {
+      client gone(world.jobs);
+      co_await hold_many(world, gone);
+      waiting = runtime::spawn(waits(world.jobs), "waits");
+      co_await runtime::wait_idle();
+    }
+    const std::size_t left = co_await waiting.join();
+    EXPECT_GT(left, many / 2);
+    co_await runtime::sleep(1ms);
+    const count_answer all = co_await world.jobs.execute(count_all{});
+    EXPECT_EQ(all.counts.ready, many);
+  });
+}
+
+TEST(BrokerMany, AReservationEndsWhileItWaitsToBeGivenBack) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    {
+      client gone(world.jobs);
+      co_await hold_many(world, gone, 5ms);
+      co_await runtime::sleep(5ms);  // alive still, at the last instant
+    }
+    co_await runtime::sleep(1ms);
+    EXPECT_EQ(world.jobs.counters().reservations, 0U);
+    std::set<job_id> seen;
+    co_await claim_ready(world.jobs, seen);
+    EXPECT_EQ(seen.size(), many);
+  });
+}
+
+TEST(BrokerMany, WithoutRunTheLeaderGivesEverythingBack) {
+  virtual_clock clock;
+  broker_world world(clock);
+  runtime::run_options options;
+  options.clock = &clock;
+  runtime::run(
+      [&]() -> task<> {
+        {
+          client gone(world.jobs);
+          co_await hold_many(world, gone);
+        }
+        const count_answer before = co_await world.jobs.execute(count_all{});
+        EXPECT_LT(before.counts.ready, many);
+        EXPECT_EQ(world.jobs.counters().reservations, 0U);
+      },
+      options);
+  EXPECT_TRUE(world.jobs.check());
+}
+
+TEST(BrokerMany, ABrokerMayEndBeforeAllIsGivenBack) {
+  virtual_clock clock;
+  broker_world world(clock);
+  runtime::run_options options;
+  options.clock = &clock;
+  runtime::run(
+      [&]() -> task<> {
+        client gone(world.jobs);
+        co_await hold_many(world, gone);
+      },
+      options);
+  EXPECT_EQ(world.jobs.counters().reservations, many);  // no run() and no task has led a batch since
+  EXPECT_TRUE(world.jobs.check());
+}
+
+}  // namespace
+}  // namespace foliot::jobs
