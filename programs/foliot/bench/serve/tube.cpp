@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <foliot/core/clock.hpp>
 
 #include "../../failure.hpp"
 
@@ -66,11 +67,19 @@ void check_empty(const runtime::address& server, const std::string& tube) {
 void empty_tube(const runtime::address& server, const std::string& tube) {
   load_generator clients(server, 1);
   enter_tube(clients, 0, tube);
-  while (count_jobs(clients, tube) > 0) {
+  const clock& time = monotonic_clock::instance();
+  instant progress = time.now();
+  while (const std::uint64_t jobs = count_jobs(clients, tube)) {
+    if (time.now() - progress > load_generator::longest_silence) {
+      throw failure(fmt::format("another client holds {} job{} of tube '{}' of the server at {}", jobs,
+                                jobs == 1 ? "" : "s", tube, server.to_string()));
+    }
     static_cast<void>(ask(clients, fmt::format("kick {}\r\n", at_once), 1, reply_kind::kicked));
     const auto ids = ask(clients, "reserve-with-timeout 0\r\n", at_once, reply_kind::reserved);
     std::string commands;
     for (const std::uint64_t id : ids) commands += fmt::format("delete {}\r\n", id);
+    if (ids.empty()) continue;
+    progress = time.now();
     clients.send(0, commands, ids.size());
     clients.finish([](std::size_t, const reply&) {});
   }

@@ -20,7 +20,7 @@ void enter_tube(load_generator& clients, std::size_t client, const std::string& 
 void check_empty(const runtime::address& server, const std::string& tube);
 
 /// Deletes all jobs of the tube, those that are delayed, buried or reserved by connections that have ended included.
-/// Throws failure.
+/// Throws failure, also if another client holds some of them for a minute.
 void empty_tube(const runtime::address& server, const std::string& tube);
 
 }  // namespace foliot::program::bench
