@@ -179,10 +179,12 @@ class Report(ProgramCase):
                          ",".join(servers))
         told = self.browse(page, "--window-size=1280,900")
         self.assertEqual(told["errors"], [])
-        self.assertEqual(told["charts"], {each: {name: 2 for name in servers} for each in ("puts", "cycle-sizes")})
-        self.assertEqual(told["labels"], {"puts": ["1", "4"], "cycle-sizes": ["8 B", "80 KB"]})
+        columns = {"puts": ["1", "4"], "cycle-sizes": ["8 B", "80 KB"]}
+        columns |= {f"{each}: server-cpu": heads for each, heads in columns.items()}
+        self.assertEqual(told["charts"], {each: {name: 2 for name in servers} for each in columns})
+        self.assertEqual(told["labels"], columns)
         self.assertIn("foliot-memory: foliot", told["lists"])
-        self.assertEqual(told["tables"], 2 + (len(servers) - 1))  # one has the targets, which are ratios
+        self.assertEqual(told["tables"], 4 + (len(servers) - 1))  # one has the targets, which are ratios
 
     def test_a_broken_page_is_found(self):
         told = self.browse(self.page().replace("section(costCharts", "section(noCharts"))

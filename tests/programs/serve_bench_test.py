@@ -87,7 +87,8 @@ class ServeBench(ServeBenchCase):
         self.assertEqual("beanstalkd" in names, shutil.which("beanstalkd") is not None)
         self.check_rates(figures, names, RATES)
         for each in RATES:
-            self.assertRegex(text, rf"(?m)^{each}: ")
+            self.assertRegex(text, rf"(?m)^{each}: [^\n]* a second")
+            self.assertIn(f"\n{each}: server-cpu, us/operation\n", text)
         self.assertEqual(self.folders(), [])
         processor = [each["figure"] for each in figures["records"]]
         self.assertEqual(processor.count("server-cpu"), processor.count("rate"))

@@ -67,11 +67,19 @@ TEST(ServeResults, ATargetWithoutBothFiguresIsLeftOut) {
 TEST(ServeResults, TheTextHasAColumnForEachHeadAndTheTargets) {
   serve_results all = measured();
   all.targets = {target(1, "beanstalkd", 2)};
+  serve_record other = rate("foliot", 1, 8);
+  other.figure = "server-cpu";
+  other.unit = "us";
+  all.records.push_back(other);
   const std::string text = serve_text(all);
   EXPECT_THAT(text, HasSubstr("puts: puts a second\n"
                               "                         1              64\n"
                               "foliot                 300  ±10%     5,000  ±10%\n"
-                              "beanstalkd             200  ±10%\n"));
+                              "beanstalkd             200  ±10%\n"
+                              "\n"
+                              "puts: server-cpu, us\n"
+                              "                         1\n"
+                              "foliot                8.00  ±10%\n"));
   EXPECT_THAT(text, Not(HasSubstr("777")));
   EXPECT_THAT(text, HasSubstr("1.50x        no\n"));
 }

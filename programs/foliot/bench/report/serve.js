@@ -8,22 +8,24 @@ function number(value) {
 
 function amountCell(each) { return each ? `${number(each.median)} (${number(each.min)} to ${number(each.max)})` : ""; }
 
-// A chart for each workload: lines over its columns, or bars if it has one column.
+// A chart for each workload and unit: lines over the columns, or bars if there is one column.
 function workloadCharts(parent) {
   for (const workload of figures.workloads) {
-    const records = figures.records.filter((each) => each.workload === workload.name && each.column !== undefined);
-    if (records.length === 0) continue;
-    const columns = [...new Set(records.map((each) => each.column))];
-    const unit = records[0].unit;
-    const into = panel(parent, workload.name, workload.title);
-    const of = (name) => columns.map((column) => records.find((each) => each.contestant === name && each.column === column));
-    const taking = contestantsOf(records);
-    if (columns.length === 1) {
-      drawBars(into, records, (each) => each.median, unit);
-    } else {
-      drawLines(into, columns, taking.map((name) => line(name, medians(of(name)))), { offset: true }, unit, number);
+    const all = figures.records.filter((each) => each.workload === workload.name && each.column !== undefined);
+    for (const unit of new Set(all.map((each) => each.unit))) {
+      const records = all.filter((each) => each.unit === unit);
+      const columns = [...new Set(records.map((each) => each.column))];
+      const title = unit === all[0].unit ? workload.name : `${workload.name}: ${records[0].figure}`;
+      const into = panel(parent, title, unit === all[0].unit ? workload.title : unit);
+      const of = (name) => columns.map((column) => records.find((each) => each.contestant === name && each.column === column));
+      const taking = contestantsOf(records);
+      if (columns.length === 1) {
+        drawBars(into, records, (each) => each.median, unit);
+      } else {
+        drawLines(into, columns, taking.map((name) => line(name, medians(of(name)))), { offset: true }, unit, number);
+      }
+      table(into, [`${unit}, median (range)`, ...columns], taking.map((name) => [name, ...of(name).map(amountCell)]));
     }
-    table(into, [`${unit}, median (range)`, ...columns], taking.map((name) => [name, ...of(name).map(amountCell)]));
   }
 }
 

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,27 +24,48 @@ std::vector<std::string> names_in(const serve_results& all) {
   return names;
 }
 
-std::string family_table(const serve_results& all, const serve_family& family) {
-  text_table table("", names_in(all), name_width, 0, line_width);
-  std::vector<std::string> heads;
-  for (const serve_record& each : all.records) {
-    const bool shown = each.family == family.name && !each.head.empty();
-    if (shown && std::ranges::find(heads, each.head) == heads.end()) heads.push_back(each.head);
+/// The values of a part of these records, each once, in their order.
+std::vector<std::string> values_of(const std::vector<const serve_record*>& records, std::string serve_record::* part) {
+  std::vector<std::string> values;
+  for (const serve_record* each : records) {
+    if (std::ranges::find(values, each->*part) == values.end()) values.push_back(each->*part);
   }
-  for (const std::string& head : heads) {
+  return values;
+}
+
+/// A column, and one for the spreads beside it, for each head of these records.
+std::string table_of(const std::vector<const serve_record*>& records, std::vector<std::string> names) {
+  text_table table("", std::move(names), name_width, 0, line_width);
+  for (const std::string& head : values_of(records, &serve_record::head)) {
     column amounts{.head = head, .width = amount_width};
     column spreads{.head = "", .width = spread_width};
     for (const std::string& name : table.labels()) {
-      const auto found = std::ranges::find_if(all.records, [&](const serve_record& each) {
-        return each.family == family.name && each.head == head && each.contestant == name;
-      });
-      const bool measured = found != all.records.end();
-      amounts.cells.push_back(measured ? figure(found->amount.median) : "");
-      spreads.cells.push_back(measured ? percent_text(half_range(found->amount)) : "");
+      const auto found = std::ranges::find_if(
+          records, [&](const serve_record* each) { return each->head == head && each->contestant == name; });
+      const bool measured = found != records.end();
+      amounts.cells.push_back(measured ? figure((*found)->amount.median) : "");
+      spreads.cells.push_back(measured ? percent_text(half_range((*found)->amount)) : "");
     }
     table.add({.columns = {std::move(amounts), std::move(spreads)}});
   }
-  return fmt::format("\n{}: {}\n{}", family.name, family.title, table.text("\n").substr(1));
+  return table.text("\n").substr(1);
+}
+
+/// A table for each unit; the title of the family is that of the first.
+std::string family_tables(const serve_results& all, const serve_family& family) {
+  std::vector<const serve_record*> shown;
+  for (const serve_record& each : all.records) {
+    if (each.family == family.name && !each.head.empty()) shown.push_back(&each);
+  }
+  std::string text;
+  for (const std::string& unit : values_of(shown, &serve_record::unit)) {
+    std::vector<const serve_record*> here;
+    std::ranges::copy_if(shown, std::back_inserter(here),
+                         [&unit](const serve_record* each) { return each->unit == unit; });
+    const std::string title = text.empty() ? family.title : fmt::format("{}, {}", here.front()->figure, unit);
+    text += fmt::format("\n{}: {}\n{}", family.name, title, table_of(here, names_in(all)));
+  }
+  return text;
 }
 
 std::string targets_table(const serve_results& all) {
@@ -92,7 +115,7 @@ std::string serve_text(const serve_results& all) {
   for (const auto& [name, value] : all.machine) text += fmt::format("{:<{}}{}\n", name, name_width, value);
   text += fmt::format("\nmedians of {} repetitions, ± half their range; the load generator shares the machine\n",
                       all.repetitions);
-  for (const serve_family& each : all.families) text += family_table(all, each);
+  for (const serve_family& each : all.families) text += family_tables(all, each);
   return text + targets_table(all) + notes(all);
 }
 

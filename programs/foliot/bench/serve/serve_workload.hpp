@@ -25,7 +25,8 @@ namespace foliot::program::bench {
 struct serve_figure {
   std::string name{};  ///< in the JSON: "rate", "p99", "resident"
   std::string unit{};  ///< "operations/s", "ms", "bytes", "s"
-  std::string head{};  ///< of its column in the table of the workload's family; empty: the table leaves it out
+  /// Of its column in a table of the workload's family, which has one for each unit; empty: no table has it.
+  std::string head{};
   double amount = 0;
 };
 
