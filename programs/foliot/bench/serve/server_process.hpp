@@ -30,7 +30,7 @@ struct server_settings {
 struct server_usage {
   std::uint64_t resident_bytes = 0;
   std::uint64_t peak_resident_bytes = 0;
-  duration processor_time{};  ///< of all its threads, user and system; in steps of the system, mostly 10 ms
+  duration processor_time{};  ///< of all its threads, user and system
 };
 
 class server_process {
