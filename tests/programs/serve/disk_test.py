@@ -361,7 +361,7 @@ class PowerLoss(DiskCase):
         server.kill()
         self.disk.lose_power(self.random, keep_unsynced=False)
         found = self.breaches()
-        self.assertTrue(any("was acknowledged and nobody has deleted it" in each for each in found), found)
+        self.assertTrue(any("was acknowledged and nobody has ended it" in each for each in found), found)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Times are seconds: `begin` before the request was sent, `end` after the answer was read, by the monotonic clock of the
 machine, and `wall` before the request by the wall clock. An event whose answer never came has the answer None: it may
 have happened at any time from `begin` on, or never."""
+import bisect
 import dataclasses
 import itertools
 import threading
@@ -15,7 +16,7 @@ MILLISECOND = 0.001
 @dataclasses.dataclass
 class Event:
     client: int
-    kind: str  # put, reserve, delete, release, bury, touch, gone (the client went away), killed (the server)
+    kind: str  # put, reserve, delete, release, bury, cancel, reschedule, fire, gone (the client), killed (the server)
     begin: float
     wall: float
     end: Optional[float] = None
@@ -54,12 +55,21 @@ def put_events(events):
     return {event.job: event for event in events if event.kind == "put" and event.answer == "INSERTED"}
 
 
+def has_ended(event):
+    """Whether the answer says that the job is no more."""
+    return event.answer == {"delete": "DELETED", "cancel": "CANCELLED"}.get(event.kind, "")
+
+
+def may_have_ended(event):
+    return has_ended(event) or event.kind in ("delete", "cancel") and event.answer is None
+
+
 def check_lost(events, left):
-    """Acknowledged and lost: a job that nobody has tried to delete is there at the end."""
-    tried = {event.job for event in events if event.kind == "delete" and event.answer != "NOT_FOUND"}
+    """Acknowledged and lost: a job that nobody has ended is there at the end."""
+    tried = {event.job for event in events if may_have_ended(event)}
     for job, put in put_events(events).items():
         if job not in tried and job not in left:
-            yield f"job {job} was acknowledged and nobody has deleted it, but it is not there at the end: {put}"
+            yield f"job {job} was acknowledged and nobody has ended it, but it is not there at the end: {put}"
 
 
 def check_invented(events, left):
@@ -83,26 +93,36 @@ def check_same_id(events):
 
 
 def check_back(events, left):
-    """Finished and back: what was deleted is handed out to nobody afterwards."""
-    ends = {event.job: event for event in events if event.kind == "delete" and event.answer == "DELETED"}
+    """Finished and back: what was deleted or cancelled is handed out to nobody afterwards."""
+    ends = {event.job: event for event in events if has_ended(event)}
     for event in events:
         if event.kind == "reserve" and event.answer == "RESERVED" and event.job in ends:
             if event.begin > ends[event.job].end:
-                yield f"job {event.job} was deleted and handed out again: {ends[event.job]} and {event}"
+                yield f"job {event.job} has ended and was handed out again: {ends[event.job]} and {event}"
     for job in left:
         if job in ends:
-            yield f"job {job} was deleted, but it is there at the end: {ends[job]}"
+            yield f"job {job} has ended, but it is there at the end: {ends[job]}"
 
 
 def check_early(events):
-    """Early: no job is handed out before its put, or the release of it, was sent and its delay has passed."""
-    dues = {}
-    for event in sorted(events, key=lambda each: each.begin):
-        if event.kind == "put" and event.answer == "INSERTED":
-            dues[event.job] = event.wall + event.delay
-        if event.kind == "reserve" and event.answer == "RESERVED" and event.job in dues:
-            if event.end_wall < dues[event.job] - MILLISECOND:
-                yield f"job {event.job} was handed out {dues[event.job] - event.end_wall:.6f} s early: {event}"
+    """Early: no job is handed out before its last due time, if one request set that due time certainly last."""
+    settings = {}  # job: requests that may have given it a due time
+    for event in events:
+        if event.kind in ("put", "release", "reschedule", "fire") and event.job is not None:
+            if event.answer in (None, "INSERTED", "RELEASED", "RESCHEDULED", "FIRED"):
+                settings.setdefault(event.job, []).append(event)
+    for event in events:
+        if event.kind != "reserve" or event.answer != "RESERVED":
+            continue
+        earlier = [each for each in settings.get(event.job, []) if each.begin < event.end]
+        if not earlier:
+            continue
+        last = max(earlier, key=lambda each: each.begin)
+        is_certain = last.end is not None and last.end < event.begin and all(
+            each is last or each.end is not None and each.end < last.begin for each in earlier)
+        due = last.wall + last.delay
+        if is_certain and event.end_wall < due - MILLISECOND:
+            yield f"job {event.job} was handed out {due - event.end_wall:.6f} s early: {last} and {event}"
 
 
 def holds(events):
@@ -142,13 +162,60 @@ def check_two_holders(events):
 
 
 def check_contradictions(events):
-    """Two answers that contradict each other: a job is deleted once."""
+    """Two answers that contradict each other: a job ends once."""
     seen = {}
     for event in events:
-        if event.kind == "delete" and event.answer == "DELETED":
+        if has_ended(event):
             if event.job in seen:
-                yield f"job {event.job} was deleted twice: {seen[event.job]} and {event}"
+                yield f"job {event.job} has ended twice: {seen[event.job]} and {event}"
             seen[event.job] = event
+
+
+def may_hold(events):
+    """For each job the times in which a client may have held it, as pairs; and the same for any job, where a reserve got
+    no answer."""
+    of_job, of_any = {}, []
+    ttrs = {job: put.ttr for job, put in put_events(events).items()}
+    kills = sorted(event.begin for event in events if event.kind == "killed") + [float("inf")]
+    ends = {}
+    for event in events:
+        if event.answer in ("DELETED", "RELEASED", "BURIED"):
+            ends.setdefault((event.client, event.job), []).append(event.end)
+    for event in events:
+        if event.kind == "reserve":
+            latest = kills[bisect.bisect_right(kills, event.begin)]
+            if event.answer is None:
+                of_any.append((event.begin, latest))
+            if event.answer == "RESERVED":
+                after = [time for time in ends.get((event.client, event.job), []) if time > event.begin]
+                latest = min([latest, event.end + ttrs.get(event.job, float("inf")), *after])
+                of_job.setdefault(event.job, []).append((event.begin, latest))
+    return of_job, of_any
+
+
+def check_truth(events):
+    """The answer to a cancel, a reschedule or a fire-now is what happened: a worker has the job, or it has ended, or
+    neither."""
+    certain = holds(events)
+    possible, of_any = may_hold(events)
+    ends = {}
+    for event in events:
+        if may_have_ended(event):
+            ends.setdefault(event.job, []).append(event)
+    for event in events:
+        if event.kind not in ("cancel", "reschedule", "fire") or event.answer is None:
+            continue
+        if event.answer == "GONE":
+            if not any(each.begin < event.end for each in ends.get(event.job, [])):
+                yield f"job {event.job} is said to be gone, but nobody had ended it: {event}"
+        elif event.answer == "IS_RESERVED":
+            times = [*possible.get(event.job, []), *of_any]
+            if not any(begin < event.end and event.begin < latest + MILLISECOND for begin, latest in times):
+                yield f"job {event.job} is said to be reserved, but nobody had it: {event}"
+        else:
+            for hold in certain.get(event.job, []):
+                if hold[2] < event.begin and event.end < hold[3]:
+                    yield f"job {event.job} was changed while the client {hold[0]} had it: {event}"
 
 
 def check_order(drained, priorities):
@@ -163,4 +230,4 @@ def check(events, left, drained=(), priorities=None):
     """All breaches of the promises, as sentences. `left` has the bodies of the jobs that are there at the end, by id."""
     return [*check_lost(events, left), *check_invented(events, left), *check_same_id(events), *check_back(events, left),
             *check_early(events), *check_two_holders(events), *check_contradictions(events),
-            *check_order(drained, priorities or {})]
+            *check_truth(events), *check_order(drained, priorities or {})]

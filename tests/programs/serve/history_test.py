@@ -52,11 +52,19 @@ class Checker(unittest.TestCase):
     def test_finished_and_back(self):
         done = [put(0, 1), reserved(1, 2), event("delete", 3, 4, "DELETED", client=2)]
         self.expect("handed out again", [*done, reserved(5, 6)], {})
+        self.expect("handed out again", [put(0, 1), event("cancel", 2, 3, "CANCELLED"), reserved(5, 6)], {})
         self.expect("there at the end", done, {1: b"a"})
 
     def test_early(self):
         self.expect("early", [put(0, 1, delay=5), reserved(2, 4.9)], {1: b"a"})
         self.assertEqual(check([put(0, 1, delay=5), reserved(2, 5.1)], {1: b"a"}), [])
+        moved = [put(0, 1), event("reschedule", 2, 3, "RESCHEDULED", delay=5)]
+        self.expect("early", [*moved, reserved(4, 6.9)], {1: b"a"})
+        self.assertEqual(check([*moved, reserved(2.5, 4)], {1: b"a"}), [], "it may have been handed out before")
+        fired = event("fire", 4, 5, "FIRED")
+        self.assertEqual(check([*moved, fired, reserved(5.5, 6)], {1: b"a"}), [])
+        unknown = event("fire", 4, None, None)
+        self.assertEqual(check([*moved, unknown, reserved(5.5, 6)], {1: b"a"}), [])
 
     def test_held_by_two(self):
         self.expect("same time", [put(0, 1), reserved(1, 2), reserved(3, 4, client=3)], {1: b"a"})
@@ -67,6 +75,27 @@ class Checker(unittest.TestCase):
 
     def test_contradictions(self):
         self.expect("twice", [put(0, 1), event("delete", 2, 3, "DELETED"), event("delete", 2, 3, "DELETED", client=2)], {})
+
+        self.expect("twice", [put(0, 1), event("delete", 2, 3, "DELETED"), event("cancel", 2, 3, "CANCELLED")], {})
+
+    def test_untrue_answers(self):
+        for kind in ["cancel", "reschedule", "fire"]:
+            self.expect("nobody had ended it", [put(0, 1), event(kind, 2, 3, "GONE")], {1: b"a"})
+            self.expect("nobody had it", [put(0, 1), event(kind, 2, 3, "IS_RESERVED")], {1: b"a"})
+            expired = [put(0, 1, ttr=1), reserved(1, 1.5), event(kind, 2.6, 3, "IS_RESERVED")]
+            self.expect("nobody had it", expired, {1: b"a"})
+            unknown = [put(0, 1), event("reserve", 1, None, None, job=None)]
+            self.assertEqual(check([*unknown, event(kind, 2, 3, "IS_RESERVED")], {1: b"a"}), [])
+            self.expect("nobody had it", [*unknown, event("killed", 1.5, 1.5, None), event(kind, 2, 3, "IS_RESERVED")],
+                        {1: b"a"})
+        for kind, answer in [("cancel", "CANCELLED"), ("reschedule", "RESCHEDULED"), ("fire", "FIRED")]:
+            changed = [put(0, 1), reserved(1, 2), event(kind, 3, 4, answer)]
+            self.expect("while the client 2 had it", changed, {1: b"a"})
+            changed[2] = event(kind, 1.5, 4, answer)
+            self.assertEqual([each for each in check(changed, {1: b"a"}) if "there at the end" not in each
+                              and "not there" not in each], [], "it may have been changed before")
+        gone = [put(0, 1), event("cancel", 2, 3, "CANCELLED"), event("cancel", 2, 3, "GONE", client=2)]
+        self.assertEqual(check(gone, {}), [])
 
     def test_out_of_order(self):
         self.expect("came before", [], {}, drained=[2, 1], priorities={1: 0, 2: 0})

@@ -19,6 +19,7 @@ class Client(threading.Thread):
         self.history = history
         self.random = random.Random(seed)
         self.held = []
+        self.mine = []  # ids of jobs with the keys of their bodies
         self.serial = 0
 
     def run(self):
@@ -49,7 +50,23 @@ class Client(threading.Thread):
         body = b"%d/%d" % (self.number, self.serial)
         priority, delay, ttr = self.random.randrange(3), self.random.choice([0, 0, 0, 1]), self.random.choice([1, 60])
         event = self.history.begin(self.number, "put", body=body, priority=priority, delay=delay, ttr=ttr)
-        self.ask(event, b"put %d %d %d %d\r\n%s\r\n" % (priority, delay, ttr, len(body), body))
+        if self.random.randrange(2) == 0:
+            self.ask(event, b"put %d %d %d %d\r\n%s\r\n" % (priority, delay, ttr, len(body), body))
+            return
+        self.ask(event, b"x-put keep %s %d %d %d %d\r\n%s\r\n" % (body, priority, delay * 1000, ttr * 1000, len(body),
+                                                                 body))
+        if event.answer == "INSERTED":
+            self.mine.append((event.job, body))
+
+    def change(self):
+        """Cancels, moves or fires a job with a key, of any state, which may have ended."""
+        job, key = self.random.choice(self.mine)
+        name = self.random.choice([b"%d" % job, b"=" + key])
+        kind = self.random.choice(["cancel", "cancel", "reschedule", "fire"])
+        delay = self.random.choice([0, 0.1, 1]) if kind == "reschedule" else 0
+        event = self.history.begin(self.number, kind, job=job, delay=delay)
+        due = b" %d" % (1000 * delay) if kind == "reschedule" else b""
+        self.ask(event, b"x-%s %s%s\r\n" % (kind.encode(), name, due))
 
     def reserve(self):
         event = self.ask(self.history.begin(self.number, "reserve"), b"reserve-with-timeout 0\r\n")
@@ -62,8 +79,10 @@ class Client(threading.Thread):
 
     def step(self):
         draw = self.random.randrange(100)
-        if draw < 45 or not self.held and draw < 55:
+        if draw < 40 or not self.held and draw < 50:
             self.put()
+        elif draw < 50 and self.mine:
+            self.change()
         elif draw < 75 or not self.held:
             self.reserve()
         elif draw < 93:
