@@ -26,12 +26,12 @@ std::string_view bytes(const rocksdb::Slice& slice) { return {slice.data(), slic
   std::string why;
   if (says("Permission denied") || says("Read-only file system")) {
     why = "it cannot be written (" + text + "): make the folder writable for this user";
-  } else if (says("/LOCK") || says("lock hold by current process")) {
+  } else if (says("No space left on device")) {
+    why = "the disk is full (" + text + "): free some space";
+  } else if (says("While lock file") || says("lock hold by current process")) {
     why = "it is in use by another process, or opened twice in this one (" + text + "): end the other user first";
   } else if (status.IsCorruption()) {
     why = "it is damaged (" + text + "): restore a backup";
-  } else if (says("No space left on device")) {
-    why = "the disk is full (" + text + "): free some space";
   } else if (says("/MANIFEST-") && says("No such file or directory")) {
     why = "a file is missing (" + text + "): restore a backup";
   } else if (says("Column family")) {

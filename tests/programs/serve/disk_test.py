@@ -205,12 +205,16 @@ class FailingFiles(DiskCase):
                 with self.subTest(fault=str(fault)):
                     self.disk.fail(fault)
                     server = self.launch()
-                    if server.answers():
+                    started = server.answers()
+                    if started:
                         self.put_some(server, 3)
                         if server.process.poll() is None:
                             server.kill()
                             continue
-                    self.expect_failure(server.wait())
+                    ended = server.wait()
+                    self.expect_failure(ended)
+                    if error == errno.ENOSPC and not started:
+                        self.assertIn("free some space", ended[1])
         self.assertEqual(self.breaches(), [])
 
     def put_large_jobs(self, server):

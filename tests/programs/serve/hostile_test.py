@@ -5,6 +5,7 @@ The environment variable FOLIOT_HOSTILE_CONNECTIONS is the number of connections
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -286,6 +287,37 @@ class Wrong(ServeCase):
         self.put("notes/to_do", b"")
         self.refuse("it holds other files, 'to_do' among them", "--data", "notes", "--beanstalk", "unix:a.sock")
         self.assertEqual([each.name for each in (self.here / "notes").iterdir()], ["to_do"])
+
+    def test_damaged_folders(self):
+        """The message names the file, and says what to do."""
+        server = self.serve()
+        self.assertEqual(self.connect(server).ask(put(b"kept")), b"INSERTED 1\r\n")
+        server.stop()
+        damages = [("MANIFEST-*", lambda data: data[:50] + b"?" + data[51:]), ("MANIFEST-*", None),
+                   ("CURRENT", lambda data: b"nonsense\n"), ("*.sst", lambda data: data[:100])]
+        for number, (pattern, damage) in enumerate(damages):
+            with self.subTest(pattern=pattern, damage=number):
+                folder = self.here / f"damaged-{number}"
+                shutil.copytree(self.here / "jobs", folder)
+                file = sorted(folder.glob(pattern))[0]
+                if damage is None:
+                    file.unlink()
+                else:
+                    file.write_bytes(damage(file.read_bytes()))
+                for arguments, code in [(["--quiet", "--data", folder, "--beanstalk", "off"], 2), (["--check", folder], 1)]:
+                    err = self.run_foliot("serve", *arguments)[2]
+                    self.assertIn("restore a backup", err)
+                    self.assertIn(file.name, err)
+                    self.expect_error(str(folder), "serve", *arguments, code=code)
+
+    def test_a_folder_that_may_not_be_written(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may write everywhere")
+        self.serve().stop()
+        for each in [*(self.here / "jobs").iterdir(), self.here / "jobs"]:
+            each.chmod(0o500 if each.is_dir() else 0o400)
+        self.addCleanup((self.here / "jobs").chmod, 0o700)
+        self.refuse("make the folder writable for this user", "--data", "jobs", "--beanstalk", "off")
 
     def test_addresses(self):
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:11300", "10.0.0.1:11300", "126.255.255.255:1", "128.0.0.1:1",
