@@ -1,11 +1,11 @@
-// Clients of a beanstalk server, many in one thread: what they send, and a function that is called for each reply.
+// Clients of a beanstalk server, many in one thread, and a function that is called for each reply.
 //
 //   load_generator clients(address, 64);
 //   for (std::size_t each = 0; each < clients.size(); ++each) clients.send(each, "use x\r\n");
 //   while (clients.awaited() > 0) clients.turn([&](std::size_t client, const reply& got) { … });
 //
-// The sockets do not block. What a client sends waits in a buffer until its replies of this turn have been handled, so
-// that commands leave in as few writes as a client library with pipelines would make. One turn is one wait of epoll,
+// The sockets do not block. Commands wait in the client's buffer until its replies of this turn have been handled, so
+// that they leave in as few writes as a client library with pipelines would make. One turn is one wait of epoll,
 // then one read for each socket that is readable.
 //
 // Thread safety: none, one thread.
@@ -50,9 +50,10 @@ class load_generator {
   [[nodiscard]] std::size_t awaited() const noexcept { return awaited_; }
   [[nodiscard]] std::size_t awaited(std::size_t client) const noexcept { return clients_[client].awaited; }
 
-  /// Sends, waits until a server's bytes come, at most so long, and calls `on_reply(client, reply)` for each reply; it
-  /// may send. Returns whether bytes came or went. Throws failure if the server closes a connection, sends a reply
-  /// that nobody awaits, or if the user interrupts the program.
+  /// Sends, waits for bytes of the server, at most for `patience` (rounded up to milliseconds), and calls
+  /// `on_reply(client, reply)` for each reply; the function may send. Returns whether bytes came or went. Throws
+  /// failure if the server closes a connection, sends a reply that no client awaits, or if the user interrupts the
+  /// program.
   template <class OnReply>
   bool turn(OnReply&& on_reply, duration patience = longest_silence) {
     const std::size_t ready = wait(patience);
@@ -80,7 +81,7 @@ class load_generator {
   /// Throws failure: the server has not answered for longest_silence.
   [[noreturn]] void throw_silent() const;
 
-  /// A server that does not answer for so long is broken.
+  /// A server that is silent for so long is broken.
   static constexpr duration longest_silence = std::chrono::seconds(60);
 
  private:

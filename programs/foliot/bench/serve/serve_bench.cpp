@@ -1,8 +1,11 @@
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -15,6 +18,7 @@
 #include "load_generator.hpp"
 #include "serve_bench_options.hpp"
 #include "serve_results.hpp"
+#include "statistics_reply.hpp"
 #include "temporary_folder.hpp"
 
 namespace foliot::program::bench {
@@ -29,19 +33,15 @@ struct contender {
   const server_kind* kind = nullptr;  // null: the server of --address
 };
 
-struct absent_server {
-  bool is_absent = false;
-  std::string reason{};
-};
-
-absent_server absence_of(const server_kind& kind) {
-  if (!kind.is_foliot && !program_of(kind)) return {true, "beanstalkd is not installed (Debian: beanstalkd)"};
+/// Why a server of this kind cannot be started; nothing if it can.
+std::optional<std::string> absence_of(const server_kind& kind) {
+  if (!kind.is_foliot && !program_of(kind)) return "beanstalkd is not installed (Debian: beanstalkd)";
 #ifndef FOLIOT_HAS_EMBEDDED_STORE
   if (kind.is_foliot && kind.keeps != durability::none) {
-    return {true, "RocksDB was not installed when this program was built (Debian: librocksdb-dev)"};
+    return "RocksDB was not installed when this program was built (Debian: librocksdb-dev)";
   }
 #endif
-  return {};
+  return std::nullopt;
 }
 
 /// What the server of --address says of itself in the answer to `stats`.
@@ -50,24 +50,13 @@ struct given_facts {
   std::uint64_t max_body = 0;
 };
 
-std::string value_in(std::string_view statistics, std::string_view name) {
-  const std::size_t at = statistics.find(fmt::format("\n{}: ", name));
-  if (at == std::string_view::npos) return {};
-  std::string value(statistics.substr(at + name.size() + 3));
-  value.erase(std::min(value.find('\n'), value.size()));
-  std::erase(value, '"');
-  return value;
-}
-
 given_facts facts_of(const runtime::address& server) {
   load_generator client(server, 1);
   given_facts facts;
   client.send(0, "stats\r\n");
   client.finish([&facts](std::size_t, const reply& got) {
     expect_reply(got, reply_kind::ok, "stats");
-    facts.version = value_in(got.body, "version");
-    const std::string most = value_in(got.body, "max-job-size");
-    std::from_chars(most.data(), most.data() + most.size(), facts.max_body);
+    facts = {std::string(statistic_in(got.body, "version")), number_in(got.body, "max-job-size")};
   });
   return facts;
 }
@@ -149,8 +138,8 @@ class serve_run {
     for (const server_kind& each : server_kinds) {
       const bool named = std::ranges::find(options_.contestants, &each) != options_.contestants.end();
       if (!named && !options_.contestants.empty()) continue;
-      if (const absent_server absent = absence_of(each); absent.is_absent) {
-        all_.left_out.push_back({.name = std::string(each.name), .reason = absent.reason});
+      if (const auto reason = absence_of(each)) {
+        all_.left_out.push_back({.name = std::string(each.name), .reason = *reason});
         continue;
       }
       contenders_.push_back({.name = std::string(each.name), .kind = &each});

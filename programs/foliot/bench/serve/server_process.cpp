@@ -1,8 +1,7 @@
 #include "server_process.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <ctime>
@@ -26,6 +25,7 @@
 #include "interruption.hpp"
 #include "owned_descriptor.hpp"
 #include "reply_scanner.hpp"
+#include "statistics_reply.hpp"
 
 namespace foliot::program::bench {
 
@@ -56,7 +56,8 @@ std::uint16_t free_port() {
   return ntohs(at.sin_port);
 }
 
-/// In the child: runs the program, which dies with its parent. Returns only on failure. Calls what is safe after fork.
+/// In the child: runs the program, which dies with its parent. Returns only on failure. All calls are safe after a
+/// fork.
 void become(char* const* words, int log, pid_t parent) noexcept {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) return;  // it has died already
@@ -68,23 +69,16 @@ void become(char* const* words, int log, pid_t parent) noexcept {
   ::execv(words[0], words);
 }
 
-/// The number after `name` in the answer to `stats`; 0 if there is none.
-std::uint64_t statistic(std::string_view text, std::string_view name) {
-  const std::size_t line = text.find(name);
-  if (line == std::string_view::npos) return 0;
-  std::uint64_t number = 0;
-  for (const char each : text.substr(line + name.size())) {
-    if (each < '0' || each > '9') break;
-    number = 10 * number + static_cast<std::uint64_t>(each - '0');
-  }
-  return number;
-}
-
-std::uint64_t kibibytes_of(std::string_view status, std::string_view name) {
+/// The value of a line `VmRSS:  1234 kB` of a status file, in bytes.
+std::uint64_t bytes_of(std::string_view status, std::string_view name) {
   const std::size_t line = status.find(name);
   if (line == std::string_view::npos) return 0;
-  const std::string_view rest = status.substr(line + name.size());
-  return 1024 * statistic(rest.substr(std::min(rest.find_first_of("0123456789"), rest.size())), "");
+  const std::size_t digits = status.find_first_of("0123456789", line);
+  std::uint64_t kibibytes = 0;
+  if (digits != std::string_view::npos) {
+    std::from_chars(status.data() + digits, status.data() + status.size(), kibibytes);
+  }
+  return 1024 * kibibytes;
 }
 
 std::string contents(const std::filesystem::path& file) {
@@ -158,7 +152,7 @@ bool server_process::answers() const {
   reply_scanner scanner;
   for (;;) {
     if (const auto got = scanner.next()) {
-      return statistic(got->body, "\npid: ") == static_cast<std::uint64_t>(child_);
+      return number_in(got->body, "pid") == static_cast<std::uint64_t>(child_);
     }
     pollfd wanted{probe.get(), POLLIN, 0};
     if (::poll(&wanted, 1, 100) <= 0) return false;
@@ -201,8 +195,8 @@ server_usage server_process::usage() const {
   const bool running = ::clock_getcpuclockid(child_, &times) == 0 &&
                        ::clock_gettime(times, &used) == 0;  // tidy: allow(seam-clock) another process' time
   if (!running || status.empty()) throw failure(fmt::format("{} has ended", kind_.name));
-  return {.resident_bytes = kibibytes_of(status, "VmRSS:"),
-          .peak_resident_bytes = kibibytes_of(status, "VmHWM:"),
+  return {.resident_bytes = bytes_of(status, "VmRSS:"),
+          .peak_resident_bytes = bytes_of(status, "VmHWM:"),
           .processor_time = std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec)};
 }
 

@@ -26,7 +26,7 @@ struct server_settings {
   std::size_t max_body = std::size_t{1} << 20;
 };
 
-/// What a server has taken so far.
+/// The memory and the processor time that a server has taken so far.
 struct server_usage {
   std::uint64_t resident_bytes = 0;
   std::uint64_t peak_resident_bytes = 0;
@@ -36,8 +36,8 @@ struct server_usage {
 class server_process {
  public:
   /// Starts a server whose data are in `folder`/data, made if missing, and whose messages go to `folder`/log; returns
-  /// when it has answered a command. The folder must exist, and be no other running server's. Throws failure if the
-  /// server ends before, with its last message, or does not answer within 10 minutes.
+  /// when it has answered a command. The folder must exist; a server that has ended may have left its data there.
+  /// Throws failure if the server ends before, with its last message, or does not answer within 10 minutes.
   server_process(const server_kind& kind, const std::filesystem::path& folder, const server_settings& settings = {});
   /// Kills it.
   ~server_process();

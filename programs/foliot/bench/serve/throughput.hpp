@@ -33,7 +33,7 @@ struct load {
                                                      const server_under_load& server);
 
 void add_throughput(serve_workloads& to, const serve_scale& scale);
-/// What foliot should reach of it.
+/// The targets of these workloads.
 void add_throughput_targets(serve_targets& to);
 
 }  // namespace foliot::program::bench

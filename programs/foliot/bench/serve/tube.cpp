@@ -1,6 +1,5 @@
 #include "tube.hpp"
 
-#include <charconv>
 #include <cstdint>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include <foliot/core/clock.hpp>
 
 #include "../../failure.hpp"
+#include "statistics_reply.hpp"
 
 namespace foliot::program::bench {
 
@@ -15,16 +15,11 @@ namespace {
 
 constexpr std::size_t at_once = 256;
 
-/// The sum of the numbers of `current-jobs-…` but the first, urgent, whose jobs are among the ready ones.
-std::uint64_t jobs_in(std::string_view statistics) {
+/// The jobs of a tube, from the reply to `stats-tube`. Those that are urgent are among the ready ones.
+std::uint64_t jobs_in(std::string_view yaml) {
   std::uint64_t sum = 0;
-  for (const std::string_view state : {"ready: ", "reserved: ", "delayed: ", "buried: "}) {
-    const std::size_t at = statistics.find(fmt::format("current-jobs-{}", state));
-    if (at == std::string_view::npos) continue;
-    const std::string_view rest = statistics.substr(statistics.find(": ", at) + 2);
-    std::uint64_t number = 0;
-    std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    sum += number;
+  for (const std::string_view state : {"ready", "reserved", "delayed", "buried"}) {
+    sum += number_in(yaml, fmt::format("current-jobs-{}", state));
   }
   return sum;
 }
