@@ -25,7 +25,8 @@ OTHERS = ["beanstalkd-f0", "beanstalkd-F", "beanstalkd"]
 RATES = {"puts": ["1", "4"], "cycles": ["1", "4"], "pipelined-puts": ["8", "64"], "put-sizes": ["8 B", "80 KB"],
          "cycle-sizes": ["8 B", "80 KB"]}
 SHORT = ["--quick", "--repetitions", "1"]
-WARNING = r"(foliot: this program [^\n]+\n)?"  # of a build that is not optimised
+# Of a build that is not optimised, and of a folder for tests that is no disk's.
+WARNING = r"(foliot: this program [^\n]+\n)?(foliot: '[^']+' is in memory, [^\n]+\n)?"
 
 
 def default_signals():

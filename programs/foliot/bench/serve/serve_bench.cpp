@@ -236,7 +236,11 @@ class serve_run {
 
 void report_doubts(const serve_bench_options& options, const serve_results& all) {
   if (const auto warning = build_warning()) report(*warning);
-  if (!options.address && is_in_memory(options.folder)) {
+  const bool has_files = std::ranges::any_of(all.contestants, [](const participant& each) {
+    const server_kind* const kind = find_server_kind(each.name);
+    return kind != nullptr && kind->keeps != durability::none;
+  });
+  if (has_files && is_in_memory(options.folder)) {
     report(fmt::format("'{}' is in memory, where a sync costs nothing: name a folder on a disk with --folder",
                        options.folder));
   }
