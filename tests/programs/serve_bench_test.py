@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -80,6 +81,7 @@ class ServeBenchCase(ProgramCase):
 
 
 class ServeBench(ServeBenchCase):
+    @unittest.skipIf(shutil.disk_usage(tempfile.gettempdir()).free < 2 << 30, "foliot refuses jobs on a nearly full disk")
     def test_every_server_and_workload_has_its_figures(self):
         figures, text = self.own("--only", ",".join(RATES))
         names = [each["name"] for each in figures["contestants"]]
