@@ -98,14 +98,15 @@ CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
       ->capture_default_str();
   line->add_flag("--quick", all->quick,
                  "Few connections for a short time, to see that it works:\nthe figures mean little");
-  line->add_flag("--full", all->full, "Also what takes long: ten million jobs");
+  line->add_flag("--full", all->full, "Also the counts that take long, such as ten million jobs");
   line->add_option("--json", all->json, "Write the figures to FILE, as JSON; - is standard output")->type_name("FILE");
   line->add_option("--report", all->report, "Write a page with charts to FILE, as HTML; - is standard output")
       ->type_name("FILE");
   line->footer(
       "Each measurement starts a fresh server, in turns, so that what happens to the\n"
-      "machine meanwhile happens to all: compare the lines of one run. The clients are\n"
-      "one thread of this program, on the same machine. docs/serve/bench.md has more.");
+      "machine meanwhile happens to all: compare the lines of one run. It takes some\n"
+      "minutes; --only and --contestants make it shorter. The clients are one thread of\n"
+      "this program, on the same machine. docs/serve/bench.md has more.");
   line->callback([all, line, &bench_line, &chosen] {
     if (const auto before = bench_line.get_options([](const CLI::Option* each) { return each->count() > 0; });
         !before.empty()) {
