@@ -16,6 +16,7 @@ KINDS_OF = {"open": 1, "write file": 2, "write log": 4, "sync file": 8, "sync lo
             "sync folder": 128}
 ALL_KINDS = tuple(KINDS_OF)
 FOR_EVER = 1 << 62
+MUCH = 1 << 40  # bytes
 
 
 @dataclasses.dataclass
@@ -52,7 +53,7 @@ class Disk:
     def restart(self):
         """Nothing fails any more, and all that is there is durable."""
         self.control[FIRST] = 0
-        self.control[FREE] = -1
+        self.control[FREE] = MUCH
         self.control[DELAY] = 0
         (self.where / "journal").write_bytes(b"")
         for saved in (self.where / "saved").iterdir():
@@ -83,7 +84,7 @@ class Disk:
         return self.control[FAILED_AT] / 1e9
 
     def set_free(self, size):
-        """What the file system says; below 0: the truth."""
+        """The free bytes that the file system reports; much unless this is called."""
         self.control[FREE] = size
 
     def set_delay_of_syncs(self, milliseconds):
