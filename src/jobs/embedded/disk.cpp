@@ -83,7 +83,9 @@ class background_errors final : public rocksdb::EventListener {
 };
 
 void throw_failure(const std::string& what, const std::string& folder, const rocksdb::Status& status) {
-  const std::string advice = status.IsCorruption() ? ": it is damaged: restore a backup" : "";
+  const std::string advice = status.IsCorruption() ? ": it is damaged: restore a backup"
+                             : status.IsNoSpace()  ? ": the disk is full: free some space"
+                                                   : "";
   throw store_failure("foliot: cannot " + what + " in the job store " + folder + ": " + status.ToString() + advice);
 }
 

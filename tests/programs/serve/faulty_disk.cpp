@@ -56,9 +56,11 @@ enum kind : std::int64_t {
   change_name = 32,
   change_size = 64,
   sync_folder = 128,
+  write_manifest = 256,
+  sync_manifest = 512,
 };
 
-enum class opened : unsigned char { no, file, log, folder };
+enum class opened : unsigned char { no, file, log, manifest, folder };
 
 struct state {
   std::string files;
@@ -71,6 +73,7 @@ struct state {
   std::array<std::atomic<opened>, 65536> descriptors{};
 };
 
+/// The function of the C library that ours takes the place of.
 template <class Function>
 Function* next(const char* name, Function*) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
@@ -108,6 +111,12 @@ opened opened_as(int descriptor) {
              : disk().descriptors[static_cast<std::size_t>(descriptor)].load();
 }
 
+opened opened_as(std::string_view path) {
+  return path.ends_with(".log")                              ? opened::log
+         : path.find("/MANIFEST-") != std::string_view::npos ? opened::manifest
+                                                             : opened::file;
+}
+
 void note(const std::string& line) {
   // In one call, so that a kill leaves a line as a whole or not at all.
   if (REAL(write)(disk().journal, line.data(), line.size()) != static_cast<ssize_t>(line.size())) give_up("journal");
@@ -140,6 +149,11 @@ int save(const char* path) {
 /// The name of a file that was saved, as the journal has it.
 std::string saved_name(int number) { return number == 0 ? "-" : disk().saved + std::to_string(number); }
 
+kind write_kind(opened as) {
+  return as == opened::log ? write_log : as == opened::manifest ? write_manifest : write_file;
+}
+kind sync_kind(opened as) { return as == opened::log ? sync_log : as == opened::manifest ? sync_manifest : sync_file; }
+
 int open_ours(const char* path, int flags, mode_t mode) {
   if (fails_whole(open_file)) return -1;
   const std::lock_guard hold(disk().names);
@@ -151,9 +165,8 @@ int open_ours(const char* path, int flags, mode_t mode) {
   if (is_new) note("made " + std::string(path) + "\n");
   if ((flags & O_TRUNC) != 0) note("synced " + std::to_string(about.st_ino) + " 0\n");
   if (static_cast<std::size_t>(descriptor) >= disk().descriptors.size()) give_up("too many descriptors");
-  disk().descriptors[static_cast<std::size_t>(descriptor)] = S_ISDIR(about.st_mode)                     ? opened::folder
-                                                             : std::string_view(path).ends_with(".log") ? opened::log
-                                                                                                        : opened::file;
+  disk().descriptors[static_cast<std::size_t>(descriptor)] =
+      S_ISDIR(about.st_mode) ? opened::folder : opened_as(std::string_view(path));
   return descriptor;
 }
 
@@ -161,7 +174,7 @@ int sync(int descriptor, int (*real)(int)) {
   const opened as = opened_as(descriptor);
   if (as == opened::no) return real(descriptor);
   if (const std::int64_t delay = disk().control->delay; delay > 0) ::poll(nullptr, 0, static_cast<int>(delay));
-  if (fails_whole(as == opened::log ? sync_log : as == opened::file ? sync_file : sync_folder)) return -1;
+  if (fails_whole(as == opened::folder ? sync_folder : sync_kind(as))) return -1;
   if (as == opened::folder) {
     const std::lock_guard hold(disk().names);
     const int result = real(descriptor);
@@ -174,8 +187,6 @@ int sync(int descriptor, int (*real)(int)) {
   if (result == 0) note("synced " + std::to_string(before.st_ino) + " " + std::to_string(before.st_size) + "\n");
   return result;
 }
-
-kind write_kind(opened as) { return as == opened::log ? write_log : write_file; }
 
 }  // namespace
 
@@ -221,7 +232,7 @@ int fdatasync(int descriptor) { return sync(descriptor, REAL(fdatasync)); }
 int sync_file_range(int descriptor, off64_t from, off64_t size, unsigned flags) {
   const opened as = opened_as(descriptor);
   const bool only_asks = flags == 0;  // whether the file system can do it
-  if (as != opened::no && !only_asks && fails_whole(as == opened::log ? sync_log : sync_file)) return -1;
+  if (as != opened::no && !only_asks && fails_whole(sync_kind(as))) return -1;
   return REAL(sync_file_range)(descriptor, from, size, flags);
 }
 
