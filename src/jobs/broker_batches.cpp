@@ -82,8 +82,14 @@ void broker_core::submit(broker_request& one) {
     throw broker_full("foliot: the broker has " + std::to_string(queued_) +
                       " operations in its queue, which is its limit: try again later");
   }
+  const std::size_t bytes = body_size(one.operation_);
+  if (bytes != 0 && queued_bytes_ != 0 && bytes + queued_bytes_ > limits_.queued_bytes) {
+    throw broker_full("foliot: the operations in the broker's queue have bodies of " + std::to_string(queued_bytes_) +
+                      " bytes, and their limit is " + std::to_string(limits_.queued_bytes) + ": try again later");
+  }
   queue_.push_back(one);
   ++queued_;
+  queued_bytes_ += bytes;
 }
 
 bool broker_core::settle(broker_request& one) {
@@ -112,6 +118,7 @@ void broker_core::withdraw(broker_request& one) noexcept {
     case broker_request::state::queued:
       queue_.erase(one);
       --queued_;
+      queued_bytes_ -= body_size(one.operation_);
       break;
     case broker_request::state::in_batch: entries_[one.index_].request = nullptr; break;
     case broker_request::state::done:
@@ -200,6 +207,7 @@ void broker_core::gather_requests() {
     one->index_ = entries_.size() - 1;
     batch_.push_back(std::move(one->operation_));
   }
+  queued_bytes_ -= bytes;
 }
 
 void broker_core::hand_out(execution& done) {
@@ -269,6 +277,7 @@ void broker_core::fail(const char* text) noexcept {
   entries_.clear();
   while (broker_request* const one = queue_.pop_front()) end(*one);
   queued_ = 0;
+  queued_bytes_ = 0;
   end_claims();
   for (client_state* each = waiting_.front(); each != nullptr; each = waiting_.next(*each)) each->event.set();
   failed_event_.set();

@@ -137,6 +137,7 @@ broker_counters broker_core::counters() const noexcept {
   now.expired = expired_;
   now.operations = operations_;
   now.queued = queued_;
+  now.queued_bytes = queued_bytes_;
   now.clients = clients_;
   now.waiting = waiting_count_;
   now.reservations = held_.size();

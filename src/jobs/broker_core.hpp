@@ -125,6 +125,7 @@ class broker_core {
   static constexpr std::size_t most_requests = 1024;
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of bodies; the last may exceed it
   static constexpr std::size_t most_clients = 256;                 // for which a batch claims
+  static constexpr std::uint64_t most_claimed_bytes = 16U << 20;   // of bodies; the last may exceed it
   static constexpr std::size_t most_clients_of_tube = 64;
 
   /// A request of the present batch.
@@ -186,6 +187,7 @@ class broker_core {
 
   intrusive_list<broker_request, &broker_request::links_> queue_ FOLIOT_GUARDED_BY(lock_);
   std::size_t queued_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::size_t queued_bytes_ FOLIOT_GUARDED_BY(lock_) = 0;  // of the bodies
   tube_registry tubes_ FOLIOT_GUARDED_BY(lock_);
   held_jobs held_ FOLIOT_GUARDED_BY(lock_);
   std::size_t clients_ FOLIOT_GUARDED_BY(lock_) = 0;

@@ -1,9 +1,9 @@
 // Clients that wait for jobs, and the claims that serve them: see broker_core.hpp.
 //
 // Each batch claims for the clients of the tubes that may have a ready job, in the order of their arrival. Consecutive
-// clients with the same tubes share a claim. A claim that brings fewer jobs than asked shows that none of its tubes has
-// a job left; their clients then wait for news of the store. A client that begins to wait counts as news of its tubes,
-// because a job may have become due since the latest batch.
+// clients with the same tubes share a claim. A claim that brings fewer jobs than asked, and that is not cut short
+// because of their bodies, shows that none of its tubes has a job left; their clients then wait for news of the store.
+// A client that begins to wait counts as news of its tubes, because a job may have become due since the latest batch.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -113,6 +113,7 @@ void broker_core::add_grant(std::size_t first, std::size_t count) {
   made.first_tube = grant_tubes_.size();
   claim what;
   what.count = static_cast<std::uint32_t>(count);
+  what.bytes = most_claimed_bytes;
   for (tube_record* const tube : recipients_[first]->tubes) {
     what.tubes.push_back(tube->name);
     grant_tubes_.push_back(tube);
@@ -125,7 +126,7 @@ void broker_core::add_grant(std::size_t first, std::size_t count) {
 
 /// Hands the jobs of a claim to the clients that still wait, the first to the first; gives back the rest.
 void broker_core::serve(const grant& by, claim_answer& brought) {
-  if (brought.jobs.size() < by.recipients) {
+  if (brought.jobs.size() < by.recipients && brought.what != claim_answer::kind::cut_short) {
     for (std::size_t i = 0; i < by.tubes; ++i) grant_tubes_[by.first_tube + i]->may_have_ready = false;
   }
   std::size_t next = by.first_recipient;

@@ -112,6 +112,7 @@ class memory_store::executor {
   memory_store& store_;
   const utc_time utc_;
   const instant now_;
+  std::uint64_t claimed_bytes_ = 0;  ///< of the bodies that the claims of the batch have brought
   std::set<std::string> ready_tubes_;
   std::vector<reservation> expired_;
 };

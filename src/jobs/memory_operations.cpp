@@ -52,8 +52,13 @@ claim_answer memory_store::executor::operator()(claim& what) {
   while (result.jobs.size() < what.count) {
     std::erase_if(open, [](const tube* each) { return each->ready.empty(); });
     if (open.empty()) break;
+    if (claimed_bytes_ >= what.bytes) {
+      result.what = claim_answer::kind::cut_short;
+      break;
+    }
     const tube* best = *std::ranges::min_element(open, {}, [](const tube* each) { return *each->ready.begin(); });
     result.jobs.push_back(reserve(store_.jobs_.at(best->ready.begin()->second), job_event::claim));
+    claimed_bytes_ += result.jobs.back().job.body.size();
   }
   return result;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -148,6 +149,75 @@ TEST(BrokerMany, ABrokerMayEndBeforeAllIsGivenBack) {
       options);
   EXPECT_EQ(world.jobs.counters().reservations, many);  // no run() and no task has led a batch since
   EXPECT_TRUE(world.jobs.check());
+}
+
+TEST(BrokerMany, ABatchClaimsABoundedSizeOfBodies) {
+  constexpr std::size_t workers = 10;
+  constexpr std::size_t body = std::size_t{4} << 20;
+  broker_limits limits;
+  limits.job.max_body = body;
+  virtual_clock clock;
+  broker_world world(clock, limits);
+  runtime::run_options options;
+  options.clock = &clock;
+  options.processors = 1;
+  std::vector<std::size_t> claimed;  // by each batch
+  world.store.after = [&](execution& done) {
+    std::size_t bytes = 0;
+    for (const answer& each : done.answers) {
+      const auto* const claims = std::get_if<claim_answer>(&each);
+      if (claims == nullptr) continue;
+      for (const claimed_job& one : claims->jobs) bytes += one.job.body.size();
+    }
+    if (bytes != 0) claimed.push_back(bytes);
+  };
+  runtime::run(
+      [&]() -> task<> {
+        auto running = runtime::spawn(world.jobs.run(), "broker");
+        std::vector<runtime::join_handle<test::received>> all;
+        for (std::size_t i = 0; i < workers; ++i) {
+          all.push_back(runtime::spawn(test::take_one(world.jobs, "mail"), "worker"));
+        }
+        co_await runtime::wait_idle();
+        std::vector<operation> puts(workers, mail(std::string(body, 'x'), 5ms));
+        for (operation& each : puts) {
+          auto putting = world.jobs.execute(std::get<put>(std::move(each)));
+          co_await putting;
+        }
+        std::set<job_id> seen;
+        for (auto& each : all) {
+          const test::received got = co_await each.join();
+          EXPECT_TRUE(seen.insert(got.id).second);
+        }
+        world.jobs.close();
+        co_await running.join();
+      },
+      options);
+  EXPECT_EQ(claimed, (std::vector<std::size_t>{4 * body, 4 * body, 2 * body}));
+}
+
+TEST(BrokerMany, TheQueueHasALimitOfBytes) {
+  broker_limits limits;
+  limits.queued_bytes = 10;
+  test::in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        {
+          const in_flight<put> large(world.jobs, mail(std::string(50, 'x')));  // the first is queued in any case
+          EXPECT_EQ(world.jobs.counters().queued_bytes, 50U);
+          EXPECT_THROW(static_cast<void>(world.jobs.execute(mail("x"))), broker_full);
+          const in_flight<count_all> small(world.jobs, count_all{});
+        }
+        EXPECT_EQ(world.jobs.counters().queued_bytes, 0U);
+        in_flight<put> first(world.jobs, mail("123456"));
+        in_flight<put> second(world.jobs, mail("1234"));
+        EXPECT_THROW(static_cast<void>(world.jobs.execute(mail("x"))), broker_full);
+        co_await first;
+        EXPECT_EQ(world.jobs.counters().queued_bytes, 0U);
+        co_await second;
+        const count_answer all = co_await world.jobs.execute(count_all{});
+        EXPECT_EQ(all.counts.ready, 2U);
+      },
+      limits);
 }
 
 }  // namespace

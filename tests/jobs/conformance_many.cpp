@@ -166,5 +166,29 @@ TEST_P(JobStore, ATubeThatWaitsForItsTurnMayLoseItsJobs) {
   EXPECT_EQ(run(claim{{"a"}}).jobs.size(), 1U);
 }
 
+TEST_P(JobStore, TheClaimsOfABatchBringABoundedSizeOfBodies) {
+  for (int i = 0; i < 6; ++i) run(put{.tube = i < 3 ? "a" : "b", .body = std::string(100, 'x')});
+  using kind = claim_answer::kind;
+  const claim bounded{.tubes = {"a"}, .count = 3, .bytes = 150};
+  const claim other{.tubes = {"b"}, .count = 3, .bytes = 250};
+  const claim none{.tubes = {"c"}, .count = 3, .bytes = 0};
+  std::vector<operation> batch{bounded, bounded, other, none};
+  const execution first = store_->execute(batch);
+  const auto expect = [](const answer& got, std::size_t jobs, kind what) {
+    EXPECT_EQ(std::get<claim_answer>(got).jobs.size(), jobs);
+    EXPECT_EQ(std::get<claim_answer>(got).what, what);
+  };
+  expect(first.answers[0], 2, kind::cut_short);
+  expect(first.answers[1], 0, kind::cut_short);
+  expect(first.answers[2], 1, kind::cut_short);
+  expect(first.answers[3], 0, kind::done);
+  // The next batch begins anew, and a claim that has all that it asked for is not cut short.
+  batch = {claim{.tubes = {"a"}, .count = 1, .bytes = 100}, claim{.tubes = {"b"}, .count = 2}};
+  const execution second = store_->execute(batch);
+  expect(second.answers[0], 1, kind::done);
+  expect(second.answers[1], 2, kind::done);
+  check();
+}
+
 }  // namespace
 }  // namespace foliot::jobs::conformance

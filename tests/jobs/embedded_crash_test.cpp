@@ -273,6 +273,7 @@ TEST_F(embedded_faults, a_disk_with_little_room_takes_no_jobs) {
   open(1000);
   run(jobs::put{tube, "", "first"});
   run(jobs::put{tube, "", "second"});
+  const jobs::job_id delayed = run(jobs::put{.tube = tube, .body = "", .due = 1h}).id;
   files->set_free_space(999);
   time.advance(10ms);
   EXPECT_EQ(run(jobs::put{tube, "", "third"}).what, jobs::put_answer::kind::no_space);
@@ -283,6 +284,12 @@ TEST_F(embedded_faults, a_disk_with_little_room_takes_no_jobs) {
   time.advance(10ms);
   EXPECT_EQ(run(jobs::bury{mine[1].token}).what, jobs::holder_answer::kind::no_space);
   EXPECT_EQ(run(jobs::reschedule{mine[0].job.id, 1s}).what, jobs::change_answer::kind::no_space);
+  const jobs::claim_answer reserved = run(jobs::claim_job{delayed});
+  EXPECT_TRUE(reserved.jobs.empty());
+  EXPECT_EQ(reserved.what, jobs::claim_answer::kind::no_space);
+  EXPECT_EQ(run(jobs::claim_job{delayed + 1}).what, jobs::claim_answer::kind::done);
+  EXPECT_EQ(run(jobs::kick{tube, 1}), (jobs::bulk_answer{0, jobs::bulk_answer::kind::no_space}));
+  EXPECT_EQ(run(jobs::kick{"other", 1}), jobs::bulk_answer{0});
   EXPECT_EQ(run(jobs::finish{mine[1].token}).what, jobs::holder_answer::kind::done);
   EXPECT_EQ(run(jobs::cancel{mine[0].job.id}).what, jobs::change_answer::kind::done);
   files->set_free_space(1000);

@@ -69,6 +69,8 @@ std::string show(const put_answer& it) { return named(name_of(it.what, put_names
 std::string show(const claim_answer& it) {
   std::string text = "claimed";
   for (const claimed_job& each : it.jobs) text += " " + show(each.token) + " " + show(each.job);
+  if (it.what == claim_answer::kind::cut_short) text += ", cut short";
+  if (it.what == claim_answer::kind::no_space) text += ", no space";
   return text;
 }
 
@@ -77,7 +79,9 @@ std::string show(const holder_answer& it) {
 }
 
 std::string show(const change_answer& it) { return named(name_of(it.what, change_names), it.id); }
-std::string show(const bulk_answer& it) { return to_string(it.changed) + " changed"; }
+std::string show(const bulk_answer& it) {
+  return to_string(it.changed) + " changed" + (it.what == bulk_answer::kind::no_space ? ", no space" : "");
+}
 std::string show(const pause_answer&) { return "paused"; }
 std::string show(const peek_answer& it) { return it.job ? show(*it.job) : "no job"; }
 std::string show(const count_answer& it) { return show(it.counts) + ", paused until " + show(it.paused_until); }

@@ -257,6 +257,7 @@ twin::difference twin::compare_one(const put_answer& expected, const put_answer&
 }
 
 twin::difference twin::compare_one(const claim_answer& expected, const claim_answer& got) {
+  if (expected.what != got.what) return unequal("answer", expected, got);
   if (auto found = unequal("claimed jobs", expected.jobs.size(), got.jobs.size())) return found;
   for (std::size_t i = 0; i < expected.jobs.size(); ++i) {
     const reservation& token = got.jobs[i].token;

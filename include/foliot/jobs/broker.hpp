@@ -22,7 +22,8 @@
 //
 // Waiting reserves: a job that becomes ready goes to the client that has waited longest for its tube; a client that
 // waits for several tubes gets the best (priority, id) of them. One batch reserves jobs for many waiting clients, and
-// for a bounded number of them, so that a burst in one tube does not delay the clients of another.
+// for a bounded number of them, so that a burst in one tube does not delay the clients of another. The bodies of these
+// jobs have at most 16 MiB and one body more.
 //
 // Reservations belong to clients. When a client is destroyed, its reservations are given back, and so is a job that was
 // reserved for it and that it has not received: in the next batch, or in pieces if they are many, so that the other
@@ -72,7 +73,8 @@ class client;
 
 /// The limits of a broker.
 struct broker_limits {
-  std::size_t operations = 65'536;  ///< operations that are queued
+  std::size_t operations = 65'536;                    ///< operations that are queued
+  std::size_t queued_bytes = std::size_t{256} << 20;  ///< of their bodies; one operation is queued in any case
   std::size_t clients = 65'536;
   std::size_t tubes = 65'536;    ///< tubes that a client uses or watches
   std::size_t waiting = 65'536;  ///< clients that wait for a job
@@ -112,6 +114,7 @@ struct broker_counters {
   std::uint64_t operations = 0;  ///< operations in them
   std::uint64_t expired = 0;     ///< reservations whose time was over
   std::size_t queued = 0;        ///< operations that wait for the next batch
+  std::size_t queued_bytes = 0;  ///< of their bodies
   std::size_t clients = 0;
   std::size_t waiting = 0;       ///< clients that wait for a job
   std::size_t reservations = 0;  ///< jobs that clients hold

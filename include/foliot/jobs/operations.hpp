@@ -4,6 +4,7 @@
 #include <foliot/core/language.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
@@ -51,6 +52,9 @@ struct put {
 struct claim {
   std::vector<std::string> tubes;
   std::uint32_t count = 1;
+  /// Once the claims of a batch have brought bodies of so many bytes, they bring no further job: the answer is cut
+  /// short. So the first job of a batch is always brought, and the last one may exceed the bound.
+  std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
 
   friend bool operator==(const claim&, const claim&) = default;
 };
@@ -213,7 +217,14 @@ struct put_answer {
 
 /// The answer to claim and claim_job: the jobs, the first in order first; none if none could be claimed.
 struct claim_answer {
+  /// What has ended the claim.
+  enum class kind : std::uint8_t {
+    done,       ///< it has all that it asked for, or all that there are
+    cut_short,  ///< `claim::bytes`: more jobs are ready
+    no_space,   ///< a claim_job: the store has no room to write it down, nothing has changed
+  };
   std::vector<claimed_job> jobs;
+  kind what = kind::done;
 
   friend bool operator==(const claim_answer&, const claim_answer&) = default;
 };
@@ -253,7 +264,13 @@ struct change_answer {
 
 /// The answer to kick and clear_tube: how many jobs it has changed.
 struct bulk_answer {
+  /// What has ended the request.
+  enum class kind : std::uint8_t {
+    done,      ///< it has changed as many jobs as it was asked for, or all that there are
+    no_space,  ///< a kick: the store has no room to write it down, no job has changed
+  };
   std::uint64_t changed = 0;
+  kind what = kind::done;
 
   friend bool operator==(const bulk_answer&, const bulk_answer&) noexcept = default;
 };

@@ -77,6 +77,7 @@ execution embedded_engine::execute_steps(std::span<operation> batch) {
   disk_.check_background();
   utc_ = options_.clocks.utc();
   now_ = options_.clocks.monotonic->now();
+  claimed_bytes_ = 0;
   space_.look(now_);
   tubes_.forget_empty(disk_);
 

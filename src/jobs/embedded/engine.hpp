@@ -184,7 +184,8 @@ class embedded_engine {
   bool ids_raised_ = false;
   utc_time utc_{};
   instant now_;
-  bool must_sync_ = false;  ///< an answer of this batch depends on what was written
+  bool must_sync_ = false;           ///< an answer of this batch depends on what was written
+  std::uint64_t claimed_bytes_ = 0;  ///< of the bodies that its claims have brought
   std::vector<tube*> ready_tubes_;
   std::vector<tube*> due_changed_;
   std::vector<reservation> expired_;

@@ -32,7 +32,8 @@ std::vector<std::pair<std::uint64_t, job_id>> embedded_engine::first_buried(tube
 
 bulk_answer embedded_engine::step(kick& what) {
   tube* home = tubes_.find(what.tube);
-  if (home == nullptr || !space_.room_for_changes()) return {};
+  if (home == nullptr || home->stored.buried + home->stored.delayed == 0) return {};
+  if (!space_.room_for_changes()) return {0, bulk_answer::kind::no_space};
   std::vector<job_id> ids;
   job_state state = job_state::delayed;
   if (home->stored.buried != 0) {
@@ -47,7 +48,7 @@ bulk_answer embedded_engine::step(kick& what) {
     kick_one(it, *home, state);
   }
   must_sync_ = must_sync_ || !ids.empty();
-  return {ids.size()};
+  return {.changed = ids.size()};
 }
 
 bulk_answer embedded_engine::step(clear_tube& what) {
@@ -75,7 +76,7 @@ bulk_answer embedded_engine::step(clear_tube& what) {
     erase(it, *home);
   }
   must_sync_ = must_sync_ || !ended.empty();
-  return {ended.size()};
+  return {.changed = ended.size()};
 }
 
 pause_answer embedded_engine::step(pause& what) {

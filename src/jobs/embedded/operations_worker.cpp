@@ -33,10 +33,15 @@ claim_answer embedded_engine::step(claim& what) {
       first = its_first;
     }
     if (best == nullptr) break;
+    if (claimed_bytes_ >= what.bytes) {
+      answer.what = claim_answer::kind::cut_short;
+      break;
+    }
     best->ready.pop_front();
     record it;
     load_known(first->id, it, true);
     answer.jobs.push_back(reserve(std::move(it), *best));
+    claimed_bytes_ += answer.jobs.back().job.body.size();
   }
   return answer;
 }
@@ -48,7 +53,10 @@ claim_answer embedded_engine::step(claim_job& what) {
   tube& home = home_of(it);
   const job_state state = waiting_state_of(it, home);
   if (state != job_state::ready) {
-    if (!space_.room_for_changes()) return answer;
+    if (!space_.room_for_changes()) {
+      answer.what = claim_answer::kind::no_space;
+      return answer;
+    }
     // After a crash it is ready, wherever it was before the claim.
     unlink(it, home, state);
     link(it, home, job_state::ready);

@@ -112,7 +112,7 @@ task<> session::on(const reserve_job& what) {
   auto reserving = client_.reserve_job(what.id);
   const jobs::claim_answer got = co_await reserving;
   if (got.jobs.empty()) {
-    out_ += reply::not_found;
+    out_ += got.what == jobs::claim_answer::kind::no_space ? reply::out_of_memory : reply::not_found;
   } else {
     become_worker();
     say_reserved(got.jobs.front());
@@ -185,6 +185,7 @@ task<> session::on(const kick& what) {
   std::uint64_t left = what.count;
   if (before.counts.buried > 0) left = std::min(left, before.counts.buried);
   std::uint64_t kicked = 0;
+  bool is_full = false;
   for (bool goes_on = left > 0; goes_on;) {
     const std::uint64_t piece = std::min(left, jobs_of_a_piece);
     auto kicking = client_.execute(jobs::kick{used_->name, piece});
@@ -192,8 +193,13 @@ task<> session::on(const kick& what) {
     kicked += some.changed;
     left -= some.changed;
     goes_on = some.changed == piece && left > 0;
+    is_full = some.what == jobs::bulk_answer::kind::no_space;
   }
-  write_number(out_, numbered_reply::kicked, kicked);
+  if (is_full && kicked == 0) {
+    out_ += reply::out_of_memory;
+  } else {
+    write_number(out_, numbered_reply::kicked, kicked);
+  }
 }
 
 task<> session::on(const kick_job& what) {
