@@ -20,6 +20,7 @@
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/memory_store.hpp>
+#include <foliot/runtime/after.hpp>
 #include <foliot/runtime/net/listener.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/net/watched_descriptor.hpp>
@@ -37,6 +38,7 @@
 #include "serve_options.hpp"
 #include "server_log.hpp"
 #include "service_manager.hpp"
+#include "watched_store.hpp"
 
 namespace foliot::program {
 
@@ -136,13 +138,20 @@ task<runtime::listener> listen(const runtime::address& at) {
   co_return std::move(*gate);
 }
 
-/// Handles signals until one of them, or a failure of the store, ends the server.
-task<> until_the_end(const signals& come, beanstalk::server_state& state, const server_log& log) {
+/// Handles signals until one of them, or a failure of the store, ends the server. Tells the service manager that the
+/// server works, if it wants to know: but not while a batch of the store takes longer than its patience.
+task<> until_the_end(const signals& come, const watched_store& store, beanstalk::server_state& state,
+                     const server_log& log) {
   auto watched = runtime::watched_descriptor::watch(come.descriptor());
   if (!watched) throw failure(fmt::format("cannot wait for signals: {}", watched.error().message()));
+  const duration patience = watchdog_time();
+  const bool has_watchdog = patience > duration::zero();
+  const duration between = duration::nanoseconds(patience.count() / 2);
   for (;;) {
-    auto what = co_await runtime::select(watched->readable(), state.broker.failed());
+    auto what = co_await runtime::select(watched->readable(), state.broker.failed(),
+                                         runtime::when(has_watchdog, runtime::after(between)));
     if (what.index() == 1) co_return;
+    if (has_watchdog && store.busy_for() < patience) tell_service_manager("WATCHDOG=1", true);
     while (const int signal = come.next()) {
       switch (signal) {
         case SIGUSR1:
@@ -157,8 +166,8 @@ task<> until_the_end(const signals& come, beanstalk::server_state& state, const 
 }
 
 /// Serves the clients of the listener until the end.
-task<> serve_clients(const serve_options& options, jobs::broker& broker, runtime::listener& gate, const signals& come,
-                     const server_log& log) {
+task<> serve_clients(const serve_options& options, const watched_store& store, jobs::broker& broker,
+                     runtime::listener& gate, const signals& come, const server_log& log) {
   beanstalk::server_state state(broker, options.max_job_size, options.max_tubes);
   auto listing = broker.execute(jobs::list_tubes{});
   const jobs::tubes_answer known = co_await listing;
@@ -176,7 +185,7 @@ task<> serve_clients(const serve_options& options, jobs::broker& broker, runtime
   tell_service_manager("READY=1");
   std::exception_ptr failure;
   try {
-    co_await until_the_end(come, state, log);
+    co_await until_the_end(come, store, state, log);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -187,7 +196,7 @@ task<> serve_clients(const serve_options& options, jobs::broker& broker, runtime
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-task<> serve_until_the_end(const serve_options& options, jobs::job_store& store, const signals& come,
+task<> serve_until_the_end(const serve_options& options, watched_store& store, const signals& come,
                            const server_log& log) {
   runtime::listener gate;
   if (options.beanstalk) gate = co_await listen(*options.beanstalk);
@@ -195,7 +204,7 @@ task<> serve_until_the_end(const serve_options& options, jobs::job_store& store,
   auto executing = runtime::spawn(broker.run(), "the broker");
   std::exception_ptr failure;
   try {
-    co_await serve_clients(options, broker, gate, come, log);
+    co_await serve_clients(options, store, broker, gate, come, log);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -213,7 +222,8 @@ void serve(const serve_options& asked) {
   serve_options options = asked;
   options.max_connections = allow_descriptors(asked.max_connections, log);
   log.info("foliot " FOLIOT_VERSION);
-  const std::unique_ptr<jobs::job_store> store = open_store(options, log);
+  const std::unique_ptr<jobs::job_store> opened = open_store(options, log);
+  watched_store store(*opened, [&log](const std::string& sentence) { log.warning(sentence); });
   runtime::run_options how;
   how.on_failure = [&log](std::string_view task, const std::exception_ptr& what) {
     try {
@@ -225,7 +235,7 @@ void serve(const serve_options& asked) {
     }
   };
   try {
-    runtime::run(serve_until_the_end(options, *store, come, log), how);
+    runtime::run(serve_until_the_end(options, store, come, log), how);
   } catch (const jobs::store_failure& error) {
     const bool is_damaged = std::string_view(error.what()).find("restore a backup") != std::string_view::npos;
     throw failure(fmt::format("{}; nothing was acknowledged since{}", error.what(),

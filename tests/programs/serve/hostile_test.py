@@ -394,6 +394,19 @@ class OtherSettings(ServeCase):
         self.expect_error("it is a file, and no socket", "serve", "--quiet", "--data", "jobs", "--beanstalk", "unix:notes")
         self.assertEqual((self.here / "notes").read_bytes(), b"mine")
 
+    def test_the_watchdog_of_systemd(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            path = str(self.here / "manager")
+            manager.bind(path)
+            manager.settimeout(beanstalk_client.PATIENCE)
+            environment = dict(os.environ, NOTIFY_SOCKET=path, WATCHDOG_USEC="200000")
+            environment.pop("WATCHDOG_PID", None)
+            command = [beanstalk_client.FOLIOT, "serve", "--quiet", "--memory", "--beanstalk"]
+            server = beanstalk_client.Server(lambda port: [*command, f"127.0.0.1:{port}"], environment)
+            self.addCleanup(self.end, server)
+            self.assertEqual([manager.recv(100) for _ in range(3)], [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"])
+        self.assertEqual(server.stop()[0], 0)
+
 
 if __name__ == "__main__":
     main()

@@ -1,0 +1,50 @@
+// A job store whose slow batches are reported: a disk that stalls is a thing that an operator should know.
+//
+// Thread safety: as job_store; any thread may call busy_for().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/contract.hpp>
+#include <foliot/core/duration.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/jobs/job_store.hpp>
+
+namespace foliot::program {
+
+/// A batch that takes longer than this is reported.
+inline constexpr duration slow_batch = duration::nanoseconds(1'000'000'000);
+
+class watched_store final : public jobs::job_store {
+ public:
+  /// `warn` gets a sentence on the thread that executed the batch, after the batch. It must not throw.
+  watched_store(jobs::job_store& inner, std::function<void(std::string)> warn,
+                const clock& time = monotonic_clock::instance())
+      : inner_(inner), warn_(std::move(warn)), time_(time) {}
+
+  jobs::execution execute(std::span<jobs::operation> batch) override;
+  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
+  [[nodiscard]] check_result check() override { return inner_.check(); }
+
+  /// For how long the present batch has been executing; zero: none is.
+  [[nodiscard]] duration busy_for() const noexcept;
+
+ private:
+  /// The value of began_ while no batch executes.
+  static constexpr std::int64_t idle = std::numeric_limits<std::int64_t>::min();
+
+  jobs::job_store& inner_;
+  std::function<void(std::string)> warn_;
+  const clock& time_;
+  /// When the present batch began. Written by the thread that executes it, read by busy_for(). Relaxed: it publishes
+  /// nothing.
+  seam::atomic<std::int64_t> began_{idle};
+};
+
+}  // namespace foliot::program
