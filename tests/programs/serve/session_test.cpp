@@ -8,10 +8,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <gtest/gtest.h>
 
+#include <foliot/core/contract.hpp>
 #include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/memory_store.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/run.hpp>
@@ -43,14 +46,36 @@ task<std::string> read_until(const runtime::stream& from, std::string_view end) 
   co_return all;
 }
 
+/// A store whose disk has no room for changes.
+class full_store final : public jobs::job_store {
+ public:
+  jobs::execution execute(std::span<jobs::operation> batch) override {
+    jobs::execution done = inner_.execute(batch);
+    for (jobs::answer& each : done.answers) {
+      if (auto* const claimed = std::get_if<jobs::claim_answer>(&each)) {
+        claimed->what = jobs::claim_answer::kind::no_space;
+      } else if (auto* const kicked = std::get_if<jobs::bulk_answer>(&each)) {
+        kicked->what = jobs::bulk_answer::kind::no_space;
+      }
+    }
+    return done;
+  }
+  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
+  [[nodiscard]] check_result check() override { return inner_.check(); }
+
+ private:
+  jobs::memory_store inner_;
+};
+
 /// What a server with these limits answers to commands that it gets all at once.
+template <class Store = jobs::memory_store>
 std::string replies_to(std::string_view commands, const jobs::broker_limits& limits) {
   std::string replies;
   runtime::run_options options;
   options.processors = 1;
   runtime::run(
       [&]() -> task<> {
-        jobs::memory_store store;
+        Store store;
         jobs::broker broker(store, limits);
         server_state state(broker, limits.job.max_body, 1000);
         auto ends = runtime::stream::pair().value();
@@ -104,6 +129,11 @@ TEST(SessionLimits, EachCommandThatNeedsTheFullQueueGetsOneReply) {
     if (each == '\n') expected += "OUT_OF_MEMORY\r\n";
   }
   EXPECT_EQ(replies_to(put_of(1) + std::string(commands) + "list-tube-used\r\n", none), expected + "USING default\r\n");
+}
+
+TEST(SessionLimits, WithoutDiskSpaceACommandIsToldSo) {
+  EXPECT_EQ(replies_to<full_store>("reserve-job 1\r\nkick 1\r\nlist-tube-used\r\n", {}),
+            "OUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\nUSING default\r\n");
 }
 
 TEST(SessionLimits, AReserveBeyondTheWaitingClientsIsRefused) {
