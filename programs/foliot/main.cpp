@@ -47,6 +47,7 @@ exit_code run(int argc, char** argv) {
   add_bench(program, chosen);
   add_top(program, chosen);
   add_serve(program, chosen);
+  add_copy(program, chosen);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
@@ -59,9 +60,8 @@ exit_code run(int argc, char** argv) {
   }
   if (!chosen)
     throw failure(
-        "no command: name one of 'foliot serve', 'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top "
-        "PATH'; see "
-        "foliot --help");
+        "no command: name one of 'foliot serve', 'foliot copy FROM TO', 'foliot replay LOG', 'foliot sample', 'foliot "
+        "bench' and 'foliot top PATH'; see foliot --help");
   chosen();
   return exit_code::success;
 }

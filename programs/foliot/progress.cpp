@@ -28,8 +28,13 @@ std::string bar(std::uint64_t done, std::uint64_t total) {
 
 }  // namespace
 
-progress::progress(const clock& time, std::uint64_t total_bytes, writer write)
-    : time_(time), total_bytes_(total_bytes), write_(std::move(write)), start_(time.now()), next_(start_ + 1s) {}
+progress::progress(const clock& time, std::uint64_t total_bytes, writer write, std::string_view unit)
+    : time_(time),
+      total_bytes_(total_bytes),
+      write_(std::move(write)),
+      unit_(unit),
+      start_(time.now()),
+      next_(start_ + 1s) {}
 
 progress::~progress() { wipe(); }
 
@@ -40,8 +45,9 @@ void progress::update(std::uint64_t bytes, std::uint64_t lines) {
   shown_ = true;
   const double seconds = static_cast<double>((now - start_).count()) / 1e9;
   const auto rate = static_cast<std::uint64_t>(static_cast<double>(lines) / seconds);
-  write_(fmt::format("{}{}{} lines, {} a second", to_line_start_and_clear,
-                     total_bytes_ > 0 ? bar(bytes, total_bytes_) : std::string(), grouped(lines), grouped(rate)));
+  write_(fmt::format("{}{}{} {}, {} a second", to_line_start_and_clear,
+                     total_bytes_ > 0 ? bar(bytes, total_bytes_) : std::string(), grouped(lines), unit_,
+                     grouped(rate)));
 }
 
 void progress::wipe() {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include <foliot/core/callable.hpp>
@@ -21,8 +22,8 @@ class progress {
  public:
   using writer = callable<void(std::string_view)>;
 
-  /// The run begins now. `total_bytes` is the size of the input, or 0 if it is unknown.
-  progress(const clock& time, std::uint64_t total_bytes, writer write);
+  /// The run begins now. `total_bytes` is the size of the input, or 0 if it is unknown. `unit` is what is counted.
+  progress(const clock& time, std::uint64_t total_bytes, writer write, std::string_view unit = "lines");
   /// Calls wipe().
   ~progress();
   progress(const progress&) = delete;
@@ -36,6 +37,7 @@ class progress {
   const clock& time_;
   const std::uint64_t total_bytes_;
   writer write_;
+  const std::string unit_;
   const instant start_;
   instant next_;  // the line does not change before
   bool shown_ = false;

@@ -1,10 +1,9 @@
 #include "serve_options.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "../address_text.hpp"
 #include "../duration_text.hpp"
 #include "../failure.hpp"
 
@@ -19,15 +18,11 @@ bool is_closed_to_others(const runtime::address& at) {
   return text.starts_with("127.") || text.starts_with("[::1]:");
 }
 
-bool is_port(const std::string& text) {
-  return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 }  // namespace
 
 std::optional<runtime::address> listen_address(const std::string& option, const std::string& text, bool insecure) {
   if (text == "off") return std::nullopt;
-  const auto at = runtime::address::parse(is_port(text) ? "127.0.0.1:" + text : text);
+  const auto at = parse_address(text);
   if (!at) {
     throw failure(
         fmt::format("{} '{}' is no address: write 127.0.0.1:11300, [::1]:11300, unix:/run/foliot.sock, a port "

@@ -1,0 +1,247 @@
+#include "copy/copier.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace foliot::program::copying {
+
+namespace {
+
+using jobs::job_state;
+
+constexpr std::size_t largest_group = 256;
+constexpr std::uint64_t bytes_of_group = std::uint64_t{64} << 20;
+/// A search for jobs ends this far above the highest id that was seen.
+constexpr jobs::job_id farthest_gap = 1'000'000;
+
+bool is_hidden(job_state state) { return state == job_state::delayed || state == job_state::buried; }
+
+}  // namespace
+
+task<> copier::connect() {
+  auto first = from_.connect();
+  co_await first;
+  auto second = to_.connect();
+  co_await second;
+  const std::string& instance = from_.facts().instance;
+  if (!instance.empty() && instance == to_.facts().instance) {
+    throw failure(fmt::format("{} and {} are the same server: name two", from_.name(), to_.name()));
+  }
+  window_ = std::min(window_, most_jobs());
+}
+
+task<> copier::move_all() {
+  for (std::uint64_t before = counts_.moved() + 1; before != counts_.moved();) {
+    before = counts_.moved();
+    auto listing = from_.tubes();
+    const std::vector<std::string> tubes = co_await listing;
+    for (const std::string& tube : tubes) {
+      auto moving = move_tube(tube);
+      co_await moving;
+    }
+  }
+}
+
+task<> copier::move_tube(std::string tube) {
+  auto counting = from_.counts(tube);
+  const jobs::job_counts there = co_await counting;
+  if (there.ready > 0) {
+    auto moving = move_ready(tube, there.ready);
+    co_await moving;
+    auto rest = move_ready_of_paused(tube);
+    co_await rest;
+  }
+  if (there.delayed > 0) {
+    auto moving = move_hidden(tube, job_state::delayed);
+    co_await moving;
+  }
+  if (there.buried > 0) {
+    auto moving = move_hidden(tube, job_state::buried);
+    co_await moving;
+  }
+}
+
+/// With a connection of its own, whose end gives back the jobs that the target refuses: a release would count. At most
+/// `count` jobs, so that it ends though it gets a refused job again after its TTR.
+task<> copier::move_ready(std::string tube, std::uint64_t count) {
+  source holder(from_address_);
+  auto connecting = holder.connect(from_.facts());
+  co_await connecting;
+  while (count > 0) {
+    const std::size_t wanted = std::min<std::size_t>(count, most_jobs());
+    auto reserving = holder.reserve(tube, wanted);
+    std::vector<full_job> group = co_await reserving;
+    for (const full_job& each : group) highest_ = std::max(highest_, each.record.id);
+    count = group.size() == wanted ? count - wanted : 0;
+    auto moving = move_group(holder, std::move(group));
+    co_await moving;
+  }
+  auto ending = holder.quit();
+  co_await ending;
+}
+
+/// A tube that is paused gives no job to a reserve, but one to a reserve-job.
+task<> copier::move_ready_of_paused(std::string tube) {
+  source holder(from_address_);
+  bool is_connected = false;
+  for (;;) {
+    auto looking = from_.first(tube, job_state::ready);
+    const jobs::job_id id = co_await looking;
+    if (id == 0 || refused_.contains(id)) break;
+    if (!is_connected) {
+      auto connecting = holder.connect(from_.facts());
+      co_await connecting;
+      is_connected = true;
+    }
+    auto reserving = holder.reserve_one(id);
+    std::vector<full_job> group = co_await reserving;
+    const bool is_there = !group.empty();
+    auto moving = move_group(holder, std::move(group));
+    co_await moving;
+    if (!is_there) break;  // a worker has it, or the server knows no reserve-job
+  }
+  if (!is_connected) co_return;
+  auto ending = holder.quit();
+  co_await ending;
+}
+
+/// Delayed or buried jobs: the first of them, and those with ids near it, whatever their tubes.
+task<> copier::move_hidden(std::string tube, job_state state) {
+  for (;;) {
+    auto looking = from_.first(tube, state);
+    const jobs::job_id id = co_await looking;
+    if (id == 0) co_return;
+    highest_ = std::max(highest_, id);
+    if (refused_.contains(id)) {
+      auto searching = search_beyond(tube, state, id);
+      co_await searching;
+      co_return;
+    }
+    const jobs::job_id begin = id - id % window_;
+    auto moving = move_near(begin, begin + window_);
+    const std::size_t found = co_await moving;
+    if (found * 2 > window_) window_ = std::min(window_ * 2, most_jobs());
+    if (found * 4 < window_) window_ = std::max<std::size_t>(window_ / 2, 1);
+  }
+}
+
+/// The first job of the tube in this state stays, and hides those behind it: looks at all ids around `known`, until
+/// all jobs of that tube in that state have been seen.
+task<> copier::search_beyond(std::string tube, job_state state, jobs::job_id known) {
+  const std::size_t step = most_jobs();
+  jobs::job_id begin = known - known % step;
+  jobs::job_id end = begin;
+  std::uint64_t staying = 0;
+  for (;;) {
+    auto counting = from_.counts(tube);
+    const jobs::job_counts there = co_await counting;
+    if ((state == job_state::delayed ? there.delayed : there.buried) <= staying) co_return;
+    const bool goes_up = end <= highest_ || (begin == 0 && end - highest_ < farthest_gap);
+    if (!goes_up && begin == 0) co_return;
+    const jobs::job_id from = goes_up ? end : begin - step;
+    (goes_up ? end : begin) = goes_up ? end + step : from;
+    auto moving = move_near(from, from + step);
+    co_await moving;
+    auto looking = from_.look(from, from + step);
+    const std::vector<job_record> seen = co_await looking;
+    staying += static_cast<std::uint64_t>(
+        std::ranges::count_if(seen, [&](const job_record& each) { return each.tube == tube && each.state == state; }));
+  }
+}
+
+/// Moves the delayed and buried jobs with these ids, and returns how many there were.
+task<std::size_t> copier::move_near(jobs::job_id begin, jobs::job_id end) {
+  auto looking = from_.look(begin, end);
+  std::vector<job_record> seen = co_await looking;
+  std::erase_if(seen, [&](const job_record& each) {
+    highest_ = std::max(highest_, each.id);
+    return !is_hidden(each.state) || refused_.contains(each.id);
+  });
+  auto reading = from_.read(std::move(seen));
+  std::vector<full_job> group = co_await reading;
+  auto moving = move_group(from_, std::move(group));
+  co_return co_await moving;
+}
+
+/// Moves jobs that the connection `held_by` may delete, and returns how many of them the target has taken.
+task<std::size_t> copier::move_group(source& held_by, std::vector<full_job> group) {
+  std::erase_if(group, [this](const full_job& each) { return refused_.contains(each.record.id); });
+  if (group.empty()) co_return 0;
+  auto placing = to_.place(group, from_.facts().instance);
+  const std::vector<placement> answers = co_await placing;
+  std::vector<full_job> there;
+  std::vector<placement> copies;
+  std::vector<jobs::job_id> ids;
+  std::string stopped;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    switch (answers[i].what) {
+      case placement::kind::refused: refuse(group[i].record, answers[i].reason); break;
+      case placement::kind::stopped: stopped = answers[i].reason; break;
+      case placement::kind::placed:
+        ids.push_back(group[i].record.id);
+        there.push_back(std::move(group[i]));
+        copies.push_back(answers[i]);
+        break;
+    }
+  }
+  auto removing = held_by.remove(std::move(ids));
+  const std::vector<removal> ends = co_await removing;
+  auto settling = settle(there, copies, ends);
+  co_await settling;
+  on_moved_();
+  if (!stopped.empty()) throw failure(stopped);
+  co_return there.size();
+}
+
+/// Makes the target agree with what became of the jobs at the source.
+task<> copier::settle(const std::vector<full_job>& group, const std::vector<placement>& copies,
+                      const std::vector<removal>& ends) {
+  std::vector<jobs::job_id> not_ended;
+  std::string stopped;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const job_record& before = group[i].record;
+    if (ends[i].what != removal::kind::deleted) {
+      if (ends[i].what == removal::kind::refused) stopped = ends[i].reply;
+      if (!copies[i].is_foreign) not_ended.push_back(copies[i].id);
+      continue;
+    }
+    count(before.state);
+    if (!ends[i].last || !is_changed(before, *ends[i].last)) continue;
+    const full_job changed{*ends[i].last, group[i].body};
+    auto placing = to_.place_again(changed, from_.facts().instance, copies[i].id);
+    if (co_await placing) ++counts_.twice;
+  }
+  if (!not_ended.empty()) {
+    const std::size_t all = not_ended.size();
+    auto ending = to_.take_back(std::move(not_ended));
+    const std::size_t missing = co_await ending;
+    counts_.taken_back += all - missing;
+    counts_.twice += missing;
+  }
+  if (!stopped.empty()) throw failure(fmt::format("{} answered {} to a delete", from_.name(), stopped));
+}
+
+void copier::refuse(const job_record& job, const std::string& reason) {
+  if (refused_.insert(job.id).second)
+    on_refused_(fmt::format("job {} of tube '{}' stays at {}: {}", job.id, job.tube, from_.name(), reason));
+}
+
+void copier::count(job_state state) {
+  switch (state) {
+    case job_state::delayed: ++counts_.delayed; break;
+    case job_state::buried: ++counts_.buried; break;
+    case job_state::ready:
+    case job_state::reserved: ++counts_.ready; break;
+  }
+}
+
+/// A power of two.
+std::size_t copier::most_jobs() const noexcept {
+  const std::uint64_t largest_body = std::max<std::uint64_t>(from_.facts().max_job_size, 1);
+  return std::bit_floor(std::clamp<std::size_t>(bytes_of_group / largest_body, 1, largest_group));
+}
+
+}  // namespace foliot::program::copying

@@ -1,0 +1,78 @@
+// Moves jobs in groups: finds them at the source, places them at the target, deletes them at the source.
+//
+// Thread safety: none, one task. Throws failure; what was counted until then has been moved.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <foliot/jobs/job.hpp>
+#include <foliot/runtime/net/address.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "copy/source.hpp"
+#include "copy/target.hpp"
+
+namespace foliot::program::copying {
+
+/// What has happened so far. Jobs are counted in the state that they had.
+struct copy_counts {
+  std::uint64_t ready = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t buried = 0;
+  std::uint64_t taken_back = 0;  ///< their workers at the source had them meanwhile
+  std::uint64_t twice = 0;       ///< workers of both servers had them
+
+  [[nodiscard]] std::uint64_t moved() const noexcept { return ready + delayed + buried; }
+};
+
+class copier {
+ public:
+  /// `moved` is called after each group; `refused` with a sentence for each job that stays at the source.
+  copier(runtime::address from, runtime::address to, std::function<void()> moved,
+         std::function<void(const std::string&)> refused)
+      : from_address_(from), from_(from), to_(to), on_moved_(std::move(moved)), on_refused_(std::move(refused)) {}
+
+  /// Connects to both servers, and refuses if they are one.
+  task<> connect();
+  /// Goes through all tubes until there is nothing more that can be moved.
+  task<> move_all();
+  /// The jobs at the source.
+  task<jobs::job_counts> left() { return from_.counts(); }
+
+  [[nodiscard]] const copy_counts& counts() const noexcept { return counts_; }
+  /// How many jobs the target cannot take.
+  [[nodiscard]] std::size_t refused() const noexcept { return refused_.size(); }
+
+ private:
+  task<> move_tube(std::string tube);
+  task<> move_ready(std::string tube, std::uint64_t count);
+  task<> move_ready_of_paused(std::string tube);
+  task<> move_hidden(std::string tube, jobs::job_state state);
+  task<> search_beyond(std::string tube, jobs::job_state state, jobs::job_id known);
+  task<std::size_t> move_near(jobs::job_id begin, jobs::job_id end);
+  task<std::size_t> move_group(source& held_by, std::vector<full_job> group);
+  task<> settle(const std::vector<full_job>& group, const std::vector<placement>& copies,
+                const std::vector<removal>& ends);
+  void refuse(const job_record& job, const std::string& reason);
+  void count(jobs::job_state state);
+  [[nodiscard]] std::size_t most_jobs() const noexcept;
+
+  runtime::address from_address_;
+  source from_;
+  target to_;
+  std::function<void()> on_moved_;
+  std::function<void(const std::string&)> on_refused_;
+  copy_counts counts_;
+  std::set<jobs::job_id> refused_;
+  /// How many ids are looked at together: more where most of them are jobs.
+  std::size_t window_ = 64;
+  /// Of the jobs that were seen.
+  jobs::job_id highest_ = 0;
+};
+
+}  // namespace foliot::program::copying

@@ -1,0 +1,112 @@
+#include "copy/copy.hpp"
+
+#include <chrono>
+#include <string>
+
+#include <fmt/format.h>
+#include <foliot/core/clock.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+
+#include "copy/copier.hpp"
+#include "failure.hpp"
+#include "grouped.hpp"
+#include "output_file.hpp"
+#include "progress.hpp"
+#include "report.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr duration between_looks = 100ms;
+/// Of the jobs that stay, so many are named.
+constexpr std::size_t most_named = 20;
+
+std::string jobs_text(std::uint64_t count) { return fmt::format("{} {}", grouped(count), count == 1 ? "job" : "jobs"); }
+
+class copy_run {
+ public:
+  explicit copy_run(const copy_options& options)
+      : options_(options),
+        copier_(
+            options.from, options.to, [this] { show_progress(); },
+            [this](const std::string& sentence) { name_refused(sentence); }),
+        progress_(monotonic_clock::instance(), 0, standard_error_if_terminal(), "jobs") {}
+
+  task<> run() {
+    auto connecting = copier_.connect();
+    co_await connecting;
+    jobs::job_counts left;
+    for (;;) {
+      auto moving = copier_.move_all();
+      co_await moving;
+      auto counting = copier_.left();
+      left = co_await counting;
+      if (!options_.waits || left.reserved == 0) break;
+      co_await runtime::sleep(between_looks);
+    }
+    end(left);
+  }
+
+  void print_moved() {
+    progress_.wipe();
+    const copying::copy_counts& all = copier_.counts();
+    std::string text = fmt::format("moved {} from {} to {}: {} ready, {} delayed, {} buried\n", jobs_text(all.moved()),
+                                   options_.from.to_string(), options_.to.to_string(), grouped(all.ready),
+                                   grouped(all.delayed), grouped(all.buried));
+    if (all.taken_back > 0)
+      text += fmt::format("took {} back from the target: workers of the source had them meanwhile\n",
+                          jobs_text(all.taken_back));
+    if (all.twice > 0)
+      text += fmt::format("{} may be done twice: workers of both servers had them\n", jobs_text(all.twice));
+    if (copier_.refused() > most_named)
+      text += fmt::format("{} more stay at the source\n", jobs_text(copier_.refused() - most_named));
+    print(text);
+  }
+
+ private:
+  void end(const jobs::job_counts& left) {
+    print_moved();
+    if (left.all() == 0) return;
+    throw failure(
+        fmt::format("{} at {}: {} reserved by workers, {} ready, {} delayed, {} buried; run the command again "
+                    "to move what can be moved by then{}",
+                    left.all() == 1 ? "1 job is still" : fmt::format("{} are still", jobs_text(left.all())),
+                    options_.from.to_string(), grouped(left.reserved), grouped(left.ready), grouped(left.delayed),
+                    grouped(left.buried), left.reserved > 0 ? ", or add --wait" : ""),
+        exit_code::bad_input);
+  }
+
+  void show_progress() { progress_.update(0, copier_.counts().moved()); }
+
+  void name_refused(const std::string& sentence) {
+    progress_.wipe();
+    if (copier_.refused() <= most_named) report(sentence);
+  }
+
+  const copy_options& options_;
+  copying::copier copier_;
+  progress progress_;
+};
+
+}  // namespace
+
+void copy(const copy_options& options) {
+  if (options.from == options.to)
+    throw failure(fmt::format("FROM and TO are both {}: name two servers", options.from.to_string()));
+  copy_run all(options);
+  runtime::run_options how;
+  how.processors = 1;
+  try {
+    runtime::run(all.run(), how);
+  } catch (const failure& error) {
+    if (error.code() == exit_code::bad_input) throw;
+    all.print_moved();
+    throw failure(fmt::format("{}; no job is lost: run the command again to go on", error.what()));
+  }
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,66 @@
+#include "../commands.hpp"
+
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "../address_text.hpp"
+#include "../failure.hpp"
+#include "copy.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+struct arguments {
+  std::string from;
+  std::string to;
+  bool waits = false;
+};
+
+/// Throws failure, which names `argument`, if the text is no address.
+runtime::address server_address(const std::string& argument, const std::string& text) {
+  const auto at = parse_address(text);
+  if (!at) {
+    throw failure(
+        fmt::format("{} '{}' is no address: write 127.0.0.1:11300, [::1]:11300, unix:/run/foliot.sock, or a "
+                    "port alone",
+                    argument, text));
+  }
+  return *at;
+}
+
+}  // namespace
+
+void add_copy(CLI::App& program, command& chosen) {
+  const auto all = std::make_shared<arguments>();
+  CLI::App* line = program.add_subcommand("copy", "Move all jobs from one beanstalk server to another one");
+  line->add_option("FROM", all->from, "The server that has the jobs: beanstalkd 1.10 or later,\nor foliot serve")
+      ->type_name("")
+      ->required();
+  line->add_option("TO", all->to, "The server that is to have them")->type_name("")->required();
+  line->add_flag("--wait", all->waits, "Wait for the jobs that workers of FROM have reserved");
+  line->footer(
+      "Both are addresses: 127.0.0.1:11300, [::1]:11300, a port alone, or unix:PATH.\n"
+      "\n"
+      "  foliot copy 11300 11400\n"
+      "\n"
+      "It moves ready, delayed and buried jobs with their tubes, priorities, TTRs and\n"
+      "what is left of their delays. Producers and workers may go on. It may be ended\n"
+      "at any time and started again: no job is lost, and none is early.\n"
+      "\n"
+      "Exit codes: 0 if FROM has no job any more, 1 if some are left, 2 for anything\n"
+      "else, such as a server that goes away.");
+  line->callback([all, &chosen] {
+    chosen = [all] {
+      copy_options options;
+      options.from = server_address("FROM", all->from);
+      options.to = server_address("TO", all->to);
+      options.waits = all->waits;
+      copy(options);
+    };
+  });
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,59 @@
+#include "copy/job_record.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "copy/reply.hpp"
+#include "serve/beanstalk/command_line.hpp"
+
+namespace foliot::program::copying {
+
+namespace {
+
+std::optional<jobs::job_state> state_of(std::string_view text) {
+  if (text == "delayed") return jobs::job_state::delayed;
+  if (text == "ready") return jobs::job_state::ready;
+  if (text == "reserved") return jobs::job_state::reserved;
+  if (text == "buried") return jobs::job_state::buried;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<job_record> parse_job(std::string_view dictionary) {
+  const auto number = [&](std::string_view key) { return dictionary_number(dictionary, key); };
+  const auto id = number("id");
+  const auto tube = dictionary_value(dictionary, "tube");
+  const auto state = state_of(dictionary_value(dictionary, "state").value_or(""));
+  const auto priority = number("pri");
+  const auto ttr = number("ttr");
+  const auto left = number("time-left");
+  const auto releases = number("releases");
+  const auto buries = number("buries");
+  const auto kicks = number("kicks");
+  if (!id || !tube || !state || !priority || !ttr || !left || !releases || !buries || !kicks) return std::nullopt;
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  if (!beanstalk::is_tube_name(*tube) || *priority > most || *ttr > most) return std::nullopt;
+  job_record job;
+  job.id = *id;
+  job.tube = *tube;
+  job.state = *state;
+  job.priority = static_cast<jobs::priority>(*priority);
+  job.ttr = std::chrono::seconds(*ttr);
+  if (const auto exact = number("ttr-ms")) job.ttr = jobs::milliseconds(*exact);
+  job.seconds_left = *left;
+  job.due = number("due-ms");
+  job.key = dictionary_value(dictionary, "key").value_or("");
+  if (!std::ranges::all_of(job.key, [](char c) { return '!' <= c && c <= '~'; })) return std::nullopt;
+  job.counters.releases = static_cast<std::uint32_t>(*releases);
+  job.counters.buries = static_cast<std::uint32_t>(*buries);
+  job.counters.kicks = static_cast<std::uint32_t>(*kicks);
+  return job;
+}
+
+bool is_changed(const job_record& before, const job_record& after) noexcept {
+  return before.priority != after.priority || before.due != after.due || before.counters != after.counters;
+}
+
+}  // namespace foliot::program::copying

@@ -1,0 +1,44 @@
+// What a server says about one of its jobs, by `stats-job` or `x-stats-job`.
+//
+// Thread safety: plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <foliot/jobs/job.hpp>
+
+namespace foliot::program::copying {
+
+struct job_record {
+  jobs::job_id id = 0;
+  std::string tube;
+  jobs::job_state state = jobs::job_state::ready;
+  jobs::priority priority = 0;
+  /// Whole seconds from beanstalkd.
+  jobs::milliseconds ttr{};
+  /// Until a delayed job is due, rounded down: less than a second is missing.
+  std::uint64_t seconds_left = 0;
+  /// When a job of foliot is due, in milliseconds since 1970; nothing from beanstalkd.
+  std::optional<std::uint64_t> due;
+  /// The key of a job of foliot; empty if it has none.
+  std::string key;
+  jobs::job_counters counters{};
+};
+
+/// A job with its body.
+struct full_job {
+  job_record record;
+  std::string body;
+};
+
+/// Nothing if the dictionary lacks a line that every server writes.
+[[nodiscard]] std::optional<job_record> parse_job(std::string_view dictionary);
+
+/// Whether a client has changed the job between the two looks: a release, a bury, a kick, another due time. A job that
+/// was reserved, or that became ready because its due time came, is not changed.
+[[nodiscard]] bool is_changed(const job_record& before, const job_record& after) noexcept;
+
+}  // namespace foliot::program::copying

@@ -1,0 +1,129 @@
+#include "copy/reply.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace foliot::program::copying {
+
+namespace {
+
+/// The longest line is USING with a tube's name of 200 bytes.
+constexpr std::size_t longest_line = 300;
+constexpr std::uint64_t longest_body = std::uint64_t{1} << 30;
+constexpr std::string_view crlf = "\r\n";
+
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+/// The words of a line; empty where there are more than three, or two spaces in a row.
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (;;) {
+    const std::size_t end = line.find(' ');
+    words.push_back(line.substr(0, end));
+    if (words.back().empty() || words.size() > 3) return {};
+    if (end == std::string_view::npos) return words;
+    line.remove_prefix(end + 1);
+  }
+}
+
+bool is_word(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return ('A' <= c && c <= 'Z') || c == '_'; });
+}
+
+no_reply refusal(std::string_view line) {
+  return no_reply(fmt::format("'{}' is no reply of a beanstalk server", line.substr(0, 60)));
+}
+
+std::string unquoted(std::string_view value) {
+  if (value.size() < 2 || !value.starts_with('"') || !value.ends_with('"')) return std::string(value);
+  value = value.substr(1, value.size() - 2);
+  std::string text;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (value[i] == '\\' && i + 1 < value.size()) ++i;
+    text += value[i];
+  }
+  return text;
+}
+
+/// Calls `use` with each line.
+template <class Use>
+void each_line(std::string_view text, Use use) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    use(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+}  // namespace
+
+void reply_reader::add(std::string_view bytes) {
+  if (begin_ > 0) unread_.erase(0, std::exchange(begin_, 0));
+  unread_ += bytes;
+}
+
+std::optional<server_reply> reply_reader::next() {
+  const std::string_view unread = std::string_view(unread_).substr(begin_);
+  const std::size_t end = unread.substr(0, longest_line).find(crlf);
+  if (end == std::string_view::npos) {
+    if (unread.size() >= longest_line) throw refusal(unread);
+    return std::nullopt;
+  }
+  const std::string_view line = unread.substr(0, end);
+  const auto words = words_of(line);
+  if (words.empty() || !is_word(words[0])) throw refusal(line);
+  server_reply reply;
+  reply.word = words[0];
+  std::size_t size = end + crlf.size();
+  const bool has_job = reply.word == "RESERVED" || reply.word == "FOUND";
+  if (has_job || reply.word == "OK") {
+    const auto length = words.size() == (has_job ? 3u : 2u) ? number_of(words.back()) : std::nullopt;
+    const auto id = has_job && length ? number_of(words[1]) : length;
+    if (!length || !id || *length > longest_body) throw refusal(line);
+    if (has_job) reply.number = *id;
+    if (unread.size() < size + *length + crlf.size()) return std::nullopt;
+    reply.body = unread.substr(size, *length);
+    size += *length;
+    if (unread.substr(size, crlf.size()) != crlf) throw refusal(line);
+    size += crlf.size();
+  } else if (words.size() == 2) {
+    reply.number = number_of(words[1]).value_or(0);  // USING has a name
+  } else if (words.size() > 2) {
+    throw refusal(line);
+  }
+  begin_ += size;
+  return reply;
+}
+
+std::optional<std::string> dictionary_value(std::string_view dictionary, std::string_view key) {
+  std::optional<std::string> found;
+  each_line(dictionary, [&](std::string_view line) {
+    if (found || line.size() < key.size() + 2 || !line.starts_with(key)) return;
+    if (line.substr(key.size(), 2) == ": ") found = unquoted(line.substr(key.size() + 2));
+  });
+  return found;
+}
+
+std::optional<std::uint64_t> dictionary_number(std::string_view dictionary, std::string_view key) {
+  const auto value = dictionary_value(dictionary, key);
+  return value ? number_of(*value) : std::nullopt;
+}
+
+std::vector<std::string> list_entries(std::string_view list) {
+  std::vector<std::string> entries;
+  each_line(list, [&](std::string_view line) {
+    if (line.starts_with("- ")) entries.push_back(unquoted(line.substr(2)));
+  });
+  return entries;
+}
+
+}  // namespace foliot::program::copying

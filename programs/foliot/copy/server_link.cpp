@@ -1,0 +1,107 @@
+#include "copy/server_link.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <foliot/core/clock.hpp>
+
+namespace foliot::program::copying {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr duration longest_silence = 60s;
+constexpr std::size_t buffer_size = std::size_t{1} << 16;
+
+}  // namespace
+
+task<> server_link::connect() {
+  const instant deadline = monotonic_clock::instance().now() + longest_silence;
+  auto connecting = runtime::stream::connect(at_, deadline);
+  auto got = co_await connecting;
+  if (!got) throw failure(fmt::format("cannot connect to {}: {}", name_, got.error().message()));
+  peer_ = std::move(*got);
+  buffer_.resize(buffer_size);
+}
+
+task<std::vector<server_reply>> server_link::exchange(std::string requests, std::size_t count) {
+  peer_.set_deadline(longest_silence);
+  auto writing = peer_.write_all(std::string_view(requests));
+  const auto written = co_await writing;
+  if (!written) throw failure(fmt::format("the connection to {} ended: {}", name_, written.error().message()));
+  std::vector<server_reply> all;
+  all.reserve(count);
+  while (all.size() < count) {
+    std::optional<server_reply> next;
+    try {
+      next = replies_.next();
+    } catch (const no_reply& error) {
+      throw failure(fmt::format("{} sent something else than a reply: {}", name_, error.what()));
+    }
+    if (next) {
+      all.push_back(std::move(*next));
+      continue;
+    }
+    auto reading = read_more();
+    const bool goes_on = co_await reading;
+    if (!goes_on) throw failure(fmt::format("the server at {} closed the connection", name_));
+  }
+  co_return all;
+}
+
+task<server_reply> server_link::ask(std::string request) {
+  auto asking = exchange(std::move(request), 1);
+  auto replies = co_await asking;
+  co_return std::move(replies.front());
+}
+
+task<server_facts> server_link::learn() {
+  const std::string stats = "stats\r\n";
+  auto asking = exchange(stats + "x-stats-job 0\r\nreserve-job 0\r\n", 3);
+  const auto replies = co_await asking;
+  if (replies[0].word != "OK") throw unexpected(stats, replies[0]);
+  server_facts facts;
+  facts.is_foliot = replies[1].word != "UNKNOWN_COMMAND";
+  facts.can_reserve_job = replies[2].word != "UNKNOWN_COMMAND";
+  facts.instance = dictionary_value(replies[0].body, "id").value_or("");
+  if (!std::ranges::all_of(facts.instance, [](unsigned char c) { return std::isxdigit(c) != 0; })) facts.instance = "";
+  facts.max_job_size = dictionary_number(replies[0].body, "max-job-size").value_or(65'535);
+  co_return facts;
+}
+
+task<> server_link::quit() {
+  peer_.set_deadline(longest_silence);
+  auto writing = peer_.write_all(std::string_view("quit\r\n"));
+  const auto written = co_await writing;
+  if (!written) co_return;  // the connection has ended by itself
+  for (bool goes_on = true; goes_on;) {
+    auto reading = peer_.read_some(std::span<char>(buffer_));
+    const auto got = co_await reading;
+    goes_on = got && *got > 0;
+  }
+  peer_.close();
+}
+
+failure server_link::unexpected(const std::string& request, const server_reply& reply) const {
+  const std::string_view line = std::string_view(request).substr(0, request.find('\r'));
+  return failure(fmt::format("{} answered {} to '{}'", name_, reply.word, line));
+}
+
+task<bool> server_link::read_more() {
+  peer_.set_read_deadline(longest_silence);
+  auto reading = peer_.read_some(std::span<char>(buffer_));
+  const auto got = co_await reading;
+  if (!got && got.error() == runtime::io_errc::deadline_exceeded)
+    throw failure(fmt::format("{} has not answered for a minute", name_));
+  if (!got) throw failure(fmt::format("the connection to {} ended: {}", name_, got.error().message()));
+  replies_.add(std::string_view(buffer_.data(), *got));
+  co_return *got > 0;
+}
+
+}  // namespace foliot::program::copying

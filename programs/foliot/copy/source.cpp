@@ -1,0 +1,194 @@
+#include "copy/source.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "serve/beanstalk/command_line.hpp"
+
+namespace foliot::program::copying {
+
+namespace {
+
+jobs::job_counts counts_of(std::string_view dictionary) {
+  const auto number = [&](std::string_view key) { return dictionary_number(dictionary, key).value_or(0); };
+  jobs::job_counts all;
+  all.ready = number("current-jobs-ready");
+  all.reserved = number("current-jobs-reserved");
+  all.delayed = number("current-jobs-delayed");
+  all.buried = number("current-jobs-buried");
+  return all;
+}
+
+std::string_view peek_command(jobs::job_state state) {
+  switch (state) {
+    case jobs::job_state::delayed: return "peek-delayed";
+    case jobs::job_state::buried: return "peek-buried";
+    case jobs::job_state::ready:
+    case jobs::job_state::reserved: break;
+  }
+  return "peek-ready";
+}
+
+}  // namespace
+
+task<> source::connect() {
+  auto connecting = link_.connect();
+  co_await connecting;
+  auto learning = link_.learn();
+  facts_ = co_await learning;
+}
+
+task<> source::connect(server_facts known) {
+  facts_ = std::move(known);
+  return link_.connect();
+}
+
+task<std::vector<std::string>> source::tubes() {
+  const std::string request = "list-tubes\r\n";
+  auto asking = link_.ask(request);
+  const server_reply reply = co_await asking;
+  if (reply.word != "OK") throw link_.unexpected(request, reply);
+  auto names = list_entries(reply.body);
+  if (!std::ranges::all_of(names, beanstalk::is_tube_name)) throw link_.unexpected(request, reply);
+  co_return names;
+}
+
+task<jobs::job_counts> source::counts() {
+  const std::string request = "stats\r\n";
+  auto asking = link_.ask(request);
+  const server_reply reply = co_await asking;
+  if (reply.word != "OK") throw link_.unexpected(request, reply);
+  co_return counts_of(reply.body);
+}
+
+task<jobs::job_counts> source::counts(std::string tube) {
+  const std::string request = fmt::format("stats-tube {}\r\n", tube);
+  auto asking = link_.ask(request);
+  const server_reply reply = co_await asking;
+  if (reply.word != "OK" && reply.word != "NOT_FOUND") throw link_.unexpected(request, reply);
+  co_return counts_of(reply.body);
+}
+
+task<jobs::job_id> source::first(std::string tube, jobs::job_state state) {
+  const std::string requests = fmt::format("use {}\r\n{}\r\n", tube, peek_command(state));
+  auto asking = link_.exchange(requests, 2);
+  const auto replies = co_await asking;
+  if (replies[0].word != "USING") throw link_.unexpected(requests, replies[0]);
+  if (replies[1].word == "NOT_FOUND") co_return 0;
+  if (replies[1].word != "FOUND") throw link_.unexpected(std::string(peek_command(state)), replies[1]);
+  co_return replies[1].number;
+}
+
+task<std::vector<job_record>> source::look(jobs::job_id begin, jobs::job_id end) {
+  std::vector<jobs::job_id> ids(end - begin);
+  std::iota(ids.begin(), ids.end(), begin);
+  return look_at(std::move(ids));
+}
+
+task<std::vector<full_job>> source::read(std::vector<job_record> found) {
+  std::string requests;
+  for (const job_record& each : found) requests += fmt::format("peek {}\r\n", each.id);
+  auto asking = link_.exchange(std::move(requests), found.size());
+  auto replies = co_await asking;
+  std::vector<full_job> jobs;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (replies[i].word == "NOT_FOUND") continue;
+    if (replies[i].word != "FOUND") throw link_.unexpected("peek", replies[i]);
+    jobs.push_back({std::move(found[i]), std::move(replies[i].body)});
+  }
+  co_return jobs;
+}
+
+task<std::vector<full_job>> source::reserve(std::string tube, std::size_t count) {
+  if (tube != watched_) {
+    const std::string requests = fmt::format("watch {}\r\nignore {}\r\n", tube, watched_);
+    auto asking = link_.exchange(requests, 2);
+    const auto replies = co_await asking;
+    for (const server_reply& each : replies) {
+      if (each.word != "WATCHING") throw link_.unexpected(requests, each);
+    }
+    watched_ = tube;
+  }
+  const std::string request = "reserve-with-timeout 0\r\n";
+  std::string requests;
+  for (std::size_t i = 0; i < count; ++i) requests += request;
+  auto asking = link_.exchange(std::move(requests), count);
+  auto replies = co_await asking;
+  for (const server_reply& each : replies) {
+    const bool is_none = each.word == "TIMED_OUT" || each.word == "DEADLINE_SOON";
+    if (!is_none && each.word != "RESERVED") throw link_.unexpected(request, each);
+  }
+  std::erase_if(replies, [](const server_reply& each) { return each.word != "RESERVED"; });
+  auto looking = with_records(std::move(replies));
+  co_return co_await looking;
+}
+
+task<std::vector<full_job>> source::reserve_one(jobs::job_id id) {
+  // Only if it is ready: a delayed job would be early if this connection ended behind the reservation.
+  const std::string requests = fmt::format("reserve-job {}\r\n", id);
+  auto looking = look(id, id + 1);
+  const auto seen = co_await looking;
+  std::vector<server_reply> replies;
+  if (facts_.can_reserve_job && seen.size() == 1 && seen[0].state == jobs::job_state::ready) {
+    auto asking = link_.exchange(requests, 1);
+    replies = co_await asking;
+  }
+  std::erase_if(replies, [](const server_reply& each) { return each.word != "RESERVED"; });
+  auto completing = with_records(std::move(replies));
+  co_return co_await completing;
+}
+
+task<std::vector<removal>> source::remove(std::vector<jobs::job_id> ids) {
+  std::string requests;
+  for (const jobs::job_id id : ids) {
+    requests += fmt::format("{} {}\r\ndelete {}\r\n", facts_.is_foliot ? "x-stats-job" : "stats-job", id, id);
+  }
+  auto asking = link_.exchange(std::move(requests), 2 * ids.size());
+  auto replies = co_await asking;
+  std::vector<removal> all(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    all[i].last = parse_job(replies[2 * i].body);
+    all[i].reply = std::move(replies[2 * i + 1].word);
+    all[i].what = all[i].reply == "DELETED"     ? removal::kind::deleted
+                  : all[i].reply == "NOT_FOUND" ? removal::kind::gone
+                                                : removal::kind::refused;
+  }
+  co_return all;
+}
+
+task<std::vector<job_record>> source::look_at(std::vector<jobs::job_id> ids) {
+  const std::string_view command = facts_.is_foliot ? "x-stats-job" : "stats-job";
+  std::string requests;
+  for (const jobs::job_id id : ids) requests += fmt::format("{} {}\r\n", command, id);
+  auto asking = link_.exchange(std::move(requests), ids.size());
+  const auto replies = co_await asking;
+  std::vector<job_record> found;
+  for (const server_reply& each : replies) {
+    if (each.word == "NOT_FOUND") continue;
+    auto record = parse_job(each.body);
+    if (each.word != "OK" || !record) throw link_.unexpected(std::string(command), each);
+    found.push_back(std::move(*record));
+  }
+  co_return found;
+}
+
+/// The jobs of RESERVED replies.
+task<std::vector<full_job>> source::with_records(std::vector<server_reply> reserved) {
+  std::vector<jobs::job_id> ids;
+  for (const server_reply& each : reserved) ids.push_back(each.number);
+  auto looking = look_at(std::move(ids));
+  auto records = co_await looking;
+  std::vector<full_job> jobs;
+  for (job_record& each : records) {
+    const auto body = std::ranges::find(reserved, each.id, &server_reply::number);
+    // Where its TTR has ended already, another client may have it, or have released it with a delay.
+    if (each.state == jobs::job_state::reserved) each.state = jobs::job_state::ready;
+    jobs.push_back({std::move(each), std::move(body->body)});
+  }
+  co_return jobs;
+}
+
+}  // namespace foliot::program::copying

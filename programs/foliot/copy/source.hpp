@@ -1,0 +1,79 @@
+// The server that jobs are taken from.
+//
+// Jobs are found without a list of them, which the protocol lacks: `peek` names the first job of a state, and others
+// have ids near it. Delayed and buried jobs are only looked at. Ready jobs are reserved, so that no worker of the
+// source begins them meanwhile; they are given back when the connection ends. No delayed job is ever reserved: if the
+// connection ended then, the job would be ready too early.
+//
+// Thread safety: none, one task at a time. Throws failure, as server_link does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <foliot/jobs/job.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "copy/job_record.hpp"
+#include "copy/server_link.hpp"
+
+namespace foliot::program::copying {
+
+/// What became of a job that was to be deleted.
+struct removal {
+  enum class kind : std::uint8_t {
+    deleted,
+    gone,     ///< a worker has it, or it has ended
+    refused,  ///< the server did neither; `reply` says why
+  };
+  kind what = kind::gone;
+  std::string reply;
+  /// The job right before its end, if it could be seen.
+  std::optional<job_record> last;
+};
+
+class source {
+ public:
+  explicit source(runtime::address at) : link_(at) {}
+
+  task<> connect();
+  /// The same where another connection has asked what the server is.
+  task<> connect(server_facts known);
+  /// Gives back what is reserved, and closes the connection.
+  task<> quit() { return link_.quit(); }
+
+  task<std::vector<std::string>> tubes();
+  /// Of the whole server.
+  task<jobs::job_counts> counts();
+  /// All zero if there is no such tube.
+  task<jobs::job_counts> counts(std::string tube);
+  /// The id of the tube's first job in the state, which is not `reserved`; 0 if there is none.
+  task<jobs::job_id> first(std::string tube, jobs::job_state state);
+  /// The jobs with the ids from `begin` to before `end`, in all states.
+  task<std::vector<job_record>> look(jobs::job_id begin, jobs::job_id end);
+  /// Adds the bodies. Jobs that have gone meanwhile are left out.
+  task<std::vector<full_job>> read(std::vector<job_record> found);
+  /// Reserves the next ready jobs of the tube, at most `count`, in the order in which workers get them. The connection
+  /// must be used for this tube alone.
+  task<std::vector<full_job>> reserve(std::string tube, std::size_t count);
+  /// Reserves this job, if it is ready. None of a paused tube is reserved otherwise.
+  task<std::vector<full_job>> reserve_one(jobs::job_id id);
+  /// Deletes the jobs. The answers are in the same order.
+  task<std::vector<removal>> remove(std::vector<jobs::job_id> ids);
+
+  [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
+  [[nodiscard]] const std::string& name() const noexcept { return link_.name(); }
+
+ private:
+  task<std::vector<job_record>> look_at(std::vector<jobs::job_id> ids);
+  task<std::vector<full_job>> with_records(std::vector<server_reply> reserved);
+
+  server_link link_;
+  server_facts facts_;
+  std::string watched_ = "default";
+};
+
+}  // namespace foliot::program::copying

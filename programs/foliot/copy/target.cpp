@@ -1,0 +1,244 @@
+#include "copy/target.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace foliot::program::copying {
+
+namespace {
+
+constexpr std::uint64_t longest_seconds = std::numeric_limits<std::uint32_t>::max();
+/// A delay of more than this is that of a job which is to be buried, not one that a client chose.
+constexpr std::uint64_t hidden_seconds = longest_seconds - 100'000'000;
+
+bool is_delayed_too_long(const job_record& job) {
+  return job.state == jobs::job_state::delayed && job.seconds_left >= longest_seconds;
+}
+
+/// Rounded up, so that the job is not early: less than a second is missing in seconds_left.
+std::uint64_t delay_of(const job_record& job) {
+  switch (job.state) {
+    case jobs::job_state::delayed: return job.seconds_left + 1;
+    case jobs::job_state::buried: return longest_seconds;
+    case jobs::job_state::ready:
+    case jobs::job_state::reserved: break;
+  }
+  return 0;
+}
+
+std::string due_of(const job_record& job) {
+  if (job.state == jobs::job_state::delayed && job.due) return fmt::format("@{}", *job.due);
+  return fmt::format("{}", delay_of(job) * 1000);
+}
+
+std::string key_of(const job_record& job, const std::string& instance) {
+  if (!job.key.empty()) return job.key;
+  return instance.empty() ? "-" : fmt::format("copy-{}-{}", instance, job.id);
+}
+
+}  // namespace
+
+task<> target::connect() {
+  auto connecting = link_.connect();
+  co_await connecting;
+  auto learning = link_.learn();
+  facts_ = co_await learning;
+}
+
+task<std::vector<placement>> target::place(const std::vector<full_job>& jobs, const std::string& instance) {
+  std::vector<placement> all(jobs.size());
+  std::map<std::string_view, std::vector<std::size_t>> by_tube;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    all[i].reason = refusal(jobs[i]);
+    if (all[i].reason.empty()) {
+      by_tube[jobs[i].record.tube].push_back(i);
+    } else {
+      all[i].what = placement::kind::refused;
+    }
+  }
+  for (const auto& [tube, which] : by_tube) {
+    // Not together with the puts: where it fails, they would go to the tube before.
+    auto using_it = use(std::string(tube));
+    const std::string failed = co_await using_it;
+    std::string requests;
+    for (const std::size_t i : which) add_put(requests, jobs[i], instance, "keep");
+    std::vector<server_reply> replies;
+    if (failed.empty()) {
+      auto asking = link_.exchange(std::move(requests), which.size());
+      replies = co_await asking;
+    }
+    for (std::size_t n = 0; n < which.size(); ++n) {
+      const std::size_t i = which[n];
+      if (!failed.empty()) {
+        all[i].reason = failed;
+        continue;
+      }
+      all[i] = placed(jobs[i], replies[n]);
+      if (all[i].what == placement::kind::stopped && all[i].id != 0) {  // it is there, buried, and on no disk
+        auto ending = take_back({all[i].id});
+        co_await ending;
+      }
+      if (!all[i].is_foreign) continue;
+      auto comparing = compare(jobs[i], all[i]);
+      co_await comparing;
+    }
+  }
+  std::vector<buried_copy> to_bury;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].record.state == jobs::job_state::buried && all[i].what == placement::kind::placed)
+      to_bury.push_back({&jobs[i].record, &all[i]});
+  }
+  auto burying = bury(std::move(to_bury));
+  co_await burying;
+  co_return all;
+}
+
+task<bool> target::place_again(const full_job& job, const std::string& instance, jobs::job_id before) {
+  auto using_it = use(job.record.tube);
+  std::string failed = co_await using_it;
+  std::string request;
+  add_put(request, job, instance, "replace");
+  server_reply reply;
+  if (failed.empty()) {
+    auto asking = link_.ask(std::move(request));
+    reply = co_await asking;
+    if (reply.word == "IS_RESERVED") co_return false;
+  }
+  placement copy;
+  if (failed.empty()) copy = placed(job, reply);
+  if (copy.what == placement::kind::placed && job.record.state == jobs::job_state::buried) {
+    std::vector<buried_copy> to_bury{buried_copy{&job.record, &copy}};
+    auto burying = bury(std::move(to_bury));
+    co_await burying;
+  }
+  if (copy.what != placement::kind::placed) {
+    throw failure(
+        fmt::format("job {} of tube '{}' was changed at its source while it was moved, and {} cannot take the "
+                    "change: {}; it is there as job {}, as it was before",
+                    job.record.id, job.record.tube, name(), failed.empty() ? copy.reason : failed, before));
+  }
+  if (reply.word == "REPLACED") co_return false;
+  auto ending = take_back({before});
+  const std::size_t missing = co_await ending;
+  co_return missing > 0;
+}
+
+task<std::size_t> target::take_back(std::vector<jobs::job_id> ids) {
+  std::string requests;
+  for (const jobs::job_id id : ids) requests += fmt::format("delete {}\r\n", id);
+  auto asking = link_.exchange(std::move(requests), ids.size());
+  const auto replies = co_await asking;
+  std::size_t missing = 0;
+  for (const server_reply& each : replies) {
+    if (each.word != "DELETED" && each.word != "NOT_FOUND") throw link_.unexpected("delete", each);
+    if (each.word == "NOT_FOUND") ++missing;
+  }
+  co_return missing;
+}
+
+/// Why this job cannot be at the target, as far as is known before it was asked; else empty.
+std::string target::refusal(const full_job& job) const {
+  if (job.body.size() > facts_.max_job_size) {
+    return fmt::format("its body of {} bytes is over the limit of {} bytes at {}", job.body.size(), facts_.max_job_size,
+                       name());
+  }
+  if (job.record.state == jobs::job_state::buried && !facts_.can_reserve_job)
+    return fmt::format("nothing can be buried at {}, which is older than beanstalkd 1.12", name());
+  const bool is_exact = facts_.is_foliot && job.record.due;
+  if (is_delayed_too_long(job.record) && !is_exact)
+    return fmt::format("it is due in {} seconds, and {} takes {} at most", job.record.seconds_left, name(),
+                       longest_seconds);
+  return {};
+}
+
+void target::add_put(std::string& requests, const full_job& job, const std::string& instance,
+                     std::string_view policy) const {
+  const job_record& record = job.record;
+  if (facts_.is_foliot) {
+    requests += fmt::format("x-put {} {} {} {} {} {}\r\n", policy, key_of(record, instance), record.priority,
+                            due_of(record), std::max<std::int64_t>(record.ttr.count(), 1), job.body.size());
+  } else {
+    const auto ttr = std::chrono::ceil<std::chrono::seconds>(record.ttr);
+    requests += fmt::format("put {} {} {} {}\r\n", record.priority, delay_of(record), ttr.count(), job.body.size());
+  }
+  requests += job.body;
+  requests += "\r\n";
+}
+
+placement target::placed(const full_job& job, const server_reply& reply) const {
+  placement copy;
+  copy.id = reply.number;
+  if (reply.word == "INSERTED" || reply.word == "REPLACED") {
+    copy.what = placement::kind::placed;
+  } else if (reply.word == "KEPT") {
+    copy.what = placement::kind::placed;
+    copy.is_foreign = !job.record.key.empty();
+  } else if (reply.word == "JOB_TOO_BIG") {
+    copy.what = placement::kind::refused;
+    copy.reason = fmt::format("its body of {} bytes is too big for {}", job.body.size(), name());
+  } else if (reply.word == "DRAINING") {
+    copy.reason = fmt::format("{} drains: it takes no more jobs until it is started again", name());
+  } else if (reply.word == "OUT_OF_MEMORY") {
+    copy.reason = fmt::format("{} has no room for more jobs", name());
+  } else if (reply.word == "BURIED") {
+    copy.reason = fmt::format("{} could not write job {} to its log, and has buried it", name(), reply.number);
+  } else {
+    throw link_.unexpected("put", reply);
+  }
+  return copy;
+}
+
+/// Uses the tube. Returns why that failed, or an empty text.
+task<std::string> target::use(std::string tube) {
+  const std::string request = fmt::format("use {}\r\n", tube);
+  auto asking = link_.ask(request);
+  const server_reply reply = co_await asking;
+  if (reply.word == "USING") co_return std::string();
+  if (reply.word != "OUT_OF_MEMORY") throw link_.unexpected(request, reply);
+  co_return fmt::format("{} has no room for tube '{}'", name(), tube);
+}
+
+/// Refuses the job if the one that has its key is another one.
+task<> target::compare(const full_job& job, placement& kept) {
+  const std::string request = fmt::format("peek {}\r\n", kept.id);
+  auto asking = link_.ask(request);
+  const server_reply reply = co_await asking;
+  if (reply.word == "FOUND" && reply.body == job.body) co_return;
+  kept.what = placement::kind::refused;
+  kept.reason = fmt::format("{} has another job with its key '{}', job {}", name(), job.record.key, kept.id);
+}
+
+/// Buries copies that are hidden by their delay. One that a client of the target has changed meanwhile stays as it is;
+/// one that cannot be buried is taken back.
+task<> target::bury(std::vector<buried_copy> copies) {
+  std::string looks;
+  for (const buried_copy& each : copies) looks += fmt::format("stats-job {}\r\n", each.copy->id);
+  auto looking = link_.exchange(std::move(looks), copies.size());
+  const auto seen = co_await looking;
+  std::vector<buried_copy> hidden;
+  std::string requests;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const auto now = parse_job(seen[i].body);
+    if (!now || now->state != jobs::job_state::delayed || now->seconds_left < hidden_seconds) continue;
+    hidden.push_back(copies[i]);
+    requests += fmt::format("reserve-job {}\r\nbury {} {}\r\n", now->id, now->id, copies[i].job->priority);
+  }
+  auto asking = link_.exchange(std::move(requests), 2 * hidden.size());
+  const auto replies = co_await asking;
+  for (std::size_t i = 0; i < hidden.size(); ++i) {
+    const server_reply& buried = replies[2 * i + 1];
+    if (buried.word == "BURIED") continue;
+    auto ending = take_back({hidden[i].copy->id});
+    const std::size_t missing = co_await ending;
+    if (missing > 0) continue;  // a worker has it
+    hidden[i].copy->what = placement::kind::stopped;
+    hidden[i].copy->reason = fmt::format("{} cannot bury jobs now: it answered {}", name(), buried.word);
+  }
+}
+
+}  // namespace foliot::program::copying

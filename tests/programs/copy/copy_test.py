@@ -1,0 +1,359 @@
+"""`foliot copy` between Debian's beanstalkd and foliot, in both directions, and between two foliots."""
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "serve"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import beanstalk_client
+from copy_case import CopyCase, put
+from program_case import main
+from stepping_proxy import SteppingProxy, Steps
+
+
+class Moves(CopyCase):
+    """All states and attributes arrive."""
+
+    def test_states_and_attributes(self):
+        for name, source, target in self.pairs():
+            with self.subTest(name):
+                source.ask(b"use t1\r\n", put(b"urgent", 1, ttr=7), put(b"any \0\r\n bytes", 4294967295, ttr=4294967295))
+                start = time.monotonic()
+                source.ask(b"use t2\r\n", put(b"later", 5, delay=5000, ttr=9), put(b"last", 6, delay=4294967290))
+                source.bury(b"t3", b"set aside", 77, ttr=11)
+                source.bury(b"t3", b"", 78)
+                out = self.copy(source, target)
+                self.assertIn("moved 6 jobs from", out)
+                self.assertIn(": 2 ready, 2 delayed, 2 buried\n", out)
+                self.assertEqual(source.jobs(), [])
+                jobs = {each.body: each for each in target.jobs()}
+                seen = {(each.body, each.tube, each.state, each.priority, each.ttr) for each in jobs.values()}
+                self.assertEqual(seen, {
+                    (b"urgent", "t1", "ready", 1, 7), (b"any \0\r\n bytes", "t1", "ready", 4294967295, 4294967295),
+                    (b"later", "t2", "delayed", 5, 9), (b"last", "t2", "delayed", 6, 100),
+                    (b"set aside", "t3", "buried", 77, 11), (b"", "t3", "buried", 78, 100)})
+                self.expect_not_early(jobs[b"later"], start + 5000)
+                self.assertLessEqual(jobs[b"later"].left, 5001)
+                self.expect_not_early(jobs[b"last"], start + 4294967290)
+
+    def test_keys_due_times_and_ttrs_between_two_foliots(self):
+        source, target = self.foliot(), self.foliot()
+        source.ask(b"use t\r\n", b'x-put keep say"\\so 3 @1999999999123 1500 2\r\nhi\r\n',
+                   b"x-put keep far 3 @9000000000000 1 2\r\nhi\r\n", b"x-put keep now 3 0 60000 2\r\nhi\r\n")
+        before = [each.exact for each in source.jobs()]
+        self.copy(source, target)
+        after = [each.exact for each in target.jobs()]
+        self.assertEqual(sorted(each["key"] for each in after), sorted(each["key"] for each in before))
+        self.assertIn({"due-ms": "1999999999123", "ttr-ms": "1500"},
+                      [{key: each[key] for key in ("due-ms", "ttr-ms")} for each in after])
+        self.assertIn("9000000000000", [each["due-ms"] for each in after])
+        target.ask(b"use t\r\n")
+        self.assertEqual(target.ask(b"x-cancel =say\"\\so\r\n")[0].split()[0], b"CANCELLED")
+
+    def test_ready_jobs_keep_their_order(self):
+        for name, source, target in self.pairs():
+            with self.subTest(name):
+                order = [(number * 7919) % 11 for number in range(600)]
+                source.connection.send(b"use t\r\n" + b"".join(put(b"%d" % n, order[n]) for n in range(600)))
+                for _ in range(601):
+                    source.connection.answer()
+                self.copy(source, target)
+                target.ask(b"watch t\r\n")
+                bodies = [target.connection.ask(b"reserve-with-timeout 0\r\n").split(b"\r\n")[1] for _ in range(600)]
+                self.assertEqual([int(each) for each in bodies], sorted(range(600), key=lambda n: (order[n], n)))
+
+    def test_jobs_of_a_paused_tube(self):
+        for name, source, target in self.pairs():
+            with self.subTest(name):
+                source.ask(b"use t\r\n", put(b"1"), put(b"2"), b"pause-tube t 100000\r\n")
+                self.copy(source, target)
+                self.assertEqual([(each.body, each.state) for each in target.jobs()], [(b"1", "ready"), (b"2", "ready")])
+
+    def test_far_ids_and_many_tubes(self):
+        for name, source, target in self.pairs():
+            with self.subTest(name):
+                expected = set()
+                for number in range(3000):  # most have gone, some stay here and there
+                    source.connection.send(b"use t%d\r\n" % (number % 5) + put(b"%d" % number, delay=9000 - number))
+                for number in range(3000):
+                    source.connection.answer()
+                    job = int(source.connection.answer().split()[1])
+                    if number % 97 < 3 or 1000 < number < 1500:
+                        expected.add(b"%d" % number)
+                    else:
+                        source.connection.send(b"delete %d\r\n" % job)
+                for _ in range(3000 - len(expected)):
+                    source.connection.answer()
+                self.copy(source, target)
+                self.assertEqual({each.body for each in target.jobs()}, expected)
+                self.assertEqual(source.connection.numbers(b"stats\r\n")["current-jobs-delayed"], 0)
+
+    def test_nothing_to_do(self):
+        source, target = self.foliot(), self.foliot()
+        self.assertIn("moved 0 jobs", self.copy(source, target))
+
+
+class Interrupted(CopyCase):
+    """The copy ends behind its n-th change, for each n, and is started again: nothing is lost or early, and between
+    servers of which the target is foliot nothing is there twice."""
+    DELAY = 5000
+
+    def fill(self, source):
+        start = time.monotonic()
+        source.ask(b"use t1\r\n", put(b"ready 1"), put(b"ready 2"), put(b"delayed 1", delay=self.DELAY),
+                   b"use t2\r\n", put(b"delayed 2", delay=self.DELAY))
+        source.bury(b"t3", b"buried 1", 7)
+        source.bury(b"t3", b"buried 2", 8)
+        if source.is_foliot:
+            source.ask(b"x-put keep its-key 0 0 100000 5\r\nkeyed\r\n")
+        return start
+
+    def expect_states(self, jobs, start):
+        for job in jobs:
+            if job.body.startswith(b"delayed"):
+                self.expect_not_early(job, start + self.DELAY)
+            elif job.body.startswith(b"buried"):  # hidden, until it is buried
+                self.assertTrue(job.state == "buried" or job.left > 4200000000, (job.body, job.state))
+            else:
+                self.assertEqual(job.state, "ready", job.body)
+
+    def test_at_every_change(self):
+        for name, source, target in self.pairs():
+            with self.subTest(name):
+                cuts = 0
+                while self.interrupted_at(cuts, source, target):
+                    cuts += 1
+                self.assertGreater(cuts, 15)
+
+    def interrupted_at(self, cut, source, target):
+        """Whether the copy had not ended by then."""
+        source.clear()
+        target.clear()
+        start = self.fill(source)
+        all_bodies = sorted(each.body for each in source.jobs())
+        steps = Steps(cut)
+        proxies = [SteppingProxy(source, steps), SteppingProxy(target, steps)]
+        result, out, err = self.run_foliot("copy", *[self.text(each.address) for each in proxies])
+        for each in proxies:
+            each.close()
+        if result != 0:
+            self.assertEqual(result, 2, out + err)
+        source.settle()
+        target.settle()
+        at_source, at_target = source.jobs(), target.jobs()
+        self.expect_states(at_source, start)
+        # What was reserved in order to be buried is ready when the connection ends just there.
+        between = [each for each in at_target if each.body.startswith(b"buried") and each.state == "ready"]
+        self.assertLessEqual(len(between), 1)
+        self.expect_states([each for each in at_target if each not in between], start)
+        there = {each.body for each in at_source + at_target}
+        self.assertEqual(sorted(there), all_bodies, f"cut behind change {cut}")
+        self.copy(source, target)
+        self.assertEqual(source.jobs(), [])
+        self.expect_states([each for each in target.jobs() if each.body not in {one.body for one in between}], start)
+        bodies = sorted(each.body for each in target.jobs())
+        if target.is_foliot:
+            self.assertEqual(bodies, all_bodies, f"cut behind change {cut}")
+        else:
+            both = [each.body for each in at_target if each.body in {one.body for one in at_source}]
+            self.assertEqual(bodies, sorted(all_bodies + both), f"cut behind change {cut}")
+        return result != 0
+
+
+class Busy(CopyCase):
+    """Workers of the source work on."""
+
+    def with_change(self, source, target, body, at, *requests):
+        """Copies the one job while a worker of the source sends requests right before the copy's request `at`, which
+        has the job's id, comes there for the n-th time: (beginning, n)."""
+        job = [each for each in source.jobs() if each.body == body][0].id
+        worker = source.connect()
+        self.addCleanup(worker.close)
+        count = [0]
+
+        def before(line):
+            if line.split() == [at[0], b"%d" % job]:
+                count[0] += 1
+                if count[0] == at[1]:
+                    for each in requests:
+                        answer = worker.ask(each.replace(b"ID", b"%d" % job))
+                        self.assertFalse(answer.startswith((b"NOT", b"BAD", b"UNK")), answer)
+
+        proxy = SteppingProxy(source, Steps(), before)
+        self.addCleanup(proxy.close)
+        result, out, err = self.run_foliot("copy", self.text(proxy.address), self.text(target.address))
+        self.assertGreaterEqual(count[0], at[1])
+        return result, out + err
+
+    def test_a_worker_takes_a_job_that_has_been_put(self):
+        for name, source, target in self.pairs():
+            with self.subTest(name):
+                source.ask(b"use t\r\n", put(b"it", delay=1000))
+                result, text = self.with_change(source, target, b"it", (b"delete", 1), b"kick-job ID\r\n",
+                                                b"reserve-job ID\r\n")
+                self.assertEqual(result, 1, text)
+                self.assertIn("took 1 job back", text)
+                self.assertIn("1 job is still at", text)
+                self.assertIn("1 reserved by workers", text)
+                self.assertEqual(target.jobs(), [])
+
+    def test_a_worker_puts_off_a_job_that_has_been_put(self):
+        for name, source, target in self.pairs():
+            with self.subTest(name):
+                source.ask(b"use t\r\n", put(b"it", delay=1000))
+                look = b"x-stats-job" if source.is_foliot else b"stats-job"
+                start = time.monotonic()
+                result, text = self.with_change(source, target, b"it", (look, 2), b"kick-job ID\r\n",
+                                                b"reserve-job ID\r\n", b"release ID 7 9000\r\n")
+                self.assertEqual(result, 0, text)
+                [job] = target.jobs()
+                self.assertEqual(job.priority, 7)
+                self.expect_not_early(job, start + 9000)
+
+    def test_a_client_kicks_a_buried_job_that_has_been_put(self):
+        for name, source, target in self.pairs():
+            with self.subTest(name):
+                source.bury(b"t", b"it", 3)
+                look = b"x-stats-job" if source.is_foliot else b"stats-job"
+                result, text = self.with_change(source, target, b"it", (look, 2), b"kick-job ID\r\n")
+                self.assertEqual(result, 0, text)
+                self.assertEqual([(each.body, each.state) for each in target.jobs()], [(b"it", "ready")])
+
+    def test_workers_that_do_not_stop(self):
+        for name, source, target in self.pairs():
+            with self.subTest(name):
+                bodies = {b"%d" % number for number in range(1500)}
+                source.connection.send(b"".join(put(each, delay=int(each) % 2) for each in bodies))
+                for _ in bodies:
+                    source.connection.answer()
+                done, ends = set(), threading.Event()
+
+                def work():
+                    connection = source.connect()
+                    while not ends.is_set():
+                        answer = connection.ask(b"reserve-with-timeout 0\r\n")
+                        if answer.startswith(b"RESERVED"):
+                            head, body = answer.split(b"\r\n", 1)
+                            if connection.ask(b"delete %s\r\n" % head.split()[1]) == b"DELETED\r\n":
+                                done.add(body[:-2])
+                    connection.close()
+
+                workers = [threading.Thread(target=work) for _ in range(2)]
+                for each in workers:
+                    each.start()
+                first = self.run_foliot("copy", self.text(source.address), self.text(target.address))
+                ends.set()
+                for each in workers:
+                    each.join()
+                self.assertIn(first[0], (0, 1), first)
+                source.settle()
+                self.copy(source, target)
+                moved = [each.body for each in target.jobs()]
+                self.assertEqual(sorted(moved + list(done)), sorted(bodies))
+
+    def test_wait_for_workers(self):
+        source, target = self.foliot(), self.foliot()
+        source.ask(put(b"held"))
+        worker = source.connect()
+        worker.ask(b"reserve\r\n")
+        self.assertIn("1 reserved by workers", self.copy(source, target, code=1))
+        with self.start("copy", "--wait", self.text(source.address), self.text(target.address)) as process:
+            other = source.connect()
+            until = time.monotonic() + beanstalk_client.PATIENCE
+            while source.connection.numbers(b"stats\r\n")["current-connections"] < 4 and time.monotonic() < until:
+                time.sleep(0.002)  # it is at work
+            other.close()
+            worker.close()  # gives the job back
+            out, err = process.communicate()
+            self.assertEqual((process.returncode, err), (0, b""))
+        self.assertIn(b"moved 1 job from", out)
+
+
+class Refused(CopyCase):
+    """What the target cannot take stays at the source, and everything else goes on."""
+
+    def test_jobs_that_are_too_big(self):
+        for name, source, target in [("beanstalkd to foliot", self.beanstalkd(), self.foliot("--max-job-size", 1000)),
+                                     ("foliot to beanstalkd", self.foliot(), self.beanstalkd("-z", 1000))]:
+            with self.subTest(name):
+                source.ask(b"use t\r\n", put(b"r" * 1001, 0), put(b"r" * 1000, 1), put(b"d" * 1001, delay=1000))
+                for _ in range(600):  # far from the job that hides it
+                    number = int(source.ask(put(b"", delay=9999))[0].split()[1])
+                    source.ask(b"delete %d\r\n" % number)
+                source.ask(put(b"d" * 1000, delay=2000))
+                source.bury(b"u", b"b" * 1001, 0)
+                source.bury(b"u", b"b" * 1000, 0)
+                out = self.copy(source, target, code=1)
+                self.assertIn(": 1 ready, 1 delayed, 1 buried\n", out)
+                self.assertIn("foliot: job 1 of tube 't' stays at ", out)
+                self.assertIn("its body of 1001 bytes is over the limit of 1000 bytes at ", out)
+                self.assertEqual(out.count("stays at"), 3)
+                self.assertIn("3 jobs are still at", out)
+                source.settle()
+                self.assertEqual({(each.body[:1], len(each.body), each.state) for each in source.jobs()},
+                                 {(b"r", 1001, "ready"), (b"d", 1001, "delayed"), (b"b", 1001, "buried")})
+                self.assertEqual({(each.body[:1], len(each.body), each.state) for each in target.jobs()},
+                                 {(b"r", 1000, "ready"), (b"d", 1000, "delayed"), (b"b", 1000, "buried")})
+
+    def test_a_key_that_another_job_has(self):
+        source, target = self.foliot(), self.foliot()
+        for each, body in ((source, b"one"), (target, b"two")):
+            each.ask(b"use t\r\n", b"x-put keep k 0 0 1000 3\r\n%s\r\n" % body)
+        self.assertIn(f"{self.text(target.address)} has another job with its key 'k', job 1",
+                      self.copy(source, target, code=1))
+        self.assertEqual([each.body for each in source.jobs() + target.jobs()], [b"one", b"two"])
+
+    def test_a_target_without_reserve_job(self):
+        source, target = self.foliot(), self.foliot()
+        source.bury(b"t", b"it", 3)
+        source.ask(b"use t\r\n", put(b"other"))
+        proxy = SteppingProxy(target, Steps(), answers={b"reserve-job": b"UNKNOWN_COMMAND\r\n"})
+        self.addCleanup(proxy.close)
+        self.assertIn("nothing can be buried at", self.copy(source, proxy, code=1))
+        self.assertEqual([(each.body, each.state) for each in source.jobs()], [(b"it", "buried")])
+        self.assertEqual([each.body for each in target.jobs()], [b"other"])
+
+    def test_a_target_that_takes_no_more(self):
+        source, target = self.foliot(), self.foliot()
+        for reply, words in ((b"DRAINING", "drains"), (b"OUT_OF_MEMORY", "has no room for more jobs"),
+                             (b"BURIED 999", "could not write job 999 to its log")):
+            source.ask(b"use t\r\n", put(b"it"))
+            proxy = SteppingProxy(target, Steps(), answers={b"x-put": reply + b"\r\n"})
+            self.addCleanup(proxy.close)
+            out = self.copy(source, proxy, code=2)
+            self.assertIn(words, out)
+            self.assertIn("no job is lost: run the command again to go on", out)
+            source.settle()
+            self.assertEqual([(each.body, each.state) for each in source.jobs()], [(b"it", "ready")])
+            source.clear()
+
+    def test_a_target_that_cannot_bury(self):
+        source, target = self.foliot(), self.foliot()
+        source.bury(b"t", b"it", 3)
+        proxy = SteppingProxy(target, Steps(), answers={b"bury": b"OUT_OF_MEMORY\r\n"})
+        self.addCleanup(proxy.close)
+        self.assertIn("cannot bury jobs now: it answered OUT_OF_MEMORY", self.copy(source, proxy, code=2))
+        self.assertEqual([each.state for each in source.jobs()], ["buried"])
+        self.assertEqual(target.jobs(), [])
+
+    def test_servers_that_are_none(self):
+        self.expect_error("FROM 'x' is no address: write 127.0.0.1:11300", "copy", "x", "11300")
+        self.expect_error("TO 'off' is no address", "copy", "11300", "off")
+        self.expect_error("FROM and TO are both 127.0.0.1:11300: name two servers", "copy", "11300", "127.0.0.1:11300")
+        source = self.foliot()
+        proxy = SteppingProxy(source, Steps())
+        self.addCleanup(proxy.close)
+        self.assertIn("are the same server", self.copy(source, proxy, code=2))
+        stranger = SteppingProxy(source, Steps(), answers={b"": b"HTTP/1.1 400 Bad Request\r\n"})
+        self.addCleanup(stranger.close)
+        self.assertIn("sent something else than a reply: 'HTTP/1.1 400 Bad Request'",
+                      self.copy(source, stranger, code=2))
+        path = f"unix:{self.here}/none.sock"
+        self.assertIn(f"cannot connect to {path}: No such file or directory",
+                      "".join(self.run_foliot("copy", self.text(source.address), path)[1:]))
+
+
+if __name__ == "__main__":
+    main()

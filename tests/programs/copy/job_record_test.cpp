@@ -1,0 +1,69 @@
+#include "copy/job_record.hpp"
+
+#include <chrono>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace foliot::program::copying {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string of_beanstalkd =
+    "---\nid: 3\ntube: t\nstate: delayed\npri: 4294967295\nage: 1\ndelay: 100\nttr: 10\ntime-left: 99\nfile: 0\n"
+    "reserves: 1\ntimeouts: 2\nreleases: 3\nburies: 4\nkicks: 5\n";
+
+std::string with(const std::string& line, const std::string& other) {
+  std::string text = of_beanstalkd;
+  return text.replace(text.find(line), line.size(), other);
+}
+
+TEST(JobRecord, FromEitherServer) {
+  const auto job = parse_job(of_beanstalkd);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->id, 3u);
+  EXPECT_EQ(job->tube, "t");
+  EXPECT_EQ(job->state, jobs::job_state::delayed);
+  EXPECT_EQ(job->priority, 4'294'967'295u);
+  EXPECT_EQ(job->ttr, 10s);
+  EXPECT_EQ(job->seconds_left, 99u);
+  EXPECT_FALSE(job->due);
+  EXPECT_EQ(job->key, "");
+  const auto exact = parse_job(of_beanstalkd + "key: \"k\"\ndue-ms: 1893456000123\nttr-ms: 10500\n");
+  ASSERT_TRUE(exact);
+  EXPECT_EQ(exact->key, "k");
+  EXPECT_EQ(exact->due, 1'893'456'000'123u);
+  EXPECT_EQ(exact->ttr, 10'500ms);
+}
+
+TEST(JobRecord, WhatWouldBreakACommandIsRefused) {
+  EXPECT_FALSE(parse_job(""));
+  EXPECT_FALSE(parse_job(with("tube: t\n", "")));
+  EXPECT_FALSE(parse_job(with("tube: t", "tube: t 0 0\r")));
+  EXPECT_FALSE(parse_job(with("state: delayed", "state: new")));
+  EXPECT_FALSE(parse_job(with("pri: 4294967295", "pri: 4294967296")));
+  EXPECT_FALSE(parse_job(with("ttr: 10", "ttr: 4294967296")));
+  EXPECT_FALSE(parse_job(of_beanstalkd + "key: \"a b\"\n"));
+}
+
+TEST(JobRecord, WhatAClientHasChanged) {
+  const job_record job = parse_job(of_beanstalkd).value();
+  const auto changed = [&](const std::string& line, const std::string& other) {
+    return is_changed(job, parse_job(with(line, other)).value());
+  };
+  EXPECT_FALSE(changed("time-left: 99", "time-left: 98"));
+  EXPECT_FALSE(changed("state: delayed", "state: ready"));
+  EXPECT_FALSE(changed("reserves: 1", "reserves: 2"));
+  EXPECT_FALSE(changed("timeouts: 2", "timeouts: 3"));
+  EXPECT_TRUE(changed("pri: 4294967295", "pri: 0"));
+  EXPECT_TRUE(changed("releases: 3", "releases: 4"));
+  EXPECT_TRUE(changed("buries: 4", "buries: 5"));
+  EXPECT_TRUE(changed("kicks: 5", "kicks: 6"));
+  const std::string key = "key: \"\"\nttr-ms: 10000\n";
+  EXPECT_TRUE(is_changed(parse_job(of_beanstalkd + key + "due-ms: 1\n").value(),
+                         parse_job(of_beanstalkd + key + "due-ms: 2\n").value()));
+}
+
+}  // namespace
+}  // namespace foliot::program::copying

@@ -1,0 +1,61 @@
+#include "copy/reply.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace foliot::program::copying {
+namespace {
+
+std::vector<server_reply> all_of(const std::string& bytes, std::size_t piece) {
+  reply_reader reader;
+  std::vector<server_reply> replies;
+  for (std::size_t i = 0; i < bytes.size(); i += piece) {
+    reader.add(std::string_view(bytes).substr(i, piece));
+    while (auto next = reader.next()) replies.push_back(std::move(*next));
+  }
+  return replies;
+}
+
+TEST(BeanstalkReply, InPiecesOfAnySize) {
+  const std::string bytes =
+      "INSERTED 7\r\nNOT_FOUND\r\nRESERVED 18446744073709551615 4\r\n\r\n\r\n\r\nFOUND 2 0\r\n\r\nUSING a-1\r\n"
+      "OK 9\r\n---\n- a\n \r\nKICKED 3\r\nBURIED\r\nBURIED 4\r\n";
+  const std::vector<server_reply> expected{
+      {"INSERTED", 7, ""}, {"NOT_FOUND", 0, ""}, {"RESERVED", 18'446'744'073'709'551'615u, "\r\n\r\n"},
+      {"FOUND", 2, ""},    {"USING", 0, ""},     {"OK", 0, "---\n- a\n "},
+      {"KICKED", 3, ""},   {"BURIED", 0, ""},    {"BURIED", 4, ""}};
+  for (std::size_t piece = 1; piece <= bytes.size(); ++piece) EXPECT_EQ(all_of(bytes, piece), expected) << piece;
+}
+
+TEST(BeanstalkReply, WhatIsNone) {
+  for (const std::string bytes :
+       {"\r\n", " \r\n", "hello\r\n", "HTTP/1.1 400 Bad Request\r\n", "RESERVED 1\r\n", "RESERVED 1 x\r\n",
+        "RESERVED x 1\r\n", "FOUND 1 2 3\r\n", "FOUND 1 -2\r\n", "OK\r\n", "OK 1 2\r\n", "OK 1073741825\r\n",
+        "OK 1\r\nabc", "INSERTED  1\r\n", "INSERTED 1 2\r\n"}) {
+    EXPECT_THROW(static_cast<void>(all_of(bytes, 1)), no_reply) << bytes;
+  }
+  EXPECT_THROW(static_cast<void>(all_of(std::string(300, 'A'), 300)), no_reply);
+  EXPECT_TRUE(all_of(std::string(299, 'A'), 299).empty()) << "it may become a line";
+}
+
+TEST(BeanstalkReply, Dictionaries) {
+  const std::string text =
+      "---\nid: 7\nidle: 8\nname: \"a b\"\nkey: \"x\\\"y\\\\z\"\nempty: \"\"\nplain: t.1\nrest: 1x";
+  EXPECT_EQ(dictionary_number(text, "id"), 7u);
+  EXPECT_EQ(dictionary_number(text, "idle"), 8u);
+  EXPECT_EQ(dictionary_value(text, "name"), "a b");
+  EXPECT_EQ(dictionary_value(text, "key"), "x\"y\\z");
+  EXPECT_EQ(dictionary_value(text, "empty"), "");
+  EXPECT_EQ(dictionary_value(text, "plain"), "t.1");
+  EXPECT_EQ(dictionary_number(text, "rest"), std::nullopt);
+  EXPECT_EQ(dictionary_value(text, "i"), std::nullopt);
+  EXPECT_EQ(dictionary_value("", "id"), std::nullopt);
+  EXPECT_THAT(list_entries("---\n- default\n- \"b\"\n"), testing::ElementsAre("default", "b"));
+}
+
+}  // namespace
+}  // namespace foliot::program::copying
