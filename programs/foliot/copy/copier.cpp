@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
+#include <foliot/runtime/spawn.hpp>
 
 namespace foliot::program::copying {
 
@@ -13,6 +15,8 @@ namespace {
 using jobs::job_state;
 
 constexpr std::size_t largest_group = 256;
+constexpr std::size_t most_links = 16;
+constexpr std::size_t jobs_of_link = 16;
 constexpr std::uint64_t bytes_of_group = std::uint64_t{64} << 20;
 /// A search for jobs ends this far above the highest id that was seen.
 constexpr jobs::job_id farthest_gap = 1'000'000;
@@ -31,6 +35,8 @@ task<> copier::connect() {
     throw failure(fmt::format("{} and {} are the same server: name two", from_.name(), to_.name()));
   }
   window_ = std::min(window_, most_jobs());
+  auto opening = open_links(most_links);
+  deleting_ = co_await opening;
 }
 
 task<> copier::move_all() {
@@ -64,47 +70,54 @@ task<> copier::move_tube(std::string tube) {
   }
 }
 
-/// With a connection of its own, whose end gives back the jobs that the target refuses: a release would count. At most
+/// With connections of its own, whose end gives back the jobs that the target refuses: a release would count. At most
 /// `count` jobs, so that it ends though it gets a refused job again after its TTR.
 task<> copier::move_ready(std::string tube, std::uint64_t count) {
-  source holder(from_address_);
-  auto connecting = holder.connect(from_.facts());
-  co_await connecting;
+  auto opening = open_links(count / jobs_of_link + 1);
+  const source_links holders = co_await opening;
   while (count > 0) {
+    std::vector<full_job> group;
     const std::size_t wanted = std::min<std::size_t>(count, most_jobs());
-    auto reserving = holder.reserve(tube, wanted);
-    std::vector<full_job> group = co_await reserving;
-    for (const full_job& each : group) highest_ = std::max(highest_, each.record.id);
+    const std::size_t share = (wanted + holders.size() - 1) / holders.size();
+    for (std::size_t i = 0; i < holders.size() && group.size() == i * share; ++i) {  // in turn, for the order
+      auto reserving = holders[i]->reserve(tube, std::min(share, wanted - std::min(wanted, i * share)));
+      std::vector<full_job> some = co_await reserving;
+      for (full_job& each : some) {
+        highest_ = std::max(highest_, each.record.id);
+        each.link = i;
+        group.push_back(std::move(each));
+      }
+    }
     count = group.size() == wanted ? count - wanted : 0;
-    auto moving = move_group(holder, std::move(group));
+    auto moving = move_group(holders, std::move(group));
     co_await moving;
   }
-  auto ending = holder.quit();
-  co_await ending;
+  for (const auto& each : holders) {
+    auto ending = each->quit();
+    co_await ending;
+  }
 }
 
 /// A tube that is paused gives no job to a reserve, but one to a reserve-job.
 task<> copier::move_ready_of_paused(std::string tube) {
-  source holder(from_address_);
-  bool is_connected = false;
+  source_links holder;
   for (;;) {
     auto looking = from_.first(tube, job_state::ready);
     const jobs::job_id id = co_await looking;
     if (id == 0 || refused_.contains(id)) break;
-    if (!is_connected) {
-      auto connecting = holder.connect(from_.facts());
-      co_await connecting;
-      is_connected = true;
+    if (holder.empty()) {
+      auto opening = open_links(1);
+      holder = co_await opening;
     }
-    auto reserving = holder.reserve_one(id);
+    auto reserving = holder[0]->reserve_one(id);
     std::vector<full_job> group = co_await reserving;
     const bool is_there = !group.empty();
     auto moving = move_group(holder, std::move(group));
     co_await moving;
     if (!is_there) break;  // a worker has it, or the server knows no reserve-job
   }
-  if (!is_connected) co_return;
-  auto ending = holder.quit();
+  if (holder.empty()) co_return;
+  auto ending = holder[0]->quit();
   co_await ending;
 }
 
@@ -162,38 +175,74 @@ task<std::size_t> copier::move_near(jobs::job_id begin, jobs::job_id end) {
   });
   auto reading = from_.read(std::move(seen));
   std::vector<full_job> group = co_await reading;
-  auto moving = move_group(from_, std::move(group));
+  for (std::size_t i = 0; i < group.size(); ++i) group[i].link = i % deleting_.size();
+  auto moving = move_group(deleting_, std::move(group));
   co_return co_await moving;
 }
 
-/// Moves jobs that the connection `held_by` may delete, and returns how many of them the target has taken.
-task<std::size_t> copier::move_group(source& held_by, std::vector<full_job> group) {
+/// Moves jobs, each of which its own one of the connections may delete. Returns how many of them the target has taken.
+task<std::size_t> copier::move_group(const source_links& links, std::vector<full_job> group) {
   std::erase_if(group, [this](const full_job& each) { return refused_.contains(each.record.id); });
   if (group.empty()) co_return 0;
   auto placing = to_.place(group, from_.facts().instance);
   const std::vector<placement> answers = co_await placing;
   std::vector<full_job> there;
   std::vector<placement> copies;
-  std::vector<jobs::job_id> ids;
   std::string stopped;
   for (std::size_t i = 0; i < group.size(); ++i) {
     switch (answers[i].what) {
       case placement::kind::refused: refuse(group[i].record, answers[i].reason); break;
       case placement::kind::stopped: stopped = answers[i].reason; break;
       case placement::kind::placed:
-        ids.push_back(group[i].record.id);
         there.push_back(std::move(group[i]));
         copies.push_back(answers[i]);
         break;
     }
   }
-  auto removing = held_by.remove(std::move(ids));
+  auto removing = remove(links, there);
   const std::vector<removal> ends = co_await removing;
   auto settling = settle(there, copies, ends);
   co_await settling;
   on_moved_();
   if (!stopped.empty()) throw failure(stopped);
   co_return there.size();
+}
+
+/// Deletes the jobs over their connections at once. The answers are in the order of the jobs.
+task<std::vector<removal>> copier::remove(const source_links& links, const std::vector<full_job>& moved) {
+  std::vector<std::vector<std::size_t>> which(links.size());
+  for (std::size_t i = 0; i < moved.size(); ++i) which[moved[i].link].push_back(i);
+  std::vector<runtime::join_handle<std::vector<removal>>> parts;
+  for (std::size_t link = 0; link < links.size(); ++link) {
+    std::vector<jobs::job_id> ids;
+    for (const std::size_t i : which[link]) ids.push_back(moved[i].record.id);
+    parts.push_back(runtime::spawn(links[link]->remove(std::move(ids)), "deletes moved jobs"));
+  }
+  std::vector<removal> all(moved.size());
+  std::exception_ptr failed;
+  for (std::size_t link = 0; link < links.size(); ++link) {
+    try {
+      auto joining = parts[link].join();
+      std::vector<removal> some = co_await joining;
+      for (std::size_t n = 0; n < some.size(); ++n) all[which[link][n]] = std::move(some[n]);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+  }
+  if (failed != nullptr) std::rethrow_exception(failed);
+  co_return all;
+}
+
+/// One connection to beanstalkd, which does one thing at a time; to foliot so many as are of use.
+task<source_links> copier::open_links(std::size_t count) {
+  source_links links;
+  const std::size_t most = from_.facts().is_foliot ? most_links : 1;
+  for (std::size_t i = 0; i < std::min(count, most); ++i) {
+    links.push_back(std::make_unique<source>(from_address_));
+    auto connecting = links.back()->connect(from_.facts());
+    co_await connecting;
+  }
+  co_return links;
 }
 
 /// Makes the target agree with what became of the jobs at the source.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,6 +30,10 @@ struct copy_counts {
 
   [[nodiscard]] std::uint64_t moved() const noexcept { return ready + delayed + buried; }
 };
+
+/// Connections to the source: several, because foliot syncs each deletion of a connection before it takes the next,
+/// and those of several connections together.
+using source_links = std::vector<std::unique_ptr<source>>;
 
 class copier {
  public:
@@ -55,7 +60,9 @@ class copier {
   task<> move_hidden(std::string tube, jobs::job_state state);
   task<> search_beyond(std::string tube, jobs::job_state state, jobs::job_id known);
   task<std::size_t> move_near(jobs::job_id begin, jobs::job_id end);
-  task<std::size_t> move_group(source& held_by, std::vector<full_job> group);
+  task<std::size_t> move_group(const source_links& links, std::vector<full_job> group);
+  task<std::vector<removal>> remove(const source_links& links, const std::vector<full_job>& moved);
+  task<source_links> open_links(std::size_t count);
   task<> settle(const std::vector<full_job>& group, const std::vector<placement>& copies,
                 const std::vector<removal>& ends);
   void refuse(const job_record& job, const std::string& reason);
@@ -64,6 +71,7 @@ class copier {
 
   runtime::address from_address_;
   source from_;
+  source_links deleting_;  // for jobs that no connection holds
   target to_;
   std::function<void()> on_moved_;
   std::function<void(const std::string&)> on_refused_;

@@ -3,6 +3,7 @@
 // Thread safety: plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,8 @@ struct job_record {
 struct full_job {
   job_record record;
   std::string body;
+  /// Which of the connections to its server may delete it.
+  std::size_t link = 0;
 };
 
 /// Nothing if the dictionary lacks a line that every server writes.
