@@ -36,7 +36,7 @@ runtime::address server_address(const std::string& argument, const std::string& 
 void add_copy(CLI::App& program, command& chosen) {
   const auto all = std::make_shared<arguments>();
   CLI::App* line = program.add_subcommand("copy", "Move all jobs from one beanstalk server to another one");
-  line->add_option("FROM", all->from, "The server that has the jobs: beanstalkd 1.10 or later,\nor foliot serve")
+  line->add_option("FROM", all->from, "The server that has the jobs: beanstalkd or foliot serve")
       ->type_name("")
       ->required();
   line->add_option("TO", all->to, "The server that is to have them")->type_name("")->required();

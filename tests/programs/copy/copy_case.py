@@ -11,7 +11,7 @@ import beanstalk_client
 from program_case import ProgramCase
 
 
-def put(body, priority=0, delay=0, ttr=100):
+def put(body, priority=0, delay=0, ttr=100000):
     return b"put %d %d %d %d\r\n%s\r\n" % (priority, delay, ttr, len(body), body)
 
 

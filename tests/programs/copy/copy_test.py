@@ -22,7 +22,7 @@ class Moves(CopyCase):
                 source.ask(b"use t1\r\n", put(b"urgent", 1, ttr=7), put(b"any \0\r\n bytes", 4294967295, ttr=4294967295))
                 start = time.monotonic()
                 source.ask(b"use t2\r\n", put(b"later", 5, delay=5000, ttr=9), put(b"last", 6, delay=4294967290))
-                source.bury(b"t3", b"set aside", 77, ttr=11)
+                source.bury(b"t3", b"set aside", 77, ttr=110000)
                 source.bury(b"t3", b"", 78)
                 out = self.copy(source, target)
                 self.assertIn("moved 6 jobs from", out)
@@ -32,8 +32,8 @@ class Moves(CopyCase):
                 seen = {(each.body, each.tube, each.state, each.priority, each.ttr) for each in jobs.values()}
                 self.assertEqual(seen, {
                     (b"urgent", "t1", "ready", 1, 7), (b"any \0\r\n bytes", "t1", "ready", 4294967295, 4294967295),
-                    (b"later", "t2", "delayed", 5, 9), (b"last", "t2", "delayed", 6, 100),
-                    (b"set aside", "t3", "buried", 77, 11), (b"", "t3", "buried", 78, 100)})
+                    (b"later", "t2", "delayed", 5, 9), (b"last", "t2", "delayed", 6, 100000),
+                    (b"set aside", "t3", "buried", 77, 110000), (b"", "t3", "buried", 78, 100000)})
                 self.expect_not_early(jobs[b"later"], start + 5000)
                 self.assertLessEqual(jobs[b"later"].left, 5001)
                 self.expect_not_early(jobs[b"last"], start + 4294967290)

@@ -42,7 +42,9 @@ class SteppingProxy:
         self.answers = answers or {}
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = self.listener.getsockname()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.serving = []
+        self.accepting = threading.Thread(target=self._accept, daemon=True)
+        self.accepting.start()
 
     def _accept(self):
         while True:
@@ -50,7 +52,8 @@ class SteppingProxy:
                 client, _ = self.listener.accept()
             except OSError:
                 return  # closed
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+            self.serving.append(threading.Thread(target=self._serve, args=(client,), daemon=True))
+            self.serving[-1].start()
 
     def _serve(self, client):
         server = self.server.connect()
@@ -75,5 +78,10 @@ class SteppingProxy:
             server.close()
 
     def close(self):
+        """Once the client has ended: returns when the server has answered all that was passed on."""
         self.listener.shutdown(socket.SHUT_RDWR)  # a close alone would not end the accept
         self.listener.close()
+        for each in [self.accepting, *self.serving]:
+            each.join(beanstalk_client.PATIENCE)
+            if each.is_alive():
+                raise TimeoutError("a connection of the proxy has not ended")
