@@ -29,7 +29,7 @@ std::string found(flaw wrong) {
 }
 
 TEST(JobCanary, IsReadyEarly) { EXPECT_NE(found(flaw::is_ready_early), ""); }
-TEST(JobCanary, LosesABatchAtACrash) { EXPECT_NE(found(flaw::loses_a_batch_at_a_crash), ""); }
+TEST(JobCanary, LosesBatchesAtACrash) { EXPECT_NE(found(flaw::loses_batches_at_a_crash), ""); }
 TEST(JobCanary, TearsAFailedBatch) { EXPECT_NE(found(flaw::tears_a_failed_batch), ""); }
 TEST(JobCanary, GoesOnAfterAFailure) { EXPECT_NE(found(flaw::goes_on_after_a_failure), ""); }
 TEST(JobCanary, RepeatsTokens) { EXPECT_NE(found(flaw::repeats_tokens), ""); }
@@ -38,6 +38,12 @@ TEST(JobCanary, ForgetsAReadyTube) { EXPECT_NE(found(flaw::forgets_a_ready_tube)
 TEST(JobCanary, HidesAnExpiry) { EXPECT_NE(found(flaw::hides_an_expiry), ""); }
 TEST(JobCanary, SaysNextTooLate) { EXPECT_NE(found(flaw::says_next_too_late), ""); }
 TEST(JobCanary, ClaimsTheLastFirst) { EXPECT_NE(found(flaw::claims_the_last_first), ""); }
+TEST(JobCanary, MovesItsFloorTooSoon) { EXPECT_NE(found(flaw::moves_its_floor_too_soon), ""); }
+TEST(JobCanary, IgnoresAttempts) { EXPECT_NE(found(flaw::ignores_attempts), ""); }
+TEST(JobCanary, PrefersHighNumbers) { EXPECT_NE(found(flaw::prefers_high_numbers), ""); }
+TEST(JobCanary, LiesAboutCancels) { EXPECT_NE(found(flaw::lies_about_cancels), ""); }
+TEST(JobCanary, GivesAnIdTwice) { EXPECT_NE(found(flaw::gives_an_id_twice), ""); }
+TEST(JobCanary, SaysDueTooLate) { EXPECT_NE(found(flaw::says_due_too_late), ""); }
 
 /// The random test is worth little if it does not come to the failures.
 TEST(JobCanary, TheRandomTestFailsCallsAndReopens) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ namespace foliot::jobs::conformance {
 enum class flaw : std::uint8_t {
   none,
   is_ready_early,            ///< by a millisecond
-  loses_a_batch_at_a_crash,  ///< acknowledges before the sync
+  loses_batches_at_a_crash,  ///< acknowledges before the sync
   tears_a_failed_batch,      ///< keeps half of it
   goes_on_after_a_failure,
   repeats_tokens,      ///< does not count its openings
@@ -30,6 +31,12 @@ enum class flaw : std::uint8_t {
   hides_an_expiry,
   says_next_too_late,
   claims_the_last_first,
+  moves_its_floor_too_soon,  ///< forgets, in its openings, a job that is due
+  ignores_attempts,          ///< a reservation that has ended counts as the present one of its job
+  prefers_high_numbers,      ///< of priorities
+  lies_about_cancels,        ///< answers `done`, and makes the job ready instead
+  gives_an_id_twice,
+  says_due_too_late,
 };
 
 struct journal_entry {
@@ -55,9 +62,13 @@ class journal_store final : public job_store {
 
   execution execute(std::span<operation> batch) override {
     if (failed_ && flaw_ != flaw::goes_on_after_a_failure) throw store_failure("the journal has failed before");
+    if (flaw_ == flaw::ignores_attempts && batch.size() > 1) return execute_one_by_one(batch);
     const duration early = std::chrono::milliseconds(flaw_ == flaw::is_ready_early ? 1 : 0);
     journal_entry entry{clocks_.wall->now() + early, clocks_.monotonic->now(), {batch.begin(), batch.end()}};
-    for (operation& each : entry.batch) std::visit([this](auto& what) { translate_token(what); }, each);
+    for (operation& each : entry.batch) {
+      std::visit([this](auto& what) { translate_token(what); }, each);
+      spoil(each);
+    }
     write(entry);
     return show(run(entry));
   }
@@ -65,6 +76,7 @@ class journal_store final : public job_store {
   next_change next() const noexcept override {
     next_change next = inner_.next();
     if (flaw_ == flaw::says_next_too_late) next.expiry += duration::nanoseconds(1);
+    if (flaw_ == flaw::says_due_too_late && next.due != utc_time::max()) next.due += milliseconds(5);
     return next;
   }
 
@@ -116,6 +128,12 @@ class journal_store final : public job_store {
       end.monotonic = entry.monotonic;
     }
     for (const std::string& tube : paused) end.batch.emplace_back(pause{tube, milliseconds(0)});
+    if (flaw_ == flaw::moves_its_floor_too_soon) {
+      for (const std::string& tube : execute_one(inner_, list_tubes{}).tubes) {
+        const auto first = execute_one(inner_, peek_first{tube, job_state::ready}).job;
+        if (first) end.batch.emplace_back(cancel{first->id});
+      }
+    }
     if (end.batch.empty() || flaw_ == flaw::keeps_reservations) return;
     run(end);
     journal_.entries.push_back(end);
@@ -127,6 +145,26 @@ class journal_store final : public job_store {
     if constexpr (requires { what.token; }) {
       what.token.opening = what.token.opening == journal_.openings ? 1 : 0;
       what.token.attempt += earlier_attempts_[what.token.id];
+      if (flaw_ == flaw::ignores_attempts) what.token.attempt = latest_attempts_[what.token.id];
+    }
+  }
+  /// So that a reservation which the batch gives is known to the operations behind it.
+  execution execute_one_by_one(std::span<operation> batch) {
+    execution all;
+    for (operation& each : batch) {
+      execution one = execute(std::span(&each, 1));
+      all.answers.push_back(std::move(one.answers.front()));
+      all.ready_tubes.insert(all.ready_tubes.end(), one.ready_tubes.begin(), one.ready_tubes.end());
+      all.expired.insert(all.expired.end(), one.expired.begin(), one.expired.end());
+    }
+    return all;
+  }
+  void spoil(operation& what) const {
+    if (auto* const it = std::get_if<put>(&what); it != nullptr && flaw_ == flaw::prefers_high_numbers) {
+      it->priority = ~it->priority;
+    }
+    if (auto* const it = std::get_if<cancel>(&what); it != nullptr && flaw_ == flaw::lies_about_cancels) {
+      what = fire_now{std::move(it->name)};
     }
   }
   void show_token(reservation& token) {
@@ -136,9 +174,14 @@ class journal_store final : public job_store {
 
   execution show(execution done) {
     for (answer& each : done.answers) {
+      auto* const made = std::get_if<put_answer>(&each);
+      if (made != nullptr && flaw_ == flaw::gives_an_id_twice && made->id % 10 == 0) made->id -= 1;
       auto* claimed = std::get_if<claim_answer>(&each);
       if (claimed == nullptr) continue;
-      for (claimed_job& it : claimed->jobs) show_token(it.token);
+      for (claimed_job& it : claimed->jobs) {
+        latest_attempts_[it.token.id] = it.token.attempt;
+        show_token(it.token);
+      }
       if (flaw_ == flaw::claims_the_last_first) std::ranges::reverse(claimed->jobs);
     }
     for (reservation& each : done.expired) show_token(each);
@@ -155,6 +198,7 @@ class journal_store final : public job_store {
   memory_store inner_{store_clocks{&wall_, &monotonic_}};
   bool failed_ = false;
   std::map<job_id, std::uint64_t> earlier_attempts_;
+  std::map<job_id, std::uint64_t> latest_attempts_;  // as the memory_store counts them
 };
 
 class journal_under_test final : public store_under_test {
@@ -166,7 +210,8 @@ class journal_under_test final : public store_under_test {
   }
   bool durable() const override { return true; }
   void crash() override {
-    if (flaw_ == flaw::loses_a_batch_at_a_crash && !journal_.entries.empty()) journal_.entries.pop_back();
+    if (flaw_ != flaw::loses_batches_at_a_crash) return;
+    journal_.entries.resize(journal_.entries.size() - std::min<std::size_t>(journal_.entries.size(), 3));
   }
   bool fail_call(std::uint64_t n) override {
     journal_.failing_call = n;
