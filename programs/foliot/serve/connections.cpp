@@ -70,10 +70,12 @@ task<> connections::refuse(runtime::stream peer, runtime::wait_group::member) {
 }
 
 task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
+  std::uint64_t number = 0;
   {
     const lock held(lock_);
     if (ending_) co_return;
-    all_.insert(peer);
+    number = ++last_;
+    all_.emplace(number, peer);
   }
   std::string failure;
   try {
@@ -90,12 +92,15 @@ task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
   if (!failure.empty()) log_.warning(fmt::format("close a connection: {}", failure));
   peer->close();
   const lock held(lock_);
-  all_.erase(peer);
+  all_.erase(number);
 }
 
 std::vector<connections::shared_stream> connections::all() {
   const lock held(lock_);
-  return {all_.begin(), all_.end()};
+  std::vector<shared_stream> found;
+  found.reserve(all_.size());
+  for (const auto& [number, peer] : all_) found.push_back(peer);
+  return found;
 }
 
 task<> connections::end(duration patience) {

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -55,7 +56,8 @@ class connections {
   runtime::wait_group refusals_;
   instant quiet_until_ = instant::earliest();  // of the warning about the limit; of the accepting task
   mutex lock_{lock_rank::object};
-  std::unordered_set<shared_stream> all_ FOLIOT_GUARDED_BY(lock_);
+  std::map<std::uint64_t, shared_stream> all_ FOLIOT_GUARDED_BY(lock_);  // in the order in which they came
+  std::uint64_t last_ FOLIOT_GUARDED_BY(lock_) = 0;                      // of the keys of all_
   bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
 };
 
