@@ -1,0 +1,274 @@
+#include "checker.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "facts.hpp"
+
+namespace foliot::program::worlds {
+
+namespace {
+
+/// Where nothing fails and the store takes no time, a job that is due is handed out within so long. The due time may be
+/// rounded up by a millisecond.
+constexpr duration lateness = duration::nanoseconds(1'000'000);
+
+constexpr std::array<std::string_view, 15> verb_names{"put",        "reserve", "reserve-job", "delete",     "release",
+                                                      "bury",       "touch",   "kick",        "kick-job",   "cancel",
+                                                      "reschedule", "fire",    "peek",        "pause-tube", "other"};
+
+/// The answers that each command may get.
+constexpr std::array<std::string_view, 15> right_answers{" INSERTED KEPT REPLACED EXISTS IS_RESERVED DRAINING ",
+                                                         " RESERVED TIMED_OUT DEADLINE_SOON ",
+                                                         " RESERVED NOT_FOUND ",
+                                                         " DELETED NOT_FOUND ",
+                                                         " RELEASED NOT_FOUND ",
+                                                         " BURIED NOT_FOUND ",
+                                                         " TOUCHED NOT_FOUND ",
+                                                         " KICKED ",
+                                                         " KICKED NOT_FOUND ",
+                                                         " CANCELLED IS_RESERVED GONE ",
+                                                         " RESCHEDULED IS_RESERVED GONE ",
+                                                         " FIRED IS_RESERVED GONE ",
+                                                         " FOUND NOT_FOUND ",
+                                                         " PAUSED NOT_FOUND ",
+                                                         " "};
+
+std::string show(const moment& when) { return fmt::format("{} at {} ns", when.order, when.time.nanoseconds()); }
+
+std::string show(const event& it) {
+  std::string text =
+      fmt::format("[connection {}: {} {} {}{} -> {} {}, from {}", it.connection,
+                  verb_names[static_cast<std::size_t>(it.what)], it.asked, it.tube, it.key.empty() ? "" : "=" + it.key,
+                  it.answer.empty() ? "?" : it.answer, it.job, show(it.begin));
+  if (it.end) text += " to " + show(*it.end);
+  return text + "]";
+}
+
+bool succeeds(const event& it) {
+  constexpr std::string_view done = " RESERVED DELETED RELEASED BURIED TOUCHED CANCELLED RESCHEDULED FIRED ";
+  return done.find(" " + it.answer + " ") != std::string_view::npos || it.is(verb::kick_job, "KICKED");
+}
+
+class checker {
+ public:
+  explicit checker(const history& of) : judged_(of), facts_(of) {}
+
+  std::vector<std::string> check() {
+    for (const event& each : judged_.events) check_answer(each);
+    check_ids();
+    for (const auto& [id, put] : facts_.puts()) {
+      check_lost(id, *put);
+      check_back(id);
+      check_key(id, *put);
+      check_holders(id);
+      check_truth(id, *put);
+      check_late(id, *put);
+    }
+    for (const event* each : facts_.reserves()) {
+      if (each->answer != "RESERVED") continue;
+      check_early(*each);
+      check_order(*each);
+    }
+    check_left();
+    return std::move(found_);
+  }
+
+ private:
+  template <class... Parts>
+  void breach(fmt::format_string<Parts...> text, Parts&&... parts) {
+    found_.push_back(fmt::format(text, std::forward<Parts>(parts)...));
+  }
+
+  /// Missing: an answer did not come. Wrong answer: it belongs to no such command.
+  void check_answer(const event& it) {
+    if (it.answer == "MISSING") breach("missing: no answer came {}", show(it));
+    if (it.answer.empty() || it.answer == "MISSING") return;
+    if (it.what == verb::other) {
+      if (it.answer != it.expected) breach("wrong answer: {} instead of {} {}", it.answer, it.expected, show(it));
+    } else if (right_answers[static_cast<std::size_t>(it.what)].find(" " + it.answer + " ") == std::string_view::npos) {
+      breach("wrong answer: {}", show(it));
+    }
+    if (it.answer == "RESERVED" || it.answer == "FOUND") check_body(it);
+  }
+
+  /// Invented: a job was handed out that was not put so.
+  void check_body(const event& it) {
+    if (it.asked != 0 && it.asked != it.job) breach("invented: the answer shows another job {}", show(it));
+    const event* const put = facts_.put_of(it.job);
+    const auto is_its_put = [&](const event& each) {
+      return each.what == verb::put && !each.end && each.body == it.body;
+    };
+    if (put == nullptr ? std::ranges::none_of(judged_.events, is_its_put) : put->body != it.body) {
+      breach("invented: nobody put the body {} {}", it.body, show(it));
+    }
+    if (it.what == verb::reserve && put != nullptr && !it.watched.contains(put->tube)) {
+      breach("invented: the job lies in a tube that is not watched {} {}", show(*put), show(it));
+    }
+  }
+
+  /// Same id: two jobs have it, or a later one has a lower one.
+  void check_ids() {
+    std::vector<const event*> puts;
+    for (const event& each : judged_.events) {
+      if (each.what == verb::put && (each.answer == "INSERTED" || each.answer == "REPLACED")) puts.push_back(&each);
+    }
+    std::ranges::sort(puts, {}, [](const event* each) { return std::pair(each->job, each->begin.order); });
+    for (std::size_t i = 1; i < puts.size(); ++i) {
+      const event& first = *puts[i - 1];
+      const event& second = *puts[i];
+      if (first.job == second.job) breach("same id: {} {}", show(first), show(second));
+      if (second.end->order < first.begin.order) breach("same id: not ascending {} {}", show(first), show(second));
+    }
+  }
+
+  /// Lost: a job was acknowledged, nobody ended it, and it is not there at the end.
+  void check_lost(jobs::job_id id, const event& put) {
+    if (!judged_.left.contains(id) && !facts_.may_have_ended(id)) breach("lost: {}", show(put));
+  }
+
+  /// Back: a job has ended and something still happens to it. Twice: it has ended twice.
+  void check_back(jobs::job_id id) {
+    const event* const end = facts_.end_of(id);
+    if (end == nullptr) return;
+    if (judged_.left.contains(id)) breach("back: the job is there at the end {}", show(*end));
+    for (const event* each : facts_.about(id)) {
+      const bool says_so = succeeds(*each) || each->answer == "FOUND" || each->answer == "IS_RESERVED" ||
+                           each->answer == "KEPT" || each->answer == "EXISTS";
+      if (each == end || !says_so || each->job != id) continue;
+      const bool is_end = each->answer == "DELETED" || each->answer == "CANCELLED";
+      if (is_end && end->answer != "REPLACED") breach("twice: {} {}", show(*end), show(*each));
+      if (facts_.is_after(*each, *end)) breach("back: {} {}", show(*end), show(*each));
+    }
+  }
+
+  /// Same key: a put was inserted while another living job had its key.
+  void check_key(jobs::job_id id, const event& put) {
+    if (put.key.empty()) return;
+    for (const event* each : facts_.about(id)) {
+      if (each->is(verb::put, "INSERTED") && each->key == put.key && each->begin.order > put.end->order &&
+          !facts_.may_have_ended(id, each->end->order)) {
+        breach("same key: {} {}", show(put), show(*each));
+      }
+    }
+  }
+
+  /// Held by two: while one connection certainly has a job, another one gets or changes it. Refused: the holder of a
+  /// living reservation is.
+  void check_holders(jobs::job_id id) {
+    for (const hold& one : facts_.holds(id)) {
+      for (const event* each : facts_.about(id)) {
+        if (each == one.by || !each->end || each->end->order >= one.until || each->end->time > one.until_time) continue;
+        const bool is_own = each->connection == one.by->connection;
+        if (!is_own && succeeds(*each) && each->job == id && facts_.is_after(*each, *one.by)) {
+          breach("held by two: {} {}", show(*one.by), show(*each));
+        }
+        const bool is_holders = each->what == verb::remove || each->what == verb::release || each->what == verb::bury ||
+                                each->what == verb::touch;
+        if (is_own && is_holders && each->asked == id && each->begin.order > one.by->begin.order &&
+            each->answer == "NOT_FOUND") {
+          breach("refused: {} {}", show(*one.by), show(*each));
+        }
+      }
+    }
+  }
+
+  /// Lie: a living job is said to be gone, or one that no client can have is said to be reserved.
+  void check_truth(jobs::job_id id, const event& put) {
+    for (const event* each : facts_.about(id)) {
+      if (!each->end || each->begin.order < put.end->order) continue;
+      const bool says_gone = each->answer == "GONE" || each->is(verb::peek, "NOT_FOUND");
+      if (says_gone && !facts_.may_have_ended(id, each->end->order)) breach("lie: gone {} {}", show(put), show(*each));
+      if (each->answer == "IS_RESERVED" && each->job == id && !facts_.may_have_been_held(id, each->end->order)) {
+        breach("lie: reserved {} {}", show(put), show(*each));
+      }
+    }
+  }
+
+  /// Early: a job was handed out before the wall clock had shown its due time.
+  void check_early(const event& got) {
+    for (const event* each : facts_.about(got.job)) {
+      const bool sets_due = each == facts_.put_of(got.job) || each->is(verb::release, "RELEASED") ||
+                            each->is(verb::reschedule, "RESCHEDULED");
+      if (!sets_due || !each->end || each->job != got.job) continue;
+      if (each->what != verb::put && !facts_.is_after(got, *each)) continue;
+      const jobs::utc_time due = facts_.earliest_due(*each);
+      if (judged_.wall.peak(each->begin.time, got.end->time) >= due || has_other_reason(got, *each)) continue;
+      breach("early: due at {} ms {} {}", due.time_since_epoch().count(), show(*each), show(got));
+    }
+  }
+
+  /// Whether something besides `due` may have made the job ready before it was handed out.
+  bool has_other_reason(const event& got, const event& due) {
+    const auto may_be_between = [&](const event& it) {
+      if (&it == &got || &it == &due || (it.end && it.end->order < due.begin.order)) return false;
+      return it.begin.order < got.end->order && !(it.end && it.answer == "RESERVED" && facts_.is_after(it, got));
+    };
+    for (const event* each : facts_.about(got.job)) {
+      const bool makes_ready = each->what != verb::peek && each->what != verb::touch && each->what != verb::bury &&
+                               each->answer != "NOT_FOUND" && each->answer != "GONE" && each->answer != "IS_RESERVED";
+      if (makes_ready && may_be_between(*each)) return true;
+    }
+    const event* const put = facts_.put_of(got.job);
+    return put == nullptr || std::ranges::any_of(judged_.events, [&](const event& each) {
+             return each.what == verb::kick && each.tube == put->tube && may_be_between(each);
+           });
+  }
+
+  /// Out of order: a job was handed out while a better one was ready.
+  void check_order(const event& got) {
+    const event* const mine = facts_.put_of(got.job);
+    if (mine == nullptr || has_new_priority(got.job)) return;
+    const instant took = facts_.is_exact(got) ? got.end->time : got.begin.time;
+    for (const auto& [id, put] : facts_.puts()) {
+      const bool is_better = std::pair(put->priority, id) < std::pair(mine->priority, got.job);
+      if (!is_better || !got.watched.contains(put->tube) || put->end->time >= took) continue;
+      if (facts_.latest_due(*put) >= judged_.wall.trough(took, got.end->time)) continue;
+      if (facts_.may_be_paused(put->tube, got.end->order) || !facts_.is_untouched(id, got.end->time, nullptr)) continue;
+      breach("out of order: {} {}", show(*put), show(got));
+    }
+  }
+
+  bool has_new_priority(jobs::job_id id) {
+    return std::ranges::any_of(
+        facts_.about(id), [](const event* each) { return each->what == verb::release || each->what == verb::bury; });
+  }
+
+  /// Late: a job is due, and a client waits for it.
+  void check_late(jobs::job_id id, const event& put) {
+    if (judged_.has_stalls || !judged_.wall.is_steady()) return;
+    const instant ready = std::max(put.end->time, judged_.wall.when_shown(facts_.latest_due(put)));
+    const instant latest = ready + lateness;
+    if (facts_.may_be_paused(put.tube, whole_history)) return;
+    for (const event* each : facts_.reserves()) {
+      const std::optional<moment>& end = each->end ? each->end : each->given_up;
+      const bool waits = each->prompt && each->watched.contains(put.tube) && each->front.time <= ready;
+      if (!waits || !end || end->time <= latest || !facts_.is_untouched(id, latest, each)) continue;
+      breach("late: {} {}", show(put), show(*each));
+    }
+  }
+
+  /// Left: no job is reserved after a start of the server, and no two have the same key.
+  void check_left() {
+    std::set<std::pair<std::string, std::string>> keys;
+    for (const auto& [id, job] : judged_.left) {
+      if (job.state == jobs::job_state::reserved) breach("left: job {} is reserved at the end", id);
+      if (!job.key.empty() && !keys.emplace(job.tube, job.key).second) breach("left: two jobs are {}", job.key);
+    }
+  }
+
+  const history& judged_;
+  const facts facts_;
+  std::vector<std::string> found_;
+};
+
+}  // namespace
+
+std::vector<std::string> breaches(const history& of) { return checker(of).check(); }
+
+}  // namespace foliot::program::worlds

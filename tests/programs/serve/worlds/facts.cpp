@@ -1,0 +1,156 @@
+#include "facts.hpp"
+
+#include <algorithm>
+
+namespace foliot::program::worlds {
+
+namespace {
+
+bool is_acknowledged(const event& it) {
+  return it.what == verb::put && (it.answer == "INSERTED" || it.answer == "REPLACED");
+}
+
+bool is_reserve(const event& it) { return it.what == verb::reserve || it.what == verb::reserve_job; }
+
+/// Whether its connection lets go of the job by it, or would have.
+bool gives_up(const event& it) {
+  return (it.what == verb::remove || it.what == verb::release || it.what == verb::bury) && it.answer != "NOT_FOUND";
+}
+
+}  // namespace
+
+facts::facts(const history& of) : all_(of) {
+  for (const event& each : of.events) {
+    if (is_acknowledged(each)) puts_.emplace(each.job, &each);
+    if (each.asked != 0) by_id_[each.asked].push_back(&each);
+    if (each.job != 0 && each.job != each.asked) by_id_[each.job].push_back(&each);
+    if (!each.key.empty()) by_key_[{each.tube, each.key}].push_back(&each);
+    if (each.what == verb::reserve) reserves_.push_back(&each);
+    if (each.what == verb::pause) pauses_.push_back(&each);
+  }
+}
+
+const event* facts::put_of(jobs::job_id id) const {
+  const auto found = puts_.find(id);
+  return found == puts_.end() ? nullptr : found->second;
+}
+
+std::vector<const event*> facts::about(jobs::job_id id) const {
+  std::vector<const event*> found;
+  if (const auto by_id = by_id_.find(id); by_id != by_id_.end()) found = by_id->second;
+  const event* const put = put_of(id);
+  if (put == nullptr || put->key.empty()) return found;
+  for (const event* each : by_key_.at({put->tube, put->key})) {
+    if (std::ranges::find(found, each) == found.end()) found.push_back(each);
+  }
+  return found;
+}
+
+bool facts::is_after(const event& it, const event& earlier) const {
+  if (!earlier.end) return false;
+  if (it.begin.order > earlier.end->order) return true;
+  return it.what == verb::reserve && is_exact(it) && it.end && it.end->time > earlier.end->time;
+}
+
+bool facts::may_have_reserved(const event& it, instant until) const {
+  if (it.begin.time > until) return false;
+  if (!is_exact(it)) return true;
+  const std::optional<moment>& known = it.end ? it.end : it.given_up;
+  return known && known->time <= until;
+}
+
+/// Whether it may mean the job, if the answer does not tell.
+bool facts::names(const event& it, jobs::job_id id) const {
+  if (it.job != 0 && it.what != verb::put) return it.job == id;
+  if (it.asked != 0) return it.asked == id;
+  const event* const put = put_of(id);
+  return put != nullptr && !it.key.empty() && it.key == put->key && it.tube == put->tube;
+}
+
+bool facts::may_end(const event& it, jobs::job_id id) const {
+  if (it.what == verb::remove) return it.asked == id && it.answer != "NOT_FOUND";
+  if (it.what == verb::cancel) return names(it, id) && (it.answer == "CANCELLED" || !it.end);
+  if (it.what != verb::put || !it.replaces || !names(it, id)) return false;
+  return it.end ? it.answer == "REPLACED" && it.job > id : true;
+}
+
+/// Whether its answer says that the job is gone.
+bool facts::ends(const event& it, jobs::job_id id) const {
+  if (it.is(verb::remove, "DELETED")) return it.asked == id;
+  if (it.is(verb::cancel, "CANCELLED")) return it.job == id;
+  if (!it.is(verb::put, "REPLACED") || !names(it, id) || it.job <= id) return false;
+  return is_after(it, *put_of(id));
+}
+
+bool facts::may_have_ended(jobs::job_id id, std::uint64_t order) const {
+  return std::ranges::any_of(about(id),
+                             [&](const event* each) { return each->begin.order < order && may_end(*each, id); });
+}
+
+const event* facts::end_of(jobs::job_id id) const {
+  const event* first = nullptr;
+  for (const event* each : about(id)) {
+    if (ends(*each, id) && (first == nullptr || each->end->order < first->end->order)) first = each;
+  }
+  return first;
+}
+
+bool facts::may_have_been_held(jobs::job_id id, std::uint64_t order) const {
+  const auto may_have_it = [&](const event& it) {
+    if (it.begin.order > order || !is_reserve(it)) return false;
+    return it.end ? it.job == id : it.asked == 0 || it.asked == id;
+  };
+  return std::ranges::any_of(all_.events, may_have_it);
+}
+
+std::vector<hold> facts::holds(jobs::job_id id) const {
+  std::vector<hold> found;
+  const event* const put = put_of(id);
+  if (put == nullptr) return found;
+  const std::vector<const event*> named = about(id);
+  for (const event* each : named) {
+    if (!is_reserve(*each) || each->answer != "RESERVED") continue;
+    hold one{each, whole_history, each->begin.time + duration(put->ttr)};
+    std::uint64_t next_reserve = whole_history;  // of this connection: later touches may belong to that one
+    for (const event* other : named) {
+      if (other->connection != each->connection || other->begin.order <= each->begin.order) continue;
+      if (gives_up(*other)) one.until = std::min(one.until, other->begin.order);
+      if (is_reserve(*other)) next_reserve = std::min(next_reserve, other->begin.order);
+    }
+    const auto end = all_.connection_ends.find(each->connection);
+    if (end != all_.connection_ends.end()) one.until = std::min(one.until, end->second);
+    for (const event* other : named) {
+      const bool extends = other->connection == each->connection && other->begin.order > each->begin.order &&
+                           other->begin.order < std::min(one.until, next_reserve) && other->is(verb::touch, "TOUCHED");
+      if (extends) one.until_time = std::max(one.until_time, other->begin.time + duration(put->ttr));
+    }
+    if (one.until > each->end->order) found.push_back(one);
+  }
+  return found;
+}
+
+bool facts::may_be_paused(const std::string& tube, std::uint64_t order) const {
+  return std::ranges::any_of(pauses_,
+                             [&](const event* each) { return each->tube == tube && each->begin.order < order; });
+}
+
+bool facts::is_untouched(jobs::job_id id, instant until, const event* but) const {
+  const event& put = *put_of(id);
+  for (const event* each : about(id)) {
+    if (each == but || each == &put || each->what == verb::peek || each->begin.time > until) continue;
+    if (each->what != verb::reserve || may_have_reserved(*each, until)) return false;
+  }
+  return std::ranges::none_of(reserves_, [&](const event* each) {
+    return each != but && !each->end && each->watched.contains(put.tube) && may_have_reserved(*each, until);
+  });
+}
+
+jobs::utc_time facts::earliest_due(const event& by) const {
+  return by.at ? *by.at : all_.wall.trough(by.begin.time, by.end->time) + by.delay;
+}
+
+jobs::utc_time facts::latest_due(const event& by) const {
+  return by.at ? *by.at : all_.wall.peak(by.begin.time, by.end->time) + jobs::milliseconds(1) + by.delay;
+}
+
+}  // namespace foliot::program::worlds

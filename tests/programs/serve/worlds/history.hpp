@@ -1,0 +1,131 @@
+// What the clients of a simulated server asked and were answered: the evidence that the checker judges. Plain data.
+//
+// Two orders. `order` counts all moments of a world, one after the other. `time` is virtual, and many moments share one
+// instant.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/jobs/job.hpp>
+
+namespace foliot::program::worlds {
+
+/// What a client asked for, or what happened to its connection.
+enum class verb : std::uint8_t {
+  put,
+  reserve,
+  reserve_job,
+  remove,  ///< the command `delete`
+  release,
+  bury,
+  touch,
+  kick,
+  kick_job,
+  cancel,
+  reschedule,
+  fire,
+  peek,
+  pause,
+  other,  ///< a command with one right answer, `expected`
+};
+
+struct moment {
+  std::uint64_t order = 0;
+  instant time;
+
+  friend bool operator==(const moment&, const moment&) = default;
+};
+
+/// A command and its answer. Without an answer it may have happened at any time after `begin`, or never.
+struct event {
+  std::size_t connection = 0;
+  verb what = verb::other;
+  moment begin;                    ///< before the client wrote it
+  moment front;                    ///< when the client had read the answers to all commands before it; begin, if later
+  std::optional<moment> end;       ///< after the client had read the answer
+  std::optional<moment> given_up;  ///< without an answer: when the client went away, or the server ended
+  std::string answer;              ///< its first word; empty without an answer; MISSING if it should have come
+  std::string expected;
+  jobs::job_id asked = 0;
+  jobs::job_id job = 0;  ///< of the answer; for commands with an id that succeeded, `asked`
+  std::string tube;      ///< the used one, or that of a pause
+  std::string key;
+  std::string body;
+  std::set<std::string> watched;
+  jobs::priority priority = 0;
+  jobs::milliseconds delay{};
+  std::optional<jobs::utc_time> at;  ///< the due time, if it was not a delay
+  jobs::milliseconds ttr{};
+  bool replaces = false;  ///< a put that takes the place of the job with its key
+  bool prompt = true;     ///< the client read all the time, so that the answer came at the instant in which it was read
+
+  [[nodiscard]] bool is(verb one, const char* with) const { return what == one && answer == with; }
+};
+
+/// The wall clock, beside the virtual time that it is set at.
+class wall_history {
+ public:
+  /// From `at` on the wall clock is so far ahead.
+  void step(instant at, duration ahead) { steps_.push_back({at, ahead}); }
+  [[nodiscard]] bool is_steady() const { return steps_.size() < 2; }
+  /// The latest and the earliest time that it showed between two instants, to the millisecond below.
+  [[nodiscard]] jobs::utc_time peak(instant from, instant to) const {
+    jobs::utc_time best = jobs::utc_time::min();
+    for_each_part(from, to, [&](instant, instant last) { best = std::max(best, utc(last)); });
+    return best;
+  }
+  [[nodiscard]] jobs::utc_time trough(instant from, instant to) const {
+    jobs::utc_time best = jobs::utc_time::max();
+    for_each_part(from, to, [&](instant first, instant) { best = std::min(best, utc(first)); });
+    return best;
+  }
+  /// The instant at which a steady clock shows `when`.
+  [[nodiscard]] instant when_shown(jobs::utc_time when) const {
+    return instant::from_nanoseconds(std::chrono::nanoseconds(when.time_since_epoch()).count()) - steps_.front().ahead;
+  }
+
+ private:
+  struct step_of {
+    instant at;
+    duration ahead;
+  };
+
+  static jobs::utc_time utc(instant shown) { return std::chrono::floor<jobs::milliseconds>(wall_clock::to_sys(shown)); }
+  template <class Use>
+  void for_each_part(instant from, instant to, Use use) const {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const instant first = std::max(from, steps_[i].at);
+      const instant last = i + 1 < steps_.size() ? std::min(to, steps_[i + 1].at) : to;
+      if (first <= last) use(first + steps_[i].ahead, last + steps_[i].ahead);
+    }
+  }
+
+  std::vector<step_of> steps_;
+};
+
+/// A world from its beginning to its end.
+struct history {
+  std::deque<event> events;
+  wall_history wall;
+  /// Whether the store takes time, in which the clock moves and nothing else happens.
+  bool has_stalls = false;
+  /// The jobs that are there at the end, of those that some client has heard of.
+  std::map<jobs::job_id, jobs::job> left;
+  /// When each connection ended, if the client or the server did it: before that moment.
+  std::map<std::size_t, std::uint64_t> connection_ends;
+  std::uint64_t order = 0;
+};
+
+}  // namespace foliot::program::worlds

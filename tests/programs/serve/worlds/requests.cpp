@@ -1,0 +1,250 @@
+#include "requests.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace foliot::program::worlds {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array<const char*, 3> tubes{"default", "mail", "calls"};
+
+/// Clients send something so long before a reservation ends: while the store executes it, the time may be over.
+constexpr duration before_the_end = duration::nanoseconds(2'000'000);
+
+}  // namespace
+
+std::optional<reply> reply::of(std::string& received) {
+  const std::size_t end = received.find("\r\n");
+  if (end == std::string::npos) return std::nullopt;
+  reply found{received.substr(0, end), ""};
+  std::size_t used = end + 2;
+  const bool has_body =
+      found.line.starts_with("RESERVED ") || found.line.starts_with("FOUND ") || found.line.starts_with("OK ");
+  if (has_body) {
+    const std::size_t size = std::stoul(found.line.substr(found.line.rfind(' ') + 1));
+    if (received.size() < used + size + 2) return std::nullopt;
+    found.body = received.substr(used, size);
+    used += size + 2;
+  }
+  received.erase(0, used);
+  return found;
+}
+
+event& requests::note(verb what) {
+  event& made = in_.seen.events.emplace_back();
+  made.connection = connection_;
+  made.what = what;
+  made.begin = in_.now();
+  made.front = made.begin;
+  made.tube = used_;
+  open_.push_back(&made);
+  return made;
+}
+
+std::string requests::expect(std::string command, std::string expected) {
+  note(verb::other).expected = std::move(expected);
+  return command;
+}
+
+std::string requests::greeting() {
+  used_ = tubes[in_.below(tubes.size())];
+  std::string all = expect("use " + used_ + "\r\n", "USING " + used_);
+  for (const char* each : tubes) {
+    if (in_.one_in(2)) continue;
+    watched_.insert(each);
+    all += expect(fmt::format("watch {}\r\n", each), fmt::format("WATCHING {}", watched_.size()));
+  }
+  if (watched_.size() > 1 && in_.one_in(2)) {
+    watched_.erase("default");
+    all += expect("ignore default\r\n", fmt::format("WATCHING {}", watched_.size()));
+  }
+  return all;
+}
+
+duration requests::pause() {
+  const instant end = in_.next_end - (in_.has_stalls ? before_the_end : duration::zero());
+  if (end > in_.time.now() && in_.one_in(in_.has_stalls ? 2 : 6)) {
+    aims_ = true;
+    return end - in_.time.now() + duration::nanoseconds(in_.has_stalls || in_.one_in(2) ? 0 : 1);
+  }
+  switch (in_.below(4)) {
+    case 0: return duration::zero();
+    case 1: return duration(std::chrono::microseconds(in_.below(3000)));
+    case 2: return jobs::milliseconds(in_.below(10));
+    default: return jobs::milliseconds(in_.below(40));
+  }
+}
+
+std::string requests::next() {
+  if (std::exchange(aims_, false)) {
+    const jobs::job_id id = in_.ending_job;
+    if (std::ranges::find(held_, id) != held_.end()) return of_job(verb::remove, "delete", id);
+    return in_.one_in(3) ? reserve() : of_job(verb::reserve_job, "reserve-job", id);
+  }
+  const std::size_t choice = in_.below(100);
+  if (choice < 8) return put();
+  if (choice < 32) return extended_put();
+  if (choice < 56) return reserve();
+  if (choice < 76) return of_held_job();
+  if (choice < 90) return of_named_job();
+  return other();
+}
+
+std::string requests::put() {
+  event& made = note(verb::put);
+  made.body = fmt::format("body {}", ++in_.bodies);
+  made.priority = static_cast<jobs::priority>(in_.below(3));
+  const std::size_t delay = in_.one_in(4) ? 1 : 0;
+  const std::size_t ttr = in_.below(3);
+  made.delay = std::chrono::seconds(delay);
+  made.ttr = std::chrono::seconds(std::max<std::size_t>(ttr, 1));
+  return fmt::format("put {} {} {} {}\r\n{}\r\n", made.priority, delay, ttr, made.body.size(), made.body);
+}
+
+std::string requests::extended_put() {
+  event& made = note(verb::put);
+  made.body = fmt::format("body {}", ++in_.bodies);
+  if (in_.one_in(200)) made.body.append(20'000, '.');
+  made.priority = static_cast<jobs::priority>(in_.below(3));
+  made.ttr = in_.one_in(2) ? jobs::milliseconds(1 + in_.below(30)) : jobs::milliseconds(60'000);
+  std::string due = "0";
+  if (in_.one_in(3)) {
+    made.delay = jobs::milliseconds(in_.below(60));
+    due = fmt::format("{}", made.delay.count());
+  } else if (in_.one_in(2)) {
+    made.at = in_.utc() + jobs::milliseconds(in_.below(60));
+    due = fmt::format("@{}", made.at->time_since_epoch().count());
+  }
+  const std::array<const char*, 3> policies{"keep", "replace", "refuse"};
+  const std::size_t policy = in_.below(policies.size());
+  if (in_.one_in(3)) made.key = some_key();
+  made.replaces = policy == 1;
+  return fmt::format("x-put {} {} {} {} {} {}\r\n{}\r\n", policies[policy], made.key.empty() ? "-" : made.key,
+                     made.priority, due, made.ttr.count(), made.body.size(), made.body);
+}
+
+std::string requests::reserve() {
+  event& made = note(verb::reserve);
+  made.watched = watched_;
+  if (in_.one_in(3)) return "reserve\r\n";
+  return fmt::format("reserve-with-timeout {}\r\n", in_.one_in(4) ? 1 : 0);
+}
+
+std::string requests::of_job(verb what, std::string_view word, jobs::job_id id) {
+  event& made = note(what);
+  made.asked = id;
+  return fmt::format("{} {}\r\n", word, id);
+}
+
+std::string requests::of_held_job() {
+  if (held_.empty()) return reserve();
+  const std::size_t which = in_.below(held_.size());
+  const jobs::job_id id = held_[which];
+  const std::size_t choice = in_.below(10);
+  if (choice == 0) return of_job(verb::touch, "touch", id);
+  held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));
+  if (choice < 6) return of_job(verb::remove, "delete", id);
+  event& made = note(choice < 9 ? verb::release : verb::bury);
+  made.asked = id;
+  made.priority = static_cast<jobs::priority>(in_.below(3));
+  if (made.what == verb::bury) return fmt::format("bury {} {}\r\n", id, made.priority);
+  const std::size_t delay = in_.one_in(4) ? 1 : 0;
+  made.delay = std::chrono::seconds(delay);
+  return fmt::format("release {} {} {}\r\n", id, made.priority, delay);
+}
+
+std::string requests::of_named_job() {
+  const std::size_t choice = in_.below(14);
+  if (choice < 3) return of_job(verb::reserve_job, "reserve-job", some_job());
+  if (choice == 3) return of_job(verb::remove, "delete", some_job());
+  if (choice == 4) return of_job(verb::touch, "touch", some_job());
+  if (choice == 5) return of_job(verb::kick_job, "kick-job", some_job());
+  if (choice == 6) return of_job(verb::peek, "peek", some_job());
+  event& made = note(choice < 10 ? verb::cancel : choice < 12 ? verb::reschedule : verb::fire);
+  std::string name;
+  if (in_.one_in(2)) {
+    made.key = some_key();
+    name = "=" + made.key;
+  } else {
+    made.asked = some_job();
+    name = fmt::format("{}", made.asked);
+  }
+  if (made.what == verb::cancel) return fmt::format("x-cancel {}\r\n", name);
+  if (made.what == verb::fire) return fmt::format("x-fire {}\r\n", name);
+  if (in_.one_in(2)) {
+    made.at = in_.utc() + jobs::milliseconds(in_.below(60));
+    return fmt::format("x-reschedule {} @{}\r\n", name, made.at->time_since_epoch().count());
+  }
+  made.delay = jobs::milliseconds(in_.below(60));
+  return fmt::format("x-reschedule {} {}\r\n", name, made.delay.count());
+}
+
+std::string requests::other() {
+  const std::size_t choice = in_.below(8);
+  if (choice < 3) {
+    note(verb::kick);
+    return fmt::format("kick {}\r\n", 1 + in_.below(3));
+  }
+  if (choice == 3 && in_.has_pauses) {
+    event& made = note(verb::pause);
+    made.tube = tubes[in_.below(tubes.size())];
+    return fmt::format("pause-tube {} {}\r\n", made.tube, in_.below(2));
+  }
+  if (choice == 4) return expect("list-tube-used\r\n", "USING " + used_);
+  if (choice == 5) return expect("frobnicate\r\n", "UNKNOWN_COMMAND");
+  if (choice == 6) return expect("touch x\r\n", "BAD_FORMAT");
+  if (choice == 7) return expect("put 0 0 1 3\r\nlong?", "EXPECTED_CRLF");
+  return extended_put();
+}
+
+void requests::answered(reply got) {
+  event& it = *open_.front();
+  open_.pop_front();
+  const moment now = in_.now();
+  it.end = now;
+  for (event* each : open_) each->front = now;
+  if (it.what == verb::other) {
+    it.answer = std::move(got.line);
+    return;
+  }
+  const std::size_t space = got.line.find(' ');
+  it.answer = got.line.substr(0, space);
+  it.body = it.what == verb::put ? it.body : std::move(got.body);
+  const bool has_id = space != std::string::npos && it.what != verb::kick;
+  if (has_id) it.job = std::stoull(got.line.substr(space + 1));
+  constexpr std::string_view of_asked = " DELETED RELEASED BURIED TOUCHED KICKED ";
+  if (it.job == 0 && of_asked.find(" " + it.answer + " ") != std::string_view::npos) it.job = it.asked;
+  if (it.answer == "INSERTED" || it.answer == "RESERVED") in_.known.push_back(it.job);
+  if (it.what == verb::put) in_.ttrs.emplace(it.job, it.ttr);
+  if (it.answer != "RESERVED") return;
+  held_.push_back(it.job);
+  const auto ttr = in_.ttrs.find(it.job);
+  if (ttr == in_.ttrs.end() || ttr->second >= 1s) return;
+  in_.ending_job = it.job;
+  in_.next_end = now.time + duration(ttr->second);
+}
+
+void requests::is_slow() {
+  for (event* each : open_) each->prompt = false;
+}
+
+void requests::misses() {
+  if (!open_.empty()) open_.front()->answer = "MISSING";
+}
+
+jobs::job_id requests::some_job() {
+  if (in_.known.empty()) return 1;
+  const std::size_t latest = std::min<std::size_t>(in_.known.size(), 12);
+  return in_.known[in_.known.size() - 1 - in_.below(latest)];
+}
+
+std::string requests::some_key() { return fmt::format("k{}", in_.below(4)); }
+
+}  // namespace foliot::program::worlds
