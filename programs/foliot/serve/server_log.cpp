@@ -1,11 +1,13 @@
 #include "server_log.hpp"
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
+#include <fmt/format.h>
 #include <foliot/core/clock.hpp>
-#include <foliot/core/grid.hpp>
 
 #include "../printable.hpp"
 #include "../timestamp.hpp"
@@ -16,10 +18,13 @@ namespace {
 
 constexpr std::array<std::string_view, 3> names{"info", "warning", "failure"};
 
-/// To the millisecond, which is as much as a reader wants.
-instant now_in_milliseconds() {
-  const std::int64_t now = wall_clock::instance().now().nanoseconds();
-  return instant::from_nanoseconds(now - now % 1'000'000);
+/// Appends the time with three digits of the second's fraction, so that the columns of all lines begin alike.
+void append_time(std::string& to, instant time) {
+  constexpr std::int64_t second = 1'000'000'000;
+  const std::int64_t fraction = time.nanoseconds() % second;
+  append_iso_time(to, time - duration::nanoseconds(fraction));
+  to.pop_back();  // the Z
+  fmt::format_to(std::back_inserter(to), ".{:03}Z", fraction / 1'000'000);
 }
 
 }  // namespace
@@ -27,7 +32,7 @@ instant now_in_milliseconds() {
 void server_log::write(log_level level, std::string_view line) const {
   if (quiet_ && level == log_level::info) return;
   std::string text;
-  append_iso_time(text, now_in_milliseconds());
+  append_time(text, wall_clock::instance().now());
   text += ' ';
   text += names[static_cast<std::size_t>(level)];
   text += ' ';
