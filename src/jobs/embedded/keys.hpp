@@ -26,7 +26,9 @@
 
 namespace foliot::jobs::detail {
 
-using tube_number = std::uint32_t;
+/// Rises with each new tube of an opening.
+using tube_number = std::uint64_t;
+inline constexpr std::size_t tube_size = sizeof(tube_number);
 
 /// The column families, in the order in which they are opened.
 enum class family : std::uint8_t { meta, jobs, bodies, due, ready, buried, keys };
@@ -72,7 +74,7 @@ struct ready_entry {
   job_id id = 0;
 
   static constexpr family home = family::ready;
-  static constexpr std::size_t key_size = 16;
+  static constexpr std::size_t key_size = tube_size + 12;
 
   [[nodiscard]] std::array<char, key_size> key(tube_number tube) const noexcept {
     std::array<char, key_size> bytes;
@@ -80,7 +82,7 @@ struct ready_entry {
     return bytes;
   }
   static ready_entry read(std::string_view key, std::string_view /*value*/) noexcept {
-    return {read_big<std::uint32_t>(key.data() + 4), read_big<std::uint64_t>(key.data() + 8)};
+    return {read_big<std::uint32_t>(key.data() + tube_size), read_big<std::uint64_t>(key.data() + tube_size + 4)};
   }
   friend constexpr auto operator<=>(const ready_entry&, const ready_entry&) noexcept = default;
 };
@@ -92,7 +94,7 @@ struct due_entry {
   jobs::priority priority = 0;  ///< no part of the key: an id is there once
 
   static constexpr family home = family::due;
-  static constexpr std::size_t key_size = 20;
+  static constexpr std::size_t key_size = tube_size + 16;
 
   [[nodiscard]] std::array<char, key_size> key(tube_number tube) const noexcept {
     std::array<char, key_size> bytes;
@@ -101,14 +103,14 @@ struct due_entry {
   }
   [[nodiscard]] std::array<char, 4> value() const noexcept { return number_key(priority); }
   static due_entry read(std::string_view key, std::string_view value) noexcept {
-    return {from_ordered(read_big<std::uint64_t>(key.data() + 4)), read_big<std::uint64_t>(key.data() + 12),
-            read_big<std::uint32_t>(value.data())};
+    return {from_ordered(read_big<std::uint64_t>(key.data() + tube_size)),
+            read_big<std::uint64_t>(key.data() + tube_size + 8), read_big<std::uint32_t>(value.data())};
   }
   friend constexpr auto operator<=>(const due_entry&, const due_entry&) noexcept = default;
 };
 
-inline std::array<char, 12> buried_key(tube_number tube, std::uint64_t sequence) noexcept {
-  std::array<char, 12> key;
+inline std::array<char, tube_size + 8> buried_key(tube_number tube, std::uint64_t sequence) noexcept {
+  std::array<char, tube_size + 8> key;
   write_big(write_big(key.data(), tube), sequence);
   return key;
 }
@@ -119,8 +121,8 @@ inline std::string name_key(tube_number tube, std::string_view name) {
   return key;
 }
 
-inline std::array<char, 5> row_key(tube_number tube) noexcept {
-  std::array<char, 5> key{'t'};
+inline std::array<char, 1 + tube_size> row_key(tube_number tube) noexcept {
+  std::array<char, 1 + tube_size> key{'t'};
   write_big(key.data() + 1, tube);
   return key;
 }

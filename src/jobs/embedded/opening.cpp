@@ -1,6 +1,7 @@
 #include "opening.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -10,7 +11,7 @@
 namespace foliot::jobs::detail {
 namespace {
 
-constexpr std::uint64_t format_version = 1;
+constexpr std::uint64_t format_version = 2;
 
 [[noreturn]] void refuse(const std::string& folder, const std::string& why) {
   throw store_failure("foliot: cannot open the job store " + folder + ": " + why);
@@ -25,6 +26,17 @@ std::optional<std::uint64_t> read_number(disk& of, std::string_view key) {
   return read_big<std::uint64_t>(value->data());
 }
 
+/// Makes the entry of `folder` in its parent durable: without it a crash of the machine may lose a new folder with all
+/// that was synced in it.
+rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on) {
+  std::filesystem::path name = folder;
+  if (!name.has_filename()) name = name.parent_path();  // it ended in a slash
+  const std::string parent = name.has_parent_path() ? name.parent_path().string() : ".";
+  std::unique_ptr<rocksdb::FSDirectory> opened;
+  const rocksdb::IOStatus status = on.NewDirectory(parent, rocksdb::IOOptions{}, &opened, nullptr);
+  return status.ok() ? opened->Fsync(rocksdb::IOOptions{}, nullptr) : status;
+}
+
 }  // namespace
 
 std::string prepared_folder(const std::string& folder, const std::shared_ptr<rocksdb::FileSystem>& files) {
@@ -32,7 +44,8 @@ std::string prepared_folder(const std::string& folder, const std::shared_ptr<roc
   rocksdb::FileSystem& on = files != nullptr ? *files : *rocksdb::FileSystem::Default();
   const rocksdb::IOOptions io;
   bool is_folder = false;
-  if (on.FileExists(folder, io, nullptr).ok()) {
+  const bool is_new = !on.FileExists(folder, io, nullptr).ok();
+  if (!is_new) {
     if (on.IsDirectory(folder, io, &is_folder, nullptr).ok() && !is_folder) refuse(folder, "it is not a folder");
   }
   const rocksdb::IOStatus made = on.CreateDirIfMissing(folder, io, nullptr);
@@ -46,6 +59,11 @@ std::string prepared_folder(const std::string& folder, const std::shared_ptr<roc
   // A first opening that was interrupted leaves RocksDB's LOCK, but no CURRENT.
   if (!names.empty() && !has("CURRENT") && !has("LOCK")) {
     refuse(folder, "it holds other files, '" + names.front() + "' among them: name an empty folder or a new one");
+  }
+  if (!has("CURRENT")) {
+    const rocksdb::IOStatus kept = sync_name(folder, on);
+    // A folder that was there may lie in one that this user must not read.
+    if (is_new && !kept.ok()) refuse(folder, "its name cannot be synced to the disk: " + kept.ToString());
   }
   return folder;
 }

@@ -23,7 +23,7 @@ void each_number(Record& what, Field field) {
   field(what.sequence);
 }
 
-constexpr std::size_t numbers_size = 2 * 4 + 4 * 8 + 5 * 4 + 8;
+constexpr std::size_t numbers_size = 8 + 4 + 4 * 8 + 5 * 4 + 8;
 constexpr std::size_t head_size = 3 + numbers_size;  // place, body_apart, the key's length
 
 }  // namespace
