@@ -128,7 +128,8 @@ claimed_job memory_store::executor::reserve(record& it, job_event event) {
 
 void memory_store::executor::set_due(jobs::job& it, const due_at& due) const {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
-    it.due = utc_ + *delay;
+    // From the next millisecond on, so that a delay is not a fraction too short.
+    it.due = *delay > milliseconds(0) ? std::chrono::ceil<milliseconds>(wall_) + *delay : utc_;
     it.delay = *delay;
   } else {
     it.due = std::get<utc_time>(due);

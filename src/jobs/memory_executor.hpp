@@ -38,7 +38,7 @@ inline void add_to(job_counts& counts, const job& it, int step) {
 class memory_store::executor {
  public:
   explicit executor(memory_store& store)
-      : store_(store), utc_(store.clocks_.utc()), now_(store.clocks_.monotonic->now()) {}
+      : store_(store), wall_(store.clocks_.wall_time()), now_(store.clocks_.monotonic->now()) {}
 
   /// Ends the reservations and pauses whose time is over, then makes the due jobs ready.
   void advance();
@@ -110,7 +110,8 @@ class memory_store::executor {
   void end_pause(const std::string& name, tube& it);
 
   memory_store& store_;
-  const utc_time utc_;
+  const std::chrono::sys_time<std::chrono::nanoseconds> wall_;
+  const utc_time utc_ = std::chrono::floor<milliseconds>(wall_);
   const instant now_;
   std::uint64_t claimed_bytes_ = 0;  ///< of the bodies that the claims of the batch have brought
   std::set<std::string> ready_tubes_;

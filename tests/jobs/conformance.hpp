@@ -64,8 +64,8 @@ class open_store {
  public:
   explicit open_store(const store_kind& kind) : disk_(kind.make()) { open(first_wall()); }
 
-  /// The wall clock's first time. It lies between two milliseconds, because stores must round it down.
-  [[nodiscard]] static instant first_wall() { return instant::from_nanoseconds(1'700'000'000'000'300'000); }
+  /// The wall clock's first time, a whole millisecond.
+  [[nodiscard]] static instant first_wall() { return instant::from_nanoseconds(1'700'000'000'000'000'000); }
 
   [[nodiscard]] job_store& operator*() { return *store_; }
   [[nodiscard]] job_store* operator->() { return store_.get(); }
@@ -73,6 +73,7 @@ class open_store {
 
   [[nodiscard]] instant now() const { return time_->now(); }
   [[nodiscard]] utc_time utc() const { return clocks_.utc(); }
+  [[nodiscard]] std::chrono::sys_time<std::chrono::nanoseconds> wall() const { return clocks_.wall_time(); }
   /// Moves both clocks on.
   void pass(duration length) { time_->advance(length); }
   /// Sets the wall clock forward or back.

@@ -16,8 +16,7 @@ using names = std::vector<std::string>;
 TEST_P(JobStore, ADelayedJobIsReadyAtItsDueTime) {
   const job_id id = run(put{.tube = "a", .body = "", .due = 10ms}).id;
   EXPECT_EQ(store_->next().due, store_.utc() + 10ms);
-  // The clock began 300,000 ns after a whole millisecond.
-  store_.pass(9'699'999ns);
+  store_.pass(9'999'999ns);
   EXPECT_EQ(settle().ready_tubes, names{});
   EXPECT_TRUE(run(claim{{"a"}}).jobs.empty());
   EXPECT_EQ(run(peek{id}).job->state, job_state::delayed);
@@ -27,6 +26,26 @@ TEST_P(JobStore, ADelayedJobIsReadyAtItsDueTime) {
   EXPECT_EQ(run(peek{id}).job->state, job_state::ready);
   EXPECT_EQ(run(claim{{"a"}}).jobs.size(), 1U);
   EXPECT_EQ(store_->next().due, utc_time::max());
+}
+
+TEST_P(JobStore, ADelayIsNeverAFractionOfAMillisecondTooShort) {
+  store_.pass(300'000ns);
+  const utc_time due = store_.utc() + 11ms;
+  const job_id id = run(put{.tube = "a", .body = "", .due = 10ms}).id;
+  EXPECT_EQ(run(peek{id}).job->due, due);
+  EXPECT_EQ(run(peek{id}).job->delay, 10ms);
+  store_.pass(10ms);
+  settle();
+  EXPECT_EQ(run(peek{id}).job->state, job_state::delayed);
+  store_.pass(700'000ns);
+  settle();
+  EXPECT_EQ(run(peek{id}).job->state, job_state::ready);
+  store_.pass(300'000ns);
+  const job_id at_once = run(put{.tube = "a", .body = ""}).id;
+  EXPECT_EQ(run(peek{at_once}).job->state, job_state::ready);
+  EXPECT_EQ(run(peek{at_once}).job->due, store_.utc());
+  EXPECT_EQ(run(reschedule{at_once, 10ms}).what, change_answer::kind::done);
+  EXPECT_EQ(run(peek{at_once}).job->due, store_.utc() + 11ms);
 }
 
 TEST_P(JobStore, ABatchSeesWhatIsDue) {

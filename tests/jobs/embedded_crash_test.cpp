@@ -10,6 +10,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -232,7 +233,11 @@ class embedded_faults : public testing::Test {
  protected:
   void open(std::uint64_t reserve = 0) {
     store = jobs::detail::embedded_engine::open_on(
-        {.folder = folder.path() + "/store", .disk_reserve = reserve, .clocks = {&time, &time}}, files);
+        {.folder = folder.path() + "/store",
+         .disk_reserve = reserve,
+         .clocks = {&time, &time},
+         .warn = [this](std::string_view sentence) { warnings.emplace_back(sentence); }},
+        files);
   }
   template <class Operation>
   auto run(Operation what) {
@@ -243,7 +248,37 @@ class embedded_faults : public testing::Test {
   foliot::virtual_clock time;
   std::shared_ptr<foliot_test::faulty_files> files = std::make_shared<foliot_test::faulty_files>();
   std::unique_ptr<jobs::embedded_store> store;
+  std::vector<std::string> warnings;
 };
+
+TEST_F(embedded_faults, the_name_of_a_new_folder_is_synced_before_anything_is_in_it) {
+  files->fail_once_at(1);
+  try {
+    open();
+    FAIL() << "the first call to the disk has failed";
+  } catch (const jobs::store_failure& failed) {
+    EXPECT_NE(std::string(failed.what()).find("its name cannot be synced"), std::string::npos) << failed.what();
+  }
+}
+
+TEST_F(embedded_faults, an_operator_learns_that_the_disk_is_nearly_full_and_has_room_again) {
+  open(1000);
+  const auto look_with = [&](std::uint64_t free, foliot::duration later) {
+    files->set_free_space(free);
+    time.advance(later);
+    store->execute({});
+    return warnings.size();
+  };
+  EXPECT_EQ(look_with(1000, 10ms), 0u);
+  EXPECT_EQ(look_with(999, 10ms), 1u);
+  EXPECT_NE(warnings[0].find("refuse new jobs until 1000 bytes are free"), std::string::npos) << warnings[0];
+  EXPECT_EQ(look_with(1000, 10ms), 1u) << "at most one sentence in 10 s";
+  EXPECT_EQ(look_with(900, 20s), 1u) << "the operator knows it";
+  EXPECT_EQ(look_with(499, 10ms), 2u);
+  EXPECT_NE(warnings[1].find("refuse new jobs and changes of jobs"), std::string::npos) << warnings[1];
+  EXPECT_EQ(look_with(2000, 20s), 3u);
+  EXPECT_NE(warnings[2].find("has room again"), std::string::npos) << warnings[2];
+}
 
 TEST_F(embedded_faults, after_a_failed_write_every_batch_fails) {
   open();

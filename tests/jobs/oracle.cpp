@@ -21,8 +21,10 @@ void tally(job_counts& counts, const job& it) {
 
 }  // namespace
 
-execution oracle::execute(std::span<const operation> batch, utc_time utc, instant now) {
-  utc_ = utc;
+execution oracle::execute(std::span<const operation> batch, std::chrono::sys_time<std::chrono::nanoseconds> wall,
+                          instant now) {
+  utc_ = std::chrono::floor<milliseconds>(wall);
+  utc_up_ = std::chrono::ceil<milliseconds>(wall);
   now_ = now;
   made_ready_.clear();
   unpaused_.clear();
@@ -183,7 +185,7 @@ claimed_job oracle::take(entry& it, job_event event) {
 void oracle::set_due(entry& it, const due_at& due) const {
   if (std::holds_alternative<milliseconds>(due)) {
     it.job.delay = std::get<milliseconds>(due);
-    it.job.due = utc_ + it.job.delay;
+    it.job.due = it.job.delay == milliseconds(0) ? utc_ : utc_up_ + it.job.delay;
   } else {
     it.job.due = std::get<utc_time>(due);
     it.job.delay = it.job.due > utc_ ? it.job.due - utc_ : milliseconds(0);

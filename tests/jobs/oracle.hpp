@@ -32,7 +32,8 @@ class oracle {
   };
 
   /// As job_store::execute() at these times. Of ready_tubes it names those that a store must name.
-  execution execute(std::span<const operation> batch, utc_time utc, instant now);
+  execution execute(std::span<const operation> batch, std::chrono::sys_time<std::chrono::nanoseconds> wall,
+                    instant now);
   [[nodiscard]] next_change next() const;
   /// The store is opened again: reservations and pauses are gone.
   void reopen();
@@ -88,7 +89,8 @@ class oracle {
   std::uint64_t opening_ = 1;
   std::uint64_t burials_ = 0;
   // Of the batch that is being executed:
-  utc_time utc_{};
+  utc_time utc_{};     // rounded down
+  utc_time utc_up_{};  // rounded up
   instant now_;
   std::vector<job_id> made_ready_;
   std::vector<std::string> unpaused_;

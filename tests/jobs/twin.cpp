@@ -68,7 +68,7 @@ void twin::perform(const std::vector<request>& batch) {
   } catch (const store_failure&) {
     return recover(for_oracle);
   }
-  const execution expected = oracle_.execute(for_oracle, store_.utc(), store_.now());
+  const execution expected = oracle_.execute(for_oracle, store_.wall(), store_.now());
   if (difference found = compare(expected, got)) return fail(*found);
   if (difference found = compare_next()) return fail(*found);
   const check_result right = store_->check();
@@ -84,7 +84,7 @@ void twin::recover(const std::vector<operation>& failed) {
   }
   const oracle without = oracle_;
   oracle with = oracle_;
-  static_cast<void>(with.execute(failed, store_.utc(), store_.now()));
+  static_cast<void>(with.execute(failed, store_.wall(), store_.now()));
   const auto ids = store_ids_;
   const auto back = oracle_ids_;
 
@@ -291,7 +291,7 @@ twin::difference twin::compare_job(const job& expected, const job& got) {
 
 twin::difference twin::audit() {
   // What became ready while the store was closed need not be reported.
-  static_cast<void>(oracle_.execute({}, store_.utc(), store_.now()));
+  static_cast<void>(oracle_.execute({}, store_.wall(), store_.now()));
   // First the counters that the store may have forgotten.
   for (const auto& [oracles, stores] : store_ids_) {
     if (oracle_.find(oracles) == nullptr) continue;
@@ -318,7 +318,7 @@ twin::difference twin::audit() {
   const execution got = store_->execute(for_store);
   const check_result right = store_->check();
   if (!right) return "check(): " + right.error();
-  return compare(oracle_.execute(for_oracle, store_.utc(), store_.now()), got);
+  return compare(oracle_.execute(for_oracle, store_.wall(), store_.now()), got);
 }
 
 }  // namespace foliot::jobs::conformance

@@ -17,11 +17,13 @@
 #include <foliot/core/language.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <foliot/core/export.h>
 #include <foliot/jobs/job.hpp>
@@ -46,13 +48,20 @@ struct embedded_options {
   /// A put beyond so many jobs is answered with `no_space`.
   std::uint64_t most_jobs = std::numeric_limits<std::uint64_t>::max();
   store_clocks clocks = {};
+  /// Opens the store also if its write-ahead log is damaged: what was stored behind the damage is lost, and `warn` gets
+  /// how much. Otherwise the opening refuses such a store. (The torn end of a log that a crash leaves is no damage.)
+  bool salvage = false;
+  /// Gets a sentence for each thing that an operator should know: the disk is nearly full, or has room again, or a
+  /// damaged store was salvaged. Called by the thread that uses the store; must not use the store, and must not throw.
+  std::function<void(std::string_view)> warn = {};
 };
 
 /// The job store on disk. One thread at a time may use it.
 class FOLIOT_EXPORT embedded_store final : public job_store {
  public:
   /// Opens the store, or makes it. Throws store_failure, which says what is wrong and what to do: the folder is in use
-  /// by another process, belongs to another program, has another version of the format, or cannot be written.
+  /// by another process, belongs to another program, has another version of the format, is damaged, or cannot be
+  /// written.
   explicit embedded_store(const embedded_options& options);
   /// Makes everything durable, so that the next opening is quick. Does not throw.
   ~embedded_store() override;

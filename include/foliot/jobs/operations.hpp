@@ -25,7 +25,8 @@ struct job_key {
 /// Which job is meant.
 using job_name = std::variant<job_id, job_key>;
 
-/// When a job becomes ready: a delay from the store's time at the execution, or a time. What has passed means at once.
+/// When a job becomes ready: a delay from the store's time at the execution, rounded up to the next millisecond, or a
+/// time. What has passed, and a delay of zero, means at once.
 using due_at = std::variant<milliseconds, utc_time>;
 
 /// What a put does where its tube has a job with its key.

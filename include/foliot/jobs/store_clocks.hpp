@@ -22,10 +22,12 @@ struct store_clocks {
   const clock* wall = &wall_clock::instance();            ///< due times: nanoseconds since 1970 in UTC
   const clock* monotonic = &monotonic_clock::instance();  ///< the lengths of reservations and pauses
 
-  /// The wall clock's time, rounded down, so that no job is ready early.
-  [[nodiscard]] utc_time utc() const noexcept {
-    return std::chrono::floor<milliseconds>(wall_clock::to_sys(wall->now()));
+  /// The wall clock's time.
+  [[nodiscard]] std::chrono::sys_time<std::chrono::nanoseconds> wall_time() const noexcept {
+    return wall_clock::to_sys(wall->now());
   }
+  /// The wall clock's time, rounded down, so that no job is ready early.
+  [[nodiscard]] utc_time utc() const noexcept { return std::chrono::floor<milliseconds>(wall_time()); }
 };
 
 /// The simulated wall clock of a virtual clock, which must outlive it. Safe from any thread.

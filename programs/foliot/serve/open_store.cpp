@@ -1,11 +1,15 @@
 #include "open_store.hpp"
 
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/memory_store.hpp>
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
 #include <foliot/jobs/embedded_store.hpp>
@@ -25,9 +29,14 @@ bool has_store(const std::string& folder) {
   return std::filesystem::exists(std::filesystem::path(folder) / "CURRENT", failed);
 }
 
+/// From so many jobs on, a check takes longer than a user waits without a sign of life.
+constexpr std::uint64_t jobs_of_a_long_check = 500'000;
+
 std::unique_ptr<jobs::job_store> open_folder(const serve_options& options, const server_log& log) {
   jobs::embedded_options how;
   how.folder = options.folder;
+  how.salvage = options.salvage;
+  how.warn = [&log](std::string_view sentence) { log.warning(sentence); };
   if (options.max_jobs != 0) how.most_jobs = options.max_jobs;
   if (options.sync_every) {
     how.sync_every = std::chrono::ceil<jobs::milliseconds>(std::chrono::nanoseconds(options.sync_every->count()));
@@ -70,6 +79,8 @@ void check_store([[maybe_unused]] const std::string& folder) {
     jobs::embedded_options how;
     how.folder = folder;
     store = std::make_unique<jobs::embedded_store>(how);
+    const std::uint64_t count = jobs::execute_one(*store, jobs::count_all{}).counts.all();
+    if (count >= jobs_of_a_long_check) fmt::print(stderr, "{}: reading {} jobs\n", folder, count);
     if (const auto found = store->check(); !found) {
       throw failure(fmt::format("the store in '{}' is damaged: {}", folder, found.error()), exit_code::bad_input);
     }

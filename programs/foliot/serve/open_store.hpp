@@ -10,7 +10,7 @@
 
 namespace foliot::program {
 
-/// Opens it, and logs what it promises. Throws failure.
+/// Opens it, and logs what it promises. The store writes its warnings to `log`, which must outlive it. Throws failure.
 [[nodiscard]] std::unique_ptr<jobs::job_store> open_store(const serve_options& options, const server_log& log);
 
 }  // namespace foliot::program

@@ -28,6 +28,11 @@ void add_store(CLI::App& line, arguments& all) {
   line.add_flag("--memory", all.in_memory, "Keep the jobs in memory: they end with the server")
       ->excludes(data)
       ->group("Where the jobs are");
+  line.add_flag("--salvage", all.options.salvage,
+                "Start also if the log of the jobs is damaged: what was stored\n"
+                "behind the damage is lost. Copy the folder first")
+      ->excludes("--memory")
+      ->group("Where the jobs are");
   line.add_option("--sync", all.sync,
                   "When changes are written through to the disk: 'always', before\n"
                   "they are acknowledged, or 'every DURATION': a crash of the\n"

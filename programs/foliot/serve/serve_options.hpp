@@ -15,6 +15,8 @@ namespace foliot::program {
 struct serve_options {
   /// The folder of the embedded store; empty: jobs are kept in memory.
   std::string folder = "foliot-data";
+  /// Whether a store whose log is damaged is opened without what lies behind the damage.
+  bool salvage = false;
   /// How long an acknowledged change may stay unsynced; none: it is synced before it is acknowledged.
   std::optional<duration> sync_every;
   /// Where clients of the beanstalk protocol connect; none: nowhere.

@@ -74,7 +74,7 @@ void embedded_engine::promote(tube& it, std::size_t count) {
   for (; count > 0 && !it.due.empty() && it.due.front().due <= now_ms(); --count) {
     const due_entry entry = it.due.front();
     it.due.pop_front();
-    --it.stored.delayed;
+    it.count_delayed(false);
     it.promoted_to = std::max(it.promoted_to, entry.due);
     disk_.erase(family::due, view(entry.key(it.number)));
     const ready_entry ready{entry.priority, entry.id};

@@ -11,6 +11,7 @@
 #include <foliot/core/seam/sync.hpp>
 
 #include "disk_options.hpp"
+#include "log_scan.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -60,6 +61,66 @@ void refuse_foreign(const std::string& folder, const rocksdb::DBOptions& options
   }
 }
 
+/// Holds the database's lock, which RocksDB takes again when it opens the database.
+class folder_lock {
+ public:
+  folder_lock(const std::string& folder, rocksdb::FileSystem& files) : files_(files) {
+    const rocksdb::IOStatus taken = files_.LockFile(folder + "/LOCK", rocksdb::IOOptions{}, &lock_, nullptr);
+    if (!taken.ok()) throw_opening_failure(folder, taken);
+  }
+  folder_lock(const folder_lock&) = delete;
+  folder_lock& operator=(const folder_lock&) = delete;
+  ~folder_lock() { files_.UnlockFile(lock_, rocksdb::IOOptions{}, nullptr).PermitUncheckedError(); }
+
+ private:
+  rocksdb::FileSystem& files_;
+  rocksdb::FileLock* lock_ = nullptr;
+};
+
+/// What an opening would find.
+struct replay {
+  std::uint64_t last_sequence = 0;  ///< the number of the last change
+  std::uint64_t first_log = 0;      ///< logs with lower numbers are needed no more
+};
+
+/// Replays the logs, and changes nothing on disk. All zero if the database cannot be opened.
+replay replay_of(const std::string& folder, const rocksdb::DBOptions& options) {
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  if (!rocksdb::DB::OpenForReadOnly(options, folder, family_options(), &handles, &opened).ok()) return {};
+  const std::unique_ptr<rocksdb::DB> database(opened);
+  for (rocksdb::ColumnFamilyHandle* each : handles) database->DestroyColumnFamilyHandle(each).PermitUncheckedError();
+  replay found{database->GetLatestSequenceNumber()};
+  database->GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &found.first_log);
+  return found;
+}
+
+/// The damage of the write-ahead log, unless the opening loses nothing by it.
+std::optional<log_contents::damage> log_damage(const std::string& folder, const rocksdb::DBOptions& options,
+                                               rocksdb::FileSystem& files) {
+  if (!scan_logs(folder, files).damaged) return std::nullopt;
+  // RocksDB deletes the logs that it needs no more in any order, and appends to none after a crash: so there may be
+  // gaps among old logs, and a torn end may be followed by the next log.
+  const replay found = replay_of(folder, options);
+  const log_contents needed = scan_logs(folder, files, found.first_log);
+  if (!needed.damaged || (!needed.damaged->missing && found.last_sequence >= needed.last_sequence)) return std::nullopt;
+  return needed.damaged;
+}
+
+std::string in_words(const log_contents::damage& it) {
+  return "its log " + it.file + " is damaged at byte " + std::to_string(it.offset) + ", and " +
+         std::to_string(it.batches_behind) + " batches of changes lie behind the damage";
+}
+
+/// `salvage` would lose what the sentence says; without it, or where RocksDB would not stop at the damage, this throws.
+void refuse_damage(const std::string& folder, const log_contents::damage& it, bool salvage) {
+  if (salvage && !it.missing) return;
+  throw store_failure("foliot: cannot open the job store " + folder + ": " + in_words(it) + ": restore a backup" +
+                      (it.missing ? ""
+                                  : "; or copy the folder, and salvage the store (foliot serve --salvage), which keeps "
+                                    "what was stored before the damage and loses those batches"));
+}
+
 }  // namespace
 
 /// Remembers the first error that RocksDB had on a thread of its own.
@@ -89,14 +150,20 @@ void throw_failure(const std::string& what, const std::string& folder, const roc
   throw store_failure("foliot: cannot " + what + " in the job store " + folder + ": " + status.ToString() + advice);
 }
 
-disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files)
+disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage)
     : folder_(std::move(folder)), errors_(std::make_shared<background_errors>()) {
   rocksdb::DBOptions options = database_options();
-  if (files != nullptr) {
-    env_ = rocksdb::NewCompositeEnv(std::move(files));
-    options.env = env_.get();
+  if (files == nullptr) files = rocksdb::FileSystem::Default();
+  env_ = rocksdb::NewCompositeEnv(files);
+  options.env = env_.get();
+  {
+    const folder_lock held(folder_, *files);
+    refuse_foreign(folder_, options);
+    if (const auto damaged = log_damage(folder_, options, *files)) {
+      refuse_damage(folder_, *damaged, salvage);
+      damage_ = in_words(*damaged);
+    }
   }
-  refuse_foreign(folder_, options);
   options.listeners = {errors_};
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
@@ -206,8 +273,7 @@ std::string_view disk::scan::value() const { return bytes(at_->value()); }
 
 std::optional<std::uint64_t> disk::free_space() const {
   std::uint64_t free = 0;
-  rocksdb::Env* env = env_ != nullptr ? env_.get() : rocksdb::Env::Default();
-  const rocksdb::IOStatus status = env->GetFileSystem()->GetFreeSpace(folder_, rocksdb::IOOptions{}, &free, nullptr);
+  const rocksdb::IOStatus status = env_->GetFileSystem()->GetFreeSpace(folder_, rocksdb::IOOptions{}, &free, nullptr);
   if (!status.ok()) return std::nullopt;
   return free;
 }

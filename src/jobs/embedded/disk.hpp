@@ -32,14 +32,17 @@ class background_errors;
 class disk {
  public:
   /// Opens the database, which is made if the folder has none. `files` is the file system, null for the system's.
-  /// Throws store_failure.
-  disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files);
+  /// `salvage`: also if its write-ahead log is damaged, without what was written behind the damage. Throws
+  /// store_failure.
+  disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage = false);
   disk(const disk&) = delete;
   disk& operator=(const disk&) = delete;
   /// Writes nothing: what was written without a sync may be lost with the machine, but not with the process.
   ~disk();
 
   [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+  /// A sentence about the damage that the opening has met, and what it has lost; empty if there was none.
+  [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
   /// Adds to the gathered writes.
   void put(family where, std::string_view key, std::string_view value);
@@ -95,7 +98,8 @@ class disk {
   [[nodiscard]] std::uint32_t indexed() { return indexed_.GetWriteBatch()->Count(); }
 
   std::string folder_;
-  std::unique_ptr<rocksdb::Env> env_;  // null: RocksDB's default one
+  std::string damage_;
+  std::unique_ptr<rocksdb::Env> env_;
   std::shared_ptr<background_errors> errors_;
   std::unique_ptr<rocksdb::DB> db_;
   std::array<rocksdb::ColumnFamilyHandle*, families> handles_{};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
@@ -17,28 +18,42 @@ class disk_space {
  public:
   disk_space(const disk& of, std::uint64_t reserve) noexcept : disk_(of), reserve_(reserve) {}
 
-  /// Asks the file system, unless it was asked within the last 5 ms.
-  void look(instant now) {
-    if (asked_ && now < next_look_) return;
+  /// Asks the file system, unless it was asked within the last 5 ms. Returns a sentence for an operator if the answer
+  /// has changed what is refused since the last sentence, at most one in 10 s; otherwise an empty string.
+  [[nodiscard]] std::string look(instant now) {
+    if (asked_ && now < next_look_) return {};
     asked_ = true;
     next_look_ = now + milliseconds(5);
     const std::optional<std::uint64_t> free = disk_.free_space();
-    room_for_jobs_ = !free || *free >= reserve_;
-    room_for_changes_ = !free || *free >= reserve_ / 2;
+    refused_ = !free || *free >= reserve_ ? what::nothing : *free >= reserve_ / 2 ? what::puts : what::changes;
+    if (refused_ == told_ || now < next_sentence_) return {};
+    told_ = refused_;
+    next_sentence_ = now + milliseconds(10'000);
+    return sentence(free.value_or(0));
   }
 
   /// Whether puts may be stored.
-  [[nodiscard]] bool room_for_jobs() const noexcept { return room_for_jobs_; }
+  [[nodiscard]] bool room_for_jobs() const noexcept { return refused_ == what::nothing; }
   /// Whether changes of jobs may be stored. Their ends always may: they free space.
-  [[nodiscard]] bool room_for_changes() const noexcept { return room_for_changes_; }
+  [[nodiscard]] bool room_for_changes() const noexcept { return refused_ != what::changes; }
 
  private:
+  enum class what : std::uint8_t { nothing, puts, changes };
+
+  [[nodiscard]] std::string sentence(std::uint64_t free) const {
+    if (refused_ == what::nothing) return "the disk of " + disk_.folder() + " has room again: nothing is refused";
+    return "the disk of " + disk_.folder() + " is nearly full, with " + std::to_string(free) + " bytes free: refuse " +
+           (refused_ == what::puts ? "new jobs" : "new jobs and changes of jobs") + " until " +
+           std::to_string(refused_ == what::puts ? reserve_ : reserve_ / 2) + " bytes are free";
+  }
+
   const disk& disk_;
   std::uint64_t reserve_;
   bool asked_ = false;
   instant next_look_;
-  bool room_for_jobs_ = true;
-  bool room_for_changes_ = true;
+  what refused_ = what::nothing;
+  what told_ = what::nothing;
+  instant next_sentence_ = instant::earliest();
 };
 
 }  // namespace foliot::jobs::detail

@@ -16,7 +16,7 @@ constexpr job_id ids_at_once = 10'000;
 embedded_engine::embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files,
                                  std::size_t widest_window)
     : options_(options),
-      disk_(prepared_folder(options.folder, files), files),
+      disk_(prepared_folder(options.folder, files), files, options.salvage),
       space_(disk_, options.disk_reserve),
       tubes_(widest_window) {
   try {
@@ -52,11 +52,9 @@ void embedded_engine::open() {
   next_id_ = id_limit_ = format.next_id;
   tubes_.open(disk_);
   disk_.write(true);
-  for (const auto& [name, it] : tubes_.all()) {
-    jobs_ += it->stored.all();
-    tube& each = *it;
-    set_due_timer(each);
-  }
+  for (const auto& [name, it] : tubes_.all()) set_due_timer(*it);
+  if (!disk_.damage().empty())
+    warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() + ", which are lost");
 }
 
 execution embedded_engine::execute(std::span<operation> batch) {
@@ -75,10 +73,12 @@ execution embedded_engine::execute(std::span<operation> batch) {
 
 execution embedded_engine::execute_steps(std::span<operation> batch) {
   disk_.check_background();
-  utc_ = options_.clocks.utc();
+  const std::chrono::sys_time<std::chrono::nanoseconds> wall = options_.clocks.wall_time();
+  utc_ = std::chrono::floor<milliseconds>(wall);
+  utc_up_ = std::chrono::ceil<milliseconds>(wall);
   now_ = options_.clocks.monotonic->now();
   claimed_bytes_ = 0;
-  space_.look(now_);
+  if (const std::string change = space_.look(now_); !change.empty()) warn(change);
   tubes_.forget_empty(disk_);
 
   execution done;
@@ -98,6 +98,10 @@ execution embedded_engine::execute_steps(std::span<operation> batch) {
   ready_tubes_.clear();
   done.expired = std::exchange(expired_, {});
   return done;
+}
+
+void embedded_engine::warn(const std::string& sentence) const {
+  if (options_.warn) options_.warn(sentence);
 }
 
 void embedded_engine::commit() {

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -69,6 +70,8 @@ class embedded_engine {
   void stop_timers() noexcept;
   execution execute_steps(std::span<operation> batch);
   void commit();
+  /// Tells an operator.
+  void warn(const std::string& sentence) const;
   /// Ends a step that changed something: sets the due timers of its tubes.
   void end_step();
 
@@ -118,9 +121,15 @@ class embedded_engine {
   job shown(record it, tube& home, job_state state, instant expires);
 
   // ---- the check: check.cpp
+  struct found_jobs;
   check_result check_all();
-  check_result check_index(const record& it, tube& home, stored_counts& sum);
-  check_result check_tube(tube& it, std::uint64_t keys);
+  /// Walks over the jobs and their bodies, and adds up the entries that they should have in the indexes. `one_by_one`:
+  /// looks for each of these entries, too.
+  check_result check_jobs(std::map<tube_number, found_jobs>& found, bool one_by_one);
+  /// Compares an index with what its jobs come to.
+  check_result check_entries(std::map<tube_number, found_jobs>& found, family where);
+  check_result check_index(const record& it, tube& home, found_jobs& sum, bool look);
+  static check_result check_tube(const tube& it);
 
   // ---- operations: operations_*.cpp
   put_answer step(put& what);
@@ -172,9 +181,8 @@ class embedded_engine {
   quad_heap pause_timers_;     ///< by the monotonic clock
   std::uint64_t opening_ = 0;
   job_id next_id_ = 1;
-  std::uint64_t jobs_ = 0;  ///< how many there are
-  job_id id_limit_ = 1;     ///< ids below it may be given: the stored limit is not below it
-  std::string failure_;     ///< why the store cannot go on; empty: it can
+  job_id id_limit_ = 1;  ///< ids below it may be given: the stored limit is not below it
+  std::string failure_;  ///< why the store cannot go on; empty: it can
 
   // What has been written, but not synced, and must be.
   bool unsynced_ = false;
@@ -182,7 +190,8 @@ class embedded_engine {
 
   // The batch.
   bool ids_raised_ = false;
-  utc_time utc_{};
+  utc_time utc_{};     ///< the wall clock's time, rounded down
+  utc_time utc_up_{};  ///< and rounded up: from here a delay counts, so that it is not a fraction too short
   instant now_;
   bool must_sync_ = false;           ///< an answer of this batch depends on what was written
   std::uint64_t claimed_bytes_ = 0;  ///< of the bodies that its claims have brought

@@ -90,14 +90,14 @@ void embedded_engine::link(record& it, tube& home, job_state state) {
     const due_entry entry = it.as_due();
     it.place = index_of::due;
     disk_.put(family::due, view(entry.key(home.number)), view(entry.value()));
-    ++home.stored.delayed;
+    home.count_delayed(true);
     home.due.insert(entry, tubes_.window_bound());
     if (!std::exchange(home.due_changed, true)) due_changed_.push_back(&home);
   } else {
     it.place = index_of::buried;
     it.sequence = home.next_burial++;
     disk_.put(family::buried, view(buried_key(home.number, it.sequence)), view(number_key(it.id)));
-    ++home.stored.buried;
+    home.count_buried(true);
   }
 }
 
@@ -111,17 +111,16 @@ void embedded_engine::unlink(const record& it, tube& home, job_state state) {
   } else if (state == job_state::delayed) {
     const due_entry entry = it.as_due();
     disk_.erase(family::due, view(entry.key(home.number)));
-    --home.stored.delayed;
+    home.count_delayed(false);
     home.due.erase(entry);
     if (!std::exchange(home.due_changed, true)) due_changed_.push_back(&home);
   } else {
     disk_.erase(family::buried, view(buried_key(home.number, it.sequence)));
-    --home.stored.buried;
+    home.count_buried(false);
   }
 }
 
 void embedded_engine::insert(record& it, std::string body, tube& home, job_state state) {
-  ++jobs_;
   it.body_apart = body.size() > longest_inline_body;
   if (it.body_apart) {
     disk_.put(family::bodies, view(number_key(it.id)), body);
@@ -139,7 +138,6 @@ void embedded_engine::insert(record& it, std::string body, tube& home, job_state
 }
 
 void embedded_engine::erase(const record& it, const tube& home) {
-  --jobs_;
   disk_.erase(family::jobs, view(number_key(it.id)));
   records_.erase(it.id);
   if (it.body_apart) disk_.erase(family::bodies, view(number_key(it.id)));

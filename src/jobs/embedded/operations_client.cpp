@@ -8,7 +8,8 @@ namespace foliot::jobs::detail {
 
 void embedded_engine::set_due(record& it, const due_at& due) const {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
-    it.due = now_ms() + delay->count();
+    const utc_time from = *delay > milliseconds(0) ? utc_up_ : utc_;
+    it.due = (from + *delay).time_since_epoch().count();
     it.delay = delay->count();
   } else {
     it.due = std::get<utc_time>(due).time_since_epoch().count();
@@ -27,7 +28,7 @@ put_answer embedded_engine::step(put& what) {
     if (holder(old) != nullptr) return {reserved, old};
     answer.what = replaced;
   }
-  if (!space_.room_for_jobs() || (old == 0 && jobs_ >= options_.most_jobs)) return {no_space, 0};
+  if (!space_.room_for_jobs() || (old == 0 && tubes_.totals().stored.all() >= options_.most_jobs)) return {no_space, 0};
   tube& home = known != nullptr ? *known : tubes_.get(what.tube);
   if (old != 0) {
     record replaced_one;

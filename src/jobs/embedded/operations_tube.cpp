@@ -120,16 +120,8 @@ count_answer embedded_engine::step(count_tube& what) {
 }
 
 count_answer embedded_engine::step(count_all& /*what*/) {
-  count_answer answer;
-  for (const auto& [name, it] : tubes_.all()) {
-    const job_counts counts = it->counts();
-    answer.counts.urgent += counts.urgent;
-    answer.counts.ready += counts.ready;
-    answer.counts.reserved += counts.reserved;
-    answer.counts.delayed += counts.delayed;
-    answer.counts.buried += counts.buried;
-  }
-  return answer;
+  const store_totals& all = tubes_.totals();
+  return {visible_counts(all.stored, all.reserved, all.reserved_urgent)};
 }
 
 tubes_answer embedded_engine::step(list_tubes& /*what*/) {

@@ -43,6 +43,7 @@ void decode_row(std::string_view value, tube& what) {
   what.stored.urgent = number();
   what.stored.delayed = number();
   what.stored.buried = number();
+  what.totals.stored += what.stored;
   ready_entry ready;
   ready.priority = static_cast<jobs::priority>(number());
   ready.id = number();

@@ -32,17 +32,44 @@ struct stored_counts {
   std::uint64_t buried = 0;
 
   [[nodiscard]] std::uint64_t all() const noexcept { return ready + delayed + buried; }
+  stored_counts& operator+=(const stored_counts& more) noexcept {
+    ready += more.ready;
+    urgent += more.urgent;
+    delayed += more.delayed;
+    buried += more.buried;
+    return *this;
+  }
   friend bool operator==(const stored_counts&, const stored_counts&) noexcept = default;
 };
 
+/// The counts of all tubes together, kept with each change of a tube's.
+struct store_totals {
+  stored_counts stored;
+  std::uint64_t reserved = 0;
+  std::uint64_t reserved_urgent = 0;
+};
+
+/// The counts that clients see.
+[[nodiscard]] inline job_counts visible_counts(const stored_counts& stored, std::uint64_t reserved,
+                                               std::uint64_t reserved_urgent) noexcept {
+  return {.urgent = stored.urgent - reserved_urgent,
+          .ready = stored.ready - reserved,
+          .reserved = reserved,
+          .delayed = stored.delayed,
+          .buried = stored.buried};
+}
+
 struct tube {
-  tube(tube_number its_number, std::string its_name) : number(its_number), name(std::move(its_name)) {}
+  /// `totals` must outlive the tube.
+  tube(tube_number its_number, std::string its_name, store_totals& of_all)
+      : number(its_number), name(std::move(its_name)), totals(of_all) {}
 
   const tube_number number;
   const std::string name;
+  store_totals& totals;
 
   // In the row.
-  stored_counts stored;
+  stored_counts stored;            ///< changed by the count_ functions alone, which keep the totals
   std::uint64_t buried_floor = 0;  ///< the index has no burial below this
   std::uint64_t next_burial = 0;   ///< the sequence of the next burial
   /// Every job that was due by then, and was delayed when the store looked, has become ready; milliseconds since 1970.
@@ -62,27 +89,24 @@ struct tube {
   bool overdue = false;                     ///< it waits for its turn to make due jobs ready, without a timer
 
   [[nodiscard]] bool paused() const noexcept { return !paused_until.is_never(); }
-  [[nodiscard]] job_counts counts() const noexcept {
-    return {.urgent = stored.urgent - reserved_urgent,
-            .ready = stored.ready - reserved.size(),
-            .reserved = reserved.size(),
-            .delayed = stored.delayed,
-            .buried = stored.buried};
-  }
+  [[nodiscard]] job_counts counts() const noexcept { return visible_counts(stored, reserved.size(), reserved_urgent); }
 
   void count_ready(jobs::priority priority, bool more) noexcept {
-    const std::uint64_t one = more ? 1 : ~std::uint64_t{0};  // adding it subtracts one
-    stored.ready += one;
-    if (priority < urgent_below) stored.urgent += one;
+    count(&stored_counts::ready, more);
+    if (priority < urgent_below) count(&stored_counts::urgent, more);
   }
+  void count_delayed(bool more) noexcept { count(&stored_counts::delayed, more); }
+  void count_buried(bool more) noexcept { count(&stored_counts::buried, more); }
 
   void reserve(const ready_entry& entry) {
     reserved.insert(entry);
-    if (entry.priority < urgent_below) ++reserved_urgent;
+    ++totals.reserved;
+    if (entry.priority < urgent_below) ++reserved_urgent, ++totals.reserved_urgent;
   }
   void unreserve(const ready_entry& entry) {
     reserved.erase(entry);
-    if (entry.priority < urgent_below) --reserved_urgent;
+    --totals.reserved;
+    if (entry.priority < urgent_below) --reserved_urgent, --totals.reserved_urgent;
   }
 
   /// Nothing in the index of ready jobs sorts below this.
@@ -95,6 +119,13 @@ struct tube {
   [[nodiscard]] due_entry due_floor() const noexcept {
     constexpr due_entry none{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<job_id>::max(), 0};
     return due.lowest(none);
+  }
+
+ private:
+  void count(std::uint64_t stored_counts::* which, bool more) noexcept {
+    const std::uint64_t one = more ? 1 : ~std::uint64_t{0};  // adding it subtracts one
+    stored.*which += one;
+    totals.stored.*which += one;
   }
 };
 

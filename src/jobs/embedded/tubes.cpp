@@ -42,7 +42,7 @@ tube& tube_table::get(const std::string& name) {
 }
 
 tube& tube_table::add(tube_number number, std::string name) {
-  auto made = std::make_unique<tube>(number, std::move(name));
+  auto made = std::make_unique<tube>(number, std::move(name), totals_);
   tube& it = *made;
   by_name_.emplace(it.name, std::move(made));
   by_number_.emplace(number, &it);

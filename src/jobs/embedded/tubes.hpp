@@ -44,12 +44,16 @@ class tube_table {
   /// How many entries a window may hold: less for each tube if there are many tubes.
   [[nodiscard]] std::size_t window_bound() const noexcept;
 
+  /// The counts of all tubes together.
+  [[nodiscard]] const store_totals& totals() const noexcept { return totals_; }
+
   /// All tubes, by name.
   [[nodiscard]] const auto& all() const noexcept { return by_name_; }
 
  private:
   tube& add(tube_number number, std::string name);
 
+  store_totals totals_;  // the tubes refer to it
   std::map<std::string, std::unique_ptr<tube>, std::less<>> by_name_;
   std::unordered_map<tube_number, tube*> by_number_;
   std::vector<tube*> changed_;

@@ -1,0 +1,193 @@
+#include "log_scan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <foliot/jobs/job_store.hpp>
+
+namespace foliot::jobs::detail {
+namespace {
+
+// ---- the checksum: eight bytes a step, by eight tables
+
+using crc_tables = std::array<std::array<std::uint32_t, 256>, 8>;
+
+constexpr crc_tables make_tables() {
+  crc_tables all{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78U : 0U);
+    all[0][byte] = crc;
+  }
+  for (std::size_t table = 1; table < 8; ++table) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::uint32_t before = all[table - 1][byte];
+      all[table][byte] = (before >> 8) ^ all[0][before & 0xff];
+    }
+  }
+  return all;
+}
+constexpr crc_tables tables = make_tables();
+
+/// The logs' numbers are little-endian.
+template <class Number>
+Number read_little(const char* from) noexcept {
+  Number number = 0;
+  for (std::size_t byte = sizeof(Number); byte-- > 0;) {
+    number = static_cast<Number>(number << 8 | static_cast<unsigned char>(from[byte]));
+  }
+  return number;
+}
+
+std::uint32_t crc32c(std::string_view bytes) noexcept {
+  std::uint32_t crc = 0xffffffffU;
+  const char* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 8; left -= 8, at += 8) {
+    const std::uint64_t next = read_little<std::uint64_t>(at) ^ crc;
+    crc = 0;
+    for (std::size_t byte = 0; byte < 8; ++byte) crc ^= tables[7 - byte][(next >> (8 * byte)) & 0xff];
+  }
+  for (; left > 0; --left, ++at) crc = (crc >> 8) ^ tables[0][(crc ^ static_cast<unsigned char>(*at)) & 0xff];
+  return ~crc;
+}
+
+// ---- the scan
+
+enum class fragment_type : unsigned char { full = 1, first = 2, middle = 3, last = 4 };
+
+/// Puts the fragments of all logs together to batches, and finds what is missing between them.
+class batch_reader {
+ public:
+  void begin_file(const std::string& name) {
+    cut_off();  // the log before ended in the middle of a batch
+    file_ = name;
+  }
+  void fragment(fragment_type type, std::uint64_t offset, std::string_view payload) {
+    const bool begins = type == fragment_type::full || type == fragment_type::first;
+    if (begins == open_) unreadable(open_ ? begin_ : offset);  // without its end, or without its beginning
+    if (begins) {
+      begin_ = offset;
+      head_.clear();
+    } else if (!open_) {
+      return;
+    }
+    head_.append(payload.substr(0, batch_head - head_.size()));
+    open_ = type == fragment_type::first || type == fragment_type::middle;
+    if (!open_) end_batch();
+  }
+  /// Here are bytes that belong to no fragment.
+  void unreadable(std::uint64_t offset) {
+    if (!bad_) bad_ = log_contents::damage{file_, offset};
+    open_ = false;
+  }
+  [[nodiscard]] log_contents finish() && { return std::move(found_); }
+
+ private:
+  static constexpr std::size_t batch_head = 12;  // the first sequence number, the count of changes
+
+  void cut_off() {
+    if (open_) unreadable(begin_);
+  }
+  void end_batch() {
+    if (head_.size() < batch_head) return unreadable(begin_);
+    const auto sequence = read_little<std::uint64_t>(head_.data());
+    const auto count = read_little<std::uint32_t>(head_.data() + 8);
+    if (found_.damaged) ++found_.damaged->batches_behind;
+    // Before the first batch that can be read, any damage counts: what it has destroyed is unknown.
+    const bool missing = next_ ? sequence > *next_ : bad_.has_value();
+    if (missing && !found_.damaged) {
+      found_.damaged = bad_ ? *bad_ : log_contents::damage{file_, begin_, true};
+      found_.damaged->batches_behind = 1;
+    }
+    bad_.reset();
+    next_ = std::max(next_.value_or(0), sequence + count);
+    if (count != 0) found_.last_sequence = std::max(found_.last_sequence, sequence + count - 1);
+  }
+
+  log_contents found_;
+  std::string file_;
+  bool open_ = false;        // a batch has begun, and its end is to come
+  std::uint64_t begin_ = 0;  // its offset
+  std::string head_;
+  std::optional<log_contents::damage> bad_;  // the first unreadable bytes since the last whole batch
+  std::optional<std::uint64_t> next_;        // the sequence number of the next batch
+};
+
+void scan_block(std::string_view block, std::uint64_t offset, batch_reader& to) {
+  std::size_t at = 0;
+  while (block.size() - at >= fragment_head) {
+    const char* head = block.data() + at;
+    const std::size_t length = read_little<std::uint16_t>(head + 4);
+    const auto type = static_cast<unsigned char>(head[6]);
+    const bool fits = type >= 1 && type <= 4 && fragment_head + length <= block.size() - at;
+    if (fits && log_checksum({head + 6, 1 + length}) == read_little<std::uint32_t>(head)) {
+      to.fragment(static_cast<fragment_type>(type), offset + at, {head + fragment_head, length});
+      at += fragment_head + length;
+    } else {
+      to.unreadable(offset + at);
+      ++at;
+    }
+  }
+}
+
+void scan_log(const std::string& name, rocksdb::FileSystem& files, batch_reader& to) {
+  const auto check = [&name](const rocksdb::IOStatus& status) {
+    if (!status.ok()) throw store_failure("foliot: cannot read the log " + name + ": " + status.ToString());
+  };
+  std::unique_ptr<rocksdb::FSSequentialFile> log;
+  check(files.NewSequentialFile(name, rocksdb::FileOptions{}, &log, nullptr));
+  to.begin_file(name);
+  std::string scratch(log_block, '\0');
+  for (std::uint64_t offset = 0;; offset += log_block) {
+    std::size_t size = 0;
+    while (size < log_block) {
+      rocksdb::Slice part;
+      check(log->Read(log_block - size, rocksdb::IOOptions{}, &part, scratch.data() + size, nullptr));
+      if (part.empty()) break;
+      if (part.data() != scratch.data() + size) std::memcpy(scratch.data() + size, part.data(), part.size());
+      size += part.size();
+    }
+    scan_block({scratch.data(), size}, offset, to);
+    if (size < log_block) return;
+  }
+}
+
+/// The number in a name such as 000012.log.
+std::optional<std::uint64_t> log_number(const std::string& name) {
+  constexpr std::string_view ending = ".log";
+  if (!name.ends_with(ending) || name.size() == ending.size()) return std::nullopt;
+  std::uint64_t number = 0;
+  for (const char digit : name.substr(0, name.size() - ending.size())) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    number = number * 10 + static_cast<std::uint64_t>(digit - '0');
+  }
+  return number;
+}
+
+}  // namespace
+
+std::uint32_t log_checksum(std::string_view bytes) noexcept {
+  const std::uint32_t crc = crc32c(bytes);
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
+}
+
+log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from) {
+  std::vector<std::string> names;
+  const rocksdb::IOStatus listed = files.GetChildren(folder, rocksdb::IOOptions{}, &names, nullptr);
+  if (!listed.ok()) throw store_failure("foliot: cannot read the folder " + folder + ": " + listed.ToString());
+  std::vector<std::pair<std::uint64_t, std::string>> logs;
+  for (const std::string& name : names) {
+    if (const auto number = log_number(name); number && *number >= from)
+      logs.emplace_back(*number, folder + "/" + name);
+  }
+  std::ranges::sort(logs);
+  batch_reader found;
+  for (const auto& [number, name] : logs) scan_log(name, files, found);
+  return std::move(found).finish();
+}
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,47 @@
+// Reads the write-ahead logs of a RocksDB database that is not open, to tell damage from the torn end that a crash
+// leaves: behind a torn end there is nothing, behind damage there are whole batches. RocksDB ends the replay at both,
+// and reports neither.
+//
+// Each batch has the sequence number of its first change and the number of its changes, so that the batches of all logs
+// follow each other without a gap. A log is written in blocks of 32 KiB, a batch as one or more fragments, each with a
+// checksum. Behind bytes that are no fragment the scan looks for the next one byte by byte.
+//
+// Thread safety: none. Complexity: O(bytes); memory for one block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rocksdb/file_system.h>
+
+namespace foliot::jobs::detail {
+
+/// The size of a block of the write-ahead log, and of the head of a fragment: checksum, length, type.
+inline constexpr std::size_t log_block = 32768;
+inline constexpr std::size_t fragment_head = 7;
+
+/// What the logs of a database have.
+struct log_contents {
+  /// The first place of damage, with whole batches behind it.
+  struct damage {
+    std::string file;
+    std::uint64_t offset = 0;
+    bool missing = false;              ///< no byte is unreadable, but batches are missing before this place
+    std::uint64_t batches_behind = 0;  ///< whole batches behind it
+  };
+  std::optional<damage> damaged;
+  std::uint64_t last_sequence = 0;  ///< of the last change in a whole batch
+};
+
+/// Scans the logs of the folder from the number `from` on, in the order in which they were written. RocksDB may need
+/// some of them no more, so that the damage may be of no consequence. Throws store_failure if a log cannot be read.
+[[nodiscard]] log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from = 0);
+
+/// The checksum of RocksDB's log: CRC-32C, rotated. Of the fragment's type and its payload.
+[[nodiscard]] std::uint32_t log_checksum(std::string_view bytes) noexcept;
+
+}  // namespace foliot::jobs::detail

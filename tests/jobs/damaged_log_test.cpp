@@ -1,0 +1,266 @@
+// Damage of the write-ahead log: the store refuses to open rather than to lose what it has acknowledged, while the torn
+// end that a crash leaves is no damage.
+//
+// The scan of the logs is cheap, so it sees every damaged byte; openings of the store see some of them.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "../../src/jobs/embedded/engine.hpp"
+#include "../../src/jobs/embedded/log_scan.hpp"
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/embedded_store.hpp>
+
+#include "faulty_files.hpp"
+#include "temporary_folder.hpp"
+
+namespace {
+
+namespace jobs = foliot::jobs;
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+std::string contents(const std::string& name) {
+  std::ifstream in(name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+/// Changes one byte in place; a second time it is as before.
+void flip(const std::string& name, std::size_t at, char bits) {
+  std::fstream file(name, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const char changed = static_cast<char>(file.get() ^ bits);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(changed);
+}
+void write(const std::string& name, std::string_view bytes) { std::ofstream(name, std::ios::binary) << bytes; }
+
+/// The folder of a store that was killed: its jobs "0", "1", … were put in batches of their own, and are in the log.
+class killed_store {
+ public:
+  /// Each body is `step` bytes longer than the one before.
+  killed_store(int count, std::size_t step) {
+    const auto files = std::make_shared<foliot_test::faulty_files>();
+    const auto store = jobs::detail::embedded_engine::open_on({.folder = path(), .disk_reserve = 0}, files);
+    for (int each = 0; each < count; ++each) {
+      before_last_ = fs::file_size(log());
+      std::string body(1 + static_cast<std::size_t>(each) * step, 'b');
+      jobs::execute_one(*store, jobs::put{.tube = "mail", .key = std::to_string(each), .body = std::move(body)});
+    }
+    files->stop_at(0);  // no orderly end
+  }
+  [[nodiscard]] std::string path() const { return folder_.path() + "/store"; }
+  [[nodiscard]] std::string log() const {
+    std::string found;
+    for (const auto& each : fs::directory_iterator(path())) {
+      if (each.path().extension() == ".log") found = std::max(found, each.path().string());
+    }
+    return found;
+  }
+  /// The size of the log before the last batch.
+  [[nodiscard]] std::size_t before_last() const { return before_last_; }
+
+ private:
+  foliot_test::temporary_folder folder_;
+  std::size_t before_last_ = 0;
+};
+
+/// A copy of a store's folder, that tests may damage.
+class copied_store {
+ public:
+  explicit copied_store(const killed_store& of) : log(path() + of.log().substr(of.path().size())) {
+    fs::copy(of.path(), path());
+  }
+  [[nodiscard]] std::string path() const { return folder_.path() + "/store"; }
+  /// How many of the jobs are there: 0, 1, … up to the first that is not. Or why the store does not open.
+  [[nodiscard]] std::string open(bool salvage = false) {
+    warning.clear();
+    try {
+      jobs::embedded_store store(
+          {.folder = path(), .disk_reserve = 0, .salvage = salvage, .warn = [this](std::string_view text) {
+             warning = text;
+           }});
+      const auto counts = jobs::execute_one(store, jobs::count_all{}).counts;
+      std::uint64_t found = 0;
+      while (jobs::execute_one(store, jobs::peek{jobs::job_key{"mail", std::to_string(found)}}).job) ++found;
+      EXPECT_EQ(counts.all(), found);
+      const auto right = store.check();
+      return right ? std::to_string(found) : right.error();
+    } catch (const jobs::store_failure& failed) {
+      return failed.what();
+    }
+  }
+
+ private:
+  foliot_test::temporary_folder folder_;
+
+ public:
+  const std::string log;
+  std::string warning;
+};
+
+jobs::detail::log_contents scan(const std::string& folder) {
+  return jobs::detail::scan_logs(folder, *rocksdb::FileSystem::Default());
+}
+
+constexpr std::string_view refusal = "is damaged at byte ";
+
+TEST(damaged_log, the_checksum_is_that_of_rocksdb) {
+  // CRC-32C of "123456789" is e3069283.
+  EXPECT_EQ(jobs::detail::log_checksum("123456789"), ((0xe3069283U >> 15) | (0xe3069283U << 17)) + 0xa282ead8U);
+}
+
+TEST(damaged_log, a_whole_log_has_no_damage) {
+  const killed_store store(5, 10);
+  EXPECT_FALSE(scan(store.path()).damaged);
+  EXPECT_GT(scan(store.path()).last_sequence, 5u);
+  EXPECT_EQ(copied_store(store).open(), "5");
+}
+
+TEST(damaged_log, every_changed_byte_before_the_last_batch_is_found) {
+  const killed_store store(5, 10);
+  const std::string log = store.log();
+  ASSERT_LT(store.before_last(), fs::file_size(log));
+  for (std::size_t at = 0; at < store.before_last(); ++at) {
+    const char bit = static_cast<char>(1 << at % 8);
+    flip(log, at, bit);
+    const auto found = scan(store.path());
+    flip(log, at, bit);
+    ASSERT_TRUE(found.damaged) << at;
+    EXPECT_LE(found.damaged->offset, at);
+    EXPECT_GE(found.damaged->batches_behind, 1u);
+  }
+}
+
+TEST(damaged_log, every_torn_end_is_no_damage) {
+  const killed_store store(5, 10);
+  const std::string log = store.log();
+  for (std::size_t at = store.before_last(); at < fs::file_size(log); ++at) {
+    flip(log, at, ~'\0');
+    EXPECT_FALSE(scan(store.path()).damaged) << at;
+    flip(log, at, ~'\0');
+  }
+  for (std::size_t size = fs::file_size(log); size-- > 0;) {
+    fs::resize_file(log, size);
+    EXPECT_FALSE(scan(store.path()).damaged) << size;
+  }
+}
+
+TEST(damaged_log, batches_of_several_blocks_are_put_together) {
+  const killed_store store(8, 9'000);
+  const std::string whole = contents(store.log());
+  ASSERT_GT(whole.size(), 7 * jobs::detail::log_block);
+  EXPECT_FALSE(scan(store.path()).damaged);
+  for (std::size_t at = 0; at < store.before_last(); at += 4999) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(~bytes[at]);
+    write(store.log(), bytes);
+    EXPECT_TRUE(scan(store.path()).damaged) << at;
+    fs::resize_file(store.log(), at);
+    EXPECT_FALSE(scan(store.path()).damaged) << at;
+  }
+}
+
+TEST(damaged_log, the_store_refuses_damage_and_salvages_what_lies_before_it) {
+  const killed_store store(6, 10);
+  for (const std::size_t at : {std::size_t{4}, store.before_last() / 2, store.before_last() - 1}) {
+    copied_store copy(store);
+    std::string bytes = contents(copy.log);
+    bytes[at] = static_cast<char>(~bytes[at]);
+    write(copy.log, bytes);
+    for (int attempt = 0; attempt < 2; ++attempt) {  // a refusal changes nothing
+      const std::string why = copy.open();
+      EXPECT_NE(why.find(refusal), std::string::npos) << why;
+      EXPECT_NE(why.find(copy.log), std::string::npos) << why;
+      EXPECT_EQ(contents(copy.log), bytes);
+    }
+    const std::string left = copy.open(true);
+    EXPECT_EQ(left.size(), 1u) << left;
+    EXPECT_LT(left, "6");
+    EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << copy.warning;
+    EXPECT_EQ(copy.open(), left);
+    EXPECT_EQ(copy.warning, "");
+  }
+}
+
+TEST(damaged_log, the_store_opens_after_a_torn_end) {
+  const killed_store store(4, 10);
+  const std::size_t size = fs::file_size(store.log());
+  for (const std::size_t kept : {store.before_last() + 3, store.before_last() + 40, size - 1}) {
+    copied_store copy(store);
+    fs::resize_file(copy.log, kept);
+    EXPECT_EQ(copy.open(), "3");
+    EXPECT_EQ(copy.warning, "");
+  }
+  copied_store copy(store);
+  fs::resize_file(copy.log, 3);
+  EXPECT_EQ(copy.open(), "0");
+}
+
+TEST(damaged_log, damage_of_an_older_log_is_found) {
+  const killed_store store(5, 10);
+  const std::string whole = contents(store.log());
+  const auto split = [&](copied_store& copy, std::string_view older) {
+    write(copy.log, older);
+    write(copy.path() + "/000900.log", whole.substr(store.before_last()));
+  };
+  const std::string older = whole.substr(0, store.before_last());
+  copied_store good(store);
+  split(good, older);
+  EXPECT_EQ(good.open(), "5");
+
+  copied_store flipped(store);
+  std::string bytes = older;
+  bytes[bytes.size() - 5] = static_cast<char>(~bytes[bytes.size() - 5]);
+  split(flipped, bytes);
+  EXPECT_NE(flipped.open().find(refusal), std::string::npos);
+  EXPECT_EQ(flipped.open(true), "3");
+
+  copied_store torn(store);
+  split(torn, std::string_view(older).substr(0, older.size() - 5));
+  EXPECT_NE(torn.open().find(refusal), std::string::npos);
+  EXPECT_EQ(torn.open(true), "3");
+
+  // A log that ends between two batches, before the newest one: RocksDB would replay on, with a gap.
+  const copied_store probe(store);
+  const auto last_of = [&](std::size_t size) {
+    fs::resize_file(probe.log, size);
+    return scan(probe.path()).last_sequence;
+  };
+  std::size_t boundary = older.size() - 1;
+  const std::uint64_t last = last_of(boundary);
+  while (last_of(boundary - 1) == last) --boundary;
+  copied_store gap(store);
+  split(gap, std::string_view(older).substr(0, boundary));
+  EXPECT_NE(gap.open().find(refusal), std::string::npos);
+  EXPECT_NE(gap.open(true).find("restore a backup"), std::string::npos);
+}
+
+TEST(damaged_log, a_torn_log_that_is_followed_by_the_next_opening_is_no_damage) {
+  // A crash in the middle of an opening may leave the log of the crash before.
+  const killed_store store(4, 10);
+  copied_store copy(store);
+  fs::resize_file(copy.log, store.before_last() + 20);
+  const std::string torn = contents(copy.log);
+  for (std::uint64_t call = 1; call < 60; call += 4) {
+    const auto files = std::make_shared<foliot_test::faulty_files>();
+    files->stop_at(call);
+    try {
+      const auto unlucky = jobs::detail::embedded_engine::open_on({.folder = copy.path(), .disk_reserve = 0}, files);
+      files->stop_at(0);
+    } catch (const jobs::store_failure&) {
+    }
+    if (!fs::exists(copy.log)) write(copy.log, torn);
+  }
+  EXPECT_EQ(copy.open(), "3");
+}
+
+}  // namespace
