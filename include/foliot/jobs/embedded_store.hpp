@@ -56,7 +56,7 @@ struct embedded_options {
   std::function<void(std::string_view)> warn = {};
 };
 
-/// The job store on disk. One thread at a time may use it.
+/// The job store on disk. One thread at a time may use it, but for back_up().
 class FOLIOT_EXPORT embedded_store final : public job_store {
  public:
   /// Opens the store, or makes it. Throws store_failure, which says what is wrong and what to do: the folder is in use
@@ -73,6 +73,13 @@ class FOLIOT_EXPORT embedded_store final : public job_store {
   [[nodiscard]] next_change next() const noexcept override;
   /// Reads the whole store.
   [[nodiscard]] check_result check() override;
+
+  /// Makes the new folder `to`, in a folder that exists, with a copy of the store: every batch that was reported before
+  /// the call is in it, and each later one as a whole or not at all. The copy is a store of its own, durable when this
+  /// returns. On the same file system it shares the tables with this store by hard links, which take no space until the
+  /// store changes. Any thread may call this while another one uses the store. Throws store_failure if the copy cannot
+  /// be made; this store goes on.
+  void back_up(const std::string& to);
 
  private:
   friend class detail::embedded_engine;

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <foliot/core/clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/memory_store.hpp>
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
@@ -66,6 +67,28 @@ std::unique_ptr<jobs::job_store> open_store(const serve_options& options, const 
   if (options.max_jobs != 0) bounds.jobs = options.max_jobs;
   if (options.max_memory != 0) bounds.bytes = options.max_memory;
   return std::make_unique<jobs::memory_store>(jobs::store_clocks{}, bounds);
+}
+
+std::string back_up_store([[maybe_unused]] jobs::job_store& store, [[maybe_unused]] const serve_options& options) {
+#if defined(FOLIOT_HAS_EMBEDDED_STORE)
+  if (auto* const on_disk = dynamic_cast<jobs::embedded_store*>(&store)) {
+    const std::filesystem::path backups = std::filesystem::path(options.folder) / "backups";
+    std::error_code failed;
+    std::filesystem::create_directory(backups, failed);
+    if (failed) throw failure(fmt::format("cannot make the folder {}: {}", backups.string(), failed.message()));
+    std::string time;
+    append_log_milliseconds(time, wall_clock::instance().now());
+    std::erase(time, ':');  // which means another machine to some programs
+    std::string name = (backups / time).string();
+    try {
+      on_disk->back_up(name);
+    } catch (const jobs::store_failure& error) {
+      throw failure(error.what());
+    }
+    return name;
+  }
+#endif
+  throw failure("cannot make a backup: the jobs are in memory");
 }
 
 void check_store([[maybe_unused]] const std::string& folder) {

@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/memory_store.hpp>
@@ -27,6 +28,7 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
 #include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/this_task.hpp>
 #include <foliot/version.hpp>
 
 #include "../duration_text.hpp"
@@ -58,7 +60,7 @@ class signals {
   signals() {
     sigset_t all;
     ::sigemptyset(&all);
-    for (const int each : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) ::sigaddset(&all, each);
+    for (const int each : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP}) ::sigaddset(&all, each);
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
     fd_ = ::signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "cannot wait for signals");
@@ -138,9 +140,46 @@ task<runtime::listener> listen(const runtime::address& at) {
   co_return std::move(*gate);
 }
 
+/// Makes backups of the store, one at a time, on threads of their own. Outlives the runtime, which at its end waits for
+/// the backup that is under way.
+class backups {
+ public:
+  backups(jobs::job_store& of, const serve_options& options, const server_log& log)
+      : store_(of), options_(options), log_(log) {}
+
+  /// Begins one, unless one is under way.
+  void begin() {
+    if (busy_.exchange(true, seam::relaxed)) {  // it orders nothing
+      log_.warning("a backup is under way already: ask for the next one when it has been made (SIGUSR2)");
+      return;
+    }
+    static_cast<void>(runtime::spawn(make(), "makes a backup"));
+  }
+
+ private:
+  task<> make() {
+    auto work = [this] { make_one(); };
+    co_await runtime::blocking(work);
+  }
+  void make_one() {
+    log_.info("make a backup (SIGUSR2)");
+    try {
+      log_.info(fmt::format("the backup {} has been made", back_up_store(store_, options_)));
+    } catch (const std::exception& error) {
+      log_.warning(error.what());
+    }
+    busy_.store(false, seam::relaxed);
+  }
+
+  jobs::job_store& store_;
+  const serve_options& options_;
+  const server_log& log_;
+  seam::atomic<bool> busy_{false};
+};
+
 /// Handles signals until one of them, or a failure of the store, ends the server. Tells the service manager that the
 /// server works, if it wants to know: but not while a batch of the store takes longer than its patience.
-task<> until_the_end(const signals& come, const watched_store& store, beanstalk::server_state& state,
+task<> until_the_end(const signals& come, const watched_store& store, beanstalk::server_state& state, backups& copies,
                      const server_log& log) {
   auto watched = runtime::watched_descriptor::watch(come.descriptor());
   if (!watched) throw failure(fmt::format("cannot wait for signals: {}", watched.error().message()));
@@ -158,6 +197,7 @@ task<> until_the_end(const signals& come, const watched_store& store, beanstalk:
           state.draining = true;
           log.info("drain: new jobs are refused until the server is started again (SIGUSR1)");
           break;
+        case SIGUSR2: copies.begin(); break;
         case SIGHUP: log.info("SIGHUP: there is no file of settings to read again"); break;
         default: log.info(fmt::format("end, because of {}", signal == SIGINT ? "SIGINT" : "SIGTERM")); co_return;
       }
@@ -167,7 +207,7 @@ task<> until_the_end(const signals& come, const watched_store& store, beanstalk:
 
 /// Serves the clients of the listener until the end.
 task<> serve_clients(const serve_options& options, const watched_store& store, jobs::broker& broker,
-                     runtime::listener& gate, const signals& come, const server_log& log) {
+                     runtime::listener& gate, const signals& come, backups& copies, const server_log& log) {
   beanstalk::server_state state(broker, options.max_job_size, options.max_tubes);
   auto listing = broker.execute(jobs::list_tubes{});
   const jobs::tubes_answer known = co_await listing;
@@ -185,7 +225,7 @@ task<> serve_clients(const serve_options& options, const watched_store& store, j
   tell_service_manager("READY=1");
   std::exception_ptr failure;
   try {
-    co_await until_the_end(come, store, state, log);
+    co_await until_the_end(come, store, state, copies, log);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -196,7 +236,7 @@ task<> serve_clients(const serve_options& options, const watched_store& store, j
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-task<> serve_until_the_end(const serve_options& options, watched_store& store, const signals& come,
+task<> serve_until_the_end(const serve_options& options, watched_store& store, const signals& come, backups& copies,
                            const server_log& log) {
   runtime::listener gate;
   if (options.beanstalk) gate = co_await listen(*options.beanstalk);
@@ -204,7 +244,7 @@ task<> serve_until_the_end(const serve_options& options, watched_store& store, c
   auto executing = runtime::spawn(broker.run(), "the broker");
   std::exception_ptr failure;
   try {
-    co_await serve_clients(options, store, broker, gate, come, log);
+    co_await serve_clients(options, store, broker, gate, come, copies, log);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -224,6 +264,7 @@ void serve(const serve_options& asked) {
   log.info("foliot " FOLIOT_VERSION);
   const std::unique_ptr<jobs::job_store> opened = open_store(options, log);
   watched_store store(*opened, [&log](const std::string& sentence) { log.warning(sentence); });
+  backups copies(*opened, options, log);
   runtime::run_options how;
   how.on_failure = [&log](std::string_view task, const std::exception_ptr& what) {
     try {
@@ -235,7 +276,7 @@ void serve(const serve_options& asked) {
     }
   };
   try {
-    runtime::run(serve_until_the_end(options, store, come, log), how);
+    runtime::run(serve_until_the_end(options, store, come, copies, log), how);
   } catch (const jobs::store_failure& error) {
     const bool is_damaged = std::string_view(error.what()).find("restore a backup") != std::string_view::npos;
     throw failure(fmt::format("{}; nothing was acknowledged since{}", error.what(),

@@ -90,7 +90,7 @@ void add_serve(CLI::App& program, command& chosen) {
       "  printf 'put 0 5 60 2\\r\\nhi\\r\\nreserve\\r\\nquit\\r\\n' | nc 127.0.0.1 11300\n"
       "\n"
       "Signals: SIGTERM and SIGINT end it in order; SIGUSR1 drains it (it takes no more\n"
-      "jobs, until it is started again).");
+      "jobs, until it is started again); SIGUSR2 makes a backup in DIR/backups.");
   line->callback([all, check, &chosen] {
     if (check->count() > 0) {
       chosen = [all] { check_store(all->checked); };

@@ -18,8 +18,9 @@ namespace {
 
 constexpr std::array<std::string_view, 3> names{"info", "warning", "failure"};
 
-/// Appends the time with three digits of the second's fraction, so that the columns of all lines begin alike.
-void append_time(std::string& to, instant time) {
+}  // namespace
+
+void append_log_milliseconds(std::string& to, instant time) {
   constexpr std::int64_t second = 1'000'000'000;
   const std::int64_t fraction = time.nanoseconds() % second;
   append_iso_time(to, time - duration::nanoseconds(fraction));
@@ -27,12 +28,10 @@ void append_time(std::string& to, instant time) {
   fmt::format_to(std::back_inserter(to), ".{:03}Z", fraction / 1'000'000);
 }
 
-}  // namespace
-
 void server_log::write(log_level level, std::string_view line) const {
   if (quiet_ && level == log_level::info) return;
   std::string text;
-  append_time(text, wall_clock::instance().now());
+  append_log_milliseconds(text, wall_clock::instance().now());
   text += ' ';
   text += names[static_cast<std::size_t>(level)];
   text += ' ';

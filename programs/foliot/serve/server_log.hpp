@@ -1,12 +1,19 @@
 // The log of the server: one line on standard error for each thing that an operator should know, none for each request.
 #pragma once
 
+#include <string>
 #include <string_view>
+
+#include <foliot/core/instant.hpp>
 
 namespace foliot::program {
 
 /// How much an operator should care.
 enum class log_level : unsigned char { info, warning, failure };
+
+/// Appends a time of the wall clock in UTC, always with three digits of the second's fraction:
+/// 2026-11-22T22:30:52.980Z.
+void append_log_milliseconds(std::string& to, instant time);
 
 /// Writes lines of the time in UTC, the level and a sentence. Control characters in it are escaped.
 /// Any thread; a line is written as a whole. Errors of standard error are ignored.

@@ -1,17 +1,20 @@
 #include "disk.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include <rocksdb/convenience.h>
 #include <rocksdb/env.h>
 #include <rocksdb/listener.h>
+#include <rocksdb/utilities/checkpoint.h>
 
 #include <foliot/core/seam/sync.hpp>
 
 #include "disk_options.hpp"
 #include "log_scan.hpp"
+#include "opening.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -276,6 +279,20 @@ std::optional<std::uint64_t> disk::free_space() const {
   const rocksdb::IOStatus status = env_->GetFileSystem()->GetFreeSpace(folder_, rocksdb::IOOptions{}, &free, nullptr);
   if (!status.ok()) return std::nullopt;
   return free;
+}
+
+void disk::back_up(const std::string& to) {
+  const auto check = [&](const rocksdb::Status& status) {
+    if (!status.ok()) throw_failure("make the backup " + to, folder_, status);
+  };
+  rocksdb::Checkpoint* made = nullptr;
+  check(rocksdb::Checkpoint::Create(db_.get(), &made));
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  // It flushes the tables first: in 7.8 the linked logs of a checkpoint are not synced.
+  check(checkpoint->CreateCheckpoint(to));
+  check(sync_name(to, *env_->GetFileSystem()));
+  // The folder around it may be new, too, or lie in one that this user must not read.
+  sync_name(std::filesystem::path(to).parent_path().string(), *env_->GetFileSystem()).PermitUncheckedError();
 }
 
 rocksdb::Status disk::verify_checksums() { return db_->VerifyChecksum(); }

@@ -4,7 +4,7 @@
 // Scans see the gathered writes, single reads do not: the store keeps what it has to read again before they are
 // written.
 //
-// Thread safety: one thread at a time. RocksDB flushes and compacts on threads of its own.
+// Thread safety: one thread at a time, but for back_up(). RocksDB flushes and compacts on threads of its own.
 #pragma once
 
 #include <array>
@@ -82,6 +82,8 @@ class disk {
     std::unique_ptr<rocksdb::Iterator> at_;
   };
 
+  /// Copies the database into the new folder `to`, durably. Any thread.
+  void back_up(const std::string& to);
   /// The bytes that are free on the folder's file system; nothing where it cannot tell.
   [[nodiscard]] std::optional<std::uint64_t> free_space() const;
   /// Reads all tables and compares their checksums.

@@ -63,6 +63,8 @@ class embedded_engine {
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;
   [[nodiscard]] check_result check();
+  /// Any thread.
+  void back_up(const std::string& to) { disk_.back_up(to); }
 
  private:
   // ---- the batch: engine.cpp

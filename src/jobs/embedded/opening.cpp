@@ -26,8 +26,8 @@ std::optional<std::uint64_t> read_number(disk& of, std::string_view key) {
   return read_big<std::uint64_t>(value->data());
 }
 
-/// Makes the entry of `folder` in its parent durable: without it a crash of the machine may lose a new folder with all
-/// that was synced in it.
+}  // namespace
+
 rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on) {
   std::filesystem::path name = folder;
   if (!name.has_filename()) name = name.parent_path();  // it ended in a slash
@@ -36,8 +36,6 @@ rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on) 
   const rocksdb::IOStatus status = on.NewDirectory(parent, rocksdb::IOOptions{}, &opened, nullptr);
   return status.ok() ? opened->Fsync(rocksdb::IOOptions{}, nullptr) : status;
 }
-
-}  // namespace
 
 std::string prepared_folder(const std::string& folder, const std::shared_ptr<rocksdb::FileSystem>& files) {
   if (folder.empty()) refuse("''", "it needs the name of a folder");

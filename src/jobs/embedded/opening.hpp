@@ -12,6 +12,10 @@ namespace foliot::jobs::detail {
 /// The folder's name, after a look at what is in it: a new or empty folder, or a store. Throws store_failure.
 [[nodiscard]] std::string prepared_folder(const std::string& folder, const std::shared_ptr<rocksdb::FileSystem>& files);
 
+/// Makes the entry of `folder` in its parent durable: without it a crash of the machine may lose a new folder with all
+/// that was synced in it.
+rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on);
+
 struct opened_format {
   std::uint64_t opening = 0;  ///< higher than that of every earlier opening
   job_id next_id = 1;         ///< higher than every id that was given

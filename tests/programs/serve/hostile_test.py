@@ -253,6 +253,24 @@ class Signals(ServeCase):
         self.assertEqual(client.ask(b"peek-ready\r\n"), b"FOUND 1 6\r\nbefore\r\n")
 
 
+    def test_a_backup_while_jobs_come(self):
+        server = self.serve()
+        client = self.connect(server)
+        for number in range(1, 101):
+            self.assertEqual(client.ask(put(b"before")), b"INSERTED %d\r\n" % number)
+        server.process.send_signal(signal.SIGUSR2)
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while not [each for each in self.here.glob("jobs/backups/*") if not each.name.endswith(".tmp")]:
+            self.assertLess(time.monotonic(), until)
+            client.ask(put(b"during"))
+        self.assertEqual(server.stop(), (0, ""))
+        backup, = self.here.glob("jobs/backups/*")
+        self.assertEqual(self.expect_done("serve", "--check", str(backup)), f"{backup}: no damage found\n")
+        copy = self.connect(self.serve("--data", backup))
+        for number in range(1, 101):
+            self.assertEqual(copy.ask(b"peek %d\r\n" % number), b"FOUND %d 6\r\nbefore\r\n" % number)
+
+
 class Wrong(ServeCase):
     """Each of these command lines ends with exit code 2 and one line."""
 
