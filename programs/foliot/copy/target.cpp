@@ -66,7 +66,8 @@ task<std::vector<placement>> target::place(const std::vector<full_job>& jobs, co
     auto using_it = use(std::string(tube));
     const std::string failed = co_await using_it;
     std::string requests;
-    for (const std::size_t i : which) add_put(requests, jobs[i], instance, "keep");
+    for (const std::size_t i : which)
+      add_put(requests, jobs[i], instance, jobs[i].record.key.empty() ? "replace" : "keep");
     std::vector<server_reply> replies;
     if (failed.empty()) {
       auto asking = link_.exchange(std::move(requests), which.size());
@@ -175,9 +176,11 @@ placement target::placed(const full_job& job, const server_reply& reply) const {
   copy.id = reply.number;
   if (reply.word == "INSERTED" || reply.word == "REPLACED") {
     copy.what = placement::kind::placed;
+  } else if (reply.word == "IS_RESERVED") {  // the copy of an earlier run, which a worker has
+    copy.what = placement::kind::placed;
   } else if (reply.word == "KEPT") {
     copy.what = placement::kind::placed;
-    copy.is_foreign = !job.record.key.empty();
+    copy.is_foreign = true;
   } else if (reply.word == "JOB_TOO_BIG") {
     copy.what = placement::kind::refused;
     copy.reason = fmt::format("its body of {} bytes is too big for {}", job.body.size(), name());

@@ -19,7 +19,8 @@ class Moves(CopyCase):
     def test_states_and_attributes(self):
         for name, source, target in self.pairs():
             with self.subTest(name):
-                source.ask(b"use t1\r\n", put(b"urgent", 1, ttr=7), put(b"any \0\r\n bytes", 4294967295, ttr=4294967295))
+                source.ask(b"use t1\r\n", put(b"urgent", 1, ttr=7),
+                           put(b"any \0\r\n bytes", 4294967295, ttr=4294967295))
                 start = time.monotonic()
                 source.ask(b"use t2\r\n", put(b"later", 5, delay=5000, ttr=9), put(b"last", 6, delay=4294967290))
                 source.bury(b"t3", b"set aside", 77, ttr=110000)
@@ -69,7 +70,8 @@ class Moves(CopyCase):
             with self.subTest(name):
                 source.ask(b"use t\r\n", put(b"1"), put(b"2"), b"pause-tube t 100000\r\n")
                 self.copy(source, target)
-                self.assertEqual([(each.body, each.state) for each in target.jobs()], [(b"1", "ready"), (b"2", "ready")])
+                self.assertEqual([(each.body, each.state) for each in target.jobs()],
+                                 [(b"1", "ready"), (b"2", "ready")])
 
     def test_far_ids_and_many_tubes(self):
         for name, source, target in self.pairs():
@@ -160,6 +162,26 @@ class Interrupted(CopyCase):
             both = [each.body for each in at_target if each.body in {one.body for one in at_source}]
             self.assertEqual(bodies, sorted(all_bodies + both), f"cut behind change {cut}")
         return result != 0
+
+    def test_a_job_that_changes_between_two_runs(self):
+        for source in (self.beanstalkd(), self.foliot()):
+            target = self.foliot()
+            source.ask(b"use t\r\n", put(b"it", delay=self.DELAY))
+            [job] = source.jobs()
+
+            def cut_at_delete(line):
+                if line.startswith(b"delete "):
+                    raise EOFError
+
+            proxy = SteppingProxy(source, Steps(), cut_at_delete)
+            self.copy(proxy, target, code=2)
+            proxy.close()
+            self.assertEqual([each.body for each in source.jobs() + target.jobs()], [b"it", b"it"])
+            start = time.monotonic()
+            source.ask(b"kick-job %d\r\n" % job.id, b"reserve-job %d\r\n" % job.id, b"release %d 7 9000\r\n" % job.id)
+            self.copy(source, target)
+            [job] = target.jobs()
+            self.expect_not_early(job, start + 9000)
 
 
 class Busy(CopyCase):
