@@ -2,9 +2,9 @@
 // takes the place of the system calls for files. faulty_disk.py sets it up and reads what it writes.
 //
 // The environment variable FOLIOT_FAULTY_DISK names a folder with the file `control`, an array of 64-bit numbers that
-// both processes map, and FOLIOT_FAULTY_FILES the folder whose files it looks after. In that folder's log of changes,
-// `journal`, it notes each synced length and each change of a name. It keeps the files that are removed or replaced in
-// `saved`, so that their names can come back.
+// both processes map, and FOLIOT_FAULTY_FILES the folder whose files it looks after. In `journal` it notes each change
+// of a name before it is made, and each synced length after the sync. It keeps the files that are removed or replaced
+// in `saved`, so that their names can come back.
 //
 // Thread safety: any thread.
 #include <dlfcn.h>
@@ -158,11 +158,11 @@ int open_ours(const char* path, int flags, mode_t mode) {
   if (fails_whole(open_file)) return -1;
   const std::lock_guard hold(disk().names);
   const bool is_new = (flags & O_CREAT) != 0 && ::access(path, F_OK) != 0;
+  if (is_new) note("made " + std::string(path) + "\n");
   const int descriptor = REAL(open)(path, flags, mode);
   if (descriptor < 0) return descriptor;
   struct stat about{};
   ::fstat(descriptor, &about);
-  if (is_new) note("made " + std::string(path) + "\n");
   if ((flags & O_TRUNC) != 0) note("synced " + std::to_string(about.st_ino) + " 0\n");
   if (static_cast<std::size_t>(descriptor) >= disk().descriptors.size()) give_up("too many descriptors");
   disk().descriptors[static_cast<std::size_t>(descriptor)] =
@@ -251,9 +251,8 @@ int rename(const char* from, const char* to) {
   if (fails_whole(change_name)) return -1;
   const std::lock_guard hold(disk().names);
   const int replaced = save(to);
-  const int result = REAL(rename)(from, to);
-  if (result == 0) note("renamed " + std::string(from) + " " + to + " " + saved_name(replaced) + "\n");
-  return result;
+  note("renamed " + std::string(from) + " " + to + " " + saved_name(replaced) + "\n");
+  return REAL(rename)(from, to);
 }
 
 int unlink(const char* path) {
@@ -261,9 +260,8 @@ int unlink(const char* path) {
   if (fails_whole(change_name)) return -1;
   const std::lock_guard hold(disk().names);
   const int removed = save(path);
-  const int result = REAL(unlink)(path);
-  if (result == 0) note("removed " + std::string(path) + " " + saved_name(removed) + "\n");
-  return result;
+  note("removed " + std::string(path) + " " + saved_name(removed) + "\n");
+  return REAL(unlink)(path);
 }
 
 int statvfs(const char* path, struct statvfs* about) {

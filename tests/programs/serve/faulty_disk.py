@@ -118,11 +118,12 @@ class Disk:
 
     @staticmethod
     def _undo(what, words):
+        """The last change may have been noted and not done."""
         if what == "made":
             Path(words[0]).unlink(missing_ok=True)
-        elif what == "renamed":
+        elif what == "renamed" and not os.path.exists(words[0]):
             os.rename(words[1], words[0])
             if words[2] != "-":
                 os.rename(words[2], words[1])
-        elif what == "removed" and words[1] != "-":
+        elif what == "removed" and words[1] != "-" and not os.path.exists(words[0]):
             os.rename(words[1], words[0])
