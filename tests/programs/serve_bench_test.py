@@ -97,6 +97,22 @@ class ServeBench(ServeBenchCase):
         self.assertEqual(processor.count("server-cpu"), processor.count("rate"))
         self.assertEqual(processor.count("generator-cpu"), processor.count("rate"))
 
+    def test_lateness_of_every_server_that_can_take_the_puts(self):
+        figures, text = self.own("--only", "lateness", "--contestants", "foliot-memory,beanstalkd,beanstalkd-f0",
+                                 told=r"(foliot: beanstalkd[^\n]+ is not installed [^\n]+\n)*")
+        found = {}
+        for each in figures["records"]:
+            self.assertEqual(each["unit"], "ms")
+            found.setdefault((each["contestant"], each["due_per_second"]), {})[each["figure"]] = each["median"]
+        names = {each["name"] for each in figures["contestants"]} - {"beanstalkd-f0"}
+        self.assertEqual(set(found), {(name, rate) for name in names for rate in (50, 100)})
+        for each in found.values():
+            self.assertEqual(list(each), ["p50", "p90", "p99", "p99.9", "max"])
+            self.assertEqual(sorted(each.values()), list(each.values()))
+            self.assertGreaterEqual(each["p50"], 0)
+        self.assertIn("100/s p99", text)
+        self.assertEqual(self.folders(), [])
+
     def test_targets_are_those_of_what_was_measured(self):
         figures, text = self.own("--only", "puts,cycles", "--contestants", "foliot-memory")
         self.assertEqual(figures["targets"], [])
@@ -164,6 +180,12 @@ class ServeBenchAddress(ServeBenchCase):
         self.assertGreater(counts["total-jobs"], 0)
         for state in ("ready", "reserved", "delayed", "buried"):
             self.assertEqual(counts[f"current-jobs-{state}"], 0, state)
+
+    def test_lateness_starts_servers_of_its_own(self):
+        told = "foliot: server is left out of lateness: it starts servers of its own\n"
+        figures, _ = self.quick("--address", self.at, "--only", "puts,lateness", told=told)
+        self.assertEqual({each["workload"] for each in figures["records"]}, {"puts"})
+        self.assertEqual([each["workloads"] for each in figures["absences"]], ["lateness"])
 
     def test_a_tube_with_jobs_is_refused(self):
         client = self.connection()

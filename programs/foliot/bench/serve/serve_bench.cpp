@@ -122,6 +122,9 @@ class serve_run {
                            given_.max_body);
     }
     if (reason.empty()) return true;
+    const bool known = std::ranges::any_of(
+        all_.left_out, [&](const absence& each) { return each.from == workload.family && each.reason == reason; });
+    if (known) return false;
     all_.left_out.push_back({.name = std::string(given_server), .from = workload.family, .reason = reason});
     return false;
   }

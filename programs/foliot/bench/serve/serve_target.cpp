@@ -1,5 +1,6 @@
 #include "serve_target.hpp"
 
+#include "lateness.hpp"
 #include "serve_results.hpp"
 #include "throughput.hpp"
 
@@ -8,6 +9,7 @@ namespace foliot::program::bench {
 serve_targets all_serve_targets() {
   serve_targets all;
   add_throughput_targets(all);
+  add_lateness_targets(all);
   return all;
 }
 
