@@ -160,6 +160,24 @@ TEST_F(embedded, a_flood_of_due_jobs_leaves_room_for_another_tube) {
   EXPECT_EQ(store->next().due, jobs::utc_time::max());
 }
 
+// More tubes have a backlog than one batch serves; then one more becomes due.
+TEST_F(embedded, a_tube_gets_its_turn_before_the_others_are_done) {
+  constexpr std::size_t tubes = 2100;
+  constexpr std::size_t jobs_each = 4;
+  const jobs::utc_time due = std::chrono::floor<jobs::milliseconds>(foliot::wall_clock::to_sys(time.wall_now())) + 5ms;
+  std::vector<jobs::operation> puts;
+  for (std::size_t i = 0; i < tubes * jobs_each; ++i) {
+    puts.push_back(jobs::put{.tube = "t" + std::to_string(i % tubes), .body = "", .due = due});
+  }
+  store->execute(puts);
+  put("late", "", due + 1ms);
+  time.advance(6ms);
+  store->execute({});  // 2,048 turns
+  store->execute({});
+  EXPECT_EQ(claim("late").size(), 1u);
+  EXPECT_GT(run(jobs::count_all{}).counts.delayed, 0u);
+}
+
 TEST_F(embedded, many_empty_tubes_are_forgotten) {
   std::vector<jobs::operation> puts;
   std::vector<jobs::operation> cancels;

@@ -19,7 +19,7 @@ using jobs::conformance::journal_under_test;
 #if defined(FOLIOT_SANITIZED)
 constexpr std::uint64_t worlds_here = 150;
 #else
-constexpr std::uint64_t worlds_here = 1500;
+constexpr std::uint64_t worlds_here = 2000;
 #endif
 /// Each flaw shows in one of the first few dozen worlds.
 constexpr std::uint64_t worlds_of_a_canary = 1000;
