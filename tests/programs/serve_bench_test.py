@@ -113,6 +113,31 @@ class ServeBench(ServeBenchCase):
         self.assertIn("100/s p99", text)
         self.assertEqual(self.folders(), [])
 
+    def test_lateness_beside_a_flood(self):
+        figures, text = self.own("--only", "flood", "--contestants", "foliot-memory")
+        found = {each["figure"]: each["median"] for each in figures["records"]}
+        self.assertEqual(list(found), ["p50", "p90", "p99", "p99.9", "max", "drained"])
+        late = list(found.values())[:5]
+        self.assertEqual(sorted(late), late)
+        self.assertGreater(found["drained"], 0)
+        self.assertIn("1000 jobs due at one instant", text)
+        self.assertEqual(self.folders(), [])
+
+    @unittest.skipIf(shutil.disk_usage(tempfile.gettempdir()).free < 2 << 30, "foliot refuses jobs on a nearly full disk")
+    def test_memory_and_starts_with_stored_jobs(self):
+        figures, text = self.own("--only", "stored-jobs", told=r"(foliot: [^\n]+ is left out[^\n]+\n)*")
+        found = {}
+        for each in figures["records"]:
+            self.assertGreater(each["median"], 0)
+            self.assertEqual(each["jobs"], 1000)
+            found.setdefault(each["contestant"], []).append((each["figure"], each["unit"]))
+        names = {each["name"] for each in figures["contestants"]} & {"foliot", "beanstalkd-F"}
+        self.assertEqual(set(found), names)
+        for each in found.values():
+            self.assertEqual(each, [("resident", "MB"), ("start", "s"), ("resident-after-start", "MB"),
+                                    ("start-after-kill", "s")])
+        self.assertEqual(self.folders(), [])
+
     def test_targets_are_those_of_what_was_measured(self):
         figures, text = self.own("--only", "puts,cycles", "--contestants", "foliot-memory")
         self.assertEqual(figures["targets"], [])

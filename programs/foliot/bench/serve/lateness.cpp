@@ -1,7 +1,6 @@
 #include "lateness.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include <foliot/core/clock.hpp>
 
 #include "../../failure.hpp"
+#include "late_jobs.hpp"
 #include "load_generator.hpp"
 #include "tube.hpp"
 
@@ -53,7 +53,7 @@ class lateness_run {
     while (deleted_ < due_.size()) {
       if (!clients_.turn(handle, patience)) clients_.throw_silent();
     }
-    return figures();
+    return late_figures(lateness_, fmt::format("{}/s ", asked_.per_second));
   }
 
  private:
@@ -100,25 +100,6 @@ class lateness_run {
     clients_.send(client, fmt::format("delete {}\r\nreserve\r\n", got.number), 2);
   }
 
-  /// Nearest rank, in milliseconds. Precondition: lateness_ is sorted.
-  [[nodiscard]] double at(std::size_t per_mille) const noexcept {
-    const std::size_t rank = (lateness_.size() * per_mille + 999) / 1000;
-    return static_cast<double>(lateness_[std::max<std::size_t>(rank, 1) - 1]) / 1e6;
-  }
-
-  [[nodiscard]] std::vector<serve_figure> figures() {
-    std::ranges::sort(lateness_);
-    constexpr std::array<std::pair<std::string_view, std::size_t>, 5> ranks{
-        {{"p50", 500}, {"p90", 900}, {"p99", 990}, {"p99.9", 999}, {"max", 1000}}};
-    std::vector<serve_figure> made;
-    for (const auto& [name, per_mille] : ranks) {
-      const bool in_table = name != "p90" && name != "p99.9";
-      const std::string head = in_table ? fmt::format("{}/s {}", asked_.per_second, name) : std::string();
-      made.push_back({std::string(name), "ms", head, at(per_mille)});
-    }
-    return made;
-  }
-
   const due_rate asked_;
   const bool is_foliot_;
   load_generator clients_;
@@ -144,6 +125,7 @@ void add_lateness(serve_workloads& to, const serve_scale& scale) {
     made.family = "lateness";
     made.title = "how late delayed jobs reach waiting workers, in milliseconds, by the jobs due a second";
     made.parameters = {{"due_per_second", rate}};
+    made.most_repetitions = 1;
     made.takes_part = [](const server_kind& kind) { return kind.is_foliot || kind.keeps != durability::each_change; };
     made.measure_own = [asked](const server_ground& ground) { return measure_lateness(asked, ground); };
     to.push_back(std::move(made));

@@ -1,7 +1,9 @@
 #include "serve_target.hpp"
 
+#include "flood.hpp"
 #include "lateness.hpp"
 #include "serve_results.hpp"
+#include "stored_jobs.hpp"
 #include "throughput.hpp"
 
 namespace foliot::program::bench {
@@ -10,6 +12,8 @@ serve_targets all_serve_targets() {
   serve_targets all;
   add_throughput_targets(all);
   add_lateness_targets(all);
+  add_flood_targets(all);
+  add_stored_jobs_targets(all);
   return all;
 }
 

@@ -93,7 +93,7 @@ std::string targets_table(const serve_results& all) {
   text_table table("", std::move(labels), width);
   table.add(
       {.columns = {std::move(own), std::move(against), std::move(wanted), std::move(measured), std::move(reached)}});
-  return "\ntargets: ratios of the medians of this run\n" + table.text();
+  return "\ntargets: ratios and amounts of the medians of this run\n" + table.text();
 }
 
 std::string notes(const serve_results& all) {

@@ -1,6 +1,8 @@
 #include "serve_workload.hpp"
 
+#include "flood.hpp"
 #include "lateness.hpp"
+#include "stored_jobs.hpp"
 #include "throughput.hpp"
 
 namespace foliot::program::bench {
@@ -9,6 +11,8 @@ serve_workloads all_serve_workloads(const serve_scale& scale) {
   serve_workloads all;
   add_throughput(all, scale);
   add_lateness(all, scale);
+  add_flood(all, scale);
+  add_stored_jobs(all, scale);
   return all;
 }
 

@@ -1,0 +1,111 @@
+#include "stored_jobs.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "../workloads/quick_random.hpp"
+#include "load_generator.hpp"
+#include "tube.hpp"
+
+namespace foliot::program::bench {
+
+namespace {
+
+constexpr std::size_t many_jobs = 10'000'000;
+constexpr std::size_t body_length = 100;
+constexpr std::size_t connections = 4;
+constexpr std::size_t in_flight = 256;  // on each
+constexpr std::uint64_t day = 86'400;
+constexpr std::uint64_t hour = 3600;  // no job is due while this measures
+
+void put_jobs(std::size_t jobs, const server_process& server) {
+  load_generator clients(server.address(), connections);
+  for (std::size_t each = 0; each < connections; ++each) enter_tube(clients, each, "foliot-bench");
+  const std::string body(body_length, 'x');
+  quick_random random(1);
+  std::size_t sent = 0;
+  const auto send_one = [&](std::size_t client) {
+    ++sent;
+    clients.send(client,
+                 fmt::format("put 0 {} 600 {}\r\n{}\r\n", hour + upper_below(random.next(), day), body_length, body));
+  };
+  for (std::size_t i = 0; i < connections * in_flight && sent < jobs; ++i) send_one(i % connections);
+  clients.finish([&](std::size_t client, const reply& got) {
+    expect_reply(got, reply_kind::inserted, "put");
+    if (sent < jobs) send_one(client);
+  });
+}
+
+}  // namespace
+
+std::vector<serve_figure> measure_stored_jobs(std::size_t jobs, const server_ground& ground) {
+  std::vector<serve_figure> figures;
+  const auto note_memory = [&](const char* name, const char* head, const server_process& server) {
+    figures.push_back({.name = name,
+                       .unit = "MB",
+                       .head = fmt::format("{} {}", jobs, head),
+                       .amount = static_cast<double>(server.usage().resident_bytes) / 1e6});
+  };
+  const auto note_start = [&](const char* name, const char* head, const server_process& server) {
+    figures.push_back({.name = name,
+                       .unit = "s",
+                       .head = fmt::format("{} {}", jobs, head),
+                       .amount = static_cast<double>(server.start_up_time().count()) / 1e9});
+  };
+  {
+    server_process server(ground.kind, ground.folder, ground.settings);
+    put_jobs(jobs, server);
+    note_memory("resident", "put", server);
+    server.end_in_order();
+  }
+  {
+    server_process server(ground.kind, ground.folder, ground.settings);
+    note_start("start", "in order", server);
+    note_memory("resident-after-start", "started", server);
+    put_jobs(1000, server);  // what a crash leaves to replay
+    server.kill();
+  }
+  const server_process server(ground.kind, ground.folder, ground.settings);
+  note_start("start-after-kill", "killed", server);
+  return figures;
+}
+
+void add_stored_jobs(serve_workloads& to, const serve_scale& scale) {
+  std::vector<std::size_t> counts{scale.quick ? std::size_t{1000} : std::size_t{1'000'000}};
+  if (scale.full) counts.push_back(many_jobs);
+  for (const std::size_t jobs : counts) {
+    serve_workload made;
+    made.family = "stored-jobs";
+    made.title =
+        "memory in MB after the puts and after a start, by the number of delayed jobs; then the seconds of a start";
+    made.parameters = {{"jobs", jobs}};
+    made.most_repetitions = 1;
+    made.takes_part = [](const server_kind& kind) {
+      return kind.keeps == durability::unsynced || (kind.is_foliot && kind.keeps != durability::none);
+    };
+    made.measure_own = [jobs](const server_ground& ground) { return measure_stored_jobs(jobs, ground); };
+    to.push_back(std::move(made));
+  }
+}
+
+void add_stored_jobs_targets(serve_targets& to) {
+  const auto add = [&to](const char* what, const char* figure, const char* against, double bound) {
+    to.push_back({.what = what,
+                  .family = "stored-jobs",
+                  .parameters = {{"jobs", many_jobs}},
+                  .figure = figure,
+                  .contestant = "foliot",
+                  .against = against,
+                  .bound = bound,
+                  .at_least = false});
+  };
+  add("memory, 10,000,000 delayed jobs", "resident", "beanstalkd-F", 0.1);
+  add("start with them, in seconds", "start", "", 2);
+  add("start after kill -9, in seconds", "start-after-kill", "", 2);
+}
+
+}  // namespace foliot::program::bench
