@@ -2,6 +2,8 @@
 #include <foliot/jobs/embedded_store.hpp>
 
 #include <atomic>
+#include <cstdint>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -54,6 +56,14 @@ TEST(embedded_backup, where_there_is_a_folder_is_refused_and_the_store_goes_on) 
   EXPECT_THROW(store.back_up(folder.path() + "/backup"), jobs::store_failure);
   EXPECT_THROW(store.back_up(folder.path() + "/no/folder"), jobs::store_failure);
   EXPECT_EQ(put(store), 1u);
+}
+
+TEST(embedded_backup, is_refused_on_a_disk_that_is_nearly_full) {
+  const temporary_folder folder;
+  jobs::embedded_store store({.folder = folder.path() + "/store", .disk_reserve = std::uint64_t{1} << 62});
+  EXPECT_THROW(store.back_up(folder.path() + "/backup"), jobs::store_failure);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/backup"));
+  EXPECT_EQ(jobs::execute_one(store, jobs::count_all{}).counts.all(), 0u);
 }
 
 }  // namespace

@@ -166,7 +166,9 @@ class backups {
     try {
       log_.info(fmt::format("the backup {} has been made", back_up_store(store_, options_)));
     } catch (const std::exception& error) {
-      log_.warning(error.what());
+      std::string_view what = error.what();
+      if (what.starts_with("foliot: ")) what.remove_prefix(8);
+      log_.warning(what);
     }
     busy_.store(false, seam::relaxed);
   }

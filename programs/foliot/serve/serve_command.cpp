@@ -81,6 +81,7 @@ void add_serve(CLI::App& program, command& chosen) {
   CLI::Option* check = line->add_option("--check", all->checked, "Check the store in DIR, say what is wrong, and end")
                            ->type_name("DIR")
                            ->group("Other");
+  for (const char* const other : {"--data", "--memory", "--salvage"}) check->excludes(line->get_option(other));
   line->add_flag("--quiet", all->options.quiet, "Log only warnings and failures")->group("Other");
   line->footer(
       "A job is put with a delay and handed to one worker when it is due. What the\n"

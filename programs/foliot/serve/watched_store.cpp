@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <foliot/core/instant.hpp>
 
-#include "../duration_text.hpp"
-
 namespace foliot::program {
 
 jobs::execution watched_store::execute(std::span<jobs::operation> batch) {
@@ -17,8 +15,16 @@ jobs::execution watched_store::execute(std::span<jobs::operation> batch) {
     began_.store(idle, seam::relaxed);
     const duration took = time_.now() - began;
     if (took <= slow_batch) return;
-    warn_(fmt::format("the job store took {} for {} operations, and all clients waited: the disk is slow or stalls",
-                      duration_text(took), operations));
+    ++slow_batches_;
+    if (began < next_warning_) return;
+    next_warning_ = began + between_warnings;
+    const std::string more =
+        slow_batches_ > 1 ? fmt::format(" ({} slow batches since the last warning)", slow_batches_) : "";
+    slow_batches_ = 0;
+    warn_(
+        fmt::format("the job store took {:.1f} s to execute a batch of {} operations, and all clients waited: the disk "
+                    "is slow or stalls{}",
+                    static_cast<double>(took.count()) / 1e9, operations, more));
   };
   try {
     jobs::execution done = inner_.execute(batch);

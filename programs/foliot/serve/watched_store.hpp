@@ -13,6 +13,7 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/contract.hpp>
 #include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/jobs/job_store.hpp>
 
@@ -20,6 +21,8 @@ namespace foliot::program {
 
 /// A batch that takes longer than this is reported.
 inline constexpr duration slow_batch = duration::nanoseconds(1'000'000'000);
+/// So long after a warning, slow batches are only counted.
+inline constexpr duration between_warnings = duration::nanoseconds(10'000'000'000);
 
 class watched_store final : public jobs::job_store {
  public:
@@ -42,6 +45,9 @@ class watched_store final : public jobs::job_store {
   jobs::job_store& inner_;
   std::function<void(std::string)> warn_;
   const clock& time_;
+  // Of the thread that executes a batch.
+  instant next_warning_ = instant::earliest();
+  std::uint64_t slow_batches_ = 0;  // since the last warning
   /// When the present batch began. Written by the thread that executes it, read by busy_for(). Relaxed: it publishes
   /// nothing.
   seam::atomic<std::int64_t> began_{idle};

@@ -23,29 +23,6 @@ namespace {
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view bytes(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-/// Throws what a failed opening means for the user. RocksDB tells it by its texts alone.
-[[noreturn]] void throw_opening_failure(const std::string& folder, const rocksdb::Status& status) {
-  const std::string text = status.ToString();
-  const auto says = [&text](std::string_view part) { return text.find(part) != std::string::npos; };
-  std::string why;
-  if (says("Permission denied") || says("Read-only file system")) {
-    why = "it cannot be written (" + text + "): make the folder writable for this user";
-  } else if (says("No space left on device")) {
-    why = "the disk is full (" + text + "): free some space";
-  } else if (says("While lock file") || says("lock hold by current process")) {
-    why = "it is in use by another process, or opened twice in this one (" + text + "): end the other user first";
-  } else if (status.IsCorruption()) {
-    why = "it is damaged (" + text + "): restore a backup";
-  } else if (says("/MANIFEST-") && says("No such file or directory")) {
-    why = "a file is missing (" + text + "): restore a backup";
-  } else if (says("Column family")) {
-    why = "it is the database of another program (" + text + "): name another folder";
-  } else {
-    why = text;
-  }
-  throw store_failure("foliot: cannot open the job store " + folder + ": " + why);
-}
-
 /// Refuses the database of another program before anything is changed in it. A database without our families is either
 /// one of those or a store whose first opening was interrupted, which has nothing in it.
 void refuse_foreign(const std::string& folder, const rocksdb::DBOptions& options) {
@@ -145,6 +122,29 @@ class background_errors final : public rocksdb::EventListener {
   seam::atomic<bool> any_{false};
   rocksdb::Status first_;
 };
+
+// RocksDB tells what has failed by its texts alone.
+void throw_opening_failure(const std::string& folder, const rocksdb::Status& status) {
+  const std::string text = status.ToString();
+  const auto says = [&text](std::string_view part) { return text.find(part) != std::string::npos; };
+  std::string why;
+  if (says("Permission denied") || says("Read-only file system")) {
+    why = "it cannot be written (" + text + "): make the folder writable for this user";
+  } else if (says("No space left on device")) {
+    why = "the disk is full (" + text + "): free some space";
+  } else if (says("While lock file") || says("lock hold by current process")) {
+    why = "it is in use by another process, or opened twice in this one (" + text + "): end the other user first";
+  } else if (status.IsCorruption()) {
+    why = "it is damaged (" + text + "): restore a backup";
+  } else if (says("/MANIFEST-") && says("No such file or directory")) {
+    why = "a file is missing (" + text + "): restore a backup";
+  } else if (says("Column family")) {
+    why = "it is the database of another program (" + text + "): name another folder";
+  } else {
+    why = text;
+  }
+  throw store_failure("foliot: cannot open the job store " + folder + ": " + why);
+}
 
 void throw_failure(const std::string& what, const std::string& folder, const rocksdb::Status& status) {
   const std::string advice = status.IsCorruption() ? ": it is damaged: restore a backup"

@@ -28,6 +28,8 @@ class background_errors;
 
 /// Throws store_failure: RocksDB could not do `what` in the store of this folder.
 [[noreturn]] void throw_failure(const std::string& what, const std::string& folder, const rocksdb::Status& status);
+/// Throws store_failure: what a failed opening of the database in `folder` means for the user.
+[[noreturn]] void throw_opening_failure(const std::string& folder, const rocksdb::Status& status);
 
 class disk {
  public:

@@ -39,6 +39,16 @@ embedded_engine::~embedded_engine() {
   }
 }
 
+void embedded_engine::back_up(const std::string& to) {
+  const std::optional<std::uint64_t> free = disk_.free_space();
+  if (free && *free < options_.disk_reserve) {
+    throw store_failure("foliot: cannot make the backup " + to + ": the disk has " + std::to_string(*free) +
+                        " bytes free, fewer than the " + std::to_string(options_.disk_reserve) +
+                        " in reserve: free some space");
+  }
+  disk_.back_up(to);
+}
+
 void embedded_engine::stop_timers() noexcept {
   while (due_timers_.pop_any() != nullptr) {
   }

@@ -64,7 +64,7 @@ class embedded_engine {
   [[nodiscard]] next_change next() const noexcept;
   [[nodiscard]] check_result check();
   /// Any thread.
-  void back_up(const std::string& to) { disk_.back_up(to); }
+  void back_up(const std::string& to);
 
  private:
   // ---- the batch: engine.cpp

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <foliot/jobs/job_store.hpp>
+#include "disk.hpp"
 
 namespace foliot::jobs::detail {
 namespace {
@@ -134,9 +134,9 @@ void scan_block(std::string_view block, std::uint64_t offset, batch_reader& to) 
   }
 }
 
-void scan_log(const std::string& name, rocksdb::FileSystem& files, batch_reader& to) {
-  const auto check = [&name](const rocksdb::IOStatus& status) {
-    if (!status.ok()) throw store_failure("foliot: cannot read the log " + name + ": " + status.ToString());
+void scan_log(const std::string& folder, const std::string& name, rocksdb::FileSystem& files, batch_reader& to) {
+  const auto check = [&folder](const rocksdb::IOStatus& status) {
+    if (!status.ok()) throw_opening_failure(folder, status);
   };
   std::unique_ptr<rocksdb::FSSequentialFile> log;
   check(files.NewSequentialFile(name, rocksdb::FileOptions{}, &log, nullptr));
@@ -178,7 +178,7 @@ std::uint32_t log_checksum(std::string_view bytes) noexcept {
 log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from) {
   std::vector<std::string> names;
   const rocksdb::IOStatus listed = files.GetChildren(folder, rocksdb::IOOptions{}, &names, nullptr);
-  if (!listed.ok()) throw store_failure("foliot: cannot read the folder " + folder + ": " + listed.ToString());
+  if (!listed.ok()) throw_opening_failure(folder, listed);
   std::vector<std::pair<std::uint64_t, std::string>> logs;
   for (const std::string& name : names) {
     if (const auto number = log_number(name); number && *number >= from)
@@ -186,7 +186,7 @@ log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, st
   }
   std::ranges::sort(logs);
   batch_reader found;
-  for (const auto& [number, name] : logs) scan_log(name, files, found);
+  for (const auto& [number, name] : logs) scan_log(folder, name, files, found);
   return std::move(found).finish();
 }
 

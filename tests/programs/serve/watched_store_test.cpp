@@ -52,7 +52,15 @@ TEST(WatchedStore, ASlowBatchIsReportedAndAQuickOneIsNot) {
   wait = [&] { time.advance(7s); };
   EXPECT_EQ(jobs::execute_one(store, jobs::count_all{}).counts.ready, 1U);
   ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_NE(warnings[0].find("took 7s for 1 operations"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find("took 7.0 s to execute a batch of 1 operations"), std::string::npos) << warnings[0];
+  wait = [&] { time.advance(2s); };
+  jobs::execute_one(store, jobs::count_all{});
+  EXPECT_EQ(warnings.size(), 1U) << "two warnings within 10 s";
+  wait = [&] { time.advance(4s); };
+  jobs::execute_one(store, jobs::count_all{});
+  jobs::execute_one(store, jobs::count_all{});
+  ASSERT_EQ(warnings.size(), 2U);
+  EXPECT_NE(warnings[1].find("(3 slow batches since the last warning)"), std::string::npos) << warnings[1];
 }
 
 TEST(WatchedStore, ABatchThatFailsAfterAStallIsReported) {
