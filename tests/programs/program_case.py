@@ -53,7 +53,10 @@ def main():
     """Runs the classes that the command line names; exit code 77 if all of them are skipped."""
     name = Path(sys.argv[0]).name
     result = unittest.main(argv=[name, "-v", *sys.argv[1:]], exit=False).result
-    if result.skipped and result.testsRun == 0 and result.wasSuccessful():
+    # A class that is skipped counts as no test run, a test that is skipped as one.
+    skipped = sum(isinstance(test, unittest.TestCase) and not isinstance(test, unittest.case._SubTest)
+                  for test, _ in result.skipped)
+    if result.skipped and result.testsRun <= skipped and result.wasSuccessful():
         # In the words of GoogleTest, since logs have both.
         print("\n".join(f"{name}: Skipped\n{reason}" for _, reason in result.skipped), file=sys.stderr)
         sys.exit(77)

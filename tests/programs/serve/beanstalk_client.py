@@ -76,6 +76,17 @@ class Connection:
         self.socket.close()
 
 
+def need_space(test, folder, more=1 << 28):
+    """Skips the test unless a store in the folder takes `more` bytes of jobs: it refuses them on a nearly full disk."""
+    if shutil.disk_usage(folder).free < (1 << 28) + more:
+        test.skipTest(f"the disk of {folder} is nearly full, so a store on it refuses jobs")
+
+
+def without_slow_disk(log):
+    """A server's log without warnings of a slow disk, which a busy machine may cause."""
+    return re.sub(r"^\S+ warning the job store took .*\n", "", log, flags=re.M)
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -93,7 +104,11 @@ class Server:
             self.address = ("127.0.0.1", port)
             if self._answers():
                 return
-        raise RuntimeError(f"{command_for(0)[0]} does not answer: {self.process.stderr.read().decode()}")
+            self.process.kill()
+            self.process.wait()
+            said = self.process.stderr.read().decode()
+            self.process.stderr.close()
+        raise RuntimeError(f"{command_for(0)[0]} does not answer: {said}")
 
     def _answers(self):
         while self.process.poll() is None:
@@ -102,10 +117,13 @@ class Server:
             except OSError:
                 time.sleep(0.01)
                 continue
-            # Another server may have got this port.
-            pid = probe.numbers(b"stats\r\n").get("pid")
-            probe.close()
-            return pid == self.process.pid
+            # Another program may have got this port.
+            try:
+                return probe.numbers(b"stats\r\n").get("pid") == self.process.pid
+            except (OSError, EOFError):
+                return False
+            finally:
+                probe.close()
         return False
 
     def connect(self):
@@ -117,12 +135,12 @@ class Server:
         self.process.stderr.close()
 
     def stop(self, number=signal.SIGTERM):
-        """The exit code and the log, without warnings of a slow disk, which a busy machine may cause."""
+        """The exit code and the log, without warnings of a slow disk."""
         self.process.send_signal(number)
         self.process.wait(PATIENCE)
         log = self.process.stderr.read().decode()
         self.process.stderr.close()
-        return self.process.returncode, re.sub(r"^\S+ warning the job store took .*\n", "", log, flags=re.M)
+        return self.process.returncode, without_slow_disk(log)
 
 
 def beanstalkd(*arguments):

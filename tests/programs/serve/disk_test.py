@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import beanstalk_client
-from beanstalk_client import FOLIOT, PATIENCE, Connection
+from beanstalk_client import FOLIOT, PATIENCE, Connection, need_space, without_slow_disk
 from faulty_disk import FOR_EVER, LIBRARY, Disk, Fault
 from history import check
 from program_case import main
@@ -60,7 +60,7 @@ class Server:
         """Its exit code and what it has logged, when it has ended."""
         code = self.process.wait(PATIENCE)
         self.log.seek(0)
-        text = self.log.read().decode()
+        text = without_slow_disk(self.log.read().decode())
         self.log.close()
         return code, text
 
@@ -73,12 +73,12 @@ class Server:
         return self.wait()
 
 
+@unittest.skipUnless(LIBRARY, "FOLIOT_FAULTY_DISK_LIBRARY does not name the library faulty_disk")
 class DiskCase(unittest.TestCase):
     def setUp(self):
-        if not LIBRARY:
-            self.skipTest("FOLIOT_FAULTY_DISK_LIBRARY does not name the library faulty_disk")
         self.here = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.here, ignore_errors=True)
+        need_space(self, self.here)
         self.servers = []
         self.addCleanup(self.end_servers)
         print(f"FOLIOT_DISK_SEED={SEED}")

@@ -13,10 +13,11 @@ import beanstalk_client
 from program_case import main
 from serve_case import SANITIZED, ServeCase, put
 
+HOUR = 3_600_000  # milliseconds: no test lasts as long
 RACES = int(os.environ.get("FOLIOT_RACES", "20" if SANITIZED else "100"))
 
 
-def x_put(policy, key, body=b"a", due="0", priority=0, ttr=60_000):
+def x_put(policy, key, body=b"a", due="0", priority=0, ttr=HOUR):
     return b"x-put %s %s %d %s %d %d\r\n%s\r\n" % (policy.encode(), key.encode(), priority, str(due).encode(), ttr,
                                                    len(body), body)
 
@@ -46,11 +47,11 @@ class Extensions:
 
     def test_every_policy_in_every_state(self):
         self.begin()
-        self.expect(x_put("keep", "k", b"old", 60_000, 5), "INSERTED 1")
-        self.expect_job(1, state="delayed", pri=5, delay=60, ttr=60)
+        self.expect(x_put("keep", "k", b"old", HOUR, 5), "INSERTED 1")
+        self.expect_job(1, state="delayed", pri=5, delay=3600, ttr=3600)
         self.expect(x_put("keep", "k", b"new", 0, 9), "KEPT 1")
         self.expect(x_put("refuse", "k", b"new", 0, 9), "EXISTS 1")
-        self.expect_job(1, state="delayed", pri=5, delay=60, ttr=60)
+        self.expect_job(1, state="delayed", pri=5, delay=3600, ttr=3600)
         self.expect(x_put("replace", "k", b"new", 0, 9, 1000), "REPLACED 2")
         self.expect_job(2, state="ready", pri=9, delay=0, ttr=1)
         self.expect("peek 1", "NOT_FOUND")
@@ -76,12 +77,12 @@ class Extensions:
         # Of a delayed, a ready and a buried job.
         for state in ["delayed", "ready", "buried"]:
             for change, answer, after in [("x-cancel {}", "CANCELLED", None), ("x-fire {}", "FIRED", "ready"),
-                                          ("x-reschedule {} 60000", "RESCHEDULED", "delayed"),
+                                          ("x-reschedule {} 3600000", "RESCHEDULED", "delayed"),
                                           ("x-reschedule {} 0", "RESCHEDULED", "ready")]:
                 for name in ["=k", None]:
                     with self.subTest(state=state, change=change, name=name):
                         job += 1
-                        self.expect(x_put("keep", "k", due=60_000 if state == "delayed" else 0), f"INSERTED {job}")
+                        self.expect(x_put("keep", "k", due=HOUR if state == "delayed" else 0), f"INSERTED {job}")
                         if state == "buried":
                             self.expect("reserve", f"RESERVED {job} 1\r\na")
                             self.expect(f"bury {job} 0", "BURIED")
@@ -132,7 +133,6 @@ class Extensions:
         self.expect("release 1 0 0", "RELEASED")
         began = wall_milliseconds()
         self.expect("x-reschedule 1 250", "RESCHEDULED 1")
-        self.expect("reserve-with-timeout 0", "TIMED_OUT")
         self.expect("reserve", "RESERVED 1 1\r\na")
         self.assertGreaterEqual(wall_milliseconds(), began + 250)
         self.expect("delete 1", "DELETED")
@@ -223,12 +223,12 @@ class Extensions:
 
             job += 1
             self.expect(x_put("keep", "k"), f"INSERTED {job}")
-            got = self.race(b"x-reschedule =k 60000\r\n", take)
+            got = self.race(b"x-reschedule =k 3600000\r\n", take)
             self.assertIn(got, [(f"RESCHEDULED {job}", "TIMED_OUT"), (f"IS_RESERVED {job}", f"RESERVED {job} 1")])
             self.expect(f"delete {job}", "DELETED", self.racers[1])
 
             job += 1
-            self.expect(x_put("keep", "k", due=60_000), f"INSERTED {job}")
+            self.expect(x_put("keep", "k", due=HOUR), f"INSERTED {job}")
             got = self.race(b"x-fire =k\r\n", b"x-cancel =k\r\n")
             self.assertIn(got, [(f"FIRED {job}", f"CANCELLED {job}"), ("GONE", f"CANCELLED {job}")])
             self.expect(f"peek {job}", "NOT_FOUND")
@@ -269,7 +269,7 @@ class OnDisk(Extensions, ServeCase):
                 key = f"after-{end.value}-"
                 due = wall_milliseconds() + 3_600_000
                 jobs = {}
-                for name, when in [("far", f"@{due}"), ("moved", 0), ("fired", 60_000), ("held", 0), ("gone", 0)]:
+                for name, when in [("far", f"@{due}"), ("moved", 0), ("fired", HOUR), ("held", 0), ("gone", 0)]:
                     self.expect("use " + name, "USING " + name)
                     answer = self.client.ask(x_put("keep", key + name, due=when))
                     jobs[name] = int(answer.split()[1])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from beanstalk_client import need_space
 from program_case import main
 from serve_case import ServeCase
 
@@ -14,6 +15,7 @@ MEGABYTE = 1 << 20
 
 class FarJobs(ServeCase):
     def test_far_jobs_take_no_memory(self):
+        need_space(self, self.here, 1 << 29)
         server = self.serve()
         self.connect_alone(server)
         empty = self.resident(server)

@@ -73,7 +73,7 @@ struct state {
   std::array<std::atomic<opened>, 65536> descriptors{};
 };
 
-/// The function of the C library that ours takes the place of.
+/// The C library's function of this name, which this file replaces.
 template <class Function>
 Function* next(const char* name, Function*) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
@@ -122,7 +122,7 @@ void note(const std::string& line) {
   if (REAL(write)(disk().journal, line.data(), line.size()) != static_cast<ssize_t>(line.size())) give_up("journal");
 }
 
-/// Counts a call. Whether it fails: errno then has the error, or 0 for a call that does a part of its work.
+/// Counts a call and returns whether it fails; if so, errno is the error, or 0 for a call that does a part of its work.
 bool fails(kind which) {
   control_block& control = *disk().control;
   const std::int64_t first = control.first.load();

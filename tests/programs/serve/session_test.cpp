@@ -1,6 +1,6 @@
 // Sessions at the limits of the broker: what a client is told, and that the replies keep their order.
 //
-// No task is in run(), so the session itself leads all batches: what is queued at any moment is known.
+// The broker's run() does not run, so the session itself leads all batches: what is queued at any moment is known.
 #include <sys/socket.h>
 
 #include <cstddef>

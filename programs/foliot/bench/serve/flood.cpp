@@ -77,8 +77,13 @@ class flood_run {
   /// second after `due`.
   [[nodiscard]] std::string put_command(std::int64_t due, std::size_t job) const {
     const std::string begin = is_foliot_ ? fmt::format("x-put keep - 0 @{} 600000", due / millisecond)
-                                         : fmt::format("put 0 {} 600", (due - wall_now() + second - 1) / second);
+                                         : fmt::format("put 0 {} 600", seconds_until(due));
     return fmt::format("{} {}\r\n{:0{}}\r\n", begin, body_length, job, body_length);
+  }
+
+  /// Rounded up; 0 if it has passed.
+  [[nodiscard]] static std::int64_t seconds_until(std::int64_t due) noexcept {
+    return std::max<std::int64_t>((due - wall_now() + second - 1) / second, 0);
   }
 
   void put_flood() {
@@ -95,14 +100,16 @@ class flood_run {
     for (std::size_t job = 0; job < due_.size(); ++job) {
       const auto offset = static_cast<std::int64_t>(job) * second / static_cast<std::int64_t>(asked_.per_second);
       due_[job] = (flood_at_ + offset) / millisecond * millisecond;
+      const std::int64_t delay = seconds_until(due_[job]) * second;
       clients_.send(1, put_command(due_[job], job));
+      // beanstalkd counts from when it takes the job, which was before its reply came.
+      if (!is_foliot_) due_[job] = delay;
     }
     std::size_t answered = 0;
     clients_.finish([&](std::size_t, const reply& got) {
       expect_reply(got, reply_kind::inserted, "put");
-      std::int64_t& due = due_[answered++];
-      // beanstalkd counts from when it takes the job, which was before its reply came.
-      if (!is_foliot_) due = wall_now() + (due - wall_now() + second - 1) / second * second;
+      if (!is_foliot_) due_[answered] += wall_now();
+      ++answered;
     });
   }
 
