@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -70,13 +71,15 @@ task<> copier::move_tube(std::string tube) {
   }
 }
 
-/// With connections of its own, whose end gives back the jobs that the target refuses: a release would count. At most
-/// `count` jobs, so that it ends though it gets a refused job again after its TTR.
+/// Reserves over connections of its own: when they end, the server gives back the jobs that the target refused. A
+/// release would be counted in the job's statistics. Moves at most `count` jobs, so that it ends even if a refused job
+/// is reserved again after its TTR.
 task<> copier::move_ready(std::string tube, std::uint64_t count) {
   auto opening = open_links(count / jobs_of_link + 1);
   const source_links holders = co_await opening;
   while (count > 0) {
     std::vector<full_job> group;
+    std::unordered_map<jobs::job_id, std::size_t> places;  // in the group
     const std::size_t wanted = std::min<std::size_t>(count, most_jobs());
     const std::size_t share = (wanted + holders.size() - 1) / holders.size();
     for (std::size_t i = 0; i < holders.size() && group.size() == i * share; ++i) {  // in turn, for the order
@@ -85,7 +88,13 @@ task<> copier::move_ready(std::string tube, std::uint64_t count) {
       for (full_job& each : some) {
         highest_ = std::max(highest_, each.record.id);
         each.link = i;
-        group.push_back(std::move(each));
+        // A job whose TTR has ended meanwhile may come again: then the later connection has it.
+        const auto [known, is_new] = places.try_emplace(each.record.id, group.size());
+        if (is_new) {
+          group.push_back(std::move(each));
+        } else {
+          group[known->second].link = i;
+        }
       }
     }
     count = group.size() == wanted ? count - wanted : 0;

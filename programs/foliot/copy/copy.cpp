@@ -39,6 +39,7 @@ class copy_run {
   task<> run() {
     auto connecting = copier_.connect();
     co_await connecting;
+    has_begun_ = true;
     jobs::job_counts left;
     for (;;) {
       auto moving = copier_.move_all();
@@ -51,6 +52,9 @@ class copy_run {
     end(left);
   }
 
+  /// Whether both servers have answered.
+  [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
+
   void print_moved() {
     progress_.wipe();
     const copying::copy_counts& all = copier_.counts();
@@ -61,7 +65,8 @@ class copy_run {
       text += fmt::format("took {} back from the target: workers of the source had them meanwhile\n",
                           jobs_text(all.taken_back));
     if (all.twice > 0)
-      text += fmt::format("{} may be done twice: workers of both servers had them\n", jobs_text(all.twice));
+      text += fmt::format("{} had gone from the target before they could be taken back, and may be done twice\n",
+                          jobs_text(all.twice));
     if (copier_.refused() > most_named)
       text += fmt::format("{} more stay at the source\n", jobs_text(copier_.refused() - most_named));
     print(text);
@@ -90,6 +95,7 @@ class copy_run {
   const copy_options& options_;
   copying::copier copier_;
   progress progress_;
+  bool has_begun_ = false;
 };
 
 }  // namespace
@@ -103,7 +109,7 @@ void copy(const copy_options& options) {
   try {
     runtime::run(all.run(), how);
   } catch (const failure& error) {
-    if (error.code() == exit_code::bad_input) throw;
+    if (error.code() == exit_code::bad_input || !all.has_begun()) throw;
     all.print_moved();
     throw failure(fmt::format("{}; no job is lost: run the command again to go on", error.what()));
   }

@@ -31,10 +31,16 @@ task<> server_link::connect() {
 }
 
 task<std::vector<server_reply>> server_link::exchange(std::string requests, std::size_t count) {
+  // In pieces, so that a slow connection has time for each.
+  for (std::string_view left = requests; !left.empty();) {
+    const std::string_view piece = left.substr(0, buffer_size);
+    left.remove_prefix(piece.size());
+    peer_.set_deadline(longest_silence);
+    auto writing = peer_.write_all(piece);
+    const auto written = co_await writing;
+    if (!written) throw failure(fmt::format("the connection to {} ended: {}", name_, written.error().message()));
+  }
   peer_.set_deadline(longest_silence);
-  auto writing = peer_.write_all(std::string_view(requests));
-  const auto written = co_await writing;
-  if (!written) throw failure(fmt::format("the connection to {} ended: {}", name_, written.error().message()));
   std::vector<server_reply> all;
   all.reserve(count);
   while (all.size() < count) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -122,6 +123,9 @@ task<std::vector<full_job>> source::reserve(std::string tube, std::size_t count)
     if (!is_none && each.word != "RESERVED") throw link_.unexpected(request, each);
   }
   std::erase_if(replies, [](const server_reply& each) { return each.word != "RESERVED"; });
+  // A job whose TTR ends meanwhile is reserved again.
+  std::unordered_set<jobs::job_id> seen;
+  std::erase_if(replies, [&seen](const server_reply& each) { return !seen.insert(each.number).second; });
   auto looking = with_records(std::move(replies));
   co_return co_await looking;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <foliot/core/clock.hpp>
 
 namespace foliot::program::copying {
 
@@ -39,6 +40,17 @@ std::string due_of(const job_record& job) {
 std::string key_of(const job_record& job, const std::string& instance) {
   if (!job.key.empty()) return job.key;
   return instance.empty() ? "-" : fmt::format("copy-{}-{}", instance, job.id);
+}
+
+/// Whether a worker of the target may get the copy before the job is due at the source. A copy that a worker has, or
+/// that is buried, does not count.
+bool is_earlier(const job_record& copy, const job_record& job) {
+  using enum jobs::job_state;
+  if (job.state == buried) return copy.state == ready || (copy.state == delayed && copy.seconds_left < hidden_seconds);
+  if (job.state != delayed || !job.due) return false;
+  const auto now = wall_clock::instance().now().nanoseconds() / 1'000'000;
+  if (*job.due <= static_cast<std::uint64_t>(now)) return false;
+  return copy.state == ready || (copy.state == delayed && copy.due.value_or(0) < *job.due);
 }
 
 }  // namespace
@@ -206,14 +218,16 @@ task<std::string> target::use(std::string tube) {
   co_return fmt::format("{} has no room for tube '{}'", name(), tube);
 }
 
-/// Refuses the job if the one that has its key is another one.
+/// Refuses the job if the one that has its key is another one, or is due before it.
 task<> target::compare(const full_job& job, placement& kept) {
-  const std::string request = fmt::format("peek {}\r\n", kept.id);
-  auto asking = link_.ask(request);
-  const server_reply reply = co_await asking;
-  if (reply.word == "FOUND" && reply.body == job.body) co_return;
+  auto asking = link_.exchange(fmt::format("peek {}\r\nx-stats-job {}\r\n", kept.id, kept.id), 2);
+  const auto replies = co_await asking;
+  const auto there = parse_job(replies[1].body);
+  const bool is_same = replies[0].word == "FOUND" && replies[0].body == job.body;
+  if (is_same && !(there && is_earlier(*there, job.record))) co_return;
   kept.what = placement::kind::refused;
-  kept.reason = fmt::format("{} has another job with its key '{}', job {}", name(), job.record.key, kept.id);
+  kept.reason = is_same ? fmt::format("{} has it as job {}, which is due earlier", name(), kept.id)
+                        : fmt::format("{} has another job with its key '{}', job {}", name(), job.record.key, kept.id);
 }
 
 /// Buries copies that are hidden by their delay. One that a client of the target has changed meanwhile stays as it is;

@@ -184,6 +184,37 @@ class Interrupted(CopyCase):
             self.expect_not_early(job, start + 9000)
 
 
+    def test_a_job_with_a_key_that_is_moved_between_two_runs(self):
+        source, target = self.foliot(), self.foliot()
+        source.ask(b"use t\r\n", b"x-put keep k 0 5000000 60000 2\r\nit\r\n")
+        [job] = source.jobs()
+
+        def cut_at_delete(line):
+            if line.startswith(b"delete "):
+                raise EOFError
+
+        proxy = SteppingProxy(source, Steps(), cut_at_delete)
+        self.copy(proxy, target, code=2)
+        proxy.close()
+        source.ask(b"x-reschedule %d 90000000\r\n" % job.id)
+        text = self.copy(source, target, code=1)
+        self.assertIn("which is due earlier", text)
+        self.assertEqual(len(source.jobs()), 1)
+        source.ask(b"x-reschedule %d 100000\r\n" % job.id)  # earlier than there: that copy is late, not early
+        self.copy(source, target)
+        self.assertEqual(source.jobs(), [])
+        self.assertEqual([each.body for each in target.jobs()], [b"it"])
+
+    def test_jobs_whose_ttr_ends_while_they_are_moved(self):
+        """Such jobs are reserved again for the same group: none may be lost, or lose its body."""
+        source, target = self.foliot(), self.foliot()
+        bodies = [b"%05d" % number for number in range(1000)]
+        source.ask(b"use t\r\n", *(b"x-put keep - 0 0 1 5\r\n%s\r\n" % each for each in bodies))
+        self.run_foliot("copy", self.text(source.address), self.text(target.address))
+        found = [each.body for each in source.jobs() + target.jobs()]
+        self.assertEqual(sorted(found), bodies)
+
+
 class Busy(CopyCase):
     """Workers of the source work on."""
 

@@ -73,22 +73,21 @@ class flood_run {
     return client == 0 || client >= 2 + asked_.steady_workers;
   }
 
-  /// foliot takes the due time itself; beanstalkd the seconds until then, rounded up: its jobs are due within the
-  /// second after `due`.
-  [[nodiscard]] std::string put_command(std::int64_t due, std::size_t job) const {
-    const std::string begin = is_foliot_ ? fmt::format("x-put keep - 0 @{} 600000", due / millisecond)
-                                         : fmt::format("put 0 {} 600", seconds_until(due));
+  /// foliot takes the due time itself, beanstalkd the seconds until then.
+  [[nodiscard]] std::string put_command(std::int64_t due, std::int64_t seconds, std::size_t job) const {
+    const std::string begin =
+        is_foliot_ ? fmt::format("x-put keep - 0 @{} 600000", due / millisecond) : fmt::format("put 0 {} 600", seconds);
     return fmt::format("{} {}\r\n{:0{}}\r\n", begin, body_length, job, body_length);
   }
 
-  /// Rounded up; 0 if it has passed.
+  /// Rounded up, so that beanstalkd's jobs are due within the second after `due`; 0 if it has passed.
   [[nodiscard]] static std::int64_t seconds_until(std::int64_t due) noexcept {
     return std::max<std::int64_t>((due - wall_now() + second - 1) / second, 0);
   }
 
   void put_flood() {
     std::size_t sent = 0;
-    const auto send_one = [&] { clients_.send(0, put_command(flood_at_, sent++)); };
+    const auto send_one = [&] { clients_.send(0, put_command(flood_at_, seconds_until(flood_at_), sent++)); };
     while (sent < std::min(asked_.jobs, puts_in_flight)) send_one();
     clients_.finish([&](std::size_t, const reply& got) {
       expect_reply(got, reply_kind::inserted, "put");
@@ -100,10 +99,10 @@ class flood_run {
     for (std::size_t job = 0; job < due_.size(); ++job) {
       const auto offset = static_cast<std::int64_t>(job) * second / static_cast<std::int64_t>(asked_.per_second);
       due_[job] = (flood_at_ + offset) / millisecond * millisecond;
-      const std::int64_t delay = seconds_until(due_[job]) * second;
-      clients_.send(1, put_command(due_[job], job));
+      const std::int64_t seconds = seconds_until(due_[job]);
+      clients_.send(1, put_command(due_[job], seconds, job));
       // beanstalkd counts from when it takes the job, which was before its reply came.
-      if (!is_foliot_) due_[job] = delay;
+      if (!is_foliot_) due_[job] = seconds * second;
     }
     std::size_t answered = 0;
     clients_.finish([&](std::size_t, const reply& got) {
