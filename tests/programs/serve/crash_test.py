@@ -31,11 +31,14 @@ class Crash(unittest.TestCase):
     def start(self):
         return beanstalk_client.foliot("--data", self.folder)
 
-    def round(self, draw, work):
+    def round(self, draw, work, until=lambda: True):
         """Clients at work; the server is killed in the middle of it."""
         server = self.start()
         work.start(server.address)
         time.sleep(draw.random() * draw.choice([0.05, 0.3]))  # any moment: nothing relies on how much was done by then
+        latest = time.monotonic() + beanstalk_client.PATIENCE
+        while not until() and time.monotonic() < latest:
+            time.sleep(0.01)
         server.kill()
         work.server_has_ended()
 
@@ -45,8 +48,8 @@ class Crash(unittest.TestCase):
         work = Workload(draw)
         for _ in range(ROUNDS):
             self.round(draw, work)
-        while not any(event.answer for event in work.history.events):  # on a slow machine
-            self.round(draw, work)
+        # On a slow machine the server may not have answered anything so far.
+        self.round(draw, work, until=lambda: any(event.answer is not None for event in work.history.events))
         server = self.start()
         left = drain(server)
         self.assertEqual(server.stop(), (0, ""))
