@@ -89,6 +89,7 @@ class Client:
         return process
 
     def start_server(self):
+        beanstalk_client.need_space(self, self.here)
         server = beanstalk_client.foliot("--data", self.here / "jobs", "--max-job-size", LONGEST)
         self.addCleanup(server.process.wait)
         self.addCleanup(server.process.kill)

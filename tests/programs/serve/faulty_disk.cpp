@@ -3,8 +3,8 @@
 //
 // The environment variable FOLIOT_FAULTY_DISK names a folder with the file `control`, an array of 64-bit numbers that
 // both processes map, and FOLIOT_FAULTY_FILES the folder whose files it looks after. In `journal` it notes each change
-// of a name before it is made, and each synced length after the sync. It keeps the files that are removed or replaced
-// in `saved`, so that their names can come back.
+// of a name before it is made, and each synced length after the sync; tabs separate the words of a line. It keeps the
+// files that are removed or replaced in `saved`, so that their names can come back.
 //
 // Thread safety: any thread.
 #include <dlfcn.h>
@@ -158,12 +158,12 @@ int open_ours(const char* path, int flags, mode_t mode) {
   if (fails_whole(open_file)) return -1;
   const std::lock_guard hold(disk().names);
   const bool is_new = (flags & O_CREAT) != 0 && ::access(path, F_OK) != 0;
-  if (is_new) note("made " + std::string(path) + "\n");
+  if (is_new) note("made\t" + std::string(path) + "\n");
   const int descriptor = REAL(open)(path, flags, mode);
   if (descriptor < 0) return descriptor;
   struct stat about{};
   ::fstat(descriptor, &about);
-  if ((flags & O_TRUNC) != 0) note("synced " + std::to_string(about.st_ino) + " 0\n");
+  if ((flags & O_TRUNC) != 0) note("synced\t" + std::to_string(about.st_ino) + "\t0\n");
   if (static_cast<std::size_t>(descriptor) >= disk().descriptors.size()) give_up("too many descriptors");
   disk().descriptors[static_cast<std::size_t>(descriptor)] =
       S_ISDIR(about.st_mode) ? opened::folder : opened_as(std::string_view(path));
@@ -184,7 +184,7 @@ int sync(int descriptor, int (*real)(int)) {
   struct stat before{};
   ::fstat(descriptor, &before);  // what is written while the sync is under way may not be part of it
   const int result = real(descriptor);
-  if (result == 0) note("synced " + std::to_string(before.st_ino) + " " + std::to_string(before.st_size) + "\n");
+  if (result == 0) note("synced\t" + std::to_string(before.st_ino) + "\t" + std::to_string(before.st_size) + "\n");
   return result;
 }
 
@@ -251,7 +251,7 @@ int rename(const char* from, const char* to) {
   if (fails_whole(change_name)) return -1;
   const std::lock_guard hold(disk().names);
   const int replaced = save(to);
-  note("renamed " + std::string(from) + " " + to + " " + saved_name(replaced) + "\n");
+  note("renamed\t" + std::string(from) + "\t" + to + "\t" + saved_name(replaced) + "\n");
   return REAL(rename)(from, to);
 }
 
@@ -260,7 +260,7 @@ int unlink(const char* path) {
   if (fails_whole(change_name)) return -1;
   const std::lock_guard hold(disk().names);
   const int removed = save(path);
-  note("removed " + std::string(path) + " " + saved_name(removed) + "\n");
+  note("removed\t" + std::string(path) + "\t" + saved_name(removed) + "\n");
   return REAL(unlink)(path);
 }
 

@@ -99,7 +99,7 @@ class Disk:
         lost."""
         names = []
         for line in (self.where / "journal").read_text().splitlines():
-            what, *words = line.split(" ")
+            what, *words = line.split("\t")
             if what == "synced":
                 self.synced[int(words[0])] = int(words[1])
             elif what == "names":
