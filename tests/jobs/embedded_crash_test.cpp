@@ -343,6 +343,39 @@ TEST_F(embedded_faults, every_so_often_syncs_at_the_time_it_names) {
   time.advance(50ms);
   files->stop_at(1);
   EXPECT_THROW(store->execute({}), jobs::store_failure);
+  store->close();
+}
+
+TEST_F(embedded_faults, a_close_says_that_it_cannot_make_reports_durable) {
+  store = jobs::detail::embedded_engine::open_on(
+      {.folder = folder.path() + "/store", .sync_every = 50ms, .disk_reserve = 0, .clocks = {&time, &time}}, files);
+  run(jobs::put{tube, "", "first"});
+  run(jobs::put{tube, "", "second"});
+  files->stop_at(0);
+  EXPECT_THROW(store->close(), jobs::store_failure);
+  store->close();
+  EXPECT_THROW(store->execute({}), jobs::store_failure);
+}
+
+TEST_F(embedded_faults, a_close_that_fails_and_loses_nothing_says_nothing) {
+  open();
+  run(jobs::put{tube, "", "first"});
+  files->stop_at(0);
+  store->close();
+  EXPECT_THROW(store->execute({}), jobs::store_failure);
+}
+
+TEST_F(embedded_faults, a_closed_store_has_synced_its_reports) {
+  store = jobs::detail::embedded_engine::open_on(
+      {.folder = folder.path() + "/store", .sync_every = 50ms, .disk_reserve = 0, .clocks = {&time, &time}}, files);
+  run(jobs::put{tube, "", "first"});
+  run(jobs::put{tube, "", "second"});
+  store->close();
+  store.reset();
+  std::mt19937_64 random(1);
+  files->crash(random);
+  open();
+  EXPECT_EQ(run(jobs::count_all{}).counts.ready, 2u);
 }
 
 }  // namespace

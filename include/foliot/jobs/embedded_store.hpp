@@ -63,7 +63,7 @@ class FOLIOT_EXPORT embedded_store final : public job_store {
   /// by another process, belongs to another program, has another version of the format, is damaged, or cannot be
   /// written.
   explicit embedded_store(const embedded_options& options);
-  /// Makes everything durable, so that the next opening is quick. Does not throw.
+  /// Closes the store, and drops a failure of that.
   ~embedded_store() override;
 
   /// As job_store says. After a failed write, sync or read it throws store_failure for ever: what became of the batch
@@ -73,6 +73,9 @@ class FOLIOT_EXPORT embedded_store final : public job_store {
   [[nodiscard]] next_change next() const noexcept override;
   /// Reads the whole store.
   [[nodiscard]] check_result check() override;
+  /// As job_store says; the next opening is quick then. Only with `sync_every` can a batch be reported that is not
+  /// durable, so only then can this throw.
+  void close() override;
 
   /// Makes the new folder `to`, in a folder that exists, with a copy of the store: every batch that was reported before
   /// the call is in it, and each later one as a whole or not at all. The copy is a store of its own, durable when this

@@ -284,6 +284,12 @@ void serve(const serve_options& asked) {
     throw failure(fmt::format("{}; nothing was acknowledged since{}", error.what(),
                               is_damaged ? "" : ": start the server again"));
   }
+  try {
+    store.close();
+  } catch (const jobs::store_failure& error) {
+    throw failure(fmt::format("{}; a crash of the machine may lose what was acknowledged in the last {}", error.what(),
+                              duration_text(*options.sync_every)));
+  }
 }
 
 }  // namespace foliot::program

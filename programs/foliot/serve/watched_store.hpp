@@ -34,6 +34,7 @@ class watched_store final : public jobs::job_store {
   jobs::execution execute(std::span<jobs::operation> batch) override;
   [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
   [[nodiscard]] check_result check() override { return inner_.check(); }
+  void close() override { inner_.close(); }
 
   /// For how long the present batch has been executing; zero: none is.
   [[nodiscard]] duration busy_for() const noexcept;

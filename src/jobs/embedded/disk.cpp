@@ -89,7 +89,9 @@ std::optional<log_contents::damage> log_damage(const std::string& folder, const 
 
 std::string in_words(const log_contents::damage& it) {
   return "its log " + it.file + " is damaged at byte " + std::to_string(it.offset) + ", and " +
-         std::to_string(it.batches_behind) + " batches of changes lie behind the damage";
+         (it.batches_behind == 1 ? "a batch of changes lies"
+                                 : std::to_string(it.batches_behind) + " batches of changes lie") +
+         " behind the damage";
 }
 
 /// `salvage` would lose what the sentence says; without it, or where RocksDB would not stop at the damage, this throws.
@@ -98,7 +100,7 @@ void refuse_damage(const std::string& folder, const log_contents::damage& it, bo
   throw store_failure("foliot: cannot open the job store " + folder + ": " + in_words(it) + ": restore a backup" +
                       (it.missing ? ""
                                   : "; or copy the folder, and salvage the store (foliot serve --salvage), which keeps "
-                                    "what was stored before the damage and loses those batches"));
+                                    "what was stored before the damage and loses what lies behind it"));
 }
 
 }  // namespace

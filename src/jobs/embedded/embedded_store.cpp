@@ -19,6 +19,8 @@ next_change embedded_store::next() const noexcept { return engine_->next(); }
 
 check_result embedded_store::check() { return engine_->check(); }
 
+void embedded_store::close() { engine_->close(); }
+
 void embedded_store::back_up(const std::string& to) { engine_->back_up(to); }
 
 }  // namespace foliot::jobs

@@ -29,13 +29,23 @@ embedded_engine::embedded_engine(const embedded_options& options, std::shared_pt
 
 embedded_engine::~embedded_engine() {
   stop_timers();
+  try {
+    close();
+  } catch (const std::exception&) {
+    // Its caller might have asked.
+  }
+}
+
+void embedded_engine::close() {
   if (!failure_.empty()) return;
+  failure_ = "foliot: the job store " + disk_.folder() + " has been closed";
   try {
     disk_.put(family::meta, "ids", view(number_key(next_id_)));
     disk_.write(true);
+    unsynced_ = false;
     disk_.flush();
   } catch (const std::exception&) {
-    // Everything that had to be durable is in the log.
+    if (unsynced_) throw;  // else the log has everything
   }
 }
 
@@ -64,7 +74,7 @@ void embedded_engine::open() {
   disk_.write(true);
   for (const auto& [name, it] : tubes_.all()) set_due_timer(*it);
   if (!disk_.damage().empty())
-    warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() + ", which are lost");
+    warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() + ": those changes are lost");
 }
 
 execution embedded_engine::execute(std::span<operation> batch) {

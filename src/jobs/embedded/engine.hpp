@@ -63,6 +63,7 @@ class embedded_engine {
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;
   [[nodiscard]] check_result check();
+  void close();
   /// Any thread.
   void back_up(const std::string& to);
 

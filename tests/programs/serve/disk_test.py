@@ -276,6 +276,17 @@ class FailingFiles(DiskCase):
                 self.assertEqual(server.stop(), (0, ""))
         self.assertEqual(self.breaches(), [])
 
+    def test_an_end_that_cannot_sync_what_was_acknowledged(self):
+        for kind in ["write log", "sync log"]:
+            with self.subTest(kind=kind):
+                self.begin()
+                server = self.start("--sync", "every", "1h")
+                self.put_some(server, 3)
+                self.disk.fail(Fault(1, count=FOR_EVER, kinds=[kind]))
+                code, text = server.stop()
+                self.assertEqual(code, 2, text)
+                self.assertRegex(text, r"foliot: [^\n]+may lose what was acknowledged in the last 1 ?h\n\Z")
+
 
 class NearlyFull(DiskCase):
     """The file system says that it has little room: the server refuses what needs space, and goes on."""

@@ -328,6 +328,31 @@ class Wrong(ServeCase):
                     self.assertIn(file.name, err)
                     self.expect_error(str(folder), "serve", *arguments, code=code)
 
+    def test_a_damaged_log(self):
+        """It is refused, until the user accepts the loss of what lies behind the damage."""
+        server = self.serve()
+        client = self.connect(server)
+        for number in range(1, 4):
+            self.assertEqual(client.ask(put(b"job %d of three" % number)), b"INSERTED %d\r\n" % number)
+        server.kill()
+        log, = [each for each in (self.here / "jobs").glob("*.log") if b"job 2 of three" in each.read_bytes()]
+        log.write_bytes(log.read_bytes().replace(b"job 2 of three", b"job 2 of Three"))
+        at_nothing = ["--quiet", "--data", "jobs", "--beanstalk", "off"]
+        for arguments, code in [(at_nothing, 2), (["--check", "jobs"], 1)]:
+            err = self.run_foliot("serve", *arguments)[2]
+            self.assertRegex(err, r"its log jobs/\d+\.log is damaged at byte \d+, and a batch of changes lies behind")
+            self.assertIn("foliot serve --salvage", err)
+            self.expect_error("jobs", "serve", *arguments, code=code)
+        server = self.serve("--data", self.here / "jobs", "--salvage")
+        client = self.connect(server)
+        self.assertEqual(client.ask(b"peek 1\r\n"), b"FOUND 1 14\r\njob 1 of three\r\n")
+        for lost in [b"peek 2\r\n", b"peek 3\r\n"]:
+            self.assertEqual(client.ask(lost), b"NOT_FOUND\r\n")
+        code, log = server.stop()
+        self.assertEqual(code, 0)
+        self.assertRegex(log, r"\A\S+ warning [^\n]*was salvaged[^\n]*those changes are lost\n\Z")
+        self.assertEqual(self.connect(self.serve()).ask(b"peek 1\r\n"), b"FOUND 1 14\r\njob 1 of three\r\n")
+
     def test_a_folder_that_may_not_be_written(self):
         if os.geteuid() == 0:
             self.skipTest("root may write everywhere")
@@ -385,6 +410,7 @@ class OtherSettings(ServeCase):
         self.assertEqual(self.connect(self.serve(*arguments)).ask(b"peek 1\r\n"), b"FOUND 1 4\r\nkept\r\n")
 
     def serve_at_a_path(self, path):
+        beanstalk_client.need_space(self, self.here)
         process = self.start("serve", "--data", "jobs", "--beanstalk", f"unix:{path}")
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.stdout.close)
