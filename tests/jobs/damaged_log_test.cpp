@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,14 +47,19 @@ void write(const std::string& name, std::string_view bytes) { std::ofstream(name
 /// The folder of a store that was killed: its jobs "0", "1", … were put in batches of their own, and are in the log.
 class killed_store {
  public:
-  /// Each body is `step` bytes longer than the one before.
-  killed_store(int count, std::size_t step) {
+  /// Each body is `step` bytes longer than the one before. `last`: the body of one more job, unless it is empty.
+  killed_store(int count, std::size_t step, const std::string& last = {}) {
     const auto files = std::make_shared<foliot_test::faulty_files>();
     const auto store = jobs::detail::embedded_engine::open_on({.folder = path(), .disk_reserve = 0}, files);
     for (int each = 0; each < count; ++each) {
       before_last_ = fs::file_size(log());
       std::string body(1 + static_cast<std::size_t>(each) * step, 'b');
       jobs::execute_one(*store, jobs::put{.tube = "mail", .key = std::to_string(each), .body = std::move(body)});
+    }
+    if (!last.empty()) {
+      before_last_ = fs::file_size(log());
+      jobs::operation put = jobs::put{.tube = "mail", .key = std::to_string(count), .body = last};
+      store->execute(std::span(&put, 1));
     }
     files->stop_at(0);  // no orderly end
   }
@@ -154,6 +160,32 @@ TEST(damaged_log, every_torn_end_is_no_damage) {
   }
 }
 
+/// A whole batch of one change, as a log has it.
+std::string forged_batch(std::uint64_t sequence) {
+  std::string type_and_payload{'\x01'};
+  for (int byte = 0; byte < 8; ++byte) type_and_payload += static_cast<char>(sequence >> (8 * byte));
+  type_and_payload += std::string("\x01\0\0\0", 4);
+  const std::uint32_t checksum = jobs::detail::log_checksum(type_and_payload);
+  std::string fragment;
+  for (int byte = 0; byte < 4; ++byte) fragment += static_cast<char>(checksum >> (8 * byte));
+  fragment += static_cast<char>(type_and_payload.size() - 1);
+  fragment += '\0';
+  return fragment + type_and_payload;
+}
+
+TEST(damaged_log, a_body_that_looks_like_a_log_does_not_make_damage_of_a_torn_end) {
+  std::string body(100, 'x');
+  for (const std::uint64_t sequence : {std::uint64_t{20}, std::uint64_t{1} << 40}) body += forged_batch(sequence);
+  body += std::string(100, 'x');
+  const killed_store store(3, 10, body);
+  EXPECT_FALSE(scan(store.path()).damaged);
+  for (std::size_t size = fs::file_size(store.log()) - 1; size >= store.before_last(); --size) {
+    fs::resize_file(store.log(), size);
+    ASSERT_FALSE(scan(store.path()).damaged) << size;
+  }
+  EXPECT_EQ(copied_store(store).open(), "3");
+}
+
 TEST(damaged_log, batches_of_several_blocks_are_put_together) {
   const killed_store store(8, 9'000);
   const std::string whole = contents(store.log());
@@ -189,6 +221,37 @@ TEST(damaged_log, the_store_refuses_damage_and_salvages_what_lies_before_it) {
     EXPECT_EQ(copy.open(), left);
     EXPECT_EQ(copy.warning, "");
   }
+}
+
+TEST(damaged_log, a_salvaged_store_gives_no_id_and_no_reservation_twice) {
+  const killed_store store(6, 10);
+  copied_store copy(store);
+  flip(copy.log, 4, 1);  // in the batch of the first opening
+  EXPECT_EQ(copy.open(true), "0");
+  jobs::embedded_store opened({.folder = copy.path(), .disk_reserve = 0});
+  EXPECT_GT(jobs::execute_one(opened, jobs::put{.tube = "mail", .body = ""}).id, 6u);
+  const auto mine = jobs::execute_one(opened, jobs::claim{{"mail"}}).jobs;
+  ASSERT_EQ(mine.size(), 1u);
+  EXPECT_GT(mine[0].token.opening, 2u) << "salvaging was an opening, too";
+}
+
+TEST(damaged_log, a_store_that_cannot_be_salvaged_is_not_said_to_be) {
+  // A table of long bodies is younger than the first log, which the other tables still need.
+  const killed_store store(4, 10, std::string(40'000'000, 'x'));
+  const std::string first = [&] {
+    std::string found = store.log();
+    for (const auto& each : fs::directory_iterator(store.path())) {
+      if (each.path().extension() == ".log") found = std::min(found, each.path().string());
+    }
+    return found.substr(store.path().size());
+  }();
+  copied_store copy(store);
+  flip(copy.path() + first, 100, 1);
+  const std::string why = copy.open();
+  EXPECT_NE(why.find("restore a backup"), std::string::npos) << why;
+  const bool is_advised = why.find("--salvage") != std::string::npos;
+  const std::string left = copy.open(true);
+  EXPECT_EQ(is_advised, left == "0") << why << "\n" << left;
 }
 
 TEST(damaged_log, the_store_opens_after_a_torn_end) {

@@ -63,11 +63,13 @@ struct replay {
   std::uint64_t first_log = 0;      ///< logs with lower numbers are needed no more
 };
 
-/// Replays the logs, and changes nothing on disk. All zero if the database cannot be opened.
-replay replay_of(const std::string& folder, const rocksdb::DBOptions& options) {
+/// Replays the logs, and changes nothing on disk. Nothing if the database cannot be opened.
+std::optional<replay> replay_of(const std::string& folder, const rocksdb::DBOptions& options) {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
-  if (!rocksdb::DB::OpenForReadOnly(options, folder, family_options(), &handles, &opened).ok()) return {};
+  if (!rocksdb::DB::OpenForReadOnly(options, folder, family_options(), &handles, &opened).ok()) {
+    return std::nullopt;
+  }
   const std::unique_ptr<rocksdb::DB> database(opened);
   for (rocksdb::ColumnFamilyHandle* each : handles) database->DestroyColumnFamilyHandle(each).PermitUncheckedError();
   replay found{database->GetLatestSequenceNumber()};
@@ -75,16 +77,25 @@ replay replay_of(const std::string& folder, const rocksdb::DBOptions& options) {
   return found;
 }
 
-/// The damage of the write-ahead log, unless the opening loses nothing by it.
-std::optional<log_contents::damage> log_damage(const std::string& folder, const rocksdb::DBOptions& options,
-                                               rocksdb::FileSystem& files) {
+/// What an opening loses, because of damage of the write-ahead log.
+struct log_loss {
+  log_contents::damage where;
+  std::uint64_t changes = 0;
+  bool can_be_salvaged = false;  ///< RocksDB opens the database, without what lies behind the damage
+};
+
+/// Nothing if the opening loses nothing.
+std::optional<log_loss> loss_of(const std::string& folder, const rocksdb::DBOptions& options,
+                                rocksdb::FileSystem& files) {
   if (!scan_logs(folder, files).damaged) return std::nullopt;
   // RocksDB deletes the logs that it needs no more in any order, and appends to none after a crash: so there may be
   // gaps among old logs, and a torn end may be followed by the next log.
-  const replay found = replay_of(folder, options);
-  const log_contents needed = scan_logs(folder, files, found.first_log);
-  if (!needed.damaged || (!needed.damaged->missing && found.last_sequence >= needed.last_sequence)) return std::nullopt;
-  return needed.damaged;
+  const std::optional<replay> found = replay_of(folder, options);
+  const log_contents needed = scan_logs(folder, files, found ? found->first_log : 0);
+  if (!needed.damaged) return std::nullopt;
+  if (!found || needed.damaged->missing) return log_loss{*needed.damaged};
+  if (found->last_sequence >= needed.last_sequence) return std::nullopt;
+  return log_loss{*needed.damaged, needed.last_sequence - found->last_sequence, true};
 }
 
 std::string in_words(const log_contents::damage& it) {
@@ -94,13 +105,12 @@ std::string in_words(const log_contents::damage& it) {
          " behind the damage";
 }
 
-/// `salvage` would lose what the sentence says; without it, or where RocksDB would not stop at the damage, this throws.
-void refuse_damage(const std::string& folder, const log_contents::damage& it, bool salvage) {
-  if (salvage && !it.missing) return;
-  throw store_failure("foliot: cannot open the job store " + folder + ": " + in_words(it) + ": restore a backup" +
-                      (it.missing ? ""
-                                  : "; or copy the folder, and salvage the store (foliot serve --salvage), which keeps "
-                                    "what was stored before the damage and loses what lies behind it"));
+[[noreturn]] void refuse_damage(const std::string& folder, const log_loss& it) {
+  throw store_failure("foliot: cannot open the job store " + folder + ": " + in_words(it.where) + ": restore a backup" +
+                      (!it.can_be_salvaged
+                           ? ""
+                           : "; or copy the folder, and salvage the store (foliot serve --salvage), which keeps "
+                             "what was stored before the damage and loses what lies behind it"));
 }
 
 }  // namespace
@@ -164,9 +174,10 @@ disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool 
   {
     const folder_lock held(folder_, *files);
     refuse_foreign(folder_, options);
-    if (const auto damaged = log_damage(folder_, options, *files)) {
-      refuse_damage(folder_, *damaged, salvage);
-      damage_ = in_words(*damaged);
+    if (const auto lost = loss_of(folder_, options, *files)) {
+      if (!salvage || !lost->can_be_salvaged) refuse_damage(folder_, *lost);
+      damage_ = in_words(lost->where);
+      lost_changes_ = lost->changes;
     }
   }
   options.listeners = {errors_};
@@ -202,7 +213,10 @@ void disk::write(bool synced) {
   options.sync = synced;
   if (indexed() != 0) index_gathered();
   const bool is_indexed = indexed() != 0;
-  const rocksdb::Status status = db_->Write(options, is_indexed ? indexed_.GetWriteBatch() : &gathered_);
+  // Without memory in the middle of a write RocksDB keeps its locks, and the next call hangs: rather end the process.
+  const rocksdb::Status status = [&]() noexcept {
+    return db_->Write(options, is_indexed ? indexed_.GetWriteBatch() : &gathered_);
+  }();
   if (!status.ok()) throw_failure("write", folder_, status);
   gathered_.Clear();
   if (is_indexed) indexed_.Clear();

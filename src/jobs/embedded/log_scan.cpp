@@ -42,6 +42,13 @@ Number read_little(const char* from) noexcept {
   return number;
 }
 
+std::uint32_t crc_step(std::uint32_t crc, char byte) noexcept {
+  return (crc >> 8) ^ tables[0][(crc ^ static_cast<unsigned char>(byte)) & 0xff];
+}
+
+/// The checksum as the log has it.
+std::uint32_t masked(std::uint32_t crc) noexcept { return ((crc >> 15) | (crc << 17)) + 0xa282ead8U; }
+
 std::uint32_t crc32c(std::string_view bytes) noexcept {
   std::uint32_t crc = 0xffffffffU;
   const char* at = bytes.data();
@@ -51,7 +58,7 @@ std::uint32_t crc32c(std::string_view bytes) noexcept {
     crc = 0;
     for (std::size_t byte = 0; byte < 8; ++byte) crc ^= tables[7 - byte][(next >> (8 * byte)) & 0xff];
   }
-  for (; left > 0; --left, ++at) crc = (crc >> 8) ^ tables[0][(crc ^ static_cast<unsigned char>(*at)) & 0xff];
+  for (; left > 0; --left, ++at) crc = crc_step(crc, *at);
   return ~crc;
 }
 
@@ -117,18 +124,36 @@ class batch_reader {
   std::optional<std::uint64_t> next_;        // the sequence number of the next batch
 };
 
+/// Whether the first bytes of the payload have the checksum, so that the length of the fragment is damaged.
+bool is_shorter(std::string_view fragment) noexcept {
+  const auto checksum = read_little<std::uint32_t>(fragment.data());
+  std::uint32_t crc = 0xffffffffU;
+  for (const char byte : fragment.substr(6)) {
+    crc = crc_step(crc, byte);
+    if (masked(~crc) == checksum) return true;
+  }
+  return false;
+}
+
 void scan_block(std::string_view block, std::uint64_t offset, batch_reader& to) {
+  bool is_expected = true;  // a fragment begins here, unless the bytes are damaged
   std::size_t at = 0;
   while (block.size() - at >= fragment_head) {
     const char* head = block.data() + at;
     const std::size_t length = read_little<std::uint16_t>(head + 4);
     const auto type = static_cast<unsigned char>(head[6]);
-    const bool fits = type >= 1 && type <= 4 && fragment_head + length <= block.size() - at;
-    if (fits && log_checksum({head + 6, 1 + length}) == read_little<std::uint32_t>(head)) {
+    const bool is_type = type >= 1 && type <= 4;
+    const bool fits = fragment_head + length <= block.size() - at;
+    if (is_type && fits && log_checksum({head + 6, 1 + length}) == read_little<std::uint32_t>(head)) {
       to.fragment(static_cast<fragment_type>(type), offset + at, {head + fragment_head, length});
       at += fragment_head + length;
+      is_expected = true;
     } else {
       to.unreadable(offset + at);
+      // A torn fragment goes to the end of the log. Its payload has bodies of jobs, which may look like fragments.
+      const bool may_be_torn = is_expected && is_type && !fits && block.size() < log_block;
+      if (may_be_torn && !is_shorter(block.substr(at))) return;
+      is_expected = false;
       ++at;
     }
   }
@@ -170,10 +195,7 @@ std::optional<std::uint64_t> log_number(const std::string& name) {
 
 }  // namespace
 
-std::uint32_t log_checksum(std::string_view bytes) noexcept {
-  const std::uint32_t crc = crc32c(bytes);
-  return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
-}
+std::uint32_t log_checksum(std::string_view bytes) noexcept { return masked(crc32c(bytes)); }
 
 log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from) {
   std::vector<std::string> names;

@@ -4,7 +4,8 @@
 //
 // Each batch has the sequence number of its first change and the number of its changes, so that the batches of all logs
 // follow each other without a gap. A log is written in blocks of 32 KiB, a batch as one or more fragments, each with a
-// checksum. Behind bytes that are no fragment the scan looks for the next one byte by byte.
+// checksum. Behind bytes that are no fragment the scan looks for the next one byte by byte, but not in the torn end of
+// a log.
 //
 // Thread safety: none. Complexity: O(bytes); memory for one block.
 #pragma once

@@ -78,9 +78,12 @@ opened_format open_format(disk& of) {
                             std::to_string(format_version) + ": use the program that wrote it");
   }
   opened_format found;
-  found.opening = read_number(of, "opening").value_or(0) + 1;
-  found.next_id = std::max<job_id>(read_number(of, "ids").value_or(1), 1);
+  // Each opening and each id that the lost changes gave was one of them at least, and none may be given again.
+  const std::uint64_t lost = of.lost_changes();
+  found.opening = read_number(of, "opening").value_or(0) + lost + 1;
+  found.next_id = std::max<job_id>(read_number(of, "ids").value_or(1), 1) + lost;
   of.put(family::meta, "opening", view(number_key(found.opening)));
+  if (lost != 0) of.put(family::meta, "ids", view(number_key(found.next_id)));
   return found;
 }
 
