@@ -1,8 +1,6 @@
 #include "tube.hpp"
 
-#include <chrono>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -72,13 +70,13 @@ void empty_tube(const runtime::address& server, const std::string& tube) {
                                 jobs == 1 ? "" : "s", tube, server.to_string()));
     }
     static_cast<void>(ask(clients, fmt::format("kick {}\r\n", at_once), 1, reply_kind::kicked));
-    const auto ids = ask(clients, "reserve-with-timeout 0\r\n", at_once, reply_kind::reserved);
+    auto ids = ask(clients, "reserve-with-timeout 0\r\n", at_once, reply_kind::reserved);
+    if (ids.empty()) {  // another client holds the rest
+      ids = ask(clients, "reserve-with-timeout 1\r\n", 1, reply_kind::reserved);
+    }
     std::string commands;
     for (const std::uint64_t id : ids) commands += fmt::format("delete {}\r\n", id);
-    if (ids.empty()) {  // another client holds the rest
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      continue;
-    }
+    if (ids.empty()) continue;
     progress = time.now();
     clients.send(0, commands, ids.size());
     clients.finish([](std::size_t, const reply&) {});
