@@ -199,7 +199,7 @@ void broker_core::gather_requests() {
     if (const std::string* const name = tube_with_news(one->operation_)) {
       if (tube_record* const tube = tubes_.find(*name)) tubes_.note_news(*tube);
     }
-    note_pauses(one->operation_);
+    note_pause(one->operation_);
     entries_.push_back(entry{one, one->token_, one->touches_});
     queue_.erase(*one);
     --queued_;
@@ -223,8 +223,13 @@ void broker_core::hand_out(execution& done) {
   }
   entries_.clear();
   for (const std::string& name : done.ready_tubes) {
-    if (tube_record* const tube = tubes_.find(name)) tubes_.note_news(*tube);
+    if (tube_record* const tube = tubes_.find(name)) {
+      tubes_.note_news(*tube);
+    } else {
+      want_check_of_pause(name);
+    }
   }
+  for (std::string& name : done.emptied_tubes) end_pause_of_empty(name);
   end_claims();
 }
 

@@ -30,9 +30,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -123,11 +123,21 @@ class broker_core {
   // The most that one batch has, so that its tasks have their answers soon.
   static constexpr std::size_t most_given_back = 512;
   static constexpr std::size_t most_requests = 1024;
+  static constexpr std::size_t most_checks = 64;                   // of pauses
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of bodies; the last may exceed it
   static constexpr std::size_t most_clients = 256;                 // for which a batch claims
   static constexpr std::uint64_t most_claimed_bytes = 16U << 20;   // of bodies; the last may exceed it
   static constexpr std::size_t most_clients_of_tube = 64;
+  static constexpr std::size_t most_claimed_tubes = 4096;  // named by its claims; the last one may exceed it
 
+  /// A tube that a request has paused.
+  struct paused_tube {
+    explicit paused_tube(std::string_view named) : name(named) {}
+
+    const std::string name;
+    bool to_check = false;  // in to_check_
+    list_links<paused_tube> check_links;
+  };
   /// A request of the present batch.
   struct entry {
     broker_request* request = nullptr;  // null: destroyed meanwhile
@@ -143,8 +153,8 @@ class broker_core {
   };
 
   [[nodiscard]] bool has_work() const noexcept FOLIOT_REQUIRES(lock_) {
-    return !failed_ && (!queue_.empty() || held_.has_to_give_back() || tubes_.has_tube_to_serve() || check_pauses_ ||
-                        !pauses_to_end_.empty());
+    return !failed_ && (!queue_.empty() || held_.has_to_give_back() || tubes_.has_tube_to_serve() ||
+                        !to_check_.empty() || !pauses_to_end_.empty());
   }
   /// Throws broker_closed if the broker is being closed.
   void check_open() const FOLIOT_REQUIRES(lock_);
@@ -156,10 +166,13 @@ class broker_core {
   void gather_requests() FOLIOT_REQUIRES(lock_);
   void gather_claims() FOLIOT_REQUIRES(lock_);
   void add_grant(std::size_t first, std::size_t count) FOLIOT_REQUIRES(lock_);
-  void note_pauses(const operation& of) FOLIOT_REQUIRES(lock_);
+  void note_pause(const operation& of) FOLIOT_REQUIRES(lock_);
+  void want_check_of_pause(std::string_view tube) noexcept FOLIOT_REQUIRES(lock_);
   void gather_ends_of_pauses() FOLIOT_REQUIRES(lock_);
   void gather_checks_of_pauses() FOLIOT_REQUIRES(lock_);
   void conclude_checks_of_pauses(std::span<const answer> brought) FOLIOT_REQUIRES(lock_);
+  void end_pause_of_empty(std::string& tube) FOLIOT_REQUIRES(lock_);
+  bool forget_pause(const std::string& tube) noexcept FOLIOT_REQUIRES(lock_);
   void hand_out(execution& done) FOLIOT_REQUIRES(lock_);
   void conclude(const entry& of, answer& brought) FOLIOT_REQUIRES(lock_);
   void serve(const grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
@@ -197,8 +210,8 @@ class broker_core {
   std::uint64_t arrivals_ FOLIOT_GUARDED_BY(lock_) = 0;
 
   // Tubes that requests have paused, until a check shows that the pause has ended.
-  std::set<std::string, std::less<>> paused_ FOLIOT_GUARDED_BY(lock_);
-  bool check_pauses_ FOLIOT_GUARDED_BY(lock_) = false;
+  std::map<std::string, paused_tube, std::less<>> paused_ FOLIOT_GUARDED_BY(lock_);
+  intrusive_list<paused_tube, &paused_tube::check_links> to_check_ FOLIOT_GUARDED_BY(lock_);
   std::vector<std::string> pauses_to_end_ FOLIOT_GUARDED_BY(lock_);
   std::vector<std::string> checked_ FOLIOT_GUARDED_BY(lock_);  // by the present batch
 

@@ -1,8 +1,9 @@
 // Pauses end with their tube, which lives while it has a job, a user or a watcher. A store keeps a pause until its time
 // is over; so the broker ends the pauses of tubes that have gone. See broker_core.hpp.
 //
-// A paused tube without clients is counted after each batch that may have ended its last job, and when its last client
-// has gone. If it has no jobs, the next batch begins with the end of the pause.
+// The store names a paused tube that loses its last job. A paused tube without clients is counted when it may have no
+// job for another reason: it has just been paused, its last client has gone, or its pause may have ended. The batch
+// after that begins with the end of the pause.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -16,14 +17,17 @@
 namespace foliot::jobs::detail {
 
 /// Looks at a request before it becomes part of the batch.
-void broker_core::note_pauses(const operation& of) {
-  if (const pause* const what = std::get_if<pause>(&of); what != nullptr && what->length > milliseconds(0)) {
-    paused_.insert(what->tube);
-    check_pauses_ = true;
-  }
-  const bool may_end_jobs = std::holds_alternative<finish>(of) || std::holds_alternative<cancel>(of) ||
-                            std::holds_alternative<clear_tube>(of);
-  if (may_end_jobs && !paused_.empty()) check_pauses_ = true;
+void broker_core::note_pause(const operation& of) {
+  const pause* const what = std::get_if<pause>(&of);
+  if (what == nullptr || what->length == milliseconds(0)) return;
+  paused_.try_emplace(what->tube, what->tube);
+  want_check_of_pause(what->tube);
+}
+
+void broker_core::want_check_of_pause(std::string_view tube) noexcept {
+  const auto found = paused_.find(tube);
+  if (found == paused_.end() || std::exchange(found->second.to_check, true)) return;
+  to_check_.push_back(found->second);
 }
 
 void broker_core::gather_ends_of_pauses() {
@@ -38,11 +42,13 @@ void broker_core::gather_ends_of_pauses() {
 /// Behind the requests of the batch, whose effects the counts have.
 void broker_core::gather_checks_of_pauses() {
   checked_.clear();
-  if (!std::exchange(check_pauses_, false)) return;
-  for (const std::string& tube : paused_) {
-    if (tubes_.find(tube) != nullptr) continue;
-    checked_.push_back(tube);
-    batch_.emplace_back(count_tube{tube});
+  while (checked_.size() < most_checks) {
+    paused_tube* const it = to_check_.pop_front();
+    if (it == nullptr) break;
+    it->to_check = false;
+    if (tubes_.find(it->name) != nullptr) continue;  // until its last client has gone
+    checked_.push_back(it->name);
+    batch_.emplace_back(count_tube{it->name});
   }
 }
 
@@ -51,13 +57,27 @@ void broker_core::conclude_checks_of_pauses(std::span<const answer> brought) {
     const count_answer& seen = std::get<count_answer>(brought[i]);
     const bool is_paused = seen.paused_until != instant::never();
     if (is_paused && seen.counts.all() != 0) continue;
-    paused_.erase(checked_[i]);
+    forget_pause(checked_[i]);
     if (is_paused) pauses_to_end_.push_back(std::move(checked_[i]));
   }
 }
 
+/// The store has ended the last job of a paused tube.
+void broker_core::end_pause_of_empty(std::string& tube) {
+  if (tubes_.find(tube) == nullptr && forget_pause(tube)) pauses_to_end_.push_back(std::move(tube));
+}
+
+/// Returns whether the tube is known as a paused one.
+bool broker_core::forget_pause(const std::string& tube) noexcept {
+  const auto found = paused_.find(tube);
+  if (found == paused_.end()) return false;
+  if (found->second.to_check) to_check_.erase(found->second);
+  paused_.erase(found);
+  return true;
+}
+
 void broker_core::forget_if_unused(tube_record& tube) noexcept {
-  if (tube.users + tube.watchers == 0 && paused_.contains(tube.name)) check_pauses_ = true;
+  if (tube.users + tube.watchers == 0) want_check_of_pause(tube.name);
   tubes_.forget_if_unused(tube);
 }
 

@@ -83,15 +83,18 @@ void broker_core::unlink(client_state& waiting) noexcept {
 }
 
 void broker_core::gather_claims() {
-  while (recipients_.size() < most_clients) {
+  std::size_t named = 0;
+  while (recipients_.size() < most_clients && named < most_claimed_tubes) {
     tube_record* const tube = tubes_.next_to_serve();
     if (tube == nullptr) break;
     served_tubes_.push_back(tube);
     ++tube->pins;
     std::size_t seen = 0;
-    for (watching* each = tube->waiters.front(); each != nullptr && seen < most_clients_of_tube;
+    for (watching* each = tube->waiters.front();
+         each != nullptr && seen < most_clients_of_tube && named < most_claimed_tubes;
          each = tube->waiters.next(*each), ++seen) {
       if (each->client.recipient != client_state::no_claim) continue;  // by another tube
+      if (recipients_.empty() || recipients_.back()->tubes != each->client.tubes) named += each->client.tubes.size();
       recipients_.push_back(&each->client);
       each->client.recipient = recipients_.size() - 1;
     }

@@ -75,7 +75,11 @@ struct checker {
     return std::nullopt;
   }
   problem operator()(const release& what) const { return bad_due(what.due); }
-  problem operator()(const kick& what) const { return bad_tube(what.tube); }
+  problem operator()(const kick& what) const {
+    const bool is_kicked = !what.only || *what.only == job_state::buried || *what.only == job_state::delayed;
+    if (!is_kicked) return "kick must ask for buried or delayed jobs";
+    return bad_tube(what.tube);
+  }
   problem operator()(const cancel& what) const { return bad_job_name(what.name); }
   problem operator()(const reschedule& what) const { return first_of(bad_job_name(what.name), bad_due(what.due)); }
   problem operator()(const fire_now& what) const { return bad_job_name(what.name); }

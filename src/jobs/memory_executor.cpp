@@ -113,8 +113,18 @@ void memory_store::executor::end(job_id id) {
   jobs::job job = std::move(ended->second.job);
   store_.bytes_ -= memory_bytes_of(job);
   if (!job.key.empty()) ended->second.home->keys.erase(job.key);
+  const tube& home = *ended->second.home;
+  if (home.counts.all() == 0 && !home.paused_until.is_never()) emptied_tubes_.insert(job.tube);
   store_.jobs_.erase(ended);
   forget_if_idle(job.tube);
+}
+
+std::vector<std::string> memory_store::executor::emptied_tubes() {
+  std::erase_if(emptied_tubes_, [this](const std::string& name) {
+    const tube* const it = find_tube(name);
+    return it == nullptr || it->counts.all() != 0 || it->paused_until.is_never();
+  });
+  return {emptied_tubes_.begin(), emptied_tubes_.end()};
 }
 
 claimed_job memory_store::executor::reserve(record& it, job_event event) {

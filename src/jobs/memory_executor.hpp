@@ -65,6 +65,7 @@ class memory_store::executor {
   bulk_answer operator()(clear_tube& what);
 
   [[nodiscard]] std::vector<std::string> ready_tubes() const { return {ready_tubes_.begin(), ready_tubes_.end()}; }
+  [[nodiscard]] std::vector<std::string> emptied_tubes();
   [[nodiscard]] std::vector<reservation> expired() && { return std::move(expired_); }
 
  private:
@@ -115,6 +116,7 @@ class memory_store::executor {
   const instant now_;
   std::uint64_t claimed_bytes_ = 0;  ///< of the bodies that the claims of the batch have brought
   std::set<std::string> ready_tubes_;
+  std::set<std::string> emptied_tubes_;  ///< they may have got a job again since
   std::vector<reservation> expired_;
 };
 

@@ -58,7 +58,7 @@ claim_answer memory_store::executor::operator()(claim& what) {
     }
     const tube* best = *std::ranges::min_element(open, {}, [](const tube* each) { return *each->ready.begin(); });
     result.jobs.push_back(reserve(store_.jobs_.at(best->ready.begin()->second), job_event::claim));
-    claimed_bytes_ += result.jobs.back().job.body.size();
+    if (is_bounded(what)) claimed_bytes_ += result.jobs.back().job.body.size();
   }
   return result;
 }
@@ -109,7 +109,7 @@ bulk_answer memory_store::executor::operator()(kick& what) {
   bulk_answer result;
   tube* from = find_tube(what.tube);
   if (from == nullptr) return result;
-  const bool bury_first = !from->buried.empty();
+  const bool bury_first = what.only ? *what.only == job_state::buried : !from->buried.empty();
   for (; result.changed < what.count; ++result.changed) {
     if (bury_first ? from->buried.empty() : from->delayed.empty()) break;
     const job_id id = bury_first ? from->buried.begin()->second : from->delayed.begin()->second;

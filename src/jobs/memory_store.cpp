@@ -22,6 +22,7 @@ execution memory_store::execute(std::span<operation> batch) {
     std::visit([&](auto& what) { done.answers.emplace_back(one(what)); }, each);
   }
   done.ready_tubes = one.ready_tubes();
+  done.emptied_tubes = one.emptied_tubes();
   done.expired = std::move(one).expired();
   failed_ = false;
   return done;

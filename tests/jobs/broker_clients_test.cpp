@@ -262,6 +262,31 @@ TEST(BrokerClients, APauseEndsWithTheLastJobOfATubeWithoutClients) {
   });
 }
 
+TEST(BrokerClients, PausedTubesCostTheRequestsForOtherTubesNothing) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    for (int i = 0; i < 100; ++i) {
+      const std::string tube = std::to_string(i);
+      put one = mail("x");
+      one.tube = tube;
+      co_await put_job(world.jobs, std::move(one));
+      pause what;
+      what.tube = tube;
+      what.length = 1h;
+      co_await world.jobs.execute(std::move(what));
+    }
+    co_await runtime::wait_idle();
+    const std::uint64_t before = world.jobs.counters().operations;
+    for (int i = 0; i < 10; ++i) {
+      const job_id id = co_await put_job(world.jobs, mail("x"));
+      cancel what;
+      what.name = id;
+      co_await world.jobs.execute(std::move(what));
+    }
+    co_await runtime::wait_idle();
+    EXPECT_EQ(world.jobs.counters().operations - before, 20U);
+  });
+}
+
 TEST(BrokerClients, APauseStaysWhileItsTubeHasAClientOrAJob) {
   test::in_broker_worlds([](broker_world& world) -> task<> {
     const instant start = now();

@@ -106,6 +106,33 @@ TEST(BrokerWaiting, NothingIsEarlyWhenTheWallClockIsSetBack) {
   }
 }
 
+task<job_id> take_one_of_many(broker& from, int number) {
+  client worker(from);
+  worker.watch("shared");
+  for (int i = 0; i < 900; ++i) worker.watch(std::to_string(number) + "-" + std::to_string(i));
+  const claimed_job mine = got(co_await worker.reserve());
+  co_await worker.finish(mine.token.id);
+  co_return mine.token.id;
+}
+
+TEST(BrokerWaiting, ClientsThatWatchMoreTubesThanABatchClaimsFromAreAllServed) {
+  broker_limits limits;
+  limits.tubes = 10'000;
+  test::in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        std::vector<runtime::join_handle<job_id>> all;
+        for (int i = 0; i < 9; ++i) all.push_back(spawn(take_one_of_many(world.jobs, i), "worker"));
+        co_await runtime::wait_idle();
+        for (int i = 0; i < 9; ++i) {
+          put one = mail("x");
+          one.tube = "shared";
+          co_await put_job(world.jobs, std::move(one));
+        }
+        for (auto& each : all) EXPECT_NE(co_await each.join(), 0U);
+      },
+      limits);
+}
+
 TEST(BrokerWaiting, TheClientThatHasWaitedLongestIsServedFirst) {
   test::in_broker_worlds([](broker_world& world) -> task<> {
     std::vector<runtime::join_handle<received>> all;

@@ -35,6 +35,7 @@ TEST(JobCanary, GoesOnAfterAFailure) { EXPECT_NE(found(flaw::goes_on_after_a_fai
 TEST(JobCanary, RepeatsTokens) { EXPECT_NE(found(flaw::repeats_tokens), ""); }
 TEST(JobCanary, KeepsReservations) { EXPECT_NE(found(flaw::keeps_reservations), ""); }
 TEST(JobCanary, ForgetsAReadyTube) { EXPECT_NE(found(flaw::forgets_a_ready_tube), ""); }
+TEST(JobCanary, ForgetsAnEmptiedTube) { EXPECT_NE(found(flaw::forgets_an_emptied_tube), ""); }
 TEST(JobCanary, HidesAnExpiry) { EXPECT_NE(found(flaw::hides_an_expiry), ""); }
 TEST(JobCanary, SaysNextTooLate) { EXPECT_NE(found(flaw::says_next_too_late), ""); }
 TEST(JobCanary, ClaimsTheLastFirst) { EXPECT_NE(found(flaw::claims_the_last_first), ""); }

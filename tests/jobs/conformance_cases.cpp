@@ -229,6 +229,27 @@ TEST_P(JobStore, AKickTakesDelayedJobsOnlyWhereNoneIsBuried) {
   EXPECT_EQ(bodies(run(claim{{"a"}, 10})), names{"later"});
 }
 
+TEST_P(JobStore, AKickMayBeOfOneState) {
+  run(put{.tube = "a", .body = "delayed", .due = 1h});
+  EXPECT_EQ(run(kick{"a", 10, job_state::buried}), bulk_answer{0});
+  run(put{.tube = "a", .body = "buried"});
+  run(bury{run(claim{{"a"}}).jobs.at(0).token});
+  EXPECT_EQ(run(kick{"a", 10, job_state::delayed}), bulk_answer{1});
+  EXPECT_EQ(bodies(run(claim{{"a"}, 10})), names{"delayed"});
+  EXPECT_EQ(run(kick{"a", 10, job_state::delayed}), bulk_answer{0});
+  EXPECT_EQ(run(kick{"a", 10, job_state::buried}), bulk_answer{1});
+  EXPECT_EQ(bodies(run(claim{{"a"}, 10})), names{"buried"});
+}
+
+TEST_P(JobStore, AClaimWithoutABoundTakesNothingFromThoseWithOne) {
+  for (int i = 0; i < 3; ++i) run(put{.tube = "a", .body = "12345"});
+  std::vector<operation> batch{claim{{"a"}}, claim{{"a"}, 2, 5}};
+  const execution done = store_->execute(batch);
+  const auto& bounded = std::get<claim_answer>(done.answers.at(1));
+  EXPECT_EQ(bounded.jobs.size(), 1U);
+  EXPECT_EQ(bounded.what, claim_answer::kind::cut_short);
+}
+
 TEST_P(JobStore, KicksOneJob) {
   const job_id delayed = run(put{.tube = "a", .body = "", .due = 1h}).id;
   EXPECT_EQ(run(kick_job{delayed}), (change_answer{change::done, delayed}));

@@ -146,6 +146,17 @@ TEST_P(JobStore, JobsOfManyTubesThatAreDueTogetherBecomeReadyInPieces) {
   EXPECT_EQ(run(count_all{}).counts.ready, 2 * many);
 }
 
+TEST_P(JobStore, JobsThatAreDueTogetherComeAlsoAfterTheClockWasSetBack) {
+  put_all(store_, std::vector<operation>(many, put{.tube = "a", .body = "", .due = 1h}));
+  store_.pass(3h);
+  settle();
+  store_.step_wall(-duration(1h));  // the jobs are still due
+  for (std::size_t batches = 0; run(count_all{}).counts.delayed != 0; ++batches) {
+    ASSERT_LT(batches, many);
+    ASSERT_LE(store_->next().due, store_.utc());
+  }
+}
+
 TEST_P(JobStore, ATubeThatWaitsForItsTurnMayLoseItsJobs) {
   std::vector<operation> puts(many, put{.tube = "a", .body = "", .due = store_.utc() + 5ms});
   std::vector<job_id> ids;

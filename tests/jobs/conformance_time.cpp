@@ -231,6 +231,26 @@ TEST_P(JobStore, ATubeMayBePausedBeforeItHasJobs) {
   EXPECT_EQ(run(claim{{"a"}}).jobs.size(), 1U);
 }
 
+TEST_P(JobStore, APausedTubeThatLosesItsLastJobIsNamed) {
+  const job_id first = run(put{.tube = "a", .body = ""}).id;
+  const claimed_job second = run(claim_job{run(put{.tube = "a", .key = "k", .body = ""}).id}).jobs.at(0);
+  run(pause{"a", 1h});
+  EXPECT_EQ(last_.emptied_tubes, names{});
+  run(cancel{first});
+  EXPECT_EQ(last_.emptied_tubes, names{});
+  run(finish{second.token});
+  EXPECT_EQ(last_.emptied_tubes, names{"a"});
+  EXPECT_EQ(settle().emptied_tubes, names{});
+
+  std::vector<operation> again{put{.tube = "a", .body = ""}, clear_tube{"a"}, put{.tube = "a", .key = "k", .body = ""}};
+  EXPECT_EQ(store_->execute(again).emptied_tubes, names{}) << "the tube has a job at the end of the batch";
+  run(put{.tube = "a", .key = "k", .body = "", .existing = on_existing::replace});
+  EXPECT_EQ(last_.emptied_tubes, names{}) << "one job has replaced the other";
+  run(pause{"a", 0ms});
+  run(clear_tube{"a"});
+  EXPECT_EQ(last_.emptied_tubes, names{}) << "the tube is not paused";
+}
+
 TEST_P(JobStore, JobsOfAPausedTubeGoOnOtherwise) {
   run(put{.tube = "a", .body = "", .due = 5ms});
   run(pause{"a", 1h});

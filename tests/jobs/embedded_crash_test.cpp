@@ -304,6 +304,23 @@ TEST_F(embedded_faults, claims_and_looks_write_nothing) {
   EXPECT_EQ(files->calls(), 0u);
 }
 
+TEST_F(embedded_faults, a_disk_with_hardly_any_room_holds_due_jobs_back) {
+  open(1000);
+  run(jobs::put{.tube = tube, .body = "", .due = 1s});
+  files->set_free_space(249);
+  time.advance(1s);
+  store->execute({});
+  EXPECT_EQ(run(jobs::count_all{}).counts.delayed, 1u);
+  EXPECT_EQ(store->next().due, jobs::utc_time::max());
+  EXPECT_EQ(store->next().expiry, time.now() + 100ms);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("hold due jobs back, until 250 bytes are free"), std::string::npos) << warnings[0];
+  files->set_free_space(250);
+  time.advance(100ms);
+  store->execute({});
+  EXPECT_EQ(run(jobs::count_all{}).counts.ready, 1u);
+}
+
 TEST_F(embedded_faults, a_disk_with_little_room_takes_no_jobs) {
   open(1000);
   run(jobs::put{tube, "", "first"});

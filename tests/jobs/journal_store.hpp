@@ -28,6 +28,7 @@ enum class flaw : std::uint8_t {
   repeats_tokens,      ///< does not count its openings
   keeps_reservations,  ///< over its openings
   forgets_a_ready_tube,
+  forgets_an_emptied_tube,
   hides_an_expiry,
   says_next_too_late,
   claims_the_last_first,
@@ -156,6 +157,7 @@ class journal_store final : public job_store {
       all.answers.push_back(std::move(one.answers.front()));
       all.ready_tubes.insert(all.ready_tubes.end(), one.ready_tubes.begin(), one.ready_tubes.end());
       all.expired.insert(all.expired.end(), one.expired.begin(), one.expired.end());
+      all.emptied_tubes.insert(all.emptied_tubes.end(), one.emptied_tubes.begin(), one.emptied_tubes.end());
     }
     return all;
   }
@@ -186,6 +188,7 @@ class journal_store final : public job_store {
     }
     for (reservation& each : done.expired) show_token(each);
     if (flaw_ == flaw::forgets_a_ready_tube && done.ready_tubes.size() > 1) done.ready_tubes.pop_back();
+    if (flaw_ == flaw::forgets_an_emptied_tube) done.emptied_tubes.clear();
     if (flaw_ == flaw::hides_an_expiry && done.expired.size() > 1) done.expired.pop_back();
     return done;
   }

@@ -28,6 +28,7 @@ execution oracle::execute(std::span<const operation> batch, std::chrono::sys_tim
   now_ = now;
   made_ready_.clear();
   unpaused_.clear();
+  left_.clear();
   execution done;
   std::vector<entry*> over;
   for (entry& it : jobs_) {
@@ -52,6 +53,10 @@ execution oracle::execute(std::span<const operation> batch, std::chrono::sys_tim
     if (!paused(tube)) tubes.insert(tube);
   }
   done.ready_tubes.assign(tubes.begin(), tubes.end());
+  for (const std::string& tube : left_) {
+    const auto is_here = [&tube](const entry& it) { return it.job.tube == tube; };
+    if (paused(tube) && std::ranges::none_of(jobs_, is_here)) done.emptied_tubes.push_back(tube);
+  }
   return done;
 }
 
@@ -171,6 +176,8 @@ bool oracle::move(entry& it, job_event event) {
 }
 
 void oracle::erase(job_id id) {
+  const std::string& tube = find(id)->job.tube;
+  if (paused(tube)) left_.insert(tube);
   std::erase_if(jobs_, [id](const entry& it) { return it.job.id == id; });
 }
 
@@ -290,7 +297,8 @@ answer oracle::perform(const touch& what) {
 
 answer oracle::perform(const kick& what) {
   bulk_answer result;
-  const job_state from = first(what.tube, job_state::buried) != nullptr ? job_state::buried : job_state::delayed;
+  const bool has_buried = first(what.tube, job_state::buried) != nullptr;
+  const job_state from = what.only.value_or(has_buried ? job_state::buried : job_state::delayed);
   while (result.changed < what.count) {
     entry* it = first(what.tube, from);
     if (it == nullptr) break;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -94,6 +95,7 @@ class oracle {
   instant now_;
   std::vector<job_id> made_ready_;
   std::vector<std::string> unpaused_;
+  std::set<std::string> left_;  ///< tubes that have lost a job in this batch while they were paused
 };
 
 }  // namespace foliot::jobs::conformance

@@ -175,7 +175,10 @@ twin::pair_of_operations twin::address(const request& it) const {
     case 5: return {abandon{token.first}, abandon{token.second}};
     case 6: return {bury{token.first, urgency}, bury{token.second, urgency}};
     case 7: return {touch{token.first}, touch{token.second}};
-    case 8: return for_both(kick{tube, it.count});
+    case 8: {
+      const bool is_limited = it.state == job_state::buried || it.state == job_state::delayed;
+      return for_both(kick{tube, it.count, is_limited ? std::optional(it.state) : std::nullopt});
+    }
     case 9: return {kick_job{job}, kick_job{store_id(job)}};
     case 10: return {cancel{named(job)}, cancel{named(store_id(job))}};
     case 11: return {reschedule{named(job), due(it)}, reschedule{named(store_id(job)), due(it)}};
@@ -222,7 +225,9 @@ twin::difference twin::compare(const execution& expected, const execution& got) 
     const auto named = std::ranges::count(got.ready_tubes, tube);
     if (named != 1) return "tube " + tube + " is named " + std::to_string(named) + " times in ready_tubes";
   }
-  return std::nullopt;
+  auto emptied = got.emptied_tubes;
+  std::ranges::sort(emptied);
+  return unequal("emptied_tubes", tubes_answer{expected.emptied_tubes}, tubes_answer{emptied});
 }
 
 twin::difference twin::compare_next() {

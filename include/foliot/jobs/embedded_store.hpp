@@ -43,7 +43,8 @@ struct embedded_options {
   /// machine, not one of the process, loses what was reported meanwhile. next() names the time of the next sync.
   std::optional<milliseconds> sync_every = std::nullopt;
   /// While the file system has less free space than this, puts are answered with `no_space`; with less than half of it,
-  /// also all other operations that store anything but the end of a job. In bytes.
+  /// also all other operations that store anything but the end of a job; with less than a quarter of it, due jobs stay
+  /// delayed. In bytes.
   std::uint64_t disk_reserve = std::uint64_t{256} << 20;
   /// A put beyond so many jobs is answered with `no_space`.
   std::uint64_t most_jobs = std::numeric_limits<std::uint64_t>::max();

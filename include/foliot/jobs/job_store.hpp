@@ -42,6 +42,9 @@ struct execution {
   std::vector<std::string> ready_tubes;
   /// The reservations that have ended because their time was over, since the batch before.
   std::vector<reservation> expired;
+  /// The tubes that have lost their last job in this batch while they were paused, and still are without a job and
+  /// paused: each once, in no particular order.
+  std::vector<std::string> emptied_tubes;
 };
 
 /// When a store wants to execute a batch, if need be an empty one, though nothing is asked of it: when the wall clock

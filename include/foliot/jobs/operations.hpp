@@ -53,12 +53,18 @@ struct put {
 struct claim {
   std::vector<std::string> tubes;
   std::uint32_t count = 1;
-  /// Once the claims of a batch have brought bodies of so many bytes, they bring no further job: the answer is cut
-  /// short. So the first job of a batch is always brought, and the last one may exceed the bound.
+  /// Once the bounded claims of a batch have brought bodies of so many bytes, they bring no further job: the answer is
+  /// cut short. So the first job of a batch is always brought, and the last one may exceed the bound. Claims with the
+  /// greatest number as their bound have none.
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
 
   friend bool operator==(const claim&, const claim&) = default;
 };
+
+/// Whether the claim has a bound of bytes.
+[[nodiscard]] constexpr bool is_bounded(const claim& what) noexcept {
+  return what.bytes != std::numeric_limits<std::uint64_t>::max();
+}
 
 /// Reserves this job, whether it is ready, delayed or buried, and whether its tube is paused or not.
 struct claim_job {
@@ -111,6 +117,8 @@ struct touch {
 struct kick {
   std::string tube;
   std::uint64_t count = 1;
+  /// Only jobs in this state, which is buried or delayed; none: as above.
+  std::optional<job_state> only = std::nullopt;
 
   friend bool operator==(const kick&, const kick&) = default;
 };

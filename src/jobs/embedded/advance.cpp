@@ -23,6 +23,8 @@ void embedded_engine::advance() {
   pause_timers_.expire(now_, ends_at_once,
                        [this](timer_node& node) { end_pause(*static_cast<tube_timer&>(node).owner); });
 
+  if (!space_.room_for_due_jobs()) return;
+
   // Tubes with due jobs take turns, and in its turn each gets the same share: so no tube keeps the others waiting,
   // neither with many jobs nor with jobs that were due earlier.
   due_timers_.expire(wall_clock::from_sys(utc_), promotions_at_once, [this](timer_node& node) {

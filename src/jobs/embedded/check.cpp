@@ -63,7 +63,7 @@ constexpr std::array<std::string_view, families> unowned{"",
 }  // namespace
 
 check_result embedded_engine::check() {
-  if (!failure_.empty()) return wrong(failure_);
+  if (!is_usable_) return wrong(failure_.empty() ? "the store has failed" : failure_);
   try {
     if (const rocksdb::Status read = disk_.verify_checksums(); !read.ok()) {
       return wrong("a table of the database is damaged: " + read.ToString());

@@ -4,6 +4,8 @@
 // Thread safety: none.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -25,7 +27,10 @@ class disk_space {
     asked_ = true;
     next_look_ = now + milliseconds(5);
     const std::optional<std::uint64_t> free = disk_.free_space();
-    refused_ = !free || *free >= reserve_ ? what::nothing : *free >= reserve_ / 2 ? what::puts : what::changes;
+    refused_ = !free || *free >= reserve_ ? what::nothing
+               : *free >= reserve_ / 2    ? what::puts
+               : *free >= reserve_ / 4    ? what::changes
+                                          : what::due_jobs;
     if (refused_ == told_ || now < next_sentence_) return {};
     told_ = refused_;
     next_sentence_ = now + milliseconds(10'000);
@@ -35,16 +40,21 @@ class disk_space {
   /// Whether puts may be stored.
   [[nodiscard]] bool room_for_jobs() const noexcept { return refused_ == what::nothing; }
   /// Whether changes of jobs may be stored. Their ends always may: they free space.
-  [[nodiscard]] bool room_for_changes() const noexcept { return refused_ != what::changes; }
+  [[nodiscard]] bool room_for_changes() const noexcept { return refused_ < what::changes; }
+  /// Whether due jobs may become ready, each of which writes some bytes.
+  [[nodiscard]] bool room_for_due_jobs() const noexcept { return refused_ < what::due_jobs; }
 
  private:
-  enum class what : std::uint8_t { nothing, puts, changes };
+  /// In steps, each at half the free space of the one before.
+  enum class what : std::uint8_t { nothing, puts, changes, due_jobs };
 
   [[nodiscard]] std::string sentence(std::uint64_t free) const {
     if (refused_ == what::nothing) return "the disk of " + disk_.folder() + " has room again: nothing is refused";
+    constexpr std::array refusals{"", "new jobs", "new jobs and changes of jobs",
+                                  "new jobs and changes of jobs, and hold due jobs back,"};
+    const auto level = static_cast<std::size_t>(refused_);
     return "the disk of " + disk_.folder() + " is nearly full, with " + std::to_string(free) + " bytes free: refuse " +
-           (refused_ == what::puts ? "new jobs" : "new jobs and changes of jobs") + " until " +
-           std::to_string(refused_ == what::puts ? reserve_ : reserve_ / 2) + " bytes are free";
+           refusals[level] + " until " + std::to_string(reserve_ >> (level - 1)) + " bytes are free";
   }
 
   const disk& disk_;

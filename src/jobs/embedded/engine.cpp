@@ -11,6 +11,8 @@ namespace foliot::jobs::detail {
 namespace {
 /// How many ids are given between two writes of the limit.
 constexpr job_id ids_at_once = 10'000;
+/// How often a store looks whether the disk has room for due jobs again.
+constexpr milliseconds between_looks{100};
 }  // namespace
 
 embedded_engine::embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files,
@@ -37,9 +39,9 @@ embedded_engine::~embedded_engine() {
 }
 
 void embedded_engine::close() {
-  if (!failure_.empty()) return;
-  failure_ = "foliot: the job store " + disk_.folder() + " has been closed";
+  if (!std::exchange(is_usable_, false)) return;
   try {
+    failure_ = "foliot: the job store " + disk_.folder() + " has been closed";
     disk_.put(family::meta, "ids", view(number_key(next_id_)));
     disk_.write(true);
     unsynced_ = false;
@@ -78,14 +80,18 @@ void embedded_engine::open() {
 }
 
 execution embedded_engine::execute(std::span<operation> batch) {
-  if (!failure_.empty()) throw store_failure(failure_);
+  if (!is_usable_)
+    throw store_failure(failure_.empty() ? "foliot: the job store cannot go on: open it again" : failure_);
+  is_usable_ = false;  // until all of the batch has been done
   try {
-    return execute_steps(batch);
+    execution done = execute_steps(batch);
+    is_usable_ = true;
+    return done;
   } catch (const store_failure& failed) {
     failure_ = failed.what();
     throw;
   } catch (const std::exception& failed) {
-    // Of a step that was half done, memory and disk do not agree.
+    // Of a step that was half done, memory and disk do not agree. The text may need more memory than there is.
     failure_ = "foliot: the job store " + disk_.folder() + " cannot go on: " + failed.what() + "; open it again";
     throw store_failure(failure_);
   }
@@ -117,6 +123,11 @@ execution embedded_engine::execute_steps(std::span<operation> batch) {
   }
   ready_tubes_.clear();
   done.expired = std::exchange(expired_, {});
+  for (const tube* each : emptied_tubes_) {
+    const bool is_named = std::ranges::find(done.emptied_tubes, each->name) != done.emptied_tubes.end();
+    if (each->paused() && each->stored.all() == 0 && !is_named) done.emptied_tubes.push_back(each->name);
+  }
+  emptied_tubes_.clear();
   return done;
 }
 
@@ -168,8 +179,12 @@ next_change embedded_engine::next() const noexcept {
   next_change next;
   const instant due = due_timers_.next_deadline();
   if (!due.is_never()) next.due = std::chrono::ceil<milliseconds>(wall_clock::to_sys(due));
-  if (!overdue_.empty()) next.due = std::min(next.due, utc_);
+  if (!overdue_.empty()) next.due = utc_time{};  // in the past, also if the clock is set back
   next.expiry = std::min({held_.next(), pause_timers_.next_deadline(), sync_at_});
+  if (!space_.room_for_due_jobs() && next.due != utc_time::max()) {
+    next.due = utc_time::max();
+    next.expiry = std::min(next.expiry, now_ + between_looks);
+  }
   return next;
 }
 

@@ -184,8 +184,9 @@ class embedded_engine {
   quad_heap pause_timers_;     ///< by the monotonic clock
   std::uint64_t opening_ = 0;
   job_id next_id_ = 1;
-  job_id id_limit_ = 1;  ///< ids below it may be given: the stored limit is not below it
-  std::string failure_;  ///< why the store cannot go on; empty: it can
+  job_id id_limit_ = 1;    ///< ids below it may be given: the stored limit is not below it
+  bool is_usable_ = true;  ///< false: no batch may be executed any more, nothing may be written
+  std::string failure_;    ///< why it is not usable; empty if there was no memory for the text
 
   // What has been written, but not synced, and must be.
   bool unsynced_ = false;
@@ -200,6 +201,7 @@ class embedded_engine {
   std::uint64_t claimed_bytes_ = 0;  ///< of the bodies that its claims have brought
   std::vector<tube*> ready_tubes_;
   std::vector<tube*> due_changed_;
+  std::vector<const tube*> emptied_tubes_;  ///< paused ones; they may have got a job again since
   std::vector<reservation> expired_;
   std::string value_;  ///< room for a record
   record_cache records_;

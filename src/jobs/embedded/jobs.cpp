@@ -118,6 +118,7 @@ void embedded_engine::unlink(const record& it, tube& home, job_state state) {
     disk_.erase(family::buried, view(buried_key(home.number, it.sequence)));
     home.count_buried(false);
   }
+  if (home.paused() && home.stored.all() == 0) emptied_tubes_.push_back(&home);
 }
 
 void embedded_engine::insert(record& it, std::string body, tube& home, job_state state) {

@@ -32,14 +32,14 @@ std::vector<std::pair<std::uint64_t, job_id>> embedded_engine::first_buried(tube
 
 bulk_answer embedded_engine::step(kick& what) {
   tube* home = tubes_.find(what.tube);
-  if (home == nullptr || home->stored.buried + home->stored.delayed == 0) return {};
+  if (home == nullptr) return {};
+  const job_state state = what.only.value_or(home->stored.buried != 0 ? job_state::buried : job_state::delayed);
+  if ((state == job_state::buried ? home->stored.buried : home->stored.delayed) == 0) return {};
   if (!space_.room_for_changes()) return {0, bulk_answer::kind::no_space};
   std::vector<job_id> ids;
-  job_state state = job_state::delayed;
-  if (home->stored.buried != 0) {
-    state = job_state::buried;
+  if (state == job_state::buried) {
     for (const auto& [sequence, id] : first_buried(*home, what.count)) ids.push_back(id);
-  } else if (home->stored.delayed != 0) {
+  } else {
     for (const due_entry& each : first_of(*home, home->due_floor(), what.count)) ids.push_back(each.id);
   }
   for (const job_id id : ids) {

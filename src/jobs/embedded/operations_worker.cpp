@@ -41,7 +41,7 @@ claim_answer embedded_engine::step(claim& what) {
     record it;
     load_known(first->id, it, true);
     answer.jobs.push_back(reserve(std::move(it), *best));
-    claimed_bytes_ += answer.jobs.back().job.body.size();
+    if (is_bounded(what)) claimed_bytes_ += answer.jobs.back().job.body.size();
   }
   return answer;
 }

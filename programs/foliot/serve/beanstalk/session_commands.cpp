@@ -179,16 +179,17 @@ template task<> session::show(jobs::peek_first what);
 
 task<> session::on(const kick& what) {
   // In pieces, so that the other clients need not wait for all of them. A kick takes buried jobs or delayed ones, never
-  // both: what was there at its beginning decides.
+  // both: what is there at its beginning decides.
   auto counting = client_.execute(jobs::count_tube{used_->name});
   const jobs::count_answer before = co_await counting;
-  std::uint64_t left = what.count;
-  if (before.counts.buried > 0) left = std::min(left, before.counts.buried);
+  const bool takes_buried = before.counts.buried > 0;
+  std::uint64_t left = std::min<std::uint64_t>(what.count, takes_buried ? before.counts.buried : before.counts.delayed);
   std::uint64_t kicked = 0;
   bool is_full = false;
   for (bool goes_on = left > 0; goes_on;) {
     const std::uint64_t piece = std::min(left, jobs_of_a_piece);
-    auto kicking = client_.execute(jobs::kick{used_->name, piece});
+    auto kicking = client_.execute(
+        jobs::kick{used_->name, piece, takes_buried ? jobs::job_state::buried : jobs::job_state::delayed});
     const jobs::bulk_answer some = co_await kicking;
     kicked += some.changed;
     left -= some.changed;
