@@ -8,13 +8,13 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "../../src/jobs/embedded/disk_options.hpp"
 #include "../../src/jobs/embedded/engine.hpp"
 #include "../../src/jobs/embedded/log_scan.hpp"
 #include <foliot/core/virtual_clock.hpp>
@@ -58,8 +58,7 @@ class killed_store {
     }
     if (!last.empty()) {
       before_last_ = fs::file_size(log());
-      jobs::operation put = jobs::put{.tube = "mail", .key = std::to_string(count), .body = last};
-      store->execute(std::span(&put, 1));
+      jobs::execute_one(*store, jobs::put{.tube = "mail", .key = std::to_string(count), .body = last});
     }
     files->stop_at(0);  // no orderly end
   }
@@ -146,6 +145,21 @@ TEST(damaged_log, every_changed_byte_before_the_last_batch_is_found) {
   }
 }
 
+TEST(damaged_log, a_damaged_head_that_looks_torn_is_found) {
+  const killed_store store(6, 10);
+  const std::string whole = contents(store.log());
+  std::size_t heads = 0;
+  for (std::size_t at = 0; at < store.before_last(); ++heads) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(whole[at + i]); };
+    std::string bytes = whole;
+    for (const std::size_t i : {2U, 3U, 4U, 5U}) bytes[at + i] = static_cast<char>(~bytes[at + i]);  // the type stays
+    write(store.log(), bytes);
+    EXPECT_TRUE(scan(store.path()).damaged) << at;
+    at += jobs::detail::fragment_head + byte(4) + 256U * byte(5);
+  }
+  EXPECT_GE(heads, 6u);
+}
+
 TEST(damaged_log, every_torn_end_is_no_damage) {
   const killed_store store(5, 10);
   const std::string log = store.log();
@@ -181,7 +195,9 @@ TEST(damaged_log, a_body_that_looks_like_a_log_does_not_make_damage_of_a_torn_en
   EXPECT_FALSE(scan(store.path()).damaged);
   for (std::size_t size = fs::file_size(store.log()) - 1; size >= store.before_last(); --size) {
     fs::resize_file(store.log(), size);
-    ASSERT_FALSE(scan(store.path()).damaged) << size;
+    // A tear right behind what looks like a change that follows soon cannot be told from damage before that change.
+    const bool is_likely = contents(store.log()).ends_with(forged_batch(20));
+    ASSERT_EQ(scan(store.path()).damaged.has_value(), is_likely) << size;
   }
   EXPECT_EQ(copied_store(store).open(), "3");
 }
@@ -236,22 +252,43 @@ TEST(damaged_log, a_salvaged_store_gives_no_id_and_no_reservation_twice) {
 }
 
 TEST(damaged_log, a_store_that_cannot_be_salvaged_is_not_said_to_be) {
-  // A table of long bodies is younger than the first log, which the other tables still need.
-  const killed_store store(4, 10, std::string(40'000'000, 'x'));
-  const std::string first = [&] {
-    std::string found = store.log();
-    for (const auto& each : fs::directory_iterator(store.path())) {
-      if (each.path().extension() == ".log") found = std::min(found, each.path().string());
+  using jobs::detail::family;
+  const foliot_test::temporary_folder folder;
+  const std::string path = folder.path() + "/store";
+  std::string first;
+  {
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* opened = nullptr;
+    ASSERT_TRUE(
+        rocksdb::DB::Open(jobs::detail::database_options(), path, jobs::detail::family_options(), &handles, &opened)
+            .ok());
+    const std::unique_ptr<rocksdb::DB> database(opened);
+    const auto put = [&](family where, const std::string& key) {
+      ASSERT_TRUE(database->Put({}, handles[static_cast<std::size_t>(where)], key, std::string(100, 'x')).ok());
+    };
+    put(family::jobs, "a");
+    put(family::jobs, "b");
+    put(family::bodies, "a");
+    for (const auto& each : fs::directory_iterator(path)) {
+      if (each.path().extension() == ".log") first = each.path().string();
     }
-    return found.substr(store.path().size());
-  }();
-  copied_store copy(store);
-  flip(copy.path() + first, 100, 1);
-  const std::string why = copy.open();
-  EXPECT_NE(why.find("restore a backup"), std::string::npos) << why;
-  const bool is_advised = why.find("--salvage") != std::string::npos;
-  const std::string left = copy.open(true);
-  EXPECT_EQ(is_advised, left == "0") << why << "\n" << left;
+    // The table of bodies is younger than the first log, which the other families still need.
+    ASSERT_TRUE(database->Flush({}, handles[static_cast<std::size_t>(family::bodies)]).ok());
+    put(family::jobs, "c");
+    for (rocksdb::ColumnFamilyHandle* each : handles) ASSERT_TRUE(database->DestroyColumnFamilyHandle(each).ok());
+  }
+  flip(first, 50, 1);
+  for (const bool salvage : {false, true}) {
+    try {
+      const jobs::embedded_store store({.folder = path, .disk_reserve = 0, .salvage = salvage});
+      ADD_FAILURE() << "it opens";
+    } catch (const jobs::store_failure& failed) {
+      const std::string why = failed.what();
+      EXPECT_NE(why.find(refusal), std::string::npos) << why;
+      EXPECT_NE(why.find("restore a backup"), std::string::npos) << why;
+      EXPECT_EQ(why.find("--salvage"), std::string::npos) << why;
+    }
+  }
 }
 
 TEST(damaged_log, the_store_opens_after_a_torn_end) {

@@ -1,6 +1,7 @@
 #include "disk.hpp"
 
 #include <algorithm>
+#include <expected>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -63,13 +64,12 @@ struct replay {
   std::uint64_t first_log = 0;      ///< logs with lower numbers are needed no more
 };
 
-/// Replays the logs, and changes nothing on disk. Nothing if the database cannot be opened.
-std::optional<replay> replay_of(const std::string& folder, const rocksdb::DBOptions& options) {
+/// Replays the logs, and changes nothing on disk. Or why the database cannot be opened.
+std::expected<replay, rocksdb::Status> replay_of(const std::string& folder, const rocksdb::DBOptions& options) {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
-  if (!rocksdb::DB::OpenForReadOnly(options, folder, family_options(), &handles, &opened).ok()) {
-    return std::nullopt;
-  }
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder, family_options(), &handles, &opened);
+  if (!status.ok()) return std::unexpected(status);
   const std::unique_ptr<rocksdb::DB> database(opened);
   for (rocksdb::ColumnFamilyHandle* each : handles) database->DestroyColumnFamilyHandle(each).PermitUncheckedError();
   replay found{database->GetLatestSequenceNumber()};
@@ -80,7 +80,6 @@ std::optional<replay> replay_of(const std::string& folder, const rocksdb::DBOpti
 /// What an opening loses, because of damage of the write-ahead log.
 struct log_loss {
   log_contents::damage where;
-  std::uint64_t changes = 0;
   bool can_be_salvaged = false;  ///< RocksDB opens the database, without what lies behind the damage
 };
 
@@ -90,12 +89,13 @@ std::optional<log_loss> loss_of(const std::string& folder, const rocksdb::DBOpti
   if (!scan_logs(folder, files).damaged) return std::nullopt;
   // RocksDB deletes the logs that it needs no more in any order, and appends to none after a crash: so there may be
   // gaps among old logs, and a torn end may be followed by the next log.
-  const std::optional<replay> found = replay_of(folder, options);
+  const std::expected<replay, rocksdb::Status> found = replay_of(folder, options);
+  if (!found && !found.error().IsCorruption()) return std::nullopt;  // the opening says what is wrong
   const log_contents needed = scan_logs(folder, files, found ? found->first_log : 0);
   if (!needed.damaged) return std::nullopt;
   if (!found || needed.damaged->missing) return log_loss{*needed.damaged};
   if (found->last_sequence >= needed.last_sequence) return std::nullopt;
-  return log_loss{*needed.damaged, needed.last_sequence - found->last_sequence, true};
+  return log_loss{*needed.damaged, true};
 }
 
 std::string in_words(const log_contents::damage& it) {
@@ -177,7 +177,6 @@ disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool 
     if (const auto lost = loss_of(folder_, options, *files)) {
       if (!salvage || !lost->can_be_salvaged) refuse_damage(folder_, *lost);
       damage_ = in_words(lost->where);
-      lost_changes_ = lost->changes;
     }
   }
   options.listeners = {errors_};

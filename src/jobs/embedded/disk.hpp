@@ -45,8 +45,6 @@ class disk {
   [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
   /// A sentence about the damage that the opening has met, and what it has lost; empty if there was none.
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
-  /// How many changes that damage has cost at most.
-  [[nodiscard]] std::uint64_t lost_changes() const noexcept { return lost_changes_; }
 
   /// Adds to the gathered writes.
   void put(family where, std::string_view key, std::string_view value);
@@ -105,7 +103,6 @@ class disk {
 
   std::string folder_;
   std::string damage_;
-  std::uint64_t lost_changes_ = 0;
   std::unique_ptr<rocksdb::Env> env_;
   std::shared_ptr<background_errors> errors_;
   std::unique_ptr<rocksdb::DB> db_;

@@ -86,6 +86,8 @@ class batch_reader {
     open_ = type == fragment_type::first || type == fragment_type::middle;
     if (!open_) end_batch();
   }
+  /// The sequence number of the next batch, if a batch could be read.
+  [[nodiscard]] std::optional<std::uint64_t> next() const noexcept { return next_; }
   /// Here are bytes that belong to no fragment.
   void unreadable(std::uint64_t offset) {
     if (!bad_) bad_ = log_contents::damage{file_, offset};
@@ -135,6 +137,34 @@ bool is_shorter(std::string_view fragment) noexcept {
   return false;
 }
 
+/// Whether a log ends with whole fragments from here on, which hold batches one after the other. The first one comes
+/// behind `next`, if that is known, and is not further from it than `gap` changes.
+bool is_end_of_log(std::string_view bytes, std::optional<std::uint64_t> next, std::uint64_t gap) noexcept {
+  bool is_first = true;
+  while (bytes.size() >= fragment_head + 12) {
+    const std::size_t length = read_little<std::uint16_t>(bytes.data() + 4);
+    const bool is_full = static_cast<fragment_type>(bytes[6]) == fragment_type::full;
+    if (!is_full || length < 12 || fragment_head + length > bytes.size()) return false;
+    const auto sequence = read_little<std::uint64_t>(bytes.data() + fragment_head);
+    const auto count = read_little<std::uint32_t>(bytes.data() + fragment_head + 8);
+    const bool follows = !next || (is_first ? sequence > *next && sequence - *next <= gap : sequence == *next);
+    if (!follows) return false;
+    if (log_checksum(bytes.substr(6, 1 + length)) != read_little<std::uint32_t>(bytes.data())) return false;
+    next = sequence + count;
+    is_first = false;
+    bytes.remove_prefix(fragment_head + length);
+  }
+  return !is_first && bytes.empty();
+}
+
+/// Whether this is not the torn end of a log: whole batches follow up to its end.
+bool is_followed(std::string_view fragment, std::optional<std::uint64_t> next) noexcept {
+  for (std::size_t at = 1; at < fragment.size(); ++at) {
+    if (is_end_of_log(fragment.substr(at), next, at)) return true;
+  }
+  return false;
+}
+
 void scan_block(std::string_view block, std::uint64_t offset, batch_reader& to) {
   bool is_expected = true;  // a fragment begins here, unless the bytes are damaged
   std::size_t at = 0;
@@ -152,7 +182,7 @@ void scan_block(std::string_view block, std::uint64_t offset, batch_reader& to) 
       to.unreadable(offset + at);
       // A torn fragment goes to the end of the log. Its payload has bodies of jobs, which may look like fragments.
       const bool may_be_torn = is_expected && is_type && !fits && block.size() < log_block;
-      if (may_be_torn && !is_shorter(block.substr(at))) return;
+      if (may_be_torn && !is_shorter(block.substr(at)) && !is_followed(block.substr(at), to.next())) return;
       is_expected = false;
       ++at;
     }

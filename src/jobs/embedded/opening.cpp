@@ -12,6 +12,8 @@ namespace foliot::jobs::detail {
 namespace {
 
 constexpr std::uint64_t format_version = 2;
+/// More ids and openings than the lost part of a log can have given: none of them may be given again.
+constexpr std::uint64_t skipped_by_salvage = 10'000'000;
 
 [[noreturn]] void refuse(const std::string& folder, const std::string& why) {
   throw store_failure("foliot: cannot open the job store " + folder + ": " + why);
@@ -78,12 +80,11 @@ opened_format open_format(disk& of) {
                             std::to_string(format_version) + ": use the program that wrote it");
   }
   opened_format found;
-  // Each opening and each id that the lost changes gave was one of them at least, and none may be given again.
-  const std::uint64_t lost = of.lost_changes();
-  found.opening = read_number(of, "opening").value_or(0) + lost + 1;
-  found.next_id = std::max<job_id>(read_number(of, "ids").value_or(1), 1) + lost;
+  const std::uint64_t skipped = of.damage().empty() ? 0 : skipped_by_salvage;
+  found.opening = read_number(of, "opening").value_or(0) + skipped + 1;
+  found.next_id = std::max<job_id>(read_number(of, "ids").value_or(1), 1) + skipped;
   of.put(family::meta, "opening", view(number_key(found.opening)));
-  if (lost != 0) of.put(family::meta, "ids", view(number_key(found.next_id)));
+  if (skipped != 0) of.put(family::meta, "ids", view(number_key(found.next_id)));
   return found;
 }
 
