@@ -94,8 +94,8 @@ void broker_core::gather_claims() {
          each != nullptr && seen < most_clients_of_tube && named < most_claimed_tubes;
          each = tube->waiters.next(*each), ++seen) {
       if (each->client.recipient != client_state::no_claim) continue;  // by another tube
-      if (recipients_.empty() || recipients_.back()->tubes != each->client.tubes) named += each->client.tubes.size();
       recipients_.push_back(&each->client);
+      named += each->client.tubes.size();
       each->client.recipient = recipients_.size() - 1;
     }
   }

@@ -76,8 +76,8 @@ struct checker {
   }
   problem operator()(const release& what) const { return bad_due(what.due); }
   problem operator()(const kick& what) const {
-    const bool is_kicked = !what.only || *what.only == job_state::buried || *what.only == job_state::delayed;
-    if (!is_kicked) return "kick must ask for buried or delayed jobs";
+    if (what.only == job_state::ready) return "kick must ask for buried or delayed jobs, got ready";
+    if (what.only == job_state::reserved) return "kick must ask for buried or delayed jobs, got reserved";
     return bad_tube(what.tube);
   }
   problem operator()(const cancel& what) const { return bad_job_name(what.name); }

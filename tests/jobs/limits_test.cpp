@@ -24,7 +24,7 @@ TEST(Limits, Names) {
   EXPECT_EQ(refusal(kick{""}), "tube name must not be empty");
   EXPECT_EQ(refusal(kick{"a"}), "accepted");
   EXPECT_EQ(refusal(kick{"a", 1, job_state::delayed}), "accepted");
-  EXPECT_EQ(refusal(kick{"a", 1, job_state::reserved}), "kick must ask for buried or delayed jobs");
+  EXPECT_EQ(refusal(kick{"a", 1, job_state::reserved}), "kick must ask for buried or delayed jobs, got reserved");
   EXPECT_EQ(refusal(kick{std::string(200, 'a')}), "accepted");
   EXPECT_EQ(refusal(kick{std::string(201, 'a')}), "tube name must have at most 200 bytes, got 201");
   EXPECT_EQ(refusal(kick{std::string("a\0b", 3)}), "tube name must not contain a zero byte");

@@ -49,8 +49,9 @@ struct embedded_options {
   /// A put beyond so many jobs is answered with `no_space`.
   std::uint64_t most_jobs = std::numeric_limits<std::uint64_t>::max();
   store_clocks clocks = {};
-  /// Opens the store also if its write-ahead log is damaged: what was stored behind the damage is lost, and `warn` gets
-  /// how much. Otherwise the opening refuses such a store. (The torn end of a log that a crash leaves is no damage.)
+  /// Opens the store also if its write-ahead log is damaged: the damaged change and all behind it are lost, and `warn`
+  /// gets how much. Otherwise the opening refuses such a store. (The torn end of a log that a crash leaves is no
+  /// damage.)
   bool salvage = false;
   /// Gets a sentence for each thing that an operator should know: the disk is nearly full, or has room again, or a
   /// damaged store was salvaged. Called by the thread that uses the store; must not use the store, and must not throw.
@@ -74,8 +75,8 @@ class FOLIOT_EXPORT embedded_store final : public job_store {
   [[nodiscard]] next_change next() const noexcept override;
   /// Reads the whole store.
   [[nodiscard]] check_result check() override;
-  /// As job_store says; the next opening is quick then. Only with `sync_every` can a batch be reported that is not
-  /// durable, so only then can this throw.
+  /// As job_store says; the next opening is quick then, and execute() throws store_failure. Only with `sync_every` can
+  /// a batch be reported that is not durable, so only then can this throw.
   void close() override;
 
   /// Makes the new folder `to`, in a folder that exists, with a copy of the store: every batch that was reported before

@@ -84,9 +84,9 @@ class FOLIOT_EXPORT job_store {
   /// The first invariant of the store that does not hold, if any. May read everything.
   [[nodiscard]] virtual check_result check() = 0;
 
-  /// Makes durable what batches have reported. Afterwards execute() throws store_failure, and a second close() does
-  /// nothing. Throws store_failure if some of it could not be made durable: a crash of the machine may lose that. Does
-  /// nothing after a batch that has failed. The destructor closes, too, but cannot say that it failed.
+  /// Makes durable what batches have reported. Only the destructor may be called afterwards, and close() again, which
+  /// does nothing then, as it does after a batch that has failed. Throws store_failure if some of it could not be made
+  /// durable: a crash of the machine may lose that. The destructor closes, too, but cannot say that it failed.
   virtual void close() {}
 };
 

@@ -286,7 +286,7 @@ void serve(const serve_options& asked) {
   }
   try {
     store.close();
-  } catch (const jobs::store_failure& error) {
+  } catch (const std::exception& error) {
     throw failure(fmt::format("{}; a crash of the machine may lose what was acknowledged in the last {}", error.what(),
                               duration_text(*options.sync_every)));
   }

@@ -34,7 +34,7 @@ embedded_engine::~embedded_engine() {
   try {
     close();
   } catch (const std::exception&) {
-    // Its caller might have asked.
+    // A destructor cannot report it, as close() does.
   }
 }
 
@@ -76,7 +76,8 @@ void embedded_engine::open() {
   disk_.write(true);
   for (const auto& [name, it] : tubes_.all()) set_due_timer(*it);
   if (!disk_.damage().empty())
-    warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() + ": those changes are lost");
+    warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() +
+         ": these and the damaged ones are lost");
 }
 
 execution embedded_engine::execute(std::span<operation> batch) {
@@ -123,9 +124,11 @@ execution embedded_engine::execute_steps(std::span<operation> batch) {
   }
   ready_tubes_.clear();
   done.expired = std::exchange(expired_, {});
+  std::ranges::sort(emptied_tubes_);
+  const auto repeated = std::ranges::unique(emptied_tubes_);
+  emptied_tubes_.erase(repeated.begin(), repeated.end());
   for (const tube* each : emptied_tubes_) {
-    const bool is_named = std::ranges::find(done.emptied_tubes, each->name) != done.emptied_tubes.end();
-    if (each->paused() && each->stored.all() == 0 && !is_named) done.emptied_tubes.push_back(each->name);
+    if (each->paused() && each->stored.all() == 0) done.emptied_tubes.push_back(each->name);
   }
   emptied_tubes_.clear();
   return done;
@@ -181,7 +184,7 @@ next_change embedded_engine::next() const noexcept {
   if (!due.is_never()) next.due = std::chrono::ceil<milliseconds>(wall_clock::to_sys(due));
   if (!overdue_.empty()) next.due = utc_time{};  // in the past, also if the clock is set back
   next.expiry = std::min({held_.next(), pause_timers_.next_deadline(), sync_at_});
-  if (!space_.room_for_due_jobs() && next.due != utc_time::max()) {
+  if (!space_.room_for_due_jobs() && next.due <= utc_) {
     next.due = utc_time::max();
     next.expiry = std::min(next.expiry, now_ + between_looks);
   }

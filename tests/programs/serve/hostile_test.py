@@ -350,7 +350,7 @@ class Wrong(ServeCase):
             self.assertEqual(client.ask(lost), b"NOT_FOUND\r\n")
         code, log = server.stop()
         self.assertEqual(code, 0)
-        self.assertRegex(log, r"\A\S+ warning [^\n]*was salvaged[^\n]*those changes are lost\n\Z")
+        self.assertRegex(log, r"\A\S+ warning [^\n]*was salvaged[^\n]*these and the damaged ones are lost\n\Z")
         self.assertEqual(self.connect(self.serve()).ask(b"peek 1\r\n"), b"FOUND 1 14\r\njob 1 of three\r\n")
 
     def test_a_folder_that_may_not_be_written(self):

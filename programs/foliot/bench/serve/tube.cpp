@@ -71,7 +71,7 @@ void empty_tube(const runtime::address& server, const std::string& tube) {
     }
     static_cast<void>(ask(clients, fmt::format("kick {}\r\n", at_once), 1, reply_kind::kicked));
     auto ids = ask(clients, "reserve-with-timeout 0\r\n", at_once, reply_kind::reserved);
-    if (ids.empty()) {  // another client holds the rest
+    if (ids.empty()) {  // another client may hold the rest
       ids = ask(clients, "reserve-with-timeout 1\r\n", 1, reply_kind::reserved);
     }
     std::string commands;
