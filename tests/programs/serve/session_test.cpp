@@ -56,6 +56,8 @@ class full_store final : public jobs::job_store {
         claimed->what = jobs::claim_answer::kind::no_space;
       } else if (auto* const kicked = std::get_if<jobs::bulk_answer>(&each)) {
         kicked->what = jobs::bulk_answer::kind::no_space;
+      } else if (auto* const counted = std::get_if<jobs::count_answer>(&each)) {
+        counted->counts.delayed = 1;  // a job to kick
       }
     }
     return done;
