@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
@@ -41,13 +42,19 @@ class copy_run {
     co_await connecting;
     has_begun_ = true;
     jobs::job_counts left;
+    bool is_last = false;  // no job was reserved when the pass began
     for (;;) {
       auto moving = copier_.move_all();
       co_await moving;
       auto counting = copier_.left();
       left = co_await counting;
-      if (!options_.waits || left.reserved == 0) break;
-      co_await runtime::sleep(between_looks);
+      if (!options_.waits || left.all() == 0) break;
+      if (left.reserved > 0) {
+        is_last = false;
+        co_await runtime::sleep(between_looks);
+      } else if (std::exchange(is_last, true)) {
+        break;
+      }
     }
     end(left);
   }
