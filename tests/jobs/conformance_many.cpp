@@ -151,10 +151,13 @@ TEST_P(JobStore, JobsThatAreDueTogetherComeAlsoAfterTheClockWasSetBack) {
   store_.pass(3h);
   settle();
   store_.step_wall(-duration(1h));  // the jobs are still due
-  for (std::size_t batches = 0; run(count_all{}).counts.delayed != 0; ++batches) {
+  std::size_t batches = 0;
+  for (; store_->next().due <= store_.utc(); ++batches) {
     ASSERT_LT(batches, many);
-    ASSERT_LE(store_->next().due, store_.utc());
+    store_->execute({});
   }
+  EXPECT_GE(batches, 1U);
+  EXPECT_EQ(run(count_all{}).counts.ready, many);
 }
 
 TEST_P(JobStore, ATubeThatWaitsForItsTurnMayLoseItsJobs) {
