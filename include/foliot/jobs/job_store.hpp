@@ -13,6 +13,7 @@
 
 #include <foliot/core/language.hpp>
 
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -23,6 +24,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/jobs/job.hpp>
 #include <foliot/jobs/operations.hpp>
+#include <foliot/jobs/other_nodes.hpp>
 
 namespace foliot::jobs {
 
@@ -31,6 +33,24 @@ namespace foliot::jobs {
 class FOLIOT_EXPORT store_failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+/// The batch has not been executed, because the store cannot be reached at present; or, in doubt, it is not known
+/// whether it has been executed. In both cases a later batch may succeed. Only a store that is not in this process
+/// throws it.
+class FOLIOT_EXPORT store_unavailable : public std::runtime_error {
+ public:
+  /// What is known of the batch.
+  enum class kind : std::uint8_t {
+    not_executed,  ///< nothing has changed
+    in_doubt,      ///< it has been executed as a whole, or not at all
+  };
+  store_unavailable(kind known, const std::string& text) : std::runtime_error(text), known_(known) {}
+  [[nodiscard]] kind what_is_known() const noexcept { return known_; }
+  [[nodiscard]] bool is_in_doubt() const noexcept { return known_ == kind::in_doubt; }
+
+ private:
+  kind known_;
 };
 
 /// What a batch has brought.
@@ -75,7 +95,7 @@ class FOLIOT_EXPORT job_store {
   /// this returns.
   ///
   /// The operations must be within the limits that validate() checks; the store may move from them. Throws
-  /// store_failure; then none of the batch's effects may be acknowledged to anybody.
+  /// store_failure or store_unavailable; then none of the batch's effects may be acknowledged to anybody.
   virtual execution execute(std::span<operation> batch) = 0;
 
   /// When an empty batch should be executed at the latest. Changes with each batch.
@@ -88,6 +108,11 @@ class FOLIOT_EXPORT job_store {
   /// does nothing then, as it does after a batch that has failed. Throws store_failure if some of it could not be made
   /// durable: a crash of the machine may lose that. The destructor closes, too, but cannot say that it failed.
   virtual void close() {}
+
+  /// The other nodes that use this store; null: there are none, so that nothing changes but by this object. A store
+  /// that has some may take long to execute a batch, and changes also between batches. The pause of a tube then lasts
+  /// its time, because no node knows whether another one has a client there.
+  [[nodiscard]] virtual other_nodes* others() noexcept { return nullptr; }
 };
 
 }  // namespace foliot::jobs
