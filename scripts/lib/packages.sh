@@ -10,6 +10,7 @@ run_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3
     libuv1-dev libev-dev libevent-dev libasio-dev libjs-chart.js # for `foliot bench`, and the adapters
     librocksdb-dev # the job store on disk
+    libpq-dev # the job store in PostgreSQL
     systemtap-sdt-dev # <sys/sdt.h>, for the probes
 )
 
@@ -18,6 +19,7 @@ run_packages=(
 test_packages=(
     chromium spin python3-prometheus-client
     beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
+    postgresql-15 # servers of the tests' own
 )
 
 # To test the preset `clang`, in addition to all those above.

@@ -144,7 +144,8 @@ endfunction()
 # hidden visibility, a program in C, and a program that loads the object with dlopen.
 function(check_one_object)
   file(GLOB_RECURSE libraries ${prefix}/*libfoliot_*.a)
-  list(FILTER libraries EXCLUDE REGEX jobs_embedded)  # needs RocksDB, and programs that use it link it by themselves
+  # These need RocksDB and libpq, and programs that use them link them by themselves.
+  list(FILTER libraries EXCLUDE REGEX "jobs_(embedded|postgresql)")
   set(one ${SCRATCH}/one_object)
   file(REMOVE_RECURSE ${one})
   file(MAKE_DIRECTORY ${one})

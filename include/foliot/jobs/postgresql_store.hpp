@@ -100,6 +100,9 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
   static migration migrate(const std::string& database);
 
  private:
+  friend class detail::postgresql_engine;
+  explicit postgresql_store(std::unique_ptr<detail::postgresql_engine> engine) noexcept;
+
   std::unique_ptr<detail::postgresql_engine> engine_;
 };
 

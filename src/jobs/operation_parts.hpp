@@ -1,0 +1,43 @@
+// What different operations have in common: the reservation that they show, the job that they name.
+#pragma once
+
+#include <type_traits>
+#include <variant>
+
+#include <foliot/jobs/operations.hpp>
+
+namespace foliot::jobs::detail {
+
+/// The reservation that the operation shows; a default one if it shows none.
+[[nodiscard]] inline reservation token_of(const operation& it) {
+  return std::visit(
+      [](const auto& what) {
+        if constexpr (requires { reservation(what.token); }) {
+          return what.token;
+        } else {
+          return reservation{};
+        }
+      },
+      it);
+}
+
+/// The job that the operation would change, if it names one by its id or its reservation; else 0.
+[[nodiscard]] inline job_id job_named_by(const operation& it) {
+  return std::visit(
+      [](const auto& what) -> job_id {
+        using type = std::remove_cvref_t<decltype(what)>;
+        if constexpr (requires { reservation(what.token); }) {
+          return what.token.id;
+        } else if constexpr (std::is_same_v<type, claim_job> || std::is_same_v<type, kick_job>) {
+          return what.id;
+        } else if constexpr (requires { job_name(what.name); } && !std::is_same_v<type, peek>) {
+          const job_id* const id = std::get_if<job_id>(&what.name);
+          return id == nullptr ? 0 : *id;
+        } else {
+          return 0;
+        }
+      },
+      it);
+}
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,82 @@
+// The statements that execute a batch, and how their replies answer its operations.
+//
+// Operations of one kind that follow each other share a call. Puts without keys and finishes share two calls also where
+// they alternate, as they do in a busy server: neither can tell whether the other came first, unless two of the
+// finishes are for one job.
+//
+// Lifetime: the operations must stay as they are while the plan lives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <foliot/jobs/job.hpp>
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/operations.hpp>
+
+#include "call.hpp"
+#include "reply.hpp"
+
+namespace foliot::jobs::detail {
+
+/// What a batch needs besides its operations.
+struct batch_frame {
+  std::int64_t session = 0;
+  std::int64_t opening = 0;
+  std::int64_t number = 0;
+  /// The time that foliot.time_of() takes; none: the server's.
+  std::optional<std::vector<std::int64_t>> time;
+  /// Reservations of this node whose time is over.
+  std::vector<reservation> over;
+  /// Whether the node is to say that it is alive.
+  bool beats = false;
+};
+
+/// The times of a batch, by the server; and how to turn them into those of this node.
+struct batch_time {
+  std::int64_t now_ms = 0;
+  std::int64_t now_ns = 0;
+  /// This node's clocks at the begin of the batch.
+  utc_time local_utc{};
+  instant local;
+
+  /// The end of a reservation or a pause, by this node's clock.
+  [[nodiscard]] instant to_local(std::int64_t ns) const noexcept;
+  /// A due time, by this node's clock: never before it has come by the server's.
+  [[nodiscard]] utc_time to_local_due(std::int64_t ms) const noexcept { return local_utc + milliseconds(ms - now_ms); }
+};
+
+class batch_plan {
+ public:
+  batch_plan(std::span<const operation> batch, const batch_frame& frame);
+
+  [[nodiscard]] std::span<const call> calls() const noexcept { return calls_; }
+
+  /// What the replies say. `time` gets the server's times; its local ones must be set. `still` gets the reservations of
+  /// batch_frame::over that are not over by the server's clock, with their ends.
+  struct outcome {
+    execution done;
+    std::vector<std::pair<job_id, instant>> still;
+    next_change next;
+  };
+  [[nodiscard]] outcome read(std::span<const reply> replies, batch_time& time) const;
+
+ private:
+  /// Where the answer of an operation is: in this call, at this place.
+  struct place {
+    std::size_t call = 0;
+    std::size_t index = 0;
+  };
+  class builder;
+
+  std::span<const operation> batch_;
+  std::vector<call> calls_;
+  std::vector<place> places_;  // by operation
+  std::int64_t opening_ = 0;
+};
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,53 @@
+// One call of an SQL function: its statement, and its arguments in libpq's binary format.
+//
+//   call one(statement::finish);
+//   one.add(ids).add(openings);
+//
+// The statements are prepared by their names, once for each connection (lane.hpp). O(bytes) for each argument.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace foliot::jobs::detail {
+
+/// A statement of the store: its name, for a connection that has prepared it, and its text.
+struct sql_statement {
+  const char* name;
+  const char* text;
+};
+
+using sql_integers = std::vector<std::optional<std::int64_t>>;
+using sql_texts = std::vector<std::string_view>;
+
+class call {
+ public:
+  explicit call(const sql_statement& what) : what_(&what) {}
+
+  call& add(std::int64_t value);
+  call& add(std::string_view bytes);
+  call& add(const sql_integers& values);
+  call& add(const sql_texts& values);
+  call& add(const std::optional<std::vector<std::int64_t>>& values);
+  call& add_null_integer();
+  call& add_null_bytes();
+
+  [[nodiscard]] const sql_statement& what() const noexcept { return *what_; }
+  [[nodiscard]] int count() const noexcept { return static_cast<int>(types_.size()); }
+  [[nodiscard]] const unsigned* types() const noexcept { return types_.data(); }
+  /// The value of this argument; none: NULL.
+  [[nodiscard]] const std::optional<std::string>& value(int i) const { return values_[static_cast<std::size_t>(i)]; }
+
+ private:
+  call& push(unsigned type, std::optional<std::string> value);
+
+  const sql_statement* what_;
+  std::vector<unsigned> types_;
+  std::vector<std::optional<std::string>> values_;
+};
+
+}  // namespace foliot::jobs::detail

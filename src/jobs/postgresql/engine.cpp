@@ -1,0 +1,302 @@
+#include "engine.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/seam/random.hpp>
+
+#include "../operation_parts.hpp"
+#include "statements.hpp"
+
+namespace foliot::jobs::detail {
+
+namespace {
+
+/// How long a connection may take, and a server that does not answer is waited for.
+constexpr duration connect_patience = std::chrono::seconds(2);
+/// Between two attempts of one batch.
+constexpr int pause_ms = 50;
+/// How many reservations end in one batch.
+constexpr std::size_t ends_at_once = 2048;
+
+/// Every statement of the store is short, and knows its indexes: the planner must not think otherwise of a table that
+/// was empty when it looked. A server ends by itself what a node that was cut off has left open.
+constexpr const char* settings =
+    "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
+    "SET enable_sort = off; SET jit = off; SET plan_cache_mode = force_generic_plan; "
+    "SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; "
+    "SET idle_in_transaction_session_timeout = '10s'; SET client_connection_check_interval = '1s'; "
+    "SET tcp_user_timeout = '10s'; SET search_path = pg_catalog; "
+    "SELECT set_config('synchronous_commit', 'on', false) "
+    "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write'); "
+    "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint, "
+    "to_regprocedure('foliot.schema_version()') IS NOT NULL, current_setting('fsync')";
+
+[[noreturn]] void fail(const std::string& text) { throw store_failure("foliot: " + text); }
+
+std::int64_t random_process() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
+
+std::string_view text_of(const reply& from, int column) { return from.bytes(0, column); }
+
+}  // namespace
+
+postgresql_engine::postgresql_engine(const postgresql_options& options, lane_step at_step)
+    : options_(options), at_step_(std::move(at_step)), process_(random_process()), target_(options.database) {
+  if (options.node.empty() || options.node.size() > longest_node_name || options.node.find('\0') != std::string::npos) {
+    throw std::invalid_argument("foliot: the name of a node must have 1 to " + std::to_string(longest_node_name) +
+                                " bytes, none of them zero; got " + std::to_string(options.node.size()));
+  }
+  if (options.node_timeout < std::chrono::seconds(1)) {
+    throw std::invalid_argument("foliot: node_timeout must be at least one second");
+  }
+  if (options.give_up_after <= milliseconds(0) || options.scan_every <= milliseconds(0)) {
+    throw std::invalid_argument("foliot: give_up_after and scan_every must be positive");
+  }
+  try {
+    static_cast<void>(execute({}));
+  } catch (const store_unavailable& error) {
+    fail(std::string("cannot open the store in ") + target_.to_string() + ": " + error.what());
+  }
+}
+
+postgresql_engine::~postgresql_engine() {
+  try {
+    close();
+  } catch (...) {  // the session ends when its time is over
+  }
+}
+
+void postgresql_engine::warn(std::string_view sentence) const {
+  if (options_.warn) options_.warn(sentence);
+}
+
+instant postgresql_engine::patience() const {
+  const duration half = duration(options_.give_up_after) / 2;
+  return monotonic_clock::instance().now() + std::max(half, duration(std::chrono::milliseconds(1)));
+}
+
+std::optional<std::vector<std::int64_t>> postgresql_engine::given_time() const {
+  if (!options_.clocks) return std::nullopt;
+  const auto wall = options_.clocks->wall_time();
+  return std::vector<std::int64_t>{std::chrono::floor<milliseconds>(wall).time_since_epoch().count(),
+                                   std::chrono::ceil<milliseconds>(wall).time_since_epoch().count(),
+                                   options_.clocks->monotonic->now().nanoseconds()};
+}
+
+void postgresql_engine::make_ready() {
+  if (lane_ == nullptr) connect();
+  if (session_ == 0) announce();
+}
+
+void postgresql_engine::connect() {
+  const target::arguments to = target_.next();
+  const instant deadline = monotonic_clock::instance().now() + connect_patience;
+  auto made = std::make_unique<lane>(to.keywords(), to.values(), deadline, at_step_);
+  const reply about = made->execute_text(settings, deadline);
+  const std::int64_t timeline = std::stoll(std::string(text_of(about, 0)));
+  if (timeline < timeline_) {
+    throw lane_failure("", made->place() + " is on timeline " + std::to_string(timeline) + ", but timeline " +
+                               std::to_string(timeline_) + " was seen: another server has replaced it");
+  }
+  if (text_of(about, 1) != "t") {
+    fail("the database " + made->place() +
+         " has no schema of foliot: make it with postgresql_store::migrate(), or `foliot serve --migrate`");
+  }
+  const reply version = made->execute_text("SELECT foliot.schema_version()", deadline);
+  if (text_of(version, 0) != std::to_string(schema_version)) {
+    fail("the schema of foliot in " + made->place() + " has version " + std::string(text_of(version, 0)) +
+         ", and this program needs version " + std::to_string(schema_version) +
+         ": bring it up to date with postgresql_store::migrate(), or `foliot serve --migrate`");
+  }
+  if (timeline_ == 0 && text_of(about, 2) != "on") {
+    warn("the database has fsync = off: a crash of its machine loses what was acknowledged");
+  }
+  timeline_ = timeline;
+  lane_ = std::move(made);
+  place_ = lane_->place();
+}
+
+void postgresql_engine::announce() {
+  call what(statements::announce);
+  what.add(std::string_view(options_.node)).add(process_).add(duration(options_.node_timeout).count());
+  what.add(session_before_).add(given_time());
+  const auto replies = lane_->run(std::span(&what, 1), patience());
+  lane_->commit(patience());
+  if (replies.front().is_null(0, 0)) {
+    fail("another node with the name '" + options_.node + "' was opened in " + place_ +
+         ": this one has lost its jobs. Give each node a name of its own");
+  }
+  session_ = replies.front().integer(0, 0);
+  session_before_ = session_;
+  number_ = 0;
+}
+
+void postgresql_engine::session_is_over() noexcept {
+  session_ = 0;
+  const auto all = own_.take_all();
+  lost_.insert(lost_.end(), all.begin(), all.end());
+}
+
+batch_frame postgresql_engine::frame_for(std::span<const operation> batch, instant now) {
+  batch_frame frame;
+  frame.session = session_;
+  frame.opening = timeline_ << 40 | session_;
+  frame.number = ++number_;
+  frame.time = given_time();
+  frame.over = own_.over(now, ends_at_once);
+  if (frame.over.size() == ends_at_once) {  // those that the batch names end in any case
+    std::vector<reservation> named;
+    for (const operation& each : batch) own_.find_over(job_named_by(each), now, named);
+    for (const reservation& each : named) {
+      if (std::ranges::find(frame.over, each) == frame.over.end()) frame.over.push_back(each);
+    }
+  }
+  frame.beats = !options_.clocks && next_beat_ <= now;
+  return frame;
+}
+
+execution postgresql_engine::execute(std::span<operation> batch) {
+  if (is_closed_) fail("the store in " + place_ + " is closed");
+  const clock& steady = options_.clocks ? *options_.clocks->monotonic : monotonic_clock::instance();
+  const instant begin = monotonic_clock::instance().now();
+  const instant until = is_down_ ? begin : begin + duration(options_.give_up_after);
+  for (;;) {
+    try {
+      make_ready();
+      if (next_beat_.is_never() && !options_.clocks) next_beat_ = steady.now();
+      batch_time time;
+      time.local = steady.now();
+      time.local_utc = options_.clocks
+                           ? options_.clocks->utc()
+                           : std::chrono::ceil<milliseconds>(wall_clock::to_sys(wall_clock::instance().now()));
+      const batch_frame frame = frame_for(batch, time.local);
+      const batch_plan plan(batch, frame);
+      const std::vector<reply> replies = lane_->run(plan.calls(), patience());
+      batch_plan::outcome got = plan.read(replies, time);
+      if (commit(frame.number, got.done) == commit_state::not_committed) continue;
+      if (frame.beats) next_beat_ = time.local + duration(options_.node_timeout) / 4;
+      conclude(batch, got, frame.over);
+      if (std::exchange(is_down_, false)) warn("the database " + place_ + " answers again");
+      return std::move(got.done);
+    } catch (const lane_failure& error) {
+      if (error.is_state("FL001")) session_is_over();
+      recover(error, until, store_unavailable::kind::not_executed);
+    }
+  }
+}
+
+void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {
+  const std::string where = place_.empty() ? target_.to_string() : place_;
+  lane_.reset();
+  if (monotonic_clock::instance().now() >= until) {
+    if (!std::exchange(is_down_, true)) warn("the database " + where + " does not answer: " + from.what());
+    throw store_unavailable(known, "foliot: the database " + where + " does not answer: " + from.what());
+  }
+  if (from.state().empty()) static_cast<void>(::poll(nullptr, 0, pause_ms));
+}
+
+postgresql_engine::commit_state postgresql_engine::commit(std::int64_t number, const execution& done) {
+  const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
+  bool is_sent = false;
+  call ask(statements::has_happened);
+  ask.add(session_).add(number);
+  for (;;) {
+    try {
+      if (!std::exchange(is_sent, true)) {
+        lane_->commit(patience());
+        return commit_state::committed;
+      }
+      if (lane_ == nullptr) connect();
+      const auto replies = lane_->run(std::span(&ask, 1), patience());
+      const bool has_happened = replies.front().integer(0, 0) != 0;
+      lane_->commit(patience());
+      return has_happened ? commit_state::committed : commit_state::not_committed;
+    } catch (const lane_failure& error) {
+      try {
+        recover(error, until, store_unavailable::kind::in_doubt);
+      } catch (const store_unavailable&) {
+        // If they have happened, nobody but this node ends these reservations.
+        for (const answer& each : done.answers) follow_claim(each);
+        throw;
+      }
+    }
+  }
+}
+
+void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::outcome& what,
+                                 std::span<const reservation> over) {
+  std::vector<reservation>& expired = what.done.expired;
+  expired = std::exchange(lost_, {});
+  for (const reservation& each : over) {
+    const auto is_this = [&](const auto& still) { return still.first == each.id; };
+    if (std::ranges::any_of(what.still, is_this)) continue;
+    own_.end(each);
+    expired.push_back(each);
+  }
+  for (const auto& [id, expires] : what.still) own_.extend(id, expires);
+  for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
+  next_ = what.next;
+}
+
+void postgresql_engine::follow_claim(const answer& got) {
+  const auto* const claimed = std::get_if<claim_answer>(&got);
+  if (claimed == nullptr) return;
+  for (const claimed_job& each : claimed->jobs) own_.set(each.token, each.job.expires);
+}
+
+void postgresql_engine::follow(const operation& of, const answer& got) {
+  follow_claim(got);
+  if (const auto* const holder = std::get_if<holder_answer>(&got)) {
+    const reservation token = token_of(of);
+    if (std::holds_alternative<touch>(of) && holder->what == holder_answer::kind::done) {
+      own_.extend(token.id, holder->expires);
+    } else {
+      own_.end(token);
+    }
+  }
+}
+
+next_change postgresql_engine::next() const noexcept {
+  next_change next = next_;
+  next.expiry = std::min({next.expiry, own_.next(), next_beat_});
+  return next;
+}
+
+check_result postgresql_engine::check() {
+  const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
+  const std::vector<call> calls{call(statements::one_snapshot), call(statements::long_statement),
+                                call(statements::check_jobs)};
+  for (;;) {
+    try {
+      make_ready();
+      const auto replies = lane_->run(calls, instant::never());
+      lane_->commit(patience());
+      if (replies.back().is_null(0, 0)) return {};
+      return std::unexpected(std::string(replies.back().bytes(0, 0)));
+    } catch (const lane_failure& error) {
+      recover(error, until, store_unavailable::kind::not_executed);
+    }
+  }
+}
+
+void postgresql_engine::close() {
+  if (std::exchange(is_closed_, true) || session_ == 0) return;
+  try {
+    if (lane_ == nullptr) connect();
+    call what(statements::end_session);
+    what.add(session_);
+    static_cast<void>(lane_->run(std::span(&what, 1), patience()));
+    lane_->commit(patience());
+    lane_.reset();
+  } catch (const lane_failure& error) {
+    fail("cannot give back the jobs of the node '" + options_.node + "' in " + place_ + ": " + error.what());
+  }
+}
+
+std::string postgresql_engine::place() const { return place_; }
+
+}  // namespace foliot::jobs::detail

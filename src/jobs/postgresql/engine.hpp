@@ -1,0 +1,102 @@
+// The inside of a postgresql_store: its connection, its session, and what happens when the database goes away.
+//
+// One batch is one transaction. What can go wrong, and what follows:
+//   - before the commit was sent, the transaction has not happened: execute() connects again, and sends all of it
+//   again;
+//   - after that, the commit is in doubt: foliot.has_happened() says whether the number of the batch is there, and, if
+//     it is not, sees to it that it never will be. Only then the batch is sent again, with another number;
+//   - the session is over, because the node was taken for dead: the reservations that it has made have ended. The node
+//     announces itself again.
+//
+// A server that another one has replaced has a lower timeline than that one. Once the store has seen a timeline, it
+// refuses servers with lower ones.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/contract.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+
+#include "batch_plan.hpp"
+#include "deadlines.hpp"
+#include "lane.hpp"
+#include "target.hpp"
+
+namespace foliot::jobs::detail {
+
+/// The version of the schema that this library uses.
+inline constexpr int schema_version = 1;
+inline constexpr std::size_t longest_node_name = 200;
+
+class postgresql_engine {
+ public:
+  /// `at_step` is for tests; see lane.
+  explicit postgresql_engine(const postgresql_options& options, lane_step at_step = {});
+  ~postgresql_engine();
+  postgresql_engine(const postgresql_engine&) = delete;
+  postgresql_engine& operator=(const postgresql_engine&) = delete;
+
+  /// A store with this engine.
+  [[nodiscard]] static std::unique_ptr<postgresql_store> as_store(std::unique_ptr<postgresql_engine> engine) {
+    return std::unique_ptr<postgresql_store>(new postgresql_store(std::move(engine)));
+  }
+
+  execution execute(std::span<operation> batch);
+  [[nodiscard]] next_change next() const noexcept;
+  [[nodiscard]] check_result check();
+  void close();
+  [[nodiscard]] other_nodes* others() noexcept { return nullptr; }
+  [[nodiscard]] std::string place() const;
+
+ private:
+  /// Whether a commit has happened.
+  enum class commit_state : std::uint8_t { committed, not_committed };
+
+  /// Connects and announces the node, if that is to be done.
+  void make_ready();
+  void connect();
+  void announce();
+  [[nodiscard]] batch_frame frame_for(std::span<const operation> batch, instant now);
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> given_time() const;
+  /// Commits the transaction of this batch, which has brought these answers. Throws store_unavailable if it stays in
+  /// doubt.
+  [[nodiscard]] commit_state commit(std::int64_t number, const execution& done);
+  /// What a batch has changed in what the store keeps.
+  void conclude(std::span<const operation> batch, batch_plan::outcome& what, std::span<const reservation> over);
+  /// Follows the reservations of the node in its answers.
+  void follow(const operation& of, const answer& got);
+  void follow_claim(const answer& got);
+  /// An attempt has failed: drops the connection, and waits before the next one. Throws store_unavailable at `until`.
+  void recover(const lane_failure& from, instant until, store_unavailable::kind known);
+  void session_is_over() noexcept;
+  void warn(std::string_view sentence) const;
+  [[nodiscard]] instant patience() const;
+
+  const postgresql_options options_;
+  const lane_step at_step_;
+  const std::int64_t process_;
+  target target_;
+  std::unique_ptr<lane> lane_;
+  std::string place_;
+  std::int64_t timeline_ = 0;  // the highest that was seen
+  std::int64_t session_ = 0;   // 0: the node is not announced
+  std::int64_t session_before_ = 0;
+  std::int64_t number_ = 0;  // of the last batch
+  deadlines own_;
+  std::vector<reservation> lost_;  // with a session that was over, not yet reported
+  next_change next_;
+  instant next_beat_ = instant::never();
+  bool is_down_ = false;  // the last batch was not executed for want of the database
+  bool is_closed_ = false;
+};
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,211 @@
+#include "lane.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include <foliot/core/clock.hpp>
+
+namespace foliot::jobs::detail {
+
+namespace {
+
+constexpr sql_statement begin_statement{"begin", "BEGIN"};
+constexpr sql_statement commit_statement{"commit", "COMMIT"};
+
+std::string trimmed(const char* text) {
+  std::string out = text == nullptr ? "" : text;
+  while (!out.empty() && (out.back() == '\n' || out.back() == ' ')) out.pop_back();
+  std::ranges::replace(out, '\n', ' ');
+  return out;
+}
+
+/// Waits for `events` of the socket. Throws lane_failure at the deadline.
+void wait_for(int socket, short events, instant deadline, std::string_view doing) {
+  for (;;) {
+    const duration left = deadline - monotonic_clock::instance().now();
+    if (left <= duration::zero()) {
+      throw lane_failure("", "the server did not answer in time while " + std::string(doing));
+    }
+    pollfd asked{socket, events, 0};
+    const auto whole = left.count() / 1'000'000 + 1;
+    const int got = ::poll(&asked, 1, static_cast<int>(std::min<std::int64_t>(whole, std::numeric_limits<int>::max())));
+    if (got > 0) return;
+    if (got < 0 && errno != EINTR) throw lane_failure("", std::string("poll: ") + std::strerror(errno));
+  }
+}
+
+}  // namespace
+
+lane::lane(const char* const* keywords, const char* const* values, instant deadline, const lane_step& at_step)
+    : connection_(PQconnectStartParams(keywords, values, 0)), at_step_(at_step) {
+  if (connection_ == nullptr) throw std::bad_alloc();
+  PGconn* const it = connection_.get();
+  PQsetNoticeReceiver(it, &take_notice, this);
+  for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK; next = PQconnectPoll(it)) {
+    if (next == PGRES_POLLING_FAILED || PQstatus(it) == CONNECTION_BAD) fail_connection("connecting");
+    wait_for(PQsocket(it), next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline, "connecting");
+  }
+  if (PQsetnonblocking(it, 1) != 0) fail_connection("connecting");
+  step();
+}
+
+lane::~lane() = default;
+
+void lane::fail_connection(std::string_view doing) const {
+  const std::string why = trimmed(PQerrorMessage(connection_.get()));
+  throw lane_failure("", why.empty() ? "the connection was lost while " + std::string(doing) : why);
+}
+
+void lane::take_notice(void* self, const PGresult* notice) {
+  const char* const severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (severity == nullptr || std::strcmp(severity, "WARNING") != 0) return;
+  std::string& warning = static_cast<lane*>(self)->warning_;
+  if (warning.empty()) warning = trimmed(PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY));
+}
+
+void lane::flush(instant deadline) {
+  for (;;) {
+    const int left = PQflush(connection_.get());
+    if (left == 0) return;
+    if (left < 0) fail_connection("sending");
+    wait_for(PQsocket(connection_.get()), POLLIN | POLLOUT, deadline, "sending");
+    if (PQconsumeInput(connection_.get()) == 0) fail_connection("sending");
+  }
+}
+
+void lane::receive(instant deadline) {
+  wait_for(PQsocket(connection_.get()), POLLIN, deadline, "executing a batch");
+  if (PQconsumeInput(connection_.get()) == 0) fail_connection("waiting for the answer");
+}
+
+PGresult* lane::next_result(instant deadline) {
+  while (PQisBusy(connection_.get()) != 0) receive(deadline);
+  return PQgetResult(connection_.get());
+}
+
+namespace {
+
+/// Throws if the result is an error.
+void check_result(const reply& got) {
+  const ExecStatusType status = PQresultStatus(got.get());
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_PIPELINE_SYNC) return;
+  const char* const state = PQresultErrorField(got.get(), PG_DIAG_SQLSTATE);
+  throw lane_failure(state == nullptr ? "" : state, trimmed(PQresultErrorMessage(got.get())));
+}
+
+}  // namespace
+
+reply lane::read_reply(instant deadline) {
+  reply got(next_result(deadline));
+  if (got.get() == nullptr) fail_connection("waiting for the answer");
+  check_result(got);
+  PGresult* const end = next_result(deadline);
+  if (end != nullptr) {
+    PQclear(end);
+    throw lane_failure("", "the server gave two results for one statement");
+  }
+  return got;
+}
+
+reply lane::execute_text(const std::string& statements, instant deadline) {
+  if (PQsendQuery(connection_.get(), statements.c_str()) == 0) fail_connection("sending");
+  flush(deadline);
+  reply last(nullptr);
+  while (PGresult* const each = next_result(deadline)) {
+    last = reply(each);
+    check_result(last);
+  }
+  if (last.get() == nullptr) fail_connection("waiting for the answer");
+  return last;
+}
+
+void lane::send(const sql_statement& what) {
+  if (PQsendQueryPrepared(connection_.get(), what.name, 0, nullptr, nullptr, nullptr, 1) == 0)
+    fail_connection("sending");
+}
+
+void lane::send(const call& what) {
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  const std::vector<int> formats(static_cast<std::size_t>(what.count()), 1);
+  for (int i = 0; i < what.count(); ++i) {
+    const auto& value = what.value(i);
+    values.push_back(value ? value->data() : nullptr);
+    lengths.push_back(value ? static_cast<int>(value->size()) : 0);
+  }
+  if (PQsendQueryPrepared(connection_.get(), what.what().name, what.count(), values.data(), lengths.data(),
+                          formats.data(), 1) == 0) {
+    fail_connection("sending");
+  }
+}
+
+std::vector<reply> lane::run(std::span<const call> calls, instant deadline) {
+  PGconn* const it = connection_.get();
+  if (PQpipelineStatus(it) == PQ_PIPELINE_OFF && PQenterPipelineMode(it) == 0) fail_connection("sending");
+  std::vector<bool> is_wanted;  // of each result
+  const auto prepare = [&](const sql_statement& what, int count, const unsigned* types) {
+    if (!prepared_.insert(what.name).second) return;
+    if (PQsendPrepare(it, what.name, what.text, count, types) == 0) fail_connection("sending");
+    is_wanted.push_back(false);
+  };
+  if (!std::exchange(has_begun_, true)) {
+    prepare(begin_statement, 0, nullptr);
+    send(begin_statement);
+    is_wanted.push_back(false);
+  }
+  for (const call& each : calls) {
+    prepare(each.what(), each.count(), each.types());
+    send(each);
+    is_wanted.push_back(true);
+  }
+  if (PQsendFlushRequest(it) == 0) fail_connection("sending");
+  flush(deadline);
+  step();
+  std::vector<reply> replies;
+  replies.reserve(calls.size());
+  for (const bool wanted : is_wanted) {
+    reply got = read_reply(deadline);
+    if (wanted) replies.push_back(std::move(got));
+  }
+  step();
+  return replies;
+}
+
+void lane::commit(instant deadline) {
+  PGconn* const it = connection_.get();
+  warning_.clear();
+  const bool is_new = prepared_.insert(commit_statement.name).second;
+  if (is_new && PQsendPrepare(it, commit_statement.name, commit_statement.text, 0, nullptr) == 0) {
+    fail_connection("sending");
+  }
+  send(commit_statement);
+  if (PQpipelineSync(it) == 0) fail_connection("sending");
+  flush(deadline);
+  step();
+  if (is_new) static_cast<void>(read_reply(deadline));
+  const reply done = read_reply(deadline);
+  // Not read_reply(): the end of a pipeline is one result without an end.
+  const reply synced(next_result(deadline));
+  if (synced.get() == nullptr) fail_connection("committing");
+  check_result(synced);
+  has_begun_ = false;
+  if (std::strcmp(PQcmdStatus(done.get()), "COMMIT") != 0) {
+    throw lane_failure("", "the server has rolled back a transaction that had not failed");
+  }
+  if (!warning_.empty()) throw lane_failure("", "the server warned about a commit: " + warning_);
+}
+
+std::string lane::place() const {
+  const char* const host = PQhost(connection_.get());
+  std::string text = host == nullptr || *host == '\0' ? "" : host;
+  if (!text.starts_with('/')) text += std::string(":") + PQport(connection_.get());
+  return text + "/" + PQdb(connection_.get());
+}
+
+}  // namespace foliot::jobs::detail

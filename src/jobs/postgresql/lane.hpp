@@ -1,0 +1,93 @@
+// One connection to a PostgreSQL server, which is used by one thread, and waits no longer than it is told.
+//
+// Many statements go out at once, and their replies come back together (libpq's pipeline mode): a transaction costs two
+// round trips, one for its statements and one for its commit. They are two because the replies must be here before the
+// commit begins: should the answer to the commit be lost, it can still be found out whether it has happened, and then
+// the replies are known.
+//
+// After a lane_failure only the destructor may be called.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/instant.hpp>
+
+#include "call.hpp"
+#include "reply.hpp"
+
+namespace foliot::jobs::detail {
+
+/// A statement has failed, or the connection.
+class lane_failure : public std::runtime_error {
+ public:
+  /// `state` is the SQLSTATE of an error that the server has reported; empty: the connection has failed.
+  lane_failure(std::string state, const std::string& text) : std::runtime_error(text), state_(std::move(state)) {}
+  [[nodiscard]] const std::string& state() const noexcept { return state_; }
+  [[nodiscard]] bool is_state(std::string_view state) const noexcept { return state_ == state; }
+
+ private:
+  std::string state_;
+};
+
+using lane_step = std::function<void(int socket)>;
+
+class lane {
+ public:
+  /// Connects with the arguments of PQconnectStartParams(). Resolving a host's name blocks; all else ends at `deadline`
+  /// of the monotonic clock.
+  /// `at_step` is for tests: it is called with the socket before and after each exchange, and may shut it down.
+  lane(const char* const* keywords, const char* const* values, instant deadline, const lane_step& at_step);
+  ~lane();
+  lane(const lane&) = delete;
+  lane& operator=(const lane&) = delete;
+
+  /// Executes statements that are separated by semicolons, as one transaction; returns the rows of the last one, as
+  /// text. Only before the first run().
+  reply execute_text(const std::string& statements, instant deadline);
+  /// Executes these calls in the open transaction, or in one that begins with them. The replies come in their order.
+  std::vector<reply> run(std::span<const call> calls, instant deadline);
+  /// Commits. A warning of the server is a failure: it may have given up waiting for its standby.
+  void commit(instant deadline);
+
+  /// "db1:5432/jobs"
+  [[nodiscard]] std::string place() const;
+
+ private:
+  struct closed {
+    void operator()(PGconn* each) const noexcept { PQfinish(each); }
+  };
+
+  static void take_notice(void* self, const PGresult* notice);
+  void send(const sql_statement& what);
+  void send(const call& what);
+  void flush(instant deadline);
+  /// Waits until the connection can be read, and reads.
+  void receive(instant deadline);
+  /// The next result; null: the results of a statement have ended.
+  [[nodiscard]] PGresult* next_result(instant deadline);
+  /// The reply to one statement of a pipeline.
+  [[nodiscard]] reply read_reply(instant deadline);
+  [[noreturn]] void fail_connection(std::string_view doing) const;
+
+  void step() const {
+    if (at_step_) at_step_(PQsocket(connection_.get()));
+  }
+
+  std::unique_ptr<PGconn, closed> connection_;
+  const lane_step& at_step_;
+  std::set<const char*> prepared_;  // names of statements
+  bool has_begun_ = false;
+  std::string warning_;  // the first one since the last commit began
+};
+
+}  // namespace foliot::jobs::detail

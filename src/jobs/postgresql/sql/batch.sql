@@ -1,0 +1,174 @@
+-- Sessions of nodes, and what happens before and after the operations of a batch.
+
+-- The time of a batch: [UTC in ms, rounded down; rounded up; the clock of reservations in ns]. The time of the
+-- transaction, unless a test gives another.
+CREATE OR REPLACE FUNCTION foliot.time_of(given bigint[]) RETURNS bigint[] LANGUAGE sql STABLE AS $$
+  SELECT coalesce(given, ARRAY[floor(extract(epoch FROM now()) * 1000), ceil(extract(epoch FROM now()) * 1000),
+                               extract(epoch FROM now()) * 1000000000]::bigint[])
+$$;
+
+-- Adds tubes to a list that the transaction keeps for end_batch().
+CREATE OR REPLACE FUNCTION foliot.note(list text, tubes integer[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  before text := coalesce(nullif(current_setting(list, true), ''), ',');
+  noted text := before;
+  each_tube integer;
+BEGIN
+  FOREACH each_tube IN ARRAY tubes LOOP
+    IF position(',' || each_tube || ',' IN noted) = 0 THEN noted := noted || each_tube || ','; END IF;
+  END LOOP;
+  IF noted <> before THEN PERFORM set_config(list, noted, true); END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION foliot.noted(list text) RETURNS integer[] LANGUAGE sql STABLE AS $$
+  SELECT coalesce(string_to_array(nullif(trim(both ',' FROM current_setting(list, true)), ''), ',')::integer[], '{}')
+$$;
+
+-- Jobs have become ready in these tubes.
+CREATE OR REPLACE FUNCTION foliot.note_ready(tubes integer[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF cardinality(tubes) > 0 THEN PERFORM foliot.note('foliot.ready', tubes); END IF;
+END $$;
+
+-- Jobs of these tubes have ended. Of interest only where a tube is paused.
+CREATE OR REPLACE FUNCTION foliot.note_lost(tubes integer[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  paused integer[];
+BEGIN
+  IF NOT EXISTS (SELECT FROM foliot.pause) THEN RETURN; END IF;
+  paused := ARRAY(SELECT p.tube FROM foliot.pause p WHERE p.tube = ANY (tubes));
+  IF cardinality(paused) > 0 THEN PERFORM foliot.note('foliot.lost', paused); END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION foliot.has_job(of_tube integer) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT EXISTS (SELECT FROM foliot.ready WHERE tube = of_tube) OR EXISTS (SELECT FROM foliot.delayed WHERE tube = of_tube)
+    OR EXISTS (SELECT FROM foliot.buried WHERE tube = of_tube) OR EXISTS (SELECT FROM foliot.reserved WHERE tube = of_tube)
+$$;
+
+-- Ends a session: its reservations, its pauses, and its record of batches.
+CREATE OR REPLACE FUNCTION foliot.end_session(ended bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  ids bigint[] := ARRAY(SELECT r.id FROM foliot.reserved r WHERE r.session = ended ORDER BY r.id);
+  tubes integer[];
+BEGIN
+  PERFORM FROM foliot.job j WHERE j.id = ANY (ids) ORDER BY j.id FOR UPDATE;
+  WITH gone AS (DELETE FROM foliot.reserved r WHERE r.id = ANY (ids) AND r.session = ended RETURNING r.*),
+    made AS (INSERT INTO foliot.ready
+             SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
+  SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
+  PERFORM foliot.note_ready(tubes);
+  WITH over AS (DELETE FROM foliot.pause p WHERE p.session = ended RETURNING p.tube)
+  SELECT array_agg(over.tube) INTO tubes FROM over;
+  PERFORM foliot.note_ready(tubes);
+  DELETE FROM foliot.batch b WHERE b.session = ended;
+  DELETE FROM foliot.node n WHERE n.session = ended;
+END $$;
+
+-- Announces a node, and returns its new session. An older session of the same name ends. `before` is the session that
+-- the node had until now, or 0: if another process has taken the name since, the answer is null.
+CREATE OR REPLACE FUNCTION foliot.announce(node_name bytea, of_process bigint, node_timeout bigint, before bigint,
+                                           given bigint[]) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  older foliot.node;
+  made bigint;
+BEGIN
+  SELECT n.* INTO older FROM foliot.node n WHERE n.name = node_name FOR UPDATE;
+  IF before <> 0 AND older.session > before AND older.process <> of_process THEN RETURN NULL; END IF;
+  IF older.session IS NOT NULL THEN PERFORM foliot.end_session(older.session); END IF;
+  made := nextval('foliot.session');
+  INSERT INTO foliot.node VALUES (made, node_name, of_process, node_timeout, (foliot.time_of(given))[3]);
+  RETURN made;
+END $$;
+
+-- Says that the node is alive, and ends the sessions of nodes that have not said so for their timeout.
+CREATE OR REPLACE FUNCTION foliot.beat(of_session bigint, number bigint, given bigint[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  now_ns bigint := (foliot.time_of(given))[3];
+  dead bigint;
+BEGIN
+  UPDATE foliot.node n SET seen = now_ns WHERE n.session = of_session;
+  DELETE FROM foliot.batch b WHERE b.session = of_session AND b.number < beat.number;
+  FOR dead IN SELECT n.session FROM foliot.node n WHERE n.seen < now_ns - n.timeout FOR UPDATE SKIP LOCKED LOOP
+    PERFORM foliot.end_session(dead);
+  END LOOP;
+END $$;
+
+-- The first part of a batch. Locks the jobs `to_lock`, which the batch names. Ends the reservations `over_…` of this
+-- node, whose time is over by the node's clock; those whose time is not over by this one are in `still_…`. Ends pauses
+-- and makes due jobs ready: at most 2048 of each.
+CREATE OR REPLACE FUNCTION foliot.begin_batch(
+  of_session bigint, given bigint[], to_lock bigint[], over_ids bigint[], over_openings bigint[], over_attempts bigint[],
+  OUT now_ms bigint, OUT now_ns bigint, OUT still_ids bigint[], OUT still_expires bigint[])
+LANGUAGE plpgsql AS $$
+DECLARE
+  times bigint[] := foliot.time_of(given);
+  tubes integer[];
+BEGIN
+  now_ms := times[1];
+  now_ns := times[3];
+  IF NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session) THEN
+    RAISE EXCEPTION 'the session of the node is over' USING ERRCODE = 'FL001';
+  END IF;
+  IF cardinality(to_lock) > 0 THEN
+    PERFORM FROM foliot.job j WHERE j.id = ANY (to_lock) ORDER BY j.id FOR UPDATE;
+  END IF;
+  IF cardinality(over_ids) > 0 THEN
+    WITH gone AS (
+        DELETE FROM foliot.reserved r USING unnest(over_ids, over_openings, over_attempts) o (id, opening, attempt)
+        WHERE r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt AND r.expires < begin_batch.now_ns
+        RETURNING r.*),
+      made AS (
+        INSERT INTO foliot.ready
+        SELECT id, tube, pri, due, delay, reserves, timeouts + 1, releases, buries, kicks FROM gone RETURNING tube)
+    SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
+    PERFORM foliot.note_ready(tubes);
+    SELECT array_agg(r.id), array_agg(r.expires) INTO still_ids, still_expires
+    FROM unnest(over_ids, over_openings, over_attempts) o (id, opening, attempt)
+    JOIN foliot.reserved r ON r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt;
+  END IF;
+  IF EXISTS (SELECT FROM foliot.pause p WHERE p.until <= now_ns) THEN
+    WITH over AS (
+        DELETE FROM foliot.pause p WHERE p.tube = ANY (ARRAY(
+          SELECT q.tube FROM foliot.pause q WHERE q.until <= now_ns ORDER BY q.until LIMIT 2048 FOR UPDATE SKIP LOCKED))
+        RETURNING p.tube)
+    SELECT array_agg(over.tube) INTO tubes FROM over;
+    PERFORM foliot.note_ready(tubes);
+  END IF;
+  IF EXISTS (SELECT FROM foliot.delayed d WHERE d.due <= now_ms) THEN
+    WITH due AS MATERIALIZED (
+        SELECT d.id FROM foliot.delayed d WHERE d.due <= now_ms ORDER BY d.due, d.id LIMIT 2048 FOR UPDATE SKIP LOCKED),
+      gone AS (DELETE FROM foliot.delayed d USING due WHERE d.id = due.id RETURNING d.*),
+      made AS (INSERT INTO foliot.ready SELECT * FROM gone RETURNING tube)
+    SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
+    PERFORM foliot.note_ready(tubes);
+  END IF;
+END $$;
+
+-- The last part of a batch. A batch that has changed something leaves its number.
+CREATE OR REPLACE FUNCTION foliot.end_batch(
+  of_session bigint, number bigint,
+  OUT ready_tubes bytea[], OUT emptied_tubes bytea[], OUT next_due bigint, OUT next_pause bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+  ready integer[] := foliot.noted('foliot.ready');
+  lost integer[] := foliot.noted('foliot.lost');
+BEGIN
+  IF pg_current_xact_id_if_assigned() IS NOT NULL THEN INSERT INTO foliot.batch VALUES (of_session, number); END IF;
+  IF cardinality(ready) > 0 THEN
+    ready_tubes := ARRAY(SELECT t.name FROM foliot.tube t WHERE t.id = ANY (ready));
+  END IF;
+  IF cardinality(lost) > 0 THEN
+    emptied_tubes := ARRAY(SELECT t.name FROM foliot.tube t JOIN foliot.pause p ON p.tube = t.id
+                           WHERE t.id = ANY (lost) AND NOT foliot.has_job(t.id));
+  END IF;
+  SELECT d.due INTO next_due FROM foliot.delayed d ORDER BY d.due, d.id LIMIT 1;
+  SELECT p.until INTO next_pause FROM foliot.pause p ORDER BY p.until LIMIT 1;
+END $$;
+
+-- Whether this batch has been committed; if not, it never will be. Waits for a twin that is still being committed, and
+-- always writes, so that the commit of the answer is also the commit of all that it saw.
+CREATE OR REPLACE FUNCTION foliot.has_happened(of_session bigint, number bigint) RETURNS boolean LANGUAGE sql AS $$
+  INSERT INTO foliot.batch AS b VALUES (of_session, number)
+  ON CONFLICT ON CONSTRAINT batch_pkey DO UPDATE SET number = excluded.number RETURNING b.xmax <> 0
+$$;

@@ -1,0 +1,120 @@
+-- Changes of jobs that a worker holds, and of jobs that no worker has. The arrays have one element for each operation.
+
+-- Ends reserved jobs; returns 1 for each that its token held. No job is named twice.
+CREATE OR REPLACE FUNCTION foliot.finish(given bigint[], ids bigint[], openings bigint[], attempts bigint[])
+RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  now_ns bigint := (foliot.time_of(given))[3];
+  done bigint[];
+  tubes integer[];
+BEGIN
+  WITH gone AS (
+      DELETE FROM foliot.reserved r USING unnest(ids, openings, attempts) o (id, opening, attempt)
+      WHERE r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt AND r.expires >= now_ns
+      RETURNING r.id, r.tube),
+    ended AS (DELETE FROM foliot.job j USING gone WHERE j.id = gone.id RETURNING gone.id, gone.tube)
+  SELECT array_agg(e.id), array_agg(DISTINCT e.tube) INTO done, tubes FROM ended e;
+  IF done IS NOT NULL THEN PERFORM foliot.note_lost(tubes); END IF;
+  RETURN ARRAY(SELECT coalesce((o.id = ANY (done))::integer, 0) FROM unnest(ids) WITH ORDINALITY o (id, n) ORDER BY o.n);
+END $$;
+
+-- The row of a reserved job, if this token holds it, locked with the job's row in `job`.
+CREATE OR REPLACE FUNCTION foliot.held(job_id bigint, of_opening bigint, attempt bigint, now_ns bigint)
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
+  RETURN EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id AND r.opening = of_opening AND r.reserves = attempt
+                   AND r.expires >= now_ns);
+END $$;
+
+-- Gives reserved jobs back, or sets them aside, or begins their TTR again. `whats`: 0 abandon, 1 release, 2 bury,
+-- 3 touch. A priority of null: as before. Returns for each: null if it was not held; for a touch the end of the
+-- reservation; else 0.
+CREATE OR REPLACE FUNCTION foliot.change_held(given bigint[], whats bigint[], ids bigint[], openings bigint[],
+                                              attempts bigint[], pris bigint[], ats bigint[], dues bigint[])
+RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  times bigint[] := foliot.time_of(given);
+  answers bigint[] := '{}';
+  one bigint;
+  p foliot.ready;
+BEGIN
+  FOR i IN 1 .. cardinality(ids) LOOP
+    one := NULL;
+    IF foliot.held(ids[i], openings[i], attempts[i], times[3]) THEN
+      IF whats[i] = 3 THEN
+        UPDATE foliot.reserved r SET expires = times[3] + j.ttr * 1000000 FROM foliot.job j
+        WHERE r.id = ids[i] AND j.id = ids[i] RETURNING r.expires INTO one;
+      ELSE
+        DELETE FROM foliot.reserved r WHERE r.id = ids[i]
+        RETURNING r.id, r.tube, coalesce(pris[i], r.pri), r.due, r.delay, r.reserves, r.timeouts,
+          r.releases + (whats[i] = 1)::integer, r.buries + (whats[i] = 2)::integer, r.kicks INTO p;
+        IF whats[i] = 2 THEN
+          INSERT INTO foliot.buried VALUES (p.*, nextval('foliot.burial'));
+        ELSIF whats[i] = 1 THEN
+          p.due := foliot.due_of(ats[i], dues[i], times);
+          p.delay := foliot.delay_of(ats[i], dues[i], times);
+          PERFORM foliot.settle(p, times[1]);
+        ELSE
+          INSERT INTO foliot.ready VALUES (p.*);
+          PERFORM foliot.note_ready(ARRAY[p.tube]);
+        END IF;
+        one := 0;
+      END IF;
+    END IF;
+    answers := answers || one;
+  END LOOP;
+  RETURN answers;
+END $$;
+
+-- Changes jobs that no worker has. `whats`: 0 cancel, 1 reschedule, 2 fire now, 3 kick. A job is meant by its id, or,
+-- where the tube has a name, by its key. Returns pairs of what and id: what is 0 done, 1 reserved, 2 refused, 3 gone.
+CREATE OR REPLACE FUNCTION foliot.change_waiting(given bigint[], whats bigint[], ids bigint[], tubes bytea[],
+                                                 keys bytea[], ats bigint[], dues bigint[])
+RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  times bigint[] := foliot.time_of(given);
+  answers bigint[] := '{}';
+  found_id bigint;
+  lifted record;
+  p foliot.ready;
+BEGIN
+  FOR i IN 1 .. cardinality(ids) LOOP
+    IF tubes[i] <> '' THEN
+      SELECT j.id INTO found_id FROM foliot.tube t JOIN foliot.job j ON j.tube = t.id
+      WHERE t.name = tubes[i] AND j.key = keys[i] FOR UPDATE OF j;
+    ELSE
+      SELECT j.id INTO found_id FROM foliot.job j WHERE j.id = ids[i] FOR UPDATE;
+    END IF;
+    IF found_id IS NULL THEN
+      answers := answers || ARRAY[3, 0]::bigint[];
+      CONTINUE;
+    END IF;
+    lifted := foliot.lift(found_id, times[3]);
+    IF lifted.state = 2 THEN
+      answers := answers || ARRAY[1, found_id];
+      CONTINUE;
+    END IF;
+    p := lifted.placed;
+    IF whats[i] = 0 THEN
+      DELETE FROM foliot.job j WHERE j.id = found_id;
+      PERFORM foliot.note_lost(ARRAY[p.tube]);
+      answers := answers || ARRAY[0, found_id];
+      CONTINUE;
+    END IF;
+    IF whats[i] = 1 THEN
+      p.due := foliot.due_of(ats[i], dues[i], times);
+      p.delay := foliot.delay_of(ats[i], dues[i], times);
+      PERFORM foliot.settle(p, times[1]);
+    ELSE
+      IF lifted.state <> 1 THEN
+        p.due := times[1];
+        IF whats[i] = 3 THEN p.kicks := p.kicks + 1; END IF;
+      END IF;
+      INSERT INTO foliot.ready VALUES (p.*);
+      PERFORM foliot.note_ready(ARRAY[p.tube]);
+    END IF;
+    answers := answers || ARRAY[CASE WHEN whats[i] = 3 AND lifted.state = 1 THEN 2 ELSE 0 END, found_id];
+  END LOOP;
+  RETURN answers;
+END $$;

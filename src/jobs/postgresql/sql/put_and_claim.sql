@@ -1,0 +1,231 @@
+-- Puts and claims. The arrays of a function have one element for each operation.
+
+-- Makes the tubes that are not known.
+CREATE OR REPLACE FUNCTION foliot.make_tubes(names bytea[]) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO foliot.tube (name)
+  SELECT DISTINCT n.name FROM unnest(names) n (name)
+  WHERE NOT EXISTS (SELECT FROM foliot.tube t WHERE t.name = n.name) ORDER BY n.name
+  ON CONFLICT DO NOTHING
+$$;
+
+-- The due time of an operation: `due` is a time if `at` is 1, else a delay.
+CREATE OR REPLACE FUNCTION foliot.due_of(at bigint, due bigint, times bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
+AS $$ SELECT CASE WHEN at = 1 THEN due WHEN due > 0 THEN times[2] + due ELSE times[1] END $$;
+CREATE OR REPLACE FUNCTION foliot.delay_of(at bigint, due bigint, times bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
+AS $$ SELECT CASE WHEN at = 1 THEN greatest(due - times[1], 0) ELSE due END $$;
+
+-- Puts jobs without keys; returns their ids.
+CREATE OR REPLACE FUNCTION foliot.put_plain(given bigint[], tubes bytea[], bodies bytea[], pris bigint[], ats bigint[],
+                                            dues bigint[], ttrs bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  times bigint[] := foliot.time_of(given);
+  ids bigint[] := ARRAY(SELECT nextval('foliot.job_id') FROM generate_series(1, cardinality(tubes)));
+  made_ready integer[];
+BEGIN
+  PERFORM foliot.make_tubes(tubes);
+  INSERT INTO foliot.job
+  SELECT p.id, t.id, NULL, times[1], p.ttr, p.body
+  FROM unnest(ids, tubes, ttrs, bodies) p (id, tube, ttr, body) JOIN foliot.tube t ON t.name = p.tube;
+  INSERT INTO foliot.delayed
+  SELECT p.id, t.id, p.pri, foliot.due_of(p.at, p.due, times), foliot.delay_of(p.at, p.due, times), 0, 0, 0, 0, 0
+  FROM unnest(ids, tubes, pris, ats, dues) p (id, tube, pri, at, due) JOIN foliot.tube t ON t.name = p.tube
+  WHERE foliot.due_of(p.at, p.due, times) > times[1];
+  WITH made AS (
+    INSERT INTO foliot.ready
+    SELECT p.id, t.id, p.pri, foliot.due_of(p.at, p.due, times), foliot.delay_of(p.at, p.due, times), 0, 0, 0, 0, 0
+    FROM unnest(ids, tubes, pris, ats, dues) p (id, tube, pri, at, due) JOIN foliot.tube t ON t.name = p.tube
+    WHERE foliot.due_of(p.at, p.due, times) <= times[1] RETURNING tube)
+  SELECT array_agg(DISTINCT made.tube) INTO made_ready FROM made;
+  PERFORM foliot.note_ready(made_ready);
+  RETURN ids;
+END $$;
+
+-- Puts jobs of which some have keys, one by one; a key of no bytes is none. `existing`: 0 keeps a job with the same key,
+-- 1 replaces it, 2 refuses the new one. Returns pairs of what and id: what is 0 inserted, 1 kept, 2 replaced, 3 exists,
+-- 4 reserved.
+CREATE OR REPLACE FUNCTION foliot.put_keyed(given bigint[], tubes bytea[], keys bytea[], bodies bytea[], pris bigint[],
+                                            ats bigint[], dues bigint[], ttrs bigint[], existing bigint[])
+RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  times bigint[] := foliot.time_of(given);
+  answers bigint[] := '{}';
+  what bigint;
+  made bigint;
+  in_tube integer;
+  job_key bytea;
+  old bigint;
+  lifted record;
+  placed foliot.ready;
+BEGIN
+  PERFORM foliot.make_tubes(tubes);
+  FOR i IN 1 .. cardinality(tubes) LOOP
+    SELECT t.id INTO in_tube FROM foliot.tube t WHERE t.name = tubes[i];
+    job_key := nullif(keys[i], '');
+    LOOP
+      what := 0;
+      old := NULL;
+      IF job_key IS NOT NULL THEN
+        SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = job_key FOR UPDATE;
+      END IF;
+      IF old IS NOT NULL THEN
+        IF existing[i] <> 1 THEN
+          what := CASE existing[i] WHEN 0 THEN 1 ELSE 3 END;
+          EXIT;
+        END IF;
+        lifted := foliot.lift(old, times[3]);
+        IF lifted.state = 2 THEN
+          what := 4;
+          EXIT;
+        END IF;
+        DELETE FROM foliot.job j WHERE j.id = old;
+        what := 2;
+      END IF;
+      made := nextval('foliot.job_id');
+      INSERT INTO foliot.job VALUES (made, in_tube, job_key, times[1], ttrs[i], bodies[i])
+      ON CONFLICT (tube, key) WHERE key IS NOT NULL DO NOTHING;
+      EXIT WHEN FOUND;  -- else another transaction has just put a job with this key
+    END LOOP;
+    IF what IN (0, 2) THEN
+      placed := ROW(made, in_tube, pris[i], foliot.due_of(ats[i], dues[i], times),
+                    foliot.delay_of(ats[i], dues[i], times), 0, 0, 0, 0, 0);
+      PERFORM foliot.settle(placed, times[1]);
+      answers := answers || ARRAY[what, made];
+    ELSE
+      answers := answers || ARRAY[what, old];
+    END IF;
+  END LOOP;
+  RETURN answers;
+END $$;
+
+-- Puts the row of a waiting job where its due time says.
+CREATE OR REPLACE FUNCTION foliot.settle(placed foliot.ready, now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF placed.due > now_ms THEN
+    INSERT INTO foliot.delayed VALUES (placed.*);
+  ELSE
+    INSERT INTO foliot.ready VALUES (placed.*);
+    PERFORM foliot.note_ready(ARRAY[placed.tube]);
+  END IF;
+END $$;
+
+-- Takes the other row of a job out of its table. Precondition: the job's row in `job` is locked. `state` is 0 delayed,
+-- 1 ready, 3 buried; 2: it is reserved, and stays so; null: there is no such job. A reservation whose time is over ends
+-- first.
+CREATE OR REPLACE FUNCTION foliot.lift(job_id bigint, now_ns bigint, OUT state bigint, OUT placed foliot.ready)
+LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM foliot.delayed d WHERE d.id = job_id RETURNING d.* INTO placed;
+  IF FOUND THEN state := 0; RETURN; END IF;
+  DELETE FROM foliot.ready r WHERE r.id = job_id RETURNING r.* INTO placed;
+  IF FOUND THEN state := 1; RETURN; END IF;
+  DELETE FROM foliot.buried b WHERE b.id = job_id
+  RETURNING b.id, b.tube, b.pri, b.due, b.delay, b.reserves, b.timeouts, b.releases, b.buries, b.kicks INTO placed;
+  IF FOUND THEN state := 3; RETURN; END IF;
+  DELETE FROM foliot.reserved r WHERE r.id = job_id AND r.expires < now_ns
+  RETURNING r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts + 1, r.releases, r.buries, r.kicks INTO placed;
+  IF FOUND THEN state := 1; RETURN; END IF;
+  IF EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN state := 2; END IF;
+END $$;
+
+-- What a claim brings.
+DO $$ BEGIN
+  IF to_regtype('foliot.claimed') IS NULL THEN
+    CREATE TYPE foliot.claimed AS (
+      id bigint, tube bytea, key bytea, body bytea, pri bigint, made bigint, due bigint, delay bigint, ttr bigint,
+      expires bigint, reserves bigint, timeouts bigint, releases bigint, buries bigint, kicks bigint);
+  END IF;
+END $$;
+
+-- Claims the best ready jobs of these tubes, at most `most`; once the claims of the batch have brought bodies of `bytes`
+-- bytes, no further one. The last row has only nulls if that has cut the claim short. Rows of jobs that another
+-- transaction is just claiming are passed over.
+CREATE OR REPLACE FUNCTION foliot.claim(of_session bigint, of_opening bigint, given bigint[], names bytea[], most bigint,
+                                        bytes bigint) RETURNS SETOF foliot.claimed LANGUAGE plpgsql AS $$
+DECLARE
+  times bigint[] := foliot.time_of(given);
+  tubes integer[] := ARRAY(
+    SELECT DISTINCT t.id FROM foliot.tube t
+    WHERE t.name = ANY (names) AND NOT EXISTS (SELECT FROM foliot.pause p WHERE p.tube = t.id));
+  ids bigint[];
+  brought bigint;
+  fit bigint;
+BEGIN
+  IF cardinality(tubes) = 0 OR most = 0 THEN RETURN; END IF;
+  IF cardinality(tubes) = 1 THEN
+    ids := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.tube = tubes[1] ORDER BY r.pri, r.id LIMIT most
+                 FOR UPDATE SKIP LOCKED);
+  ELSE
+    ids := foliot.lock_best(tubes, most);
+  END IF;
+  IF cardinality(ids) = 0 THEN RETURN; END IF;
+  IF bytes IS NOT NULL THEN
+    brought := coalesce(nullif(current_setting('foliot.claimed_bytes', true), '')::bigint, 0);
+    SELECT count(*) FILTER (WHERE brought + s.before < bytes),
+           coalesce(sum(s.size) FILTER (WHERE brought + s.before < bytes), 0)
+    INTO fit, brought
+    FROM (SELECT octet_length(j.body) AS size,
+                 coalesce(sum(octet_length(j.body)) OVER (ORDER BY o.n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+                   AS before
+          FROM unnest(ids) WITH ORDINALITY o (id, n) JOIN foliot.job j ON j.id = o.id) s;
+    brought := brought + coalesce(nullif(current_setting('foliot.claimed_bytes', true), '')::bigint, 0);
+    PERFORM set_config('foliot.claimed_bytes', brought::text, true);
+  ELSE
+    fit := cardinality(ids);
+  END IF;
+  RETURN QUERY
+  WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids[:fit]) RETURNING r.*),
+    taken AS (
+      INSERT INTO foliot.reserved
+      SELECT g.id, g.tube, g.pri, g.due, g.delay, g.reserves + 1, g.timeouts, g.releases, g.buries, g.kicks,
+             of_session, of_opening, times[3] + j.ttr * 1000000
+      FROM gone g JOIN foliot.job j ON j.id = g.id RETURNING reserved.*)
+  SELECT k.id, t.name, j.key, j.body, k.pri, j.made, k.due, k.delay, j.ttr, k.expires, k.reserves, k.timeouts, k.releases,
+         k.buries, k.kicks
+  FROM taken k JOIN foliot.job j ON j.id = k.id JOIN foliot.tube t ON t.id = k.tube ORDER BY k.pri, k.id;
+  IF fit < cardinality(ids) THEN RETURN NEXT NULL::foliot.claimed; END IF;
+END $$;
+
+-- Locks the rows of the best ready jobs of several tubes; returns their ids, the best first.
+CREATE OR REPLACE FUNCTION foliot.lock_best(tubes integer[], most bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  best bigint[];
+  locked bigint[];
+BEGIN
+  best := ARRAY(
+    SELECT b.id FROM unnest(tubes) o (tube),
+      LATERAL (SELECT r.pri, r.id FROM foliot.ready r WHERE r.tube = o.tube ORDER BY r.pri, r.id LIMIT most) b
+    ORDER BY b.pri, b.id LIMIT most);
+  locked := ARRAY(SELECT l.id FROM (SELECT r.pri, r.id FROM foliot.ready r WHERE r.id = ANY (best) FOR UPDATE SKIP LOCKED) l
+                  ORDER BY l.pri, l.id);
+  IF cardinality(locked) = cardinality(best) THEN RETURN locked; END IF;
+  -- Another transaction claims there, too: lock `most` rows in each tube, so that there are enough.
+  RETURN ARRAY(
+    SELECT b.id FROM unnest(tubes) o (tube),
+      LATERAL (SELECT r.pri, r.id FROM foliot.ready r WHERE r.tube = o.tube ORDER BY r.pri, r.id LIMIT most
+               FOR UPDATE SKIP LOCKED) b
+    ORDER BY b.pri, b.id LIMIT most);
+END $$;
+
+-- Claims this job, in whatever state it waits.
+CREATE OR REPLACE FUNCTION foliot.claim_job(of_session bigint, of_opening bigint, given bigint[], job_id bigint)
+RETURNS SETOF foliot.claimed LANGUAGE plpgsql AS $$
+DECLARE
+  times bigint[] := foliot.time_of(given);
+  lifted record;
+  p foliot.ready;
+BEGIN
+  PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
+  IF NOT FOUND THEN RETURN; END IF;
+  lifted := foliot.lift(job_id, times[3]);
+  IF lifted.state IS NULL OR lifted.state = 2 THEN RETURN; END IF;
+  p := lifted.placed;
+  RETURN QUERY
+  WITH taken AS (
+    INSERT INTO foliot.reserved
+    SELECT p.id, p.tube, p.pri, p.due, p.delay, p.reserves + 1, p.timeouts, p.releases, p.buries, p.kicks,
+           of_session, of_opening, times[3] + j.ttr * 1000000
+    FROM foliot.job j WHERE j.id = job_id RETURNING reserved.*)
+  SELECT k.id, t.name, j.key, j.body, k.pri, j.made, k.due, k.delay, j.ttr, k.expires, k.reserves, k.timeouts, k.releases,
+         k.buries, k.kicks
+  FROM taken k JOIN foliot.job j ON j.id = k.id JOIN foliot.tube t ON t.id = k.tube;
+END $$;

@@ -1,0 +1,187 @@
+-- Operations on whole tubes, and looks.
+
+CREATE OR REPLACE FUNCTION foliot.tube_id(of_name bytea) RETURNS integer LANGUAGE sql STABLE AS $$
+  SELECT t.id FROM foliot.tube t WHERE t.name = of_name
+$$;
+
+-- Makes up to `most` jobs ready. `in_state`: 0 delayed ones, 3 buried ones, null: buried ones, or delayed ones if there is
+-- no buried one. Returns how many.
+CREATE OR REPLACE FUNCTION foliot.kick(given bigint[], of_name bytea, most bigint, in_state bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+  times bigint[] := foliot.time_of(given);
+  of_tube integer := foliot.tube_id(of_name);
+  kicked bigint := 0;
+  moved bigint;
+  ids bigint[];
+  is_buried boolean;
+BEGIN
+  IF of_tube IS NULL THEN RETURN 0; END IF;
+  is_buried := CASE WHEN in_state IS NULL THEN EXISTS (SELECT FROM foliot.buried b WHERE b.tube = of_tube) ELSE in_state = 3 END;
+  WHILE kicked < most LOOP
+    IF is_buried THEN
+      ids := ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - kicked);
+      PERFORM FROM foliot.job j WHERE j.id = ANY (ids) ORDER BY j.id FOR UPDATE;
+      WITH gone AS (DELETE FROM foliot.buried b WHERE b.id = ANY (ids) RETURNING b.*)
+      INSERT INTO foliot.ready
+      SELECT id, tube, pri, times[1], delay, reserves, timeouts, releases, buries, kicks + 1 FROM gone;
+    ELSE
+      ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most - kicked
+                   FOR UPDATE);
+      WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.*)
+      INSERT INTO foliot.ready
+      SELECT id, tube, pri, times[1], delay, reserves, timeouts, releases, buries, kicks + 1 FROM gone;
+    END IF;
+    EXIT WHEN cardinality(ids) = 0;
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    kicked := kicked + moved;
+  END LOOP;
+  IF kicked > 0 THEN PERFORM foliot.note_ready(ARRAY[of_tube]); END IF;
+  RETURN kicked;
+END $$;
+
+-- Ends up to `most` jobs that no worker has: ready ones, then delayed ones, then buried ones. Returns how many.
+CREATE OR REPLACE FUNCTION foliot.clear_tube(of_name bytea, most bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  of_tube integer := foliot.tube_id(of_name);
+  cleared bigint := 0;
+  ids bigint[];
+  ended bigint[];
+BEGIN
+  IF of_tube IS NULL THEN RETURN 0; END IF;
+  WHILE cleared < most LOOP
+    ids := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT most - cleared);
+    IF cardinality(ids) = 0 THEN
+      ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most - cleared);
+    END IF;
+    IF cardinality(ids) = 0 THEN
+      ids := ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - cleared);
+    END IF;
+    EXIT WHEN cardinality(ids) = 0;
+    PERFORM FROM foliot.job j WHERE j.id = ANY (ids) ORDER BY j.id FOR UPDATE;
+    WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.id)
+    SELECT array_agg(gone.id) INTO ended FROM gone;
+    WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.id)
+    SELECT ended || array_agg(gone.id) INTO ended FROM gone;
+    WITH gone AS (DELETE FROM foliot.buried b WHERE b.id = ANY (ids) RETURNING b.id)
+    SELECT ended || array_agg(gone.id) INTO ended FROM gone;
+    DELETE FROM foliot.job j WHERE j.id = ANY (ended);
+    cleared := cleared + coalesce(cardinality(ended), 0);
+  END LOOP;
+  IF cleared > 0 THEN PERFORM foliot.note_lost(ARRAY[of_tube]); END IF;
+  RETURN cleared;
+END $$;
+
+-- Pauses a tube for so many milliseconds; 0 ends its pause.
+CREATE OR REPLACE FUNCTION foliot.pause(of_session bigint, given bigint[], of_name bytea, length bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  of_tube integer;
+BEGIN
+  IF length = 0 THEN
+    of_tube := foliot.tube_id(of_name);
+    DELETE FROM foliot.pause p WHERE p.tube = of_tube;
+    IF FOUND THEN PERFORM foliot.note_ready(ARRAY[of_tube]); END IF;
+    RETURN;
+  END IF;
+  PERFORM foliot.make_tubes(ARRAY[of_name]);
+  INSERT INTO foliot.pause VALUES (foliot.tube_id(of_name), (foliot.time_of(given))[3] + length * 1000000, of_session)
+  ON CONFLICT (tube) DO UPDATE SET until = excluded.until, session = excluded.session;
+END $$;
+
+-- Shows a job, by its id, or, where the tube has a name, by its key.
+CREATE OR REPLACE FUNCTION foliot.peek(job_id bigint, of_name bytea, of_key bytea)
+RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
+  SELECT s.state, ROW(j.id, t.name, j.key, j.body, s.pri, j.made, s.due, s.delay, j.ttr, s.expires, s.reserves, s.timeouts,
+                      s.releases, s.buries, s.kicks)::foliot.claimed
+  FROM foliot.job j JOIN foliot.tube t ON t.id = j.tube, LATERAL (
+    SELECT 0::bigint AS state, NULL::bigint AS expires, d.* FROM foliot.delayed d WHERE d.id = j.id
+    UNION ALL SELECT 1, NULL, r.* FROM foliot.ready r WHERE r.id = j.id
+    UNION ALL SELECT 2, r.expires, r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts, r.releases, r.buries,
+                     r.kicks FROM foliot.reserved r WHERE r.id = j.id
+    UNION ALL SELECT 3, NULL, b.id, b.tube, b.pri, b.due, b.delay, b.reserves, b.timeouts, b.releases, b.buries, b.kicks
+              FROM foliot.buried b WHERE b.id = j.id) s
+  WHERE j.id = CASE WHEN of_name = '' THEN job_id
+                    ELSE (SELECT k.id FROM foliot.job k WHERE k.tube = foliot.tube_id(of_name) AND k.key = of_key) END
+$$;
+
+-- Shows the first job of a tube in this state: 0 delayed, 1 ready, 3 buried.
+CREATE OR REPLACE FUNCTION foliot.peek_first(of_name bytea, in_state bigint)
+RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  of_tube integer := foliot.tube_id(of_name);
+  first_id bigint;
+BEGIN
+  IF in_state = 0 THEN
+    SELECT d.id INTO first_id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT 1;
+  ELSIF in_state = 1 THEN
+    SELECT r.id INTO first_id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT 1;
+  ELSE
+    SELECT b.id INTO first_id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT 1;
+  END IF;
+  RETURN QUERY SELECT * FROM foliot.peek(first_id, '', '');
+END $$;
+
+-- Counts the jobs of a tube, or of all tubes if it is null: urgent, ready, reserved, delayed, buried; and when the
+-- tube's pause ends.
+CREATE OR REPLACE FUNCTION foliot.count_jobs(of_name bytea) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  of_tube integer := foliot.tube_id(of_name);
+BEGIN
+  IF of_name IS NULL THEN
+    RETURN ARRAY[(SELECT count(*) FROM foliot.ready WHERE pri < 1024), (SELECT count(*) FROM foliot.ready),
+                 (SELECT count(*) FROM foliot.reserved), (SELECT count(*) FROM foliot.delayed),
+                 (SELECT count(*) FROM foliot.buried), NULL];
+  END IF;
+  RETURN ARRAY[(SELECT count(*) FROM foliot.ready WHERE tube = of_tube AND pri < 1024),
+               (SELECT count(*) FROM foliot.ready WHERE tube = of_tube),
+               (SELECT count(*) FROM foliot.reserved WHERE tube = of_tube),
+               (SELECT count(*) FROM foliot.delayed WHERE tube = of_tube),
+               (SELECT count(*) FROM foliot.buried WHERE tube = of_tube),
+               (SELECT p.until FROM foliot.pause p WHERE p.tube = of_tube)];
+END $$;
+
+-- The tubes that have a job, by name.
+CREATE OR REPLACE FUNCTION foliot.list_tubes() RETURNS bytea[] LANGUAGE sql STABLE AS $$
+  SELECT ARRAY(
+    SELECT t.name FROM foliot.tube t
+    WHERE EXISTS (SELECT FROM foliot.ready r WHERE r.tube = t.id) OR EXISTS (SELECT FROM foliot.delayed d WHERE d.tube = t.id)
+      OR EXISTS (SELECT FROM foliot.buried b WHERE b.tube = t.id) OR t.id IN (SELECT r.tube FROM foliot.reserved r)
+    ORDER BY t.name)
+$$;
+
+-- The first invariant that does not hold, or null. To be called in a transaction with one snapshot.
+CREATE OR REPLACE FUNCTION foliot.check_jobs() RETURNS text LANGUAGE sql STABLE AS $$
+  WITH places AS (
+    SELECT 'delayed' AS state, id, tube, pri, reserves FROM foliot.delayed
+    UNION ALL SELECT 'ready', id, tube, pri, reserves FROM foliot.ready
+    UNION ALL SELECT 'reserved', id, tube, pri, reserves FROM foliot.reserved
+    UNION ALL SELECT 'buried', id, tube, pri, reserves FROM foliot.buried)
+  SELECT * FROM (
+    SELECT format('job %s has no state', j.id) FROM foliot.job j WHERE NOT EXISTS (
+      SELECT FROM foliot.delayed p WHERE p.id = j.id UNION ALL SELECT FROM foliot.ready p WHERE p.id = j.id
+      UNION ALL SELECT FROM foliot.reserved p WHERE p.id = j.id UNION ALL SELECT FROM foliot.buried p WHERE p.id = j.id)
+    UNION ALL
+    SELECT format('job %s is %s', p.id, string_agg(p.state, ' and ')) FROM places p GROUP BY p.id HAVING count(*) > 1
+    UNION ALL
+    SELECT format('job %s is %s, but its text is missing', p.id, p.state)
+    FROM places p WHERE NOT EXISTS (SELECT FROM foliot.job j WHERE j.id = p.id)
+    UNION ALL
+    SELECT format('job %s is %s in another tube', p.id, p.state)
+    FROM places p JOIN foliot.job j ON j.id = p.id WHERE j.tube <> p.tube
+    UNION ALL
+    SELECT format('job %s is in a tube that is not known', j.id)
+    FROM foliot.job j WHERE NOT EXISTS (SELECT FROM foliot.tube t WHERE t.id = j.tube)
+    UNION ALL
+    SELECT format('job %s is reserved, but has had no reservation', p.id) FROM places p
+    WHERE p.state = 'reserved' AND p.reserves < 1
+    UNION ALL
+    SELECT format('job %s is reserved by a session that is over', r.id) FROM foliot.reserved r
+    WHERE NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = r.session)
+    UNION ALL
+    SELECT format('job %s has an id that was not given yet', j.id) FROM foliot.job j, foliot.job_id s
+    WHERE j.id > s.last_value
+    UNION ALL
+    SELECT format('tube %s is paused, but not known', p.tube) FROM foliot.pause p
+    WHERE NOT EXISTS (SELECT FROM foliot.tube t WHERE t.id = p.tube)) wrong LIMIT 1
+$$;

@@ -1,0 +1,45 @@
+// Where a store connects to: the connection string of its user, with what the store needs of each connection. It may
+// name several hosts; each connection begins with the next one, so that a host which does not answer costs its patience
+// once only.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace foliot::jobs::detail {
+
+class target {
+ public:
+  /// Throws store_failure if libpq does not understand the string.
+  explicit target(const std::string& database);
+
+  /// The arguments of PQconnectStartParams().
+  class arguments {
+   public:
+    explicit arguments(std::vector<std::pair<std::string, std::string>> options);
+    [[nodiscard]] const char* const* keywords() const noexcept { return keywords_.data(); }
+    [[nodiscard]] const char* const* values() const noexcept { return values_.data(); }
+
+   private:
+    std::vector<std::pair<std::string, std::string>> options_;
+    std::vector<const char*> keywords_;
+    std::vector<const char*> values_;
+  };
+
+  /// The arguments of the next connection.
+  [[nodiscard]] arguments next();
+  /// "db1:5432,db2:5432/jobs": what a person needs to recognise it, without a password.
+  [[nodiscard]] const std::string& to_string() const noexcept { return text_; }
+
+ private:
+  [[nodiscard]] std::string value(const std::string& keyword) const;
+
+  std::vector<std::pair<std::string, std::string>> options_;
+  std::size_t hosts_ = 1;
+  std::size_t first_ = 0;  // the host that the next connection tries first
+  std::string text_;
+};
+
+}  // namespace foliot::jobs::detail

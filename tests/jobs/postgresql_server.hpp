@@ -1,0 +1,61 @@
+// A PostgreSQL server of the test program's own: in a temporary folder, on a socket there, without syncs. It starts
+// with the first use, and ends with the program, also if that is killed.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace foliot_test {
+
+class postgresql_server {
+ public:
+  /// The server of this program.
+  [[nodiscard]] static postgresql_server& instance() {
+    static postgresql_server only;
+    return only;
+  }
+
+  /// The connection string of a new database.
+  [[nodiscard]] std::string new_database() {
+    const std::string name = "test" + std::to_string(++databases_);
+    command("create " + folder_ + " " + name);
+    return "host=" + folder_ + " user=postgres dbname=" + name;
+  }
+  /// Ends the server as a crash of its process would.
+  void crash() { command("crash " + folder_); }
+  void start() { command("start " + folder_); }
+  /// Executes a statement in this database, and returns what it prints.
+  std::string sql(const std::string& database, const std::string& statement) {
+    return command("sql '" + database + "' \"" + statement + "\"");
+  }
+
+  postgresql_server(const postgresql_server&) = delete;
+  postgresql_server& operator=(const postgresql_server&) = delete;
+
+ private:
+  postgresql_server() : folder_(command("make")) { start(); }
+  ~postgresql_server() { run("remove " + folder_); }
+
+  static std::pair<int, std::string> run(const std::string& arguments) {
+    const std::string line = "bash " FOLIOT_POSTGRESQL_SERVER " " + arguments;
+    FILE* const pipe = ::popen(line.c_str(), "r");
+    if (pipe == nullptr) throw std::runtime_error("cannot start a shell");
+    std::string output;
+    for (int each = 0; (each = std::fgetc(pipe)) != EOF;) output += static_cast<char>(each);
+    while (output.ends_with('\n')) output.pop_back();
+    return {::pclose(pipe), output};
+  }
+  static std::string command(const std::string& arguments) {
+    auto [status, output] = run(arguments);
+    if (status != 0) throw std::runtime_error("postgresql_server.sh " + arguments + " failed: " + output);
+    return output;
+  }
+
+  std::string folder_;
+  int databases_ = 0;
+};
+
+}  // namespace foliot_test

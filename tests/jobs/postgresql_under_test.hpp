@@ -1,0 +1,56 @@
+// postgresql_store for the suites that reopen stores: on a database of its own, over connections that break on demand.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <foliot/jobs/postgresql_store.hpp>
+
+#include "../../src/jobs/postgresql/engine.hpp"
+#include "conformance.hpp"
+#include "postgresql_server.hpp"
+
+namespace foliot::jobs::conformance {
+
+class postgresql_under_test final : public store_under_test {
+ public:
+  std::unique_ptr<job_store> open(const store_clocks& clocks) override {
+    *breaks_ = {};
+    if (database_.empty()) {
+      database_ = foliot_test::postgresql_server::instance().new_database();
+      postgresql_store::migrate(database_);
+    }
+    postgresql_options options;
+    options.database = database_;
+    options.node = "node";
+    options.clocks = clocks;
+    return detail::postgresql_engine::as_store(
+        std::make_unique<detail::postgresql_engine>(options, [breaks = breaks_](int socket) { breaks->step(socket); }));
+  }
+  bool durable() const override { return true; }
+  /// The process dies: the session stays open.
+  void crash() override { breaks_->for_ever = true; }
+  bool fail_call(std::uint64_t n) override {
+    breaks_->steps = n;
+    return true;
+  }
+
+ private:
+  struct breaks {
+    std::uint64_t steps = 0;  // until the connection breaks; 0: it does not
+    bool for_ever = false;
+
+    void step(int socket) {
+      const bool now = steps != 0 && --steps == 0;
+      if (now || for_ever) ::shutdown(socket, SHUT_RDWR);
+    }
+  };
+
+  std::string database_;  // empty: the store was not opened yet
+  std::shared_ptr<breaks> breaks_ = std::make_shared<breaks>();
+};
+
+}  // namespace foliot::jobs::conformance
