@@ -45,8 +45,11 @@ class FOLIOT_EXPORT store_unavailable : public std::runtime_error {
     not_executed,  ///< nothing has changed
     in_doubt,      ///< it has been executed as a whole, or not at all
   };
+  /// With a sentence for people.
   store_unavailable(kind known, const std::string& text) : std::runtime_error(text), known_(known) {}
+  /// The same for each copy.
   [[nodiscard]] kind what_is_known() const noexcept { return known_; }
+  /// Whether it may have been executed.
   [[nodiscard]] bool is_in_doubt() const noexcept { return known_ == kind::in_doubt; }
 
  private:

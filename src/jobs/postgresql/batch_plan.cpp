@@ -7,19 +7,12 @@
 #include <variant>
 
 #include "../operation_parts.hpp"
+#include "database_integers.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
 
 namespace {
-
-/// As the database has it; 0, which no job has, for a number beyond its range.
-std::int64_t to_db(std::uint64_t number) noexcept {
-  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  return number > most ? 0 : static_cast<std::int64_t>(number);
-}
-
-std::uint64_t from_db(std::int64_t number) noexcept { return static_cast<std::uint64_t>(number); }
 
 /// Times and delays of operations.
 struct due_columns {
@@ -39,15 +32,13 @@ struct token_columns {
   sql_integers attempts;
 
   void push(const reservation& token) {
-    ids.push_back(to_db(token.id));
-    openings.push_back(to_db(token.opening));
-    attempts.push_back(to_db(token.attempt));
+    ids.push_back(to_database(token.id));
+    openings.push_back(to_database(token.opening));
+    attempts.push_back(to_database(token.attempt));
   }
 };
 
 }  // namespace
-
-instant batch_time::to_local(std::int64_t ns) const noexcept { return local + duration::nanoseconds(ns - now_ns); }
 
 /// Adds the calls of the operations. At any time some calls are open: later operations may join them.
 class batch_plan::builder {
@@ -138,9 +129,9 @@ void batch_plan::builder::begin() {
   std::set<std::int64_t> to_lock;
   for (const reservation& each : frame_.over) {
     over.push(each);
-    to_lock.insert(to_db(each.id));
+    to_lock.insert(to_database(each.id));
   }
-  for (const operation& each : plan_.batch_) to_lock.insert(to_db(job_named_by(each)));
+  for (const operation& each : plan_.batch_) to_lock.insert(to_database(job_named_by(each)));
   to_lock.erase(0);
   call first(statements::begin_batch);
   first.add(frame_.session).add(frame_.time).add(sql_integers(to_lock.begin(), to_lock.end()));
@@ -251,7 +242,7 @@ void batch_plan::builder::change_waiting(std::int64_t what, const job_name& name
   open(kind::waiting);
   whats_.emplace_back(what);
   const job_key* const by_key = std::get_if<job_key>(&name);
-  tokens_.ids.emplace_back(by_key == nullptr ? to_db(std::get<job_id>(name)) : 0);
+  tokens_.ids.emplace_back(by_key == nullptr ? to_database(std::get<job_id>(name)) : 0);
   tubes_.emplace_back(by_key == nullptr ? std::string_view() : std::string_view(by_key->tube));
   keys_.emplace_back(by_key == nullptr ? std::string_view() : std::string_view(by_key->key));
   dues_.push(due);
@@ -264,7 +255,7 @@ void batch_plan::builder::operator()(const claim& what) {
   made.add(frame_.session).add(frame_.opening).add(frame_.time);
   made.add(sql_texts(what.tubes.begin(), what.tubes.end())).add(std::int64_t{what.count});
   if (is_bounded(what)) {
-    made.add(to_db(what.bytes));
+    made.add(to_database(what.bytes));
   } else {
     made.add_null_integer();
   }
@@ -274,7 +265,7 @@ void batch_plan::builder::operator()(const claim& what) {
 void batch_plan::builder::operator()(const claim_job& what) {
   close();
   call made(statements::claim_job);
-  made.add(frame_.session).add(frame_.opening).add(frame_.time).add(to_db(what.id));
+  made.add(frame_.session).add(frame_.opening).add(frame_.time).add(to_database(what.id));
   alone(std::move(made));
 }
 
@@ -282,7 +273,7 @@ void batch_plan::builder::operator()(const kick& what) {
   close();
   call made = new_call(statements::kick);
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  made.add(what.tube).add(to_db(std::min(what.count, most)));
+  made.add(what.tube).add(to_database(std::min(what.count, most)));
   if (what.only) {
     made.add(static_cast<std::int64_t>(*what.only));
   } else {
@@ -294,7 +285,7 @@ void batch_plan::builder::operator()(const kick& what) {
 void batch_plan::builder::operator()(const clear_tube& what) {
   close();
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  alone(std::move(call(statements::clear_tube).add(what.tube).add(to_db(std::min(what.count, most)))));
+  alone(std::move(call(statements::clear_tube).add(what.tube).add(to_database(std::min(what.count, most)))));
 }
 
 void batch_plan::builder::operator()(const pause& what) {
@@ -307,7 +298,7 @@ void batch_plan::builder::operator()(const peek& what) {
   close();
   const job_key* const by_key = std::get_if<job_key>(&what.name);
   call made(statements::peek);
-  made.add(by_key == nullptr ? to_db(std::get<job_id>(what.name)) : 0);
+  made.add(by_key == nullptr ? to_database(std::get<job_id>(what.name)) : 0);
   made.add(by_key == nullptr ? std::string_view() : std::string_view(by_key->tube));
   made.add(by_key == nullptr ? std::string_view() : std::string_view(by_key->key));
   alone(std::move(made));
@@ -343,157 +334,6 @@ batch_plan::batch_plan(std::span<const operation> batch, const batch_frame& fram
   }
   for (const operation& each : batch) std::visit(all, each);
   all.end();
-}
-
-// ---- from replies to answers ----
-
-namespace {
-
-constexpr utc_time utc_of(std::int64_t ms) noexcept { return utc_time(milliseconds(ms)); }
-
-std::uint32_t counter_of(std::int64_t count) noexcept { return static_cast<std::uint32_t>(count); }
-
-/// A row of the type foliot.claimed, whose first column is `at`.
-job read_job(const reply& from, int row, int at, job_state state, const batch_time& time) {
-  const auto number = [&](int column) { return from.integer(row, at + column); };
-  job it;
-  it.id = from_db(number(0));
-  it.tube = from.bytes(row, at + 1);
-  it.key = from.bytes(row, at + 2);
-  it.body = from.bytes(row, at + 3);
-  it.priority = static_cast<priority>(number(4));
-  it.state = state;
-  it.made = utc_of(number(5));
-  it.due = utc_of(number(6));
-  it.delay = milliseconds(number(7));
-  it.ttr = milliseconds(number(8));
-  if (!from.is_null(row, at + 9)) it.expires = time.to_local(number(9));
-  it.counters = {.reserves = counter_of(number(10)),
-                 .timeouts = counter_of(number(11)),
-                 .releases = counter_of(number(12)),
-                 .buries = counter_of(number(13)),
-                 .kicks = counter_of(number(14))};
-  return it;
-}
-
-claim_answer read_claim(const reply& from, std::int64_t opening, const batch_time& time) {
-  claim_answer result;
-  for (int row = 0; row < from.rows(); ++row) {
-    if (from.is_null(row, 0)) {
-      result.what = claim_answer::kind::cut_short;
-      break;
-    }
-    claimed_job one;
-    one.job = read_job(from, row, 0, job_state::reserved, time);
-    one.token = {one.job.id, from_db(opening), from_db(from.integer(row, 10))};
-    result.jobs.push_back(std::move(one));
-  }
-  return result;
-}
-
-/// Reads the answer to an operation from the reply to its call. Most calls return one array of numbers, which is read
-/// once for all their operations.
-class answer_reader {
- public:
-  answer_reader(std::int64_t opening, const batch_time& time) : opening_(opening), time_(time) {}
-
-  /// The next answer is the one at `index` of this reply. `is_plain`: of puts without keys.
-  void take(const reply& from, std::size_t index, bool is_plain) {
-    if (from_ != &from) numbers_.clear();
-    from_ = &from;
-    index_ = index;
-    is_plain_ = is_plain;
-  }
-
-  answer operator()(const put&) {
-    if (is_plain_) return put_answer{put_answer::kind::inserted, from_db(numbers().at(index_))};
-    return put_answer{static_cast<put_answer::kind>(numbers().at(2 * index_)), from_db(numbers().at(2 * index_ + 1))};
-  }
-  answer operator()(const claim&) { return read_claim(*from_, opening_, time_); }
-  answer operator()(const claim_job&) { return read_claim(*from_, opening_, time_); }
-  answer operator()(const finish&) {
-    return holder_answer{numbers().at(index_) == 1 ? holder_answer::kind::done : holder_answer::kind::not_held};
-  }
-  answer operator()(const release&) { return held(); }
-  answer operator()(const abandon&) { return held(); }
-  answer operator()(const bury&) { return held(); }
-  answer operator()(const touch&) {
-    holder_answer result = held();
-    if (result.what == holder_answer::kind::done) result.expires = time_.to_local(numbers().at(index_));
-    return result;
-  }
-  answer operator()(const cancel&) { return changed(); }
-  answer operator()(const reschedule&) { return changed(); }
-  answer operator()(const fire_now&) { return changed(); }
-  answer operator()(const kick_job&) { return changed(); }
-  answer operator()(const kick&) { return bulk_answer{from_db(from_->integer(0, 0))}; }
-  answer operator()(const clear_tube&) { return bulk_answer{from_db(from_->integer(0, 0))}; }
-  answer operator()(const pause&) { return pause_answer{}; }
-  answer operator()(const peek&) { return shown(); }
-  answer operator()(const peek_first&) { return shown(); }
-  answer operator()(const count_tube&) { return counted(); }
-  answer operator()(const count_all&) { return counted(); }
-  answer operator()(const list_tubes&) { return tubes_answer{from_->texts(0, 0)}; }
-
- private:
-  const std::vector<std::int64_t>& numbers() {
-    if (numbers_.empty()) numbers_ = from_->integers(0, 0);
-    return numbers_;
-  }
-  holder_answer held() {
-    const bool is_held = numbers().at(index_) != reply::null_element;
-    return holder_answer{is_held ? holder_answer::kind::done : holder_answer::kind::not_held};
-  }
-  change_answer changed() {
-    return {static_cast<change_answer::kind>(numbers().at(2 * index_)), from_db(numbers().at(2 * index_ + 1))};
-  }
-  peek_answer shown() const {
-    if (from_->rows() == 0) return {};
-    return {read_job(*from_, 0, 1, static_cast<job_state>(from_->integer(0, 0)), time_)};
-  }
-  count_answer counted() {
-    count_answer result;
-    result.counts = {.urgent = from_db(numbers().at(0)),
-                     .ready = from_db(numbers().at(1)),
-                     .reserved = from_db(numbers().at(2)),
-                     .delayed = from_db(numbers().at(3)),
-                     .buried = from_db(numbers().at(4))};
-    if (numbers().at(5) != reply::null_element) result.paused_until = time_.to_local(numbers().at(5));
-    return result;
-  }
-
-  const std::int64_t opening_;
-  const batch_time& time_;
-  const reply* from_ = nullptr;
-  std::size_t index_ = 0;
-  bool is_plain_ = false;
-  std::vector<std::int64_t> numbers_;
-};
-
-}  // namespace
-
-batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time& time) const {
-  outcome result;
-  const reply& first = replies.front();
-  time.now_ms = first.integer(0, 0);
-  time.now_ns = first.integer(0, 1);
-  const auto still = first.integers(0, 2);
-  const auto ends = first.integers(0, 3);
-  for (std::size_t i = 0; i < still.size(); ++i) {
-    result.still.emplace_back(from_db(still[i]), time.to_local(ends[i]));
-  }
-  answer_reader reader(opening_, time);
-  result.done.answers.reserve(batch_.size());
-  for (std::size_t i = 0; i < batch_.size(); ++i) {
-    reader.take(replies[places_[i].call], places_[i].index, &calls_[places_[i].call].what() == &statements::put_plain);
-    result.done.answers.push_back(std::visit(reader, batch_[i]));
-  }
-  const reply& last = replies.back();
-  if (!last.is_null(0, 0)) result.done.ready_tubes = last.texts(0, 0);
-  if (!last.is_null(0, 1)) result.done.emptied_tubes = last.texts(0, 1);
-  if (!last.is_null(0, 2)) result.next.due = time.to_local_due(last.integer(0, 2));
-  if (!last.is_null(0, 3)) result.next.expiry = time.to_local(last.integer(0, 3));
-  return result;
 }
 
 }  // namespace foliot::jobs::detail
