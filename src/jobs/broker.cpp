@@ -22,7 +22,7 @@ namespace detail {
 using waits_for_event = runtime::detail::operation_awaiter<event_wait>;
 
 broker_core::broker_core(job_store& store, const broker_limits& limits)
-    : store_(store), limits_(limits), next_(store.next()) {}
+    : store_(store), others_(store.others()), limits_(limits), next_(store.next()) {}
 
 broker_core::~broker_core() {
   FOLIOT_ASSERT(clients_ == 0, "a broker must outlive its clients");
@@ -39,6 +39,7 @@ class broker_core::runner {
   }
   ~runner() {
     const lock held(core_.lock_);
+    if (core_.others_ != nullptr) core_.drop_batch();
     core_.runs_ = false;
     core_.runner_wants_lead_ = false;
     core_.runner_leads_alone_ = false;
@@ -78,6 +79,10 @@ broker_core::step broker_core::run_once(bool is_alone, bool has_yielded, next_ch
 
 task<> broker_core::run() {
   const runner here(*this);
+  if (others_ != nullptr) {
+    co_await run_shared();
+    co_return;
+  }
   bool has_yielded = false;
   for (;;) {
     next_change next;
@@ -130,7 +135,7 @@ check_result broker_core::check() const {
     if (!led_ && each->recipient != client_state::no_claim) return std::unexpected("a claim outlives its batch");
   }
   if (waiting != waiting_count_) return std::unexpected("the count of waiting clients is wrong");
-  const bool is_left = !failed_ && (held_.has_to_give_back() || tubes_.has_tube_to_serve());
+  const bool is_left = !failed_ && !is_unavailable_ && (held_.has_to_give_back() || tubes_.has_tube_to_serve());
   if (runs_ && !led_ && is_left && !runner_event_.is_set()) return std::unexpected("run() does not know of the work");
   return {};
 }
@@ -144,6 +149,7 @@ broker::~broker() = default;
 task<> broker::run() { return core_->run(); }
 void broker::close() noexcept { core_->close(); }
 std::string broker::failure() const { return core_->failure(); }
+bool broker::has_other_nodes() const noexcept { return core_->has_other_nodes(); }
 broker_counters broker::counters() const noexcept { return core_->counters(); }
 tube_clients broker::clients_of(std::string_view tube) const { return core_->clients_of(tube); }
 std::vector<std::string> broker::tubes_in_use() const { return core_->tubes_in_use(); }

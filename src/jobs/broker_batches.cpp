@@ -12,6 +12,7 @@
 
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/limits.hpp>
+#include <foliot/runtime/run.hpp>
 
 #include "broker_core.hpp"
 
@@ -41,6 +42,13 @@ std::size_t body_size(const operation& it) {
   return what == nullptr ? 0 : what->body.size();
 }
 
+/// Whether the operation changes nothing.
+bool only_looks(const operation& it) {
+  return std::holds_alternative<peek>(it) || std::holds_alternative<peek_first>(it) ||
+         std::holds_alternative<count_tube>(it) || std::holds_alternative<count_all>(it) ||
+         std::holds_alternative<list_tubes>(it);
+}
+
 /// The tube in which a put makes a job ready at once, or null.
 const std::string* tube_with_news(const operation& it) {
   const put* const what = std::get_if<put>(&it);
@@ -56,7 +64,8 @@ broker_request::broker_request(broker_core& core, client_state* by, operation wh
       client_(by),
       operation_(std::move(what)),
       token_(token_of(operation_)),
-      touches_(std::holds_alternative<touch>(operation_)) {
+      touches_(std::holds_alternative<touch>(operation_)),
+      only_looks_(only_looks(operation_)) {
   core_.submit(*this);
 }
 broker_request::broker_request(broker_core& core, answer known) noexcept
@@ -73,7 +82,7 @@ void broker_core::submit(broker_request& one) {
   }
   const lock held(lock_);
   if (failed_) {
-    one.failed_ = true;
+    one.refusal_ = broker_request::refusal::store_failed;
     one.state_ = broker_request::state::done;
     return;
   }
@@ -106,7 +115,14 @@ void broker_core::begin_wait(broker_request& one) noexcept {
 answer broker_core::take(broker_request& one) {
   const lock held(lock_);  // the leader has left the request when this is locked
   FOLIOT_ASSERT(one.state_ == broker_request::state::done, "a request is done when its task goes on");
-  if (one.failed_) throw store_failure(failure_);
+  switch (one.refusal_) {
+    case broker_request::refusal::none: break;
+    case broker_request::refusal::store_failed: throw store_failure(failure_);
+    case broker_request::refusal::not_executed:
+      throw store_unavailable(store_unavailable::kind::not_executed, why_unavailable_);
+    case broker_request::refusal::in_doubt:
+      throw store_unavailable(store_unavailable::kind::in_doubt, why_unavailable_);
+  }
   one.is_taken_ = true;
   return std::move(one.answer_);
 }
@@ -138,7 +154,7 @@ void broker_core::withdraw(broker_request& one) noexcept {
 
 void broker_core::lead_if_free() noexcept {
   if (led_) return;
-  if (runs_ && runner_leads_alone_) {
+  if (others_ != nullptr || (runs_ && runner_leads_alone_)) {
     runner_event_.set();
   } else {
     lead();
@@ -157,26 +173,53 @@ void broker_core::lead() noexcept {
 }
 
 void broker_core::execute_batch() noexcept {
+  if (!form_batch()) return;
+  lock_.unlock();
+  outcome brought = call_store();
+  lock_.lock();
+  conclude_batch(brought);
+}
+
+/// Returns false if the broker has failed.
+bool broker_core::form_batch() noexcept {
   try {
     gather_requests();
     gather_checks_of_pauses();
     gather_claims();
-    execution done;
-    next_change next;
-    std::exception_ptr failure;
-    lock_.unlock();
-    try {
-      done = store_.execute(std::span(batch_));
-      next = store_.next();
-    } catch (...) {
-      failure = std::current_exception();
+    return true;
+  } catch (const std::exception& failure) {
+    fail(failure.what());
+  } catch (...) {
+    fail("the broker could not form a batch");
+  }
+  return false;
+}
+
+broker_core::outcome broker_core::call_store() noexcept {
+  outcome brought;
+  try {
+    brought.done = store_.execute(std::span(batch_));
+    brought.next = store_.next();
+  } catch (...) {
+    brought.failure = std::current_exception();
+  }
+  return brought;
+}
+
+void broker_core::conclude_batch(outcome& brought) noexcept {
+  ++batches_;
+  operations_ += batch_.size();
+  try {
+    if (brought.failure != nullptr) std::rethrow_exception(brought.failure);
+    is_unavailable_ = false;
+    next_ = brought.next;
+    hand_out(brought.done);
+  } catch (const store_unavailable& refused) {
+    if (others_ == nullptr) {
+      fail(refused.what());
+    } else {
+      refuse_batch(refused.what_is_known(), refused.what(), runtime::now());
     }
-    lock_.lock();
-    if (failure != nullptr) std::rethrow_exception(failure);
-    ++batches_;
-    operations_ += batch_.size();
-    next_ = next;
-    hand_out(done);
   } catch (const std::exception& failure) {
     fail(failure.what());
   } catch (...) {
@@ -187,8 +230,11 @@ void broker_core::execute_batch() noexcept {
 void broker_core::gather_requests() {
   batch_.clear();
   entries_.clear();
+  given_back_.clear();
   while (batch_.size() < most_given_back && held_.has_to_give_back()) {
-    batch_.emplace_back(abandon{held_.take_to_give_back()});
+    const reservation token = held_.take_to_give_back();
+    batch_.emplace_back(abandon{token});
+    given_back_.push_back(token);
   }
   gather_ends_of_pauses();
   first_entry_ = batch_.size();
@@ -218,6 +264,7 @@ void broker_core::hand_out(execution& done) {
   const std::size_t first_check = first_entry_ + entries_.size();
   const std::size_t first_claim = first_check + checked_.size();
   conclude_checks_of_pauses(std::span(done.answers).subspan(first_check, checked_.size()));
+  if (others_ != nullptr) note_untold(done.ready_tubes);  // before the claims, which may show that nothing is left
   for (std::size_t i = 0; i < grants_.size(); ++i) {
     serve(grants_[i], std::get<claim_answer>(done.answers[first_claim + i]));
   }
@@ -264,6 +311,12 @@ void broker_core::give_back(const claimed_job& unwanted) noexcept {
   }
 }
 
+void broker_core::refuse(broker_request& one, broker_request::refusal why) noexcept {
+  one.refusal_ = why;
+  one.state_ = broker_request::state::done;
+  one.done_.set();
+}
+
 /// The store has failed: ends everything that waits for it.
 void broker_core::fail(const char* text) noexcept {
   failed_ = true;
@@ -271,16 +324,12 @@ void broker_core::fail(const char* text) noexcept {
     failure_ = text;
   } catch (...) {  // no memory for the text: the failure counts
   }
-  const auto end = [](broker_request& one) {
-    one.failed_ = true;
-    one.state_ = broker_request::state::done;
-    one.done_.set();
-  };
   for (const entry& each : entries_) {
-    if (each.request != nullptr && each.request->state_ == broker_request::state::in_batch) end(*each.request);
+    if (each.request == nullptr || each.request->state_ != broker_request::state::in_batch) continue;
+    refuse(*each.request, broker_request::refusal::store_failed);
   }
   entries_.clear();
-  while (broker_request* const one = queue_.pop_front()) end(*one);
+  while (broker_request* const one = queue_.pop_front()) refuse(*one, broker_request::refusal::store_failed);
   queued_ = 0;
   queued_bytes_ = 0;
   end_claims();

@@ -134,6 +134,7 @@ broker_counters broker_core::counters() const noexcept {
   const lock held(lock_);
   broker_counters now;
   now.batches = batches_;
+  now.unavailable = refused_;
   now.expired = expired_;
   now.operations = operations_;
   now.queued = queued_;

@@ -3,6 +3,7 @@
 //   broker_waiting.cpp    clients that wait for jobs
 //   broker_clients.cpp    clients and their tubes
 //   broker_pauses.cpp     pauses that end with their tube
+//   broker_nodes.cpp      stores that other nodes share
 //   broker.cpp            run(), and the end
 //
 // Leaders. `led_` means that a task executes a batch, or is about to: only that task uses the store, so the store needs
@@ -15,6 +16,9 @@
 // On a single processor nothing can be queued while a batch executes, so that each task would lead a batch of its own.
 // There run() alone leads: it lets the tasks that can run go first, and takes the operations that they have queued as
 // one batch.
+//
+// Over a store that other nodes share run() alone leads, too, and executes each batch on a thread that may block. While
+// it does, `led_` is true, and the requests form the next batch. Nothing is executed while no task is in run().
 //
 // One lock guards everything but the store. It is held for short times only: never while the store executes. Its rank
 // is that of an object that tasks wait for; tasks are made ready under it, as by a channel.
@@ -29,6 +33,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -63,6 +68,7 @@ class broker_core {
 
   [[nodiscard]] mutex& guard() noexcept { return lock_; }
   [[nodiscard]] broker_event& failed_event() noexcept { return failed_event_; }
+  [[nodiscard]] bool has_other_nodes() const noexcept { return others_ != nullptr; }
 
   // Requests, for broker_request.
 
@@ -93,12 +99,16 @@ class broker_core {
     bool is_served = false;
     /// Whether a claim has shown that there is no job at present.
     bool has_to_wait = false;
+    /// Whether there may be a job, and the store is unavailable.
+    bool is_unknown = false;
     /// When the first reservation of the client ends.
     instant deadline = instant::never();
   };
   [[nodiscard]] outlook look(client_state& client) FOLIOT_EXCLUDES(lock_);
   /// Ends the wait, if the client still waits. Returns its job if it was served.
   [[nodiscard]] std::optional<claimed_job> end_waiting(client_state& client) FOLIOT_EXCLUDES(lock_);
+  /// Throws store_unavailable for a wait whose timeout has ended.
+  [[noreturn]] void throw_unavailable() const FOLIOT_EXCLUDES(lock_);
   /// Ends the wait of a client whose task does not want a job any more: one that it was served is given back.
   void cancel_waiting(client_state& client) noexcept FOLIOT_EXCLUDES(lock_);
 
@@ -106,7 +116,7 @@ class broker_core {
 
   [[nodiscard]] task<> run();
   /// The next step of run().
-  enum class step : std::uint8_t { let_others_run, wait, wait_for_leader, end };
+  enum class step : std::uint8_t { let_others_run, wait, wait_for_leader, execute, hold_back, end };
   /// Leads a batch if there is work or something is due. `is_alone`: there is one processor. `has_yielded`: the other
   /// tasks have just run. `next` is until when to wait. Throws store_failure.
   [[nodiscard]] step run_once(bool is_alone, bool has_yielded, next_change& next) FOLIOT_EXCLUDES(lock_);
@@ -138,6 +148,12 @@ class broker_core {
     bool to_check = false;  // in to_check_
     list_links<paused_tube> check_links;
   };
+  /// What a call of the store has brought.
+  struct outcome {
+    execution done;
+    next_change next;
+    std::exception_ptr failure;
+  };
   /// A request of the present batch.
   struct entry {
     broker_request* request = nullptr;  // null: destroyed meanwhile
@@ -163,6 +179,10 @@ class broker_core {
   void lead_if_free() noexcept FOLIOT_REQUIRES(lock_);
   void lead() noexcept FOLIOT_REQUIRES(lock_);
   void execute_batch() noexcept FOLIOT_REQUIRES(lock_);
+  [[nodiscard]] bool form_batch() noexcept FOLIOT_REQUIRES(lock_);
+  /// Executes the batch. Called by the leader, or for it by a thread that may block.
+  [[nodiscard]] outcome call_store() noexcept FOLIOT_EXCLUDES(lock_);
+  void conclude_batch(outcome& brought) noexcept FOLIOT_REQUIRES(lock_);
   void gather_requests() FOLIOT_REQUIRES(lock_);
   void gather_claims() FOLIOT_REQUIRES(lock_);
   void add_grant(std::size_t first, std::size_t count) FOLIOT_REQUIRES(lock_);
@@ -178,8 +198,27 @@ class broker_core {
   void serve(const grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
   void end_claims() noexcept FOLIOT_REQUIRES(lock_);
   void fail(const char* text) noexcept FOLIOT_REQUIRES(lock_);
+  static void refuse(broker_request& one, broker_request::refusal why) noexcept;
   /// Gives back a job that a claim has brought, and that no client takes.
   void give_back(const claimed_job& unwanted) noexcept FOLIOT_REQUIRES(lock_);
+
+  // Shared stores.
+
+  [[nodiscard]] task<> run_shared() FOLIOT_EXCLUDES(lock_);
+  /// The next step of run(). If that is `execute`, the batch is formed and `led_` is true. Throws store_failure.
+  [[nodiscard]] step next_step(bool has_yielded, next_change& until) FOLIOT_EXCLUDES(lock_);
+  void end_lead(outcome& brought) noexcept FOLIOT_EXCLUDES(lock_);
+  void hear_others() FOLIOT_EXCLUDES(lock_);
+  void tell_others() noexcept FOLIOT_EXCLUDES(lock_);
+  void note_untold(const std::vector<std::string>& ready) FOLIOT_REQUIRES(lock_);
+  void scan_if_due(instant now) noexcept FOLIOT_REQUIRES(lock_);
+  /// The store has refused the batch at this time.
+  void refuse_batch(store_unavailable::kind known, const char* text, instant when) noexcept FOLIOT_REQUIRES(lock_);
+  /// run() ends: a batch that it has left is in doubt.
+  void drop_batch() noexcept FOLIOT_REQUIRES(lock_);
+  [[nodiscard]] bool holds_back(instant now) const noexcept FOLIOT_REQUIRES(lock_) {
+    return is_unavailable_ && now < retry_at_;
+  }
 
   void unlink(client_state& waiting) noexcept FOLIOT_REQUIRES(lock_);
   void wake_runner_for_work() noexcept FOLIOT_REQUIRES(lock_);
@@ -189,6 +228,7 @@ class broker_core {
   [[nodiscard]] tube_record& tube_for(std::string_view name) FOLIOT_REQUIRES(lock_);
 
   job_store& store_;
+  other_nodes* const others_;  // null: there are none
   const broker_limits limits_;
   mutable mutex lock_{lock_rank::object};
 
@@ -219,6 +259,7 @@ class broker_core {
   // so that a batch allocates little. The leader alone reads the operations, without the lock while the store executes
   // them.
   std::vector<operation> batch_;
+  std::vector<reservation> given_back_ FOLIOT_GUARDED_BY(lock_);
   std::size_t first_entry_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::vector<entry> entries_ FOLIOT_GUARDED_BY(lock_);
   std::vector<client_state*> recipients_ FOLIOT_GUARDED_BY(lock_);  // null: does not wait any more
@@ -234,6 +275,16 @@ class broker_core {
   bool runner_wants_lead_ FOLIOT_GUARDED_BY(lock_) = false;
   broker_event runner_event_;
 
+  // Of a shared store. Whether it refused the latest batch, why it did so most recently, and when the next batch may be
+  // executed; when to look at all tubes with waiting clients; and the tubes without clients here of which the others
+  // are to be told.
+  bool is_unavailable_ FOLIOT_GUARDED_BY(lock_) = false;
+  std::string why_unavailable_ FOLIOT_GUARDED_BY(lock_);
+  instant retry_at_ FOLIOT_GUARDED_BY(lock_);
+  instant scan_at_ FOLIOT_GUARDED_BY(lock_) = instant::never();
+  std::vector<std::string> to_tell_ FOLIOT_GUARDED_BY(lock_);
+
+  std::uint64_t refused_ FOLIOT_GUARDED_BY(lock_) = 0;  // batches
   std::uint64_t batches_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint64_t expired_ FOLIOT_GUARDED_BY(lock_) = 0;  // reservations
   std::uint64_t operations_ FOLIOT_GUARDED_BY(lock_) = 0;

@@ -4,6 +4,8 @@
 // The store names a paused tube that loses its last job. A paused tube without clients is counted when it may have no
 // job for another reason: it has just been paused, its last client has gone, or its pause may have ended. The batch
 // after that begins with the end of the pause.
+//
+// Over a store that other nodes share none of this happens: no node knows whether another one has a client there.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -19,7 +21,7 @@ namespace foliot::jobs::detail {
 /// Looks at a request before it becomes part of the batch.
 void broker_core::note_pause(const operation& of) {
   const pause* const what = std::get_if<pause>(&of);
-  if (what == nullptr || what->length == milliseconds(0)) return;
+  if (what == nullptr || what->length == milliseconds(0) || others_ != nullptr) return;
   paused_.try_emplace(what->tube, what->tube);
   want_check_of_pause(what->tube);
 }

@@ -3,8 +3,12 @@
 // A tube may have a job that can be claimed unless a claim has come back short since the last news of the tube: that is
 // `may_have_ready`. Only such tubes are served, so a waiting client costs no batch until there is news.
 //
+// Over a store that other nodes share, a tube is `untold` while this node has made jobs ready there of which the other
+// nodes do not know, because a client here may take them: until a claim shows that the tube is empty, or the others are
+// told because no client waits there any more.
+//
 // Invariants, between two batches: a tube with waiting clients that may have a ready job is in the list of tubes to
-// serve; a tube without users and watchers is not here.
+// serve; a tube without users and watchers is not here, unless it is untold.
 // Thread safety: the lock of the broker guards everything.
 #pragma once
 
@@ -44,8 +48,10 @@ struct tube_record {
   std::size_t pins = 0;  // claims of the batch that is being executed
   bool may_have_ready = true;
   bool to_serve = false;
+  bool untold = false;
   intrusive_list<watching, &watching::links> waiters;
   list_links<tube_record> serve_links;
+  list_links<tube_record> untold_links;
 };
 
 class tube_registry {
@@ -68,7 +74,7 @@ class tube_registry {
   }
   /// Forgets the tube if nothing refers to it. O(log n).
   void forget_if_unused(tube_record& tube) noexcept {
-    if (tube.users + tube.watchers + tube.pins != 0) return;
+    if (tube.users + tube.watchers + tube.pins != 0 || tube.untold) return;
     if (tube.to_serve) to_serve_.erase(tube);
     tubes_.erase(tubes_.find(std::string_view(tube.name)));
   }
@@ -77,6 +83,31 @@ class tube_registry {
   void note_news(tube_record& tube) noexcept {
     tube.may_have_ready = true;
     serve_if_needed(tube);
+  }
+  /// There may be a job to claim in each tube where a client waits. O(n).
+  void note_news_where_clients_wait() noexcept {
+    for (auto& [name, tube] : tubes_) {
+      if (!tube.waiters.empty()) note_news(tube);
+    }
+  }
+  /// The other nodes do not know of ready jobs in this tube; or they need not.
+  void note_untold(tube_record& tube) noexcept {
+    if (!std::exchange(tube.untold, true)) untold_.push_back(tube);
+  }
+  void note_told(tube_record& tube) noexcept {
+    if (std::exchange(tube.untold, false)) untold_.erase(tube);
+  }
+  [[nodiscard]] bool has_untold() const noexcept { return !untold_.empty(); }
+  /// Adds the untold tubes at which no client waits to `names`, and counts them as told. O(untold tubes).
+  void take_to_tell(std::vector<std::string>& names) {
+    for (tube_record* each = untold_.front(); each != nullptr;) {
+      tube_record& tube = *each;
+      each = untold_.next(tube);
+      if (!tube.waiters.empty()) continue;
+      names.push_back(tube.name);
+      note_told(tube);
+      forget_if_unused(tube);
+    }
   }
   /// Lists the tube for service if a client waits there and a job may be ready.
   void serve_if_needed(tube_record& tube) noexcept {
@@ -116,7 +147,7 @@ class tube_registry {
   /// The invariants of the file head. O(tubes + waiting clients).
   [[nodiscard]] check_result check() const {
     for (const auto& [name, tube] : tubes_) {
-      if (tube.users + tube.watchers + tube.pins == 0)
+      if (tube.users + tube.watchers + tube.pins == 0 && !tube.untold)
         return std::unexpected("tube " + name + ": nothing refers to it");
       if (tube.may_have_ready && !tube.waiters.empty() && !tube.to_serve && tube.pins == 0)
         return std::unexpected("tube " + name + ": clients wait for what may be ready, and it is not to be served");
@@ -125,12 +156,14 @@ class tube_registry {
       if (waiting != tube.waiting) return std::unexpected("tube " + name + ": its count of waiting clients is wrong");
       if (const check_result links = tube.waiters.check(); !links) return links;
     }
+    if (const check_result untold = untold_.check(); !untold) return untold;
     return to_serve_.check();
   }
 
  private:
   std::map<std::string, tube_record, std::less<>> tubes_;
   intrusive_list<tube_record, &tube_record::serve_links> to_serve_;
+  intrusive_list<tube_record, &tube_record::untold_links> untold_;
 };
 
 }  // namespace foliot::jobs::detail

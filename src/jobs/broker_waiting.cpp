@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <foliot/jobs/broker.hpp>
+#include <foliot/runtime/run.hpp>
 
 #include "broker_core.hpp"
 
@@ -51,7 +52,9 @@ broker_core::outlook broker_core::look(client_state& client) {
   if (failed_) throw store_failure(failure_);
   check_open();
   client.event.clear();
-  seen.has_to_wait = !client.untried;
+  // A client cannot be tried before the store is tried again.
+  seen.has_to_wait = !client.untried || holds_back(runtime::now());
+  seen.is_unknown = is_unavailable_ && std::ranges::any_of(client.tubes, &tube_record::may_have_ready);
   if (!client.deadlines.empty()) seen.deadline = client.deadlines.begin()->first;
   return seen;
 }
@@ -61,6 +64,11 @@ std::optional<claimed_job> broker_core::end_waiting(client_state& client) {
   if (client.now == client_state::phase::waiting) unlink(client);
   client.now = client_state::phase::idle;
   return std::exchange(client.job, std::nullopt);
+}
+
+void broker_core::throw_unavailable() const {
+  const lock held(lock_);
+  throw store_unavailable(store_unavailable::kind::not_executed, why_unavailable_);
 }
 
 void broker_core::cancel_waiting(client_state& client) noexcept {
@@ -75,6 +83,7 @@ void broker_core::cancel_waiting(client_state& client) noexcept {
 /// Takes a waiting client out of all lists, and out of the present batch.
 void broker_core::unlink(client_state& waiting) noexcept {
   for (const auto& each : waiting.watched) tubes_.end_waiting(*each);
+  if (tubes_.has_untold()) runner_event_.set();  // perhaps nobody here will take those jobs
   waiting_.erase(waiting);
   --waiting_count_;
   if (std::exchange(waiting.untried, false)) untried_.erase(waiting);
@@ -130,7 +139,11 @@ void broker_core::add_grant(std::size_t first, std::size_t count) {
 /// Hands the jobs of a claim to the clients that still wait, the first to the first; gives back the rest.
 void broker_core::serve(const grant& by, claim_answer& brought) {
   if (brought.jobs.size() < by.recipients && brought.what != claim_answer::kind::cut_short) {
-    for (std::size_t i = 0; i < by.tubes; ++i) grant_tubes_[by.first_tube + i]->may_have_ready = false;
+    for (std::size_t i = 0; i < by.tubes; ++i) {
+      tube_record& empty = *grant_tubes_[by.first_tube + i];
+      empty.may_have_ready = false;
+      tubes_.note_told(empty);
+    }
   }
   std::size_t next = by.first_recipient;
   const std::size_t end = next + by.recipients;

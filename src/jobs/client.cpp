@@ -77,6 +77,7 @@ task<reserve_answer> client::reserve(std::optional<duration> timeout) {
   detail::client_state& self = *state_;
   const wait_scope scope(core, self);
   reserve_answer result;
+  bool is_unknown = false;
   for (;;) {
     const detail::broker_core::outlook seen = core.look(self);
     if (seen.is_served) break;
@@ -89,7 +90,10 @@ task<reserve_answer> client::reserve(std::optional<duration> timeout) {
         result.what = reserve_answer::kind::deadline_soon;
         break;
       }
-      if (until <= now) break;
+      if (until <= now) {
+        is_unknown = seen.is_unknown;
+        break;
+      }
       wake = std::min(margin, until);
     }
     const bool ends = wake != instant::never();
@@ -97,7 +101,11 @@ task<reserve_answer> client::reserve(std::optional<duration> timeout) {
     co_await runtime::select(waits_for_event(core.guard(), self.event), runtime::when(ends, runtime::after(length)));
   }
   result.job = core.end_waiting(self);
-  if (result.job) result.what = reserve_answer::kind::reserved;
+  if (result.job) {
+    result.what = reserve_answer::kind::reserved;
+  } else if (is_unknown) {
+    core.throw_unavailable();
+  }
   co_return result;
 }
 

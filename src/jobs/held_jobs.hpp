@@ -95,6 +95,13 @@ class held_jobs {
     erase(first);
     return token;
   }
+  /// This reservation, which take_to_give_back() gave, is still to be given back. Does nothing if the job is here.
+  void give_back_later(const reservation& token) {
+    const auto [made, is_new] = all_.try_emplace(token.id);
+    if (!is_new) return;
+    made->second.token = token;
+    to_give_back_.push_back(made->second);
+  }
 
   /// Each reservation is either its client's or to be given back. O(n).
   [[nodiscard]] check_result check() const {

@@ -29,7 +29,17 @@
 // reserved for it and that it has not received: in the next batch, or in pieces if they are many, so that the other
 // clients are served in between. Until then their jobs count as reserved, and no other client gets them.
 //
-// Tubes: a tube lives while it has a job, a user or a watcher. The pause of a tube ends with the tube.
+// Shared stores. If the store has other nodes (other_nodes.hpp), run() alone executes batches, on a thread that may
+// block, so that no processor waits for the store: operations wait until a task is in run(). A client that waits hears
+// of jobs that other nodes have made ready, at the latest after other_nodes::scan_every(); and the other nodes hear of
+// the jobs that the clients here leave. A batch that the store refuses ends its operations with store_unavailable,
+// which may be in doubt for those that change something; then the broker executes nothing for 250 ms and tries again,
+// with what was queued meanwhile. What is to be given back is kept. A job of a claim in doubt is nobody's until its TTR
+// or the store ends the reservation; a reservation whose end or touch is in doubt counts as held. Waiting clients go on
+// waiting; if their timeout ends before the store has told whether there is a job, reserve() throws store_unavailable.
+//
+// Tubes: a tube lives while it has a job, a user or a watcher. The pause of a tube ends with the tube;
+// in a shared store it lasts its time.
 //
 // Bounds: at a limit of broker_limits the newcomer gets broker_full, and nothing else changes. Failure: after a
 // store_failure every operation in flight and every later one throws it; none is acknowledged.
@@ -110,11 +120,12 @@ inline constexpr duration deadline_margin = duration::nanoseconds(1'000'000'000)
 
 /// The counters of a broker: since its beginning, and at present.
 struct broker_counters {
-  std::uint64_t batches = 0;     ///< calls of the store
-  std::uint64_t operations = 0;  ///< operations in them
-  std::uint64_t expired = 0;     ///< reservations whose time was over
-  std::size_t queued = 0;        ///< operations that wait for the next batch
-  std::size_t queued_bytes = 0;  ///< of their bodies
+  std::uint64_t batches = 0;      ///< calls of the store
+  std::uint64_t operations = 0;   ///< operations in them
+  std::uint64_t unavailable = 0;  ///< batches that a shared store refused, see store_unavailable
+  std::uint64_t expired = 0;      ///< reservations whose time was over
+  std::size_t queued = 0;         ///< operations that wait for the next batch
+  std::size_t queued_bytes = 0;   ///< of their bodies
   std::size_t clients = 0;
   std::size_t waiting = 0;       ///< clients that wait for a job
   std::size_t reservations = 0;  ///< jobs that clients hold
@@ -137,8 +148,8 @@ struct tube_clients {
 ///
 /// The operations of a task are executed in the order in which it made them. Nothing is executed for sure before the
 /// task awaits. An operation that is destroyed before that may have been executed or not. The wait throws
-/// store_failure, and is not ended by a stop or a timeout of the task. Neither copied nor moved. Must not outlive the
-/// broker, nor the client that it was made for.
+/// store_failure or store_unavailable, and is not ended by a stop or a timeout of the task. Neither copied nor moved.
+/// Must not outlive the broker, nor the client that it was made for.
 template <class Operation>
 class [[nodiscard("co_await it")]] in_flight : public detail::broker_request {
  public:
@@ -167,8 +178,9 @@ class FOLIOT_EXPORT broker {
 
   /// Executes a batch whenever a job or the end of a reservation is due, and leads when another leader has passed on
   /// the lead. Jobs become ready and reservations end only while this runs. Spawn it once. Returns when close() was
-  /// called, all clients have gone, and the queue is empty. Throws store_failure when the store fails, std::logic_error
-  /// if it runs already.
+  /// called, all clients have gone, and the queue is empty; and nothing is to be given back, unless a shared store has
+  /// just been unavailable. Throws store_failure when the store fails, std::logic_error if it runs already. A stop ends
+  /// it after the batch that is being executed.
   [[nodiscard]] task<> run();
 
   /// Queues an operation for the next batch; await the result. The jobs that a claim reserves belong to the caller,
@@ -189,6 +201,8 @@ class FOLIOT_EXPORT broker {
   /// The text of the store's failure; empty while it has not failed.
   [[nodiscard]] std::string failure() const;
 
+  /// Whether other nodes use the store, too: see the file head.
+  [[nodiscard]] bool has_other_nodes() const noexcept;
   /// The present counters. O(1).
   [[nodiscard]] broker_counters counters() const noexcept;
   /// The clients of a tube; all zero if there are none. O(log n).
@@ -236,7 +250,8 @@ class FOLIOT_EXPORT client {
   /// zero: not at all), and until deadline_margin before the end of a reservation of this client. The wait costs
   /// nothing. A task must await it. Throws `cancelled` if the task is asked to stop; then nothing stays reserved.
   /// Throws std::logic_error if no tube is watched or the client waits already, broker_full, broker_closed,
-  /// store_failure.
+  /// store_failure; store_unavailable, never in doubt, if the timeout ends while it is not known whether there is a
+  /// job.
   [[nodiscard]] task<reserve_answer> reserve(std::optional<duration> timeout = std::nullopt);
   /// Reserves this job for the client, in whatever state it waits.
   [[nodiscard]] in_flight<claim_job> reserve_job(job_id id);

@@ -51,13 +51,15 @@ class FOLIOT_EXPORT broker_request : public runtime::detail::task_awaiter {
   broker_request(broker_core& core, answer known) noexcept;
   ~broker_request();
 
-  /// After the wait: the answer, moved out. Throws store_failure.
+  /// After the wait: the answer, moved out. Throws store_failure and store_unavailable.
   [[nodiscard]] answer take();
 
  private:
   friend class broker_core;
 
   enum class state : std::uint8_t { queued, in_batch, done };
+  /// Why there is no answer.
+  enum class refusal : std::uint8_t { none, store_failed, not_executed, in_doubt };
 
   void begin_wait() noexcept;
 
@@ -66,11 +68,12 @@ class FOLIOT_EXPORT broker_request : public runtime::detail::task_awaiter {
   operation operation_;
   answer answer_;
   state state_ = state::queued;
-  bool failed_ = false;
+  refusal refusal_ = refusal::none;
   bool is_taken_ = false;
   /// The reservation that the operation names, if it names one.
   reservation token_;
   bool touches_ = false;
+  bool only_looks_ = false;
   std::size_t index_ = 0;  // in the batch
   list_links<broker_request> links_;
   broker_event done_;
