@@ -30,6 +30,7 @@
 #include <foliot/runtime/wall_time.hpp>
 
 #include "broker_world.hpp"
+#include "simulated_nodes.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -308,12 +309,18 @@ task<> play(broker_world& world, ledger& known, std::uint64_t seed) {
   co_await running.join();
 }
 
-TEST(BrokerRandom, KeepsItsPromises) {
+/// Parameter: whether other nodes share the store, so that run() alone leads.
+class BrokerRandom : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Alone, BrokerRandom, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Shared, BrokerRandom, testing::Values(true));
+
+TEST_P(BrokerRandom, KeepsItsPromises) {
   std::size_t reserved = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     virtual_clock clock;
-    broker_world world(clock);
+    test::simulated_nodes nodes;
+    broker_world world(clock, {}, GetParam() ? &nodes : nullptr);
     ledger known;
     runtime::run_options options;
     options.processors = 1 + seed % 3;

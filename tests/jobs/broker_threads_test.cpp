@@ -20,6 +20,7 @@
 #include <foliot/runtime/wait_group.hpp>
 
 #include "broker_world.hpp"
+#include "simulated_nodes.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -93,9 +94,15 @@ task<> replace(broker& from, std::vector<runtime::join_handle<>>& working, finis
   }
 }
 
-TEST(BrokerThreads, EachJobIsFinishedOnce) {
+/// Parameter: whether other nodes share the store, so that batches are executed on another thread.
+class BrokerThreads : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Alone, BrokerThreads, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Shared, BrokerThreads, testing::Values(true));
+
+TEST_P(BrokerThreads, EachJobIsFinishedOnce) {
   for (const std::size_t processors : {1U, 2U, 4U}) {
-    broker_world world;
+    test::simulated_nodes nodes;
+    broker_world world({}, GetParam() ? &nodes : nullptr);
     runtime::run_options options;
     options.processors = processors;
     finished all;

@@ -25,7 +25,8 @@ namespace foliot::test {
 /// Counts the batches that reach a store, keeps their sizes, and fails the n-th.
 class spy_store final : public jobs::job_store {
  public:
-  explicit spy_store(jobs::job_store& inner) noexcept : inner_(inner) {}
+  explicit spy_store(jobs::job_store& inner, jobs::other_nodes* nodes = nullptr) noexcept
+      : inner_(inner), nodes_(nodes) {}
 
   jobs::execution execute(std::span<jobs::operation> batch) override {
     sizes.push_back(batch.size());
@@ -37,6 +38,7 @@ class spy_store final : public jobs::job_store {
   }
   [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
   [[nodiscard]] check_result check() override { return inner_.check(); }
+  [[nodiscard]] jobs::other_nodes* others() noexcept override { return nodes_; }
 
   std::vector<std::size_t> sizes;
   std::function<void(std::span<jobs::operation>)> before;
@@ -46,14 +48,17 @@ class spy_store final : public jobs::job_store {
 
  private:
   jobs::job_store& inner_;
+  jobs::other_nodes* const nodes_;
 };
 
 /// A store, and the broker over it.
 struct broker_world {
-  explicit broker_world(const virtual_clock& time, const jobs::broker_limits& limits = {})
-      : wall(time), memory(jobs::store_clocks{&wall, &time}), store(memory), jobs(store, limits) {}
+  explicit broker_world(const virtual_clock& time, const jobs::broker_limits& limits = {},
+                        jobs::other_nodes* nodes = nullptr)
+      : wall(time), memory(jobs::store_clocks{&wall, &time}), store(memory, nodes), jobs(store, limits) {}
   /// On the system's clocks.
-  explicit broker_world(const jobs::broker_limits& limits = {}) : wall(unused), store(memory), jobs(store, limits) {}
+  explicit broker_world(const jobs::broker_limits& limits = {}, jobs::other_nodes* nodes = nullptr)
+      : wall(unused), store(memory, nodes), jobs(store, limits) {}
 
   virtual_clock unused;
   jobs::virtual_wall_clock wall;
