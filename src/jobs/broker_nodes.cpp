@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,7 +94,10 @@ broker_core::step broker_core::next_step(bool has_yielded, next_change& until) {
   scan_if_due(now);
   const utc_time wall = std::chrono::floor<milliseconds>(runtime::wall_now());
   if (has_work() || next_.due <= wall || next_.expiry <= now) {
-    if (!has_yielded) return step::let_others_run;
+    if (!has_yielded) {
+      runner_event_.set();
+      return step::let_others_run;
+    }
     runner_event_.clear();
     if (!form_batch()) throw store_failure(failure_);
     led_ = true;
@@ -109,6 +113,7 @@ void broker_core::end_lead(outcome& brought) noexcept {
   const lock held(lock_);
   conclude_batch(brought);
   led_ = false;
+  if (has_work()) runner_event_.set();
 }
 
 void broker_core::scan_if_due(instant now) noexcept {
@@ -121,7 +126,12 @@ void broker_core::scan_if_due(instant now) noexcept {
 }
 
 void broker_core::hear_others() {
-  const news heard = others_->take_news();
+  news heard;
+  try {
+    heard = others_->take_news();
+  } catch (const std::bad_alloc&) {
+    heard.any_tube = true;
+  }
   const lock held(lock_);
   if (heard.any_tube) tubes_.note_news_where_clients_wait();
   for (const std::string& name : heard.tubes) {
