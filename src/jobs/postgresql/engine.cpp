@@ -61,6 +61,7 @@ postgresql_engine::postgresql_engine(const postgresql_options& options, lane_ste
   } catch (const store_unavailable& error) {
     fail(std::string("cannot open the store in ") + target_.to_string() + ": " + error.what());
   }
+  if (!options_.clocks) bell_ = std::make_unique<bell>(options_.database, duration(options_.scan_every));
 }
 
 postgresql_engine::~postgresql_engine() {

@@ -27,6 +27,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "batch_plan.hpp"
+#include "bell.hpp"
 #include "deadlines.hpp"
 #include "lane.hpp"
 #include "target.hpp"
@@ -54,7 +55,7 @@ class postgresql_engine {
   [[nodiscard]] next_change next() const noexcept;
   [[nodiscard]] check_result check();
   void close();
-  [[nodiscard]] other_nodes* others() noexcept { return nullptr; }
+  [[nodiscard]] other_nodes* others() noexcept { return bell_.get(); }
   [[nodiscard]] std::string place() const;
 
  private:
@@ -97,6 +98,7 @@ class postgresql_engine {
   instant next_beat_ = instant::never();
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;
+  std::unique_ptr<bell> bell_;  // null: a test gives the time, and drives the nodes by itself
 };
 
 }  // namespace foliot::jobs::detail

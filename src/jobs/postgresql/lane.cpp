@@ -201,6 +201,17 @@ void lane::commit(instant deadline) {
   if (!warning_.empty()) throw lane_failure("", "the server warned about a commit: " + warning_);
 }
 
+std::vector<std::string> lane::take_notifications() {
+  PGconn* const it = connection_.get();
+  if (PQconsumeInput(it) == 0) fail_connection("listening");
+  std::vector<std::string> all;
+  for (;;) {
+    const std::unique_ptr<PGnotify, decltype(&PQfreemem)> each(PQnotifies(it), &PQfreemem);
+    if (each == nullptr) return all;
+    if (each->be_pid != PQbackendPID(it)) all.emplace_back(each->extra);
+  }
+}
+
 std::string lane::place() const {
   const char* const host = PQhost(connection_.get());
   std::string text = host == nullptr || *host == '\0' ? "" : host;

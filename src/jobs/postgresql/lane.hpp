@@ -59,6 +59,11 @@ class lane {
   /// Commits. A warning of the server is a failure: it may have given up waiting for its standby.
   void commit(instant deadline);
 
+  /// The messages of LISTEN that have come: of other connections than this one. Does not wait.
+  [[nodiscard]] std::vector<std::string> take_notifications();
+  /// The descriptor that is readable when messages come.
+  [[nodiscard]] int socket() const noexcept { return PQsocket(connection_.get()); }
+
   /// "db1:5432/jobs"
   [[nodiscard]] std::string place() const;
 

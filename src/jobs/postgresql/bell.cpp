@@ -1,0 +1,230 @@
+#include "bell.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/readiness.hpp>
+
+namespace foliot::jobs::detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// How long a connection or an answer may take.
+constexpr duration patience{milliseconds(2000)};
+/// Between two transactions that notify.
+constexpr duration between_messages{milliseconds(5)};
+/// After so long a silence the connection is tried.
+constexpr duration longest_silence{milliseconds(10'000)};
+/// Between two attempts to connect: the first and the longest one.
+constexpr duration first_wait{milliseconds(50)};
+constexpr duration longest_wait{milliseconds(1000)};
+
+instant now() noexcept { return monotonic_clock::instance().now(); }
+
+std::string to_hex(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  for (const char each : bytes) {
+    const auto value = static_cast<unsigned char>(each);
+    out += digits[value >> 4];
+    out += digits[value & 15U];
+  }
+  return out;
+}
+
+std::optional<unsigned> digit_of(char it) {
+  if (it >= '0' && it <= '9') return static_cast<unsigned>(it - '0');
+  if (it >= 'a' && it <= 'f') return static_cast<unsigned>(it - 'a') + 10U;
+  return std::nullopt;
+}
+
+/// Nothing if these are no hexadecimal digits: another program may use the channel.
+std::optional<std::string> from_hex(std::string_view text) {
+  if (text.size() % 2 != 0) return std::nullopt;
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    const auto high = digit_of(text[i]);
+    const auto low = digit_of(text[i + 1]);
+    if (!high || !low) return std::nullopt;
+    out += static_cast<char>(*high << 4 | *low);
+  }
+  return out;
+}
+
+/// Removes a descriptor from a poller before it is closed.
+class polled_socket {
+ public:
+  polled_socket(seam::poller& by, int socket) : by_(by), socket_(socket) { by_.add(socket, readiness::readable, 0); }
+  ~polled_socket() { by_.remove(socket_); }
+  polled_socket(const polled_socket&) = delete;
+  polled_socket& operator=(const polled_socket&) = delete;
+
+ private:
+  seam::poller& by_;
+  const int socket_;
+};
+
+}  // namespace
+
+bell::rung_pipe::rung_pipe() {
+  if (::pipe2(ends_, O_NONBLOCK | O_CLOEXEC) != 0) {
+    throw std::system_error(errno, std::generic_category(), "foliot: pipe2");
+  }
+}
+bell::rung_pipe::~rung_pipe() {
+  ::close(ends_[0]);
+  ::close(ends_[1]);
+}
+void bell::rung_pipe::ring() noexcept {
+  while (::write(ends_[1], "", 1) < 0 && errno == EINTR) {
+  }
+}
+void bell::rung_pipe::quiet() noexcept {
+  std::array<char, 64> bytes;
+  for (;;) {
+    const auto got = ::read(ends_[0], bytes.data(), bytes.size());
+    if (got <= 0 && !(got < 0 && errno == EINTR)) return;
+  }
+}
+
+void bell::names::add(std::string tube) {
+  if (any_tube) return;
+  tubes.insert(std::move(tube));
+  if (tubes.size() > most_names) add_any();
+}
+void bell::names::add_any() {
+  tubes.clear();
+  any_tube = true;
+}
+
+bell::bell(const std::string& database, duration scan_every) : scan_every_(scan_every), target_(database) {
+  thread_ = seam::thread("foliot-bell", [this] { run(); });
+}
+
+bell::~bell() {
+  {
+    const lock held(lock_);
+    ending_ = true;
+  }
+  poller_.wake();
+  thread_.join();
+}
+
+void bell::tell(std::span<const std::string> tubes) noexcept {
+  {
+    const lock held(lock_);
+    try {
+      for (const std::string& each : tubes) to_tell_.add(each);
+    } catch (...) {  // no memory for the names
+      to_tell_.add_any();
+    }
+  }
+  poller_.wake();
+}
+
+news bell::take_news() {
+  const lock held(lock_);
+  news_.quiet();
+  names taken = std::exchange(heard_, {});
+  news result;
+  result.any_tube = taken.any_tube;
+  result.tubes.assign(taken.tubes.begin(), taken.tubes.end());
+  return result;
+}
+
+bool bell::has_to_tell() const {
+  const lock held(lock_);
+  return !to_tell_.empty();
+}
+
+bool bell::is_ending() const {
+  const lock held(lock_);
+  return ending_;
+}
+
+void bell::hear(std::string_view message) {
+  std::optional<std::string> tube = from_hex(message);
+  if (!tube) return;
+  const lock held(lock_);
+  const bool was_empty = heard_.empty();
+  if (tube->empty()) {
+    heard_.add_any();
+  } else {
+    heard_.add(std::move(*tube));
+  }
+  if (was_empty) news_.ring();
+}
+
+void bell::run() noexcept {
+  duration wait = first_wait;
+  while (!is_ending()) {
+    try {
+      const target::arguments to = target_.next();
+      lane over(to.keywords(), to.values(), now() + patience, no_step_);
+      over.execute_text("SET synchronous_commit = off; LISTEN foliot", now() + patience);
+      wait = first_wait;
+      talk(over);
+    } catch (const std::exception&) {  // connects again
+    }
+    const instant until = now() + wait;
+    wait = std::min(wait * 2, longest_wait);
+    seam::poll_event unused{};
+    while (!is_ending() && now() < until) static_cast<void>(poller_.wait(until, std::span(&unused, 1)));
+  }
+}
+
+void bell::talk(lane& over) {
+  const polled_socket polled(poller_, over.socket());
+  hear("");  // what was told before is not known
+  instant next_message = now();
+  instant last_heard = now();
+  while (!is_ending()) {
+    if (has_to_tell() && next_message <= now()) {
+      send(over);
+      next_message = now() + between_messages;
+    }
+    if (last_heard + longest_silence <= now()) {
+      over.execute_text("SELECT 1", now() + patience);
+      last_heard = now();
+    }
+    for (const std::string& each : over.take_notifications()) {
+      hear(each);
+      last_heard = now();
+    }
+    const instant until = has_to_tell() ? next_message : last_heard + longest_silence;
+    seam::poll_event unused{};
+    static_cast<void>(poller_.wait(until, std::span(&unused, 1)));
+  }
+}
+
+void bell::send(lane& over) {
+  names taken;
+  {
+    const lock held(lock_);
+    taken = std::exchange(to_tell_, {});
+  }
+  std::string list = taken.any_tube ? "\"\"" : "";
+  for (const std::string& each : taken.tubes) list += (list.empty() ? "" : ",") + to_hex(each);
+  try {
+    over.execute_text("SELECT pg_notify('foliot', n) FROM unnest('{" + list + "}'::text[]) n", now() + patience);
+  } catch (const lane_failure&) {
+    const lock held(lock_);
+    to_tell_.add_any();  // told when there is a connection again
+    throw;
+  }
+}
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,92 @@
+// What the nodes of a PostgreSQL store tell each other: LISTEN and NOTIFY on the channel `foliot`, over a connection
+// and in a thread of the bell's own.
+//
+// A message names a tube, in hexadecimal digits; an empty one means any tube. A NOTIFY holds a lock of the whole server
+// until its transaction has ended. So it is sent in a transaction that does nothing else and waits for no disk and no
+// standby, with all names of the last milliseconds at once.
+//
+// The connection is made again whenever it is lost. Messages may have been lost with it, so any tube is news then.
+//
+// Thread safety: any thread. The destructor waits for the thread, which ends when the server has answered, or after the
+// patience for that; resolving the name of a host may take longer.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/core/seam/poller.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/jobs/other_nodes.hpp>
+
+#include "lane.hpp"
+#include "target.hpp"
+
+namespace foliot::jobs::detail {
+
+/// How many names of tubes wait to be told, or to be heard; beyond it any tube is meant.
+inline constexpr std::size_t most_names = 1000;
+
+class bell final : public other_nodes {
+ public:
+  /// Throws store_failure for a string that libpq does not understand, std::system_error if the system has no
+  /// descriptor or thread left.
+  bell(const std::string& database, duration scan_every);
+  ~bell() override;
+
+  void tell(std::span<const std::string> tubes) noexcept override;
+  [[nodiscard]] int descriptor() const noexcept override { return news_.read_end(); }
+  [[nodiscard]] news take_news() override;
+  [[nodiscard]] duration scan_every() const noexcept override { return scan_every_; }
+
+ private:
+  /// A pipe that is readable while it has been rung.
+  class rung_pipe {
+   public:
+    rung_pipe();
+    ~rung_pipe();
+    rung_pipe(const rung_pipe&) = delete;
+    rung_pipe& operator=(const rung_pipe&) = delete;
+    [[nodiscard]] int read_end() const noexcept { return ends_[0]; }
+    void ring() noexcept;
+    void quiet() noexcept;
+
+   private:
+    int ends_[2] = {-1, -1};
+  };
+  /// A bounded set of tubes.
+  struct names {
+    std::set<std::string> tubes;
+    bool any_tube = false;
+
+    void add(std::string tube);
+    void add_any();
+    [[nodiscard]] bool empty() const noexcept { return tubes.empty() && !any_tube; }
+  };
+
+  void run() noexcept;
+  /// Uses one connection until it fails, or the bell ends.
+  void talk(lane& over) FOLIOT_EXCLUDES(lock_);
+  /// Sends what is to be told.
+  void send(lane& over) FOLIOT_EXCLUDES(lock_);
+  void hear(std::string_view message) FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] bool has_to_tell() const FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] bool is_ending() const FOLIOT_EXCLUDES(lock_);
+
+  const duration scan_every_;
+  const lane_step no_step_;
+  target target_;  // the thread's
+  seam::poller poller_;
+  rung_pipe news_;
+  mutable mutex lock_{lock_rank::object};
+  names to_tell_ FOLIOT_GUARDED_BY(lock_);
+  names heard_ FOLIOT_GUARDED_BY(lock_);
+  bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
+  seam::thread thread_;
+};
+
+}  // namespace foliot::jobs::detail
