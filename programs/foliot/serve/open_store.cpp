@@ -15,6 +15,10 @@
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
 #include <foliot/jobs/embedded_store.hpp>
 #endif
+#if defined(FOLIOT_HAS_POSTGRESQL_STORE)
+#include <foliot/core/seam/random.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+#endif
 
 #include "../duration_text.hpp"
 #include "../failure.hpp"
@@ -58,9 +62,44 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options&, const server_
 }
 #endif
 
+/// The end of a sentence on a program without libpq.
+constexpr const char* without_database = "this program was built without libpq, which --store needs";
+
+#if defined(FOLIOT_HAS_POSTGRESQL_STORE)
+std::unique_ptr<jobs::job_store> open_database(const serve_options& options, const server_log& log) {
+  jobs::postgresql_options how;
+  how.database = options.database;
+  how.node = options.node;
+  how.node_timeout = std::chrono::ceil<jobs::milliseconds>(std::chrono::nanoseconds(options.node_timeout.count()));
+  how.warn = [&log](std::string_view sentence) { log.warning(sentence); };
+  try {
+    auto store = std::make_unique<jobs::postgresql_store>(how);
+    log.info(
+        fmt::format("jobs are in the database {}, for all its nodes; this one is '{}'", store->place(), options.node));
+    log.info("what is acknowledged has been committed, also by those standbys that the database is set to wait for");
+    return store;
+  } catch (const jobs::store_failure& error) {
+    throw failure(error.what());
+  }
+}
+
+/// Opens the store as a node that serves nobody. Its name is its own: a node of the same name would lose its jobs.
+std::unique_ptr<jobs::postgresql_store> visit_database(const std::string& database, std::string_view purpose) {
+  jobs::postgresql_options how;
+  how.database = database;
+  how.node = fmt::format("{} {:016x}", purpose, random_stream::entropy());
+  return std::make_unique<jobs::postgresql_store>(how);
+}
+#else
+std::unique_ptr<jobs::job_store> open_database(const serve_options&, const server_log&) {
+  throw failure(without_database);
+}
+#endif
+
 }  // namespace
 
 std::unique_ptr<jobs::job_store> open_store(const serve_options& options, const server_log& log) {
+  if (!options.database.empty()) return open_database(options, log);
   if (!options.folder.empty()) return open_folder(options, log);
   log.warning("jobs are in memory: they end with this process");
   jobs::memory_bounds bounds;
@@ -88,6 +127,9 @@ std::string back_up_store([[maybe_unused]] jobs::job_store& store, [[maybe_unuse
     return name;
   }
 #endif
+  if (!options.database.empty()) {
+    throw failure("cannot make a backup: the jobs are in a database, which has its own (pg_basebackup, pg_dump)");
+  }
   throw failure("cannot make a backup: the jobs are in memory");
 }
 
@@ -113,6 +155,46 @@ void check_store([[maybe_unused]] const std::string& folder) {
   fmt::print("{}: no damage found\n", folder);
 #else
   throw failure("this program was built without RocksDB, which --check needs");
+#endif
+}
+
+void check_database([[maybe_unused]] const std::string& database) {
+#if defined(FOLIOT_HAS_POSTGRESQL_STORE)
+  std::string place;
+  try {
+    const auto store = visit_database(database, "check");
+    place = store->place();
+    if (const auto found = store->check(); !found) {
+      throw failure(fmt::format("the store in {} is damaged: {}", place, found.error()), exit_code::bad_input);
+    }
+  } catch (const jobs::store_failure& error) {
+    throw failure(error.what(), exit_code::bad_input);
+  } catch (const jobs::store_unavailable& error) {
+    throw failure(error.what(), exit_code::bad_input);
+  }
+  fmt::print("{}: no damage found\n", place);
+#else
+  throw failure(without_database);
+#endif
+}
+
+void migrate_database([[maybe_unused]] const std::string& database) {
+#if defined(FOLIOT_HAS_POSTGRESQL_STORE)
+  try {
+    const auto did = jobs::postgresql_store::migrate(database);
+    const std::string place = visit_database(database, "migrate")->place();
+    if (did.from == 0) {
+      fmt::print("foliot: made the schema, version {}, in {}\n", did.to, place);
+    } else if (did.from == did.to) {
+      fmt::print("foliot: the schema in {} is up to date, version {}\n", place, did.to);
+    } else {
+      fmt::print("foliot: brought the schema in {} from version {} to {}\n", place, did.from, did.to);
+    }
+  } catch (const jobs::store_failure& error) {
+    throw failure(error.what());
+  }
+#else
+  throw failure(without_database);
 #endif
 }
 

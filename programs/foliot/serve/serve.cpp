@@ -140,6 +140,13 @@ task<runtime::listener> listen(const runtime::address& at) {
   co_return std::move(*gate);
 }
 
+/// Throws failure if the server cannot listen there. Asked before this node becomes known to the database: a server
+/// that is started a second time by mistake must not end the reservations of the first one, whose name it has.
+task<> expect_free(const runtime::address& at) {
+  runtime::listener gate = co_await listen(at);
+  gate.close();
+}
+
 /// Makes backups of the store, one at a time, on threads of their own. Outlives the runtime, which at its end waits for
 /// the backup that is under way.
 class backups {
@@ -211,9 +218,11 @@ task<> until_the_end(const signals& come, const watched_store& store, beanstalk:
 task<> serve_clients(const serve_options& options, const watched_store& store, jobs::broker& broker,
                      runtime::listener& gate, const signals& come, backups& copies, const server_log& log) {
   beanstalk::server_state state(broker, options.max_job_size, options.max_tubes);
-  auto listing = broker.execute(jobs::list_tubes{});
-  const jobs::tubes_answer known = co_await listing;
-  for (const std::string& each : known.tubes) static_cast<void>(state.tubes.obtain(each));
+  if (!broker.has_other_nodes()) {
+    auto listing = broker.execute(jobs::list_tubes{});
+    const jobs::tubes_answer known = co_await listing;
+    for (const std::string& each : known.tubes) static_cast<void>(state.tubes.obtain(each));
+  }
   const auto protocol = [&state](const runtime::stream& peer) -> task<> {
     beanstalk::session with(state, peer);
     co_await with.run();
@@ -264,6 +273,8 @@ void serve(const serve_options& asked) {
   serve_options options = asked;
   options.max_connections = allow_descriptors(asked.max_connections, log);
   log.info("foliot " FOLIOT_VERSION);
+  const bool has_database = !options.database.empty();
+  if (has_database && options.beanstalk) runtime::run(expect_free(*options.beanstalk));
   const std::unique_ptr<jobs::job_store> opened = open_store(options, log);
   watched_store store(*opened, [&log](const std::string& sentence) { log.warning(sentence); });
   backups copies(*opened, options, log);
@@ -280,6 +291,7 @@ void serve(const serve_options& asked) {
   try {
     runtime::run(serve_until_the_end(options, store, come, copies, log), how);
   } catch (const jobs::store_failure& error) {
+    if (has_database) throw failure(error.what());
     const bool is_damaged = std::string_view(error.what()).find("restore a backup") != std::string_view::npos;
     throw failure(fmt::format("{}; nothing was acknowledged since{}", error.what(),
                               is_damaged ? "" : ": start the server again"));
@@ -287,6 +299,11 @@ void serve(const serve_options& asked) {
   try {
     store.close();
   } catch (const std::exception& error) {
+    if (has_database) {
+      log.warning(fmt::format("{}; what it has reserved is ready again within {}", error.what(),
+                              duration_text(options.node_timeout)));
+      return;
+    }
     throw failure(fmt::format("{}; a crash of the machine may lose what was acknowledged in the last {}", error.what(),
                               duration_text(*options.sync_every)));
   }

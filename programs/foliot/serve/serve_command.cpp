@@ -18,6 +18,8 @@ struct arguments {
   std::vector<std::string> sync{"always"};
   std::string beanstalk = "127.0.0.1:11300";
   std::string checked;
+  bool migrates = false;
+  std::string node_timeout = "10s";
 };
 
 void add_store(CLI::App& line, arguments& all) {
@@ -41,6 +43,57 @@ void add_store(CLI::App& line, arguments& all) {
       ->expected(1, 2)
       ->default_str("always")
       ->group("Where the jobs are");
+}
+
+void add_database(CLI::App& line, arguments& all) {
+  constexpr const char* group = "Jobs in a database, which several nodes share";
+  CLI::Option* store = line.add_option("--store", all.options.database,
+                                       "The PostgreSQL database of the jobs: postgresql://HOST/NAME,\n"
+                                       "or 'host=HOST dbname=NAME'")
+                           ->type_name("DATABASE")
+                           ->group(group);
+  for (const char* const other : {"--data", "--memory", "--salvage", "--sync", "--max-jobs", "--max-memory"}) {
+    store->excludes(line.get_option(other));
+  }
+  line.add_option("--node", all.options.node,
+                  "The name of this node, which no other one has; default: the\n"
+                  "machine's name and the address of --beanstalk")
+      ->type_name("NAME")
+      ->needs(store)
+      ->group(group);
+  line.add_option("--node-timeout", all.node_timeout,
+                  "What a node has reserved is ready again when nothing was heard\n"
+                  "of the node for so long")
+      ->type_name("DURATION")
+      ->capture_default_str()
+      ->needs(store)
+      ->group(group);
+  line.add_flag("--migrate", all.migrates, "Make the tables in the database, or bring them up to date,\nand end")
+      ->needs(store)
+      ->group(group);
+}
+
+/// What --check asks for.
+void check(const arguments& all, bool has_database) {
+  if (has_database && !all.checked.empty()) {
+    throw failure("--check DIR checks a folder, and --store is a database: leave out one of them");
+  }
+  if (!has_database && all.checked.empty()) {
+    throw failure("--check: name the folder of a store, or a database with --store");
+  }
+  if (has_database) {
+    check_database(all.options.database);
+  } else {
+    check_store(all.checked);
+  }
+}
+
+/// Completes the options of a server over a database.
+void choose_database(arguments& all) {
+  all.options.folder.clear();
+  all.options.beanstalk = listen_address("--beanstalk", all.beanstalk, all.insecure);
+  all.options.node = node_name(all.options.node, all.options.beanstalk);
+  all.options.node_timeout = node_timeout(all.node_timeout);
 }
 
 void add_listeners(CLI::App& line, arguments& all) {
@@ -78,10 +131,16 @@ void add_serve(CLI::App& program, command& chosen) {
   add_store(*line, *all);
   add_listeners(*line, *all);
   add_limits(*line, all->options);
-  CLI::Option* check = line->add_option("--check", all->checked, "Check the store in DIR, say what is wrong, and end")
-                           ->type_name("DIR")
-                           ->group("Other");
-  for (const char* const other : {"--data", "--memory", "--salvage"}) check->excludes(line->get_option(other));
+  add_database(*line, *all);
+  const CLI::Option* const database = line->get_option("--store");
+  CLI::Option* checking = line->add_option("--check", all->checked,
+                                           "Check the store in DIR, or that of --store, say what is\nwrong, and end")
+                              ->type_name("DIR")
+                              ->expected(0, 1)
+                              ->group("Other");
+  for (const char* const other : {"--data", "--memory", "--salvage", "--migrate"}) {
+    checking->excludes(line->get_option(other));
+  }
   line->add_flag("--quiet", all->options.quiet, "Log only warnings and failures")->group("Other");
   line->footer(
       "A job is put with a delay and handed to one worker when it is due. What the\n"
@@ -92,12 +151,19 @@ void add_serve(CLI::App& program, command& chosen) {
       "\n"
       "Signals: SIGTERM and SIGINT end it in order; SIGUSR1 drains it (it takes no more\n"
       "jobs, until it is started again); SIGUSR2 makes a backup in DIR/backups.");
-  line->callback([all, check, &chosen] {
-    if (check->count() > 0) {
-      chosen = [all] { check_store(all->checked); };
-      return;
-    }
-    chosen = [all] {
+  line->callback([all, checking, database, &chosen] {
+    const bool has_database = database->count() > 0;
+    const bool checks = checking->count() > 0;
+    chosen = [all, has_database, checks] {
+      if (has_database && all->options.database.empty()) {  // libpq would choose one
+        throw failure("--store '' is no database: write postgresql://HOST/NAME");
+      }
+      if (checks) return check(*all, has_database);
+      if (all->migrates) return migrate_database(all->options.database);
+      if (has_database) {
+        choose_database(*all);
+        return serve(all->options);
+      }
       if (all->in_memory) {
         all->options.folder.clear();
       } else if (all->options.folder.empty()) {  // not in memory by mistake, as where a variable is not set

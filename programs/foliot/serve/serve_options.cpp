@@ -1,5 +1,7 @@
 #include "serve_options.hpp"
 
+#include <sys/utsname.h>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -36,6 +38,29 @@ std::optional<runtime::address> listen_address(const std::string& option, const 
                     option, at->to_string()));
   }
   return *at;
+}
+
+std::string node_name(const std::string& asked, const std::optional<runtime::address>& listener) {
+  if (asked.size() > longest_node) {
+    throw failure(fmt::format("--node has {} bytes: a name has 1 to {}", asked.size(), longest_node));
+  }
+  if (!asked.empty()) return asked;
+  if (!listener || (!listener->is_local() && listener->port() == 0)) {
+    throw failure("--store needs --node NAME here: there is no fixed address that could name the node");
+  }
+  utsname machine{};
+  ::uname(&machine);
+  return fmt::format("{}/{}", machine.nodename, listener->to_string()).substr(0, longest_node);
+}
+
+duration node_timeout(const std::string& text) {
+  const auto length = parse_duration(text);
+  if (!length) throw failure("--node-timeout: " + length.error());
+  if (*length < least_node_timeout) {
+    throw failure(
+        fmt::format("--node-timeout {} is too short: the least is {}", text, duration_text(least_node_timeout)));
+  }
+  return *length;
 }
 
 std::optional<duration> sync_period(const std::vector<std::string>& words) {

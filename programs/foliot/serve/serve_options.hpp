@@ -1,6 +1,7 @@
 // What `foliot serve` is asked to do.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,8 +14,15 @@
 namespace foliot::program {
 
 struct serve_options {
-  /// The folder of the embedded store; empty: jobs are kept in memory.
+  /// The folder of the embedded store; empty: jobs are kept in memory, or in a database.
   std::string folder = "foliot-data";
+  /// The PostgreSQL database of the jobs, as a connection string of libpq; empty: they are not in one. It may hold a
+  /// password: it must not be shown.
+  std::string database;
+  /// The name of this node among those of the database.
+  std::string node;
+  /// When the other nodes take this one for dead, if they hear nothing of it.
+  duration node_timeout = std::chrono::seconds(10);
   /// Whether a store whose log is damaged is opened without what lies behind the damage.
   bool salvage = false;
   /// How long an acknowledged change may stay unsynced; none: it is synced before it is acknowledged.
@@ -35,17 +43,35 @@ struct serve_options {
 /// The largest --max-job-size, as beanstalkd's.
 inline constexpr std::size_t most_job_size = std::size_t{1} << 30;
 
+/// The longest name of a node in bytes.
+inline constexpr std::size_t longest_node = 200;
+/// The shortest --node-timeout.
+inline constexpr duration least_node_timeout = std::chrono::seconds(1);
+
 /// Serves until a signal ends it. Throws failure.
 void serve(const serve_options& options);
 
 /// Walks all of the store in `folder` and prints what it found. Throws failure, with exit_code::bad_input where the
 /// store is damaged.
 void check_store(const std::string& folder);
+/// The same for the store in a database, which nodes may use meanwhile.
+void check_database(const std::string& database);
+
+/// Makes the schema of the store in the database, or brings it up to date, and prints what it did. Throws failure.
+void migrate_database(const std::string& database);
 
 /// The address of a listener: what address::parse takes, or a port alone on 127.0.0.1; nothing for `off`. Any other
 /// address than loopback or a path is a failure unless `insecure`, as is a text that is no address; both name `option`.
 [[nodiscard]] std::optional<runtime::address> listen_address(const std::string& option, const std::string& text,
                                                              bool insecure);
+
+/// The name of a node: `asked`, or else that of this machine and the address of the listener, which differs from those
+/// of all other nodes as long as the names of the machines do. Throws failure if `asked` is no name, or if it is empty
+/// and there is no such address.
+[[nodiscard]] std::string node_name(const std::string& asked, const std::optional<runtime::address>& listener);
+
+/// The value of --node-timeout. Throws failure.
+[[nodiscard]] duration node_timeout(const std::string& text);
 
 /// The value of --sync: `always`, or a duration, alone or after `every`. Throws failure.
 [[nodiscard]] std::optional<duration> sync_period(const std::vector<std::string>& words);

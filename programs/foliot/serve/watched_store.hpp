@@ -1,8 +1,10 @@
-// A job store whose slow batches are reported: a disk that stalls is a thing that an operator should know.
+// A job store whose slow batches are reported, and the times in which it is unavailable: a disk that stalls and a
+// database that does not answer are things that an operator should know.
 //
 // Thread safety: as job_store; any thread may call busy_for().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -21,7 +23,7 @@ namespace foliot::program {
 
 /// A batch that takes longer than this is reported.
 inline constexpr duration slow_batch = duration::nanoseconds(1'000'000'000);
-/// So long after a warning, slow batches are only counted.
+/// So long after a warning of one, slow batches are only counted.
 inline constexpr duration between_warnings = duration::nanoseconds(10'000'000'000);
 
 class watched_store final : public jobs::job_store {
@@ -35,6 +37,7 @@ class watched_store final : public jobs::job_store {
   [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
   [[nodiscard]] check_result check() override { return inner_.check(); }
   void close() override { inner_.close(); }
+  [[nodiscard]] jobs::other_nodes* others() noexcept override { return inner_.others(); }
 
   /// For how long the present batch has been executing; zero: none is.
   [[nodiscard]] duration busy_for() const noexcept;
@@ -46,9 +49,14 @@ class watched_store final : public jobs::job_store {
   jobs::job_store& inner_;
   std::function<void(std::string)> warn_;
   const clock& time_;
+  void say_if_slow(duration took, std::size_t operations);
+  void say_unavailable(instant began, const char* why);
+  void say_available();
+
   // Of the thread that executes a batch.
   instant next_warning_ = instant::earliest();
-  std::uint64_t slow_batches_ = 0;  // since the last warning
+  std::uint64_t slow_batches_ = 0;                // since the last warning
+  instant unavailable_since_ = instant::never();  // the beginning of the first batch that was refused
   /// When the present batch began. Written by the thread that executes it, read by busy_for(). Relaxed: it publishes
   /// nothing.
   seam::atomic<std::int64_t> began_{idle};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <type_traits>
@@ -44,6 +45,12 @@ class wakes_reader {
   const runtime::stream& peer_;
 };
 
+/// The answer to a command that the store has not executed. Rethrows a failure in doubt: no answer is known to be true.
+std::string_view refusal_of(const jobs::store_unavailable& why) {
+  if (why.is_in_doubt()) throw why;
+  return reply::internal_error;
+}
+
 task<jobs::reserve_answer> reserve_and_wake(jobs::client& by, const runtime::stream& peer,
                                             std::optional<duration> timeout) {
   const wakes_reader at_the_end(peer);
@@ -74,6 +81,16 @@ session::~session() {
 }
 
 task<> session::run() {
+  try {
+    co_await serve_commands();
+  } catch (const jobs::store_unavailable&) {
+    puts_.clear();  // an answer to one of them would be taken for the answer that is missing
+  }
+  static_cast<void>(co_await write_answers());
+  co_await leave_tubes();
+}
+
+task<> session::serve_commands() {
   while (!quits_) {
     auto [used, what] = commands_.parse(unread());
     begin_ += used;
@@ -90,8 +107,6 @@ task<> session::run() {
     if (more == reading::ended) break;
   }
   co_await answer_puts();
-  static_cast<void>(co_await write_answers());
-  co_await leave_tubes();
 }
 
 void session::become_worker() noexcept {
@@ -154,6 +169,8 @@ task<> session::answer(event& what) {
     co_await answering;
   } catch (const jobs::broker_full&) {
     refusal = reply::out_of_memory;
+  } catch (const jobs::store_unavailable& why) {
+    refusal = refusal_of(why);
   } catch (const std::invalid_argument&) {
     refusal = reply::bad_format;  // a value that the protocol allows and a store does not
   }
@@ -185,8 +202,16 @@ task<> session::answer_puts() {
   using kind = jobs::put_answer::kind;
   while (!puts_.empty()) {
     pending_put& first = puts_.front();
-    const jobs::put_answer put = co_await first.answer;
+    jobs::put_answer put;
+    std::string_view refusal;
+    try {
+      put = co_await first.answer;
+    } catch (const jobs::store_unavailable& why) {
+      refusal = refusal_of(why);
+    }
     puts_.pop_front();
+    out_ += refusal;
+    if (!refusal.empty()) continue;
     switch (put.what) {
       case kind::inserted: write_number(out_, numbered_reply::inserted, put.id); break;
       case kind::replaced: write_number(out_, numbered_reply::replaced, put.id); break;
@@ -204,7 +229,13 @@ task<> session::answer_puts() {
 
 task<> session::reserve_one(std::optional<duration> timeout) {
   become_worker();
-  jobs::reserve_answer got = co_await client_.reserve(duration::zero());
+  jobs::reserve_answer got;
+  try {
+    got = co_await client_.reserve(duration::zero());
+  } catch (const jobs::store_unavailable&) {
+    if (timeout == duration::zero()) throw;
+    // It waits, as those do that came before the store was unavailable.
+  }
   const bool waits = got.what == jobs::reserve_answer::kind::timed_out && timeout != duration::zero();
   if (waits) got = co_await wait_for_job(timeout);
   switch (got.what) {
@@ -248,13 +279,36 @@ task<> session::end_if_unused(shared_record tube) {
   const std::uint64_t uses = tube->uses;
   const jobs::tube_clients clients = server_.broker.clients_of(tube->name);
   if (clients.users > 0 || clients.watchers > 0) co_return;
+  if (server_.broker.has_other_nodes()) {
+    server_.tubes.end(tube, uses);
+    co_return;
+  }
   try {
-    auto counting = client_.execute(jobs::count_tube{tube->name});
-    const jobs::count_answer jobs = co_await counting;
-    if (jobs.counts.all() == 0) server_.tubes.end(tube, uses);
+    const bool is_needed = co_await has_jobs(tube->name);
+    if (!is_needed) server_.tubes.end(tube, uses);
   } catch (const jobs::broker_full&) {
     // The command has been answered: the tube stays until its next use ends.
+  } catch (const jobs::store_unavailable&) {
+    // As above.
   }
+}
+
+task<bool> session::has_jobs(std::string_view tube) {
+  auto counting = client_.execute(jobs::count_tube{std::string(tube)});
+  const jobs::count_answer seen = co_await counting;
+  co_return seen.counts.all() > 0;
+}
+
+task<std::vector<std::string>> session::living_tubes() {
+  std::vector<std::string> names = server_.tubes.names();
+  if (!server_.broker.has_other_nodes()) co_return names;
+  auto listing = client_.execute(jobs::list_tubes{});
+  jobs::tubes_answer stored = co_await listing;
+  const std::set<std::string> here(names.begin(), names.end());
+  for (std::string& each : stored.tubes) {
+    if (!here.contains(each)) names.push_back(std::move(each));
+  }
+  co_return names;
 }
 
 task<> session::leave_tubes() {

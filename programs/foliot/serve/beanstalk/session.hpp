@@ -9,6 +9,10 @@
 // that has closed its side gets TIMED_OUT, as beanstalkd does it. What was sent behind the reserve is answered after
 // it.
 //
+// While the store is unavailable, each command that needs it gets INTERNAL_ERROR, and nothing has changed; a reserve
+// that waits goes on waiting. If the store does not know whether it has executed a command, any answer to it may be a
+// lie: the session sends the answers before it, and ends. A client takes that for what it is, a lost connection.
+//
 // When the session ends, however it ends, the jobs that its client holds are ready again.
 #pragma once
 
@@ -43,8 +47,8 @@ class session {
   session& operator=(const session&) = delete;
   ~session();
 
-  /// Until the client or the server ends the connection. Throws store_failure and broker_closed; the connection must be
-  /// closed then.
+  /// Until the client or the server ends the connection, or the store does not know whether it has executed a command.
+  /// The connection must be closed then. Throws store_failure and broker_closed.
   [[nodiscard]] task<> run();
 
  private:
@@ -65,8 +69,11 @@ class session {
   task<reading> read_more();
   task<bool> write_answers();
 
-  // The commands. Each writes its answer to out_; those that need the broker are tasks. What they are given must live
-  // until they have ended.
+  /// Executes what the client sends until it ends the connection. Throws store_unavailable only in doubt.
+  task<> serve_commands();
+
+  // The commands. Each writes its answer to out_, and writes nothing if it throws; those that need the broker are
+  // tasks. What they are given must live until they have ended.
   task<> answer(event& what);
   task<> begin_put(put& what);
   task<> answer_puts();
@@ -96,7 +103,7 @@ class session {
   task<> on(const stats&);
   task<> on(const stats_job& what);
   task<> on(const stats_tube& what);
-  void on(const list_tubes&) { write_tubes(out_, server_.tubes.names()); }
+  task<> on(const list_tubes&);
   void on(const list_tube_used&) { write_using(out_, used_->name); }
   void on(const list_tubes_watched&);
   void on(const quit&) { quits_ = true; }
@@ -116,8 +123,14 @@ class session {
   void say_held(const jobs::holder_answer& what, jobs::job_id id, std::string_view done);
   [[nodiscard]] jobs::job_name name_of(const job_reference& job) const;
   void forget_ended_reservations();
-  /// Ends the tube if no connection uses or watches it and it has no job.
+  /// Ends the record of a tube that no connection uses or watches, if the tube has no job. Where other nodes have
+  /// clients, too, the record ends in any case: they may end the jobs, and this one would not hear of it.
   task<> end_if_unused(shared_record tube);
+  /// Whether the store has a job of the tube.
+  task<bool> has_jobs(std::string_view tube);
+  /// The tubes that live, in the order of `list-tubes`: those of this node's clients, then those that only have jobs of
+  /// other nodes.
+  task<std::vector<std::string>> living_tubes();
   task<> leave_tubes();
 
   server_state& server_;

@@ -132,7 +132,12 @@ task<> session::on(const delete_job& what) {
   } else {
     auto looking = client_.execute(jobs::peek{what.id});  // its tube, for the statistics
     auto ending = client_.execute(jobs::cancel{what.id});
-    const jobs::peek_answer seen = co_await looking;
+    jobs::peek_answer seen;
+    try {
+      seen = co_await looking;
+    } catch (const jobs::store_unavailable&) {
+      // What became of the cancel is the answer, and that may have been executed nevertheless.
+    }
     const jobs::change_answer ended = co_await ending;
     is_done = ended.what == jobs::change_answer::kind::done;
     if (is_done && seen.job) tube = server_.tubes.find(seen.job->tube);
@@ -190,7 +195,13 @@ task<> session::on(const kick& what) {
     const std::uint64_t piece = std::min(left, jobs_of_a_piece);
     auto kicking = client_.execute(
         jobs::kick{used_->name, piece, takes_buried ? jobs::job_state::buried : jobs::job_state::delayed});
-    const jobs::bulk_answer some = co_await kicking;
+    jobs::bulk_answer some;
+    try {
+      some = co_await kicking;
+    } catch (const jobs::store_unavailable& why) {
+      if (why.is_in_doubt() || kicked == 0) throw;
+      break;  // the answer is what has been kicked
+    }
     kicked += some.changed;
     left -= some.changed;
     goes_on = some.changed == piece && left > 0;
@@ -213,15 +224,18 @@ task<> session::on(const kick_job& what) {
 
 task<> session::on(const pause_tube& what) {
   const shared_record tube = server_.tubes.find(what.tube);
-  if (tube == nullptr) {
+  bool lives = tube != nullptr;
+  if (!lives && server_.broker.has_other_nodes()) lives = co_await has_jobs(what.tube);
+  if (!lives) {
     out_ += reply::not_found;
     co_return;
   }
-  auto pausing = client_.execute(jobs::pause{tube->name, what.length});
+  auto pausing = client_.execute(jobs::pause{std::string(what.tube), what.length});
   co_await pausing;
+  out_ += reply::paused;
+  if (tube == nullptr) co_return;
   ++tube->pauses;
   tube->pause_seconds = std::chrono::floor<std::chrono::seconds>(what.length).count();
-  out_ += reply::paused;
 }
 
 task<> session::on(const stats&) {
@@ -229,6 +243,10 @@ task<> session::on(const stats&) {
   const jobs::count_answer all = co_await counting;
   server_statistics shown = server_.statistics();
   shown.counts = all.counts;
+  if (server_.broker.has_other_nodes()) {
+    const std::vector<std::string> tubes = co_await living_tubes();
+    shown.current_tubes = tubes.size();
+  }
   write_statistics(out_, shown);
 }
 
@@ -259,27 +277,41 @@ task<> session::on(const extended_stats_job& what) {
 
 task<> session::on(const stats_tube& what) {
   const shared_record tube = server_.tubes.find(what.tube);
-  if (tube == nullptr) {
+  if (tube == nullptr && !server_.broker.has_other_nodes()) {
     out_ += reply::not_found;
     co_return;
   }
-  auto counting = client_.execute(jobs::count_tube{tube->name});
+  auto counting = client_.execute(jobs::count_tube{std::string(what.tube)});
   const jobs::count_answer seen = co_await counting;
-  const jobs::tube_clients clients = server_.broker.clients_of(tube->name);
+  if (tube == nullptr && seen.counts.all() == 0) {
+    out_ += reply::not_found;
+    co_return;
+  }
+  const jobs::tube_clients clients = server_.broker.clients_of(what.tube);
   tube_statistics shown;
-  shown.name = tube->name;
+  shown.name = what.tube;
   shown.counts = seen.counts;
-  shown.total_jobs = tube->total_jobs;
   shown.using_it = clients.users;
   shown.watching_it = clients.watchers;
   shown.waiting = clients.waiting;
-  shown.deletes = tube->deletes;
-  shown.pauses = tube->pauses;
-  if (!seen.paused_until.is_never()) {
+  if (tube != nullptr) {
+    shown.total_jobs = tube->total_jobs;
+    shown.deletes = tube->deletes;
+    shown.pauses = tube->pauses;
     shown.pause = std::chrono::seconds(tube->pause_seconds);
+  }
+  if (seen.paused_until.is_never()) {
+    shown.pause = std::chrono::seconds::zero();
+  } else {
     shown.pause_left = whole_seconds(seen.paused_until - monotonic_clock::instance().now());
+    shown.pause = std::max(shown.pause, shown.pause_left);  // another node may have paused it
   }
   write_statistics(out_, shown);
+}
+
+task<> session::on(const list_tubes&) {
+  const std::vector<std::string> names = co_await living_tubes();
+  write_tubes(out_, names);
 }
 
 void session::on(const list_tubes_watched&) {
@@ -325,7 +357,9 @@ jobs::job_name session::name_of(const job_reference& job) const {
 
 void session::say_reserved(const jobs::claimed_job& got) {
   forget_ended_reservations();
-  held_.insert_or_assign(got.job.id, server_.tubes.obtain(got.job.tube));
+  // Where other nodes have clients, too, a record lives only while a client here uses or watches its tube.
+  const bool is_shared = server_.broker.has_other_nodes();
+  held_.insert_or_assign(got.job.id, is_shared ? server_.tubes.find(got.job.tube) : server_.tubes.obtain(got.job.tube));
   write_reserved(out_, got.job.id, got.job.body);
 }
 
