@@ -76,5 +76,76 @@ TEST(WatchedStore, ABatchThatFailsAfterAStallIsReported) {
   EXPECT_EQ(store.busy_for(), duration::zero());
 }
 
+/// Other nodes that say nothing.
+class silent_nodes final : public jobs::other_nodes {
+ public:
+  void tell(std::span<const std::string>) noexcept override {}
+  [[nodiscard]] int descriptor() const noexcept override { return -1; }
+  [[nodiscard]] jobs::news take_news() override { return {}; }
+  [[nodiscard]] duration scan_every() const noexcept override { return 1s; }
+};
+
+class shared_store final : public jobs::job_store {
+ public:
+  explicit shared_store(std::function<void()> before) : before_(std::move(before)) {}
+
+  jobs::execution execute(std::span<jobs::operation> batch) override {
+    before_();
+    return inner_.execute(batch);
+  }
+  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
+  [[nodiscard]] check_result check() override { return inner_.check(); }
+  [[nodiscard]] jobs::other_nodes* others() noexcept override { return &others_; }
+
+ private:
+  std::function<void()> before_;
+  silent_nodes others_;
+  jobs::memory_store inner_;
+};
+
+TEST(WatchedStore, TheOtherNodesAreThoseOfTheStore) {
+  shared_store shared([] {});
+  watched_store store(shared, [](const std::string&) {});
+  EXPECT_EQ(store.others(), shared.others());
+  slow_store alone([] {});
+  EXPECT_EQ(watched_store(alone, [](const std::string&) {}).others(), nullptr);
+}
+
+TEST(WatchedStore, ASlowDatabaseIsNoSlowDisk) {
+  virtual_clock time;
+  shared_store shared([&] { time.advance(2s); });
+  std::vector<std::string> warnings;
+  watched_store store(shared, [&](std::string sentence) { warnings.push_back(std::move(sentence)); }, time);
+  store.execute({});
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("the database is slow or stalls"), std::string::npos) << warnings[0];
+}
+
+TEST(WatchedStore, AnOutageIsReportedAtItsBeginningAndAtItsEnd) {
+  virtual_clock time;
+  bool is_away = false;
+  shared_store shared([&] {
+    time.advance(is_away ? 5s : 10ms);
+    if (is_away) throw jobs::store_unavailable(jobs::store_unavailable::kind::not_executed, "nobody is there");
+  });
+  std::vector<std::string> warnings;
+  watched_store store(shared, [&](std::string sentence) { warnings.push_back(std::move(sentence)); }, time);
+  store.execute({});
+  EXPECT_TRUE(warnings.empty());
+  for (int outage = 1; outage <= 2; ++outage) {
+    warnings.clear();
+    is_away = true;
+    for (int batch = 0; batch < 3; ++batch) EXPECT_THROW(store.execute({}), jobs::store_unavailable);
+    ASSERT_EQ(warnings.size(), 1U) << "one warning for an outage, and none of a slow batch";
+    EXPECT_EQ(warnings[0], "clients get INTERNAL_ERROR until the job store answers: nobody is there");
+    EXPECT_EQ(store.busy_for(), duration::zero());
+    is_away = false;
+    store.execute({});
+    store.execute({});
+    ASSERT_EQ(warnings.size(), 2U);
+    EXPECT_EQ(warnings[1], "the job store answers again, after 15.0 s");
+  }
+}
+
 }  // namespace
 }  // namespace foliot::program
