@@ -1,0 +1,304 @@
+// postgresql_store beyond the conformance suite: its schema, several nodes, dead ones, and a database that goes away.
+#include <sys/socket.h>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+
+#include "../../src/jobs/postgresql/engine.hpp"
+#include "postgresql_server.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using foliot_test::postgresql_server;
+
+/// A database, and nodes over it on the system's clocks.
+class PostgresqlStore : public ::testing::Test {
+ protected:
+  [[nodiscard]] postgresql_options options(const std::string& node) {
+    postgresql_options made;
+    made.database = database_;
+    made.node = node;
+    made.node_timeout = 1h;
+    made.give_up_after = 30s;
+    made.warn = [this](std::string_view sentence) { warnings_.emplace_back(sentence); };
+    return made;
+  }
+  [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node) {
+    return std::make_unique<postgresql_store>(options(node));
+  }
+  std::string sql(const std::string& statement) { return server_.sql(database_, statement); }
+  /// What the constructor of a store throws.
+  std::string refusal(const postgresql_options& of) {
+    try {
+      const postgresql_store opened(of);
+    } catch (const store_failure& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  postgresql_server& server_ = postgresql_server::instance();
+  const std::string database_ = server_.new_database();
+  std::vector<std::string> warnings_;
+};
+
+/// Those that need the schema.
+class PostgresqlNodes : public PostgresqlStore {
+ protected:
+  PostgresqlNodes() { postgresql_store::migrate(database_); }
+};
+
+job_id put_one(job_store& into, const std::string& body, milliseconds ttr = 1h) {
+  return execute_one(into, put{.tube = "a", .body = body, .ttr = ttr}).id;
+}
+reservation claim_one(job_store& from) { return execute_one(from, claim{{"a"}}).jobs.at(0).token; }
+
+TEST_F(PostgresqlStore, IsRefusedWithoutASchema) {
+  EXPECT_NE(refusal(options("n")).find("has no schema of foliot: make it with"), std::string::npos);
+}
+
+TEST_F(PostgresqlStore, MigrateMakesTheSchemaOnce) {
+  const auto first = postgresql_store::migrate(database_);
+  EXPECT_EQ(first.from, 0);
+  EXPECT_EQ(first.to, 1);
+  const auto store = open("n");
+  put_one(*store, "kept");
+  const auto second = postgresql_store::migrate(database_);
+  EXPECT_EQ(second.from, 1);
+  EXPECT_EQ(execute_one(*store, count_all{}).counts.ready, 1U);
+}
+
+TEST_F(PostgresqlStore, RefusesASchemaOfAnotherVersion) {
+  postgresql_store::migrate(database_);
+  sql("CREATE OR REPLACE FUNCTION foliot.schema_version() RETURNS integer LANGUAGE sql AS 'SELECT 7'");
+  EXPECT_NE(refusal(options("n")).find("has version 7, and this program needs version 1"), std::string::npos);
+  EXPECT_THROW(postgresql_store::migrate(database_), store_failure);
+}
+
+TEST_F(PostgresqlStore, RefusesWrongOptionsByName) {
+  auto wrong = options("");
+  EXPECT_THROW(postgresql_store{wrong}, std::invalid_argument);
+  wrong = options(std::string("a\0b", 3));
+  EXPECT_THROW(postgresql_store{wrong}, std::invalid_argument);
+  wrong = options("n");
+  wrong.node_timeout = 999ms;
+  EXPECT_THROW(postgresql_store{wrong}, std::invalid_argument);
+  wrong = options("n");
+  wrong.database = "host=somewhere password=secret nonsense";
+  EXPECT_EQ(refusal(wrong).find("secret"), std::string::npos);
+  EXPECT_NE(refusal(wrong).find("connection string"), std::string::npos);
+}
+
+TEST_F(PostgresqlStore, ADatabaseThatIsNotThereIsNamedWithoutItsPassword) {
+  auto wrong = options("n");
+  wrong.database = "host=/nowhere dbname=jobs password=secret";
+  wrong.give_up_after = 1ms;
+  const std::string text = refusal(wrong);
+  EXPECT_NE(text.find("/nowhere"), std::string::npos) << text;
+  EXPECT_EQ(text.find("secret"), std::string::npos) << text;
+}
+
+TEST_F(PostgresqlNodes, ShareTheirJobs) {
+  const auto a = open("a");
+  const auto b = open("b");
+  const job_id id = put_one(*a, "hello");
+  const claim_answer claimed = execute_one(*b, claim{{"a"}});
+  ASSERT_EQ(claimed.jobs.size(), 1U);
+  EXPECT_EQ(claimed.jobs[0].job.body, "hello");
+  EXPECT_TRUE(execute_one(*a, claim{{"a"}}).jobs.empty());
+  EXPECT_EQ(execute_one(*a, cancel{id}).what, change_answer::kind::reserved);
+  EXPECT_EQ(execute_one(*b, finish{claimed.jobs[0].token}).what, holder_answer::kind::done);
+  EXPECT_EQ(execute_one(*a, cancel{id}).what, change_answer::kind::gone);
+  const check_result right = a->check();
+  EXPECT_TRUE(right) << right.error();
+}
+
+TEST_F(PostgresqlNodes, ANodeThatIsClosedGivesItsJobsBack) {
+  const auto a = open("a");
+  const auto b = open("b");
+  put_one(*a, "x");
+  const reservation token = claim_one(*a);
+  execute_one(*a, pause{"p", 1h});
+  a->close();
+  EXPECT_EQ(execute_one(*b, finish{token}).what, holder_answer::kind::not_held);
+  EXPECT_NE(claim_one(*b), token);
+  EXPECT_EQ(execute_one(*b, count_tube{"p"}).paused_until, instant::never());
+  EXPECT_THROW(a->execute({}), store_failure);
+}
+
+TEST_F(PostgresqlNodes, AnotherNodeOfTheSameNameEndsTheReservationsOfTheFirst) {
+  const auto first = open("same");
+  put_one(*first, "x");
+  const reservation old = claim_one(*first);
+  const auto second = open("same");
+  const reservation token = claim_one(*second);
+  EXPECT_EQ(token.id, old.id);
+  EXPECT_NE(token, old);
+  EXPECT_EQ(execute_one(*second, finish{old}).what, holder_answer::kind::not_held);
+  // The first one does not fight for its name.
+  try {
+    first->execute({});
+    FAIL() << "two nodes share a name";
+  } catch (const store_failure& error) {
+    EXPECT_NE(std::string(error.what()).find("another node with the name 'same'"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(execute_one(*second, finish{token}).what, holder_answer::kind::done);
+}
+
+TEST_F(PostgresqlNodes, TheReservationsOfADeadNodeEnd) {
+  auto short_lived = options("dead");
+  short_lived.node_timeout = 1s;
+  postgresql_store dead(short_lived);
+  put_one(dead, "x");
+  const reservation old = claim_one(dead);
+  // The other one looks for dead nodes when it says that it is alive itself.
+  auto watching = options("alive");
+  watching.node_timeout = 1s;
+  postgresql_store alive(watching);
+  std::vector<claimed_job> got;
+  while (got.empty()) got = execute_one(alive, claim{{"a"}}).jobs;
+  EXPECT_NE(got[0].token, old);
+  EXPECT_EQ(got[0].job.counters.timeouts, 0U) << "its worker has gone: its TTR has not ended";
+  // It was only stopped, and changes nothing by its old reservation.
+  operation late = finish{old};
+  const execution woken = dead.execute(std::span(&late, 1));
+  EXPECT_EQ(std::get<holder_answer>(woken.answers.at(0)).what, holder_answer::kind::not_held);
+  EXPECT_EQ(woken.expired, std::vector{old}) << "its broker learns that it holds the job no more";
+  EXPECT_EQ(execute_one(alive, finish{got[0].token}).what, holder_answer::kind::done);
+}
+
+TEST_F(PostgresqlNodes, TheEndOfATtrIsTheDatabases) {
+  const auto a = open("a");
+  const auto b = open("b");
+  put_one(*a, "x", 20ms);
+  const reservation old = claim_one(*a);
+  std::vector<claimed_job> got;
+  while (got.empty()) {  // the node that has reserved a job ends its reservation
+    a->execute({});
+    got = execute_one(*b, claim{{"a"}}).jobs;
+  }
+  EXPECT_EQ(got[0].job.counters.timeouts, 1U);
+  EXPECT_EQ(execute_one(*a, finish{old}).what, holder_answer::kind::not_held);
+}
+
+TEST_F(PostgresqlNodes, AConnectionThatBreaksIsMadeAgain) {
+  const auto a = open("a");
+  const job_id before = put_one(*a, "before");
+  sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'foliot'");
+  const job_id after = put_one(*a, "after");
+  EXPECT_GT(after, before);
+  EXPECT_EQ(execute_one(*a, count_all{}).counts.ready, 2U);
+}
+
+TEST_F(PostgresqlNodes, ADatabaseThatHasGoneIsUnavailableAndComesBack) {
+  auto impatient = options("a");
+  impatient.give_up_after = 50ms;
+  postgresql_store a(impatient);
+  put_one(a, "kept");
+  server_.crash();
+  for (int i = 0; i < 2; ++i) {
+    try {
+      put_one(a, "not put");
+      ADD_FAILURE() << "a put succeeds without a database";
+    } catch (const store_unavailable& error) {
+      EXPECT_FALSE(error.is_in_doubt());
+    }
+  }
+  EXPECT_EQ(warnings_.size(), 2U) << "fsync is off; and one for both batches";
+  server_.start();
+  job_id again = 0;
+  while (again == 0) {
+    try {
+      again = put_one(a, "put");
+    } catch (const store_unavailable&) {  // the server is just starting
+    }
+  }
+  EXPECT_NE(warnings_.back().find("answers again"), std::string::npos) << warnings_.back();
+  EXPECT_EQ(execute_one(a, count_all{}).counts.ready, 2U);
+}
+
+/// A store whose connections break at chosen exchanges.
+class broken_node {
+ public:
+  explicit broken_node(const postgresql_options& options)
+      : store_(detail::postgresql_engine::as_store(
+            std::make_unique<detail::postgresql_engine>(options, [this](int socket) { step(socket); }))) {}
+  [[nodiscard]] job_store& operator*() { return *store_; }
+  /// The n-th exchange from now on breaks its connection, and so do all that follow.
+  void break_from(int n) { left_ = n; }
+  void heal() { left_ = -1; }
+
+ private:
+  void step(int socket) {
+    if (left_ > 0) --left_;
+    if (left_ == 0) ::shutdown(socket, SHUT_RDWR);
+  }
+
+  int left_ = -1;
+  std::unique_ptr<postgresql_store> store_;
+};
+
+TEST_F(PostgresqlNodes, OnlyABatchWhoseCommitWasBegunIsInDoubt) {
+  // The exchanges of a batch: its statements were sent, their replies are here, the commit was sent.
+  for (const int breaks_at : {1, 2, 3}) {
+    auto impatient = options("a" + std::to_string(breaks_at));
+    impatient.give_up_after = 20ms;
+    broken_node a(impatient);
+    const std::string body = "body " + std::to_string(breaks_at);
+    a.break_from(breaks_at);
+    try {
+      put_one(*a, body);
+      ADD_FAILURE() << "a put succeeds over a broken connection";
+    } catch (const store_unavailable& error) {
+      EXPECT_EQ(error.is_in_doubt(), breaks_at != 1) << error.what();
+    }
+    a.heal();
+    const auto found = sql("SELECT count(*) FROM foliot.job WHERE body = '" + body + "'::bytea");
+    EXPECT_EQ(found, breaks_at == 3 ? "1" : "0");
+    put_one(*a, "the node goes on");
+  }
+}
+
+TEST_F(PostgresqlNodes, AReservationInDoubtEndsByItsTtr) {
+  auto impatient = options("a");
+  impatient.give_up_after = 20ms;
+  broken_node a(impatient);
+  put_one(*a, "x", 5ms);
+  a.break_from(3);
+  EXPECT_THROW(claim_one(*a), store_unavailable);
+  a.heal();
+  std::vector<claimed_job> got;
+  while (got.empty()) got = execute_one(*a, claim{{"a"}}).jobs;
+  EXPECT_EQ(got[0].job.counters.timeouts, 1U);
+}
+
+TEST_F(PostgresqlNodes, ARoleThatMayOnlyUseTheSchemaIsEnough) {
+  sql("DROP ROLE IF EXISTS foliot_node");
+  sql("CREATE ROLE foliot_node LOGIN");
+  sql("GRANT USAGE ON SCHEMA foliot TO foliot_node");
+  sql("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA foliot TO foliot_node");
+  sql("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA foliot TO foliot_node");
+  auto limited = options("a");
+  limited.database += " user=foliot_node";
+  postgresql_store a(limited);
+  put_one(a, "x");
+  EXPECT_EQ(execute_one(a, finish{claim_one(a)}).what, holder_answer::kind::done);
+  const check_result right = a.check();
+  EXPECT_TRUE(right) << right.error();
+  EXPECT_THROW(postgresql_store::migrate(limited.database), store_failure);
+  EXPECT_ANY_THROW(server_.sql(limited.database, "DROP TABLE foliot.job"));
+}
+
+}  // namespace
+}  // namespace foliot::jobs
