@@ -118,6 +118,24 @@ TEST(BrokerNodes, WhatClientsHereTakeIsNotTold) {
   });
 }
 
+// A claim has shown that nothing is left, also when the clients that waited in vain give up.
+TEST(BrokerNodes, NothingIsToldOfATubeThatIsEmpty) {
+  in_node_worlds([](two_nodes& world) -> task<> {
+    auto taking = spawn(take_one(world.here, "mail"));
+    co_await wait_idle();
+    client second(world.here);
+    second.watch("mail");
+    auto waiting = spawn(second.reserve(duration(500ms)));
+    co_await wait_idle();
+    co_await put_job(world.here, mail("hello"));
+    co_await taking.join();
+    const reserve_answer none = co_await waiting.join();
+    EXPECT_EQ(none.what, reserve_answer::kind::timed_out);
+    co_await sleep(1s);
+    EXPECT_TRUE(world.here_nodes.told.empty());
+  });
+}
+
 TEST(BrokerNodes, WhatIsLeftIsTold) {
   in_node_worlds([](two_nodes& world) -> task<> {
     auto here = spawn(take_one(world.here, "mail"));
