@@ -259,15 +259,21 @@ TEST(BrokerNodes, ARunThatEndsDuringABatchWaitsForIt) {
     go_on.sleep_until(instant::never());
     finished = true;
   };
-  runtime::run([&]() -> task<> {
-    spawn(world.jobs.run());
-    spawn(put_job(world.jobs, mail("hello")));
-    spawn(take_one(world.jobs, "mail"));
-    while (!entered.woken()) co_await runtime::yield();
-    go_on.wake();
-  }());
+  runtime::run_options options;
+  options.processors = 1;  // so run() does not go on before the end
+  runtime::run(
+      [&]() -> task<> {
+        spawn(world.jobs.run());
+        spawn(put_job(world.jobs, mail("hello")));
+        spawn(take_one(world.jobs, "mail"));
+        while (!entered.woken()) co_await runtime::yield();
+        go_on.wake();
+      }(),
+      options);
   EXPECT_TRUE(finished);
   EXPECT_EQ(world.jobs.counters().clients, 0U);
+  EXPECT_EQ(world.jobs.counters().unavailable, 1U) << "it is in doubt for the broker";
+  EXPECT_TRUE(world.jobs.tubes_in_use().empty());
   const check_result broker = world.jobs.check();
   EXPECT_TRUE(broker) << broker.error();
 }
