@@ -1,0 +1,194 @@
+"""Three servers over one PostgreSQL database: what clients of all of them see while servers are killed and stopped, and
+the database is started again."""
+import os
+import random
+import signal
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import beanstalk_client
+import postgresql_server
+from history import check
+from program_case import main
+from serve_case import SANITIZED, ServeCase, put
+from workload import Workload, drain
+
+SEED = int(os.environ.get("FOLIOT_NODES_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+ROUNDS = int(os.environ.get("FOLIOT_NODES_ROUNDS", "6" if SANITIZED else "12"))
+NODES = 3
+NODE_TIMEOUT = 2  # seconds, a whole number
+
+
+class NodesCase(ServeCase):
+    """A database, and nodes that are started by name."""
+
+    def setUp(self):
+        super().setUp()
+        if not postgresql_server.is_installed():
+            self.skipTest("PostgreSQL's server is not installed (Debian: postgresql)")
+        self.database = postgresql_server.PostgresqlServer()
+        self.addCleanup(self.database.remove)
+        self.nodes = {}
+        self.addCleanup(self.end_all)
+        self.expect_done("serve", "--store", self.database.database, "--migrate")
+
+    def end_all(self):
+        for server in self.nodes.values():
+            if server.process.poll() is None:
+                server.process.kill()  # a process that is stopped ends, too
+                server.process.wait()
+            server.process.stderr.close()
+
+    def start(self, name):
+        server = beanstalk_client.foliot("--store", self.database.database, "--node", name, "--node-timeout",
+                                         f"{NODE_TIMEOUT}s")
+        self.nodes[name] = server
+        return server
+
+    def start_all(self):
+        return [self.start(f"n{number}") for number in range(NODES)]
+
+    def kill(self, name):
+        self.nodes[name].kill()
+
+    def expect_reserved(self, connection, body):
+        """The job that a reserve gets."""
+        line = connection.ask(b"reserve-with-timeout %d\r\n" % beanstalk_client.PATIENCE)
+        self.assertRegex(line, rb"\ARESERVED \d+ %d\r\n%s\r\n\Z" % (len(body), body))
+        return int(line.split()[1])
+
+
+@unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
+class Nodes(NodesCase):
+    def test_a_job_put_at_one_node_is_reserved_at_another(self):
+        one, two, three = [self.connect(server) for server in self.start_all()]
+        self.assertRegex(one.ask(put(b"a")), rb"\AINSERTED \d+\r\n\Z")
+        job = self.expect_reserved(two, b"a")
+        self.assertEqual(one.ask(b"delete %d\r\n" % job), b"NOT_FOUND\r\n", "another node has it")
+        self.assertEqual(two.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
+        self.assertEqual(three.ask(b"peek %d\r\n" % job), b"NOT_FOUND\r\n")
+
+    def test_a_waiting_reserve_hears_of_a_put_at_another_node(self):
+        one, two, _ = [self.connect(server) for server in self.start_all()]
+        two.send(b"reserve\r\n")
+        self.wait_until(one, current_jobs_ready=0)
+        began = time.monotonic()
+        self.assertRegex(one.ask(put(b"a")), rb"\AINSERTED \d+\r\n\Z")
+        self.assertRegex(two.answer(), rb"\ARESERVED \d+ 1\r\na\r\n\Z")
+        print(f"put at one node, reserved at another: {1000 * (time.monotonic() - began):.1f} ms")
+
+    def test_a_delayed_job_comes_at_another_node_and_not_early(self):
+        one, two, _ = [self.connect(server) for server in self.start_all()]
+        for delay in [0.3, 1.2]:
+            due = time.time() + delay  # before the server knows it
+            line = one.ask(b"x-put refuse - 0 %d 60000 1\r\nd\r\n" % (1000 * delay))
+            self.assertRegex(line, rb"\AINSERTED \d+\r\n\Z")
+            job = self.expect_reserved(two, b"d")
+            self.assertGreaterEqual(time.time(), due - 0.001)
+            self.assertEqual(two.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
+
+    def test_the_jobs_of_a_killed_node_come_to_another_one(self):
+        servers = self.start_all()
+        one, two, _ = map(self.connect, servers)
+        one.ask(put(b"a"))
+        self.expect_reserved(one, b"a")
+        self.kill("n0")
+        began = time.monotonic()
+        job = self.expect_reserved(two, b"a")
+        print(f"a killed node's job came after {time.monotonic() - began:.2f} s, its timeout is {NODE_TIMEOUT} s")
+        self.assertEqual(two.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
+
+    def test_a_node_that_starts_again_gives_back_what_it_had(self):
+        # No other node ends what this one had: it is alone.
+        one = self.connect(self.start("n0"))
+        one.ask(put(b"a"))
+        job = self.expect_reserved(one, b"a")
+        self.kill("n0")
+        again = self.connect(self.start("n0"))
+        self.assertEqual(again.ask(b"delete %d\r\n" % self.expect_reserved(again, b"a")), b"DELETED\r\n")
+        self.assertEqual(again.ask(b"peek %d\r\n" % job), b"NOT_FOUND\r\n")
+
+    def test_a_stopped_node_loses_its_jobs_and_is_told_so(self):
+        servers = self.start_all()
+        one, two, _ = map(self.connect, servers)
+        one.ask(put(b"a"))
+        job = self.expect_reserved(one, b"a")
+        servers[0].process.send_signal(signal.SIGSTOP)
+        self.assertEqual(self.expect_reserved(two, b"a"), job)
+        servers[0].process.send_signal(signal.SIGCONT)
+        self.assertEqual(one.ask(b"delete %d\r\n" % job), b"NOT_FOUND\r\n")
+        self.assertEqual(two.ask(b"peek %d\r\n" % job), b"FOUND %d 1\r\na\r\n" % job)
+        self.assertEqual(two.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
+
+
+@unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
+class NodesUnderLoad(NodesCase):
+    def judge(self, work, seed):
+        """Ends the clients, and looks at what is there at the end."""
+        for server in self.nodes.values():
+            server.process.kill()
+            server.process.wait()
+            server.process.stderr.close()
+        work.server_has_ended()
+        self.nodes = {}
+        for name in [f"n{number}" for number in range(NODES)]:  # each ends what it had reserved
+            self.assertEqual(self.start(name).stop()[0], 0)
+            del self.nodes[name]
+        left = drain(self.start("judge"))
+        events = work.history.events
+        self.assertEqual(check(events, left), [], f"FOLIOT_NODES_SEED={seed}")
+        self.expect_done("serve", "--store", self.database.database, "--check")
+        done = sum(event.answer not in (None, "INTERNAL_ERROR") for event in events)
+        refused = sum(event.answer == "INTERNAL_ERROR" for event in events)
+        print(f"{len(events)} requests, {done} executed, {refused} refused, {len(left)} jobs at the end")
+        self.assertGreater(done, 0, "the clients have done something")
+
+    def test_the_database_crashes_and_starts_again(self):
+        print(f"FOLIOT_NODES_SEED={SEED}")
+        draw = random.Random(SEED)
+        work = Workload(draw, clients=3)
+        servers = self.start_all()
+        for _ in range(3):
+            for server in servers:
+                work.start(server.address)
+            time.sleep(draw.random())  # any moment
+            self.database.restart(draw.choice([0, 0.5]))
+            time.sleep(draw.random())
+        self.judge(work, SEED)
+
+    def test_nodes_and_the_database_fail_at_random(self):
+        print(f"FOLIOT_NODES_SEED={SEED} FOLIOT_NODES_ROUNDS={ROUNDS}")
+        draw = random.Random(SEED)
+        work = Workload(draw, clients=2)
+        self.start_all()
+        stopped = set()
+        for _ in range(ROUNDS):
+            for name, server in self.nodes.items():
+                if name not in stopped:
+                    work.start(server.address)
+            time.sleep(draw.random() * 0.7)
+            name = f"n{draw.randrange(NODES)}"
+            what = draw.choice(["kill", "stop", "continue", "continue", "database"])
+            if what == "kill":
+                self.kill(name)
+                stopped.discard(name)
+                time.sleep(draw.random() * NODE_TIMEOUT)
+                self.start(name)
+            elif what == "stop":
+                self.nodes[name].process.send_signal(signal.SIGSTOP)
+                stopped.add(name)
+            elif what == "continue" and stopped:
+                name = draw.choice(sorted(stopped))
+                self.nodes[name].process.send_signal(signal.SIGCONT)
+                stopped.discard(name)
+            elif what == "database":
+                self.database.restart(draw.choice([0, 0.5]))
+        self.judge(work, SEED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""A PostgreSQL server of a test's own, on a socket in a temporary folder. It ends with the test, also if that is killed."""
+import subprocess
+import time
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parent.parent.parent / "jobs" / "postgresql_server.sh"
+
+
+def is_installed():
+    return any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+
+
+class PostgresqlServer:
+    """With syncs: what it has committed survives stop_at_once()."""
+
+    def __init__(self):
+        self.folder = self._run("make")
+        with (Path(self.folder) / "data" / "postgresql.conf").open("a") as settings:
+            settings.write("fsync = on\n")  # the last line of a setting counts
+        self.start()
+        self._run("create", self.folder, "jobs")
+        self.database = f"host={self.folder} user=postgres dbname=jobs"
+
+    @staticmethod
+    def _run(*arguments):
+        # The script takes the parent of the shell that starts it for the test program, as it is with popen().
+        done = subprocess.run(["sh", "-c", 'bash "$0" "$@"; exit $?', str(SCRIPT), *map(str, arguments)], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"postgresql_server.sh {' '.join(map(str, arguments))} failed: {done.stderr}")
+        return done.stdout.strip()
+
+    def start(self):
+        self._run("start", self.folder)
+
+    def stop_at_once(self):
+        """As a crash of its processes."""
+        self._run("crash", self.folder)
+
+    def restart(self, pause=0.0):
+        self.stop_at_once()
+        time.sleep(pause)  # an outage of any length: nothing relies on it
+        self.start()
+
+    def remove(self):
+        self._run("remove", self.folder)
