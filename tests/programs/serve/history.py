@@ -16,7 +16,9 @@ MILLISECOND = 0.001
 @dataclasses.dataclass
 class Event:
     client: int
-    kind: str  # put, reserve, delete, release, bury, cancel, reschedule, fire, gone (the client), killed (the server)
+    # put, reserve, delete, release, bury, cancel, reschedule, fire, gone (the client), killed (the server), disturbed (one
+    # of several servers, or their database: reservations may end from then on)
+    kind: str
     begin: float
     wall: float
     end: Optional[float] = None
@@ -41,6 +43,12 @@ class History:
         with self.lock:
             self.events.append(event)
         return event
+
+    def lost(self, client):
+        """The connection of a client has ended, while its last request was under way."""
+        with self.lock:
+            last = max((event for event in self.events if event.client == client), key=lambda each: each.begin)
+            self.events.append(Event(client, "gone", last.begin, last.wall))
 
     @staticmethod
     def answered(event, answer, **more):
@@ -145,7 +153,7 @@ def holds(events):
             for client, job in [key for key in open_holds if key[0] == event.client]:
                 hold = open_holds.pop((client, job))
                 hold[3] = min(hold[3], event.begin)
-        elif event.kind == "killed":
+        elif event.kind in ("killed", "disturbed"):
             for hold in open_holds.values():
                 hold[3] = min(hold[3], event.begin)
             open_holds.clear()
@@ -171,9 +179,9 @@ def check_contradictions(events):
             seen[event.job] = event
 
 
-def may_hold(events):
+def may_hold(events, grace=0.0):
     """For each job the times in which a client may have held it, as pairs; and the same for any job, where a reserve got
-    no answer."""
+    no answer. A reservation may outlast its TTR by the grace."""
     of_job, of_any = {}, []
     ttrs = {job: put.ttr for job, put in put_events(events).items()}
     kills = sorted(event.begin for event in events if event.kind == "killed") + [float("inf")]
@@ -188,16 +196,16 @@ def may_hold(events):
                 of_any.append((event.begin, latest))
             if event.answer == "RESERVED":
                 after = [time for time in ends.get((event.client, event.job), []) if time > event.begin]
-                latest = min([latest, event.end + ttrs.get(event.job, float("inf")), *after])
+                latest = min([latest, event.end + ttrs.get(event.job, float("inf")) + grace, *after])
                 of_job.setdefault(event.job, []).append((event.begin, latest))
     return of_job, of_any
 
 
-def check_truth(events):
+def check_truth(events, grace=0.0):
     """The answer to a cancel, a reschedule or a fire-now is what happened: a worker has the job, or it has ended, or
     neither."""
     certain = holds(events)
-    possible, of_any = may_hold(events)
+    possible, of_any = may_hold(events, grace)
     ends = {}
     for event in events:
         if may_have_ended(event):
@@ -226,8 +234,9 @@ def check_order(drained, priorities):
             yield f"job {first[1]} of priority {first[0]} came before job {second[1]} of priority {second[0]}"
 
 
-def check(events, left, drained=(), priorities=None):
-    """All breaches of the promises, as sentences. `left` has the bodies of the jobs that are there at the end, by id."""
+def check(events, left, drained=(), priorities=None, grace=0.0):
+    """All breaches of the promises, as sentences. `left` has the bodies of the jobs that are there at the end, by id.
+    `grace`: the seconds by which a reservation may outlast its TTR, because the node that made it hangs."""
     return [*check_lost(events, left), *check_invented(events, left), *check_same_id(events), *check_back(events, left),
             *check_early(events), *check_two_holders(events), *check_contradictions(events),
-            *check_truth(events), *check_order(drained, priorities or {})]
+            *check_truth(events, grace), *check_order(drained, priorities or {})]

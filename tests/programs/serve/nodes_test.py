@@ -21,6 +21,7 @@ SEED = int(os.environ.get("FOLIOT_NODES_SEED", "0")) or random.SystemRandom().ra
 ROUNDS = int(os.environ.get("FOLIOT_NODES_ROUNDS", "6" if SANITIZED else "12"))
 NODES = 3
 NODE_TIMEOUT = 2  # seconds, a whole number
+GRACE = 60  # seconds: an outage and NODE_TIMEOUT are shorter
 
 
 class NodesCase(ServeCase):
@@ -43,16 +44,16 @@ class NodesCase(ServeCase):
                 server.process.wait()
             server.process.stderr.close()
 
-    def start(self, name):
+    def start_node(self, name):
         server = beanstalk_client.foliot("--store", self.database.database, "--node", name, "--node-timeout",
                                          f"{NODE_TIMEOUT}s")
         self.nodes[name] = server
         return server
 
     def start_all(self):
-        return [self.start(f"n{number}") for number in range(NODES)]
+        return [self.start_node(f"n{number}") for number in range(NODES)]
 
-    def kill(self, name):
+    def kill_node(self, name):
         self.nodes[name].kill()
 
     def expect_reserved(self, connection, body):
@@ -96,7 +97,7 @@ class Nodes(NodesCase):
         one, two, _ = map(self.connect, servers)
         one.ask(put(b"a"))
         self.expect_reserved(one, b"a")
-        self.kill("n0")
+        self.kill_node("n0")
         began = time.monotonic()
         job = self.expect_reserved(two, b"a")
         print(f"a killed node's job came after {time.monotonic() - began:.2f} s, its timeout is {NODE_TIMEOUT} s")
@@ -104,11 +105,11 @@ class Nodes(NodesCase):
 
     def test_a_node_that_starts_again_gives_back_what_it_had(self):
         # No other node ends what this one had: it is alone.
-        one = self.connect(self.start("n0"))
+        one = self.connect(self.start_node("n0"))
         one.ask(put(b"a"))
         job = self.expect_reserved(one, b"a")
-        self.kill("n0")
-        again = self.connect(self.start("n0"))
+        self.kill_node("n0")
+        again = self.connect(self.start_node("n0"))
         self.assertEqual(again.ask(b"delete %d\r\n" % self.expect_reserved(again, b"a")), b"DELETED\r\n")
         self.assertEqual(again.ask(b"peek %d\r\n" % job), b"NOT_FOUND\r\n")
 
@@ -136,11 +137,11 @@ class NodesUnderLoad(NodesCase):
         work.server_has_ended()
         self.nodes = {}
         for name in [f"n{number}" for number in range(NODES)]:  # each ends what it had reserved
-            self.assertEqual(self.start(name).stop()[0], 0)
+            self.assertEqual(self.start_node(name).stop()[0], 0)
             del self.nodes[name]
-        left = drain(self.start("judge"))
+        left = drain(self.start_node("judge"))
         events = work.history.events
-        self.assertEqual(check(events, left), [], f"FOLIOT_NODES_SEED={seed}")
+        self.assertEqual(check(events, left, grace=GRACE), [], f"FOLIOT_NODES_SEED={seed}")
         self.expect_done("serve", "--store", self.database.database, "--check")
         done = sum(event.answer not in (None, "INTERNAL_ERROR") for event in events)
         refused = sum(event.answer == "INTERNAL_ERROR" for event in events)
@@ -156,6 +157,7 @@ class NodesUnderLoad(NodesCase):
             for server in servers:
                 work.start(server.address)
             time.sleep(draw.random())  # any moment
+            work.history.begin(0, "disturbed")
             self.database.restart(draw.choice([0, 0.5]))
             time.sleep(draw.random())
         self.judge(work, SEED)
@@ -173,11 +175,12 @@ class NodesUnderLoad(NodesCase):
             time.sleep(draw.random() * 0.7)
             name = f"n{draw.randrange(NODES)}"
             what = draw.choice(["kill", "stop", "continue", "continue", "database"])
+            work.history.begin(0, "disturbed")
             if what == "kill":
-                self.kill(name)
+                self.kill_node(name)
                 stopped.discard(name)
                 time.sleep(draw.random() * NODE_TIMEOUT)
-                self.start(name)
+                self.start_node(name)
             elif what == "stop":
                 self.nodes[name].process.send_signal(signal.SIGSTOP)
                 stopped.add(name)

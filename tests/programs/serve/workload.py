@@ -31,7 +31,7 @@ class Client(threading.Thread):
             while self.step():
                 pass
         except LOST:
-            pass
+            self.history.lost(self.number)
         finally:
             self.connection.close()
 
