@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,16 @@ job_id put_one(job_store& into, const std::string& body, milliseconds ttr = 1h) 
   return execute_one(into, put{.tube = "a", .body = body, .ttr = ttr}).id;
 }
 reservation claim_one(job_store& from) { return execute_one(from, claim{{"a"}}).jobs.at(0).token; }
+
+/// Tries until the node has reached its database again.
+void until_available(const std::function<void()>& what) {
+  for (;;) {
+    try {
+      return what();
+    } catch (const store_unavailable&) {
+    }
+  }
+}
 
 TEST_F(PostgresqlStore, IsRefusedWithoutASchema) {
   EXPECT_NE(refusal(options("n")).find("has no schema of foliot: make it with"), std::string::npos);
@@ -217,13 +228,7 @@ TEST_F(PostgresqlNodes, ADatabaseThatHasGoneIsUnavailableAndComesBack) {
   }
   EXPECT_EQ(warnings_.size(), 2U) << "fsync is off; and one for both batches";
   server_.start();
-  job_id again = 0;
-  while (again == 0) {
-    try {
-      again = put_one(a, "put");
-    } catch (const store_unavailable&) {  // the server is just starting
-    }
-  }
+  until_available([&] { put_one(a, "put"); });
   EXPECT_NE(warnings_.back().find("answers again"), std::string::npos) << warnings_.back();
   EXPECT_EQ(execute_one(a, count_all{}).counts.ready, 2U);
 }
@@ -236,16 +241,25 @@ class broken_node {
             std::make_unique<detail::postgresql_engine>(options, [this](int socket) { step(socket); }))) {}
   [[nodiscard]] job_store& operator*() { return *store_; }
   /// The n-th exchange from now on breaks its connection, and so do all that follow.
-  void break_from(int n) { left_ = n; }
-  void heal() { left_ = -1; }
+  void break_from(int n) { break_at({n}, true); }
+  void heal() { at_.clear(); }
+  /// These exchanges break their connections, counted from 1; and all that follow the last one.
+  void break_at(std::set<int> exchanges, bool and_later = false) {
+    exchange_ = 0;
+    at_ = std::move(exchanges);
+    and_later_ = and_later;
+  }
 
  private:
   void step(int socket) {
-    if (left_ > 0) --left_;
-    if (left_ == 0) ::shutdown(socket, SHUT_RDWR);
+    ++exchange_;
+    const bool is_later = and_later_ && !at_.empty() && exchange_ > *at_.rbegin();
+    if (at_.contains(exchange_) || is_later) ::shutdown(socket, SHUT_RDWR);
   }
 
-  int left_ = -1;
+  int exchange_ = 0;
+  std::set<int> at_;
+  bool and_later_ = false;
   std::unique_ptr<postgresql_store> store_;
 };
 
@@ -264,9 +278,30 @@ TEST_F(PostgresqlNodes, OnlyABatchWhoseCommitWasBegunIsInDoubt) {
       EXPECT_EQ(error.is_in_doubt(), breaks_at != 1) << error.what();
     }
     a.heal();
+    until_available([&] { (*a).execute({}); });  // it has found out what became of its own session
     const auto found = sql("SELECT count(*) FROM foliot.job WHERE body = '" + body + "'::bytea");
     EXPECT_EQ(found, breaks_at == 3 ? "1" : "0");
-    put_one(*a, "the node goes on");
+    until_available([&] { put_one(*a, "the node goes on"); });
+  }
+}
+
+/// The commit of a batch, and the commits of the questions whether it has happened, break at each place.
+TEST_F(PostgresqlNodes, NoBatchIsLostOrHappensTwiceWhereverItsConnectionsBreak) {
+  broken_node a(options("a"));
+  // A batch takes the exchanges 1 to 3; a question a connection and the same: 4 to 7, and 8 to 11.
+  int put = 0;
+  for (int first = 1; first <= 4; ++first) {
+    for (int second = first; second <= 8; ++second) {
+      for (int third = second; third <= 12; ++third) {
+        SCOPED_TRACE(std::to_string(first) + ", " + std::to_string(second) + ", " + std::to_string(third));
+        a.break_at({first, second, third});
+        const job_id id = put_one(*a, "body");
+        a.heal();
+        ++put;
+        ASSERT_TRUE(execute_one(*a, peek{id}).job);
+        ASSERT_EQ(execute_one(*a, count_all{}).counts.ready, static_cast<std::uint64_t>(put));
+      }
+    }
   }
 }
 
@@ -279,7 +314,7 @@ TEST_F(PostgresqlNodes, AReservationInDoubtEndsByItsTtr) {
   EXPECT_THROW(claim_one(*a), store_unavailable);
   a.heal();
   std::vector<claimed_job> got;
-  while (got.empty()) got = execute_one(*a, claim{{"a"}}).jobs;
+  while (got.empty()) until_available([&] { got = execute_one(*a, claim{{"a"}}).jobs; });
   EXPECT_EQ(got[0].job.counters.timeouts, 1U);
 }
 

@@ -18,8 +18,11 @@ namespace {
 
 /// How long a connection may take, and a server that does not answer is waited for.
 constexpr duration connect_patience = std::chrono::seconds(2);
-/// Between two attempts of one batch.
-constexpr int pause_ms = 50;
+/// An answer is waited for at least so long, because a server may be busy.
+constexpr duration least_patience = std::chrono::seconds(3);
+/// Between two attempts of one batch, in ms: the first and the longest pause.
+constexpr int first_pause = 5;
+constexpr int longest_pause = 100;
 /// How many reservations end in one batch.
 constexpr std::size_t ends_at_once = 2048;
 
@@ -45,7 +48,11 @@ std::string_view text_of(const reply& from, int column) { return from.bytes(0, c
 }  // namespace
 
 postgresql_engine::postgresql_engine(const postgresql_options& options, lane_step at_step)
-    : options_(options), at_step_(std::move(at_step)), process_(random_process()), target_(options.database) {
+    : options_(options),
+      at_step_(std::move(at_step)),
+      process_(random_process()),
+      target_(options.database),
+      pause_(first_pause) {
   if (options.node.empty() || options.node.size() > longest_node_name || options.node.find('\0') != std::string::npos) {
     throw std::invalid_argument("foliot: the name of a node must have 1 to " + std::to_string(longest_node_name) +
                                 " bytes, none of them zero; got " + std::to_string(options.node.size()));
@@ -77,7 +84,7 @@ void postgresql_engine::warn(std::string_view sentence) const {
 
 instant postgresql_engine::patience() const {
   const duration half = duration(options_.give_up_after) / 2;
-  return monotonic_clock::instance().now() + std::max(half, duration(std::chrono::milliseconds(1)));
+  return monotonic_clock::instance().now() + std::max(half, least_patience);
 }
 
 std::optional<std::vector<std::int64_t>> postgresql_engine::given_time() const {
@@ -181,6 +188,7 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       if (commit(frame.number, got.done) == commit_state::not_committed) continue;
       if (frame.beats) next_beat_ = time.local + duration(options_.node_timeout) / 4;
       conclude(batch, got, frame.over);
+      pause_ = first_pause;
       if (std::exchange(is_down_, false)) warn("the database " + place_ + " answers again");
       return std::move(got.done);
     } catch (const lane_failure& error) {
@@ -197,7 +205,9 @@ void postgresql_engine::recover(const lane_failure& from, instant until, store_u
     if (!std::exchange(is_down_, true)) warn("the database " + where + " does not answer: " + from.what());
     throw store_unavailable(known, "foliot: the database " + where + " does not answer: " + from.what());
   }
-  if (from.state().empty()) static_cast<void>(::poll(nullptr, 0, pause_ms));
+  if (!from.state().empty()) return;
+  static_cast<void>(::poll(nullptr, 0, pause_));
+  pause_ = std::min(2 * pause_, longest_pause);
 }
 
 postgresql_engine::commit_state postgresql_engine::commit(std::int64_t number, const execution& done) {

@@ -96,6 +96,7 @@ class postgresql_engine {
   std::vector<reservation> lost_;  // with a session that was over, not yet reported
   next_change next_;
   instant next_beat_ = instant::never();
+  int pause_;             // before the next attempt to connect, in ms
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;
   std::unique_ptr<bell> bell_;  // null: a test gives the time, and drives the nodes by itself

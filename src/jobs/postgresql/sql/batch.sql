@@ -166,9 +166,10 @@ BEGIN
   SELECT p.until INTO next_pause FROM foliot.pause p ORDER BY p.until LIMIT 1;
 END $$;
 
--- Whether this batch has been committed; if not, it never will be. Waits for a twin that is still being committed, and
--- always writes, so that the commit of the answer is also the commit of all that it saw.
+-- Whether this batch has been committed; if not, it is given up, and never will be. Waits for a twin that is still being
+-- committed, and always writes, so that the commit of the answer is also the commit of all that it saw. May be asked
+-- again if its own commit is in doubt.
 CREATE OR REPLACE FUNCTION foliot.has_happened(of_session bigint, number bigint) RETURNS boolean LANGUAGE sql AS $$
-  INSERT INTO foliot.batch AS b VALUES (of_session, number)
-  ON CONFLICT ON CONSTRAINT batch_pkey DO UPDATE SET number = excluded.number RETURNING b.xmax <> 0
+  INSERT INTO foliot.batch AS b VALUES (of_session, number, true)
+  ON CONFLICT ON CONSTRAINT batch_pkey DO UPDATE SET given_up = b.given_up RETURNING NOT b.given_up
 $$;

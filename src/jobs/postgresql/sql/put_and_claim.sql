@@ -109,8 +109,7 @@ BEGIN
 END $$;
 
 -- Takes the other row of a job out of its table. Precondition: the job's row in `job` is locked. `state` is 0 delayed,
--- 1 ready, 3 buried; 2: it is reserved, and stays so; null: there is no such job. A reservation whose time is over ends
--- first.
+-- 1 ready, 3 buried; 2: it is reserved, and stays so. A reservation whose time is over ends first.
 CREATE OR REPLACE FUNCTION foliot.lift(job_id bigint, now_ns bigint, OUT state bigint, OUT placed foliot.ready)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -124,7 +123,10 @@ BEGIN
   DELETE FROM foliot.reserved r WHERE r.id = job_id AND r.expires < now_ns
   RETURNING r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts + 1, r.releases, r.buries, r.kicks INTO placed;
   IF FOUND THEN state := 1; RETURN; END IF;
-  IF EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN state := 2; END IF;
+  IF NOT EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN
+    RAISE EXCEPTION 'job % is in no state', job_id USING ERRCODE = 'data_corrupted';
+  END IF;
+  state := 2;
 END $$;
 
 -- What a claim brings.
@@ -217,7 +219,7 @@ BEGIN
   PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   lifted := foliot.lift(job_id, times[3]);
-  IF lifted.state IS NULL OR lifted.state = 2 THEN RETURN; END IF;
+  IF lifted.state = 2 THEN RETURN; END IF;
   p := lifted.placed;
   RETURN QUERY
   WITH taken AS (

@@ -78,9 +78,11 @@ CREATE TABLE foliot.node (
   seen bigint NOT NULL
 ) WITH (fillfactor = 50);
 
--- The batches that have changed something: a commit whose answer was lost has happened if its batch is here.
+-- The batches that have changed something, and those that were given up: a commit whose answer was lost has happened if
+-- its batch is here, and was not given up.
 CREATE TABLE foliot.batch (
   session bigint NOT NULL,
   number bigint NOT NULL,
+  given_up boolean NOT NULL DEFAULT false,
   PRIMARY KEY (session, number)
 );
