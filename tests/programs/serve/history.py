@@ -87,7 +87,8 @@ def check_invented(events, left):
     seen = [(event.job, event.body) for event in events if event.kind == "reserve" and event.answer == "RESERVED"]
     for job, body in [*seen, *left.items()]:
         if bodies.get(job) != body and body not in unknown:
-            yield f"job {job} has the body {body!r}, but {bodies.get(job)!r} was put"
+            puts = [event for event in events if event.kind == "put" and event.body == body]
+            yield f"job {job} has the body {body!r}, but {bodies.get(job)!r} was put; that body came with {puts}"
 
 
 def check_same_id(events):
