@@ -139,7 +139,9 @@ class NodesUnderLoad(NodesCase):
         for name in [f"n{number}" for number in range(NODES)]:  # each ends what it had reserved
             self.assertEqual(self.start_node(name).stop()[0], 0)
             del self.nodes[name]
-        left = drain(self.start_node("judge"))
+        judge = self.start_node("judge")
+        self.assertEqual(self.connect(judge).numbers(b"stats\r\n")["current-jobs-reserved"], 0, "no node has a job")
+        left = drain(judge)
         events = work.history.events
         self.assertEqual(check(events, left, grace=GRACE), [], f"FOLIOT_NODES_SEED={seed}")
         self.expect_done("serve", "--store", self.database.database, "--check")
