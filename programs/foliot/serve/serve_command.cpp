@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "../failure.hpp"
 #include "serve_options.hpp"
 
@@ -91,6 +93,11 @@ void check(const arguments& all, bool has_database) {
 /// Completes the options of a server over a database.
 void choose_database(arguments& all) {
   all.options.folder.clear();
+  if (all.options.max_job_size > most_job_size_in_database) {
+    throw failure(
+        fmt::format("--max-job-size with --store is at most {}, so that no job holds up those of others; got {}",
+                    most_job_size_in_database, all.options.max_job_size));
+  }
   all.options.beanstalk = listen_address("--beanstalk", all.beanstalk, all.insecure);
   all.options.node = node_name(all.options.node, all.options.beanstalk);
   all.options.node_timeout = node_timeout(all.node_timeout);

@@ -42,6 +42,8 @@ struct serve_options {
 
 /// The largest --max-job-size, as beanstalkd's.
 inline constexpr std::size_t most_job_size = std::size_t{1} << 30;
+/// The same with --store.
+inline constexpr std::size_t most_job_size_in_database = std::size_t{16} << 20;
 
 /// The longest name of a node in bytes.
 inline constexpr std::size_t longest_node = 200;

@@ -27,12 +27,13 @@ constexpr int longest_pause = 100;
 constexpr std::size_t ends_at_once = 2048;
 
 /// Every statement of the store is short, and knows its indexes: the planner must not think otherwise of a table that
-/// was empty when it looked. A server ends by itself what a node that was cut off has left open.
+/// was empty when it looked. A server ends by itself what a node that was stopped or cut off has left open, before the
+/// batches of other nodes have waited too long for its locks.
 constexpr const char* settings =
     "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
     "SET enable_sort = off; SET jit = off; SET plan_cache_mode = force_generic_plan; "
     "SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; "
-    "SET idle_in_transaction_session_timeout = '10s'; SET client_connection_check_interval = '1s'; "
+    "SET idle_in_transaction_session_timeout = '2s'; SET client_connection_check_interval = '1s'; "
     "SET tcp_user_timeout = '10s'; SET search_path = pg_catalog; "
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write'); "
@@ -205,7 +206,8 @@ void postgresql_engine::recover(const lane_failure& from, instant until, store_u
     if (!std::exchange(is_down_, true)) warn("the database " + where + " does not answer: " + from.what());
     throw store_unavailable(known, "foliot: the database " + where + " does not answer: " + from.what());
   }
-  if (!from.state().empty()) return;
+  const bool may_succeed_at_once = from.is_state("40001") || from.is_state("40P01") || from.is_state("FL001");
+  if (may_succeed_at_once) return;  // another batch was in the way, or the session is over
   static_cast<void>(::poll(nullptr, 0, pause_));
   pause_ = std::min(2 * pause_, longest_pause);
 }

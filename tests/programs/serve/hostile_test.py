@@ -382,6 +382,30 @@ class Wrong(ServeCase):
                 self.assertRegex(err, r"\Afoliot: ")
         self.assertEqual(self.names(), [])
 
+    def test_databases(self):
+        """The message says what is wrong, and never a password."""
+        nowhere = "host=/nowhere dbname=jobs password=secret"
+        for sentence, *arguments in [
+                ("connection string of the database cannot be read", "--store", "nonsense password=secret"),
+                ("/nowhere", "--store", nowhere, "--migrate"),
+                ("/nowhere", "--store", nowhere, "--node", "n"),
+                ("--node", "--store", nowhere, "--node", ""),
+                ("--node", "--store", nowhere, "--node", 201 * "n"),
+                ("--node-timeout", "--store", nowhere, "--node-timeout", "999ms"),
+                ("--node-timeout", "--store", nowhere, "--node-timeout", "soon"),
+                ("--max-job-size", "--store", nowhere, "--max-job-size", "16777217"),
+                ("--memory", "--store", nowhere, "--memory"),
+                ("--data", "--store", nowhere, "--data", "jobs"),
+                ("--sync", "--store", nowhere, "--sync", "always"),
+                ("--store", "--node", "n"),
+                ("--store", "--migrate")]:
+            with self.subTest(arguments=arguments):
+                code, out, err = self.run_foliot("serve", "--quiet", *arguments, "--beanstalk", "unix:a.sock")
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn(sentence, err)
+                self.assertNotIn("secret", err)
+        self.assertEqual(self.names(), [])
+
 
 class OtherSettings(ServeCase):
     def test_check(self):
