@@ -61,6 +61,7 @@ void add_database(CLI::App& line, arguments& all) {
                   "The name of this node, which no other one has; default: the\n"
                   "machine's name and the address of --beanstalk")
       ->type_name("NAME")
+      ->check([](const std::string& name) { return name.empty() ? std::string("a node needs a name") : std::string(); })
       ->needs(store)
       ->group(group);
   line.add_option("--node-timeout", all.node_timeout,

@@ -67,7 +67,7 @@ postgresql_engine::postgresql_engine(const postgresql_options& options, lane_ste
   try {
     static_cast<void>(execute({}));
   } catch (const store_unavailable& error) {
-    fail(std::string("cannot open the store in ") + target_.to_string() + ": " + error.what());
+    throw store_failure(error.what());
   }
   if (!options_.clocks) bell_ = std::make_unique<bell>(options_.database, duration(options_.scan_every));
 }
@@ -203,7 +203,8 @@ void postgresql_engine::recover(const lane_failure& from, instant until, store_u
   const std::string where = place_.empty() ? target_.to_string() : place_;
   lane_.reset();
   if (monotonic_clock::instance().now() >= until) {
-    if (!std::exchange(is_down_, true)) warn("the database " + where + " does not answer: " + from.what());
+    const bool was_up = !std::exchange(is_down_, true) && !place_.empty();
+    if (was_up) warn("the database " + where + " does not answer: " + from.what());
     throw store_unavailable(known, "foliot: the database " + where + " does not answer: " + from.what());
   }
   const bool may_succeed_at_once = from.is_state("40001") || from.is_state("40P01") || from.is_state("FL001");

@@ -22,6 +22,7 @@ std::string trimmed(const char* text) {
   std::string out = text == nullptr ? "" : text;
   while (!out.empty() && (out.back() == '\n' || out.back() == ' ')) out.pop_back();
   std::ranges::replace(out, '\n', ' ');
+  std::erase(out, '\t');
   return out;
 }
 
