@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# A PostgreSQL server for one test program, for postgresql_server.hpp:
+# A PostgreSQL server for one test program, for postgresql_server.hpp and postgresql_server.py:
 #   make | start FOLDER | create FOLDER DATABASE | crash FOLDER | sql CONNECTION STATEMENT | remove FOLDER
+# and a second server that follows it, and without which it commits nothing from then on:
+#   standby FOLDER | promote FOLDER
+# A hung server, as in a machine that is cut off:
+#   hang FOLDER | continue FOLDER
 # PostgreSQL refuses to run as root: then it runs as the user postgres.
 set -euo pipefail
 
@@ -14,10 +18,31 @@ as_server() {
     fi
 }
 
-case $1 in
-make)
+new_folder() {
     folder=$(mktemp -d /tmp/foliot-pg.XXXXXX)
     ((EUID != 0)) || chown postgres "$folder"
+}
+
+# Ends the server, and removes its folder, when the test program is gone.
+remove_with_owner() {
+    local owner
+    owner=$(ps -o ppid= -p $PPID | tr -d ' ')
+    setsid bash -c "
+        while kill -0 $owner 2>/dev/null; do sleep 1; done
+        bash '${BASH_SOURCE[0]}' remove '$folder'" </dev/null >/dev/null 2>&1 &
+}
+
+# All processes of the server in this folder.
+processes() {
+    local postmaster
+    postmaster=$(head -n 1 "$1/data/postmaster.pid")
+    echo "$postmaster"
+    ps -o pid= --ppid "$postmaster"
+}
+
+case $1 in
+make)
+    new_folder
     (cd "$folder" && as_server "$programs/initdb" -D "$folder/data" -U postgres --auth=trust --no-sync) >/dev/null
     cat >>"$folder/data/postgresql.conf" <<END
 listen_addresses = ''
@@ -28,12 +53,36 @@ max_connections = 60
 shared_buffers = 32MB
 autovacuum_naptime = 10s
 END
-    # Ends the server, and removes its folder, when the test program is gone.
-    owner=$(ps -o ppid= -p $PPID | tr -d ' ')
-    setsid bash -c "
-        while kill -0 $owner 2>/dev/null; do sleep 1; done
-        bash '${BASH_SOURCE[0]}' remove '$folder'" </dev/null >/dev/null 2>&1 &
+    remove_with_owner
     echo "$folder"
+    ;;
+standby)
+    new_folder
+    (cd "$folder" && as_server "$programs/pg_basebackup" -D "$folder/data" -h "$2" -U postgres -R -X stream -C -S standby \
+        -c fast) >/dev/null 2>&1
+    sed -i "s|^unix_socket_directories.*|unix_socket_directories = '$folder'|" "$folder/data/postgresql.conf"
+    sed -i "s|user=postgres|application_name=standby user=postgres|" "$folder/data/postgresql.auto.conf"
+    bash "${BASH_SOURCE[0]}" start "$folder"
+    psql -qXAt -h "$2" -U postgres -d postgres -c "ALTER SYSTEM SET synchronous_standby_names = 'standby'" \
+        -c "SELECT pg_reload_conf()" >/dev/null
+    until [[ $(psql -qXAt -h "$2" -U postgres -d postgres -c "SELECT sync_state FROM pg_stat_replication") == sync ]]; do
+        sleep 0.05
+    done
+    remove_with_owner
+    echo "$folder"
+    ;;
+promote)
+    # It is not to wait for a standby of its own.
+    echo "synchronous_standby_names = ''" >>"$2/data/postgresql.auto.conf"
+    (cd "$2" && as_server "$programs/pg_ctl" -D "$2/data" -w promote) >/dev/null
+    ;;
+hang)
+    # The children of a stopped postmaster stay the same.
+    kill -STOP "$(head -n 1 "$2/data/postmaster.pid")"
+    processes "$2" | xargs kill -STOP
+    ;;
+continue)
+    processes "$2" | xargs kill -CONT
     ;;
 start)
     (cd "$2" && as_server "$programs/pg_ctl" -D "$2/data" -l "$2/log" -w -t 60 start) >/dev/null
@@ -49,6 +98,7 @@ sql)
     ;;
 remove)
     [[ -d $2 ]] || exit 0
+    processes "$2" 2>/dev/null | xargs --no-run-if-empty kill -CONT 2>/dev/null || true
     (cd "$2" && as_server "$programs/pg_ctl" -D "$2/data" -m immediate -w stop) >/dev/null 2>&1 || true
     rm -rf -- "$2"
     ;;

@@ -44,6 +44,10 @@ class History:
             self.events.append(event)
         return event
 
+    def events_of(self, client):
+        with self.lock:
+            return [event for event in self.events if event.client == client]
+
     def lost(self, client):
         """The connection of a client has ended, while its last request was under way."""
         with self.lock:

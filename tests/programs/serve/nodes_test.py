@@ -62,6 +62,28 @@ class NodesCase(ServeCase):
         self.assertRegex(line, rb"\ARESERVED \d+ %d\r\n%s\r\n\Z" % (len(body), body))
         return int(line.split()[1])
 
+    def judge(self, work, seed):
+        """Ends the clients, and looks at what is there at the end."""
+        for server in self.nodes.values():
+            server.process.kill()
+            server.process.wait()
+            server.process.stderr.close()
+        work.server_has_ended()
+        self.nodes = {}
+        for name in [f"n{number}" for number in range(NODES)]:  # each ends what it had reserved
+            self.assertEqual(self.start_node(name).stop()[0], 0)
+            del self.nodes[name]
+        judge = self.start_node("judge")
+        self.assertEqual(self.connect(judge).numbers(b"stats\r\n")["current-jobs-reserved"], 0, "no node has a job")
+        left = drain(judge)
+        events = work.history.events
+        self.assertEqual(check(events, left, grace=GRACE), [], f"FOLIOT_NODES_SEED={seed}")
+        self.expect_done("serve", "--store", self.database.database, "--check")
+        done = sum(event.answer not in (None, "INTERNAL_ERROR") for event in events)
+        refused = sum(event.answer == "INTERNAL_ERROR" for event in events)
+        print(f"{len(events)} requests, {done} executed, {refused} refused, {len(left)} jobs at the end")
+        self.assertGreater(done, 0, "the clients have done something")
+
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class Nodes(NodesCase):
@@ -128,28 +150,6 @@ class Nodes(NodesCase):
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class NodesUnderLoad(NodesCase):
-    def judge(self, work, seed):
-        """Ends the clients, and looks at what is there at the end."""
-        for server in self.nodes.values():
-            server.process.kill()
-            server.process.wait()
-            server.process.stderr.close()
-        work.server_has_ended()
-        self.nodes = {}
-        for name in [f"n{number}" for number in range(NODES)]:  # each ends what it had reserved
-            self.assertEqual(self.start_node(name).stop()[0], 0)
-            del self.nodes[name]
-        judge = self.start_node("judge")
-        self.assertEqual(self.connect(judge).numbers(b"stats\r\n")["current-jobs-reserved"], 0, "no node has a job")
-        left = drain(judge)
-        events = work.history.events
-        self.assertEqual(check(events, left, grace=GRACE), [], f"FOLIOT_NODES_SEED={seed}")
-        self.expect_done("serve", "--store", self.database.database, "--check")
-        done = sum(event.answer not in (None, "INTERNAL_ERROR") for event in events)
-        refused = sum(event.answer == "INTERNAL_ERROR" for event in events)
-        print(f"{len(events)} requests, {done} executed, {refused} refused, {len(left)} jobs at the end")
-        self.assertGreater(done, 0, "the clients have done something")
-
     def test_the_database_crashes_and_starts_again(self):
         print(f"FOLIOT_NODES_SEED={SEED}")
         draw = random.Random(SEED)

@@ -14,6 +14,7 @@ class PostgresqlServer:
     """With syncs: what it has committed survives stop_at_once()."""
 
     def __init__(self):
+        self.standby = None
         self.folder = self._run("make")
         with (Path(self.folder) / "data" / "postgresql.conf").open("a") as settings:
             settings.write("fsync = on\n")  # the last line of a setting counts
@@ -42,5 +43,25 @@ class PostgresqlServer:
         time.sleep(pause)  # an outage of any length: nothing relies on it
         self.start()
 
+    def add_standby(self):
+        """A second server, which must have each commit before it is acknowledged."""
+        self.standby = self._run("standby", self.folder)
+        self.database = f"host={self.folder},{self.standby} user=postgres dbname=jobs"
+
+    def promote_standby(self):
+        self._run("promote", self.standby)
+
+    def hang(self):
+        """As if its machine was cut off: connections stay open, and nothing is answered."""
+        self._run("hang", self.folder)
+
+    def go_on(self):
+        self._run("continue", self.folder)
+
+    def sql(self, folder, statement):
+        return self._run("sql", f"host={folder} user=postgres dbname=jobs", statement)
+
     def remove(self):
+        if self.standby:
+            self._run("remove", self.standby)
         self._run("remove", self.folder)
