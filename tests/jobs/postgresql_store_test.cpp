@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <set>
@@ -187,6 +189,54 @@ TEST_F(PostgresqlNodes, TheReservationsOfADeadNodeEnd) {
   EXPECT_EQ(std::get<holder_answer>(woken.answers.at(0)).what, holder_answer::kind::not_held);
   EXPECT_EQ(woken.expired, std::vector{old}) << "its broker learns that it holds the job no more";
   EXPECT_EQ(execute_one(alive, finish{got[0].token}).what, holder_answer::kind::done);
+}
+
+TEST_F(PostgresqlNodes, ANodeThatExecutesABatchIsNotTakenForDead) {
+  auto silent = options("silent");
+  silent.node_timeout = 1s;
+  postgresql_store dead(silent);
+  put_one(dead, "x");
+  const reservation old = claim_one(dead);
+  const std::string session = sql("SELECT session FROM foliot.node");
+  // Its batch is under way, and has not come to an end for long.
+  const std::string busy = "psql -qX -d '" + database_ + "' -c \"BEGIN; SELECT foliot.begin_batch(" + session +
+                           ", null, '{}', '{}', '{}', '{}'); SELECT pg_sleep(3600)\" >/dev/null 2>&1 &";
+  ASSERT_EQ(std::system(busy.c_str()), 0);
+  while (sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0") {
+  }
+  sql("UPDATE foliot.node SET seen = 0");
+  auto watching = options("alive");
+  watching.node_timeout = 1s;
+  postgresql_store alive(watching);
+  sql("UPDATE foliot.node SET since = 0 WHERE name = 'alive'");
+  const std::string seen = "SELECT seen FROM foliot.node WHERE name = 'alive'";
+  for (const std::string before = sql(seen); sql(seen) == before;)
+    alive.execute({});  // until it has looked for dead ones
+  EXPECT_EQ(execute_one(alive, count_all{}).counts.reserved, 1U);
+  sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND pid <> "
+      "pg_backend_pid()");
+  while (execute_one(alive, count_all{}).counts.reserved == 1) {
+  }
+  EXPECT_EQ(execute_one(alive, finish{old}).what, holder_answer::kind::not_held);
+}
+
+TEST_F(PostgresqlNodes, AfterAnOutageNoNodeIsTakenForDeadAtOnce) {
+  const auto a = open("a");
+  put_one(*a, "x");
+  const reservation token = claim_one(*a);
+  auto fast = options("b");
+  fast.node_timeout = 1s;
+  postgresql_store b(fast);
+  // All have been silent for hours.
+  sql("UPDATE foliot.node SET seen = seen - 36000000000000, since = since - 36000000000000, timeout = 1000000000");
+  for (std::int64_t seen = 0; seen == 0;) {  // until b has been heard of
+    b.execute({});
+    seen =
+        std::stoll(sql("SELECT count(*) FROM foliot.node WHERE name = 'b' AND since > 1000000000 * extract(epoch FROM "
+                       "now() - interval '1 hour')"));
+  }
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "2");
+  EXPECT_EQ(execute_one(*a, finish{token}).what, holder_answer::kind::done);
 }
 
 TEST_F(PostgresqlNodes, TheEndOfATtrIsTheDatabases) {

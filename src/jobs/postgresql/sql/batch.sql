@@ -45,8 +45,14 @@ CREATE OR REPLACE FUNCTION foliot.has_job(of_tube integer) RETURNS boolean LANGU
     OR EXISTS (SELECT FROM foliot.buried WHERE tube = of_tube) OR EXISTS (SELECT FROM foliot.reserved WHERE tube = of_tube)
 $$;
 
--- Ends a session: its reservations, its pauses, and its record of batches.
-CREATE OR REPLACE FUNCTION foliot.end_session(ended bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- A lock of the session: shared by a batch of its node until the batch has ended, exclusive for the end of the session.
+-- So no batch of a living node reserves a job for a session that is over. A lock of the row would make each batch write.
+CREATE OR REPLACE FUNCTION foliot.lock_of(of_session bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT (1718578281::bigint << 32) | (of_session & 4294967295)
+$$;
+
+-- Ends a session: its reservations, its pauses, and its record of batches. Precondition: its lock is held.
+CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   ids bigint[] := ARRAY(SELECT r.id FROM foliot.reserved r WHERE r.session = ended ORDER BY r.id);
   tubes integer[];
@@ -64,6 +70,13 @@ BEGIN
   DELETE FROM foliot.node n WHERE n.session = ended;
 END $$;
 
+-- Waits for the batch that the session's node executes, if it does, and ends the session.
+CREATE OR REPLACE FUNCTION foliot.end_session(ended bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(foliot.lock_of(ended));
+  PERFORM foliot.end_locked_session(ended);
+END $$;
+
 -- Announces a node, and returns its new session. An older session of the same name ends. `before` is the session that
 -- the node had until now, or 0: if another process has taken the name since, the answer is null.
 CREATE OR REPLACE FUNCTION foliot.announce(node_name bytea, of_process bigint, node_timeout bigint, before bigint,
@@ -71,26 +84,36 @@ CREATE OR REPLACE FUNCTION foliot.announce(node_name bytea, of_process bigint, n
 DECLARE
   older foliot.node;
   made bigint;
+  now_ns bigint := (foliot.time_of(given))[3];
 BEGIN
-  SELECT n.* INTO older FROM foliot.node n WHERE n.name = node_name FOR UPDATE;
+  SELECT n.* INTO older FROM foliot.node n WHERE n.name = node_name;
   IF before <> 0 AND older.session > before AND older.process <> of_process THEN RETURN NULL; END IF;
   IF older.session IS NOT NULL THEN PERFORM foliot.end_session(older.session); END IF;
   made := nextval('foliot.session');
-  INSERT INTO foliot.node VALUES (made, node_name, of_process, node_timeout, (foliot.time_of(given))[3]);
+  -- Fails if another process announces the same name meanwhile: then the node tries again.
+  INSERT INTO foliot.node VALUES (made, node_name, of_process, node_timeout, now_ns, now_ns);
   RETURN made;
 END $$;
 
--- Says that the node is alive, and ends the sessions of nodes that have not said so for their timeout.
+-- Says that the node is alive, and ends the sessions of nodes that have not said so for their timeout. A node looks for
+-- others only when it has been heard of for that time itself: after an outage of the database all are silent.
 CREATE OR REPLACE FUNCTION foliot.beat(of_session bigint, number bigint, given bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   now_ns bigint := (foliot.time_of(given))[3];
+  heard_since bigint;
   dead bigint;
 BEGIN
-  UPDATE foliot.node n SET seen = now_ns WHERE n.session = of_session;
+  UPDATE foliot.node n SET seen = now_ns, since = CASE WHEN n.seen < now_ns - n.timeout / 2 THEN now_ns ELSE n.since END
+  WHERE n.session = of_session RETURNING n.since INTO heard_since;
   DELETE FROM foliot.batch b WHERE b.session = of_session AND b.number < beat.number;
-  FOR dead IN SELECT n.session FROM foliot.node n WHERE n.seen < now_ns - n.timeout FOR UPDATE SKIP LOCKED LOOP
-    PERFORM foliot.end_session(dead);
+  FOR dead IN SELECT n.session FROM foliot.node n
+              WHERE n.seen < now_ns - n.timeout AND heard_since < now_ns - n.timeout ORDER BY n.session LOOP
+    -- A node that executes a batch just now is alive, and so is one that has done so since this function looked.
+    IF pg_try_advisory_xact_lock(foliot.lock_of(dead))
+       AND EXISTS (SELECT FROM foliot.node n WHERE n.session = dead AND n.seen < now_ns - n.timeout) THEN
+      PERFORM foliot.end_locked_session(dead);
+    END IF;
   END LOOP;
 END $$;
 
@@ -107,6 +130,7 @@ DECLARE
 BEGIN
   now_ms := times[1];
   now_ns := times[3];
+  PERFORM pg_advisory_xact_lock_shared(foliot.lock_of(of_session));
   IF NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session) THEN
     RAISE EXCEPTION 'the session of the node is over' USING ERRCODE = 'FL001';
   END IF;
