@@ -30,6 +30,42 @@ std::string joined(const std::vector<std::string>& parts) {
   return list;
 }
 
+[[noreturn]] void refuse(const std::string& why) {
+  throw store_failure("foliot: the connection string of the database cannot be read" + why +
+                      ": write postgresql://user@host/database, or host=… dbname=… user=…");
+}
+
+/// What libpq says of a string that it cannot read, in parentheses, without what it quotes: that may be a piece of a
+/// password.
+std::string shown_reason(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  // A translation may quote in other ways.
+  const bool is_plain = std::ranges::none_of(text, [](char each) { return static_cast<unsigned char>(each) > 127; });
+  if (text.empty() || !is_plain) return "";
+  constexpr std::string_view missing = "missing \"=\"";
+  const std::size_t first = text.find('"', text.starts_with(missing) ? missing.size() : 0);
+  if (first == std::string_view::npos) return " (" + std::string(text) + ")";
+  // Up to the last quote, because what is quoted may have quotes.
+  return " (" + std::string(text.substr(0, first)) + "\"…" + std::string(text.substr(text.rfind('"'))) + ")";
+}
+
+bool is_uri(std::string_view database) {
+  return database.starts_with("postgresql://") || database.starts_with("postgres://");
+}
+
+/// libpq ends the password of a URI at the first "@", and takes what comes before the first "/" for hosts if it has
+/// none. So a piece of a password that is not escaped can be in these, which are shown to people.
+bool may_hold_a_password(const std::string& database, const std::vector<std::string>& hosts,
+                         const std::vector<std::string>& ports, std::string_view name) {
+  const auto is_number = [](std::string_view port) {
+    return std::ranges::all_of(port, [](char each) { return each >= '0' && each <= '9'; });
+  };
+  // A host that begins with "@" is a socket in the abstract name space.
+  return std::ranges::any_of(hosts, [](const std::string& each) { return each.find('@', 1) != std::string::npos; }) ||
+         !std::ranges::all_of(ports, is_number) || (is_uri(database) && name.find('@') != name.npos) || is_uri(name) ||
+         name.find('=') != name.npos;  // a connection string in place of a name
+}
+
 }  // namespace
 
 target::target(const std::string& database) {
@@ -37,12 +73,7 @@ target::target(const std::string& database) {
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(PQconninfoParse(database.c_str(), &error),
                                                                             &PQconninfoFree);
   const std::unique_ptr<char, decltype(&PQfreemem)> owned(error, &PQfreemem);
-  if (parsed == nullptr) {
-    // The text of libpq may quote the string, which may have a password.
-    throw store_failure(
-        "foliot: the connection string of the database cannot be read: write postgresql://user@host/database, or "
-        "host=… dbname=… user=…");
-  }
+  if (parsed == nullptr) refuse(shown_reason(error == nullptr ? "" : error));
   for (const PQconninfoOption* each = parsed.get(); each->keyword != nullptr; ++each) {
     if (each->val != nullptr) options_.emplace_back(each->keyword, each->val);
   }
@@ -62,14 +93,20 @@ target::target(const std::string& database) {
   const std::string names = value("host").empty() ? value("hostaddr") : value("host");
   const std::vector<std::string> hosts = split(names);
   const std::vector<std::string> ports = split(value("port"));
+  const std::string name = value("dbname");
+  if (may_hold_a_password(database, hosts, ports, name)) {
+    refuse(
+        " (a host, a port or a name is none: in postgresql://… write %40 for \"@\" and %2F for \"/\" in a password)");
+  }
   hosts_ = hosts.size();
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     text_ += i == 0 ? "" : ",";
-    text_ += hosts[i].empty() ? "localhost" : hosts[i];
+    const bool is_ipv6 = hosts[i].find(':') != std::string::npos;
+    text_ += hosts[i].empty() ? "localhost" : is_ipv6 ? "[" + hosts[i] + "]" : hosts[i];
     const std::string& port = ports[std::min(i, ports.size() - 1)];
     if (!port.empty()) text_ += ":" + port;
   }
-  if (const std::string name = value("dbname"); !name.empty()) text_ += "/" + name;
+  if (!name.empty()) text_ += "/" + name;
 }
 
 std::string target::value(const std::string& keyword) const {

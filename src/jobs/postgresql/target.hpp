@@ -1,6 +1,8 @@
 // Where a store connects to: the connection string of its user, with what the store needs of each connection. It may
 // name several hosts; each connection begins with the next one, so that a host which does not answer costs its patience
 // once only.
+//
+// Nothing that is shown to people has a piece of the password, also if it was not escaped. Thread safety: one thread.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +14,8 @@ namespace foliot::jobs::detail {
 
 class target {
  public:
-  /// Throws store_failure if libpq does not understand the string.
+  /// Throws store_failure, which says why, if libpq does not understand the string, or if a host, a port or the name of
+  /// the database may be a piece of a password.
   explicit target(const std::string& database);
 
   /// The arguments of PQconnectStartParams().
@@ -28,7 +31,7 @@ class target {
     std::vector<const char*> values_;
   };
 
-  /// The arguments of the next connection.
+  /// The arguments of the next connection. Copies them: O(n) for the length of the string.
   [[nodiscard]] arguments next();
   /// "db1:5432,db2:5432/jobs": what a person needs to recognise it, without a password.
   [[nodiscard]] const std::string& to_string() const noexcept { return text_; }
