@@ -22,12 +22,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// How long a connection or an answer may take.
-constexpr duration patience{milliseconds(2000)};
+/// How long a connection may take, and how long an answer.
+constexpr duration connect_patience{milliseconds(2000)};
+constexpr duration answer_patience{milliseconds(3000)};
 /// Between two transactions that notify.
 constexpr duration between_messages{milliseconds(5)};
-/// After so long a silence the connection is tried.
-constexpr duration longest_silence{milliseconds(10'000)};
 /// Between two attempts to connect: the first and the longest one.
 constexpr duration first_wait{milliseconds(50)};
 constexpr duration longest_wait{milliseconds(1000)};
@@ -110,7 +109,8 @@ void bell::names::add_any() {
   any_tube = true;
 }
 
-bell::bell(const std::string& database, duration scan_every) : scan_every_(scan_every), target_(database) {
+bell::bell(const std::string& database, duration scan_every, duration silence)
+    : scan_every_(scan_every), silence_(silence), target_(database) {
   thread_ = seam::thread("foliot-bell", [this] { run(); });
 }
 
@@ -137,11 +137,11 @@ void bell::tell(std::span<const std::string> tubes) noexcept {
 
 news bell::take_news() {
   const lock held(lock_);
-  news_.quiet();
-  names taken = std::exchange(heard_, {});
   news result;
-  result.any_tube = taken.any_tube;
-  result.tubes.assign(taken.tubes.begin(), taken.tubes.end());
+  result.any_tube = heard_.any_tube;
+  result.tubes.assign(heard_.tubes.begin(), heard_.tubes.end());  // throws before anything is lost
+  heard_ = {};
+  news_.quiet();
   return result;
 }
 
@@ -173,8 +173,8 @@ void bell::run() noexcept {
   while (!is_ending()) {
     try {
       const target::arguments to = target_.next();
-      lane over(to.keywords(), to.values(), now() + patience, no_step_);
-      over.execute_text("SET synchronous_commit = off; LISTEN foliot", now() + patience);
+      lane over(to.keywords(), to.values(), now() + connect_patience, no_step_);
+      over.execute_text("SET synchronous_commit = off; LISTEN foliot", now() + answer_patience);
       wait = first_wait;
       talk(over);
     } catch (const std::exception&) {  // connects again
@@ -194,17 +194,18 @@ void bell::talk(lane& over) {
   while (!is_ending()) {
     if (has_to_tell() && next_message <= now()) {
       send(over);
-      next_message = now() + between_messages;
+      last_heard = now();
+      next_message = last_heard + between_messages;
     }
-    if (last_heard + longest_silence <= now()) {
-      over.execute_text("SELECT 1", now() + patience);
+    if (last_heard + silence_ <= now()) {
+      over.execute_text("SELECT 1", now() + answer_patience);
       last_heard = now();
     }
     for (const std::string& each : over.take_notifications()) {
       hear(each);
       last_heard = now();
     }
-    const instant until = has_to_tell() ? next_message : last_heard + longest_silence;
+    const instant until = has_to_tell() ? next_message : last_heard + silence_;
     seam::poll_event unused{};
     static_cast<void>(poller_.wait(until, std::span(&unused, 1)));
   }
@@ -216,11 +217,11 @@ void bell::send(lane& over) {
     const lock held(lock_);
     taken = std::exchange(to_tell_, {});
   }
-  std::string list = taken.any_tube ? "\"\"" : "";
-  for (const std::string& each : taken.tubes) list += (list.empty() ? "" : ",") + to_hex(each);
   try {
-    over.execute_text("SELECT pg_notify('foliot', n) FROM unnest('{" + list + "}'::text[]) n", now() + patience);
-  } catch (const lane_failure&) {
+    std::string list = taken.any_tube ? "\"\"" : "";
+    for (const std::string& each : taken.tubes) list += (list.empty() ? "" : ",") + to_hex(each);
+    over.execute_text("SELECT pg_notify('foliot', n) FROM unnest('{" + list + "}'::text[]) n", now() + answer_patience);
+  } catch (...) {  // whether they were told is not known
     const lock held(lock_);
     to_tell_.add_any();  // told when there is a connection again
     throw;

@@ -7,17 +7,21 @@
 //
 // The connection is made again whenever it is lost. Messages may have been lost with it, so any tube is news then.
 //
-// Thread safety: any thread. The destructor waits for the thread, which ends when the server has answered, or after the
-// patience for that; resolving the name of a host may take longer.
+// A connection that has been silent for long is tried, because a cut cable says nothing.
+//
+// Thread safety: any thread. The destructor waits for the thread, which ends when the server has answered, or after 5 s
+// (2 s to connect, 3 s for an answer); resolving the name of a host may take longer.
 #pragma once
 
+#include <chrono>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <foliot/core/annotations.hpp>
-#include <foliot/core/instant.hpp>
+#include <foliot/core/duration.hpp>
 #include <foliot/core/seam/poller.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
@@ -30,12 +34,14 @@ namespace foliot::jobs::detail {
 
 /// How many names of tubes wait to be told, or to be heard; beyond it any tube is meant.
 inline constexpr std::size_t most_names = 1000;
+/// After so long a silence the connection is tried.
+inline constexpr duration longest_silence = std::chrono::seconds(10);
 
 class bell final : public other_nodes {
  public:
-  /// Throws store_failure for a string that libpq does not understand, std::system_error if the system has no
-  /// descriptor or thread left.
-  bell(const std::string& database, duration scan_every);
+  /// Connects in its thread, and begins with news of any tube. Throws as target does, and std::system_error if the
+  /// system has no descriptor or thread left. `silence` is for tests.
+  bell(const std::string& database, duration scan_every, duration silence = longest_silence);
   ~bell() override;
 
   void tell(std::span<const std::string> tubes) noexcept override;
@@ -78,11 +84,12 @@ class bell final : public other_nodes {
   [[nodiscard]] bool is_ending() const FOLIOT_EXCLUDES(lock_);
 
   const duration scan_every_;
+  const duration silence_;
   const lane_step no_step_;
   target target_;  // the thread's
   seam::poller poller_;
   rung_pipe news_;
-  mutable mutex lock_{lock_rank::object};
+  mutable mutex lock_{lock_rank::messages};
   names to_tell_ FOLIOT_GUARDED_BY(lock_);
   names heard_ FOLIOT_GUARDED_BY(lock_);
   bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
