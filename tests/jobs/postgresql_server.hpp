@@ -24,6 +24,8 @@ class postgresql_server {
     command("create " + folder_ + " " + name);
     return "host=" + folder_ + " user=postgres dbname=" + name;
   }
+  /// Where its socket is.
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Ends the server as a crash of its process would.
   void crash() { command("crash " + folder_); }
   void start() { command("start " + folder_); }
@@ -40,7 +42,8 @@ class postgresql_server {
   ~postgresql_server() { run("remove " + folder_); }
 
   static std::pair<int, std::string> run(const std::string& arguments) {
-    const std::string line = "bash " FOLIOT_POSTGRESQL_SERVER " " + arguments;
+    // The script takes the parent of its shell for the test program, so the shell must not become the script.
+    const std::string line = "bash " FOLIOT_POSTGRESQL_SERVER " " + arguments + "; exit $?";
     FILE* const pipe = ::popen(line.c_str(), "r");
     if (pipe == nullptr) throw std::runtime_error("cannot start a shell");
     std::string output;
