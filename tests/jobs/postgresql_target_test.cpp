@@ -67,11 +67,12 @@ TEST(Target, BeginsWithTheNextHostEachTime) {
 }
 
 TEST(Target, OnePortIsThatOfAllHosts) {
-  target where("host=a,b port=7");
-  static_cast<void>(where.next());
-  auto second = next_of(where);
-  EXPECT_EQ(second["host"], "b,a");
-  EXPECT_EQ(second["port"], "7");
+  target where("host=a,b,c port=7");
+  for (const char* const hosts : {"a,b,c", "b,c,a", "c,a,b"}) {
+    auto given = next_of(where);
+    EXPECT_EQ(given["host"], hosts);
+    EXPECT_EQ(given["port"], "7");
+  }
 }
 
 TEST(Target, IsShownWithoutItsPassword) {
@@ -103,6 +104,7 @@ TEST(Target, ARefusalHasNoPieceOfThePassword) {
            "postgresql://me:%secret@db/jobs",
            "postgresql://me:secret%00@db/jobs",
            "postgresql://me:a@secret@db/jobs",
+           "postgresql://me:secret/jobs",
            "postgresql://me:a/secret@db/jobs",
            "postgresql://me:1/secret@db/jobs",
            "postgresql://me:a@b/secret@db/jobs",
