@@ -89,7 +89,7 @@ class bell final : public other_nodes {
   target target_;  // the thread's
   seam::poller poller_;
   rung_pipe news_;
-  mutable mutex lock_{lock_rank::messages};
+  mutable mutex lock_{lock_rank::object};
   names to_tell_ FOLIOT_GUARDED_BY(lock_);
   names heard_ FOLIOT_GUARDED_BY(lock_);
   bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
