@@ -60,7 +60,7 @@ struct postgresql_options {
   /// The clocks of tests. None: those of the database; the ends of reservations are then shown by the system's
   /// monotonic clock.
   std::optional<store_clocks> clocks = std::nullopt;
-  /// Gets a sentence for each thing that an operator should know: the database was lost, or is there again. Called by
+  /// Gets a sentence for each thing that an operator should know of the database: it does not sync its disk. Called by
   /// the thread that uses the store; must not use the store, and must not throw.
   std::function<void(std::string_view)> warn = {};
 };

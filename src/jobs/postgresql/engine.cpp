@@ -190,7 +190,7 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       if (frame.beats) next_beat_ = time.local + duration(options_.node_timeout) / 4;
       conclude(batch, got, frame.over);
       pause_ = first_pause;
-      if (std::exchange(is_down_, false)) warn("the database " + place_ + " answers again");
+      is_down_ = false;
       return std::move(got.done);
     } catch (const lane_failure& error) {
       if (error.is_state("FL001")) session_is_over();
@@ -203,8 +203,7 @@ void postgresql_engine::recover(const lane_failure& from, instant until, store_u
   const std::string where = place_.empty() ? target_.to_string() : place_;
   lane_.reset();
   if (monotonic_clock::instance().now() >= until) {
-    const bool was_up = !std::exchange(is_down_, true) && !place_.empty();
-    if (was_up) warn("the database " + where + " does not answer: " + from.what());
+    is_down_ = true;
     throw store_unavailable(known, "foliot: the database " + where + " does not answer: " + from.what());
   }
   const bool may_succeed_at_once = from.is_state("40001") || from.is_state("40P01") || from.is_state("FL001");

@@ -51,7 +51,8 @@ CREATE OR REPLACE FUNCTION foliot.lock_of(of_session bigint) RETURNS bigint LANG
   SELECT (1718578281::bigint << 32) | (of_session & 4294967295)
 $$;
 
--- Ends a session: its reservations, its pauses, and its record of batches. Precondition: its lock is held.
+-- Ends a session: its reservations and its pauses. Its batches stay, because its node may still ask for the last one.
+-- Precondition: its lock is held.
 CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   ids bigint[] := ARRAY(SELECT r.id FROM foliot.reserved r WHERE r.session = ended ORDER BY r.id);
@@ -66,7 +67,6 @@ BEGIN
   WITH over AS (DELETE FROM foliot.pause p WHERE p.session = ended RETURNING p.tube)
   SELECT array_agg(over.tube) INTO tubes FROM over;
   PERFORM foliot.note_ready(tubes);
-  DELETE FROM foliot.batch b WHERE b.session = ended;
   DELETE FROM foliot.node n WHERE n.session = ended;
 END $$;
 
@@ -85,10 +85,14 @@ DECLARE
   older foliot.node;
   made bigint;
   now_ns bigint := (foliot.time_of(given))[3];
+  wall_ns bigint := 1000000000 * extract(epoch FROM now())::bigint;
 BEGIN
   SELECT n.* INTO older FROM foliot.node n WHERE n.name = node_name;
   IF before <> 0 AND older.session > before AND older.process <> of_process THEN RETURN NULL; END IF;
   IF older.session IS NOT NULL THEN PERFORM foliot.end_session(older.session); END IF;
+  -- No node asks so late for a batch of a session that is over.
+  DELETE FROM foliot.batch b WHERE b.made < wall_ns - 3600000000000
+    AND NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = b.session);
   made := nextval('foliot.session');
   -- Fails if another process announces the same name meanwhile: then the node tries again.
   INSERT INTO foliot.node VALUES (made, node_name, of_process, node_timeout, now_ns, now_ns);
@@ -178,7 +182,9 @@ DECLARE
   ready integer[] := foliot.noted('foliot.ready');
   lost integer[] := foliot.noted('foliot.lost');
 BEGIN
-  IF pg_current_xact_id_if_assigned() IS NOT NULL THEN INSERT INTO foliot.batch VALUES (of_session, number); END IF;
+  IF pg_current_xact_id_if_assigned() IS NOT NULL THEN
+    INSERT INTO foliot.batch VALUES (of_session, number, false, 1000000000 * extract(epoch FROM now())::bigint);
+  END IF;
   IF cardinality(ready) > 0 THEN
     ready_tubes := ARRAY(SELECT t.name FROM foliot.tube t WHERE t.id = ANY (ready));
   END IF;
@@ -194,6 +200,6 @@ END $$;
 -- committed, and always writes, so that the commit of the answer is also the commit of all that it saw. May be asked
 -- again if its own commit is in doubt.
 CREATE OR REPLACE FUNCTION foliot.has_happened(of_session bigint, number bigint) RETURNS boolean LANGUAGE sql AS $$
-  INSERT INTO foliot.batch AS b VALUES (of_session, number, true)
+  INSERT INTO foliot.batch AS b VALUES (of_session, number, true, 1000000000 * extract(epoch FROM now())::bigint)
   ON CONFLICT ON CONSTRAINT batch_pkey DO UPDATE SET given_up = b.given_up RETURNING NOT b.given_up
 $$;

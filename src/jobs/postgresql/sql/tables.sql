@@ -84,6 +84,7 @@ CREATE TABLE foliot.node (
 CREATE TABLE foliot.batch (
   session bigint NOT NULL,
   number bigint NOT NULL,
-  given_up boolean NOT NULL DEFAULT false,
+  given_up boolean NOT NULL,
+  made bigint NOT NULL,
   PRIMARY KEY (session, number)
 );
