@@ -1,8 +1,6 @@
 // postgresql_store for the suites that reopen stores: on a database of its own, over connections that break on demand.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +8,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "../../src/jobs/postgresql/engine.hpp"
+#include "broken_connection.hpp"
 #include "conformance.hpp"
 #include "postgresql_server.hpp"
 
@@ -45,7 +44,7 @@ class postgresql_under_test final : public store_under_test {
 
     void step(int socket) {
       const bool now = steps != 0 && --steps == 0;
-      if (now || for_ever) ::shutdown(socket, SHUT_RDWR);
+      if (now || for_ever) foliot_test::break_connection(socket);
     }
   };
 
