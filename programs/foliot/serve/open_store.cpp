@@ -62,9 +62,6 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options&, const server_
 }
 #endif
 
-/// The end of a sentence on a program without libpq.
-constexpr const char* without_database = "this program was built without libpq, which --store needs";
-
 #if defined(FOLIOT_HAS_POSTGRESQL_STORE)
 std::unique_ptr<jobs::job_store> open_database(const serve_options& options, const server_log& log) {
   jobs::postgresql_options how;
@@ -91,6 +88,8 @@ std::unique_ptr<jobs::postgresql_store> visit_database(const std::string& databa
   return std::make_unique<jobs::postgresql_store>(how);
 }
 #else
+constexpr const char* without_database = "this program was built without libpq, which --store needs";
+
 std::unique_ptr<jobs::job_store> open_database(const serve_options&, const server_log&) {
   throw failure(without_database);
 }
