@@ -18,15 +18,18 @@ void monitor::start() {
 
 void monitor::end() noexcept {
   if (!thread_.joinable()) return;
-  ending_.store(true, seam::relaxed);  // published by the alarm's lock
-  set(instant::earliest());
+  {
+    const lock held(lock_);
+    ending_.store(true, seam::relaxed);  // published by the alarm's lock
+    // Also if the alarm was to ring at once already: the thread may have woken for that before it could see `ending_`.
+    alarm_->set(instant::earliest());
+  }
   thread_.join();
 }
 
 void monitor::set(instant at) noexcept {
   const lock held(lock_);
-  if (!alarm_ || rings_at_.load(seam::relaxed) == at.nanoseconds()) return;
-  if (ending_.load(seam::relaxed)) at = instant::earliest();
+  if (!alarm_ || ending_.load(seam::relaxed) || rings_at_.load(seam::relaxed) == at.nanoseconds()) return;
   rings_at_.store(at.nanoseconds(), seam::relaxed);
   alarm_->set(at);
 }

@@ -53,6 +53,21 @@ TEST(CallbackTimer, IsCalledBehindATaskThatOnlyComputes) {
   });
 }
 
+// A timer that is due at once makes the monitor's alarm ring at once, and then the run ends: a monitor that had woken
+// just before could miss that, and the run never returned.
+TEST(CallbackTimer, ThatIsDueAtOnceDoesNotKeepTheRunFromItsEnd) {
+  for (int round = 0; round < 2000; ++round) {
+    run(
+        [](int spins) -> task<> {
+          auto t = after_func(1h, [] {});
+          co_await sleep(20us);  // the other worker looks for work, and sleeps
+          EXPECT_NE(t.reset_at(instant::earliest()), reset_result::closed);
+          for (std::atomic<int> spun{0}; spun < spins;) ++spun;
+        }(round % 50 * 20),
+        run_options{.processors = 2});
+  }
+}
+
 TEST(CallbackTimer, StopSaysWhetherItPreventedTheCall) {
   test::in_virtual_worlds([]() -> task<> {
     int calls = 0;
