@@ -19,7 +19,7 @@ run_packages=(
 test_packages=(
     chromium spin python3-prometheus-client
     beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
-    postgresql-15 # servers of the tests' own
+    postgresql-15 python3-sqlalchemy python3-psycopg2 # servers of the tests' own, and an application
 )
 
 # To test the preset `clang`, in addition to all those above.

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/limits.hpp>
 #include <foliot/runtime/run.hpp>
 
@@ -299,6 +300,10 @@ void broker_core::conclude(const entry& of, answer& brought) {
     }
   }
   if (of.request == nullptr) return;
+  if (std::holds_alternative<passed_over_answer>(brought)) {
+    why_unavailable_ = passed_over().what();
+    return refuse(*of.request, broker_request::refusal::not_executed);
+  }
   of.request->answer_ = std::move(brought);
   of.request->state_ = broker_request::state::done;
   of.request->done_.set();

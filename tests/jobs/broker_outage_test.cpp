@@ -12,6 +12,7 @@
 
 #include <foliot/core/sync/note.hpp>
 #include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/calls.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
@@ -133,6 +134,27 @@ TEST(BrokerOutage, OnlyWhatChangesSomethingIsInDoubt) {
     world.accept();
     const std::size_t ready = co_await count_ready(world.here);
     EXPECT_EQ(ready, 1U);
+  });
+}
+
+// Another program holds the job in the database, or its key.
+TEST(BrokerOutage, AnOperationThatIsPassedOverIsRefusedAlone) {
+  in_node_worlds([](two_nodes& world) -> task<> {
+    world.here_store.after = [](execution& done) {
+      for (answer& each : done.answers) {
+        if (std::holds_alternative<change_answer>(each)) each = passed_over_answer{};
+      }
+    };
+    auto putting = spawn(refusal_of(world.here, mail("hello"), ""));
+    auto cancelling = spawn(refusal_of(world.here, cancel{job_id{1}}, detail::passed_over().what()));
+    const auto put_ended = co_await putting.join();
+    EXPECT_EQ(put_ended, std::nullopt);
+    const auto cancel_ended = co_await cancelling.join();
+    EXPECT_EQ(cancel_ended, unavailable::not_executed);
+    EXPECT_EQ(world.here.counters().unavailable, 0U);
+    world.here_store.after = nullptr;
+    const auto again = co_await refusal_of(world.here, cancel{job_id{1}}, "");
+    EXPECT_EQ(again, std::nullopt);
   });
 }
 

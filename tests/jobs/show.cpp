@@ -92,6 +92,8 @@ std::string show(const tubes_answer& it) {
   return text;
 }
 
+std::string show(const passed_over_answer&) { return "passed over"; }
+
 std::ostream& operator<<(std::ostream& out, const request& it) {
   const std::string_view name = operation_names.at(it.what);
   const auto among = [name](std::initializer_list<std::string_view> names) {

@@ -45,6 +45,12 @@ count_answer answer_to(const count_all&);
 tubes_answer answer_to(const list_tubes&);
 bulk_answer answer_to(const clear_tube&);
 
+/// What becomes of a passed_over_answer.
+inline store_unavailable passed_over() {
+  return {store_unavailable::kind::not_executed,
+          "foliot: another program holds the job, its key or its tube in the database: try again later"};
+}
+
 }  // namespace detail
 
 /// The type that answers an operation: `answer_of<claim>` is claim_answer.
@@ -52,7 +58,8 @@ template <class Operation>
 using answer_of = decltype(detail::answer_to(std::declval<const Operation&>()));
 
 /// Executes `what` as a batch of its own and returns its answer. `ready_tubes` and `expired` of the batch are dropped.
-/// Throws std::invalid_argument if validate() refuses `what`, and as job_store::execute().
+/// Throws std::invalid_argument if validate() refuses `what`, and as job_store::execute(); store_unavailable also for a
+/// passed_over_answer.
 template <class Operation>
 answer_of<Operation> execute_one(job_store& store, Operation what, const job_limits& limits = {}) {
   operation only(std::move(what));
@@ -60,6 +67,7 @@ answer_of<Operation> execute_one(job_store& store, Operation what, const job_lim
     throw std::invalid_argument("foliot: " + *wrong);
   }
   execution done = store.execute(std::span(&only, 1));
+  if (std::holds_alternative<passed_over_answer>(done.answers.front())) throw detail::passed_over();
   return std::get<answer_of<Operation>>(std::move(done.answers.front()));
 }
 

@@ -312,8 +312,15 @@ struct tubes_answer {
   friend bool operator==(const tubes_answer&, const tubes_answer&) = default;
 };
 
-/// One answer of a store: of the kind that the operation names.
+/// The answer to any operation that names a job or a tube, or that puts one: another program holds what it needs, such
+/// as the job or its key, so nothing has changed. The same operation may succeed later. Only a store that is not in
+/// this process gives it.
+struct passed_over_answer {
+  friend bool operator==(const passed_over_answer&, const passed_over_answer&) noexcept = default;
+};
+
+/// One answer of a store: of the kind that the operation names, or passed_over_answer.
 using answer = std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer,
-                            peek_answer, count_answer, tubes_answer>;
+                            peek_answer, count_answer, tubes_answer, passed_over_answer>;
 
 }  // namespace foliot::jobs

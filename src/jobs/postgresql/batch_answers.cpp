@@ -73,11 +73,16 @@ class answer_reader {
 
   answer operator()(const put&) {
     if (is_plain_) return put_answer{put_answer::kind::inserted, from_database(numbers().at(index_))};
+    if (numbers().at(2 * index_) == passed_over) return passed_over_answer{};
     return put_answer{static_cast<put_answer::kind>(numbers().at(2 * index_)),
                       from_database(numbers().at(2 * index_ + 1))};
   }
   answer operator()(const claim&) { return read_claim(*from_, opening_, time_); }
-  answer operator()(const claim_job&) { return read_claim(*from_, opening_, time_); }
+  answer operator()(const claim_job&) {
+    claim_answer result = read_claim(*from_, opening_, time_);
+    if (result.what == claim_answer::kind::cut_short) return passed_over_answer{};
+    return result;
+  }
   answer operator()(const finish&) {
     return holder_answer{numbers().at(index_) == 1 ? holder_answer::kind::done : holder_answer::kind::not_held};
   }
@@ -95,7 +100,10 @@ class answer_reader {
   answer operator()(const kick_job&) { return changed(); }
   answer operator()(const kick&) { return bulk_answer{from_database(from_->integer(0, 0))}; }
   answer operator()(const clear_tube&) { return bulk_answer{from_database(from_->integer(0, 0))}; }
-  answer operator()(const pause&) { return pause_answer{}; }
+  answer operator()(const pause&) {
+    if (from_->integer(0, 0) == passed_over) return passed_over_answer{};
+    return pause_answer{};
+  }
   answer operator()(const peek&) { return shown(); }
   answer operator()(const peek_first&) { return shown(); }
   answer operator()(const count_tube&) { return counted(); }
@@ -103,6 +111,9 @@ class answer_reader {
   answer operator()(const list_tubes&) { return tubes_answer{from_->texts(0, 0)}; }
 
  private:
+  /// What sql/patient.sql returns for an operation that it has passed over.
+  static constexpr std::int64_t passed_over = -1;
+
   const std::vector<std::int64_t>& numbers() {
     if (numbers_.empty()) numbers_ = from_->integers(0, 0);
     return numbers_;
@@ -111,8 +122,10 @@ class answer_reader {
     const bool is_held = numbers().at(index_) != reply::null_element;
     return holder_answer{is_held ? holder_answer::kind::done : holder_answer::kind::not_held};
   }
-  change_answer changed() {
-    return {static_cast<change_answer::kind>(numbers().at(2 * index_)), from_database(numbers().at(2 * index_ + 1))};
+  answer changed() {
+    if (numbers().at(2 * index_) == passed_over) return passed_over_answer{};
+    return change_answer{static_cast<change_answer::kind>(numbers().at(2 * index_)),
+                         from_database(numbers().at(2 * index_ + 1))};
   }
   peek_answer shown() const {
     if (from_->rows() == 0) return {};

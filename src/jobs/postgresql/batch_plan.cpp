@@ -131,7 +131,9 @@ void batch_plan::builder::begin() {
     over.push(each);
     to_lock.insert(to_database(each.id));
   }
-  for (const operation& each : plan_.batch_) to_lock.insert(to_database(job_named_by(each)));
+  if (!frame_.passes_over) {
+    for (const operation& each : plan_.batch_) to_lock.insert(to_database(job_named_by(each)));
+  }
   to_lock.erase(0);
   call first(statements::begin_batch);
   first.add(frame_.session).add(frame_.time).add(sql_integers(to_lock.begin(), to_lock.end()));
@@ -178,7 +180,7 @@ void batch_plan::builder::close_plain() {
 }
 
 void batch_plan::builder::close_keyed() {
-  call made = new_call(statements::put_keyed);
+  call made = new_call(frame_.passes_over ? statements::put_or_pass : statements::put_keyed);
   made.add(tubes_).add(keys_).add(bodies_).add(priorities_).add(dues_.ats).add(dues_.dues).add(ttrs_).add(existing_);
   finish_call(std::move(made), puts_);
 }
@@ -191,7 +193,7 @@ void batch_plan::builder::close_held() {
 }
 
 void batch_plan::builder::close_waiting() {
-  call made = new_call(statements::change_waiting);
+  call made = new_call(frame_.passes_over ? statements::change_waiting_or_pass : statements::change_waiting);
   made.add(whats_).add(tokens_.ids).add(tubes_).add(keys_).add(dues_.ats).add(dues_.dues);
   finish_call(std::move(made), changes_);
 }
@@ -206,8 +208,9 @@ void batch_plan::builder::push_put(const put& what) {
 }
 
 void batch_plan::builder::operator()(const put& what) {
-  // A put with a key opens its own call, and keeps it open for those without.
-  if (what.key.empty() && open_ != kind::keyed) {
+  // A put with a key opens its own call, and keeps it open for those without. Any put may wait for the lock of its
+  // tube.
+  if (what.key.empty() && open_ != kind::keyed && !frame_.passes_over) {
     open(kind::plain);
   } else {
     open(kind::keyed);
@@ -264,7 +267,7 @@ void batch_plan::builder::operator()(const claim& what) {
 
 void batch_plan::builder::operator()(const claim_job& what) {
   close();
-  call made(statements::claim_job);
+  call made(frame_.passes_over ? statements::claim_job_or_pass : statements::claim_job);
   made.add(frame_.session).add(frame_.opening).add(frame_.time).add(to_database(what.id));
   alone(std::move(made));
 }
@@ -290,7 +293,7 @@ void batch_plan::builder::operator()(const clear_tube& what) {
 
 void batch_plan::builder::operator()(const pause& what) {
   close();
-  call made(statements::pause);
+  call made(frame_.passes_over ? statements::pause_or_pass : statements::pause);
   alone(std::move(made.add(frame_.session).add(frame_.time).add(what.tube).add(std::int64_t{what.length.count()})));
 }
 

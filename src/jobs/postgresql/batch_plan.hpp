@@ -32,6 +32,8 @@ struct batch_frame {
   std::optional<std::vector<std::int64_t>> time;
   /// Reservations of this node whose time is over.
   std::vector<reservation> over;
+  /// Whether operations that do not get their locks are passed over (sql/patient.sql). Else the batch fails.
+  bool passes_over = false;
   /// Whether the node is to say that it is alive.
   bool beats = false;
 };

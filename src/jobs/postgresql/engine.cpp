@@ -23,17 +23,19 @@ constexpr duration least_patience = std::chrono::seconds(3);
 /// Between two attempts of one batch, in ms: the first and the longest pause.
 constexpr int first_pause = 5;
 constexpr int longest_pause = 100;
+/// How long batches pass over what is locked, after one has waited in vain.
+constexpr duration passes_over_for = std::chrono::seconds(1);
 /// How many reservations end in one batch.
 constexpr std::size_t ends_at_once = 2048;
 
 /// Every statement of the store is short, and knows its indexes: the planner must not think otherwise of a table that
-/// was empty when it looked. A server ends by itself what a node that was stopped or cut off has left open, before the
-/// batches of other nodes have waited too long for its locks.
+/// was empty when it looked. No batch waits long for a lock, which an application may hold as long as it likes. A server
+/// ends by itself what a node that was stopped or cut off has left open.
 constexpr const char* settings =
     "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
     "SET enable_sort = off; SET jit = off; SET plan_cache_mode = force_generic_plan; "
     "SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; "
-    "SET idle_in_transaction_session_timeout = '2s'; SET client_connection_check_interval = '1s'; "
+    "SET lock_timeout = '250ms'; SET idle_in_transaction_session_timeout = '2s'; SET client_connection_check_interval = '1s'; "
     "SET tcp_user_timeout = '10s'; SET search_path = pg_catalog; "
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write'); "
@@ -144,6 +146,10 @@ void postgresql_engine::announce() {
   number_ = 0;
 }
 
+void postgresql_engine::pass_over_locked() noexcept {
+  passes_over_until_ = monotonic_clock::instance().now() + passes_over_for;
+}
+
 void postgresql_engine::session_is_over() noexcept {
   session_ = 0;
   const auto all = own_.take_all();
@@ -164,6 +170,7 @@ batch_frame postgresql_engine::frame_for(std::span<const operation> batch, insta
       if (std::ranges::find(frame.over, each) == frame.over.end()) frame.over.push_back(each);
     }
   }
+  frame.passes_over = monotonic_clock::instance().now() < passes_over_until_;
   frame.beats = !options_.clocks && next_beat_ <= now;
   return frame;
 }
@@ -194,6 +201,7 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       return std::move(got.done);
     } catch (const lane_failure& error) {
       if (error.is_state("FL001")) session_is_over();
+      if (error.is_state("55P03")) pass_over_locked();
       recover(error, until, store_unavailable::kind::not_executed);
     }
   }
@@ -206,8 +214,9 @@ void postgresql_engine::recover(const lane_failure& from, instant until, store_u
     is_down_ = true;
     throw store_unavailable(known, "foliot: the database " + where + " does not answer: " + from.what());
   }
-  const bool may_succeed_at_once = from.is_state("40001") || from.is_state("40P01") || from.is_state("FL001");
-  if (may_succeed_at_once) return;  // another batch was in the way, or the session is over
+  const bool may_succeed_at_once =
+      from.is_state("40001") || from.is_state("40P01") || from.is_state("55P03") || from.is_state("FL001");
+  if (may_succeed_at_once) return;  // another transaction was in the way, or the session is over
   static_cast<void>(::poll(nullptr, 0, pause_));
   pause_ = std::min(2 * pause_, longest_pause);
 }
@@ -252,6 +261,8 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
   }
   for (const auto& [id, expires] : what.still) own_.extend(id, expires);
   for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
+  const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
+  if (std::ranges::any_of(what.done.answers, is_passed_over)) pass_over_locked();
   next_ = what.next;
 }
 

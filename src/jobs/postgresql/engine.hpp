@@ -5,6 +5,8 @@
 //   again;
 //   - after that, the commit is in doubt: foliot.has_happened() says whether the number of the batch is there, and, if
 //     it is not, sees to it that it never will be. Only then the batch is sent again, with another number;
+//   - a lock is held for long, by the transaction of an application: execute() sends the batch again so that operations
+//   which wait for such locks are passed over, and does so with the next batches for a while;
 //   - the session is over, because the node was taken for dead: the reservations that it has made have ended. The node
 //     announces itself again.
 //
@@ -79,6 +81,8 @@ class postgresql_engine {
   /// An attempt has failed: drops the connection, and waits before the next one. Throws store_unavailable at `until`.
   void recover(const lane_failure& from, instant until, store_unavailable::kind known);
   void session_is_over() noexcept;
+  /// Something is locked for long: the next batches pass over it.
+  void pass_over_locked() noexcept;
   void warn(std::string_view sentence) const;
   [[nodiscard]] instant patience() const;
 
@@ -96,6 +100,7 @@ class postgresql_engine {
   std::vector<reservation> lost_;  // with a session that was over, not yet reported
   next_change next_;
   instant next_beat_ = instant::never();
+  instant passes_over_until_ = instant::earliest();
   int pause_;             // before the next attempt to connect, in ms
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;

@@ -21,7 +21,15 @@ inline constexpr sql_statement change_waiting{"change_waiting",
                                               "SELECT foliot.change_waiting($1, $2, $3, $4, $5, $6, $7)"};
 inline constexpr sql_statement kick{"kick", "SELECT foliot.kick($1, $2, $3, $4)"};
 inline constexpr sql_statement clear_tube{"clear_tube", "SELECT foliot.clear_tube($1, $2)"};
-inline constexpr sql_statement pause{"pause", "SELECT foliot.pause($1, $2, $3, $4)"};
+inline constexpr sql_statement pause{"pause", "SELECT 0::bigint FROM foliot.pause($1, $2, $3, $4)"};
+// Of a patient batch.
+inline constexpr sql_statement put_or_pass{"put_or_pass",
+                                           "SELECT foliot.put_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+inline constexpr sql_statement claim_job_or_pass{"claim_job_or_pass",
+                                                 "SELECT * FROM foliot.claim_job_or_pass($1, $2, $3, $4)"};
+inline constexpr sql_statement change_waiting_or_pass{
+    "change_waiting_or_pass", "SELECT foliot.change_waiting_or_pass($1, $2, $3, $4, $5, $6, $7)"};
+inline constexpr sql_statement pause_or_pass{"pause_or_pass", "SELECT foliot.pause_or_pass($1, $2, $3, $4)"};
 inline constexpr sql_statement peek{"peek", "SELECT state, (shown).* FROM foliot.peek($1, $2, $3)"};
 inline constexpr sql_statement peek_first{"peek_first", "SELECT state, (shown).* FROM foliot.peek_first($1, $2)"};
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};

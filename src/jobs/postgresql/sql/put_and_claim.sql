@@ -124,6 +124,10 @@ BEGIN
   RETURNING r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts + 1, r.releases, r.buries, r.kicks INTO placed;
   IF FOUND THEN state := 1; RETURN; END IF;
   IF NOT EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+      RAISE EXCEPTION 'job % has changed since the transaction began: try again', job_id
+        USING ERRCODE = 'serialization_failure';
+    END IF;
     RAISE EXCEPTION 'job % is in no state', job_id USING ERRCODE = 'data_corrupted';
   END IF;
   state := 2;

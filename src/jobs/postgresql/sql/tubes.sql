@@ -4,8 +4,13 @@ CREATE OR REPLACE FUNCTION foliot.tube_id(of_name bytea) RETURNS integer LANGUAG
   SELECT t.id FROM foliot.tube t WHERE t.name = of_name
 $$;
 
+-- Locks those of these jobs that no other transaction has locked, and returns them.
+CREATE OR REPLACE FUNCTION foliot.lock_some(ids bigint[]) RETURNS bigint[] LANGUAGE sql AS $$
+  SELECT ARRAY(SELECT j.id FROM foliot.job j WHERE j.id = ANY (ids) ORDER BY j.id FOR UPDATE SKIP LOCKED)
+$$;
+
 -- Makes up to `most` jobs ready. `in_state`: 0 delayed ones, 3 buried ones, null: buried ones, or delayed ones if there is
--- no buried one. Returns how many.
+-- no buried one. Passes over jobs that another transaction has locked. Returns how many.
 CREATE OR REPLACE FUNCTION foliot.kick(given bigint[], of_name bytea, most bigint, in_state bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -20,14 +25,15 @@ BEGIN
   is_buried := CASE WHEN in_state IS NULL THEN EXISTS (SELECT FROM foliot.buried b WHERE b.tube = of_tube) ELSE in_state = 3 END;
   WHILE kicked < most LOOP
     IF is_buried THEN
-      ids := ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - kicked);
-      PERFORM FROM foliot.job j WHERE j.id = ANY (ids) ORDER BY j.id FOR UPDATE;
+      ids := ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - kicked
+                   FOR UPDATE SKIP LOCKED);
+      ids := foliot.lock_some(ids);
       WITH gone AS (DELETE FROM foliot.buried b WHERE b.id = ANY (ids) RETURNING b.*)
       INSERT INTO foliot.ready
       SELECT id, tube, pri, times[1], delay, reserves, timeouts, releases, buries, kicks + 1 FROM gone;
     ELSE
       ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most - kicked
-                   FOR UPDATE);
+                   FOR UPDATE SKIP LOCKED);
       WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.*)
       INSERT INTO foliot.ready
       SELECT id, tube, pri, times[1], delay, reserves, timeouts, releases, buries, kicks + 1 FROM gone;
@@ -40,7 +46,8 @@ BEGIN
   RETURN kicked;
 END $$;
 
--- Ends up to `most` jobs that no worker has: ready ones, then delayed ones, then buried ones. Returns how many.
+-- Ends up to `most` jobs that no worker has: ready ones, then delayed ones, then buried ones. Passes over jobs that
+-- another transaction has locked. Returns how many.
 CREATE OR REPLACE FUNCTION foliot.clear_tube(of_name bytea, most bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
@@ -50,15 +57,18 @@ DECLARE
 BEGIN
   IF of_tube IS NULL THEN RETURN 0; END IF;
   WHILE cleared < most LOOP
-    ids := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT most - cleared);
+    ids := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT most - cleared
+                 FOR UPDATE SKIP LOCKED);
     IF cardinality(ids) = 0 THEN
-      ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most - cleared);
+      ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most - cleared
+                   FOR UPDATE SKIP LOCKED);
     END IF;
     IF cardinality(ids) = 0 THEN
-      ids := ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - cleared);
+      ids := ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - cleared
+                   FOR UPDATE SKIP LOCKED);
     END IF;
+    ids := foliot.lock_some(ids);
     EXIT WHEN cardinality(ids) = 0;
-    PERFORM FROM foliot.job j WHERE j.id = ANY (ids) ORDER BY j.id FOR UPDATE;
     WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.id)
     SELECT array_agg(gone.id) INTO ended FROM gone;
     WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.id)

@@ -1,0 +1,203 @@
+-- For applications: jobs in their own transactions. These functions are stable: their names, parameters and answers
+-- stay as they are in later versions. docs/serve/sql.md describes them.
+--
+-- They run with the rights of the schema's owner, so a role needs no more than USAGE of the schema. What a transaction
+-- has locked stays locked until its end, so they leave no lock on a job that a worker has, for its worker could not
+-- finish it; and nodes pass over what is locked for long (patient.sql).
+
+CREATE OR REPLACE FUNCTION foliot.refuse(what text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'foliot: %', what USING ERRCODE = 'invalid_parameter_value';
+END $$;
+
+-- The time of a call, as time_of() gives it to a batch: now, since the transaction may be old. No reservation is over
+-- by it: only nodes end reservations.
+CREATE OR REPLACE FUNCTION foliot.time_of_call() RETURNS bigint[] LANGUAGE sql VOLATILE AS $$
+  SELECT ARRAY[floor(t.ms), ceil(t.ms), 0]::bigint[] FROM (SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms) t
+$$;
+
+-- A name in bytes, if it is right.
+CREATE OR REPLACE FUNCTION foliot.checked_tube(name text) RETURNS bytea LANGUAGE plpgsql AS $$
+BEGIN
+  IF name IS NULL OR name !~ '^[A-Za-z0-9+/;.$_()][-A-Za-z0-9+/;.$_()]{0,199}$' THEN
+    PERFORM foliot.refuse(format('the name of a tube must have 1 to 200 letters, digits or -+/;.$_(), and not begin with '
+                                 'a -; got %s', coalesce(quote_literal(name), 'NULL')));
+  END IF;
+  RETURN convert_to(name, 'UTF8');
+END $$;
+CREATE OR REPLACE FUNCTION foliot.checked_key(key text) RETURNS bytea LANGUAGE plpgsql AS $$
+DECLARE
+  bytes bytea := convert_to(key, 'UTF8');
+BEGIN
+  IF octet_length(bytes) NOT BETWEEN 1 AND 200 THEN
+    PERFORM foliot.refuse(format('a key must have 1 to 200 bytes; got %s', octet_length(bytes)));
+  END IF;
+  RETURN bytes;
+END $$;
+
+-- A length of time in ms, rounded up.
+CREATE OR REPLACE FUNCTION foliot.checked_length(what text, length interval, shortest bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+  ms numeric := ceil(extract(epoch FROM length) * 1000);
+BEGIN
+  IF ms IS NULL OR ms NOT BETWEEN shortest AND 4294967295000 THEN
+    PERFORM foliot.refuse(format('%s must be from %s ms to 4294967295 s; got %s', what, shortest,
+                                 coalesce(length::text, 'NULL')));
+  END IF;
+  RETURN ms;
+END $$;
+
+-- A due time of an operation: [1, the time] or [0, the delay].
+CREATE OR REPLACE FUNCTION foliot.checked_due(delay interval, at timestamptz) RETURNS bigint[] LANGUAGE plpgsql AS $$
+BEGIN
+  IF at IS NULL THEN RETURN ARRAY[0, foliot.checked_length('delay', delay, 0)]; END IF;
+  IF delay <> interval '0' THEN PERFORM foliot.refuse('a job has a delay or a time, not both'); END IF;
+  IF at NOT BETWEEN '1970-01-01 00:00Z' AND '2262-01-01 00:00Z' THEN
+    PERFORM foliot.refuse(format('the time of a job must be from 1970 to 2261; got %s', at));
+  END IF;
+  RETURN ARRAY[1, ceil(extract(epoch FROM at) * 1000)::bigint];
+END $$;
+
+-- Locks a job and takes its other row out of its table: see lift(). `state` is 4: there is no such job. A job that a
+-- worker has stays as it is, and is not locked.
+CREATE OR REPLACE FUNCTION foliot.take_waiting(job_id bigint, OUT state bigint, OUT placed foliot.ready)
+LANGUAGE plpgsql AS $$
+DECLARE
+  lifted record;
+BEGIN
+  state := 2;
+  IF EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN RETURN; END IF;
+  PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
+  IF NOT FOUND THEN
+    state := 4;
+    RETURN;
+  END IF;
+  lifted := foliot.lift(job_id, 0);
+  -- A worker has just got it. The error ends the subtransaction, and with it the lock.
+  IF lifted.state = 2 THEN RAISE EXCEPTION 'reserved' USING ERRCODE = 'FL002'; END IF;
+  state := lifted.state;
+  placed := lifted.placed;
+EXCEPTION WHEN SQLSTATE 'FL002' THEN
+  state := 2;
+END $$;
+
+-- Cancels a waiting job, or, with a due time, reschedules it. Returns false if there is no such job, or a worker has it.
+CREATE OR REPLACE FUNCTION foliot.change_for_application(job_id bigint, due bigint[]) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+  times bigint[] := foliot.time_of_call();
+  taken record := foliot.take_waiting(job_id);
+  p foliot.ready;
+BEGIN
+  IF taken.state IN (2, 4) THEN RETURN false; END IF;
+  IF due IS NULL THEN
+    DELETE FROM foliot.job j WHERE j.id = job_id;
+    RETURN true;
+  END IF;
+  p := taken.placed;
+  p.due := foliot.due_of(due[1], due[2], times);
+  p.delay := foliot.delay_of(due[1], due[2], times);
+  PERFORM foliot.settle(p, times[1]);
+  RETURN true;
+END $$;
+
+CREATE OR REPLACE FUNCTION foliot.job_of(tube text, key text) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT j.id FROM foliot.tube t JOIN foliot.job j ON j.tube = t.id
+  WHERE t.name = foliot.checked_tube($1) AND j.key = foliot.checked_key($2)
+$$;
+
+-- Puts a job; returns its id. With a key, if the tube has a job with that key: `existing` = 'keep' keeps that job and
+-- returns its id, 'replace' replaces it, unless a worker has it, and 'refuse' puts nothing. NULL: nothing was put.
+CREATE OR REPLACE FUNCTION foliot.put(
+  tube text, body bytea, delay interval DEFAULT '0', at timestamptz DEFAULT NULL, priority bigint DEFAULT 1024,
+  ttr interval DEFAULT '60 s', key text DEFAULT NULL, existing text DEFAULT 'keep') RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+#variable_conflict use_column
+DECLARE
+  times bigint[] := foliot.time_of_call();
+  tube_name bytea := foliot.checked_tube(put.tube);
+  key_bytes bytea := foliot.checked_key(put.key);
+  due_time bigint[] := foliot.checked_due(put.delay, put.at);
+  ttr_ms bigint := foliot.checked_length('ttr', put.ttr, 1);
+  in_tube integer;
+  old bigint;
+  made bigint;
+  taken record;
+BEGIN
+  IF put.body IS NULL OR octet_length(put.body) > 16777216 THEN
+    PERFORM foliot.refuse(format('a body must have at most 16777216 bytes; got %s',
+                                 coalesce(octet_length(put.body)::text, 'NULL')));
+  END IF;
+  IF put.priority IS NULL OR put.priority NOT BETWEEN 0 AND 4294967295 THEN
+    PERFORM foliot.refuse(format('a priority must be from 0 to 4294967295; got %s', coalesce(put.priority::text, 'NULL')));
+  END IF;
+  IF put.existing IS NULL OR put.existing NOT IN ('keep', 'replace', 'refuse') THEN
+    PERFORM foliot.refuse(format('existing must be keep, replace or refuse; got %s', coalesce(put.existing, 'NULL')));
+  END IF;
+  PERFORM foliot.make_tubes(ARRAY[tube_name]);
+  SELECT t.id INTO in_tube FROM foliot.tube t WHERE t.name = tube_name;
+  LOOP
+    IF key_bytes IS NOT NULL THEN
+      SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = key_bytes;
+      IF FOUND THEN
+        IF put.existing <> 'replace' THEN RETURN CASE put.existing WHEN 'keep' THEN old END; END IF;
+        taken := foliot.take_waiting(old);
+        IF taken.state = 2 THEN RETURN NULL; END IF;
+        DELETE FROM foliot.job j WHERE j.id = old;
+      END IF;
+    END IF;
+    made := nextval('foliot.job_id');
+    INSERT INTO foliot.job VALUES (made, in_tube, key_bytes, times[1], ttr_ms, put.body)
+    ON CONFLICT (tube, key) WHERE key IS NOT NULL DO NOTHING;
+    EXIT WHEN FOUND;  -- else another transaction has just put a job with this key
+  END LOOP;
+  PERFORM foliot.settle(ROW(made, in_tube, put.priority, foliot.due_of(due_time[1], due_time[2], times),
+                            foliot.delay_of(due_time[1], due_time[2], times), 0, 0, 0, 0, 0)::foliot.ready, times[1]);
+  RETURN made;
+END $$;
+
+-- The same with a body of text, in UTF-8.
+CREATE OR REPLACE FUNCTION foliot.put(
+  tube text, body text, delay interval DEFAULT '0', at timestamptz DEFAULT NULL, priority bigint DEFAULT 1024,
+  ttr interval DEFAULT '60 s', key text DEFAULT NULL, existing text DEFAULT 'keep') RETURNS bigint
+LANGUAGE sql AS $$
+  SELECT foliot.put(tube, convert_to(body, 'UTF8'), delay, at, priority, ttr, key, existing)
+$$;
+
+-- Ends a job that no worker has. Returns false if there is no such job, or a worker has it.
+CREATE OR REPLACE FUNCTION foliot.cancel(job bigint) RETURNS boolean LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+  SELECT foliot.change_for_application(job, NULL)
+$$;
+CREATE OR REPLACE FUNCTION foliot.cancel_by_key(tube text, key text) RETURNS boolean LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+  SELECT foliot.change_for_application(foliot.job_of(tube, key), NULL)
+$$;
+
+-- Gives a job that no worker has a new due time. Returns false if there is no such job, or a worker has it.
+CREATE OR REPLACE FUNCTION foliot.reschedule(job bigint, delay interval DEFAULT '0', at timestamptz DEFAULT NULL)
+RETURNS boolean LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+  SELECT foliot.change_for_application(job, foliot.checked_due(delay, at))
+$$;
+CREATE OR REPLACE FUNCTION foliot.reschedule_by_key(tube text, key text, delay interval DEFAULT '0',
+                                                    at timestamptz DEFAULT NULL)
+RETURNS boolean LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+  SELECT foliot.change_for_application(foliot.job_of(tube, key), foliot.checked_due(delay, at))
+$$;
+
+-- Tells the nodes that there are new jobs in a tube, so that they need not find them by themselves, which may take a
+-- second. To be called after the commit: a NOTIFY in a transaction that has written holds up the commits of all others.
+CREATE OR REPLACE FUNCTION foliot.tell(tube text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF pg_current_xact_id_if_assigned() IS NOT NULL THEN
+    RAISE EXCEPTION 'foliot.tell() must be called after the commit, in a transaction that has written nothing'
+      USING ERRCODE = 'active_sql_transaction',
+            DETAIL = 'It would hold up the commits of all other transactions that tell something.';
+  END IF;
+  PERFORM pg_notify('foliot', encode(foliot.checked_tube(tell.tube), 'hex'));
+END $$;

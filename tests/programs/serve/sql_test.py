@@ -1,0 +1,112 @@
+"""Jobs that applications put in transactions of their own, by psql and by an ORM, and the clients of the servers."""
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import beanstalk_client
+from nodes_test import NodesCase
+from program_case import main
+
+DEBIANS_PYTHON = "/usr/bin/python3"
+SHOP = Path(__file__).resolve().parent / "clients" / "shop.py"
+
+
+class ApplicationCase(NodesCase):
+    def client(self, server, tube):
+        connection = self.connect(server)
+        connection.ask(b"use %s\r\n" % tube)
+        connection.ask(b"watch %s\r\n" % tube)
+        return connection
+
+
+class Psql(ApplicationCase):
+    """psql, for as long as a transaction lasts."""
+
+    def setUp(self):
+        super().setUp()
+        self.psql = subprocess.Popen(["psql", "-qXAt", "-v", "ON_ERROR_STOP=1", "-d", self.database.database],
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end_psql)
+
+    def end_psql(self):
+        self.psql.stdin.close()
+        self.psql.wait()
+        self.psql.stdout.close()
+
+    def sql(self, statements):
+        """What a line of statements prints last."""
+        self.psql.stdin.write(statements + "\n\\echo\n\\echo --\n")
+        self.psql.stdin.flush()
+        lines = []
+        while not lines or lines[-1] != "--":
+            line = self.psql.stdout.readline()
+            self.assertTrue(line, "psql has ended")
+            lines.append(line.rstrip("\n"))
+        return ([each for each in lines[:-1] if each] or [""])[-1]
+
+    def test_a_job_comes_with_its_transaction(self):
+        server = self.start_node("n0")
+        worker = self.client(server, b"mails")
+        self.sql("CREATE TABLE orders (id int);")
+        self.sql("BEGIN; INSERT INTO orders VALUES (1); SELECT foliot.put('mails', 'lost'); ROLLBACK;")
+        self.sql("BEGIN; INSERT INTO orders VALUES (2);")
+        job = int(self.sql("SELECT foliot.put('mails', 'hello');"))
+        self.assertEqual(worker.ask(b"reserve-with-timeout 0\r\n"), b"TIMED_OUT\r\n")
+        self.assertEqual(worker.ask(b"peek %d\r\n" % job), b"NOT_FOUND\r\n")
+        self.sql("COMMIT;")
+        self.sql("SELECT foliot.tell('mails');")
+        self.assertEqual(self.expect_reserved(worker, b"hello"), job)
+        self.assertEqual(self.sql(f"SELECT foliot.cancel({job});"), "f")
+        self.assertEqual(worker.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
+
+    def test_an_open_transaction_holds_up_only_what_needs_its_jobs(self):
+        server = self.start_node("n0")
+        first, second = self.client(server, b"mails"), self.client(server, b"mails")
+        head = first.ask(b"put 0 3600 60 4\r\nlate\r\n")
+        job = int(head.split()[1])
+        self.sql("BEGIN;")
+        self.assertEqual(self.sql(f"SELECT foliot.cancel({job});"), "t")
+        self.assertEqual(first.ask(b"kick-job %d\r\n" % job), b"INTERNAL_ERROR\r\n")
+        self.assertEqual(first.ask(b"kick 10\r\n"), b"KICKED 0\r\n")
+        self.expect_work(second)
+        self.sql("ROLLBACK;")
+        self.assertEqual(first.ask(b"kick-job %d\r\n" % job), b"KICKED\r\n")
+        self.assertEqual(self.expect_reserved(second, b"late"), job)
+
+
+class Orm(ApplicationCase):
+    """SQLAlchemy, over psycopg2."""
+
+    def setUp(self):
+        super().setUp()
+        try:
+            subprocess.run([DEBIANS_PYTHON, "-c", "import sqlalchemy, psycopg2"], check=True, stderr=subprocess.DEVNULL)
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("SQLAlchemy is not installed (Debian: python3-sqlalchemy python3-psycopg2)")
+
+    def shop(self, *arguments):
+        done = subprocess.run([DEBIANS_PYTHON, SHOP, self.database.database, *arguments], check=True, text=True,
+                              stdout=subprocess.PIPE, timeout=beanstalk_client.PATIENCE)
+        return done.stdout.strip()
+
+    def test_an_order_and_its_job_are_there_or_neither(self):
+        worker = self.client(self.start_node("n0"), b"shipping")
+        self.assertEqual(self.shop("order", "sold", "fail"), "out of stock")
+        job = int(self.shop("order", "book"))
+        self.assertEqual(self.expect_reserved(worker, b"book"), job)
+        self.assertEqual(self.shop("cancel", str(job)), "False")
+        self.assertEqual(worker.ask(b"release %d 0 3600\r\n" % job), b"RELEASED\r\n")
+        self.assertEqual(self.shop("cancel", str(job)), "True")
+        self.assertEqual(worker.ask(b"peek %d\r\n" % job), b"NOT_FOUND\r\n")
+        self.assertEqual(self.shop("orders"), "book")
+        self.assertEqual(worker.ask(b"reserve-with-timeout 0\r\n"), b"TIMED_OUT\r\n")
+
+
+# Those of the other file run there.
+del NodesCase
+
+if __name__ == "__main__":
+    main()
