@@ -1,7 +1,6 @@
 // The SQL functions for applications, which put, cancel and reschedule jobs in transactions of their own, and what
 // becomes of the nodes meanwhile.
 #include <gtest/gtest.h>
-#include <libpq-fe.h>
 
 #include <chrono>
 #include <cstdint>
@@ -16,66 +15,22 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
+using application = foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
-
-/// A connection of an application.
-class application {
- public:
-  explicit application(const std::string& database) : connection_(PQconnectdb(database.c_str())) {
-    if (PQstatus(connection_) != CONNECTION_OK) throw std::runtime_error(PQerrorMessage(connection_));
-    this->sql("SET client_min_messages = warning");
-  }
-  ~application() { PQfinish(connection_); }
-  application(const application&) = delete;
-  application& operator=(const application&) = delete;
-
-  /// The first column of the first row; nothing if that is NULL or there is none.
-  std::optional<std::string> ask(const std::string& statement) {
-    PGresult* const got = PQexec(connection_, statement.c_str());
-    const ExecStatusType status = PQresultStatus(got);
-    std::optional<std::string> value;
-    if (status == PGRES_TUPLES_OK && PQntuples(got) > 0 && PQgetisnull(got, 0, 0) == 0) value = PQgetvalue(got, 0, 0);
-    const std::string error = PQresultErrorMessage(got);
-    PQclear(got);
-    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) throw std::runtime_error(error);
-    return value;
-  }
-  std::string sql(const std::string& statement) { return ask(statement).value_or("NULL"); }
-  job_id put(const std::string& arguments) { return std::stoull(sql("SELECT foliot.put(" + arguments + ")")); }
-  /// Sends a statement, whose answer finish() waits for.
-  void send(const std::string& statement) {
-    if (PQsendQuery(connection_, statement.c_str()) != 1) throw std::runtime_error(PQerrorMessage(connection_));
-  }
-  std::string finish() {
-    std::string value;
-    while (PGresult* const got = PQgetResult(connection_)) {
-      value = PQntuples(got) > 0 ? PQgetvalue(got, 0, 0) : PQresultErrorMessage(got);
-      PQclear(got);
-    }
-    return value;
-  }
-  /// The text of the error; empty: there was none.
-  std::string error_of(const std::string& statement) {
-    try {
-      sql(statement);
-    } catch (const std::runtime_error& error) {
-      return error.what();
-    }
-    return "";
-  }
-
- private:
-  PGconn* const connection_;
-};
 
 class PostgresqlSql : public ::testing::Test {
  protected:
+  static job_id put(application& by, const std::string& arguments) {
+    return std::stoull(by.sql("SELECT foliot.put(" + arguments + ")"));
+  }
+  job_id put(const std::string& arguments) { return put(shop_, arguments); }
   [[nodiscard]] postgresql_options options(const std::string& name) const {
     postgresql_options made;
     made.database = database_;
@@ -103,14 +58,14 @@ TEST_F(PostgresqlSql, AJobIsThereIfTheTransactionIs) {
   shop_.sql("CREATE TABLE orders (id int)");
   shop_.sql("BEGIN");
   shop_.sql("INSERT INTO orders VALUES (1)");
-  const job_id lost = shop_.put("'mails', 'lost'");
+  const job_id lost = put("'mails', 'lost'");
   EXPECT_FALSE(peek_at(lost));
   shop_.sql("ROLLBACK");
   EXPECT_TRUE(claim_all("mails").jobs.empty());
 
   shop_.sql("BEGIN");
   shop_.sql("INSERT INTO orders VALUES (2)");
-  const job_id kept = shop_.put("'mails', 'hello, wörld'");
+  const job_id kept = put("'mails', 'hello, wörld'");
   EXPECT_TRUE(claim_all("mails").jobs.empty());
   shop_.sql("COMMIT");
   const claim_answer got = claim_all("mails");
@@ -126,8 +81,7 @@ TEST_F(PostgresqlSql, AJobIsThereIfTheTransactionIs) {
 }
 
 TEST_F(PostgresqlSql, AJobHasWhatItWasPutWith) {
-  const job_id id =
-      shop_.put(R"('mails', '\x00ff'::bytea, priority => 7, ttr => '1.5 s', delay => '1 h', key => 'order 7')");
+  const job_id id = put(R"('mails', '\x00ff'::bytea, priority => 7, ttr => '1.5 s', delay => '1 h', key => 'order 7')");
   const std::optional<job> late = peek_at(id);
   ASSERT_TRUE(late);
   EXPECT_EQ(late->body, std::string("\0\xff", 2));
@@ -136,10 +90,10 @@ TEST_F(PostgresqlSql, AJobHasWhatItWasPutWith) {
   EXPECT_EQ(late->delay, 1h);
   EXPECT_EQ(late->state, job_state::delayed);
   EXPECT_EQ(late->key, "order 7");
-  const std::optional<job> timed = peek_at(shop_.put("'mails', 'x', at => '2100-01-01 00:00:00.0001Z'"));
+  const std::optional<job> timed = peek_at(put("'mails', 'x', at => '2100-01-01 00:00:00.0001Z'"));
   ASSERT_TRUE(timed);
   EXPECT_EQ(timed->due, utc_time(4102444800001ms));  // rounded up: never early
-  const std::optional<job> past = peek_at(shop_.put("'mails', 'x', at => '2000-01-01Z'"));
+  const std::optional<job> past = peek_at(put("'mails', 'x', at => '2000-01-01Z'"));
   ASSERT_TRUE(past);
   EXPECT_EQ(past->state, job_state::ready);
 }
@@ -148,7 +102,7 @@ TEST_F(PostgresqlSql, AJobHasWhatItWasPutWith) {
 TEST_F(PostgresqlSql, ADelayBeginsWithTheCall) {
   shop_.sql("BEGIN");
   shop_.sql("SELECT pg_sleep(0.05)");
-  const job_id id = shop_.put("'mails', 'x', delay => '1 h'");
+  const job_id id = put("'mails', 'x', delay => '1 h'");
   const std::string begin = shop_.sql("SELECT ceil(extract(epoch FROM now()) * 1000)::bigint");
   shop_.sql("COMMIT");
   const std::optional<job> made = peek_at(id);
@@ -157,21 +111,21 @@ TEST_F(PostgresqlSql, ADelayBeginsWithTheCall) {
 }
 
 TEST_F(PostgresqlSql, OneJobHasAKey) {
-  const job_id first = shop_.put("'mails', 'first', key => 'k', delay => '1 h'");
-  EXPECT_EQ(shop_.put("'mails', 'second', key => 'k'"), first);
+  const job_id first = put("'mails', 'first', key => 'k', delay => '1 h'");
+  EXPECT_EQ(put("'mails', 'second', key => 'k'"), first);
   EXPECT_EQ(shop_.ask("SELECT foliot.put('mails', 'second', key => 'k', existing => 'refuse')"), std::nullopt);
   EXPECT_EQ(peek_at(first)->body, "first");
-  EXPECT_NE(shop_.put("'others', 'another tube', key => 'k'"), first);
-  const job_id third = shop_.put("'mails', 'third', key => 'k', existing => 'replace'");
+  EXPECT_NE(put("'others', 'another tube', key => 'k'"), first);
+  const job_id third = put("'mails', 'third', key => 'k', existing => 'replace'");
   EXPECT_FALSE(peek_at(first));
   ASSERT_EQ(claim_all("mails").jobs.size(), 1U);
   EXPECT_EQ(shop_.ask("SELECT foliot.put('mails', 'fourth', key => 'k', existing => 'replace')"), std::nullopt);
-  EXPECT_EQ(shop_.put("'mails', 'fourth', key => 'k'"), third);  // a worker has it, and it is kept
+  EXPECT_EQ(put("'mails', 'fourth', key => 'k'"), third);  // a worker has it, and it is kept
 }
 
 TEST_F(PostgresqlSql, WaitingJobsAreCancelledAndRescheduled) {
-  const job_id ready = shop_.put("'mails', 'a'");
-  const job_id late = shop_.put("'mails', 'b', delay => '1 h', key => 'late'");
+  const job_id ready = put("'mails', 'a'");
+  const job_id late = put("'mails', 'b', delay => '1 h', key => 'late'");
   const std::string number = std::to_string(ready);
   EXPECT_EQ(shop_.sql("SELECT foliot.reschedule(" + number + ", '2 h')"), "t");
   EXPECT_EQ(peek_at(ready)->state, job_state::delayed);
@@ -191,13 +145,13 @@ TEST_F(PostgresqlSql, WaitingJobsAreCancelledAndRescheduled) {
 
 // The answer comes at once, and leaves no lock: the worker finishes its job though the transaction stays open.
 TEST_F(PostgresqlSql, AJobThatAWorkerHasIsLeftAlone) {
-  const job_id id = shop_.put("'mails', 'a', key => 'k'");
+  const job_id id = put("'mails', 'a', key => 'k'");
   const claim_answer got = claim_all("mails");
   ASSERT_EQ(got.jobs.size(), 1U);
   shop_.sql("BEGIN");
   EXPECT_EQ(shop_.sql("SELECT foliot.cancel(" + std::to_string(id) + ")"), "f");
   EXPECT_EQ(shop_.sql("SELECT foliot.reschedule_by_key('mails', 'k', '1 h')"), "f");
-  EXPECT_EQ(shop_.put("'mails', 'b', key => 'k'"), id);
+  EXPECT_EQ(put("'mails', 'b', key => 'k'"), id);
   EXPECT_EQ(shop_.ask("SELECT foliot.put('mails', 'b', key => 'k', existing => 'replace')"), std::nullopt);
   EXPECT_EQ(execute_one(*node_, touch{got.jobs[0].token}).what, holder_answer::kind::done);
   EXPECT_EQ(execute_one(*node_, finish{got.jobs[0].token}).what, holder_answer::kind::done);
@@ -206,7 +160,7 @@ TEST_F(PostgresqlSql, AJobThatAWorkerHasIsLeftAlone) {
 
 // A worker gets the job while the application already waits for it: the application leaves no lock then either.
 TEST_F(PostgresqlSql, AWorkerMayBeQuickerThanACancel) {
-  const std::string id = std::to_string(shop_.put("'mails', 'a'"));
+  const std::string id = std::to_string(put("'mails', 'a'"));
   application worker(database_);
   worker.sql("BEGIN");
   ASSERT_EQ(worker.sql("DELETE FROM foliot.ready WHERE id = " + id + " RETURNING 1"), "1");
@@ -221,13 +175,13 @@ TEST_F(PostgresqlSql, AWorkerMayBeQuickerThanACancel) {
   }
   worker.sql("COMMIT");
   EXPECT_EQ(shop_.finish(), "f");
-  EXPECT_EQ(worker.error_of("SELECT FROM foliot.job WHERE id = " + id + " FOR UPDATE NOWAIT"), "");
+  EXPECT_EQ(worker.error_of("SELECT 1 FROM foliot.job WHERE id = " + id + " FOR UPDATE NOWAIT"), "");
   shop_.sql("COMMIT");
 }
 
 // A worker's TTR is over, and its node has not ended the reservation yet: that is the node's to do.
 TEST_F(PostgresqlSql, AReservationEndsOnlyByItsNode) {
-  const job_id id = shop_.put("'mails', 'a', ttr => '1 ms'");
+  const job_id id = put("'mails', 'a', ttr => '1 ms'");
   ASSERT_EQ(claim_all("mails").jobs.size(), 1U);
   shop_.sql("SELECT pg_sleep(0.01)");
   EXPECT_EQ(shop_.sql("SELECT foliot.cancel(" + std::to_string(id) + ")"), "f");
@@ -236,21 +190,21 @@ TEST_F(PostgresqlSql, AReservationEndsOnlyByItsNode) {
 
 // What a transaction holds concerns the operations that need it, and no other: not those of the same batch either.
 TEST_F(PostgresqlSql, AnOpenTransactionHoldsUpOnlyWhatNeedsItsJobs) {
-  const std::uint64_t cancelled = shop_.put("'mails', 'cancelled'");
-  const std::uint64_t moved = shop_.put("'mails', 'moved', delay => '1 h'");
-  const std::uint64_t other = shop_.put("'mails', 'other'");
+  const std::uint64_t cancelled = put("'mails', 'cancelled'");
+  const std::uint64_t moved = put("'mails', 'moved', delay => '1 h'");
+  const std::uint64_t other = put("'mails', 'other'");
   shop_.sql("BEGIN");
   EXPECT_EQ(shop_.sql("SELECT foliot.cancel(" + std::to_string(cancelled) + ")"), "t");
   EXPECT_EQ(shop_.sql("SELECT foliot.reschedule(" + std::to_string(moved) + ")"), "t");
-  shop_.put("'mails', 'of the shop', key => 'k'");
-  shop_.put("'new', 'of the shop'");
+  put("'mails', 'of the shop', key => 'k'");
+  put("'new', 'of the shop'");
   const std::vector<operation> batch{
-      put{.tube = "mails", .key = "k", .body = "held up"},
-      put{.tube = "mails", .body = "plain"},
+      jobs::put{.tube = "mails", .key = "k", .body = "held up"},
+      jobs::put{.tube = "mails", .body = "plain"},
       kick_job{cancelled},
       claim_job{moved},
-      put{.tube = "new", .body = "held up, too"},
-      put{.tube = "mails", .key = "another", .body = "keyed"},
+      jobs::put{.tube = "new", .body = "held up, too"},
+      jobs::put{.tube = "mails", .key = "another", .body = "keyed"},
       pause{.tube = "new", .length = 1h},
       cancel{moved},
       claim{.tubes = {"mails", "new"}, .count = 10},
@@ -274,7 +228,7 @@ TEST_F(PostgresqlSql, AnOpenTransactionHoldsUpOnlyWhatNeedsItsJobs) {
   EXPECT_THROW(execute_one(*node_, cancel{moved}), store_unavailable);
   shop_.sql("COMMIT");
   EXPECT_EQ(execute_one(*node_, cancel{cancelled}).what, change_answer::kind::gone);
-  EXPECT_EQ(execute_one(*node_, put{.tube = "mails", .key = "k", .body = "x"}).what, put_answer::kind::kept);
+  EXPECT_EQ(execute_one(*node_, jobs::put{.tube = "mails", .key = "k", .body = "x"}).what, put_answer::kind::kept);
   EXPECT_EQ(execute_one(*node_, claim_job{moved}).jobs.size(), 1U);
   EXPECT_EQ(claim_all("new").jobs.size(), 1U);
   const check_result right = node_->check();
@@ -283,7 +237,7 @@ TEST_F(PostgresqlSql, AnOpenTransactionHoldsUpOnlyWhatNeedsItsJobs) {
 
 // A claim passes over a job that an application is just cancelling, and finds it again if that is rolled back.
 TEST_F(PostgresqlSql, ACancelThatIsRolledBackHasNotHappened) {
-  const job_id id = shop_.put("'mails', 'a'");
+  const job_id id = put("'mails', 'a'");
   shop_.sql("BEGIN");
   EXPECT_EQ(shop_.sql("SELECT foliot.cancel(" + std::to_string(id) + ")"), "t");
   EXPECT_TRUE(claim_all("mails").jobs.empty());
@@ -293,7 +247,7 @@ TEST_F(PostgresqlSql, ACancelThatIsRolledBackHasNotHappened) {
 
 // Under repeatable read a function cannot see what has changed since the transaction began.
 TEST_F(PostgresqlSql, ASnapshotThatIsTooOldIsASerializationFailure) {
-  const job_id id = shop_.put("'mails', 'a'");
+  const job_id id = put("'mails', 'a'");
   shop_.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
   shop_.sql("SELECT 1 FROM foliot.tube");
   ASSERT_EQ(claim_all("mails").jobs.size(), 1U);
@@ -336,12 +290,12 @@ TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
 TEST_F(PostgresqlSql, ARoleThatMayUseTheSchemaCanDoNothingElse) {
   shop_.sql("CREATE ROLE " + role_ + " LOGIN");
   shop_.sql("GRANT USAGE ON SCHEMA foliot TO " + role_);
-  const job_id id = shop_.put("'mails', 'of another'");
+  const job_id id = put("'mails', 'of another'");
   {
     std::string as_role = database_;
     as_role.replace(as_role.find("user=postgres"), 13, "user=" + role_);
     application least(as_role);
-    const std::string own = std::to_string(least.put("'mails', 'x', key => 'k', delay => '1 h'"));
+    const std::string own = std::to_string(put(least, "'mails', 'x', key => 'k', delay => '1 h'"));
     EXPECT_EQ(least.sql("SELECT foliot.reschedule(" + own + ", '2 h')"), "t");
     EXPECT_EQ(least.sql("SELECT foliot.cancel_by_key('mails', 'k')"), "t");
     least.sql("SELECT foliot.tell('mails')");
@@ -356,7 +310,7 @@ TEST_F(PostgresqlSql, ARoleThatMayUseTheSchemaCanDoNothingElse) {
               std::string::npos);
     // Functions of the caller's own, or operators, are not called with the owner's rights.
     least.sql("CREATE TEMP TABLE tube (id int, name bytea)");
-    EXPECT_NO_THROW(least.put("'mails', 'x'"));
+    EXPECT_NO_THROW(put(least, "'mails', 'x'"));
   }
   shop_.sql("DROP OWNED BY " + role_);
   shop_.sql("DROP ROLE " + role_);
@@ -368,7 +322,7 @@ TEST_F(PostgresqlSql, TellWakesANodeAndIsForAfterTheCommit) {
   postgresql_store listening(quiet);
   ASSERT_NE(listening.others(), nullptr);
   shop_.sql("BEGIN");
-  shop_.put("'mails', 'x'");
+  put("'mails', 'x'");
   EXPECT_NE(shop_.error_of("SELECT foliot.tell('mails')").find("after the commit"), std::string::npos);
   shop_.sql("ROLLBACK");
   bool was_heard = false;

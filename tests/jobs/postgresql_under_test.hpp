@@ -1,4 +1,5 @@
-// postgresql_store for the suites that reopen stores: on a database of its own, over connections that break on demand.
+// postgresql_store for the suites that reopen stores: on a database of its own, over connections that break on demand,
+// while the parts of its tables change all the time.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "../../src/jobs/postgresql/engine.hpp"
 #include "broken_connection.hpp"
 #include "conformance.hpp"
+#include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
 
 namespace foliot::jobs::conformance {
@@ -21,13 +23,17 @@ class postgresql_under_test final : public store_under_test {
     if (database_.empty()) {
       database_ = foliot_test::postgresql_server::instance().new_database();
       postgresql_store::migrate(database_);
+      rotation_ = std::make_shared<rotation>(database_);
     }
     postgresql_options options;
     options.database = database_;
     options.node = "node";
     options.clocks = clocks;
     return detail::postgresql_engine::as_store(
-        std::make_unique<detail::postgresql_engine>(options, [breaks = breaks_](int socket) { breaks->step(socket); }));
+        std::make_unique<detail::postgresql_engine>(options, [breaks = breaks_, rotation = rotation_](int socket) {
+          rotation->step();
+          breaks->step(socket);
+        }));
   }
   bool durable() const override { return true; }
   /// The process dies: the session stays open.
@@ -48,7 +54,25 @@ class postgresql_under_test final : public store_under_test {
     }
   };
 
+  /// Lets other parts take the new rows, moves rows that stay, and truncates what is empty, also between the statements
+  /// of a batch and its commit.
+  class rotation {
+   public:
+    explicit rotation(const std::string& database) : over_(database) { over_.sql("SET lock_timeout = '1ms'"); }
+    void step() {
+      if (++steps_ % 3 != 0) return;
+      over_.sql(
+          "UPDATE foliot.part SET since = since - interval '2 min'; SELECT foliot.move_resting(); "
+          "SELECT foliot.rotate_table('delayed', 0, '0 s'), foliot.rotate_table('ready', 0, '0 s')");
+    }
+
+   private:
+    foliot_test::postgresql_connection over_;
+    std::uint64_t steps_ = 0;
+  };
+
   std::string database_;  // empty: the store was not opened yet
+  std::shared_ptr<rotation> rotation_;
   std::shared_ptr<breaks> breaks_ = std::make_shared<breaks>();
 };
 

@@ -333,7 +333,7 @@ batch_plan::batch_plan(std::span<const operation> batch, const batch_frame& fram
   all.begin();
   if (frame.beats) {
     call beat(statements::beat);
-    calls_.push_back(std::move(beat.add(frame.session).add(frame.number).add(frame.time)));
+    calls_.push_back(std::move(beat.add(frame.session).add(frame.number).add(frame.last_beat).add(frame.time)));
   }
   for (const operation& each : batch) std::visit(all, each);
   all.end();

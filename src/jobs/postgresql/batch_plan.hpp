@@ -34,8 +34,9 @@ struct batch_frame {
   std::vector<reservation> over;
   /// Whether operations that do not get their locks are passed over (sql/patient.sql). Else the batch fails.
   bool passes_over = false;
-  /// Whether the node is to say that it is alive.
+  /// Whether the node is to say that it is alive; and the number of the batch that said so last.
   bool beats = false;
+  std::int64_t last_beat = 0;
 };
 
 /// The times of a batch, by the server; and how to turn them into those of this node.

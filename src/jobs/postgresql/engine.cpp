@@ -25,17 +25,20 @@ constexpr int first_pause = 5;
 constexpr int longest_pause = 100;
 /// How long batches pass over what is locked, after one has waited in vain.
 constexpr duration passes_over_for = std::chrono::seconds(1);
+/// Between two turns of sql/rotation.sql.
+constexpr duration rotates_every = std::chrono::seconds(1);
 /// How many reservations end in one batch.
 constexpr std::size_t ends_at_once = 2048;
 
 /// Every statement of the store is short, and knows its indexes: the planner must not think otherwise of a table that
-/// was empty when it looked. No batch waits long for a lock, which an application may hold as long as it likes. A server
-/// ends by itself what a node that was stopped or cut off has left open.
+/// was empty when it looked. No batch waits long for a lock, which an application may hold as long as it likes. A
+/// server ends by itself what a node that was stopped or cut off has left open.
 constexpr const char* settings =
     "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
     "SET enable_sort = off; SET jit = off; SET plan_cache_mode = force_generic_plan; "
     "SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; "
-    "SET lock_timeout = '250ms'; SET idle_in_transaction_session_timeout = '2s'; SET client_connection_check_interval = '1s'; "
+    "SET lock_timeout = '250ms'; SET idle_in_transaction_session_timeout = '2s'; SET client_connection_check_interval "
+    "= '1s'; "
     "SET tcp_user_timeout = '10s'; SET search_path = pg_catalog; "
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write'); "
@@ -144,6 +147,7 @@ void postgresql_engine::announce() {
   session_ = replies.front().integer(0, 0);
   session_before_ = session_;
   number_ = 0;
+  last_beat_ = 0;
 }
 
 void postgresql_engine::pass_over_locked() noexcept {
@@ -172,6 +176,7 @@ batch_frame postgresql_engine::frame_for(std::span<const operation> batch, insta
   }
   frame.passes_over = monotonic_clock::instance().now() < passes_over_until_;
   frame.beats = !options_.clocks && next_beat_ <= now;
+  frame.last_beat = last_beat_;
   return frame;
 }
 
@@ -194,16 +199,31 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       const std::vector<reply> replies = lane_->run(plan.calls(), patience());
       batch_plan::outcome got = plan.read(replies, time);
       if (commit(frame.number, got.done) == commit_state::not_committed) continue;
-      if (frame.beats) next_beat_ = time.local + duration(options_.node_timeout) / 4;
+      if (frame.beats) {
+        next_beat_ = time.local + duration(options_.node_timeout) / 4;
+        last_beat_ = frame.number;
+      }
       conclude(batch, got, frame.over);
       pause_ = first_pause;
       is_down_ = false;
+      if (next_rotation_ <= monotonic_clock::instance().now()) rotate();
       return std::move(got.done);
     } catch (const lane_failure& error) {
       if (error.is_state("FL001")) session_is_over();
       if (error.is_state("55P03")) pass_over_locked();
       recover(error, until, store_unavailable::kind::not_executed);
     }
+  }
+}
+
+void postgresql_engine::rotate() noexcept {
+  try {
+    next_rotation_ = monotonic_clock::instance().now() + rotates_every;
+    const call what(statements::rotate);
+    static_cast<void>(lane_->run(std::span(&what, 1), patience()));
+    lane_->commit(patience());
+  } catch (...) {
+    lane_.reset();  // the next batch connects again
   }
 }
 
@@ -292,8 +312,8 @@ next_change postgresql_engine::next() const noexcept {
 
 check_result postgresql_engine::check() {
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
-  const std::vector<call> calls{call(statements::one_snapshot), call(statements::long_statement),
-                                call(statements::check_jobs)};
+  const std::vector<call> calls{call(statements::one_snapshot), call(statements::keep_parts),
+                                call(statements::long_statement), call(statements::check_jobs)};
   for (;;) {
     try {
       make_ready();

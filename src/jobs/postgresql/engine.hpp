@@ -81,6 +81,8 @@ class postgresql_engine {
   /// An attempt has failed: drops the connection, and waits before the next one. Throws store_unavailable at `until`.
   void recover(const lane_failure& from, instant until, store_unavailable::kind known);
   void session_is_over() noexcept;
+  /// Has the database's tables kept short. A failure is the next batch's.
+  void rotate() noexcept;
   /// Something is locked for long: the next batches pass over it.
   void pass_over_locked() noexcept;
   void warn(std::string_view sentence) const;
@@ -100,7 +102,9 @@ class postgresql_engine {
   std::vector<reservation> lost_;  // with a session that was over, not yet reported
   next_change next_;
   instant next_beat_ = instant::never();
+  std::int64_t last_beat_ = 0;  // the number of its batch
   instant passes_over_until_ = instant::earliest();
+  instant next_rotation_ = instant::earliest();
   int pause_;             // before the next attempt to connect, in ms
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;

@@ -7,7 +7,8 @@ namespace foliot::jobs::detail::statements {
 
 inline constexpr sql_statement announce{"announce", "SELECT foliot.announce($1, $2, $3, $4, $5)"};
 inline constexpr sql_statement end_session{"end_session", "SELECT foliot.end_session($1)"};
-inline constexpr sql_statement beat{"beat", "SELECT foliot.beat($1, $2, $3)"};
+inline constexpr sql_statement beat{"beat", "SELECT foliot.beat($1, $2, $3, $4)"};
+inline constexpr sql_statement rotate{"rotate", "SELECT foliot.rotate()"};
 inline constexpr sql_statement begin_batch{"begin_batch", "SELECT * FROM foliot.begin_batch($1, $2, $3, $4, $5, $6)"};
 inline constexpr sql_statement end_batch{"end_batch", "SELECT * FROM foliot.end_batch($1, $2)"};
 inline constexpr sql_statement has_happened{"has_happened", "SELECT foliot.has_happened($1, $2)::integer::bigint"};
@@ -37,6 +38,8 @@ inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tube
 inline constexpr sql_statement check_jobs{"check_jobs", "SELECT foliot.check_jobs()::bytea"};
 inline constexpr sql_statement one_snapshot{"one_snapshot",
                                             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"};
+/// A part that is truncated would look empty to an older snapshot.
+inline constexpr sql_statement keep_parts{"keep_parts", "LOCK TABLE foliot.ready, foliot.delayed IN ACCESS SHARE MODE"};
 /// The settings of connect() are for short statements.
 inline constexpr sql_statement long_statement{
     "long_statement",

@@ -61,7 +61,7 @@ END $$;
 
 -- Locks a job and takes its other row out of its table: see lift(). `state` is 4: there is no such job. A job that a
 -- worker has stays as it is, and is not locked.
-CREATE OR REPLACE FUNCTION foliot.take_waiting(job_id bigint, OUT state bigint, OUT placed foliot.ready)
+CREATE OR REPLACE FUNCTION foliot.take_waiting(job_id bigint, OUT state bigint, OUT placed foliot.place)
 LANGUAGE plpgsql AS $$
 DECLARE
   lifted record;
@@ -88,7 +88,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of_call();
   taken record := foliot.take_waiting(job_id);
-  p foliot.ready;
+  p foliot.place;
 BEGIN
   IF taken.state IN (2, 4) THEN RETURN false; END IF;
   IF due IS NULL THEN
@@ -103,8 +103,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION foliot.job_of(tube text, key text) RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT j.id FROM foliot.tube t JOIN foliot.job j ON j.tube = t.id
-  WHERE t.name = foliot.checked_tube($1) AND j.key = foliot.checked_key($2)
+  SELECT j.id FROM foliot.job j WHERE j.tube = foliot.tube_id(foliot.checked_tube($1)) AND j.key = foliot.checked_key($2)
 $$;
 
 -- Puts a job; returns its id. With a key, if the tube has a job with that key: `existing` = 'keep' keeps that job and
@@ -154,7 +153,7 @@ BEGIN
     EXIT WHEN FOUND;  -- else another transaction has just put a job with this key
   END LOOP;
   PERFORM foliot.settle(ROW(made, in_tube, put.priority, foliot.due_of(due_time[1], due_time[2], times),
-                            foliot.delay_of(due_time[1], due_time[2], times), 0, 0, 0, 0, 0)::foliot.ready, times[1]);
+                            foliot.delay_of(due_time[1], due_time[2], times), 0, 0, 0, 0, 0)::foliot.place, times[1]);
   RETURN made;
 END $$;
 

@@ -100,8 +100,9 @@ BEGIN
 END $$;
 
 -- Says that the node is alive, and ends the sessions of nodes that have not said so for their timeout. A node looks for
--- others only when it has been heard of for that time itself: after an outage of the database all are silent.
-CREATE OR REPLACE FUNCTION foliot.beat(of_session bigint, number bigint, given bigint[]) RETURNS void
+-- others only when it has been heard of for that time itself: after an outage of the database all are silent. `before`
+-- is the number of the batch that said so last: earlier ones are deleted already.
+CREATE OR REPLACE FUNCTION foliot.beat(of_session bigint, number bigint, before bigint, given bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   now_ns bigint := (foliot.time_of(given))[3];
@@ -110,7 +111,7 @@ DECLARE
 BEGIN
   UPDATE foliot.node n SET seen = now_ns, since = CASE WHEN n.seen < now_ns - n.timeout / 2 THEN now_ns ELSE n.since END
   WHERE n.session = of_session RETURNING n.since INTO heard_since;
-  DELETE FROM foliot.batch b WHERE b.session = of_session AND b.number < beat.number;
+  DELETE FROM foliot.batch b WHERE b.session = of_session AND b.number >= before AND b.number < beat.number;
   FOR dead IN SELECT n.session FROM foliot.node n
               WHERE n.seen < now_ns - n.timeout AND heard_since < now_ns - n.timeout ORDER BY n.session LOOP
     -- A node that executes a batch just now is alive, and so is one that has done so since this function looked.
@@ -131,10 +132,12 @@ LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of(given);
   tubes integer[];
+  due_ids bigint[];
 BEGIN
   now_ms := times[1];
   now_ns := times[3];
   PERFORM pg_advisory_xact_lock_shared(foliot.lock_of(of_session));
+  PERFORM set_config('foliot.part_of_ready', foliot.current_part('ready')::text, true);
   IF NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session) THEN
     RAISE EXCEPTION 'the session of the node is over' USING ERRCODE = 'FL001';
   END IF;
@@ -144,7 +147,8 @@ BEGIN
   IF cardinality(over_ids) > 0 THEN
     WITH gone AS (
         DELETE FROM foliot.reserved r USING unnest(over_ids, over_openings, over_attempts) o (id, opening, attempt)
-        WHERE r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt AND r.expires < begin_batch.now_ns
+        WHERE r.id = ANY (over_ids) AND r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt
+          AND r.expires < begin_batch.now_ns
         RETURNING r.*),
       made AS (
         INSERT INTO foliot.ready
@@ -153,7 +157,7 @@ BEGIN
     PERFORM foliot.note_ready(tubes);
     SELECT array_agg(r.id), array_agg(r.expires) INTO still_ids, still_expires
     FROM unnest(over_ids, over_openings, over_attempts) o (id, opening, attempt)
-    JOIN foliot.reserved r ON r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt;
+    JOIN foliot.reserved r ON r.id = ANY (over_ids) AND r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt;
   END IF;
   IF EXISTS (SELECT FROM foliot.pause p WHERE p.until <= now_ns) THEN
     WITH over AS (
@@ -164,10 +168,12 @@ BEGIN
     PERFORM foliot.note_ready(tubes);
   END IF;
   IF EXISTS (SELECT FROM foliot.delayed d WHERE d.due <= now_ms) THEN
-    WITH due AS MATERIALIZED (
-        SELECT d.id FROM foliot.delayed d WHERE d.due <= now_ms ORDER BY d.due, d.id LIMIT 2048 FOR UPDATE SKIP LOCKED),
-      gone AS (DELETE FROM foliot.delayed d USING due WHERE d.id = due.id RETURNING d.*),
-      made AS (INSERT INTO foliot.ready SELECT * FROM gone RETURNING tube)
+    due_ids := ARRAY(
+      SELECT d.id FROM foliot.delayed d WHERE d.due <= now_ms ORDER BY d.due, d.id LIMIT 2048 FOR UPDATE SKIP LOCKED);
+    WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (due_ids) RETURNING d.*),
+      made AS (
+        INSERT INTO foliot.ready
+        SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
     SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
     PERFORM foliot.note_ready(tubes);
   END IF;

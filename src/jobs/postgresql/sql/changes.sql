@@ -10,9 +10,9 @@ DECLARE
 BEGIN
   WITH gone AS (
       DELETE FROM foliot.reserved r USING unnest(ids, openings, attempts) o (id, opening, attempt)
-      WHERE r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt AND r.expires >= now_ns
+      WHERE r.id = ANY (ids) AND r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt AND r.expires >= now_ns
       RETURNING r.id, r.tube),
-    ended AS (DELETE FROM foliot.job j USING gone WHERE j.id = gone.id RETURNING gone.id, gone.tube)
+    ended AS (DELETE FROM foliot.job j USING gone WHERE j.id = ANY (ids) AND j.id = gone.id RETURNING gone.id, gone.tube)
   SELECT array_agg(e.id), array_agg(DISTINCT e.tube) INTO done, tubes FROM ended e;
   IF done IS NOT NULL THEN PERFORM foliot.note_lost(tubes); END IF;
   RETURN ARRAY(SELECT coalesce((o.id = ANY (done))::integer, 0) FROM unnest(ids) WITH ORDINALITY o (id, n) ORDER BY o.n);
@@ -37,7 +37,7 @@ DECLARE
   times bigint[] := foliot.time_of(given);
   answers bigint[] := '{}';
   one bigint;
-  p foliot.ready;
+  p foliot.place;
 BEGIN
   FOR i IN 1 .. cardinality(ids) LOOP
     one := NULL;
@@ -77,12 +77,11 @@ DECLARE
   answers bigint[] := '{}';
   found_id bigint;
   lifted record;
-  p foliot.ready;
+  p foliot.place;
 BEGIN
   FOR i IN 1 .. cardinality(ids) LOOP
     IF tubes[i] <> '' THEN
-      SELECT j.id INTO found_id FROM foliot.tube t JOIN foliot.job j ON j.tube = t.id
-      WHERE t.name = tubes[i] AND j.key = keys[i] FOR UPDATE OF j;
+      SELECT j.id INTO found_id FROM foliot.job j WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i] FOR UPDATE;
     ELSE
       SELECT j.id INTO found_id FROM foliot.job j WHERE j.id = ids[i] FOR UPDATE;
     END IF;

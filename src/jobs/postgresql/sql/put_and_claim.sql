@@ -1,5 +1,17 @@
 -- Puts and claims. The arrays of a function have one element for each operation.
 
+-- Rows by their keys, for joins. A join of tables could begin with the other one and read all of that: the planner knows
+-- how many rows there are, and not how many have gone and are still in the way. OFFSET 0 keeps it from that.
+CREATE OR REPLACE FUNCTION foliot.job_with(job_id bigint) RETURNS SETOF foliot.job LANGUAGE sql STABLE AS $$
+  SELECT j.* FROM foliot.job j WHERE j.id = job_id OFFSET 0
+$$;
+CREATE OR REPLACE FUNCTION foliot.tube_with(tube_id integer) RETURNS SETOF foliot.tube LANGUAGE sql STABLE AS $$
+  SELECT t.* FROM foliot.tube t WHERE t.id = tube_id OFFSET 0
+$$;
+CREATE OR REPLACE FUNCTION foliot.tube_named(tube_name bytea) RETURNS SETOF foliot.tube LANGUAGE sql STABLE AS $$
+  SELECT t.* FROM foliot.tube t WHERE t.name = tube_name OFFSET 0
+$$;
+
 -- Makes the tubes that are not known.
 CREATE OR REPLACE FUNCTION foliot.make_tubes(names bytea[]) RETURNS void LANGUAGE sql AS $$
   INSERT INTO foliot.tube (name)
@@ -21,19 +33,21 @@ DECLARE
   times bigint[] := foliot.time_of(given);
   ids bigint[] := ARRAY(SELECT nextval('foliot.job_id') FROM generate_series(1, cardinality(tubes)));
   made_ready integer[];
+  part_of_delayed smallint := foliot.current_part('delayed');
 BEGIN
   PERFORM foliot.make_tubes(tubes);
   INSERT INTO foliot.job
   SELECT p.id, t.id, NULL, times[1], p.ttr, p.body
-  FROM unnest(ids, tubes, ttrs, bodies) p (id, tube, ttr, body) JOIN foliot.tube t ON t.name = p.tube;
+  FROM unnest(ids, tubes, ttrs, bodies) p (id, tube, ttr, body), foliot.tube_named(p.tube) t;
   INSERT INTO foliot.delayed
-  SELECT p.id, t.id, p.pri, foliot.due_of(p.at, p.due, times), foliot.delay_of(p.at, p.due, times), 0, 0, 0, 0, 0
-  FROM unnest(ids, tubes, pris, ats, dues) p (id, tube, pri, at, due) JOIN foliot.tube t ON t.name = p.tube
+  SELECT p.id, t.id, p.pri, foliot.due_of(p.at, p.due, times), foliot.delay_of(p.at, p.due, times), 0, 0, 0, 0, 0,
+         CASE WHEN foliot.due_of(p.at, p.due, times) > times[1] + 60000 THEN 9 ELSE part_of_delayed END
+  FROM unnest(ids, tubes, pris, ats, dues) p (id, tube, pri, at, due), foliot.tube_named(p.tube) t
   WHERE foliot.due_of(p.at, p.due, times) > times[1];
   WITH made AS (
     INSERT INTO foliot.ready
     SELECT p.id, t.id, p.pri, foliot.due_of(p.at, p.due, times), foliot.delay_of(p.at, p.due, times), 0, 0, 0, 0, 0
-    FROM unnest(ids, tubes, pris, ats, dues) p (id, tube, pri, at, due) JOIN foliot.tube t ON t.name = p.tube
+    FROM unnest(ids, tubes, pris, ats, dues) p (id, tube, pri, at, due), foliot.tube_named(p.tube) t
     WHERE foliot.due_of(p.at, p.due, times) <= times[1] RETURNING tube)
   SELECT array_agg(DISTINCT made.tube) INTO made_ready FROM made;
   PERFORM foliot.note_ready(made_ready);
@@ -55,7 +69,7 @@ DECLARE
   job_key bytea;
   old bigint;
   lifted record;
-  placed foliot.ready;
+  placed foliot.place;
 BEGIN
   PERFORM foliot.make_tubes(tubes);
   FOR i IN 1 .. cardinality(tubes) LOOP
@@ -98,10 +112,11 @@ BEGIN
 END $$;
 
 -- Puts the row of a waiting job where its due time says.
-CREATE OR REPLACE FUNCTION foliot.settle(placed foliot.ready, now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION foliot.settle(placed foliot.place, now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF placed.due > now_ms THEN
-    INSERT INTO foliot.delayed VALUES (placed.*);
+    INSERT INTO foliot.delayed VALUES (placed.*, CASE WHEN placed.due > now_ms + 60000 THEN 9
+                                                      ELSE foliot.current_part('delayed') END);
   ELSE
     INSERT INTO foliot.ready VALUES (placed.*);
     PERFORM foliot.note_ready(ARRAY[placed.tube]);
@@ -110,7 +125,7 @@ END $$;
 
 -- Takes the other row of a job out of its table. Precondition: the job's row in `job` is locked. `state` is 0 delayed,
 -- 1 ready, 3 buried; 2: it is reserved, and stays so. A reservation whose time is over ends first.
-CREATE OR REPLACE FUNCTION foliot.lift(job_id bigint, now_ns bigint, OUT state bigint, OUT placed foliot.ready)
+CREATE OR REPLACE FUNCTION foliot.lift(job_id bigint, now_ns bigint, OUT state bigint, OUT placed foliot.place)
 LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM foliot.delayed d WHERE d.id = job_id RETURNING d.* INTO placed;
@@ -172,7 +187,7 @@ BEGIN
     FROM (SELECT octet_length(j.body) AS size,
                  coalesce(sum(octet_length(j.body)) OVER (ORDER BY o.n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
                    AS before
-          FROM unnest(ids) WITH ORDINALITY o (id, n) JOIN foliot.job j ON j.id = o.id) s;
+          FROM unnest(ids) WITH ORDINALITY o (id, n), foliot.job_with(o.id) j) s;
     brought := brought + coalesce(nullif(current_setting('foliot.claimed_bytes', true), '')::bigint, 0);
     PERFORM set_config('foliot.claimed_bytes', brought::text, true);
   ELSE
@@ -184,10 +199,10 @@ BEGIN
       INSERT INTO foliot.reserved
       SELECT g.id, g.tube, g.pri, g.due, g.delay, g.reserves + 1, g.timeouts, g.releases, g.buries, g.kicks,
              of_session, of_opening, times[3] + j.ttr * 1000000
-      FROM gone g JOIN foliot.job j ON j.id = g.id RETURNING reserved.*)
+      FROM gone g, foliot.job_with(g.id) j RETURNING reserved.*)
   SELECT k.id, t.name, j.key, j.body, k.pri, j.made, k.due, k.delay, j.ttr, k.expires, k.reserves, k.timeouts, k.releases,
          k.buries, k.kicks
-  FROM taken k JOIN foliot.job j ON j.id = k.id JOIN foliot.tube t ON t.id = k.tube ORDER BY k.pri, k.id;
+  FROM taken k, foliot.job_with(k.id) j, foliot.tube_with(k.tube) t ORDER BY k.pri, k.id;
   IF fit < cardinality(ids) THEN RETURN NEXT NULL::foliot.claimed; END IF;
 END $$;
 
@@ -218,7 +233,7 @@ RETURNS SETOF foliot.claimed LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of(given);
   lifted record;
-  p foliot.ready;
+  p foliot.place;
 BEGIN
   PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
@@ -233,5 +248,5 @@ BEGIN
     FROM foliot.job j WHERE j.id = job_id RETURNING reserved.*)
   SELECT k.id, t.name, j.key, j.body, k.pri, j.made, k.due, k.delay, j.ttr, k.expires, k.reserves, k.timeouts, k.releases,
          k.buries, k.kicks
-  FROM taken k JOIN foliot.job j ON j.id = k.id JOIN foliot.tube t ON t.id = k.tube;
+  FROM taken k, foliot.job_with(k.id) j, foliot.tube_with(k.tube) t;
 END $$;

@@ -30,35 +30,58 @@ CREATE UNIQUE INDEX job_key ON foliot.job (tube, key) WHERE key IS NOT NULL;
 -- Bodies are compressed by their clients, if at all.
 ALTER TABLE foliot.job ALTER COLUMN body SET STORAGE EXTERNAL;
 
--- The first ten columns of these four are the same, in the same order. `reserves` is also the number of the job's
--- latest attempt.
-CREATE TABLE foliot.ready (
-  id bigint NOT NULL UNIQUE,
-  tube integer NOT NULL,
-  pri bigint NOT NULL,
-  due bigint NOT NULL,
-  delay bigint NOT NULL,
-  reserves bigint NOT NULL,
-  timeouts bigint NOT NULL,
-  releases bigint NOT NULL,
-  buries bigint NOT NULL,
-  kicks bigint NOT NULL,
-  PRIMARY KEY (tube, pri, id)
-);
-CREATE TABLE foliot.delayed (LIKE foliot.ready, PRIMARY KEY (id));
-CREATE INDEX delayed_due ON foliot.delayed (due, id);
-CREATE INDEX delayed_tube ON foliot.delayed (tube, due, id);
-CREATE TABLE foliot.buried (LIKE foliot.ready, seq bigint NOT NULL, PRIMARY KEY (id));
+-- What the table of its state has of a job: the first ten columns of all four. `reserves` is also the number of the
+-- job's latest attempt.
+CREATE TYPE foliot.place AS (
+  id bigint, tube integer, pri bigint, due bigint, delay bigint, reserves bigint, timeouts bigint, releases bigint,
+  buries bigint, kicks bigint);
+CREATE TABLE foliot.buried (LIKE foliot.place, seq bigint NOT NULL, PRIMARY KEY (id));
 CREATE UNIQUE INDEX buried_tube ON foliot.buried (tube, seq);
 CREATE SEQUENCE foliot.burial AS bigint;
 -- `expires` is in no index, so that a touch changes none.
 CREATE TABLE foliot.reserved (
-  LIKE foliot.ready,
+  LIKE foliot.place,
   session bigint NOT NULL,
   opening bigint NOT NULL,
   expires bigint NOT NULL,
   PRIMARY KEY (id)
 ) WITH (fillfactor = 70);
+
+-- Ready and delayed jobs are looked for from the begin of an index, where the rows lie that have just gone; and a row
+-- that has gone lies there as long as any transaction of the database began before that. So these two tables have
+-- parts: one takes the new rows, and one that is empty is truncated (rotation.sql). All parts are always searched.
+CREATE TABLE foliot.part (
+  of_table text NOT NULL,
+  number smallint NOT NULL,
+  is_current boolean NOT NULL,
+  since timestamptz NOT NULL,
+  PRIMARY KEY (of_table, number)
+);
+CREATE FUNCTION foliot.current_part(of_table text) RETURNS smallint LANGUAGE sql STABLE AS $$
+  SELECT p.number FROM foliot.part p WHERE p.of_table = $1 AND p.is_current
+$$;
+CREATE TABLE foliot.ready (
+  LIKE foliot.place,
+  -- A batch looks it up once.
+  part smallint NOT NULL
+    DEFAULT coalesce(nullif(current_setting('foliot.part_of_ready', true), '')::smallint, foliot.current_part('ready'))
+) PARTITION BY LIST (part);
+CREATE TABLE foliot.delayed (LIKE foliot.place, part smallint NOT NULL) PARTITION BY LIST (part);
+CREATE UNIQUE INDEX ready_order ON foliot.ready (tube, pri, id, part);
+CREATE INDEX ready_id ON foliot.ready (id);
+CREATE INDEX delayed_id ON foliot.delayed (id);
+CREATE INDEX delayed_due ON foliot.delayed (due, id);
+CREATE INDEX delayed_tube ON foliot.delayed (tube, due, id);
+-- The part 9 is for rows that stay.
+DO $$ BEGIN
+  FOR i IN 0 .. 9 LOOP
+    EXECUTE format('CREATE TABLE foliot.delayed_%s PARTITION OF foliot.delayed FOR VALUES IN (%s)', i, i);
+    INSERT INTO foliot.part VALUES ('delayed', i, i = 0, now());
+    CONTINUE WHEN i BETWEEN 4 AND 8;
+    EXECUTE format('CREATE TABLE foliot.ready_%s PARTITION OF foliot.ready FOR VALUES IN (%s)', i, i);
+    INSERT INTO foliot.part VALUES ('ready', i, i = 0, now());
+  END LOOP;
+END $$;
 
 CREATE TABLE foliot.pause (
   tube integer PRIMARY KEY,

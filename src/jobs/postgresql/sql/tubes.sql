@@ -105,8 +105,10 @@ RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
   SELECT s.state, ROW(j.id, t.name, j.key, j.body, s.pri, j.made, s.due, s.delay, j.ttr, s.expires, s.reserves, s.timeouts,
                       s.releases, s.buries, s.kicks)::foliot.claimed
   FROM foliot.job j JOIN foliot.tube t ON t.id = j.tube, LATERAL (
-    SELECT 0::bigint AS state, NULL::bigint AS expires, d.* FROM foliot.delayed d WHERE d.id = j.id
-    UNION ALL SELECT 1, NULL, r.* FROM foliot.ready r WHERE r.id = j.id
+    SELECT 0::bigint AS state, NULL::bigint AS expires, d.id, d.tube, d.pri, d.due, d.delay, d.reserves, d.timeouts,
+           d.releases, d.buries, d.kicks FROM foliot.delayed d WHERE d.id = j.id
+    UNION ALL SELECT 1, NULL, r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts, r.releases, r.buries, r.kicks
+              FROM foliot.ready r WHERE r.id = j.id
     UNION ALL SELECT 2, r.expires, r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts, r.releases, r.buries,
                      r.kicks FROM foliot.reserved r WHERE r.id = j.id
     UNION ALL SELECT 3, NULL, b.id, b.tube, b.pri, b.due, b.delay, b.reserves, b.timeouts, b.releases, b.buries, b.kicks

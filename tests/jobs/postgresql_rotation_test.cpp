@@ -1,0 +1,196 @@
+// The parts of the tables of ready and delayed jobs: rows that have gone leave nothing behind, and nothing else
+// changes.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+
+#include "postgresql_connection.hpp"
+#include "postgresql_server.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using foliot_test::postgresql_connection;
+using foliot_test::postgresql_server;
+
+class PostgresqlRotation : public ::testing::Test {
+ protected:
+  job_id put_one(jobs::priority urgency = 0, milliseconds delay = 0ms) {
+    return execute_one(*node_, put{.tube = "a", .body = "x", .priority = urgency, .due = delay}).id;
+  }
+  std::vector<job_id> claim_all() {
+    std::vector<job_id> ids;
+    for (const claimed_job& each : execute_one(*node_, claim{.tubes = {"a"}, .count = 100}).jobs) {
+      ids.push_back(each.job.id);
+      tokens_.push_back(each.token);
+    }
+    return ids;
+  }
+  void finish_all() {
+    for (const reservation& each : tokens_) execute_one(*node_, finish{each});
+    tokens_.clear();
+  }
+  /// A turn of the rotation, for parts of any size and age.
+  void rotate(const std::string& table) { other_.sql("SELECT foliot.rotate_table('" + table + "', 0, '0 s')"); }
+  std::string current(const std::string& table) { return other_.sql("SELECT foliot.current_part('" + table + "')"); }
+  /// The table's parts that have pages.
+  std::string grown(const std::string& table) {
+    return other_.sql(
+        "SELECT coalesce(string_agg(number::text, ' ' ORDER BY number), '') FROM foliot.part WHERE of_table = '" +
+        table + "' AND pg_relation_size(to_regclass('foliot." + table + "_' || number)) > 0");
+  }
+  void expect_right() {
+    const check_result right = node_->check();
+    EXPECT_TRUE(right) << right.error();
+  }
+
+  postgresql_server& server_ = postgresql_server::instance();
+  const std::string database_ = server_.new_database();
+  const std::unique_ptr<postgresql_store> node_ = [this] {
+    postgresql_store::migrate(database_);
+    postgresql_options options;
+    options.database = database_;
+    options.node = "n";
+    options.node_timeout = 1h;
+    options.give_up_after = 30s;
+    return std::make_unique<postgresql_store>(options);
+  }();
+  postgresql_connection other_{database_};
+  std::vector<reservation> tokens_;
+};
+
+TEST_F(PostgresqlRotation, APartThatIsEmptyIsTruncatedThoughATransactionIsOpen) {
+  postgresql_connection old(database_);
+  old.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  old.sql("SELECT 1");  // from now on PostgreSQL keeps all rows that go
+  for (int i = 0; i < 20; ++i) {
+    put_one();
+    ASSERT_EQ(claim_all().size(), 1U);
+    finish_all();
+    rotate("ready");
+  }
+  rotate("ready");
+  EXPECT_EQ(grown("ready"), "");
+  old.sql("COMMIT");
+  expect_right();
+}
+
+TEST_F(PostgresqlRotation, JobsComeInTheirOrderFromAllParts) {
+  std::vector<job_id> expected;
+  expected.push_back(put_one(2));
+  for (const jobs::priority each : {1U, 2U, 0U}) {
+    const std::string before = current("ready");
+    rotate("ready");
+    EXPECT_NE(current("ready"), before);
+    expected.push_back(put_one(each));
+  }
+  rotate("ready");  // no part is empty: the last one goes on
+  const job_id last = put_one(1);
+  EXPECT_EQ(grown("ready"), "0 1 2 3");
+  expected = {expected[3], expected[1], last, expected[0], expected[2]};
+  EXPECT_EQ(claim_all(), expected);
+  expect_right();
+}
+
+TEST_F(PostgresqlRotation, WhatIsDueLaterLiesApart) {
+  put_one(0, 1h);
+  put_one(0, 30s);
+  EXPECT_EQ(grown("delayed"), "0 9");
+  rotate("delayed");
+  put_one(0, 30s);
+  EXPECT_EQ(grown("delayed"), "0 " + current("delayed") + " 9");
+  EXPECT_EQ(execute_one(*node_, kick{.tube = "a", .count = 10}).changed, 3U);
+  for (int i = 0; i < 3; ++i) rotate("delayed");
+  EXPECT_LE(grown("delayed").size(), std::string("1 9").size());  // at most the present one, and the last
+  EXPECT_EQ(claim_all().size(), 3U);
+  expect_right();
+}
+
+TEST_F(PostgresqlRotation, WhatNobodyTakesIsMoved) {
+  std::vector<job_id> ids;
+  for (int i = 0; i < 5; ++i) ids.push_back(put_one());
+  rotate("ready");
+  const auto move = [&] { other_.sql("SELECT foliot.move_resting()"); };
+  move();
+  EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.ready_9"), "0");  // it may be about to be taken
+  other_.sql("UPDATE foliot.part SET since = since - interval '61 s'");
+  {
+    postgresql_connection shop(database_);  // a job that another transaction has locked stays
+    shop.sql("BEGIN");
+    EXPECT_EQ(shop.sql("SELECT foliot.cancel(" + std::to_string(ids[2]) + ")"), "t");
+    move();
+    EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.ready_9"), "4");
+    shop.sql("ROLLBACK");
+  }
+  move();
+  EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.ready_9"), "5");
+  rotate("ready");
+  EXPECT_EQ(grown("ready"), "9");
+  EXPECT_EQ(claim_all(), ids);
+  expect_right();
+}
+
+// An application that has put a job keeps its part from being truncated, and nothing waits for that.
+TEST_F(PostgresqlRotation, APartInUseIsLeftForLater) {
+  put_one();
+  claim_all();
+  finish_all();
+  postgresql_connection shop(database_);
+  shop.sql("BEGIN");
+  shop.sql("SELECT foliot.put('a', 'of the shop')");
+  rotate("ready");
+  const std::string present = current("ready");
+  EXPECT_NE(present, "0");
+  other_.sql("SELECT foliot.rotate()");
+  EXPECT_EQ(grown("ready"), "0");
+  shop.sql("COMMIT");
+  EXPECT_EQ(claim_all().size(), 1U);
+  finish_all();
+  rotate("ready");
+  EXPECT_EQ(grown("ready"), "");
+  expect_right();
+}
+
+// The look at the whole database has one snapshot, to which a part that is truncated later would seem empty.
+TEST_F(PostgresqlRotation, NoPartIsTruncatedUnderACheck) {
+  put_one();
+  postgresql_connection checking(database_);
+  checking.sql("BEGIN");
+  checking.sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+  checking.sql("LOCK TABLE foliot.ready, foliot.delayed IN ACCESS SHARE MODE");
+  checking.sql("SELECT 1");  // its snapshot has the job
+  rotate("ready");
+  claim_all();
+  finish_all();
+  other_.sql("SELECT foliot.rotate()");
+  EXPECT_EQ(grown("ready"), "0");
+  EXPECT_EQ(checking.sql("SELECT foliot.check_jobs()"), "NULL");
+  checking.sql("COMMIT");
+}
+
+// A node does it by itself: whatever the size, parts that are empty are truncated.
+TEST_F(PostgresqlRotation, ANodeTakesItsTurns) {
+  put_one();
+  rotate("ready");
+  claim_all();
+  finish_all();
+  while (grown("ready") != "") {
+    put_one();
+    claim_all();
+    finish_all();
+    other_.sql("SELECT pg_sleep(0.05)");
+    if (grown("ready") == current("ready")) break;  // what the rounds here have left
+  }
+  expect_right();
+}
+
+}  // namespace
+}  // namespace foliot::jobs
