@@ -149,7 +149,7 @@ TEST_F(PostgresqlRotation, APartInUseIsLeftForLater) {
   rotate("ready");
   const std::string present = current("ready");
   EXPECT_NE(present, "0");
-  other_.sql("SELECT foliot.rotate()");
+  EXPECT_EQ(other_.sql("SELECT foliot.rotate()"), "f");
   EXPECT_EQ(grown("ready"), "0");
   shop.sql("COMMIT");
   EXPECT_EQ(claim_all().size(), 1U);

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include <foliot/core/clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
@@ -179,6 +180,29 @@ TEST_F(PostgresqlSql, AWorkerMayBeQuickerThanACancel) {
   shop_.sql("COMMIT");
 }
 
+// The key has a job all the time: one is replaced by another, for which the change waits.
+TEST_F(PostgresqlSql, AChangeByKeyFindsTheJobThatHasReplacedAnother) {
+  const std::string waiting =
+      "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+  const std::vector<std::pair<const char*, const char*>> changes{
+      {"SELECT foliot.cancel_by_key('mails', 'k')", "t"},
+      {"SELECT foliot.reschedule_by_key('mails', 'k', '1 h')", "t"},
+      {"SELECT (foliot.change_waiting(NULL, '{0}', '{0}', '{mails}', '{k}', '{0}', '{0}'))[1]", "0"}};
+  application other(database_);
+  for (const auto& [change, answer] : changes) {
+    SCOPED_TRACE(change);
+    put("'mails', 'a', key => 'k'");
+    shop_.sql("BEGIN");
+    put("'mails', 'b', key => 'k', existing => 'replace'");
+    other.send(change);
+    while (shop_.sql(waiting) != "1") {
+    }
+    shop_.sql("COMMIT");
+    EXPECT_EQ(other.finish(), answer);
+    shop_.sql("SELECT foliot.cancel_by_key('mails', 'k')");
+  }
+}
+
 // A worker's TTR is over, and its node has not ended the reservation yet: that is the node's to do.
 TEST_F(PostgresqlSql, AReservationEndsOnlyByItsNode) {
   const job_id id = put("'mails', 'a', ttr => '1 ms'");
@@ -233,6 +257,24 @@ TEST_F(PostgresqlSql, AnOpenTransactionHoldsUpOnlyWhatNeedsItsJobs) {
   EXPECT_EQ(claim_all("new").jobs.size(), 1U);
   const check_result right = node_->check();
   EXPECT_TRUE(right) << right.error();
+}
+
+// The job is due, and cannot become ready: a node that looked again at once would do nothing else.
+TEST_F(PostgresqlSql, ADueJobThatIsHeldIsLookedForNowAndThen) {
+  const job_id held = put("'mails', 'a', delay => '20 ms'");
+  const job_id other = put("'mails', 'b', delay => '1 h'");
+  shop_.sql("BEGIN");
+  EXPECT_EQ(shop_.sql("SELECT foliot.cancel(" + std::to_string(held) + ")"), "t");
+  shop_.sql("SELECT pg_sleep(0.03)");
+  const auto before = std::chrono::floor<milliseconds>(wall_clock::to_sys(wall_clock::instance().now()));
+  execute({});
+  EXPECT_GE(node_->next().due, before + 100ms);
+  EXPECT_LT(node_->next().due, peek_at(other)->due);
+  shop_.sql("ROLLBACK");
+  while (!claim_all("mails").jobs.empty() || peek_at(held)->state == job_state::delayed) {
+  }
+  EXPECT_EQ(peek_at(held)->state, job_state::reserved);
+  EXPECT_GT(node_->next().due, before + 30min);
 }
 
 // A claim passes over a job that an application is just cancelling, and finds it again if that is rolled back.

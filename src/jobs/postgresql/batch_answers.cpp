@@ -168,6 +168,7 @@ batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time&
     reader.take(replies[places_[i].call], places_[i].index, &calls_[places_[i].call].what() == &statements::put_plain);
     result.done.answers.push_back(std::visit(reader, batch_[i]));
   }
+  result.beats_again = beats_ && replies[1].integer(0, 0) != 0;
   const reply& last = replies.back();
   if (!last.is_null(0, 0)) result.done.ready_tubes = last.texts(0, 0);
   if (!last.is_null(0, 1)) result.done.emptied_tubes = last.texts(0, 1);

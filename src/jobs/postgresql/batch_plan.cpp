@@ -328,7 +328,7 @@ void batch_plan::builder::operator()(const list_tubes&) {
 }
 
 batch_plan::batch_plan(std::span<const operation> batch, const batch_frame& frame)
-    : batch_(batch), places_(batch.size()), opening_(frame.opening) {
+    : batch_(batch), places_(batch.size()), opening_(frame.opening), beats_(frame.beats) {
   builder all(*this, frame);
   all.begin();
   if (frame.beats) {

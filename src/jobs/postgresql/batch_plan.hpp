@@ -65,6 +65,8 @@ class batch_plan {
     execution done;
     std::vector<std::pair<job_id, instant>> still;
     next_change next;
+    /// Whether the next batch should beat at once.
+    bool beats_again = false;
   };
   [[nodiscard]] outcome read(std::span<const reply> replies, batch_time& time) const;
 
@@ -80,6 +82,7 @@ class batch_plan {
   std::vector<call> calls_;
   std::vector<place> places_;  // by operation
   std::int64_t opening_ = 0;
+  bool beats_ = false;  // by the call behind the first one
 };
 
 }  // namespace foliot::jobs::detail

@@ -4,8 +4,11 @@
 // O(log n) for n reservations.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,47 +20,52 @@ namespace foliot::jobs::detail {
 
 class deadlines {
  public:
-  /// A reservation was made, or its end has changed.
+  /// A reservation was made, so an older one of its job has ended; or its end has changed.
   void set(const reservation& token, instant expires) {
-    end(token.id);
-    by_job_.emplace(token.id, entry{token, expires});
-    by_end_.emplace(expires, token.id);
+    const auto [first, last] = by_job_.equal_range(token.id);
+    for (auto each = first; each != last; ++each) by_end_.erase(key_of(each->second));
+    by_job_.erase(token.id);
+    add(token, expires);
   }
-  /// The end of this job's reservation has changed. Does nothing if it has none.
-  void extend(job_id id, instant expires) {
-    const auto found = by_job_.find(id);
+  /// A reservation was made, or was not: an older one of its job may still be there.
+  void set_in_doubt(const reservation& token, instant expires) {
+    end(token);
+    add(token, expires);
+  }
+  /// The end of this reservation has changed. Does nothing if it is not known.
+  void extend(const reservation& token, instant expires) {
+    const auto found = find(token);
     if (found == by_job_.end()) return;
-    by_end_.erase({found->second.expires, id});
+    by_end_.erase(key_of(found->second));
     found->second.expires = expires;
-    by_end_.emplace(expires, id);
+    by_end_.insert(key_of(found->second));
   }
-  void end(job_id id) {
-    const auto found = by_job_.find(id);
+  /// Does nothing if it is not known.
+  void end(const reservation& token) {
+    const auto found = find(token);
     if (found == by_job_.end()) return;
-    by_end_.erase({found->second.expires, id});
+    by_end_.erase(key_of(found->second));
     by_job_.erase(found);
   }
-  /// Does nothing if the job has another reservation, or none.
-  void end(const reservation& token) {
-    const auto found = by_job_.find(token.id);
-    if (found != by_job_.end() && found->second.token == token) end(token.id);
-  }
-  /// Appends the reservation of this job to `over` if its time is over at `now`.
+  /// Appends the reservations of this job whose time is over at `now` to `over`.
   void find_over(job_id id, instant now, std::vector<reservation>& over) const {
-    const auto found = by_job_.find(id);
-    if (found != by_job_.end() && found->second.expires < now) over.push_back(found->second.token);
+    const auto [first, last] = by_job_.equal_range(id);
+    for (auto each = first; each != last; ++each) {
+      if (each->second.expires < now) over.push_back(each->second.token);
+    }
   }
   /// The first `most` reservations whose time is over at `now`. At its last instant a reservation is still alive.
   [[nodiscard]] std::vector<reservation> over(instant now, std::size_t most) const {
     std::vector<reservation> all;
-    for (auto each = by_end_.begin(); each != by_end_.end() && each->first < now && all.size() < most; ++each) {
-      all.push_back(by_job_.at(each->second).token);
+    for (auto each = by_end_.begin(); each != by_end_.end() && std::get<instant>(*each) < now && all.size() < most;
+         ++each) {
+      all.push_back({std::get<1>(*each), std::get<2>(*each), std::get<3>(*each)});
     }
     return all;
   }
   /// When a batch should end the next one; never(): there is none.
   [[nodiscard]] instant next() const noexcept {
-    return by_end_.empty() ? instant::never() : by_end_.begin()->first + duration::nanoseconds(1);
+    return by_end_.empty() ? instant::never() : std::get<instant>(*by_end_.begin()) + duration::nanoseconds(1);
   }
   /// Forgets all; returns them.
   [[nodiscard]] std::vector<reservation> take_all() {
@@ -73,8 +81,21 @@ class deadlines {
     reservation token;
     instant expires;
   };
-  std::unordered_map<job_id, entry> by_job_;
-  std::set<std::pair<instant, job_id>> by_end_;
+  using entries = std::unordered_multimap<job_id, entry>;
+  using end_key = std::tuple<instant, job_id, std::uint64_t, std::uint64_t>;
+
+  static end_key key_of(const entry& of) { return {of.expires, of.token.id, of.token.opening, of.token.attempt}; }
+  void add(const reservation& token, instant expires) {
+    by_end_.insert(key_of(by_job_.emplace(token.id, entry{token, expires})->second));
+  }
+  [[nodiscard]] entries::iterator find(const reservation& token) {
+    const auto [first, last] = by_job_.equal_range(token.id);
+    const auto found = std::find_if(first, last, [&](const auto& each) { return each.second.token == token; });
+    return found == last ? by_job_.end() : found;
+  }
+
+  entries by_job_;  // one for each job, or more after a batch in doubt
+  std::set<end_key> by_end_;
 };
 
 }  // namespace foliot::jobs::detail

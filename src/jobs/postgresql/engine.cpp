@@ -24,9 +24,10 @@ constexpr duration least_patience = std::chrono::seconds(3);
 constexpr int first_pause = 5;
 constexpr int longest_pause = 100;
 /// How long batches pass over what is locked, after one has waited in vain.
-constexpr duration passes_over_for = std::chrono::seconds(1);
-/// Between two turns of sql/rotation.sql.
+constexpr duration passes_over_for = std::chrono::seconds(5);
+/// Between two turns of sql/rotation.sql; and if they do not get their locks.
 constexpr duration rotates_every = std::chrono::seconds(1);
+constexpr duration rotates_at_least_every = std::chrono::seconds(30);
 /// How many reservations end in one batch.
 constexpr std::size_t ends_at_once = 2048;
 
@@ -49,6 +50,12 @@ constexpr const char* settings =
 
 std::int64_t random_process() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
 
+/// The jobs that an operation has brought.
+std::span<const claimed_job> claimed_by(const answer& got) {
+  const auto* const claimed = std::get_if<claim_answer>(&got);
+  return claimed == nullptr ? std::span<const claimed_job>() : std::span(claimed->jobs);
+}
+
 std::string_view text_of(const reply& from, int column) { return from.bytes(0, column); }
 
 }  // namespace
@@ -58,6 +65,7 @@ postgresql_engine::postgresql_engine(const postgresql_options& options, lane_ste
       at_step_(std::move(at_step)),
       process_(random_process()),
       target_(options.database),
+      rotates_after_(rotates_every),
       pause_(first_pause) {
   if (options.node.empty() || options.node.size() > longest_node_name || options.node.find('\0') != std::string::npos) {
     throw std::invalid_argument("foliot: the name of a node must have 1 to " + std::to_string(longest_node_name) +
@@ -200,7 +208,7 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       batch_plan::outcome got = plan.read(replies, time);
       if (commit(frame.number, got.done) == commit_state::not_committed) continue;
       if (frame.beats) {
-        next_beat_ = time.local + duration(options_.node_timeout) / 4;
+        next_beat_ = time.local + (got.beats_again ? duration::zero() : duration(options_.node_timeout) / 4);
         last_beat_ = frame.number;
       }
       conclude(batch, got, frame.over);
@@ -218,10 +226,11 @@ execution postgresql_engine::execute(std::span<operation> batch) {
 
 void postgresql_engine::rotate() noexcept {
   try {
-    next_rotation_ = monotonic_clock::instance().now() + rotates_every;
+    next_rotation_ = monotonic_clock::instance().now() + rotates_after_;
     const call what(statements::rotate);
-    static_cast<void>(lane_->run(std::span(&what, 1), patience()));
+    const bool was_free = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
     lane_->commit(patience());
+    rotates_after_ = was_free ? rotates_every : std::min(rotates_after_ * 2, rotates_at_least_every);
   } catch (...) {
     lane_.reset();  // the next batch connects again
   }
@@ -262,7 +271,9 @@ postgresql_engine::commit_state postgresql_engine::commit(std::int64_t number, c
         recover(error, until, store_unavailable::kind::in_doubt);
       } catch (const store_unavailable&) {
         // If they have happened, nobody but this node ends these reservations.
-        for (const answer& each : done.answers) follow_claim(each);
+        for (const answer& each : done.answers) {
+          for (const claimed_job& made : claimed_by(each)) own_.set_in_doubt(made.token, made.job.expires);
+        }
         throw;
       }
     }
@@ -275,32 +286,30 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
   expired = std::exchange(lost_, {});
   for (const reservation& each : over) {
     const auto is_this = [&](const auto& still) { return still.first == each.id; };
-    if (std::ranges::any_of(what.still, is_this)) continue;
-    own_.end(each);
-    expired.push_back(each);
+    const auto still = std::ranges::find_if(what.still, is_this);
+    if (still != what.still.end()) {
+      own_.extend(each, still->second);
+    } else {
+      own_.end(each);
+      expired.push_back(each);
+    }
   }
-  for (const auto& [id, expires] : what.still) own_.extend(id, expires);
   for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
   const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
   if (std::ranges::any_of(what.done.answers, is_passed_over)) pass_over_locked();
   next_ = what.next;
 }
 
-void postgresql_engine::follow_claim(const answer& got) {
-  const auto* const claimed = std::get_if<claim_answer>(&got);
-  if (claimed == nullptr) return;
-  for (const claimed_job& each : claimed->jobs) own_.set(each.token, each.job.expires);
-}
-
 void postgresql_engine::follow(const operation& of, const answer& got) {
-  follow_claim(got);
+  for (const claimed_job& each : claimed_by(got)) own_.set(each.token, each.job.expires);
   if (const auto* const holder = std::get_if<holder_answer>(&got)) {
     const reservation token = token_of(of);
     if (std::holds_alternative<touch>(of) && holder->what == holder_answer::kind::done) {
-      own_.extend(token.id, holder->expires);
-    } else {
+      own_.extend(token, holder->expires);
+    } else if (holder->what == holder_answer::kind::done) {
       own_.end(token);
     }
+    // If it was not held, it may be over by the server's clock alone: then its end is yet to come.
   }
 }
 
@@ -333,8 +342,10 @@ void postgresql_engine::close() {
     if (lane_ == nullptr) connect();
     call what(statements::end_session);
     what.add(session_);
-    static_cast<void>(lane_->run(std::span(&what, 1), patience()));
-    lane_->commit(patience());
+    for (bool is_left = true; is_left;) {
+      is_left = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
+      lane_->commit(patience());
+    }
     lane_.reset();
   } catch (const lane_failure& error) {
     fail("cannot give back the jobs of the node '" + options_.node + "' in " + place_ + ": " + error.what());

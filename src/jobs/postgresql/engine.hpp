@@ -77,7 +77,6 @@ class postgresql_engine {
   void conclude(std::span<const operation> batch, batch_plan::outcome& what, std::span<const reservation> over);
   /// Follows the reservations of the node in its answers.
   void follow(const operation& of, const answer& got);
-  void follow_claim(const answer& got);
   /// An attempt has failed: drops the connection, and waits before the next one. Throws store_unavailable at `until`.
   void recover(const lane_failure& from, instant until, store_unavailable::kind known);
   void session_is_over() noexcept;
@@ -105,6 +104,7 @@ class postgresql_engine {
   std::int64_t last_beat_ = 0;  // the number of its batch
   instant passes_over_until_ = instant::earliest();
   instant next_rotation_ = instant::earliest();
+  duration rotates_after_;
   int pause_;             // before the next attempt to connect, in ms
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;

@@ -27,6 +27,10 @@ std::string trimmed(const char* text) {
 }
 
 /// Waits for `events` of the socket. Throws lane_failure at the deadline.
+/// While bytes come or go, an exchange may take longer than until its deadline: a slow line, or a large body.
+constexpr duration longest_silence = std::chrono::seconds(3);
+constexpr duration longest_exchange = std::chrono::minutes(1);
+
 void wait_for(int socket, short events, instant deadline, std::string_view doing) {
   for (;;) {
     const duration left = deadline - monotonic_clock::instance().now();
@@ -70,18 +74,24 @@ void lane::take_notice(void* self, const PGresult* notice) {
   if (warning.empty()) warning = trimmed(PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY));
 }
 
+instant lane::with_progress(instant deadline) const {
+  return std::max(deadline, std::min(progress_ + longest_silence, deadline_after(deadline, longest_exchange)));
+}
+
 void lane::flush(instant deadline) {
   for (;;) {
     const int left = PQflush(connection_.get());
     if (left == 0) return;
     if (left < 0) fail_connection("sending");
-    wait_for(PQsocket(connection_.get()), POLLIN | POLLOUT, deadline, "sending");
+    wait_for(PQsocket(connection_.get()), POLLIN | POLLOUT, with_progress(deadline), "sending");
+    progress_ = monotonic_clock::instance().now();
     if (PQconsumeInput(connection_.get()) == 0) fail_connection("sending");
   }
 }
 
 void lane::receive(instant deadline) {
-  wait_for(PQsocket(connection_.get()), POLLIN, deadline, "executing a batch");
+  wait_for(PQsocket(connection_.get()), POLLIN, with_progress(deadline), "executing a batch");
+  progress_ = monotonic_clock::instance().now();
   if (PQconsumeInput(connection_.get()) == 0) fail_connection("waiting for the answer");
 }
 

@@ -1,4 +1,5 @@
-// One connection to a PostgreSQL server, which is used by one thread, and waits no longer than it is told.
+// One connection to a PostgreSQL server, which is used by one thread, and waits no longer than it is told; where bytes
+// come or go, up to a minute longer.
 //
 // Many statements go out at once, and their replies come back together (libpq's pipeline mode): a transaction costs two
 // round trips, one for its statements and one for its commit. They are two because the replies must be here before the
@@ -76,6 +77,8 @@ class lane {
   void send(const sql_statement& what);
   void send(const call& what);
   void flush(instant deadline);
+  /// The deadline, or a later one if the server is still there.
+  [[nodiscard]] instant with_progress(instant deadline) const;
   /// Waits until the connection can be read, and reads.
   void receive(instant deadline);
   /// The next result; null: the results of a statement have ended.
@@ -92,7 +95,8 @@ class lane {
   const lane_step& at_step_;
   std::set<const char*> prepared_;  // names of statements
   bool has_begun_ = false;
-  std::string warning_;  // the first one since the last commit began
+  instant progress_ = instant::earliest();  // when bytes came or went last
+  std::string warning_;                     // the first one since the last commit began
 };
 
 }  // namespace foliot::jobs::detail

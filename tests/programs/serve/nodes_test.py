@@ -3,7 +3,9 @@ the database is started again."""
 import os
 import random
 import signal
+import socket
 import sys
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -155,6 +157,66 @@ class Nodes(NodesCase):
 
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
+class SlowLine:
+    """A line to a server on a unix socket that brings a few bytes at a time."""
+
+    def __init__(self, path, bytes_at_once, pause):
+        self.path, self.bytes_at_once, self.pause = path, bytes_at_once, pause
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return  # closed
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self.path)
+            for source, target, pause in ((client, server, 0), (server, client, self.pause)):
+                threading.Thread(target=self._pass_on, args=(source, target, pause), daemon=True).start()
+
+    def _pass_on(self, source, target, pause):
+        try:
+            while data := source.recv(self.bytes_at_once):
+                target.sendall(data)
+                if len(data) == self.bytes_at_once:
+                    time.sleep(pause)
+        except OSError:
+            pass
+        for each in (source, target):
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def close(self):
+        self.listener.close()
+
+
+class NodeBehindASlowLine(NodesCase):
+    def test_large_bodies_take_their_time(self):
+        """The bodies of one batch need longer than an answer is waited for."""
+        line = SlowLine(f"{self.database.folder}/.s.PGSQL.5432", 16384, 0.01)  # at most 1.6 MB/s
+        self.addCleanup(line.close)
+        database = self.database.database
+        self.database.database = f"host=127.0.0.1 port={line.port} user=postgres dbname=jobs"
+        node = self.start_node("slow")
+        self.database.database = database
+        other = self.start_node("other")
+        workers = [self.connect(node) for _ in range(120)]
+        for worker in workers:
+            worker.send(b"reserve\r\n")
+        putting = self.connect(other)
+        body = b"x" * 60000
+        putting.send(put(body) * len(workers))
+        for _ in workers:
+            self.assertRegex(putting.line(), rb"\AINSERTED \d+\r\n\Z")
+        for worker in workers:
+            self.assertRegex(worker.line(), rb"\ARESERVED \d+ 60000\r\n\Z")
+
+
 class NodesUnderLoad(NodesCase):
     def test_the_database_crashes_and_starts_again(self):
         print(f"FOLIOT_NODES_SEED={SEED}")

@@ -106,6 +106,21 @@ CREATE OR REPLACE FUNCTION foliot.job_of(tube text, key text) RETURNS bigint LAN
   SELECT j.id FROM foliot.job j WHERE j.tube = foliot.tube_id(foliot.checked_tube($1)) AND j.key = foliot.checked_key($2)
 $$;
 
+-- The same for the job with this key.
+CREATE OR REPLACE FUNCTION foliot.change_key_for_application(tube text, key text, due bigint[]) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+  meant bigint;
+BEGIN
+  LOOP
+    meant := foliot.job_of(tube, key);
+    IF meant IS NULL THEN RETURN false; END IF;
+    IF foliot.change_for_application(meant, due) THEN RETURN true; END IF;
+    -- A worker has it, or it has just been replaced by another one.
+    IF meant IS NOT DISTINCT FROM foliot.job_of(tube, key) THEN RETURN false; END IF;
+  END LOOP;
+END $$;
+
 -- Puts a job; returns its id. With a key, if the tube has a job with that key: `existing` = 'keep' keeps that job and
 -- returns its id, 'replace' replaces it, unless a worker has it, and 'refuse' puts nothing. NULL: nothing was put.
 CREATE OR REPLACE FUNCTION foliot.put(
@@ -172,7 +187,7 @@ SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmap
 $$;
 CREATE OR REPLACE FUNCTION foliot.cancel_by_key(tube text, key text) RETURNS boolean LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-  SELECT foliot.change_for_application(foliot.job_of(tube, key), NULL)
+  SELECT foliot.change_key_for_application(tube, key, NULL)
 $$;
 
 -- Gives a job that no worker has a new due time. Returns false if there is no such job, or a worker has it.
@@ -185,7 +200,7 @@ CREATE OR REPLACE FUNCTION foliot.reschedule_by_key(tube text, key text, delay i
                                                     at timestamptz DEFAULT NULL)
 RETURNS boolean LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-  SELECT foliot.change_for_application(foliot.job_of(tube, key), foliot.checked_due(delay, at))
+  SELECT foliot.change_key_for_application(tube, key, foliot.checked_due(delay, at))
 $$;
 
 -- Tells the nodes that there are new jobs in a tube, so that they need not find them by themselves, which may take a

@@ -51,30 +51,40 @@ CREATE OR REPLACE FUNCTION foliot.lock_of(of_session bigint) RETURNS bigint LANG
   SELECT (1718578281::bigint << 32) | (of_session & 4294967295)
 $$;
 
--- Ends a session: its reservations and its pauses. Its batches stay, because its node may still ask for the last one.
--- Precondition: its lock is held.
-CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Ends a session: its pauses, and a piece of its reservations, because it may have many. Returns whether more are left:
+-- then its row stays, and the beats of all nodes end the next pieces. Its batches stay, because its node may still ask
+-- for the last one. Precondition: its lock is held.
+CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-  ids bigint[] := ARRAY(SELECT r.id FROM foliot.reserved r WHERE r.session = ended ORDER BY r.id);
+  after bigint;
+  ids bigint[];
   tubes integer[];
 BEGIN
+  UPDATE foliot.node n SET name = NULL WHERE n.session = ended RETURNING n.ended_until INTO after;
+  WITH over AS (DELETE FROM foliot.pause p WHERE p.session = ended RETURNING p.tube)
+  SELECT array_agg(over.tube) INTO tubes FROM over;
+  PERFORM foliot.note_ready(tubes);
+  ids := ARRAY(SELECT r.id FROM foliot.reserved r WHERE r.session = ended AND r.id > after ORDER BY r.id LIMIT 2048);
   PERFORM FROM foliot.job j WHERE j.id = ANY (ids) ORDER BY j.id FOR UPDATE;
   WITH gone AS (DELETE FROM foliot.reserved r WHERE r.id = ANY (ids) AND r.session = ended RETURNING r.*),
     made AS (INSERT INTO foliot.ready
              SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
   SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
   PERFORM foliot.note_ready(tubes);
-  WITH over AS (DELETE FROM foliot.pause p WHERE p.session = ended RETURNING p.tube)
-  SELECT array_agg(over.tube) INTO tubes FROM over;
-  PERFORM foliot.note_ready(tubes);
+  IF cardinality(ids) = 2048 THEN
+    UPDATE foliot.node n SET ended_until = ids[2048] WHERE n.session = ended;
+    RETURN true;
+  END IF;
   DELETE FROM foliot.node n WHERE n.session = ended;
+  RETURN false;
 END $$;
 
--- Waits for the batch that the session's node executes, if it does, and ends the session.
-CREATE OR REPLACE FUNCTION foliot.end_session(ended bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Waits for the batch that the session's node executes, if it does, and ends the session, or a piece of it: returns
+-- whether more is left.
+CREATE OR REPLACE FUNCTION foliot.end_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(foliot.lock_of(ended));
-  PERFORM foliot.end_locked_session(ended);
+  RETURN foliot.end_locked_session(ended);
 END $$;
 
 -- Announces a node, and returns its new session. An older session of the same name ends. `before` is the session that
@@ -101,9 +111,10 @@ END $$;
 
 -- Says that the node is alive, and ends the sessions of nodes that have not said so for their timeout. A node looks for
 -- others only when it has been heard of for that time itself: after an outage of the database all are silent. `before`
--- is the number of the batch that said so last: earlier ones are deleted already.
-CREATE OR REPLACE FUNCTION foliot.beat(of_session bigint, number bigint, before bigint, given bigint[]) RETURNS void
-LANGUAGE plpgsql AS $$
+-- is the number of the batch that said so last: earlier ones are deleted already. Returns whether it has ended one or
+-- a piece of one: then the next beat should follow at once.
+CREATE OR REPLACE FUNCTION foliot.beat(of_session bigint, number bigint, before bigint, given bigint[])
+RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   now_ns bigint := (foliot.time_of(given))[3];
   heard_since bigint;
@@ -113,13 +124,16 @@ BEGIN
   WHERE n.session = of_session RETURNING n.since INTO heard_since;
   DELETE FROM foliot.batch b WHERE b.session = of_session AND b.number >= before AND b.number < beat.number;
   FOR dead IN SELECT n.session FROM foliot.node n
-              WHERE n.seen < now_ns - n.timeout AND heard_since < now_ns - n.timeout ORDER BY n.session LOOP
+              WHERE n.name IS NULL OR (n.seen < now_ns - n.timeout AND heard_since < now_ns - n.timeout)
+              ORDER BY n.session LOOP
     -- A node that executes a batch just now is alive, and so is one that has done so since this function looked.
-    IF pg_try_advisory_xact_lock(foliot.lock_of(dead))
-       AND EXISTS (SELECT FROM foliot.node n WHERE n.session = dead AND n.seen < now_ns - n.timeout) THEN
+    IF pg_try_advisory_xact_lock(foliot.lock_of(dead)) AND EXISTS (
+         SELECT FROM foliot.node n WHERE n.session = dead AND (n.name IS NULL OR n.seen < now_ns - n.timeout)) THEN
       PERFORM foliot.end_locked_session(dead);
+      RETURN true;
     END IF;
   END LOOP;
+  RETURN false;
 END $$;
 
 -- The first part of a batch. Locks the jobs `to_lock`, which the batch names. Ends the reservations `over_…` of this
@@ -137,8 +151,9 @@ BEGIN
   now_ms := times[1];
   now_ns := times[3];
   PERFORM pg_advisory_xact_lock_shared(foliot.lock_of(of_session));
+  PERFORM set_config('foliot.now', now_ms::text, true);
   PERFORM set_config('foliot.part_of_ready', foliot.current_part('ready')::text, true);
-  IF NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session) THEN
+  IF NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL) THEN
     RAISE EXCEPTION 'the session of the node is over' USING ERRCODE = 'FL001';
   END IF;
   IF cardinality(to_lock) > 0 THEN
@@ -176,6 +191,7 @@ BEGIN
         SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
     SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
     PERFORM foliot.note_ready(tubes);
+    PERFORM set_config('foliot.is_behind', (cardinality(due_ids) = 2048)::text, true);
   END IF;
 END $$;
 
@@ -185,6 +201,7 @@ CREATE OR REPLACE FUNCTION foliot.end_batch(
   OUT ready_tubes bytea[], OUT emptied_tubes bytea[], OUT next_due bigint, OUT next_pause bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
+  now_ms bigint := current_setting('foliot.now')::bigint;
   ready integer[] := foliot.noted('foliot.ready');
   lost integer[] := foliot.noted('foliot.lost');
 BEGIN
@@ -199,6 +216,11 @@ BEGIN
                            WHERE t.id = ANY (lost) AND NOT foliot.has_job(t.id));
   END IF;
   SELECT d.due INTO next_due FROM foliot.delayed d ORDER BY d.due, d.id LIMIT 1;
+  -- A job that is due, though this batch has not left any over, is held by another transaction, perhaps for long.
+  IF next_due <= now_ms AND current_setting('foliot.is_behind', true) IS DISTINCT FROM 'true' THEN
+    SELECT d.due INTO next_due FROM foliot.delayed d WHERE d.due > now_ms ORDER BY d.due, d.id LIMIT 1;
+    next_due := least(next_due, now_ms + 100);
+  END IF;
   SELECT p.until INTO next_pause FROM foliot.pause p ORDER BY p.until LIMIT 1;
 END $$;
 

@@ -1,5 +1,10 @@
 -- Changes of jobs that a worker holds, and of jobs that no worker has. The arrays have one element for each operation.
 
+-- Whether a session goes on. Reservations of one that is over have ended, also if their rows are still there.
+CREATE OR REPLACE FUNCTION foliot.goes_on(of_session bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL)
+$$;
+
 -- Ends reserved jobs; returns 1 for each that its token held. No job is named twice.
 CREATE OR REPLACE FUNCTION foliot.finish(given bigint[], ids bigint[], openings bigint[], attempts bigint[])
 RETURNS bigint[] LANGUAGE plpgsql AS $$
@@ -11,6 +16,7 @@ BEGIN
   WITH gone AS (
       DELETE FROM foliot.reserved r USING unnest(ids, openings, attempts) o (id, opening, attempt)
       WHERE r.id = ANY (ids) AND r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt AND r.expires >= now_ns
+        AND foliot.goes_on(r.session)
       RETURNING r.id, r.tube),
     ended AS (DELETE FROM foliot.job j USING gone WHERE j.id = ANY (ids) AND j.id = gone.id RETURNING gone.id, gone.tube)
   SELECT array_agg(e.id), array_agg(DISTINCT e.tube) INTO done, tubes FROM ended e;
@@ -24,7 +30,7 @@ RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
   RETURN EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id AND r.opening = of_opening AND r.reserves = attempt
-                   AND r.expires >= now_ns);
+                   AND r.expires >= now_ns AND foliot.goes_on(r.session));
 END $$;
 
 -- Gives reserved jobs back, or sets them aside, or begins their TTR again. `whats`: 0 abandon, 1 release, 2 bury,
@@ -81,7 +87,12 @@ DECLARE
 BEGIN
   FOR i IN 1 .. cardinality(ids) LOOP
     IF tubes[i] <> '' THEN
-      SELECT j.id INTO found_id FROM foliot.job j WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i] FOR UPDATE;
+      LOOP
+        SELECT j.id INTO found_id FROM foliot.job j WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i] FOR UPDATE;
+        -- While it waited for the lock, the job may have been replaced by another one with its key.
+        EXIT WHEN FOUND OR NOT EXISTS (
+          SELECT FROM foliot.job j WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i]);
+      END LOOP;
     ELSE
       SELECT j.id INTO found_id FROM foliot.job j WHERE j.id = ids[i] FOR UPDATE;
     END IF;

@@ -14,8 +14,8 @@ BEGIN
   RETURN answer;
 END $$;
 
--- Truncates the part if it has no row. The lock waits for all batches, and they for it, so it is given up soon. Returns
--- whether the part is empty.
+-- Truncates the part if it has no row. The lock waits for all batches, and they for it: so the caller gives it up soon.
+-- Returns whether the part is empty.
 CREATE OR REPLACE FUNCTION foliot.clear_part(part regclass) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF foliot.has_row(part) THEN RETURN false; END IF;
@@ -23,8 +23,6 @@ BEGIN
   IF foliot.has_row(part) THEN RETURN false; END IF;
   EXECUTE format('TRUNCATE TABLE %s', part);
   RETURN true;
-EXCEPTION WHEN lock_not_available THEN
-  RETURN false;
 END $$;
 
 -- Clears one part of a table, and lets another part take the new rows if the present one has reached this size, in
@@ -72,13 +70,22 @@ BEGIN
 END $$;
 
 -- A turn of this, which any node may take; one at a time. It runs with the rights of the schema's owner. If its commit is
--- lost, nothing is: so that does not wait for disk or standby.
-CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+-- lost, nothing is: so that does not wait for disk or standby. Returns false if it did not get a lock, as while an
+-- application has put jobs and its transaction is open: then the turn is over, and the next one may wait longer.
+CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' AS $$
 BEGIN
-  IF NOT pg_try_advisory_xact_lock(1718578282::bigint << 32) THEN RETURN; END IF;
+  IF NOT has_table_privilege(session_user, 'foliot.ready', 'DELETE') THEN
+    RAISE EXCEPTION 'foliot.rotate() is for nodes' USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  IF NOT pg_try_advisory_xact_lock(1718578282::bigint << 32) THEN RETURN true; END IF;
   PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM foliot.move_resting();
-  PERFORM foliot.rotate_table('delayed', 524288, interval '10 s');
-  PERFORM foliot.rotate_table('ready', 524288, interval '2 s');
+  BEGIN
+    PERFORM foliot.rotate_table('delayed', 524288, interval '10 s');
+    PERFORM foliot.rotate_table('ready', 524288, interval '2 s');
+  EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
+  END;
+  RETURN true;
 END $$;

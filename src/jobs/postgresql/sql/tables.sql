@@ -90,16 +90,19 @@ CREATE TABLE foliot.pause (
 );
 CREATE INDEX pause_until ON foliot.pause (until);
 
--- A node's row lives from the node's opening until it is closed or taken for dead. `process` is a random number of the
--- process. `seen` is when the node was last heard of, and `since` from when on without a long silence.
+-- A node's row lives from the node's opening until its session has ended, because it was closed or taken for dead.
+-- `process` is a random number of the process. `seen` is when the node was last heard of, and `since` from when on
+-- without a long silence. A session that is being ended has no name; its reservations up to the job `ended_until` have
+-- ended.
 CREATE SEQUENCE foliot.session AS bigint;
 CREATE TABLE foliot.node (
   session bigint PRIMARY KEY,
-  name bytea NOT NULL UNIQUE,
+  name bytea UNIQUE,
   process bigint NOT NULL,
   timeout bigint NOT NULL,
   seen bigint NOT NULL,
-  since bigint NOT NULL
+  since bigint NOT NULL,
+  ended_until bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
 -- The batches that have changed something, and those that were given up: a commit whose answer was lost has happened if
