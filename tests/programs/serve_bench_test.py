@@ -17,7 +17,7 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # the modules below are in the source tree
-sys.path.append(str(Path(__file__).parent / "serve"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
 from beanstalk_client import Connection, PATIENCE
 from program_case import ProgramCase, main
 

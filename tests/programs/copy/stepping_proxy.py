@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "serve"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
 
 LOOKING = re.compile(rb"(stats|x-stats|peek|list|use |watch |ignore )")

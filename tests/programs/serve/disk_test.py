@@ -17,7 +17,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
 from beanstalk_client import FOLIOT, PATIENCE, Connection, need_space, without_slow_disk
 from faulty_disk import FOR_EVER, LIBRARY, Disk, Fault

@@ -3,7 +3,7 @@ import subprocess
 import time
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parent.parent.parent / "jobs" / "postgresql_server.sh"
+SCRIPT = Path(__file__).resolve().parent / "postgresql_server.sh"
 
 
 def is_installed():
