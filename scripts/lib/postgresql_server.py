@@ -1,4 +1,5 @@
-"""A PostgreSQL server of a test's own, on a socket in a temporary folder. It ends with the test, also if that is killed."""
+"""A PostgreSQL server of a program's own, on a socket in a temporary folder. It ends with the program, also if that is
+killed."""
 import subprocess
 import time
 from pathlib import Path
@@ -17,16 +18,18 @@ class PostgresqlServer:
         self.standby = None
         self.folder = self._run("make")
         with (Path(self.folder) / "data" / "postgresql.conf").open("a") as settings:
-            settings.write("fsync = on\n")  # the last line of a setting counts
+            settings.write("fsync = on\nfull_page_writes = on\n")  # the last line of a setting counts
         self.start()
         self._run("create", self.folder, "jobs")
         self.database = f"host={self.folder} user=postgres dbname=jobs"
 
     @staticmethod
     def _run(*arguments):
-        # The script takes the parent of the shell that starts it for the test program, as it is with popen().
+        # The script takes the parent of the shell that starts it for the program, as it is with popen(). In a session of
+        # its own, Ctrl-C does not end it halfway.
         done = subprocess.run(["sh", "-c", 'bash "$0" "$@"; exit $?', str(SCRIPT), *map(str, arguments)], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+                              start_new_session=True)
         if done.returncode != 0:
             raise RuntimeError(f"postgresql_server.sh {' '.join(map(str, arguments))} failed: {done.stderr}")
         return done.stdout.strip()
@@ -50,6 +53,11 @@ class PostgresqlServer:
 
     def promote_standby(self):
         self._run("promote", self.standby)
+
+    def follow_promoted(self):
+        """The crashed primary becomes the standby of the server that was promoted."""
+        self._run("follow", self.folder, self.standby)
+        self.folder, self.standby = self.standby, self.folder
 
     def hang(self):
         """As if its machine was cut off: connections stay open, and nothing is answered."""

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# A PostgreSQL server for one test program, for postgresql_server.hpp and postgresql_server.py:
+# A PostgreSQL server for one program, for postgresql_server.hpp of the tests and postgresql_server.py:
 #   make | start FOLDER | create FOLDER DATABASE | crash FOLDER | sql CONNECTION STATEMENT | remove FOLDER
 # and a second server that follows it, and without which it commits nothing from then on:
 #   standby FOLDER | promote FOLDER
+# A server that has crashed, and that follows the one in PRIMARY from then on:
+#   follow FOLDER PRIMARY
 # A hung server, as in a machine that is cut off:
 #   hang FOLDER | continue FOLDER
 # PostgreSQL refuses to run as root: then it runs as the user postgres.
@@ -18,18 +20,36 @@ as_server() {
     fi
 }
 
+# Makes the folder of a server, which goes away with the program that started the shell of this script.
 new_folder() {
+    local owner
+    owner=$(ps -o ppid= -p $PPID | tr -d ' ')
     folder=$(mktemp -d /tmp/foliot-pg.XXXXXX)
+    remove_with "$owner"
     ((EUID != 0)) || chown postgres "$folder"
 }
 
-# Ends the server, and removes its folder, when the test program is gone.
-remove_with_owner() {
-    local owner
-    owner=$(ps -o ppid= -p $PPID | tr -d ' ')
+# follow PRIMARY: makes $folder a synchronous standby of the server in PRIMARY.
+follow() {
+    (cd "$folder" && as_server "$programs/pg_basebackup" -D "$folder/data" -h "$1" -U postgres -R -X stream -C -S standby \
+        -c fast) >/dev/null 2>&1
+    # The last line of a setting counts.
+    echo "unix_socket_directories = '$folder'" >>"$folder/data/postgresql.conf"
+    sed -i "s|user=postgres|application_name=standby user=postgres|" "$folder/data/postgresql.auto.conf"
+    bash "${BASH_SOURCE[0]}" start "$folder"
+    psql -qXAt -h "$1" -U postgres -d postgres -c "ALTER SYSTEM SET synchronous_standby_names = 'standby'" \
+        -c "SELECT pg_reload_conf()" >/dev/null
+    until [[ $(psql -qXAt -h "$1" -U postgres -d postgres -c "SELECT sync_state FROM pg_stat_replication") == sync ]]; do
+        sleep 0.05
+    done
+}
+
+# remove_with PROCESS: ends the server, and removes its folder, when the process is gone. This script may still be at work
+# in the folder then, so one time may not be enough.
+remove_with() {
     setsid bash -c "
-        while kill -0 $owner 2>/dev/null; do sleep 1; done
-        bash '${BASH_SOURCE[0]}' remove '$folder'" </dev/null >/dev/null 2>&1 &
+        while [[ -d '$folder' ]] && kill -0 $1; do sleep 1; done
+        while [[ -d '$folder' ]]; do bash '${BASH_SOURCE[0]}' remove '$folder'; sleep 1; done" </dev/null >/dev/null 2>&1 &
 }
 
 # All processes of the server in this folder.
@@ -53,23 +73,17 @@ max_connections = 60
 shared_buffers = 32MB
 autovacuum_naptime = 10s
 END
-    remove_with_owner
     echo "$folder"
     ;;
 standby)
     new_folder
-    (cd "$folder" && as_server "$programs/pg_basebackup" -D "$folder/data" -h "$2" -U postgres -R -X stream -C -S standby \
-        -c fast) >/dev/null 2>&1
-    sed -i "s|^unix_socket_directories.*|unix_socket_directories = '$folder'|" "$folder/data/postgresql.conf"
-    sed -i "s|user=postgres|application_name=standby user=postgres|" "$folder/data/postgresql.auto.conf"
-    bash "${BASH_SOURCE[0]}" start "$folder"
-    psql -qXAt -h "$2" -U postgres -d postgres -c "ALTER SYSTEM SET synchronous_standby_names = 'standby'" \
-        -c "SELECT pg_reload_conf()" >/dev/null
-    until [[ $(psql -qXAt -h "$2" -U postgres -d postgres -c "SELECT sync_state FROM pg_stat_replication") == sync ]]; do
-        sleep 0.05
-    done
-    remove_with_owner
+    follow "$2"
     echo "$folder"
+    ;;
+follow)
+    folder=$2
+    rm -rf -- "$folder/data"
+    follow "$3"
     ;;
 promote)
     # It is not to wait for a standby of its own.
