@@ -1,0 +1,43 @@
+"""systemd understands the units of packaging/systemd."""
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from program_case import FOLIOT, ProgramCase, main
+
+UNITS = ROOT / "packaging" / "systemd"
+INSTALLED = "/usr/local/bin/foliot"
+
+
+@unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed (Debian: systemd)")
+class Units(ProgramCase):
+    def findings(self, unit, name, change=("", "")):
+        """What systemd-analyze says of the unit under that name, which an instance of a template has."""
+        text = (UNITS / unit).read_text()
+        self.assertIn(f"ExecStart={INSTALLED} serve ", text)
+        path = self.here / name
+        path.write_text(text.replace(INSTALLED, str(Path(FOLIOT).resolve())).replace(*change))  # it wants a program
+        done = subprocess.run(["systemd-analyze", "verify", str(path)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+        # It also looks at units that these need, and at their programs, which are not ours.
+        found = [line for line in done.stdout.splitlines() if name.partition(".")[0] in line]
+        self.assertTrue(found or done.returncode == 0, done.stdout)
+        return found
+
+    def test_the_server(self):
+        self.assertEqual(self.findings("foliot.service", "foliot.service"), [])
+
+    def test_a_node(self):
+        self.assertEqual(self.findings("foliot-node@.service", "foliot-node@11300.service"), [])
+
+    def test_a_wrong_unit_is_found(self):
+        for change in [("RestartSec=", "RestartTime="), ("Type=notify", "Type=polite"), ("ExecStart=", "ExecStart=/no")]:
+            self.assertNotEqual(self.findings("foliot-node@.service", "foliot-node@11300.service", change), [], change)
+
+
+if __name__ == "__main__":
+    main()
