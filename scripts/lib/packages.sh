@@ -22,6 +22,10 @@ test_packages=(
     postgresql-15 python3-sqlalchemy python3-psycopg2 # servers of the tests' own, and an application
 )
 
+# For `scripts/run cluster`, in addition to those that it needs to build. util-linux has setpriv.
+# shellcheck disable=SC2034
+cluster_packages=(postgresql-15 python3 procps util-linux)
+
 # To test the preset `clang`, in addition to all those above.
 # shellcheck disable=SC2034
 clang_packages=(clang-19 clang-format-19 libclang-rt-19-dev llvm-19)
@@ -81,7 +85,27 @@ become_root() {
 
 apt_install() {
     update_lists
+    if [[ " $*" == *" postgresql-"* ]]; then
+        without_default_database install_packages "$@"
+    else
+        install_packages "$@"
+    fi
+}
+
+install_packages() {
     apt_get install -y --no-install-recommends "$@"
+}
+
+# Runs the command. If it installs PostgreSQL, Debian makes no server of its own, and so starts none: pg_createcluster
+# makes one for those who want it.
+without_default_database() {
+    local folder=/etc/postgresql-common/createcluster.d status=0
+    "${as_root[@]}" mkdir -p "$folder"
+    echo "create_main_cluster = false" | "${as_root[@]}" tee "$folder/foliot.conf" >/dev/null
+    "$@" || status=$?
+    "${as_root[@]}" rm -f "$folder/foliot.conf"
+    "${as_root[@]}" rmdir --ignore-fail-on-non-empty "$folder"
+    return "$status"
 }
 
 # A failure is not fatal: the package source that does not answer may not be needed, and the
