@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <foliot/core/clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
@@ -169,32 +168,6 @@ TEST_F(PostgresqlNodes, AnotherNodeOfTheSameNameEndsTheReservationsOfTheFirst) {
   EXPECT_EQ(execute_one(*second, finish{token}).what, holder_answer::kind::done);
 }
 
-// One statement for all of them could take longer than an answer is waited for, and would never succeed.
-TEST_F(PostgresqlNodes, ASessionWithManyReservationsEndsInPieces) {
-  constexpr std::size_t many = 7000;
-  const auto first = open("same");
-  std::vector<operation> puts(many, put{.tube = "a", .body = "x", .ttr = 1h});
-  first->execute(puts);
-  ASSERT_EQ(execute_one(*first, claim{.tubes = {"a"}, .count = many}).jobs.size(), many);
-  const auto second = open("same");
-  // One when the node was announced, and one in its first batch.
-  EXPECT_EQ(sql("SELECT count(*) FROM foliot.reserved"), std::to_string(many - std::size_t{2} * 2048));
-  EXPECT_THROW(first->execute({}), store_failure);
-  std::size_t batches = 0;
-  do {
-    second->execute({});
-    ++batches;
-    const check_result right = second->check();
-    ASSERT_TRUE(right) << right.error();
-  } while (second->next().expiry <= monotonic_clock::instance().now());
-  EXPECT_EQ(batches, 3U);  // two pieces, and a look for more
-  EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "1");
-  ASSERT_EQ(execute_one(*second, claim{.tubes = {"a"}, .count = many}).jobs.size(), many);
-  second->close();
-  EXPECT_EQ(sql("SELECT count(*) FROM foliot.ready"), std::to_string(many));
-  EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "0");
-}
-
 TEST_F(PostgresqlNodes, TheReservationsOfADeadNodeEnd) {
   auto short_lived = options("dead");
   short_lived.node_timeout = 1s;
@@ -263,18 +236,6 @@ TEST_F(PostgresqlNodes, AfterAnOutageNoNodeIsTakenForDeadAtOnce) {
   }
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "2");
   EXPECT_EQ(execute_one(*a, finish{token}).what, holder_answer::kind::done);
-}
-
-// By the database's clock a reservation is over a little earlier than by its node's.
-TEST_F(PostgresqlNodes, AReservationThatIsOverByTheDatabaseAloneEndsLater) {
-  const auto a = open("a");
-  put_one(*a, "x", 200ms);
-  const reservation old = claim_one(*a);
-  sql("UPDATE foliot.reserved SET expires = 0");
-  EXPECT_EQ(execute_one(*a, finish{old}).what, holder_answer::kind::not_held);
-  std::vector<claimed_job> got;
-  while (got.empty()) got = execute_one(*a, claim{{"a"}}).jobs;
-  EXPECT_EQ(got[0].job.counters.timeouts, 1U);
 }
 
 TEST_F(PostgresqlNodes, TheEndOfATtrIsTheDatabases) {
