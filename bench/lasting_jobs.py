@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Full cycles of jobs at a fixed rate over PostgreSQL, beside a transaction that stays open: what accumulates shows.
+
+    bench/lasting_jobs.py --seconds 3600 --pin
+
+Each job is put, reserved and deleted; a part of them is due a second later. Prints a line each minute: jobs finished in a
+second, how many are not finished, how late they were reserved, and the tables that are larger than a megabyte, with the
+dead rows that PostgreSQL estimates. At the end the rest must drain."""
+import argparse
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import postgresql_server
+
+MOST_UNANSWERED = 4000  # puts
+BODY = b"%.6f %d %-60s"
+TABLES = """SELECT string_agg(relname || ' ' || n_dead_tup || ' dead, ' || pg_total_relation_size(relid) / 1048576 || ' MB',
+'; ' ORDER BY relname) FROM pg_stat_user_tables WHERE schemaname = 'foliot' AND pg_total_relation_size(relid) > 1048576"""
+
+
+class Load:
+    def __init__(self):
+        self.selector = selectors.DefaultSelector()
+        self.put = self.answered = self.finished = 0
+        self.late = {b"0": [], b"1": []}  # seconds; by whether the job was delayed
+
+    def turn(self, patience):
+        for key, _ in self.selector.select(patience):
+            key.data.read()
+
+
+class Connection:
+    def __init__(self, load, port):
+        self.load = load
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.bytes = b""
+        load.selector.register(self.socket, selectors.EVENT_READ, self)
+
+    def receive(self):
+        more = self.socket.recv(1 << 16)
+        if not more:
+            raise EOFError("the node has closed a connection")
+        self.bytes += more
+
+
+class Producer(Connection):
+    def put(self, count, delayed_share):
+        commands = []
+        for number in range(self.load.put, self.load.put + count):
+            delay = int(number * 37 % 100 < delayed_share * 100)
+            body = BODY % (time.time() + delay, delay, b"x")
+            commands.append(b"put 0 %d 60 %d\r\n%s\r\n" % (delay, len(body), body))
+        self.load.put += count
+        self.socket.sendall(b"".join(commands))
+
+    def read(self):
+        self.receive()
+        *lines, self.bytes = self.bytes.split(b"\r\n")
+        for line in lines:
+            if not line.startswith(b"INSERTED"):
+                raise ValueError(f"a put was answered by {line}")
+            self.load.answered += 1
+
+
+class Worker(Connection):
+    def __init__(self, load, port):
+        super().__init__(load, port)
+        self.socket.sendall(b"reserve\r\n")
+
+    def read(self):
+        self.receive()
+        while (end := self.bytes.find(b"\r\n")) >= 0:
+            words = self.bytes[:end].split()
+            taken = end + 2
+            if words[0] == b"RESERVED":
+                taken += int(words[2]) + 2
+                if len(self.bytes) < taken:
+                    return
+                due, delayed = self.bytes[end + 2:].split()[:2]
+                self.load.late[delayed].append(time.time() - float(due))
+                self.socket.sendall(b"delete %s\r\n" % words[1])
+            elif words[0] == b"DELETED":
+                self.load.finished += 1
+                self.socket.sendall(b"reserve\r\n")
+            else:
+                raise ValueError(f"a worker was answered by {self.bytes[:end]}")
+            self.bytes = self.bytes[taken:]
+
+
+def quantiles(seconds):
+    if not seconds:
+        return "no job"
+    seconds.sort()
+    return " ".join(f"p{q} {seconds[len(seconds) * q // 100] * 1000:.1f}" for q in (50, 99)) + " ms"
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return listening.getsockname()[1]
+
+
+def start_nodes(program, database, count):
+    nodes = []
+    for number in range(count):
+        port = free_port()
+        nodes.append((port, subprocess.Popen([program, "serve", "--store", database, "--node", f"n{number}", "--beanstalk",
+                                              f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL)))
+    for port, process in nodes:
+        while process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+    return nodes
+
+
+def run(options, server, nodes):
+    load = Load()
+    producers = [Producer(load, port) for port, _ in nodes for _ in range(8)]
+    for number in range(options.workers):
+        Worker(load, nodes[number % len(nodes)][0])
+    begin = time.monotonic()
+    shown_at, finished, turn = begin, 0, 0
+    while (now := time.monotonic()) < begin + options.seconds:
+        due = int((now - begin) * options.rate)
+        while load.put < due and load.put - load.answered < MOST_UNANSWERED:
+            producers[turn % len(producers)].put(min(due - load.put, 20), options.delayed)
+            turn += 1
+        load.turn(0.002)
+        if now >= shown_at + options.every:
+            rate = (load.finished - finished) / (now - shown_at)
+            print(f"{now - begin:6.0f} s  {rate:7.1f}/s  open {load.answered - load.finished}  ready {quantiles(load.late[b'0'])}"
+                  f"  delayed {quantiles(load.late[b'1'])}  {server.sql(server.folder, TABLES)}", flush=True)
+            shown_at, finished = now, load.finished
+            for each in load.late.values():
+                each.clear()
+    end = time.monotonic()
+    while load.finished < load.put and time.monotonic() < end + 600:
+        load.turn(0.1)
+    print(f"{load.put} jobs, {load.put - load.finished} not finished {time.monotonic() - end:.1f} s after the last put")
+    return load.put == load.finished
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", default=ROOT / "build" / "release" / "bin" / "foliot")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--every", type=float, default=60, help="seconds between two lines")
+    parser.add_argument("--rate", type=int, default=800, help="jobs in a second")
+    parser.add_argument("--delayed", type=float, default=0.25, help="the share of jobs that are due a second later")
+    parser.add_argument("--workers", type=int, default=32)
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--pin", action="store_true", help="keep a transaction with a snapshot open")
+    options = parser.parse_args()
+    server = postgresql_server.PostgresqlServer()
+    nodes = []
+    pin = None
+    try:
+        subprocess.run([options.program, "serve", "--store", server.database, "--migrate"], check=True)
+        nodes = start_nodes(options.program, server.database, options.nodes)
+        if options.pin:
+            pin = subprocess.Popen(["psql", "-qX", "-d", server.database], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                   text=True)
+            pin.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;\n")
+            pin.stdin.flush()
+        return 0 if run(options, server, nodes) else 1
+    finally:
+        for _, process in nodes:
+            process.kill()
+            process.wait()
+        if pin:
+            pin.kill()
+            pin.wait()
+        server.remove()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
