@@ -10,6 +10,10 @@ needed for jobs that come early, unless the clock was set back meanwhile.
 import bisect
 import dataclasses
 
+# Seconds. A node closes a connection, too, if the database has not said for so long whether a commit has happened, as on a
+# machine whose disk is very busy.
+NODE_PATIENCE = 5.0
+
 
 @dataclasses.dataclass
 class Verdict:
@@ -103,7 +107,7 @@ class Judge:
 
     def closed(self):
         for node, begin, end in self.record.closed:
-            if not self.is_explained(node, begin, end):
+            if not self.is_explained(node, begin, end) and end - begin < NODE_PATIENCE:
                 yield f"{node} closed the connection of a client, and no fault explains it"
 
     def facts(self):

@@ -76,6 +76,7 @@ class ClusterJudge(unittest.TestCase):
     def test_closed(self):
         self.expect("closed the connection", [], [], closed=[("web1", 1, 2)])
         self.expect_good([], [], [Fault("killed", ("web1",), 1.5, 5)], closed=[("web1", 1, 2)])
+        self.expect_good([], [], closed=[("web1", 1, 7)])  # the database did not answer
 
     def test_gaps(self):
         self.assertEqual(longest_gap([1, 2, 5, 6], 0, 7), 3)
