@@ -301,7 +301,10 @@ void broker_core::conclude(const entry& of, answer& brought) {
   }
   if (of.request == nullptr) return;
   if (std::holds_alternative<passed_over_answer>(brought)) {
-    why_unavailable_ = passed_over().what();
+    try {
+      why_unavailable_ = passed_over().what();
+    } catch (...) {  // no memory for the text: the refusal counts
+    }
     return refuse(*of.request, broker_request::refusal::not_executed);
   }
   of.request->answer_ = std::move(brought);

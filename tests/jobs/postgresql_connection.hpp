@@ -31,7 +31,7 @@ class postgresql_connection {
     return value;
   }
   std::string sql(const std::string& statement) { return ask(statement).value_or("NULL"); }
-  /// Sends a statement, whose answer finish() waits for.
+  /// Sends a statement and does not wait: finish() waits for the answer.
   void send(const std::string& statement) {
     if (PQsendQuery(connection_, statement.c_str()) != 1) throw std::runtime_error(PQerrorMessage(connection_));
   }

@@ -368,7 +368,7 @@ TEST_F(PostgresqlSql, TellWakesANodeAndIsForAfterTheCommit) {
   EXPECT_NE(shop_.error_of("SELECT foliot.tell('mails')").find("after the commit"), std::string::npos);
   shop_.sql("ROLLBACK");
   bool was_heard = false;
-  // What is told before the node listens is lost, as news are.
+  // A message that is sent before the node listens is lost.
   for (int i = 0; i < 100 && !was_heard; ++i) {
     shop_.sql("SELECT foliot.tell('mails')");
     for (int wait = 0; wait < 100 && !was_heard; ++wait) {

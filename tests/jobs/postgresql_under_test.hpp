@@ -54,8 +54,8 @@ class postgresql_under_test final : public store_under_test {
     }
   };
 
-  /// Lets other parts take the new rows, moves rows that stay, and truncates what is empty, also between the statements
-  /// of a batch and its commit.
+  /// Rotates the parts, moves resting jobs, and truncates empty parts, also between the statements of a batch and its
+  /// commit.
   class rotation {
    public:
     explicit rotation(const std::string& database) : over_(database) { over_.sql("SET lock_timeout = '1ms'"); }

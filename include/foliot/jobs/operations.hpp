@@ -312,8 +312,8 @@ struct tubes_answer {
   friend bool operator==(const tubes_answer&, const tubes_answer&) = default;
 };
 
-/// The answer to any operation that names a job or a tube, or that puts one: another program holds what it needs, such
-/// as the job or its key, so nothing has changed. The same operation may succeed later. Only a store that is not in
+/// The answer to an operation that did not get its locks in time, because another program holds the job, its key or its
+/// tube in the database. Nothing has changed, and the same operation may succeed later. Only a store that is not in
 /// this process gives it.
 struct passed_over_answer {
   friend bool operator==(const passed_over_answer&, const passed_over_answer&) noexcept = default;

@@ -47,7 +47,7 @@ class deadlines {
     by_end_.erase(key_of(found->second));
     by_job_.erase(found);
   }
-  /// Appends the reservations of this job whose time is over at `now` to `over`.
+  /// Appends to `over` those reservations of this job that have ended by `now`.
   void find_over(job_id id, instant now, std::vector<reservation>& over) const {
     const auto [first, last] = by_job_.equal_range(id);
     for (auto each = first; each != last; ++each) {

@@ -23,7 +23,7 @@ constexpr duration least_patience = std::chrono::seconds(3);
 /// Between two attempts of one batch, in ms: the first and the longest pause.
 constexpr int first_pause = 5;
 constexpr int longest_pause = 100;
-/// How long batches pass over what is locked, after one has waited in vain.
+/// For how long batches pass over locked jobs after a batch has waited too long for a lock.
 constexpr duration passes_over_for = std::chrono::seconds(5);
 /// Between two turns of sql/rotation.sql; and if they do not get their locks.
 constexpr duration rotates_every = std::chrono::seconds(1);

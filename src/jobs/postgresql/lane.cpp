@@ -26,11 +26,12 @@ std::string trimmed(const char* text) {
   return out;
 }
 
-/// Waits for `events` of the socket. Throws lane_failure at the deadline.
-/// While bytes come or go, an exchange may take longer than until its deadline: a slow line, or a large body.
+/// While bytes come or go, an exchange may go on behind its deadline: the line may be slow, and bodies large. How long
+/// the server may be silent then, and how far behind the deadline an exchange may end.
 constexpr duration longest_silence = std::chrono::seconds(3);
 constexpr duration longest_exchange = std::chrono::minutes(1);
 
+/// Waits for `events` of the socket. Throws lane_failure at the deadline.
 void wait_for(int socket, short events, instant deadline, std::string_view doing) {
   for (;;) {
     const duration left = deadline - monotonic_clock::instance().now();
