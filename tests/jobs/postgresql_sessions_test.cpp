@@ -1,16 +1,26 @@
 // How the reservations of a node end: all together with its session, or one by one when their time is over.
 #include <gtest/gtest.h>
 
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <latch>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "../../src/jobs/postgresql/engine.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
 
@@ -23,13 +33,16 @@ using foliot_test::postgresql_server;
 
 class PostgresqlSessions : public ::testing::Test {
  protected:
+  [[nodiscard]] postgresql_options options(const std::string& node) const {
+    postgresql_options made;
+    made.database = database_;
+    made.node = node;
+    made.node_timeout = 1h;
+    made.give_up_after = 30s;
+    return made;
+  }
   [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node) const {
-    postgresql_options options;
-    options.database = database_;
-    options.node = node;
-    options.node_timeout = 1h;
-    options.give_up_after = 30s;
-    return std::make_unique<postgresql_store>(options);
+    return std::make_unique<postgresql_store>(options(node));
   }
   std::string sql(const std::string& statement) { return other_.sql(statement); }
 
@@ -78,6 +91,66 @@ TEST_F(PostgresqlSessions, AReservationThatIsOverByTheDatabaseAloneEndsLater) {
   std::vector<claimed_job> got;
   while (got.empty()) got = execute_one(*a, claim{{"a"}}).jobs;
   EXPECT_EQ(got[0].job.counters.timeouts, 1U);
+}
+
+/// Cuts a connection so that the server does not see it.
+class unseen_cut {
+ public:
+  unseen_cut() = default;
+  unseen_cut(const unseen_cut&) = delete;
+  unseen_cut& operator=(const unseen_cut&) = delete;
+  ~unseen_cut() { ::close(held_); }
+  void operator()(int socket) {
+    held_ = ::dup(socket);
+    std::array<int, 2> dead{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, dead.data()) != 0) throw std::runtime_error("socketpair");
+    ::close(dead[1]);
+    ::dup2(dead[0], socket);
+    ::close(dead[0]);
+  }
+
+ private:
+  int held_ = -1;
+};
+
+/// A node that meets something in its next exchange.
+class PostgresqlLostConnection : public PostgresqlSessions {
+ protected:
+  PostgresqlLostConnection() { execute_one(*node_, put{.tube = "a", .body = "x", .ttr = 1h}); }
+
+  detail::lane_point meets_at_ = detail::lane_point::sent;
+  std::function<void(int)> next_exchange_;
+  const std::unique_ptr<postgresql_store> node_ = detail::postgresql_engine::as_store(
+      std::make_unique<detail::postgresql_engine>(options("a"), [this](int socket, detail::lane_point at) {
+        if (next_exchange_ && at == meets_at_) std::exchange(next_exchange_, nullptr)(socket);
+      }));
+};
+
+// The transaction that the lost connection has left open has locked the job: a claim would pass over it.
+TEST_F(PostgresqlLostConnection, IsEndedBeforeTheNodeGoesOn) {
+  unseen_cut cut;
+  next_exchange_ = std::ref(cut);
+  EXPECT_EQ(execute_one(*node_, claim{{"a"}}).jobs.size(), 1U);
+}
+
+// What a node has left open must not be in the way of the others for ever: it may have been stopped.
+TEST_F(PostgresqlLostConnection, IsEndedByTheServer) {
+  std::latch is_stopped(1);
+  std::latch goes_on(1);
+  meets_at_ = detail::lane_point::answered;  // it has locked the job
+  next_exchange_ = [&](int) {
+    is_stopped.count_down();
+    goes_on.wait();
+  };
+  std::vector<claimed_job> got_late;
+  std::jthread stopped([&] { got_late = execute_one(*node_, claim{{"a"}}).jobs; });
+  is_stopped.wait();
+  const auto other = open("b");
+  std::vector<claimed_job> got;
+  while (got.empty()) got = execute_one(*other, claim{{"a"}}).jobs;
+  goes_on.count_down();
+  stopped.join();
+  EXPECT_TRUE(got_late.empty());
 }
 
 }  // namespace

@@ -284,8 +284,8 @@ TEST_F(PostgresqlNodes, ADatabaseThatHasGoneIsUnavailableAndComesBack) {
 class broken_node {
  public:
   explicit broken_node(const postgresql_options& options)
-      : store_(detail::postgresql_engine::as_store(
-            std::make_unique<detail::postgresql_engine>(options, [this](int socket) { step(socket); }))) {}
+      : store_(detail::postgresql_engine::as_store(std::make_unique<detail::postgresql_engine>(
+            options, [this](int socket, detail::lane_point) { step(socket); }))) {}
   [[nodiscard]] job_store& operator*() { return *store_; }
   /// Is called at each exchange, with its number.
   std::function<void(int)> at_exchange;

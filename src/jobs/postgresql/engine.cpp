@@ -28,6 +28,9 @@ constexpr duration passes_over_for = std::chrono::seconds(5);
 /// Between two turns of sql/rotation.sql; and if they do not get their locks.
 constexpr duration rotates_every = std::chrono::seconds(1);
 constexpr duration rotates_at_least_every = std::chrono::seconds(30);
+/// How long the server may take to see by itself that a connection is lost, and then to end it.
+constexpr duration sight_patience = std::chrono::milliseconds(500);
+constexpr duration end_patience = std::chrono::seconds(10);
 /// How many reservations end in one batch.
 constexpr std::size_t ends_at_once = 2048;
 
@@ -44,7 +47,9 @@ constexpr const char* settings =
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write'); "
     "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint, "
-    "to_regprocedure('foliot.schema_version()') IS NOT NULL, current_setting('fsync')";
+    "to_regprocedure('foliot.schema_version()') IS NOT NULL, current_setting('fsync'), "
+    "(SELECT format('pid = %s AND extract(epoch FROM backend_start) = %s', pid, extract(epoch FROM backend_start)) "
+    "FROM pg_stat_activity WHERE pid = pg_backend_pid())";
 
 [[noreturn]] void fail(const std::string& text) { throw store_failure("foliot: " + text); }
 
@@ -110,7 +115,11 @@ std::optional<std::vector<std::int64_t>> postgresql_engine::given_time() const {
 }
 
 void postgresql_engine::make_ready() {
-  if (lane_ == nullptr) connect();
+  if (lane_ == nullptr) {
+    const std::string lost = backend_;
+    connect();
+    end_lost(lost);
+  }
   if (session_ == 0) announce();
 }
 
@@ -138,8 +147,22 @@ void postgresql_engine::connect() {
     warn("the database has fsync = off: a crash of its machine loses what was acknowledged");
   }
   timeline_ = timeline;
+  backend_ = text_of(about, 3);
   lane_ = std::move(made);
   place_ = lane_->place();
+}
+
+void postgresql_engine::end_lost(const std::string& backend) {
+  if (backend.empty()) return;
+  const std::string look = "SELECT count(*) FROM pg_stat_activity WHERE " + backend;
+  const std::string end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE " + backend +
+                          " AND has_function_privilege('pg_terminate_backend(integer, bigint)', 'EXECUTE')";
+  const instant begin = monotonic_clock::instance().now();
+  for (int pause = 1; monotonic_clock::instance().now() < begin + end_patience; pause = std::min(2 * pause, 50)) {
+    const bool has_seen = monotonic_clock::instance().now() < begin + sight_patience;
+    if (text_of(lane_->execute_text(has_seen ? look : end, patience()), 0) == "0") return;
+    static_cast<void>(::poll(nullptr, 0, pause));
+  }
 }
 
 void postgresql_engine::announce() {
@@ -258,7 +281,9 @@ postgresql_engine::commit_state postgresql_engine::commit(std::int64_t number, c
   for (;;) {
     try {
       if (!std::exchange(is_sent, true)) {
+        const std::string backend = std::exchange(backend_, "");  // its end could make the commit less durable
         lane_->commit(patience());
+        backend_ = backend;
         return commit_state::committed;
       }
       if (lane_ == nullptr) connect();

@@ -67,6 +67,10 @@ class postgresql_engine {
   /// Connects and announces the node, if that is to be done.
   void make_ready();
   void connect();
+  /// Waits until the server has ended the process of a connection that was lost, and with it the transaction that it
+  /// had left open: a claim would pass over the jobs that it holds. Has the server end it if it does not see the loss.
+  /// If that does not help for long, those jobs come later.
+  void end_lost(const std::string& backend);
   void announce();
   [[nodiscard]] batch_frame frame_for(std::span<const operation> batch, instant now);
   [[nodiscard]] std::optional<std::vector<std::int64_t>> given_time() const;
@@ -93,6 +97,8 @@ class postgresql_engine {
   target target_;
   std::unique_ptr<lane> lane_;
   std::string place_;
+  std::string
+      backend_;  // what tells the server's process of the last connection from all others, in SQL; empty: none to end
   std::int64_t timeline_ = 0;  // the highest that was seen
   std::int64_t session_ = 0;   // 0: the node is not announced
   std::int64_t session_before_ = 0;

@@ -58,7 +58,7 @@ lane::lane(const char* const* keywords, const char* const* values, instant deadl
     wait_for(PQsocket(it), next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline, "connecting");
   }
   if (PQsetnonblocking(it, 1) != 0) fail_connection("connecting");
-  step();
+  step(lane_point::answered);
 }
 
 lane::~lane() = default;
@@ -125,6 +125,12 @@ reply lane::read_reply(instant deadline) {
   return got;
 }
 
+void lane::read_synchronization(instant deadline) {
+  const reply got(next_result(deadline));  // not read_reply(): it is one result without an end
+  if (got.get() == nullptr) fail_connection("waiting for the answer");
+  check_result(got);
+}
+
 reply lane::execute_text(const std::string& statements, instant deadline) {
   if (PQsendQuery(connection_.get(), statements.c_str()) == 0) fail_connection("sending");
   flush(deadline);
@@ -176,16 +182,19 @@ std::vector<reply> lane::run(std::span<const call> calls, instant deadline) {
     send(each);
     is_wanted.push_back(true);
   }
-  if (PQsendFlushRequest(it) == 0) fail_connection("sending");
+  // Not PQsendFlushRequest(): the server takes a transaction for idle only behind a synchronization, and only then is
+  // it ended if this node is stopped before it commits.
+  if (PQpipelineSync(it) == 0) fail_connection("sending");
   flush(deadline);
-  step();
+  step(lane_point::sent);
   std::vector<reply> replies;
   replies.reserve(calls.size());
   for (const bool wanted : is_wanted) {
     reply got = read_reply(deadline);
     if (wanted) replies.push_back(std::move(got));
   }
-  step();
+  read_synchronization(deadline);
+  step(lane_point::answered);
   return replies;
 }
 
@@ -199,13 +208,10 @@ void lane::commit(instant deadline) {
   send(commit_statement);
   if (PQpipelineSync(it) == 0) fail_connection("sending");
   flush(deadline);
-  step();
+  step(lane_point::sent);
   if (is_new) static_cast<void>(read_reply(deadline));
   const reply done = read_reply(deadline);
-  // Not read_reply(): the end of a pipeline is one result without an end.
-  const reply synced(next_result(deadline));
-  if (synced.get() == nullptr) fail_connection("committing");
-  check_result(synced);
+  read_synchronization(deadline);
   has_begun_ = false;
   if (std::strcmp(PQcmdStatus(done.get()), "COMMIT") != 0) {
     throw lane_failure("", "the server has rolled back a transaction that had not failed");

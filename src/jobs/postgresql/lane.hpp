@@ -11,6 +11,7 @@
 
 #include <libpq-fe.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -40,13 +41,16 @@ class lane_failure : public std::runtime_error {
   std::string state_;
 };
 
-using lane_step = std::function<void(int socket)>;
+/// Where an exchange is: the server has the statements and may just execute them, or it waits for more.
+enum class lane_point : std::uint8_t { sent, answered };
+/// Is called with the socket, and may shut it down.
+using lane_step = std::function<void(int socket, lane_point at)>;
 
 class lane {
  public:
   /// Connects with the arguments of PQconnectStartParams(). Resolving a host's name blocks; all else ends at `deadline`
   /// of the monotonic clock.
-  /// `at_step` is for tests: it is called with the socket before and after each exchange, and may shut it down.
+  /// `at_step` is for tests: it is called in each exchange, and when the connection is made.
   lane(const char* const* keywords, const char* const* values, instant deadline, const lane_step& at_step);
   ~lane();
   lane(const lane&) = delete;
@@ -85,10 +89,12 @@ class lane {
   [[nodiscard]] PGresult* next_result(instant deadline);
   /// The reply to one statement of a pipeline.
   [[nodiscard]] reply read_reply(instant deadline);
+  /// The server has read all that was sent before.
+  void read_synchronization(instant deadline);
   [[noreturn]] void fail_connection(std::string_view doing) const;
 
-  void step() const {
-    if (at_step_) at_step_(PQsocket(connection_.get()));
+  void step(lane_point at) const {
+    if (at_step_) at_step_(PQsocket(connection_.get()), at);
   }
 
   std::unique_ptr<PGconn, closed> connection_;
