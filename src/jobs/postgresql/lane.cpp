@@ -182,7 +182,7 @@ std::vector<reply> lane::run(std::span<const call> calls, instant deadline) {
     send(each);
     is_wanted.push_back(true);
   }
-  // Not PQsendFlushRequest(): the server takes a transaction for idle only behind a synchronization, and only then is
+  // Not a flush request: the server takes a transaction for idle only behind a synchronization, and only then is
   // it ended if this node is stopped before it commits.
   if (PQpipelineSync(it) == 0) fail_connection("sending");
   flush(deadline);
