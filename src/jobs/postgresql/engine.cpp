@@ -118,7 +118,9 @@ void postgresql_engine::make_ready() {
   if (lane_ == nullptr) {
     const std::string lost = backend_;
     connect();
+    const std::string made = std::exchange(backend_, lost);
     end_lost(lost);
+    backend_ = made;
   }
   if (session_ == 0) announce();
 }
@@ -154,8 +156,10 @@ void postgresql_engine::connect() {
 
 void postgresql_engine::end_lost(const std::string& backend) {
   if (backend.empty()) return;
-  const std::string look = "SELECT count(*) FROM pg_stat_activity WHERE " + backend;
-  const std::string end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE " + backend +
+  // A pooler may have given this connection the same process.
+  const std::string it = " FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + backend;
+  const std::string look = "SELECT count(*)" + it;
+  const std::string end = "SELECT count(pg_terminate_backend(pid))" + it +
                           " AND has_function_privilege('pg_terminate_backend(integer, bigint)', 'EXECUTE')";
   const instant begin = monotonic_clock::instance().now();
   for (int pause = 1; monotonic_clock::instance().now() < begin + end_patience; pause = std::min(2 * pause, 50)) {
