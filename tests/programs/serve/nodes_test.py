@@ -1,11 +1,9 @@
-"""Three servers over one PostgreSQL database: what clients of all of them see while servers are killed and stopped, and
-the database is started again."""
+"""Three servers over one PostgreSQL database: what clients of all of them see while servers are killed and stopped, the
+database is started again, and the lines to it are cut."""
 import os
 import random
 import signal
-import socket
 import sys
-import threading
 import time
 import unittest
 from pathlib import Path
@@ -15,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
 import postgresql_server
 from history import check
+from line import Line
 from program_case import main
 from serve_case import SANITIZED, ServeCase, put
 from workload import Workload, drain
@@ -157,53 +156,26 @@ class Nodes(NodesCase):
 
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
-class SlowLine:
-    """A line to a server on a unix socket that brings a few bytes at a time."""
-
-    def __init__(self, path, bytes_at_once, pause):
-        self.path, self.bytes_at_once, self.pause = path, bytes_at_once, pause
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return  # closed
-            server = socket.socket(socket.AF_UNIX)
-            server.connect(self.path)
-            for source, target, pause in ((client, server, 0), (server, client, self.pause)):
-                threading.Thread(target=self._pass_on, args=(source, target, pause), daemon=True).start()
-
-    def _pass_on(self, source, target, pause):
-        try:
-            while data := source.recv(self.bytes_at_once):
-                target.sendall(data)
-                if len(data) == self.bytes_at_once:
-                    time.sleep(pause)
-        except OSError:
-            pass
-        for each in (source, target):
-            try:
-                each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-    def close(self):
-        self.listener.close()
-
-
-class NodeBehindASlowLine(NodesCase):
-    def test_large_bodies_take_their_time(self):
-        """The bodies of one batch need longer than an answer is waited for."""
-        line = SlowLine(f"{self.database.folder}/.s.PGSQL.5432", 16384, 0.01)  # at most 1.6 MB/s
-        self.addCleanup(line.close)
+class NodesBehindLines(NodesCase):
+    def start_behind(self, line, name):
+        """A node that reaches the database over this line."""
         database = self.database.database
         self.database.database = f"host=127.0.0.1 port={line.port} user=postgres dbname=jobs"
-        node = self.start_node("slow")
-        self.database.database = database
+        try:
+            return self.start_node(name)
+        finally:
+            self.database.database = database
+
+    def line(self, *options):
+        made = Line(f"{self.database.folder}/.s.PGSQL.5432", *options)
+        self.addCleanup(made.close)
+        return made
+
+
+class NodeBehindASlowLine(NodesBehindLines):
+    def test_large_bodies_take_their_time(self):
+        """The bodies of one batch need longer than an answer is waited for."""
+        node = self.start_behind(self.line(16384, 0.01), "slow")  # at most 1.6 MB/s
         other = self.start_node("other")
         workers = [self.connect(node) for _ in range(120)]
         for worker in workers:
@@ -215,6 +187,32 @@ class NodeBehindASlowLine(NodesCase):
             self.assertRegex(putting.line(), rb"\AINSERTED \d+\r\n\Z")
         for worker in workers:
             self.assertRegex(worker.line(), rb"\ARESERVED \d+ 60000\r\n\Z")
+
+
+class NodesBehindCutLines(NodesBehindLines):
+    def test_lines_to_the_database_are_cut_at_random(self):
+        """What a node has sent comes late, when it has long connected again; also a commit that it has asked about."""
+        print(f"FOLIOT_NODES_SEED={SEED} FOLIOT_NODES_ROUNDS={ROUNDS}")
+        draw = random.Random(SEED)
+        work = Workload(draw, clients=2)
+        lines = {f"n{number}": self.line() for number in range(NODES)}
+        for name, line in lines.items():
+            self.start_behind(line, name)
+        for _ in range(ROUNDS):
+            for name, line in lines.items():
+                if line.whole.is_set():
+                    work.start(self.nodes[name].address)
+            time.sleep(draw.random() * 0.7)
+            work.history.begin(0, "disturbed")
+            line = draw.choice(list(lines.values()))
+            if line.whole.is_set():
+                line.cut()
+            else:
+                line.mend()
+            time.sleep(draw.choice([0, 0, 1, 4]) * draw.random())
+        for line in lines.values():
+            line.mend()
+        self.judge(work, SEED)
 
 
 class NodesUnderLoad(NodesCase):
