@@ -81,6 +81,20 @@ TEST_F(PostgresqlSessions, ASessionWithManyReservationsEndsInPieces) {
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "0");
 }
 
+// The reservations of a session that is over have ended, also while their rows are still there.
+TEST_F(PostgresqlSessions, AReservationOfASessionThatIsBeingEndedHoldsNothing) {
+  constexpr std::size_t many = 10'000;  // each batch of the second node ends 2048
+  const auto first = open("same");
+  std::vector<operation> puts(many, put{.tube = "a", .body = "x", .ttr = 1h});
+  first->execute(puts);
+  const reservation last = execute_one(*first, claim{.tubes = {"a"}, .count = many}).jobs.back().token;
+  const auto second = open("same");
+  const std::string row = "SELECT count(*) FROM foliot.reserved WHERE id = " + std::to_string(last.id);
+  EXPECT_EQ(execute_one(*second, finish{last}).what, holder_answer::kind::not_held);
+  EXPECT_EQ(execute_one(*second, touch{last}).what, holder_answer::kind::not_held);
+  EXPECT_EQ(sql(row), "1") << "the session was over before it was asked";
+}
+
 // By the database's clock a reservation is over a little earlier than by its node's.
 TEST_F(PostgresqlSessions, AReservationThatIsOverByTheDatabaseAloneEndsLater) {
   const auto a = open("a");
