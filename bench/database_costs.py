@@ -49,9 +49,9 @@ class Batches:
 
     def measure(self, what, size=0, body=0, count=1):
         """The same per batch, with the server's share: us of CPU of its backends, and bytes of WAL."""
-        wal, cpu = self.usage.wal()[0], self.usage.cpu()[0]
+        wal, processes = self.usage.wal()[0], self.usage.processes()
         got = self.ask(what, size, body, count)
-        got["cpu"] = (self.usage.cpu()[0] - cpu) / count * 1e6
+        got["cpu"] = self.usage.backends_since(processes) / count
         got["wal"] = (self.usage.wal()[0] - wal) / count
         return got
 
@@ -166,21 +166,21 @@ def rotation(usage, database):
     """us of CPU of a turn that finds nothing to do."""
     with psql(database) as session:
         ask(session, "SELECT foliot.rotate();\n" * 5)
-        cpu = usage.cpu()[0]
+        before = usage.processes()
         ask(session, "SELECT foliot.rotate();\n" * 200)
-        took = usage.cpu()[0] - cpu
+        took = usage.backends_since(before)
         session.stdin.close()
-    return took / 200 * 1e6
+    return took / 200
 
 
 def news(batches, usage, database):
     """us of CPU of the database: for telling once, with one node that listens, and for each further one."""
     def tell():
-        cpu = usage.cpu()[0]
+        before = usage.processes()
         for _ in range(200):
             batches.ask("tell")
             time.sleep(0.01)  # news of less than 5 ms are told together
-        return (usage.cpu()[0] - cpu) / 200 * 1e6
+        return usage.backends_since(before) / 200
 
     alone = tell()
     sessions = [psql(database) for _ in range(LISTENERS)]
@@ -201,9 +201,9 @@ class Waiting(Connection):
 def idle(program, usage, database, seconds):
     """What a node costs in a second, in us of CPU and bytes of WAL: without clients, and with one that waits."""
     def over():
-        wal, cpu = usage.wal()[0], usage.cpu()[0]
+        wal, before = usage.wal()[0], usage.processes()
         time.sleep(seconds)
-        return (usage.cpu()[0] - cpu) / seconds * 1e6 / NODES, (usage.wal()[0] - wal) / seconds / NODES
+        return usage.backends_since(before) / seconds / NODES, (usage.wal()[0] - wal) / seconds / NODES
 
     nodes = start_nodes(program, database, NODES)
     try:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import postgresql_server
 from lasting_jobs import MOST_UNANSWERED, Load, Producer, Worker, start_nodes
-from server_usage import ServerUsage, cpu_of
+from server_usage import ServerUsage, cpu_of, spent
 from simulate_nodes import simulate
 import simulate_nodes
 
@@ -29,15 +29,14 @@ BODY = 85  # bytes, about, of the jobs of lasting_jobs.py
 class Counts:
     def __init__(self, load, usage, nodes):
         self.finished, self.answered = load.finished, load.answered
-        self.database = sum(usage.cpu())
-        self.delay = sum(usage.cpu(waiting=True))
+        self.database = usage.processes()
         self.nodes = sum(cpu_of_threads(process.pid) for _, process in nodes)
         self.clients = time.process_time()
         self.at = time.monotonic()
 
 
 def cpu_of_threads(process):
-    return sum(cpu_of(each.name) for each in Path(f"/proc/{process}/task").iterdir())
+    return sum(cpu_of(each.name)[0] for each in Path(f"/proc/{process}/task").iterdir())
 
 
 def press(load, producers, rate, seconds):
@@ -66,13 +65,14 @@ def measure(options, server, usage, count, rate):
         late = sorted(load.late[b"0"])
         last = usage.wal()
         seconds = after.at - before.at
+        used, waited = spent(before.database, after.database, backends_only=False)
         end = time.monotonic() + 60
         while load.finished < load.put and time.monotonic() < end:
             load.turn(0.1)
         return {
             "nodes": count, "rate": rate, "finished": (after.finished - before.finished) / seconds,
-            "put": (after.answered - before.answered) / seconds, "database": (after.database - before.database) / seconds,
-            "stretch": 1 + (after.delay - before.delay) / (after.database - before.database),
+            "put": (after.answered - before.answered) / seconds, "database": used / seconds,
+            "stretch": 1 + waited / used,
             "node_cpu": (after.nodes - before.nodes) / seconds, "client_cpu": (after.clients - before.clients) / seconds,
             "writes": (last[5] - wal[5]) / seconds, "syncs": (last[1] - wal[1]) / seconds,
             "sync": (last[2] - wal[2]) / max(last[1] - wal[1], 1) * 1000, "wal": (last[0] - wal[0]) / seconds,

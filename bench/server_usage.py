@@ -6,12 +6,20 @@ WAL = """SELECT (SELECT wal_lsn - '0/0' FROM pg_current_wal_lsn() wal_lsn), wal_
 SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables WHERE schemaname = 'foliot'"
 
 
-def cpu_of(process, waiting=False):
-    """Seconds on a processor; or ready to run, and waiting for one."""
+def cpu_of(process):
+    """Seconds on a processor, and ready to run without one."""
     try:
-        return int(Path(f"/proc/{process}/schedstat").read_text().split()[waiting]) / 1e9
-    except (OSError, IndexError):  # the process has ended
-        return 0.0
+        return [int(each) / 1e9 for each in Path(f"/proc/{process}/schedstat").read_text().split()[:2]]
+    except OSError:  # the process has ended
+        return [0.0, 0.0]
+
+
+def spent(before, after, backends_only=True):
+    """Seconds on a processor, and ready to run without one, between two answers of ServerUsage.processes(). A process
+    that has ended in between does not count."""
+    nothing = (False, [0.0, 0.0])
+    return [sum(seconds[i] - before.get(process, nothing)[1][i] for process, (is_backend, seconds) in after.items()
+                if is_backend or not backends_only) for i in range(2)]
 
 
 class ServerUsage:
@@ -22,19 +30,19 @@ class ServerUsage:
         server.sql(server.folder, "ALTER SYSTEM SET track_wal_io_timing = on")
         server.sql(server.folder, "SELECT pg_reload_conf()")
 
-    def cpu(self, waiting=False):
-        """Seconds of the client backends, and of the server's other processes: see cpu_of()."""
-        backends = others = 0.0
+    def processes(self):
+        """{process: (whether it is the backend of a client, what cpu_of() says)}."""
+        result = {}
         for process in Path(f"/proc/{self.postmaster}/task/{self.postmaster}/children").read_text().split():
             try:
-                title = Path(f"/proc/{process}/cmdline").read_text()
-            except OSError:
-                continue
-            if "[local]" in title:
-                backends += cpu_of(process, waiting)
-            else:
-                others += cpu_of(process, waiting)
-        return backends, others
+                result[process] = "[local]" in Path(f"/proc/{process}/cmdline").read_text(), cpu_of(process)
+            except OSError:  # it has ended
+                pass
+        return result
+
+    def backends_since(self, before):
+        """us of CPU of the backends of clients."""
+        return spent(before, self.processes())[0] * 1e6
 
     def wal(self):
         """The position in the WAL in bytes, syncs, their ms, full pages, records, and batches that have written: the last
