@@ -21,6 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import arguments
 import postgresql_server
 from lasting_jobs import Connection, Load, start_nodes
 from server_usage import ServerUsage
@@ -259,8 +260,8 @@ def show(seen, parameters):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--programs", type=Path, default=ROOT / "build" / "release" / "bin")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--programs", type=arguments.built, default=str(ROOT / "build" / "release" / "bin"))
+    parser.add_argument("--rounds", type=arguments.positive, default=3)
     parser.add_argument("--idle", type=float, default=15, help="seconds for which nodes without work are watched")
     parser.add_argument("--json", type=Path, help="write the parameters to this file")
     options = parser.parse_args()

@@ -8,7 +8,6 @@ Each job is put, reserved and deleted; database, nodes and clients share this ma
 clients and nodes for a job, the time of a sync, and how long the database's processes wait for a processor, are those of
 the same run; the rest of a prediction is computed from the costs."""
 import argparse
-import json
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import arguments
 import postgresql_server
 from lasting_jobs import MOST_UNANSWERED, Load, Producer, Worker, start_nodes
 from server_usage import ServerUsage, cpu_of, spent
@@ -101,21 +101,21 @@ def show(what, got, database):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("costs", type=Path, help="of bench/database_costs.py --json")
-    parser.add_argument("--program", type=Path, default=ROOT / "build" / "release" / "bin" / "foliot")
-    parser.add_argument("--nodes", default="1,3")
-    parser.add_argument("--rates", default="200,1000,10000", help="jobs in a second, of all nodes")
-    parser.add_argument("--workers", type=int, default=32)
+    parser.add_argument("costs", type=arguments.costs, help="the file of bench/database_costs.py --json")
+    parser.add_argument("--program", type=arguments.built, default=str(ROOT / "build" / "release" / "bin" / "foliot"))
+    parser.add_argument("--nodes", type=arguments.positives, default="1,3")
+    parser.add_argument("--rates", type=arguments.positives, default="200,1000,10000", help="jobs in a second, of all nodes")
+    parser.add_argument("--workers", type=arguments.positive, default=32)
     parser.add_argument("--seconds", type=float, default=20)
     options = parser.parse_args()
-    parameters = json.loads(options.costs.read_text())
+    parameters = options.costs
     server = postgresql_server.PostgresqlServer()
     try:
         subprocess.run([options.program, "serve", "--store", server.database, "--migrate"], check=True)
         usage = ServerUsage(server)
         print("          nodes   rate   puts/s finished/s   p50 ms   p99 ms  database  writes/s  syncs/s WAL MB/s")
-        for rate in map(int, options.rates.split(",")):
-            for count in map(int, options.nodes.split(",")):
+        for rate in options.rates:
+            for count in options.nodes:
                 got = measure(options, server, usage, count, rate)
                 predicted = predict(parameters, options, got)
                 predicted["rate"] = rate

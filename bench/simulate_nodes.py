@@ -10,12 +10,12 @@ served. One sync is under way at a time, and serves all commits that had come wh
 import argparse
 import heapq
 import itertools
-import json
 import random
 import sys
 from collections import deque
 from dataclasses import dataclass, field
-from pathlib import Path
+
+import arguments
 
 SECOND = 1_000_000.0
 BETWEEN_BEATS = 2.5 * SECOND  # a quarter of --node-timeout
@@ -329,13 +329,14 @@ def milliseconds(value):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("costs", type=Path, help="of bench/database_costs.py --json")
-    parser.add_argument("--nodes", default="1,3,10,50", help="several counts, with commas")
-    parser.add_argument("--rate", default="500", help="jobs in a second, of all nodes; several, with commas")
-    parser.add_argument("--workers", type=int, default=32, help="of all nodes")
+    parser.add_argument("costs", type=arguments.costs, help="the file of bench/database_costs.py --json")
+    parser.add_argument("--nodes", type=arguments.positives, default="1,3,10,50", help="several counts, with commas")
+    parser.add_argument("--rate", type=arguments.positives, default="500",
+                        help="jobs in a second, of all nodes; several, with commas")
+    parser.add_argument("--workers", type=arguments.positive, default=32, help="of all nodes")
     parser.add_argument("--work", type=float, default=0, help="us that a worker takes for a job")
     parser.add_argument("--body", type=int, default=100)
-    parser.add_argument("--cores", type=int, default=2, help="of the database")
+    parser.add_argument("--cores", type=arguments.positive, default=2, help="of the database")
     parser.add_argument("--shared", action="store_true", help="the nodes run on the database's cores")
     parser.add_argument("--client", type=float, default=0, help="us of a client for each command, on the nodes' cores")
     parser.add_argument("--commit", type=float, help="us of a sync, with the way to a standby; else as measured")
@@ -344,15 +345,15 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    parameters = json.loads(options.costs.read_text())
+    parameters = options.costs
     for name in ("commit", "way"):
         if getattr(options, name) is not None:
             parameters[name] = getattr(options, name)
     print("nodes    rate  finished/s   p50 ms  p99 ms  database  batches/s  syncs/s  news/s  WAL MB/s")
-    for rate in options.rate.split(","):
-        for nodes in options.nodes.split(","):
+    for rate in options.rate:
+        for nodes in options.nodes:
             got = simulate(parameters, Load(
-                nodes=int(nodes), rate=float(rate), workers=options.workers, work=options.work, body=options.body,
+                nodes=nodes, rate=rate, workers=options.workers, work=options.work, body=options.body,
                 seconds=options.seconds,
                 cores=options.cores, shared=options.shared, most_unanswered=options.most_unanswered, client=options.client,
                 seed=options.seed))

@@ -12,7 +12,7 @@ namespace foliot::simulation {
 void explore(std::uint64_t count, const faults& with, const std::function<void()>& main) {
   std::uint64_t first = 0;
 #if defined(FOLIOT_SANITIZED)
-  count = std::max(count / 4, std::min<std::uint64_t>(count, 3));
+  count = std::max(count / 4, std::min<std::uint64_t>(count, 3));  // worlds are slow: the first ones of release's
 #else
   count *= 10;  // worlds are quick in this build
 #endif

@@ -97,8 +97,7 @@ class postgresql_engine {
   target target_;
   std::unique_ptr<lane> lane_;
   std::string place_;
-  std::string
-      backend_;  // what tells the server's process of the last connection from all others, in SQL; empty: none to end
+  std::string backend_;        // the server's process of the last connection, as a condition in SQL; empty: none to end
   std::int64_t timeline_ = 0;  // the highest that was seen
   std::int64_t session_ = 0;   // 0: the node is not announced
   std::int64_t session_before_ = 0;
