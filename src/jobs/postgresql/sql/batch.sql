@@ -161,9 +161,9 @@ BEGIN
   END IF;
   IF cardinality(over_ids) > 0 THEN
     WITH gone AS (
-        DELETE FROM foliot.reserved r USING unnest(over_ids, over_openings, over_attempts) o (id, opening, attempt)
-        WHERE r.id = ANY (over_ids) AND r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt
-          AND r.expires < begin_batch.now_ns
+        DELETE FROM foliot.reserved r
+        WHERE r.id = ANY (over_ids) AND r.expires < begin_batch.now_ns AND ((r.id, r.opening, r.reserves) IN (
+          SELECT * FROM unnest(over_ids, over_openings, over_attempts))) IS TRUE
         RETURNING r.*),
       made AS (
         INSERT INTO foliot.ready
@@ -171,8 +171,8 @@ BEGIN
     SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
     PERFORM foliot.note_ready(tubes);
     SELECT array_agg(r.id), array_agg(r.expires) INTO still_ids, still_expires
-    FROM unnest(over_ids, over_openings, over_attempts) o (id, opening, attempt)
-    JOIN foliot.reserved r ON r.id = ANY (over_ids) AND r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt;
+    FROM foliot.reserved r WHERE r.id = ANY (over_ids) AND ((r.id, r.opening, r.reserves) IN (
+      SELECT * FROM unnest(over_ids, over_openings, over_attempts))) IS TRUE;
   END IF;
   IF EXISTS (SELECT FROM foliot.pause p WHERE p.until <= now_ns) THEN
     WITH over AS (

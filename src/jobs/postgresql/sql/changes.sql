@@ -13,15 +13,16 @@ DECLARE
   done bigint[];
   tubes integer[];
 BEGIN
+  -- "IN" in the list or behind "IS TRUE" looks into a hash table, where a join would compare each job with each token.
   WITH gone AS (
-      DELETE FROM foliot.reserved r USING unnest(ids, openings, attempts) o (id, opening, attempt)
-      WHERE r.id = ANY (ids) AND r.id = o.id AND r.opening = o.opening AND r.reserves = o.attempt AND r.expires >= now_ns
-        AND foliot.goes_on(r.session)
+      DELETE FROM foliot.reserved r
+      WHERE r.id = ANY (ids) AND r.expires >= now_ns AND foliot.goes_on(r.session)
+        AND ((r.id, r.opening, r.reserves) IN (SELECT * FROM unnest(ids, openings, attempts))) IS TRUE
       RETURNING r.id, r.tube),
-    ended AS (DELETE FROM foliot.job j USING gone WHERE j.id = ANY (ids) AND j.id = gone.id RETURNING gone.id, gone.tube)
+    ended AS (DELETE FROM foliot.job j WHERE j.id = ANY (ARRAY(SELECT g.id FROM gone g)) RETURNING j.id, j.tube)
   SELECT array_agg(e.id), array_agg(DISTINCT e.tube) INTO done, tubes FROM ended e;
   IF done IS NOT NULL THEN PERFORM foliot.note_lost(tubes); END IF;
-  RETURN ARRAY(SELECT coalesce((o.id = ANY (done))::integer, 0) FROM unnest(ids) WITH ORDINALITY o (id, n) ORDER BY o.n);
+  RETURN ARRAY(SELECT (o.id IN (SELECT unnest(done)))::integer FROM unnest(ids) WITH ORDINALITY o (id, n) ORDER BY o.n);
 END $$;
 
 -- The row of a reserved job, if this token holds it, locked with the job's row in `job`.
