@@ -4,19 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <memory>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <foliot/core/clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/engine.hpp"
-#include "broken_connection.hpp"
+#include "broken_node.hpp"
 #include "postgresql_server.hpp"
 
 namespace foliot::jobs {
@@ -24,6 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using foliot_test::postgresql_server;
+using foliot_test::until_available;
 
 /// A database, and nodes over it on the system's clocks.
 class PostgresqlStore : public ::testing::Test {
@@ -66,16 +62,6 @@ job_id put_one(job_store& into, const std::string& body, milliseconds ttr = 1h) 
   return execute_one(into, put{.tube = "a", .body = body, .ttr = ttr}).id;
 }
 reservation claim_one(job_store& from) { return execute_one(from, claim{{"a"}}).jobs.at(0).token; }
-
-/// Tries until the node has reached its database again.
-void until_available(const std::function<void()>& what) {
-  for (;;) {
-    try {
-      return what();
-    } catch (const store_unavailable&) {
-    }
-  }
-}
 
 TEST_F(PostgresqlStore, IsRefusedWithoutASchema) {
   EXPECT_NE(refusal(options("n")).find("has no schema of foliot: make it with"), std::string::npos);
@@ -279,123 +265,6 @@ TEST_F(PostgresqlNodes, ADatabaseThatHasGoneIsUnavailableAndComesBack) {
   server_.start();
   until_available([&] { put_one(a, "put"); });
   EXPECT_EQ(execute_one(a, count_all{}).counts.ready, 2U);
-}
-
-/// A store whose connections break at chosen exchanges.
-class broken_node {
- public:
-  explicit broken_node(const postgresql_options& options)
-      : store_(detail::postgresql_engine::as_store(std::make_unique<detail::postgresql_engine>(
-            options, [this](int socket, detail::lane_point) { step(socket); }))) {}
-  [[nodiscard]] job_store& operator*() { return *store_; }
-  /// Is called at each exchange, with its number.
-  std::function<void(int)> at_exchange;
-  /// The n-th exchange from now on breaks its connection, and so do all that follow.
-  void break_from(int n) { break_at({n}, true); }
-  void heal() { at_.clear(); }
-  /// These exchanges break their connections, counted from 1; and all that follow the last one.
-  void break_at(std::set<int> exchanges, bool and_later = false) {
-    exchange_ = 0;
-    at_ = std::move(exchanges);
-    and_later_ = and_later;
-  }
-
- private:
-  void step(int socket) {
-    ++exchange_;
-    if (at_exchange) at_exchange(exchange_);
-    const bool is_later = and_later_ && !at_.empty() && exchange_ > *at_.rbegin();
-    if (at_.contains(exchange_) || is_later) foliot_test::break_connection(socket);
-  }
-
-  int exchange_ = 0;
-  std::set<int> at_;
-  bool and_later_ = false;
-  std::unique_ptr<postgresql_store> store_;
-};
-
-TEST_F(PostgresqlNodes, OnlyABatchWhoseCommitWasBegunIsInDoubt) {
-  // The exchanges of a batch: its statements were sent, their replies are here, the commit was sent.
-  for (const int breaks_at : {1, 2, 3}) {
-    auto impatient = options("a" + std::to_string(breaks_at));
-    impatient.give_up_after = 20ms;
-    broken_node a(impatient);
-    const std::string body = "body " + std::to_string(breaks_at);
-    a.break_from(breaks_at);
-    try {
-      put_one(*a, body);
-      ADD_FAILURE() << "a put succeeds over a broken connection";
-    } catch (const store_unavailable& error) {
-      EXPECT_EQ(error.is_in_doubt(), breaks_at != 1) << error.what();
-    }
-    a.heal();
-    until_available([&] { (*a).execute({}); });  // it has found out what became of its own session
-    const std::string count = "SELECT count(*) FROM foliot.job WHERE body = '" + body + "'::bytea";
-    if (breaks_at == 3) {
-      while (sql(count) != "1") {  // the server may not have come to it yet
-      }
-    } else {
-      EXPECT_EQ(sql(count), "0");
-    }
-    until_available([&] { put_one(*a, "the node goes on"); });
-  }
-}
-
-// If the claim has happened, nobody but this node can end the reservation that it does not know of.
-TEST_F(PostgresqlNodes, AReservationThatIsInDoubtEndsAtItsTime) {
-  auto impatient = options("a");
-  impatient.give_up_after = 20ms;
-  for (const int breaks_at : {2, 3}) {  // the commit is not sent; its answer is lost
-    SCOPED_TRACE(breaks_at);
-    broken_node a(impatient);
-    put_one(*a, "body", 100ms);
-    a.break_from(breaks_at);
-    EXPECT_THROW(execute_one(*a, claim{{"a"}}), store_unavailable);
-    EXPECT_LE((*a).next().expiry, monotonic_clock::instance().now() + 100ms);
-    a.heal();
-    std::vector<claimed_job> got;
-    while (got.empty()) {
-      until_available([&] { got = execute_one(*a, claim{{"a"}}).jobs; });
-    }
-    EXPECT_EQ(got[0].job.counters.timeouts, breaks_at == 3 ? 1U : 0U);
-    EXPECT_EQ(got[0].job.counters.reserves, breaks_at == 3 ? 2U : 1U);
-    sql("DELETE FROM foliot.reserved; DELETE FROM foliot.job");
-  }
-}
-
-/// The commit of a batch, and the commits of the questions whether it has happened, break at each place.
-TEST_F(PostgresqlNodes, NoBatchIsLostOrHappensTwiceWhereverItsConnectionsBreak) {
-  broken_node a(options("a"));
-  // A batch takes the exchanges 1 to 3; a question a connection and the same: 4 to 7, and 8 to 11.
-  int put = 0;
-  for (int first = 1; first <= 4; ++first) {
-    for (int second = first; second <= 8; ++second) {
-      for (int third = second; third <= 12; ++third) {
-        SCOPED_TRACE(std::to_string(first) + ", " + std::to_string(second) + ", " + std::to_string(third));
-        a.break_at({first, second, third});
-        const job_id id = put_one(*a, "body");
-        a.heal();
-        ++put;
-        ASSERT_TRUE(execute_one(*a, peek{id}).job);
-        ASSERT_EQ(execute_one(*a, count_all{}).counts.ready, static_cast<std::uint64_t>(put));
-      }
-    }
-  }
-}
-
-TEST_F(PostgresqlNodes, ABatchInDoubtHappensOnceAlsoIfItsSessionEndsMeanwhile) {
-  broken_node a(options("a"));
-  const std::string session = sql("SELECT session FROM foliot.node");
-  a.break_at({3});  // its commit was sent
-  a.at_exchange = [&](int number) {
-    // The node has connected again, and is about to ask.
-    if (number == 4) sql("SELECT foliot.end_session(" + session + ")");
-  };
-  put_one(*a, "once");
-  a.heal();
-  a.at_exchange = {};
-  EXPECT_EQ(execute_one(*a, count_all{}).counts.ready, 1U);
-  EXPECT_NE(sql("SELECT session FROM foliot.node"), session);
 }
 
 TEST_F(PostgresqlNodes, WarnsOfADatabaseThatDoesNotSync) {
