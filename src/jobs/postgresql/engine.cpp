@@ -70,7 +70,7 @@ postgresql_engine::postgresql_engine(const postgresql_options& options, lane_ste
       at_step_(std::move(at_step)),
       process_(random_process()),
       target_(options.database),
-      rotates_after_(rotates_every),
+      rotations_(rotates_every, rotates_at_least_every),
       pause_(first_pause) {
   if (options.node.empty() || options.node.size() > longest_node_name || options.node.find('\0') != std::string::npos) {
     throw std::invalid_argument("foliot: the name of a node must have 1 to " + std::to_string(longest_node_name) +
@@ -252,15 +252,20 @@ execution postgresql_engine::execute(std::span<operation> batch) {
 }
 
 void postgresql_engine::rotate() noexcept {
+  const instant begin = monotonic_clock::instance().now();
   try {
-    next_rotation_ = monotonic_clock::instance().now() + rotates_after_;
     const call what(statements::rotate);
     const bool was_free = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
     lane_->commit(patience());
-    rotates_after_ = was_free ? rotates_every : std::min(rotates_after_ * 2, rotates_at_least_every);
+    if (was_free) {
+      rotations_.succeeded();
+    } else {
+      rotations_.failed();
+    }
   } catch (...) {
     lane_.reset();  // the next batch connects again
   }
+  next_rotation_ = begin + rotations_.length();
 }
 
 void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {

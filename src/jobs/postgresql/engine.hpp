@@ -32,6 +32,7 @@
 #include "bell.hpp"
 #include "deadlines.hpp"
 #include "lane.hpp"
+#include "pause_between.hpp"
 #include "target.hpp"
 
 namespace foliot::jobs::detail {
@@ -109,7 +110,7 @@ class postgresql_engine {
   std::int64_t last_beat_ = 0;  // the number of its batch
   instant passes_over_until_ = instant::earliest();
   instant next_rotation_ = instant::earliest();
-  duration rotates_after_;
+  pause_between rotations_;
   int pause_;             // before the next attempt to connect, in ms
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;
