@@ -259,6 +259,19 @@ TEST_F(PostgresqlSql, AnOpenTransactionHoldsUpOnlyWhatNeedsItsJobs) {
   EXPECT_TRUE(right) << right.error();
 }
 
+// Whatever the application does with the ready job, the delayed and the buried ones are not its.
+TEST_F(PostgresqlSql, AClearPassesOverLockedJobsOfEachState) {
+  execute_one(*node_, jobs::put{.tube = "mails", .body = "buried"});
+  execute_one(*node_, bury{claim_all("mails").jobs.at(0).token});
+  const job_id locked = put("'mails', 'ready'");
+  put("'mails', 'delayed', delay => '1 h'");
+  shop_.sql("BEGIN");
+  shop_.sql("SELECT FROM foliot.job WHERE id = " + std::to_string(locked) + " FOR UPDATE");
+  EXPECT_EQ(execute_one(*node_, clear_tube{.tube = "mails"}).changed, 2U);
+  shop_.sql("COMMIT");
+  EXPECT_EQ(execute_one(*node_, clear_tube{.tube = "mails"}).changed, 1U);
+}
+
 // The job is due, and cannot become ready: a node that looked again at once would do nothing else.
 TEST_F(PostgresqlSql, ADueJobThatIsHeldIsLookedForNowAndThen) {
   const job_id held = put("'mails', 'a', delay => '20 ms'");

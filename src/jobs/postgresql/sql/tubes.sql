@@ -52,23 +52,24 @@ CREATE OR REPLACE FUNCTION foliot.clear_tube(of_name bytea, most bigint) RETURNS
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
   cleared bigint := 0;
+  in_state integer := 1;
   ids bigint[];
   ended bigint[];
 BEGIN
   IF of_tube IS NULL THEN RETURN 0; END IF;
   WHILE cleared < most LOOP
-    ids := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT most - cleared
-                 FOR UPDATE SKIP LOCKED);
-    IF cardinality(ids) = 0 THEN
-      ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most - cleared
-                   FOR UPDATE SKIP LOCKED);
+    ids := foliot.lock_some(CASE in_state
+      WHEN 1 THEN ARRAY(SELECT r.id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT most - cleared
+                        FOR UPDATE SKIP LOCKED)
+      WHEN 0 THEN ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most - cleared
+                        FOR UPDATE SKIP LOCKED)
+      ELSE ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - cleared
+                 FOR UPDATE SKIP LOCKED) END);
+    IF cardinality(ids) = 0 THEN  -- none is left, or the first ones are all locked
+      EXIT WHEN in_state = 3;
+      in_state := CASE in_state WHEN 1 THEN 0 ELSE 3 END;
+      CONTINUE;
     END IF;
-    IF cardinality(ids) = 0 THEN
-      ids := ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - cleared
-                   FOR UPDATE SKIP LOCKED);
-    END IF;
-    ids := foliot.lock_some(ids);
-    EXIT WHEN cardinality(ids) = 0;
     WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.id)
     SELECT array_agg(gone.id) INTO ended FROM gone;
     WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.id)
