@@ -13,10 +13,11 @@ DECLARE
   done bigint[];
   tubes integer[];
 BEGIN
-  -- "IN" in the list or behind "IS TRUE" looks into a hash table, where a join would compare each job with each token.
+  -- "IN" in the list or before "IS TRUE" looks into a hash table, where a join would compare each job with each token.
   WITH gone AS (
       DELETE FROM foliot.reserved r
-      WHERE r.id = ANY (ids) AND r.expires >= now_ns AND foliot.goes_on(r.session)
+      WHERE r.id = ANY (ids) AND r.expires >= now_ns
+        AND (r.session IN (SELECT n.session FROM foliot.node n WHERE n.name IS NOT NULL)) IS TRUE
         AND ((r.id, r.opening, r.reserves) IN (SELECT * FROM unnest(ids, openings, attempts))) IS TRUE
       RETURNING r.id, r.tube),
     ended AS (DELETE FROM foliot.job j WHERE j.id = ANY (ARRAY(SELECT g.id FROM gone g)) RETURNING j.id, j.tube)

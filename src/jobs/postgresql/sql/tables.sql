@@ -57,9 +57,11 @@ CREATE TABLE foliot.part (
   since timestamptz NOT NULL,
   PRIMARY KEY (of_table, number)
 );
-CREATE FUNCTION foliot.current_part(of_table text) RETURNS smallint LANGUAGE sql STABLE AS $$
-  SELECT p.number FROM foliot.part p WHERE p.of_table = $1 AND p.is_current
-$$;
+-- In PL/pgSQL, which keeps the plan of its statement from batch to batch.
+CREATE FUNCTION foliot.current_part(of_table text) RETURNS smallint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT p.number FROM foliot.part p WHERE p.of_table = $1 AND p.is_current);
+END $$;
 CREATE TABLE foliot.ready (
   LIKE foliot.place,
   -- A batch looks it up once.
