@@ -13,6 +13,7 @@ using command = std::function<void()>;
 
 void add_bench(CLI::App& program, command& chosen);
 void add_copy(CLI::App& program, command& chosen);
+void add_map(CLI::App& program, command& chosen);
 void add_replay(CLI::App& program, command& chosen);
 void add_sample(CLI::App& program, command& chosen);
 void add_serve(CLI::App& program, command& chosen);

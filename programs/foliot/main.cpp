@@ -48,6 +48,7 @@ exit_code run(int argc, char** argv) {
   add_top(program, chosen);
   add_serve(program, chosen);
   add_copy(program, chosen);
+  add_map(program, chosen);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help and --version

@@ -267,7 +267,10 @@ void broker_core::hand_out(execution& done) {
   conclude_checks_of_pauses(std::span(done.answers).subspan(first_check, checked_.size()));
   if (others_ != nullptr) note_untold(done.ready_tubes);  // before the claims, which may show that nothing is left
   for (std::size_t i = 0; i < grants_.size(); ++i) {
-    serve(grants_[i], std::get<claim_answer>(done.answers[first_claim + i]));
+    // None, where its databases do not answer: the clients wait until they do.
+    claim_answer none;
+    auto* const brought = std::get_if<claim_answer>(&done.answers[first_claim + i]);
+    serve(grants_[i], brought == nullptr ? none : *brought);
   }
   entries_.clear();
   for (const std::string& name : done.ready_tubes) {
@@ -300,12 +303,13 @@ void broker_core::conclude(const entry& of, answer& brought) {
     }
   }
   if (of.request == nullptr) return;
-  if (std::holds_alternative<passed_over_answer>(brought)) {
+  if (const auto refused = refusal_in(brought)) {
     try {
-      why_unavailable_ = passed_over().what();
+      why_unavailable_ = refused->what();
     } catch (...) {  // no memory for the text: the refusal counts
     }
-    return refuse(*of.request, broker_request::refusal::not_executed);
+    const bool is_in_doubt = refused->is_in_doubt() && !of.request->only_looks_;
+    return refuse(*of.request, is_in_doubt ? broker_request::refusal::in_doubt : broker_request::refusal::not_executed);
   }
   of.request->answer_ = std::move(brought);
   of.request->state_ = broker_request::state::done;

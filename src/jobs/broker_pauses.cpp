@@ -57,9 +57,10 @@ void broker_core::gather_checks_of_pauses() {
 void broker_core::conclude_checks_of_pauses(std::span<const answer> brought) {
   for (std::size_t i = 0; i < checked_.size(); ++i) {
     if (tubes_.find(checked_[i]) != nullptr) continue;  // it has a client meanwhile
-    const count_answer& seen = std::get<count_answer>(brought[i]);
-    const bool is_paused = seen.paused_until != instant::never();
-    if (is_paused && seen.counts.all() != 0) continue;
+    const auto* const seen = std::get_if<count_answer>(&brought[i]);
+    if (seen == nullptr) continue;
+    const bool is_paused = seen->paused_until != instant::never();
+    if (is_paused && seen->counts.all() != 0) continue;
     forget_pause(checked_[i]);
     if (is_paused) pauses_to_end_.push_back(std::move(checked_[i]));
   }

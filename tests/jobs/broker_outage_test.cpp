@@ -146,7 +146,8 @@ TEST(BrokerOutage, AnOperationThatIsPassedOverIsRefusedAlone) {
       }
     };
     auto putting = spawn(refusal_of(world.here, mail("hello"), ""));
-    auto cancelling = spawn(refusal_of(world.here, cancel{job_id{1}}, detail::passed_over().what()));
+    auto cancelling =
+        spawn(refusal_of(world.here, cancel{job_id{1}}, detail::refusal_in(passed_over_answer{})->what()));
     const auto put_ended = co_await putting.join();
     EXPECT_EQ(put_ended, std::nullopt);
     const auto cancel_ended = co_await cancelling.join();
@@ -155,6 +156,38 @@ TEST(BrokerOutage, AnOperationThatIsPassedOverIsRefusedAlone) {
     world.here_store.after = nullptr;
     const auto again = co_await refusal_of(world.here, cancel{job_id{1}}, "");
     EXPECT_EQ(again, std::nullopt);
+  });
+}
+
+// Of several databases one does not answer.
+TEST(BrokerOutage, AnOperationWithoutItsDatabaseIsRefusedAlone) {
+  in_node_worlds([](two_nodes& world) -> task<> {
+    world.here_store.after = [](execution& done) {
+      for (answer& each : done.answers) {
+        if (std::holds_alternative<change_answer>(each)) each = unavailable_answer{true, "db2 is down"};
+        if (std::holds_alternative<count_answer>(each)) each = unavailable_answer{true, "db2 is down"};
+        if (std::holds_alternative<claim_answer>(each)) each = unavailable_answer{false, "db2 is down"};
+      }
+    };
+    auto putting = spawn(refusal_of(world.here, mail("hello"), ""));
+    auto cancelling = spawn(refusal_of(world.here, cancel{job_id{7}}, "db2 is down"));
+    auto counting = spawn(refusal_of(world.here, count_all{}, "db2 is down"));
+    const auto put_ended = co_await putting.join();
+    EXPECT_EQ(put_ended, std::nullopt);
+    const auto cancel_ended = co_await cancelling.join();
+    EXPECT_EQ(cancel_ended, unavailable::in_doubt);
+    const auto count_ended = co_await counting.join();
+    EXPECT_EQ(count_ended, unavailable::not_executed) << "it only looks";
+    client worker(world.here);
+    worker.watch("other");
+    auto waiting = spawn(try_reserve(worker, 10s));
+    co_await sleep(3s);
+    world.here_store.after = nullptr;
+    put later{.tube = "other", .body = "late"};
+    co_await world.here.execute(later);
+    const auto reserved = co_await waiting.join();
+    EXPECT_TRUE(reserved && reserved->job) << "the client goes on waiting";
+    EXPECT_EQ(world.here.counters().unavailable, 0U);
   });
 }
 

@@ -93,6 +93,9 @@ std::string show(const tubes_answer& it) {
 }
 
 std::string show(const passed_over_answer&) { return "passed over"; }
+std::string show(const unavailable_answer& it) {
+  return std::string(it.is_in_doubt ? "in doubt: " : "not executed: ") + it.why;
+}
 
 std::ostream& operator<<(std::ostream& out, const request& it) {
   const std::string_view name = operation_names.at(it.what);

@@ -45,10 +45,18 @@ count_answer answer_to(const count_all&);
 tubes_answer answer_to(const list_tubes&);
 bulk_answer answer_to(const clear_tube&);
 
-/// What becomes of a passed_over_answer.
-inline store_unavailable passed_over() {
-  return {store_unavailable::kind::not_executed,
-          "foliot: another program holds the job, its key or its tube in the database: try again later"};
+/// What becomes of an answer that says that an operation was passed over, or that its database does not answer; none:
+/// it is another answer.
+inline std::optional<store_unavailable> refusal_in(const answer& it) {
+  using kind = store_unavailable::kind;
+  if (std::holds_alternative<passed_over_answer>(it)) {
+    return store_unavailable(
+        kind::not_executed,
+        "foliot: another program holds the job, its key or its tube in the database: try again later");
+  }
+  const auto* const lost = std::get_if<unavailable_answer>(&it);
+  if (lost == nullptr) return std::nullopt;
+  return store_unavailable(lost->is_in_doubt ? kind::in_doubt : kind::not_executed, lost->why);
 }
 
 }  // namespace detail
@@ -59,7 +67,7 @@ using answer_of = decltype(detail::answer_to(std::declval<const Operation&>()));
 
 /// Executes `what` as a batch of its own and returns its answer. `ready_tubes` and `expired` of the batch are dropped.
 /// Throws std::invalid_argument if validate() refuses `what`, and as job_store::execute(); store_unavailable also for a
-/// passed_over_answer.
+/// passed_over_answer and an unavailable_answer.
 template <class Operation>
 answer_of<Operation> execute_one(job_store& store, Operation what, const job_limits& limits = {}) {
   operation only(std::move(what));
@@ -67,7 +75,7 @@ answer_of<Operation> execute_one(job_store& store, Operation what, const job_lim
     throw std::invalid_argument("foliot: " + *wrong);
   }
   execution done = store.execute(std::span(&only, 1));
-  if (std::holds_alternative<passed_over_answer>(done.answers.front())) throw detail::passed_over();
+  if (const auto refused = detail::refusal_in(done.answers.front())) throw *refused;
   return std::get<answer_of<Operation>>(std::move(done.answers.front()));
 }
 

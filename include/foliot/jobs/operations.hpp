@@ -319,8 +319,19 @@ struct passed_over_answer {
   friend bool operator==(const passed_over_answer&, const passed_over_answer&) noexcept = default;
 };
 
-/// One answer of a store: of the kind that the operation names, or passed_over_answer.
+/// The answer to an operation whose database cannot be reached at present, where a store has several databases and
+/// others have executed the rest of the batch.
+struct unavailable_answer {
+  /// Whether it may have been executed.
+  bool is_in_doubt = false;
+  /// A sentence for people.
+  std::string why;
+
+  friend bool operator==(const unavailable_answer&, const unavailable_answer&) = default;
+};
+
+/// One answer of a store: of the kind that the operation names, or one of the last two.
 using answer = std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer,
-                            peek_answer, count_answer, tubes_answer, passed_over_answer>;
+                            peek_answer, count_answer, tubes_answer, passed_over_answer, unavailable_answer>;
 
 }  // namespace foliot::jobs

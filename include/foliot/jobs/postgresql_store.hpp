@@ -42,6 +42,7 @@
 namespace foliot::jobs {
 namespace detail {
 class postgresql_engine;
+class spread;
 }  // namespace detail
 
 /// How a PostgreSQL store is opened.
@@ -101,9 +102,9 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
 
  private:
   friend class detail::postgresql_engine;
-  explicit postgresql_store(std::unique_ptr<detail::postgresql_engine> engine) noexcept;
+  explicit postgresql_store(std::unique_ptr<detail::postgresql_engine> first);
 
-  std::unique_ptr<detail::postgresql_engine> engine_;
+  std::unique_ptr<detail::spread> all_;
 };
 
 }  // namespace foliot::jobs

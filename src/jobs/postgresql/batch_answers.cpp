@@ -69,10 +69,17 @@ class answer_reader {
     from_ = &from;
     index_ = index;
     is_plain_ = is_plain;
+    was_elsewhere_ = false;
   }
+  /// Whether the last answer was that of a put into a tube that is in another database.
+  [[nodiscard]] bool was_elsewhere() const noexcept { return was_elsewhere_; }
 
   answer operator()(const put&) {
-    if (is_plain_) return put_answer{put_answer::kind::inserted, from_database(numbers().at(index_))};
+    if (is_plain_) {
+      const std::int64_t id = numbers().at(index_);
+      return id == 0 ? is_elsewhere() : put_answer{put_answer::kind::inserted, from_database(id)};
+    }
+    if (numbers().at(2 * index_) == elsewhere) return is_elsewhere();
     if (numbers().at(2 * index_) == passed_over) return passed_over_answer{};
     return put_answer{static_cast<put_answer::kind>(numbers().at(2 * index_)),
                       from_database(numbers().at(2 * index_ + 1))};
@@ -111,8 +118,14 @@ class answer_reader {
   answer operator()(const list_tubes&) { return tubes_answer{from_->texts(0, 0)}; }
 
  private:
-  /// What sql/patient.sql returns for an operation that it has passed over.
+  /// What the functions return for an operation that was passed over, and for a put into a tube that is not here.
   static constexpr std::int64_t passed_over = -1;
+  static constexpr std::int64_t elsewhere = 5;
+
+  answer is_elsewhere() {
+    was_elsewhere_ = true;
+    return passed_over_answer{};
+  }
 
   const std::vector<std::int64_t>& numbers() {
     if (numbers_.empty()) numbers_ = from_->integers(0, 0);
@@ -147,6 +160,7 @@ class answer_reader {
   const reply* from_ = nullptr;
   std::size_t index_ = 0;
   bool is_plain_ = false;
+  bool was_elsewhere_ = false;
   std::vector<std::int64_t> numbers_;
 };
 
@@ -167,6 +181,7 @@ batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time&
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     reader.take(replies[places_[i].call], places_[i].index, &calls_[places_[i].call].what() == &statements::put_plain);
     result.done.answers.push_back(std::visit(reader, batch_[i]));
+    if (reader.was_elsewhere()) result.map.elsewhere.push_back(i);
   }
   result.beats_again = beats_ && replies[1].integer(0, 0) != 0;
   const reply& last = replies.back();
@@ -174,6 +189,8 @@ batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time&
   if (!last.is_null(0, 1)) result.done.emptied_tubes = last.texts(0, 1);
   if (!last.is_null(0, 2)) result.next.due = time.to_local_due(last.integer(0, 2));
   if (!last.is_null(0, 3)) result.next.expiry = time.to_local(last.integer(0, 3));
+  result.map.version = last.integer(0, 4);
+  result.map.sends = last.integer(0, 5) != 0;
   return result;
 }
 

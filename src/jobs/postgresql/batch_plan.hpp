@@ -53,6 +53,17 @@ struct batch_time {
   [[nodiscard]] utc_time to_local_due(std::int64_t ms) const noexcept { return local_utc + milliseconds(ms - now_ms); }
 };
 
+/// What a batch has shown of the map of databases (sql/map.sql).
+struct map_state {
+  /// Rises with each change of what this database knows of the map.
+  std::int64_t version = 0;
+  /// Whether jobs leave this database, or have left it lately: one that was not found may have come to another one.
+  bool sends = false;
+  /// The puts that were refused because their tubes are in other databases, by their places in the batch, ascending.
+  /// They are answered as operations that were passed over.
+  std::vector<std::size_t> elsewhere = {};
+};
+
 class batch_plan {
  public:
   batch_plan(std::span<const operation> batch, const batch_frame& frame);
@@ -67,6 +78,7 @@ class batch_plan {
     next_change next;
     /// Whether the next batch should beat at once.
     bool beats_again = false;
+    map_state map;
   };
   [[nodiscard]] outcome read(std::span<const reply> replies, batch_time& time) const;
 

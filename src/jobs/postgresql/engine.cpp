@@ -332,6 +332,7 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
   const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
   if (std::ranges::any_of(what.done.answers, is_passed_over)) pass_over_locked();
   next_ = what.next;
+  map_seen_ = std::move(what.map);
 }
 
 void postgresql_engine::follow(const operation& of, const answer& got) {
@@ -351,6 +352,21 @@ next_change postgresql_engine::next() const noexcept {
   next_change next = next_;
   next.expiry = std::min({next.expiry, own_.next(), next_beat_});
   return next;
+}
+
+tube_map postgresql_engine::read_map() {
+  const std::vector<call> calls{call(statements::read_databases), call(statements::read_places)};
+  const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
+  for (;;) {
+    try {
+      make_ready();
+      const auto replies = lane_->run(calls, patience());
+      lane_->commit(patience());
+      return tube_map(replies.front(), replies.back());
+    } catch (const lane_failure& error) {
+      recover(error, until, store_unavailable::kind::not_executed);
+    }
+  }
 }
 
 check_result postgresql_engine::check() {

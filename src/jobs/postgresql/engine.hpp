@@ -34,6 +34,7 @@
 #include "lane.hpp"
 #include "pause_between.hpp"
 #include "target.hpp"
+#include "tube_map.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -60,6 +61,12 @@ class postgresql_engine {
   void close();
   [[nodiscard]] other_nodes* others() noexcept { return bell_.get(); }
   [[nodiscard]] std::string place() const;
+  [[nodiscard]] const postgresql_options& options() const noexcept { return options_; }
+
+  /// What the last batch that was executed has shown of the map.
+  [[nodiscard]] const map_state& map_seen() const noexcept { return map_seen_; }
+  /// Reads the map. Only where the database is the first one. Throws store_unavailable.
+  [[nodiscard]] tube_map read_map();
 
  private:
   /// Whether a commit has happened.
@@ -106,6 +113,7 @@ class postgresql_engine {
   deadlines own_;
   std::vector<reservation> lost_;  // with a session that was over, not yet reported
   next_change next_;
+  map_state map_seen_;
   instant next_beat_ = instant::never();
   std::int64_t last_beat_ = 0;  // the number of its batch
   instant passes_over_until_ = instant::earliest();

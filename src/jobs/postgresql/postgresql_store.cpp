@@ -2,21 +2,24 @@
 
 #include "engine.hpp"
 #include "schema.hpp"
+#include "spread/spread.hpp"
 
 namespace foliot::jobs {
 
 postgresql_store::postgresql_store(const postgresql_options& options)
-    : engine_(std::make_unique<detail::postgresql_engine>(options)) {}
-postgresql_store::postgresql_store(std::unique_ptr<detail::postgresql_engine> engine) noexcept
-    : engine_(std::move(engine)) {}
+    : postgresql_store(std::make_unique<detail::postgresql_engine>(options)) {}
+postgresql_store::postgresql_store(std::unique_ptr<detail::postgresql_engine> first) {
+  const postgresql_options options = first->options();
+  all_ = std::make_unique<detail::spread>(options, std::move(first));
+}
 postgresql_store::~postgresql_store() = default;
 
-execution postgresql_store::execute(std::span<operation> batch) { return engine_->execute(batch); }
-next_change postgresql_store::next() const noexcept { return engine_->next(); }
-check_result postgresql_store::check() { return engine_->check(); }
-void postgresql_store::close() { engine_->close(); }
-other_nodes* postgresql_store::others() noexcept { return engine_->others(); }
-std::string postgresql_store::place() const { return engine_->place(); }
+execution postgresql_store::execute(std::span<operation> batch) { return all_->execute(batch); }
+next_change postgresql_store::next() const noexcept { return all_->next(); }
+check_result postgresql_store::check() { return all_->check(); }
+void postgresql_store::close() { all_->close(); }
+other_nodes* postgresql_store::others() noexcept { return all_->others(); }
+std::string postgresql_store::place() const { return all_->place(); }
 
 postgresql_store::migration postgresql_store::migrate(const std::string& database) {
   return detail::migrate_schema(database);

@@ -35,6 +35,33 @@ inline constexpr sql_statement peek{"peek", "SELECT state, (shown).* FROM foliot
 inline constexpr sql_statement peek_first{"peek_first", "SELECT state, (shown).* FROM foliot.peek_first($1, $2)"};
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};
 inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tubes()"};
+// Of the first of several databases.
+inline constexpr sql_statement read_databases{"read_databases", "SELECT * FROM foliot.read_databases()"};
+inline constexpr sql_statement read_places{"read_places", "SELECT * FROM foliot.read_places()"};
+// Of its changes (database_map.hpp).
+inline constexpr sql_statement number_of_database{"number_of_database",
+                                                  "SELECT coalesce(m.number, 0)::bigint FROM foliot.map m"};
+inline constexpr sql_statement identity{
+    "identity",
+    "SELECT convert_to(format('%s %s', s.system_identifier, d.oid), 'UTF8') "
+    "FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()"};
+inline constexpr sql_statement has_job{"has_job", "SELECT (EXISTS (SELECT FROM foliot.job))::integer::bigint"};
+inline constexpr sql_statement add_database{"add_database",
+                                            "SELECT foliot.add_database(convert_from($1, 'UTF8'))::bigint"};
+inline constexpr sql_statement become_database{"become_database",
+                                               "SELECT 0::bigint FROM foliot.become_database($1::smallint)"};
+inline constexpr sql_statement plan_move{"plan_move", "SELECT foliot.plan_move($1, $2::smallint)::bigint"};
+inline constexpr sql_statement leave{"leave", "SELECT foliot.leave($1)"};
+inline constexpr sql_statement join{"join", "SELECT 0::bigint FROM foliot.join($1, $2)"};
+inline constexpr sql_statement send_piece{"send_piece",
+                                          "SELECT piece, is_left::integer::bigint FROM foliot.send_piece($1, $2, $3)"};
+inline constexpr sql_statement sent_piece{"sent_piece", "SELECT * FROM foliot.sent_piece()"};
+inline constexpr sql_statement take_piece{"take_piece",
+                                          "SELECT 0::bigint FROM foliot.take_piece($1, $2, $3, $4, $5, $6)"};
+inline constexpr sql_statement forget_piece{"forget_piece", "SELECT 0::bigint FROM foliot.forget_piece($1)"};
+inline constexpr sql_statement tell_of{"tell_of", "SELECT 0::bigint FROM pg_notify('foliot', encode($1, 'hex'))"};
+inline constexpr sql_statement has_left{"has_left", "SELECT 0::bigint FROM foliot.has_left($1)"};
+inline constexpr sql_statement end_move{"end_move", "SELECT 0::bigint FROM foliot.end_move($1)"};
 inline constexpr sql_statement check_jobs{"check_jobs", "SELECT foliot.check_jobs()::bytea"};
 inline constexpr sql_statement one_snapshot{"one_snapshot",
                                             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"};

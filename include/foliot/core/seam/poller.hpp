@@ -99,6 +99,11 @@ class FOLIOT_EXPORT poller {
     if (called_.exchange(called, seam::release) == quiet) ring();
   }
 
+#if !defined(FOLIOT_SEAM_SYNC)
+  /// A descriptor for another poller: it is readable while a wait would report an event. Real side only.
+  [[nodiscard]] int descriptor() const noexcept { return epoll_; }
+#endif
+
  private:
   static constexpr std::uint32_t quiet = 0;
   static constexpr std::uint32_t called = 1;

@@ -59,7 +59,7 @@ BEGIN
   RETURN ARRAY[1, ceil(extract(epoch FROM at) * 1000)::bigint];
 END $$;
 
--- Locks a job and takes its other row out of its table: see lift(). `state` is 4: there is no such job. A job that a
+-- Locks a job and takes its other row out of its table: see lift(). `state` is 5: there is no such job. A job that a
 -- worker has stays as it is, and is not locked.
 CREATE OR REPLACE FUNCTION foliot.take_waiting(job_id bigint, OUT state bigint, OUT placed foliot.place)
 LANGUAGE plpgsql AS $$
@@ -70,10 +70,13 @@ BEGIN
   IF EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN RETURN; END IF;
   PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
   IF NOT FOUND THEN
-    state := 4;
+    state := 5;
     RETURN;
   END IF;
   lifted := foliot.lift(job_id, 0);
+  IF lifted.state = 4 THEN
+    RAISE EXCEPTION 'job % is on its way to another database: try again', job_id USING ERRCODE = 'lock_not_available';
+  END IF;
   -- A worker has just got it. The error ends the subtransaction, and with it the lock.
   IF lifted.state = 2 THEN RAISE EXCEPTION 'reserved' USING ERRCODE = 'FL002'; END IF;
   state := lifted.state;
@@ -90,7 +93,7 @@ DECLARE
   taken record := foliot.take_waiting(job_id);
   p foliot.place;
 BEGIN
-  IF taken.state IN (2, 4) THEN RETURN false; END IF;
+  IF taken.state IN (2, 5) THEN RETURN false; END IF;
   IF due IS NULL THEN
     DELETE FROM foliot.job j WHERE j.id = job_id;
     RETURN true;
@@ -114,7 +117,10 @@ DECLARE
 BEGIN
   LOOP
     meant := foliot.job_of(tube, key);
-    IF meant IS NULL THEN RETURN false; END IF;
+    IF meant IS NULL THEN
+      PERFORM foliot.demand_tube(foliot.checked_tube(tube));
+      RETURN false;
+    END IF;
     IF foliot.change_for_application(meant, due) THEN RETURN true; END IF;
     -- A worker has it, or it has just been replaced by another one.
     IF meant IS NOT DISTINCT FROM foliot.job_of(tube, key) THEN RETURN false; END IF;
@@ -150,6 +156,8 @@ BEGIN
   IF put.existing IS NULL OR put.existing NOT IN ('keep', 'replace', 'refuse') THEN
     PERFORM foliot.refuse(format('existing must be keep, replace or refuse; got %s', coalesce(put.existing, 'NULL')));
   END IF;
+  PERFORM foliot.demand_new_snapshots();
+  PERFORM foliot.demand_tube(tube_name);
   PERFORM foliot.make_tubes(ARRAY[tube_name]);
   SELECT t.id INTO in_tube FROM foliot.tube t WHERE t.name = tube_name;
   LOOP

@@ -198,7 +198,8 @@ END $$;
 -- The last part of a batch. A batch that has changed something leaves its number.
 CREATE OR REPLACE FUNCTION foliot.end_batch(
   of_session bigint, number bigint,
-  OUT ready_tubes bytea[], OUT emptied_tubes bytea[], OUT next_due bigint, OUT next_pause bigint)
+  OUT ready_tubes bytea[], OUT emptied_tubes bytea[], OUT next_due bigint, OUT next_pause bigint,
+  OUT map_version bigint, OUT sends bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
   now_ms bigint := current_setting('foliot.now')::bigint;
@@ -222,6 +223,7 @@ BEGIN
     next_due := least(next_due, now_ms + 100);
   END IF;
   SELECT p.until INTO next_pause FROM foliot.pause p ORDER BY p.until LIMIT 1;
+  SELECT m.version, m.sends::integer INTO map_version, sends FROM foliot.map_seen() m;
 END $$;
 
 -- Whether this batch has been committed; if not, it is given up, and never will be. Waits for a twin that is still being

@@ -76,7 +76,8 @@ BEGIN
 END $$;
 
 -- Changes jobs that no worker has. `whats`: 0 cancel, 1 reschedule, 2 fire now, 3 kick. A job is meant by its id, or,
--- where the tube has a name, by its key. Returns pairs of what and id: what is 0 done, 1 reserved, 2 refused, 3 gone.
+-- where the tube has a name, by its key. Returns pairs of what and id: what is 0 done, 1 reserved, 2 refused, 3 gone,
+-- -1 on its way to another database.
 CREATE OR REPLACE FUNCTION foliot.change_waiting(given bigint[], whats bigint[], ids bigint[], tubes bytea[],
                                                  keys bytea[], ats bigint[], dues bigint[])
 RETURNS bigint[] LANGUAGE plpgsql AS $$
@@ -103,8 +104,8 @@ BEGIN
       CONTINUE;
     END IF;
     lifted := foliot.lift(found_id, times[3]);
-    IF lifted.state = 2 THEN
-      answers := answers || ARRAY[1, found_id];
+    IF lifted.state IN (2, 4) THEN
+      answers := answers || ARRAY[CASE lifted.state WHEN 2 THEN 1 ELSE -1 END, found_id];
       CONTINUE;
     END IF;
     p := lifted.placed;

@@ -26,15 +26,23 @@ AS $$ SELECT CASE WHEN at = 1 THEN due WHEN due > 0 THEN times[2] + due ELSE tim
 CREATE OR REPLACE FUNCTION foliot.delay_of(at bigint, due bigint, times bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
 AS $$ SELECT CASE WHEN at = 1 THEN greatest(due - times[1], 0) ELSE due END $$;
 
--- Puts jobs without keys; returns their ids.
+-- Puts jobs without keys; returns their ids, or 0 for each whose tube is in another database.
 CREATE OR REPLACE FUNCTION foliot.put_plain(given bigint[], tubes bytea[], bodies bytea[], pris bigint[], ats bigint[],
                                             dues bigint[], ttrs bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of(given);
-  ids bigint[] := ARRAY(SELECT nextval('foliot.job_id') FROM generate_series(1, cardinality(tubes)));
+  ids bigint[];
   made_ready integer[];
   part_of_delayed smallint := foliot.current_part('delayed');
 BEGIN
+  IF EXISTS (SELECT FROM foliot.away a WHERE a.tube = ANY (tubes)) THEN
+    FOR i IN 1 .. cardinality(tubes) LOOP
+      ids := ids || CASE WHEN foliot.is_away(tubes[i]) THEN 0 ELSE (foliot.put_plain(
+        given, tubes[i:i], bodies[i:i], pris[i:i], ats[i:i], dues[i:i], ttrs[i:i]))[1] END;
+    END LOOP;
+    RETURN ids;
+  END IF;
+  ids := ARRAY(SELECT nextval('foliot.job_id') FROM generate_series(1, cardinality(tubes)));
   PERFORM foliot.make_tubes(tubes);
   INSERT INTO foliot.job
   SELECT p.id, t.id, NULL, times[1], p.ttr, p.body
@@ -56,7 +64,7 @@ END $$;
 
 -- Puts jobs of which some have keys, one by one; a key of no bytes is none. `existing`: 0 keeps a job with the same key,
 -- 1 replaces it, 2 refuses the new one. Returns pairs of what and id: what is 0 inserted, 1 kept, 2 replaced, 3 exists,
--- 4 reserved.
+-- 4 reserved, 5 the tube is in another database, -1 the job with the key is just moving there.
 CREATE OR REPLACE FUNCTION foliot.put_keyed(given bigint[], tubes bytea[], keys bytea[], bodies bytea[], pris bigint[],
                                             ats bigint[], dues bigint[], ttrs bigint[], existing bigint[])
 RETURNS bigint[] LANGUAGE plpgsql AS $$
@@ -87,12 +95,15 @@ BEGIN
           EXIT;
         END IF;
         lifted := foliot.lift(old, times[3]);
-        IF lifted.state = 2 THEN
-          what := 4;
+        IF lifted.state IN (2, 4) THEN
+          what := CASE lifted.state WHEN 2 THEN 4 ELSE -1 END;
           EXIT;
         END IF;
         DELETE FROM foliot.job j WHERE j.id = old;
         what := 2;
+      ELSIF foliot.is_away(tubes[i]) THEN
+        what := 5;
+        EXIT;
       END IF;
       made := nextval('foliot.job_id');
       INSERT INTO foliot.job VALUES (made, in_tube, job_key, times[1], ttrs[i], bodies[i])
@@ -105,7 +116,7 @@ BEGIN
       PERFORM foliot.settle(placed, times[1]);
       answers := answers || ARRAY[what, made];
     ELSE
-      answers := answers || ARRAY[what, old];
+      answers := answers || ARRAY[what, coalesce(old, 0)];
     END IF;
   END LOOP;
   RETURN answers;
@@ -124,7 +135,8 @@ BEGIN
 END $$;
 
 -- Takes the other row of a job out of its table. Precondition: the job's row in `job` is locked. `state` is 0 delayed,
--- 1 ready, 3 buried; 2: it is reserved, and stays so. A reservation whose time is over ends first.
+-- 1 ready, 3 buried; 2: it is reserved, and stays so; 4: it is on its way to another database. A reservation whose time
+-- is over ends first.
 CREATE OR REPLACE FUNCTION foliot.lift(job_id bigint, now_ns bigint, OUT state bigint, OUT placed foliot.place)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -138,6 +150,7 @@ BEGIN
   DELETE FROM foliot.reserved r WHERE r.id = job_id AND r.expires < now_ns
   RETURNING r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts + 1, r.releases, r.buries, r.kicks INTO placed;
   IF FOUND THEN state := 1; RETURN; END IF;
+  IF EXISTS (SELECT FROM foliot.leaving l WHERE l.id = job_id) THEN state := 4; RETURN; END IF;
   IF NOT EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
       RAISE EXCEPTION 'job % has changed since the transaction began: try again', job_id
@@ -227,7 +240,7 @@ BEGIN
     ORDER BY b.pri, b.id LIMIT most);
 END $$;
 
--- Claims this job, in whatever state it waits.
+-- Claims this job, in whatever state it waits. A row of nulls: it is on its way to another database.
 CREATE OR REPLACE FUNCTION foliot.claim_job(of_session bigint, of_opening bigint, given bigint[], job_id bigint)
 RETURNS SETOF foliot.claimed LANGUAGE plpgsql AS $$
 DECLARE
@@ -239,6 +252,7 @@ BEGIN
   IF NOT FOUND THEN RETURN; END IF;
   lifted := foliot.lift(job_id, times[3]);
   IF lifted.state = 2 THEN RETURN; END IF;
+  IF lifted.state = 4 THEN RETURN NEXT NULL::foliot.claimed; RETURN; END IF;
   p := lifted.placed;
   RETURN QUERY
   WITH taken AS (

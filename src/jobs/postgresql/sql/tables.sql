@@ -116,3 +116,30 @@ CREATE TABLE foliot.batch (
   made bigint NOT NULL,
   PRIMARY KEY (session, number)
 );
+
+-- Where tubes are spread over several databases (map.sql). `map` has one row; its number is null as long as there is but
+-- one database. `database` and `tube_place` are used in the first one only.
+CREATE TABLE foliot.map (number smallint, version bigint NOT NULL);
+INSERT INTO foliot.map VALUES (NULL, 1);
+CREATE TABLE foliot.database (
+  number smallint PRIMARY KEY CHECK (number BETWEEN 1 AND 63),
+  connection text NOT NULL UNIQUE
+);
+CREATE TABLE foliot.tube_place (
+  tube bytea PRIMARY KEY,
+  database smallint NOT NULL,
+  before smallint
+);
+-- The tubes that have left this database, and until when its jobs of them may just have gone to another one.
+CREATE TABLE foliot.away (tube bytea PRIMARY KEY, sends_until timestamptz NOT NULL);
+-- The jobs of the piece that is on its way to another database. Their rows in `job` stay until they have arrived.
+CREATE TABLE foliot.leaving (
+  LIKE foliot.place,
+  state smallint NOT NULL,
+  piece bigint NOT NULL,
+  seq bigint GENERATED ALWAYS AS IDENTITY,
+  PRIMARY KEY (id)
+);
+CREATE SEQUENCE foliot.piece AS bigint;
+-- The last piece that has arrived from each database.
+CREATE TABLE foliot.arrived (from_database bigint PRIMARY KEY, piece bigint NOT NULL);

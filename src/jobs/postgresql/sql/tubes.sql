@@ -113,7 +113,9 @@ RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
     UNION ALL SELECT 2, r.expires, r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts, r.releases, r.buries,
                      r.kicks FROM foliot.reserved r WHERE r.id = j.id
     UNION ALL SELECT 3, NULL, b.id, b.tube, b.pri, b.due, b.delay, b.reserves, b.timeouts, b.releases, b.buries, b.kicks
-              FROM foliot.buried b WHERE b.id = j.id) s
+              FROM foliot.buried b WHERE b.id = j.id
+    UNION ALL SELECT l.state, NULL, l.id, l.tube, l.pri, l.due, l.delay, l.reserves, l.timeouts, l.releases, l.buries,
+                     l.kicks FROM foliot.leaving l WHERE l.id = j.id) s
   WHERE j.id = CASE WHEN of_name = '' THEN job_id
                     ELSE (SELECT k.id FROM foliot.job k WHERE k.tube = foliot.tube_id(of_name) AND k.key = of_key) END
 $$;
@@ -169,11 +171,13 @@ CREATE OR REPLACE FUNCTION foliot.check_jobs() RETURNS text LANGUAGE sql STABLE 
     SELECT 'delayed' AS state, id, tube, pri, reserves FROM foliot.delayed
     UNION ALL SELECT 'ready', id, tube, pri, reserves FROM foliot.ready
     UNION ALL SELECT 'reserved', id, tube, pri, reserves FROM foliot.reserved
-    UNION ALL SELECT 'buried', id, tube, pri, reserves FROM foliot.buried)
+    UNION ALL SELECT 'buried', id, tube, pri, reserves FROM foliot.buried
+    UNION ALL SELECT 'leaving', id, tube, pri, reserves FROM foliot.leaving)
   SELECT * FROM (
     SELECT format('job %s has no state', j.id) FROM foliot.job j WHERE NOT EXISTS (
       SELECT FROM foliot.delayed p WHERE p.id = j.id UNION ALL SELECT FROM foliot.ready p WHERE p.id = j.id
-      UNION ALL SELECT FROM foliot.reserved p WHERE p.id = j.id UNION ALL SELECT FROM foliot.buried p WHERE p.id = j.id)
+      UNION ALL SELECT FROM foliot.reserved p WHERE p.id = j.id UNION ALL SELECT FROM foliot.buried p WHERE p.id = j.id
+      UNION ALL SELECT FROM foliot.leaving p WHERE p.id = j.id)
     UNION ALL
     SELECT format('job %s is %s', p.id, string_agg(p.state, ' and ')) FROM places p GROUP BY p.id HAVING count(*) > 1
     UNION ALL

@@ -1,0 +1,90 @@
+// The map of tubes to PostgreSQL databases, for a job store that has outgrown one (postgresql_store.hpp). The first
+// database has the map, and all tubes that are nowhere else.
+//
+//   foliot::jobs::database_map map("postgresql://db1,db2/jobs");         // the first database, as all nodes name it
+//   const int second = map.add("postgresql://db3,db4/jobs");            // has no jobs
+//   map.move("mails", second);                                          // while nodes are running
+//
+// A tube moves while its jobs are put, claimed and finished: nothing is lost, and nothing is doubled. Meanwhile it has
+// jobs in both databases: a claim takes from one of them first, so the order of all holds again at the end. A tube that
+// is paused is paused in the database that it leaves only.
+//
+// The role needs the rights of migrate(). Thread safety: one thread at a time.
+#pragma once
+
+#include <foliot/core/language.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <foliot/core/export.h>
+#include <foliot/jobs/job.hpp>
+#include <foliot/jobs/job_store.hpp>
+
+namespace foliot::jobs {
+namespace detail {
+class errand;
+}  // namespace detail
+
+/// The map, over connections of its own. Each call takes some round trips; move() takes about as long as it takes to
+/// put the jobs of the tube once more.
+class FOLIOT_EXPORT database_map {
+ public:
+  /// Connects to the first database. Throws store_failure: it cannot be reached, has no schema, or is not the first
+  /// one.
+  explicit database_map(const std::string& first);
+  ~database_map();
+  database_map(const database_map&) = delete;
+  database_map& operator=(const database_map&) = delete;
+
+  /// One of the databases but for the first one, which has the number 0.
+  struct database {
+    int number = 0;
+    std::string connection;
+    std::string place;  ///< for people: without a password
+
+    friend bool operator==(const database&, const database&) = default;
+  };
+  /// A tube that is not in the first database, or moves from `before` to `database`.
+  struct tube_place {
+    std::string tube;
+    int database = 0;
+    std::optional<int> before = std::nullopt;
+
+    friend bool operator==(const tube_place&, const tube_place&) = default;
+  };
+  /// The first database, for people.
+  [[nodiscard]] const std::string& place() const noexcept;
+  /// By their numbers.
+  [[nodiscard]] std::vector<database> databases();
+  /// By their names.
+  [[nodiscard]] std::vector<tube_place> places();
+
+  /// Adds a database, which must have the schema and no job; returns its number. The same one again does nothing. If it
+  /// throws, it may be repeated.
+  int add(const std::string& connection);
+
+  /// What has moved so far.
+  struct progress {
+    std::uint64_t jobs = 0;
+    bool waits = false;  ///< for jobs that workers have, or that are locked
+  };
+  /// Moves a tube to the database with this number, and waits until no job of it is left where it was: those that
+  /// workers have move when they are given back. `tell` gets the progress now and then, and ends the wait by returning
+  /// false: then the tube goes on to have jobs in both databases. A move that has not ended goes on when it is asked
+  /// for again. Throws std::invalid_argument, or store_failure if a database does not answer for 30 s.
+  void move(const std::string& tube, int to, const std::function<bool(const progress&)>& tell = {});
+
+ private:
+  [[nodiscard]] std::string connection_of(int number);
+
+  std::string first_name_;
+  std::unique_ptr<detail::errand> first_;
+};
+
+}  // namespace foliot::jobs

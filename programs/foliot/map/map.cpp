@@ -1,0 +1,85 @@
+#include "map.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <foliot/core/clock.hpp>
+#if defined(FOLIOT_HAS_POSTGRESQL_STORE)
+#include <foliot/jobs/database_map.hpp>
+#endif
+
+#include "../failure.hpp"
+#include "../grouped.hpp"
+#include "../printable.hpp"
+#include "../progress.hpp"
+
+namespace foliot::program {
+
+#if defined(FOLIOT_HAS_POSTGRESQL_STORE)
+namespace {
+
+void print_map(jobs::database_map& map) {
+  fmt::print("database 0: {}\n", map.place());
+  for (const auto& each : map.databases()) fmt::print("database {}: {}\n", each.number, each.place);
+  for (const auto& each : map.places()) {
+    if (each.before) {
+      fmt::print("tube {} moves from database {} to {}\n", printable(each.tube), *each.before, each.database);
+    } else {
+      fmt::print("tube {} is in database {}\n", printable(each.tube), each.database);
+    }
+  }
+  if (!map.databases().empty()) fmt::print("all other tubes are in database 0\n");
+}
+
+void move(jobs::database_map& map, const map_options& options) {
+  const auto& [tube, to] = *options.moved;
+  progress shown(
+      monotonic_clock::instance(), 0,
+      [](std::string_view line) {
+        if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "{}", line);
+      },
+      "jobs");
+  jobs::database_map::progress so_far;
+  bool has_told = false;
+  map.move(tube, to, [&](const jobs::database_map::progress& now) {
+    so_far = now;
+    shown.update(0, now.jobs);
+    if (!now.waits) return true;
+    if (options.waits && !has_told) {
+      has_told = true;
+      shown.wipe();
+      fmt::print(stderr,
+                 "foliot: the rest moves when its workers have given it back; this may be ended, and repeated\n");
+    }
+    return options.waits;
+  });
+  shown.wipe();
+  fmt::print("moved {} {} of the tube {} to database {}{}\n", grouped(so_far.jobs), so_far.jobs == 1 ? "job" : "jobs",
+             printable(tube), to,
+             so_far.waits && !options.waits ? "; workers have others: repeat the command later" : "");
+}
+
+}  // namespace
+
+void show_or_change_map(const map_options& options) {
+  try {
+    jobs::database_map map(options.first);
+    if (!options.added.empty()) fmt::print("added database {}\n", map.add(options.added));
+    if (options.moved) move(map, options);
+    print_map(map);
+  } catch (const jobs::store_failure& error) {
+    throw failure(error.what());
+  } catch (const std::invalid_argument& error) {
+    throw failure(error.what());
+  }
+}
+#else
+void show_or_change_map(const map_options&) {
+  throw failure("this program was built without libpq, which the map of databases needs");
+}
+#endif
+
+}  // namespace foliot::program

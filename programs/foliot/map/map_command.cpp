@@ -1,0 +1,66 @@
+#include "../commands.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "../failure.hpp"
+#include "map.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+struct arguments {
+  map_options options;
+  std::vector<std::string> moved;
+  bool ends_early = false;
+};
+
+/// The number of a database. Throws failure.
+int number_of(const std::string& text) {
+  int number = -1;
+  if (!CLI::detail::lexical_cast(text, number) || number < 0 || number > 63) {
+    throw failure(fmt::format("--move: '{}' is not the number of a database, from 0 to 63", text));
+  }
+  return number;
+}
+
+}  // namespace
+
+void add_map(CLI::App& program, command& chosen) {
+  const auto all = std::make_shared<arguments>();
+  CLI::App* line = program.add_subcommand("map", "Spread the tubes of foliot serve over several databases");
+  line->add_option("DATABASE", all->options.first,
+                   "The first database, as the nodes name it with --store:\nit has the map")
+      ->type_name("")
+      ->required();
+  line->add_option("--add", all->options.added,
+                   "Add this database, for which `foliot serve --migrate` was\n"
+                   "called, and which has no jobs. All nodes must reach it under\n"
+                   "this name")
+      ->type_name("DATABASE");
+  line->add_option("--move", all->moved, "Move a tube to the database with this number")
+      ->type_name("TUBE NUMBER")
+      ->expected(2);
+  line->add_flag("--no-wait", all->ends_early, "Do not wait for jobs that workers have")->needs("--move");
+  line->footer(
+      "Without options it shows the map.\n"
+      "\n"
+      "  foliot map postgresql://db1/jobs --add postgresql://db2/jobs\n"
+      "  foliot map postgresql://db1/jobs --move mails 1\n"
+      "\n"
+      "Nodes and clients go on meanwhile. A move may be ended at any time and repeated:\n"
+      "no job is lost, and none is doubled.");
+  line->callback([all, &chosen] {
+    chosen = [all] {
+      if (!all->moved.empty()) all->options.moved = {all->moved[0], number_of(all->moved[1])};
+      all->options.waits = !all->ends_early;
+      show_or_change_map(all->options);
+    };
+  });
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,59 @@
+#include "errand.hpp"
+
+#include <poll.h>
+
+#include <chrono>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/jobs/job_store.hpp>
+
+namespace foliot::jobs::detail {
+
+namespace {
+
+constexpr duration patience = std::chrono::seconds(30);
+constexpr duration connect_patience = std::chrono::seconds(2);
+constexpr int pause_between_attempts = 50;  // in ms
+
+/// The connection has failed, or another transaction was in the way.
+bool may_succeed_later(const lane_failure& error) {
+  return error.state().empty() || error.state().starts_with("08") || error.state().starts_with("57") ||
+         error.is_state("40001") || error.is_state("40P01") || error.is_state("55P03") || error.is_state("25006");
+}
+
+}  // namespace
+
+reply errand::run(const call& what) {
+  const clock& time = monotonic_clock::instance();
+  const instant until = time.now() + patience;
+  for (;;) {
+    try {
+      if (lane_ == nullptr) {
+        const target::arguments to = target_.next();
+        lane_ = std::make_unique<lane>(to.keywords(), to.values(), time.now() + connect_patience, no_step_);
+        lane_->execute_text(
+            "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; "
+            "SET search_path = pg_catalog; SET client_min_messages = warning; "
+            "SELECT set_config('synchronous_commit', 'on', false) "
+            "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')",
+            time.now() + connect_patience);
+        if (lane_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + connect_patience)
+                .bytes(0, 0) != "t") {
+          throw store_failure("foliot: the database " + target_.to_string() +
+                              " has no schema of foliot: make it with `foliot serve --migrate`");
+        }
+      }
+      auto replies = lane_->run(std::span(&what, 1), time.now() + patience);
+      lane_->commit(time.now() + patience);
+      return std::move(replies.front());
+    } catch (const lane_failure& error) {
+      lane_.reset();
+      if (!may_succeed_later(error) || time.now() >= until) {
+        throw store_failure("foliot: the database " + target_.to_string() + ": " + error.what());
+      }
+      static_cast<void>(::poll(nullptr, 0, pause_between_attempts));
+    }
+  }
+}
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,263 @@
+#include "journey.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "../../operation_parts.hpp"
+
+namespace foliot::jobs::detail {
+
+namespace {
+
+/// Databases give ids whose remainder by this is their number.
+constexpr job_id most_databases = 64;
+
+std::vector<int> all_of(const tube_map& map) {
+  std::vector<int> all{0};
+  for (const auto& [number, connection] : map.databases()) all.push_back(number);
+  return all;
+}
+
+/// The oldest place first.
+std::vector<int> places_of(const std::string& tube, const tube_map& map) {
+  const tube_place place = map.place_of(tube);
+  if (place.before) return {*place.before, place.database};
+  return {place.database};
+}
+
+/// All databases, the one that has probably given the id first.
+std::vector<int> places_of(job_id id, const tube_map& map) {
+  std::vector<int> all = all_of(map);
+  const auto guess = std::ranges::find(all, static_cast<int>(id % most_databases));
+  if (guess != all.end()) std::ranges::rotate(all.begin(), guess, guess + 1);
+  return all;
+}
+
+std::vector<int> places_of(const job_name& name, const tube_map& map) {
+  if (const job_id* const id = std::get_if<job_id>(&name)) return places_of(*id, map);
+  return places_of(std::get<job_key>(name).tube, map);
+}
+
+std::vector<int> places_of(const claim& what, const tube_map& map, std::size_t first) {
+  std::set<int> all;
+  for (const std::string& tube : what.tubes) {
+    for (const int each : places_of(tube, map)) all.insert(each);
+  }
+  std::vector<int> places(all.begin(), all.end());
+  std::ranges::rotate(places, places.begin() + static_cast<std::ptrdiff_t>(first % places.size()));
+  return places;
+}
+
+/// Where the operation may have to go, in this order.
+std::vector<int> route_of(const operation& it, const tube_map& map, std::size_t first) {
+  return std::visit(
+      [&](const auto& what) {
+        using type = std::remove_cvref_t<decltype(what)>;
+        if constexpr (std::is_same_v<type, put>) {
+          std::vector<int> places = places_of(what.tube, map);
+          if (what.key.empty()) std::ranges::reverse(places);  // nothing there could have its key
+          return places;
+        } else if constexpr (std::is_same_v<type, claim>) {
+          return places_of(what, map, first);
+        } else if constexpr (requires { what.tube; }) {
+          return places_of(what.tube, map);
+        } else if constexpr (requires { what.name; }) {
+          return places_of(what.name, map);
+        } else if constexpr (std::is_same_v<type, count_all> || std::is_same_v<type, list_tubes>) {
+          return all_of(map);
+        } else {
+          return places_of(job_named_by(it), map);
+        }
+      },
+      it);
+}
+
+/// Whether a database that gave this answer has the job.
+bool is_found(const answer& got) {
+  return std::visit(
+      [](const auto& it) {
+        using type = std::remove_cvref_t<decltype(it)>;
+        if constexpr (std::is_same_v<type, holder_answer>) {
+          return it.what != holder_answer::kind::not_held;
+        } else if constexpr (std::is_same_v<type, change_answer>) {
+          return it.what != change_answer::kind::gone;
+        } else if constexpr (std::is_same_v<type, claim_answer>) {
+          return !it.jobs.empty();
+        } else if constexpr (std::is_same_v<type, peek_answer>) {
+          return it.job.has_value();
+        } else {
+          return true;
+        }
+      },
+      got);
+}
+
+/// Adds an answer of the same kind.
+class adder {
+ public:
+  explicit adder(answer& all) : all_(all) {}
+
+  void operator()(claim_answer& more) {
+    auto& all = std::get<claim_answer>(all_);
+    std::ranges::move(more.jobs, std::back_inserter(all.jobs));
+    if (more.what != claim_answer::kind::done) all.what = more.what;
+  }
+  void operator()(bulk_answer& more) { std::get<bulk_answer>(all_).changed += more.changed; }
+  void operator()(peek_answer& more) {
+    auto& all = std::get<peek_answer>(all_);
+    if (!all.job) all = std::move(more);
+  }
+  void operator()(count_answer& more) {
+    auto& all = std::get<count_answer>(all_);
+    all.counts.urgent += more.counts.urgent;
+    all.counts.ready += more.counts.ready;
+    all.counts.reserved += more.counts.reserved;
+    all.counts.delayed += more.counts.delayed;
+    all.counts.buried += more.counts.buried;
+    if (all.paused_until.is_never() || (!more.paused_until.is_never() && more.paused_until > all.paused_until)) {
+      all.paused_until = more.paused_until;
+    }
+  }
+  void operator()(tubes_answer& more) {
+    auto& all = std::get<tubes_answer>(all_).tubes;
+    std::vector<std::string> both;
+    std::ranges::set_union(all, more.tubes, std::back_inserter(both));
+    all = std::move(both);
+  }
+  /// What was passed over in one database was in all of them.
+  void operator()(passed_over_answer& more) { all_ = more; }
+  /// The later one counts.
+  void operator()(auto& more) { all_ = std::move(more); }
+
+ private:
+  answer& all_;
+};
+
+}  // namespace
+
+journey::kind journey::kind_of(const operation& it) {
+  return std::visit(
+      [](const auto& what) {
+        using type = std::remove_cvref_t<decltype(what)>;
+        if constexpr (std::is_same_v<type, put>) {
+          return kind::taken;
+        } else if constexpr (std::is_same_v<type, claim> || std::is_same_v<type, kick> ||
+                             std::is_same_v<type, clear_tube> || std::is_same_v<type, peek_first>) {
+          return kind::filled;
+        } else if constexpr (std::is_same_v<type, pause> || std::is_same_v<type, count_tube> ||
+                             std::is_same_v<type, count_all> || std::is_same_v<type, list_tubes>) {
+          return kind::together;
+        } else {
+          return kind::found;
+        }
+      },
+      it);
+}
+
+journey::journey(operation&& what, const tube_map& map, std::size_t first)
+    : what_(std::move(what)), kind_(kind_of(what_)), first_(first) {
+  set_next(map);
+}
+
+void journey::set_next(const tube_map& map) {
+  next_.clear();
+  for (const int each : route_of(what_, map, first_)) {
+    if (asked_.contains(each)) continue;
+    next_.push_back(each);
+    if (kind_ != kind::together) return;
+  }
+}
+
+operation journey::share(int database, const tube_map& map) {
+  if (std::holds_alternative<put>(what_)) return std::move(what_);
+  operation made = what_;
+  if (auto* const claiming = std::get_if<claim>(&made)) {
+    std::erase_if(claiming->tubes, [&](const std::string& tube) {
+      const auto places = places_of(tube, map);
+      return std::ranges::find(places, database) == places.end();
+    });
+    if (result_) claiming->count -= static_cast<std::uint32_t>(std::get<claim_answer>(*result_).jobs.size());
+  } else if (auto* const kicking = std::get_if<kick>(&made)) {
+    if (result_) kicking->count -= std::get<bulk_answer>(*result_).changed;
+  } else if (auto* const clearing = std::get_if<clear_tube>(&made)) {
+    if (result_) clearing->count -= std::get<bulk_answer>(*result_).changed;
+  }
+  return made;
+}
+
+void journey::take_back(operation&& share) {
+  if (std::holds_alternative<put>(share)) what_ = std::move(share);
+}
+
+void journey::take(int database, answer&& got, bool sends) {
+  asked_.insert(database);
+  is_elsewhere_ = false;
+  sends_ = sends_ || sends;
+  if (!result_ || (kind_ == kind::found && !is_found(*result_))) {
+    result_ = std::move(got);
+  } else if (!std::holds_alternative<passed_over_answer>(*result_)) {
+    std::visit(adder(*result_), got);
+  }
+}
+
+void journey::take_elsewhere(int database) {
+  asked_.insert(database);
+  is_elsewhere_ = true;
+}
+
+void journey::take_refusal(int database, bool is_in_doubt, const std::string& why) {
+  asked_.insert(database);
+  is_elsewhere_ = false;
+  if (!refused_ || (is_in_doubt && !refused_->is_in_doubt)) refused_ = unavailable_answer{is_in_doubt, why};
+}
+
+bool journey::is_complete() const {
+  switch (kind_) {
+    case kind::taken: return !is_elsewhere_;
+    // What is in doubt may have happened there: then it is not to happen elsewhere.
+    case kind::found: return (result_ && is_found(*result_)) || (refused_ && refused_->is_in_doubt);
+    case kind::filled:
+      if (!result_) return false;
+      if (const auto* const claimed = std::get_if<claim_answer>(&*result_)) {
+        return claimed->what != claim_answer::kind::done || claimed->jobs.size() >= std::get<claim>(what_).count;
+      }
+      if (const auto* const shown = std::get_if<peek_answer>(&*result_)) return shown->job.has_value();
+      if (const auto* const changed = std::get_if<bulk_answer>(&*result_)) {
+        const auto* const kicking = std::get_if<kick>(&what_);
+        return changed->changed >= (kicking != nullptr ? kicking->count : std::get<clear_tube>(what_).count);
+      }
+      return true;
+    case kind::together: return refused_.has_value();
+  }
+  return true;
+}
+
+void journey::go_on(const tube_map& map) {
+  next_.clear();
+  if (is_complete()) return;
+  set_next(map);
+  if (next_.empty() && kind_ == kind::found && sends_ && !looks_again_) {
+    looks_again_ = true;
+    asked_.clear();
+    set_next(map);
+  }
+}
+
+void journey::begin_again(const tube_map& map) {
+  asked_.clear();
+  is_elsewhere_ = false;
+  set_next(map);
+}
+
+answer journey::result() {
+  const bool has_something = result_ && (kind_ == kind::taken || is_found(*result_)) &&
+                             !(kind_ == kind::filled && std::holds_alternative<bulk_answer>(*result_) &&
+                               std::get<bulk_answer>(*result_).changed == 0);
+  if (refused_ && (kind_ == kind::together || !has_something)) return std::move(*refused_);
+  return result_ ? std::move(*result_) : answer(passed_over_answer{});
+}
+
+}  // namespace foliot::jobs::detail

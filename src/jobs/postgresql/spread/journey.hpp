@@ -1,0 +1,75 @@
+// The way of one operation through several databases: which it goes to, one after the other or all at once, and what
+// the answers of all make together.
+//
+// A tube that moves has jobs in two databases, and they only go from the older place to the newer one. So a job is
+// looked for at the older place first. A job that is named by its id may be in any database; if jobs were just leaving
+// one that it was not found in, it is looked for once more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <foliot/jobs/operations.hpp>
+
+#include "../tube_map.hpp"
+
+namespace foliot::jobs::detail {
+
+class journey {
+ public:
+  /// `first`: at which of its databases a claim begins; any number.
+  journey(operation&& what, const tube_map& map, std::size_t first);
+
+  /// A put is not here while its share is.
+  [[nodiscard]] const operation& what() const noexcept { return what_; }
+  /// Where the operation goes now: none, it has arrived; several, to all of them at once.
+  [[nodiscard]] const std::vector<int>& next() const noexcept { return next_; }
+  /// What it asks of this database. The body of a put goes along, until take_back().
+  [[nodiscard]] operation share(int database, const tube_map& map);
+  void take_back(operation&& share);
+
+  /// Its answer there. `sends`: jobs leave this database.
+  void take(int database, answer&& got, bool sends);
+  /// It was a put into a tube that is in another database.
+  void take_elsewhere(int database);
+  /// It was not executed there, or that is in doubt.
+  void take_refusal(int database, bool is_in_doubt, const std::string& why);
+  /// Precondition: it has taken something from all in next(). The map is at least as new as that.
+  void go_on(const tube_map& map);
+
+  /// Whether it was a put that no database took: it may begin again once the map has changed.
+  [[nodiscard]] bool is_homeless() const noexcept { return next_.empty() && is_elsewhere_; }
+  void begin_again(const tube_map& map);
+
+  /// Precondition: next() is empty.
+  [[nodiscard]] answer result();
+
+ private:
+  /// How the answers of several databases make one.
+  enum class kind : std::uint8_t {
+    taken,     ///< the first database that takes it has the answer
+    found,     ///< the first one that finds the job has it
+    filled,    ///< one after the other until there is enough
+    together,  ///< all of them
+  };
+  [[nodiscard]] static kind kind_of(const operation& what);
+  [[nodiscard]] bool is_complete() const;
+  void set_next(const tube_map& map);
+
+  operation what_;
+  kind kind_;
+  std::size_t first_;
+  std::set<int> asked_;
+  std::vector<int> next_;
+  std::optional<answer> result_;  // of all so far
+  std::optional<unavailable_answer> refused_;
+  bool is_elsewhere_ = false;  // the last answer
+  bool sends_ = false;
+  bool looks_again_ = false;
+};
+
+}  // namespace foliot::jobs::detail

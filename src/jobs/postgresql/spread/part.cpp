@@ -1,0 +1,77 @@
+#include "part.hpp"
+
+#include <utility>
+
+namespace foliot::jobs::detail {
+
+database_part::database_part(postgresql_options options) : options_(std::move(options)) {
+  thread_ = seam::thread("foliot-part", [this] { run(); });
+}
+
+database_part::~database_part() {
+  {
+    const lock held(lock_);
+    ending_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void database_part::begin(std::span<operation> share) {
+  const lock held(lock_);
+  share_ = share;
+  changed_.notify_all();
+}
+
+bool database_part::is_idle() const {
+  const lock held(lock_);
+  return !share_.has_value();
+}
+
+share_outcome database_part::take() {
+  const lock held(lock_);
+  while (!outcome_) changed_.wait(lock_);
+  share_outcome taken = std::move(*outcome_);
+  outcome_.reset();
+  return taken;
+}
+
+void database_part::open() {
+  try {
+    engine_ = std::make_unique<postgresql_engine>(options_);
+  } catch (const store_failure& error) {  // it may be right later
+    throw store_unavailable(store_unavailable::kind::not_executed, error.what());
+  }
+}
+
+share_outcome database_part::execute(std::span<operation> share) noexcept {
+  share_outcome made;
+  try {
+    if (engine_ == nullptr) open();
+    made.done = engine_->execute(share);
+    made.map = engine_->map_seen();
+    made.next = engine_->next();
+  } catch (...) {
+    made.failure = std::current_exception();
+  }
+  return made;
+}
+
+void database_part::run() noexcept {
+  for (;;) {
+    std::span<operation> share;
+    {
+      const lock held(lock_);
+      while (!share_ && !ending_) changed_.wait(lock_);
+      if (!share_) return;
+      share = *share_;
+    }
+    share_outcome made = execute(share);
+    const lock held(lock_);
+    outcome_ = std::move(made);
+    share_.reset();
+    changed_.notify_all();
+  }
+}
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,69 @@
+// One of several databases, with a thread of its own: so that the databases execute their shares of a batch side by
+// side, and one that does not answer holds up the others only until it is known to be down.
+//
+// Thread safety: one thread at a time, but for other_nodes of the engine.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/condition.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+
+#include "../batch_plan.hpp"
+#include "../engine.hpp"
+
+namespace foliot::jobs::detail {
+
+/// What became of the share of a batch.
+struct share_outcome {
+  execution done = {};
+  map_state map = {};
+  next_change next = {};
+  std::exception_ptr failure = nullptr;
+};
+
+class database_part {
+ public:
+  /// `options` name the database. Nothing is opened yet. Throws std::system_error without a thread.
+  explicit database_part(postgresql_options options);
+  /// Waits for what is being executed.
+  ~database_part();
+  database_part(const database_part&) = delete;
+  database_part& operator=(const database_part&) = delete;
+
+  /// Begins to execute a share: opens the database if that is to be done. Precondition: nothing is being executed, and
+  /// the operations live until it is.
+  void begin(std::span<operation> share) FOLIOT_EXCLUDES(lock_);
+  /// Whether the share has been executed, or none was begun.
+  [[nodiscard]] bool is_idle() const FOLIOT_EXCLUDES(lock_);
+  /// Waits for the outcome of the share that was begun.
+  [[nodiscard]] share_outcome take() FOLIOT_EXCLUDES(lock_);
+  /// The engine; null: the database could not be reached yet. Precondition: idle.
+  [[nodiscard]] postgresql_engine* engine() noexcept { return engine_.get(); }
+  [[nodiscard]] const std::string& database() const noexcept { return options_.database; }
+
+ private:
+  void run() noexcept;
+  void open();
+  [[nodiscard]] share_outcome execute(std::span<operation> share) noexcept;
+
+  const postgresql_options options_;
+  std::unique_ptr<postgresql_engine> engine_;  // of the thread while a share is being executed
+  mutable mutex lock_{lock_rank::object};
+  condition changed_;
+  std::optional<std::span<operation>> share_ FOLIOT_GUARDED_BY(lock_);
+  std::optional<share_outcome> outcome_ FOLIOT_GUARDED_BY(lock_);
+  bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
+  seam::thread thread_;
+};
+
+}  // namespace foliot::jobs::detail

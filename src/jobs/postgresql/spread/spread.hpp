@@ -1,0 +1,114 @@
+// The inside of a postgresql_store: one database, or several, over which tubes are spread by the map that the first one
+// has (sql/map.sql).
+//
+// A batch is divided: each database executes its share, as a transaction of its own, side by side with the others. An
+// operation that has more than one place to go to makes further rounds (journey.hpp).
+//
+// A node learns of a change of the map by its batches: each database says which version of its knowledge it has. A put
+// into a tube that has left the database is refused by that, so that a map which is not new does no harm.
+//
+// A database that does not answer holds up the others once, until the attempts to reach it are given up. From then on
+// its operations are refused at once, and its own thread tries to reach it now and then. If none answers, the batch is
+// refused, as with one database. What is given back to a database that does not answer is given back later: its
+// client does not have it any more.
+//
+// Thread safety: one thread at a time, but for others().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <foliot/core/contract.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+
+#include "../engine.hpp"
+#include "../tube_map.hpp"
+#include "bells.hpp"
+#include "journey.hpp"
+#include "part.hpp"
+
+namespace foliot::jobs::detail {
+
+class spread {
+ public:
+  /// With the engine of the first database.
+  spread(const postgresql_options& options, std::unique_ptr<postgresql_engine> first);
+  ~spread();
+  spread(const spread&) = delete;
+  spread& operator=(const spread&) = delete;
+
+  execution execute(std::span<operation> batch);
+  [[nodiscard]] next_change next() const noexcept;
+  [[nodiscard]] check_result check();
+  void close();
+  [[nodiscard]] other_nodes* others() noexcept { return bells_.get(); }
+  [[nodiscard]] std::string place() const { return first_->place(); }
+
+ private:
+  /// One of the databases but for the first one.
+  struct member {
+    std::unique_ptr<database_part> part;
+    next_change next;
+    std::int64_t map_version = 0;  // with which the map was read; 0: none
+    bool is_up = false;
+    bool is_tried = false;  // it is down, and its thread tries to reach it
+    instant tries_at = instant::earliest();
+    bool rings = false;  // bells_ has its news
+  };
+  /// What a database does in one round.
+  struct share {
+    std::vector<operation> operations;
+    std::vector<std::size_t> of;  // by operation: its journey
+  };
+  /// A batch that is being executed.
+  struct batch_state {
+    std::vector<journey> journeys;
+    std::map<int, share> shares;  // of the present round
+    execution done;
+    bool has_executed = false;             // some database has
+    std::exception_ptr refusal = nullptr;  // the last one
+    bool is_in_doubt = false;
+    std::map<int, std::int64_t> newer;  // versions of the map that are not those with which it was read
+  };
+
+  [[nodiscard]] bool is_due(const next_change& what) const;
+  void begin(std::span<operation> batch, batch_state& state);
+  void go_on(batch_state& state);
+  /// The answers of the journeys.
+  void end(std::size_t operations, batch_state& state);
+  void try_those_that_are_down(batch_state& state);
+  void conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state);
+  void add_due(batch_state& state);
+  /// Returns false if no operation has anywhere to go.
+  bool add_operations(batch_state& state);
+  void execute_round(batch_state& state);
+  [[nodiscard]] share_outcome execute_first(share& of) noexcept;
+  void take(int number, share& of, share_outcome&& got, batch_state& state);
+  void refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state);
+  /// Reads the map again if a database knows more than it. If that is not possible now, the next batch does it.
+  void read_map_if_changed(batch_state& state);
+  void read_map();
+  void open_member(int number, const std::string& connection);
+  /// Lets the puts that no database has taken begin again, for a while. Returns false if there are none, or no longer.
+  bool send_off_homeless(batch_state& state, instant until);
+
+  const postgresql_options options_;
+  std::unique_ptr<postgresql_engine> first_;
+  std::int64_t map_version_ = 0;  // of the first database, with which the map was read
+  std::shared_ptr<const tube_map> map_ = std::make_shared<const tube_map>();
+  std::map<int, member> members_;
+  std::size_t claims_begin_ = 0;
+  /// What was to be given back to databases that did not answer, and when it is tried again.
+  std::vector<reservation> left_over_;
+  instant left_over_at_ = instant::earliest();
+  std::unique_ptr<bells> bells_;  // null: a test gives the time
+};
+
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,253 @@
+-- The map of tubes to databases, where one database is not enough, and the moves of tubes.
+--
+-- The first database has the number 0, and the map: which databases there are, and which tubes are not in the first
+-- one. Each database knows by itself which tubes have left it, and takes no new jobs for them: so a node whose map is
+-- old puts no job where nobody looks for it. `version` in foliot.map rises with each change of what its database knows.
+--
+-- A tube moves in these steps, each of which may be repeated:
+--   1. plan_move() at the first database: the tube is in `database` and moves there from `before`. From now on nodes
+--      look for its jobs in `before` first, and then in `database`, for jobs only go that way;
+--   2. leave() at `before`: no new jobs;
+--   3. join() at `database`: it takes new jobs, with higher ids than those that come;
+--   4. the jobs that no worker has, in pieces: send_piece() and sent_piece() at `before`, take_piece() at `database`,
+--      forget_piece() at `before`. A piece has a number, and is taken once. Meanwhile its jobs are in neither database;
+--   5. when no job is left at `before`: has_left() there, and end_move() at the first database.
+
+CREATE OR REPLACE FUNCTION foliot.note_change_of_map() RETURNS void LANGUAGE sql AS $$
+  UPDATE foliot.map SET version = version + 1
+$$;
+
+-- Ids that no other database gives: those whose remainder by 64 is the number.
+CREATE OR REPLACE FUNCTION foliot.give_ids_of(of_number smallint, above bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  first_id bigint := (greatest(above, (SELECT s.last_value FROM foliot.job_id s)) / 64 + 1) * 64 + of_number;
+BEGIN
+  EXECUTE format('ALTER SEQUENCE foliot.job_id INCREMENT BY 64 RESTART WITH %s', first_id);
+END $$;
+
+-- Makes this database, which has no job, the one with this number.
+CREATE OR REPLACE FUNCTION foliot.become_database(of_number smallint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  LOCK TABLE foliot.map IN EXCLUSIVE MODE;
+  IF (SELECT m.number FROM foliot.map m) = of_number THEN RETURN; END IF;
+  IF (SELECT m.number FROM foliot.map m) IS NOT NULL OR EXISTS (SELECT FROM foliot.database) THEN
+    PERFORM foliot.refuse('this database is one of several already');
+  END IF;
+  IF EXISTS (SELECT FROM foliot.job) THEN
+    PERFORM foliot.refuse('this database has jobs: only one without jobs can become one of several');
+  END IF;
+  UPDATE foliot.map SET number = of_number;
+  PERFORM foliot.note_change_of_map();
+  PERFORM foliot.give_ids_of(of_number, 0);
+END $$;
+
+-- At the first database: adds another one, which is then to become it; returns its number.
+CREATE OR REPLACE FUNCTION foliot.add_database(of_connection text) RETURNS smallint LANGUAGE plpgsql AS $$
+DECLARE
+  made smallint;
+BEGIN
+  LOCK TABLE foliot.map IN EXCLUSIVE MODE;
+  SELECT d.number INTO made FROM foliot.database d WHERE d.connection = of_connection;
+  IF FOUND THEN RETURN made; END IF;
+  IF (SELECT m.number FROM foliot.map m) > 0 THEN
+    PERFORM foliot.refuse('this is not the first database: the map is in the one with the number 0');
+  END IF;
+  IF (SELECT m.number FROM foliot.map m) IS NULL THEN
+    UPDATE foliot.map SET number = 0;
+    PERFORM foliot.give_ids_of(0::smallint, 0);
+  END IF;
+  SELECT coalesce(max(d.number), 0) + 1 INTO made FROM foliot.database d;
+  IF made > 63 THEN PERFORM foliot.refuse('there are 64 databases already'); END IF;
+  INSERT INTO foliot.database VALUES (made, of_connection);
+  PERFORM foliot.note_change_of_map();
+  RETURN made;
+END $$;
+
+-- The databases but for the first one.
+CREATE OR REPLACE FUNCTION foliot.read_databases(OUT numbers bigint[], OUT connections bytea[]) LANGUAGE sql STABLE AS $$
+  SELECT array_agg(d.number::bigint ORDER BY d.number), array_agg(convert_to(d.connection, 'UTF8') ORDER BY d.number)
+  FROM foliot.database d
+$$;
+
+-- The tubes that are not in the first database, or move. `before` is -1: it does not move.
+CREATE OR REPLACE FUNCTION foliot.read_places(OUT tubes bytea[], OUT databases bigint[], OUT befores bigint[])
+LANGUAGE sql STABLE AS $$
+  SELECT array_agg(p.tube ORDER BY p.tube), array_agg(p.database::bigint ORDER BY p.tube),
+         array_agg(coalesce(p.before, -1)::bigint ORDER BY p.tube)
+  FROM foliot.tube_place p
+$$;
+
+-- Plans that the tube moves to this database; returns where it moves from, or null if it is there and does not move.
+CREATE OR REPLACE FUNCTION foliot.plan_move(of_tube bytea, to_database smallint) RETURNS smallint LANGUAGE plpgsql AS $$
+DECLARE
+  place foliot.tube_place;
+  made_from smallint;
+BEGIN
+  LOCK TABLE foliot.map IN EXCLUSIVE MODE;
+  IF to_database <> 0 AND NOT EXISTS (SELECT FROM foliot.database d WHERE d.number = to_database) THEN
+    PERFORM foliot.refuse(format('there is no database with the number %s', to_database));
+  END IF;
+  SELECT p.* INTO place FROM foliot.tube_place p WHERE p.tube = of_tube;
+  IF place.before IS NOT NULL THEN
+    IF place.database <> to_database THEN
+      PERFORM foliot.refuse(format('the tube moves to the database %s at present: that must end first', place.database));
+    END IF;
+    RETURN place.before;
+  END IF;
+  made_from := coalesce(place.database, 0);
+  IF made_from = to_database THEN RETURN NULL; END IF;
+  INSERT INTO foliot.tube_place VALUES (of_tube, to_database, made_from)
+  ON CONFLICT (tube) DO UPDATE SET database = excluded.database, before = excluded.before;
+  PERFORM foliot.note_change_of_map();
+  RETURN made_from;
+END $$;
+
+CREATE OR REPLACE FUNCTION foliot.end_move(of_tube bytea) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  LOCK TABLE foliot.map IN EXCLUSIVE MODE;
+  UPDATE foliot.tube_place p SET before = NULL WHERE p.tube = of_tube;
+  DELETE FROM foliot.tube_place p WHERE p.tube = of_tube AND p.database = 0;
+  PERFORM foliot.note_change_of_map();
+END $$;
+
+-- This database takes no new jobs for the tube from now on; returns the highest id that it has given. The lock waits for
+-- all transactions that have put a job, and they for it: so it gives up soon, and the caller tries again.
+CREATE OR REPLACE FUNCTION foliot.leave(of_tube bytea) RETURNS bigint LANGUAGE plpgsql
+SET lock_timeout = '50ms' AS $$
+BEGIN
+  LOCK TABLE foliot.away IN ACCESS EXCLUSIVE MODE;
+  INSERT INTO foliot.away VALUES (of_tube, 'infinity') ON CONFLICT (tube) DO UPDATE SET sends_until = 'infinity';
+  PERFORM foliot.note_change_of_map();
+  RETURN (SELECT s.last_value FROM foliot.job_id s);
+END $$;
+
+-- This database takes new jobs for the tube, with ids above this one.
+CREATE OR REPLACE FUNCTION foliot.join(of_tube bytea, above bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM foliot.make_tubes(ARRAY[of_tube]);
+  DELETE FROM foliot.away a WHERE a.tube = of_tube;
+  PERFORM foliot.note_change_of_map();
+  IF (SELECT s.last_value FROM foliot.job_id s) < above THEN
+    PERFORM foliot.give_ids_of((SELECT m.number FROM foliot.map m), above);
+  END IF;
+END $$;
+
+-- Takes up to `most` jobs, or `bytes` bytes of bodies, that no worker has out of their tables, as the next piece. If there is a piece
+-- already, also one of another tube, it stays that one. `piece` is null if nothing can be taken: `is_left` then says
+-- whether the tube has a job.
+CREATE OR REPLACE FUNCTION foliot.send_piece(of_name bytea, most bigint, bytes bigint, OUT piece bigint,
+                                             OUT is_left boolean) LANGUAGE plpgsql AS $$
+DECLARE
+  of_tube integer := foliot.tube_id(of_name);
+  ids bigint[];
+BEGIN
+  LOCK TABLE foliot.leaving IN EXCLUSIVE MODE;
+  is_left := true;
+  SELECT l.piece INTO piece FROM foliot.leaving l LIMIT 1;
+  IF FOUND THEN RETURN; END IF;
+  ids := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT most);
+  IF cardinality(ids) = 0 THEN
+    ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most);
+  END IF;
+  IF cardinality(ids) = 0 THEN
+    ids := ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most);
+  END IF;
+  IF cardinality(ids) = 0 THEN
+    is_left := foliot.has_job(of_tube);
+    RETURN;
+  END IF;
+  ids := foliot.lock_some(ARRAY(
+    SELECT s.id FROM (
+      SELECT o.id, o.n, sum(octet_length(j.body)) OVER (ORDER BY o.n) AS size
+      FROM unnest(ids) WITH ORDINALITY o (id, n), foliot.job_with(o.id) j) s
+    WHERE s.n = 1 OR s.size <= bytes));
+  piece := nextval('foliot.piece');
+  WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.*)
+  INSERT INTO foliot.leaving
+  SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, 0, send_piece.piece FROM gone;
+  WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.*)
+  INSERT INTO foliot.leaving
+  SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, 1, send_piece.piece FROM gone;
+  WITH gone AS (DELETE FROM foliot.buried b WHERE b.id = ANY (ids) RETURNING b.*)
+  INSERT INTO foliot.leaving
+  SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, 3, send_piece.piece FROM gone ORDER BY seq;
+  IF NOT EXISTS (SELECT FROM foliot.leaving) THEN piece := NULL; END IF;
+END $$;
+
+-- The jobs of the piece, as take_piece() is to get them.
+CREATE OR REPLACE FUNCTION foliot.sent_piece() RETURNS TABLE (tube bytea, key bytea, body bytea, numbers bigint[])
+LANGUAGE sql STABLE AS $$
+  SELECT t.name, coalesce(j.key, ''), j.body,
+         ARRAY[l.id, j.made, j.ttr, l.state, l.pri, l.due, l.delay, l.reserves, l.timeouts, l.releases, l.buries, l.kicks]
+  FROM foliot.leaving l, foliot.job_with(l.id) j, foliot.tube_with(l.tube) t ORDER BY l.seq
+$$;
+
+-- Takes a piece that another database has sent; a piece that it has taken before it does not take again. `numbers` has
+-- those of all jobs, one after the other.
+CREATE OR REPLACE FUNCTION foliot.take_piece(from_database bigint, of_piece bigint, of_name bytea, keys bytea[],
+                                             bodies bytea[], numbers bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  of_tube integer;
+  p foliot.place;
+  n bigint[];
+BEGIN
+  INSERT INTO foliot.arrived AS a VALUES (from_database, of_piece)
+  ON CONFLICT ON CONSTRAINT arrived_pkey DO UPDATE SET piece = excluded.piece WHERE a.piece < excluded.piece;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM foliot.make_tubes(ARRAY[of_name]);
+  of_tube := foliot.tube_id(of_name);
+  FOR i IN 1 .. cardinality(keys) LOOP
+    n := numbers[12 * i - 11 : 12 * i];
+    INSERT INTO foliot.job VALUES (n[1], of_tube, nullif(keys[i], ''), n[2], n[3], bodies[i]);
+    p := ROW(n[1], of_tube, n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12]);
+    IF n[4] = 0 THEN
+      INSERT INTO foliot.delayed VALUES (p.*, 9);
+    ELSIF n[4] = 1 THEN
+      INSERT INTO foliot.ready VALUES (p.*);
+    ELSE
+      INSERT INTO foliot.buried VALUES (p.*, nextval('foliot.burial'));
+    END IF;
+  END LOOP;
+END $$;
+
+-- The jobs of this piece are in the other database: they end here.
+CREATE OR REPLACE FUNCTION foliot.forget_piece(of_piece bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  ids bigint[];
+BEGIN
+  WITH gone AS (DELETE FROM foliot.leaving l WHERE l.piece = of_piece RETURNING l.id)
+  SELECT array_agg(gone.id) INTO ids FROM gone;
+  DELETE FROM foliot.job j WHERE j.id = ANY (ids);
+END $$;
+
+-- No job of the tube is left. For a while a look here may still have missed what has just gone: so nodes look again.
+CREATE OR REPLACE FUNCTION foliot.has_left(of_tube bytea) RETURNS void LANGUAGE sql AS $$
+  UPDATE foliot.away SET sends_until = clock_timestamp() + interval '60 s' WHERE tube = of_tube
+$$;
+
+-- For the answers of a batch: the version of what this database knows of the map, and whether jobs leave it.
+CREATE OR REPLACE FUNCTION foliot.map_seen(OUT version bigint, OUT sends boolean) LANGUAGE sql STABLE AS $$
+  SELECT m.version, EXISTS (SELECT FROM foliot.away a WHERE a.sends_until > clock_timestamp()) FROM foliot.map m
+$$;
+
+-- Whether the tube has left this database.
+CREATE OR REPLACE FUNCTION foliot.is_away(of_tube bytea) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT EXISTS (SELECT FROM foliot.away a WHERE a.tube = of_tube)
+$$;
+
+-- For an application: the tube must be here.
+CREATE OR REPLACE FUNCTION foliot.demand_tube(of_tube bytea) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF foliot.is_away(of_tube) THEN
+    RAISE EXCEPTION 'foliot: the tube % is in another database', convert_from(of_tube, 'UTF8')
+      USING ERRCODE = 'object_not_in_prerequisite_state';
+  END IF;
+END $$;
+
+-- For a put of an application: its snapshot must not be older than the leave of a tube.
+CREATE OR REPLACE FUNCTION foliot.demand_new_snapshots() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' AND (SELECT m.number FROM foliot.map m) IS NOT NULL THEN
+    PERFORM foliot.refuse('where there are several databases, transactions that put jobs must be READ COMMITTED');
+  END IF;
+END $$;

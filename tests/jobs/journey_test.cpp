@@ -1,0 +1,192 @@
+// The ways of operations through several databases.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <foliot/jobs/operations.hpp>
+
+#include "../../src/jobs/postgresql/spread/journey.hpp"
+#include "../../src/jobs/postgresql/tube_map.hpp"
+
+namespace foliot::jobs::detail {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Three databases. The tube "one" is in 1, and "moving" moves from 1 to 2.
+class Journey : public ::testing::Test {
+ protected:
+  [[nodiscard]] journey of(operation what, std::size_t first = 0) const { return {std::move(what), map_, first}; }
+  static void refuse(journey& it, int database, bool is_in_doubt) { it.take_refusal(database, is_in_doubt, "why"); }
+
+  const tube_map map_{{{1, "db1"}, {2, "db2"}}, {{"one", {1}}, {"moving", {2, 1}}}};
+};
+
+using databases = std::vector<int>;
+
+TEST_F(Journey, APutGoesToTheDatabaseOfItsTube) {
+  EXPECT_EQ(of(put{.tube = "other", .body = ""}).next(), databases{0});
+  EXPECT_EQ(of(put{.tube = "one", .body = ""}).next(), databases{1});
+  EXPECT_EQ(of(put{.tube = "moving", .body = ""}).next(), databases{2});
+}
+
+TEST_F(Journey, APutWithAKeyLooksWhereTheTubeWasFirst) {
+  journey it = of(put{.tube = "moving", .key = "k", .body = "body"});
+  ASSERT_EQ(it.next(), databases{1});
+  operation there = it.share(1, map_);
+  EXPECT_EQ(std::get<put>(there).body, "body");
+  it.take_back(std::move(there));
+  it.take_elsewhere(1);
+  it.go_on(map_);
+  ASSERT_EQ(it.next(), databases{2});
+  EXPECT_EQ(std::get<put>(it.share(2, map_)).body, "body");
+  it.take(2, put_answer{put_answer::kind::inserted, 66}, false);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<put_answer>(it.result()).id, 66U);
+}
+
+TEST_F(Journey, APutThatNoDatabaseTakesBeginsAgain) {
+  journey it = of(put{.tube = "other", .body = ""});
+  it.take_elsewhere(0);
+  it.go_on(map_);
+  EXPECT_TRUE(it.is_homeless());
+  it.begin_again({{{1, "db1"}}, {{"other", {1}}}});
+  EXPECT_EQ(it.next(), databases{1});
+  EXPECT_FALSE(it.is_homeless());
+}
+
+TEST_F(Journey, AJobIsLookedForInAllDatabases) {
+  journey it = of(cancel{job_id{65}});
+  for (const int each : {1, 0, 2}) {  // its id is one of database 1
+    ASSERT_EQ(it.next(), databases{each});
+    it.take(each, change_answer{change_answer::kind::gone, 0}, false);
+    it.go_on(map_);
+  }
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<change_answer>(it.result()).what, change_answer::kind::gone);
+}
+
+// It was still in 1 when 2 was asked, and has come there before 1 was asked.
+TEST_F(Journey, AJobThatMayHaveMovedIsLookedForOnceMore) {
+  for (const bool is_there : {false, true}) {
+    journey it = of(peek{job_id{66}});
+    for (const int each : {2, 0, 1}) {
+      ASSERT_EQ(it.next(), databases{each});
+      it.take(each, peek_answer{}, each == 1);
+      it.go_on(map_);
+    }
+    ASSERT_EQ(it.next(), databases{2});
+    if (is_there) {
+      it.take(2, peek_answer{job{}}, false);
+      it.go_on(map_);
+    } else {
+      for (const int each : {2, 0, 1}) {
+        ASSERT_EQ(it.next(), databases{each});
+        it.take(each, peek_answer{}, each == 1);
+        it.go_on(map_);
+      }
+    }
+    EXPECT_TRUE(it.next().empty());
+    EXPECT_EQ(std::get<peek_answer>(it.result()).job.has_value(), is_there);
+  }
+}
+
+TEST_F(Journey, WhatIsInDoubtGoesNowhereElse) {
+  journey it = of(cancel{job_id{64}});
+  refuse(it, 0, true);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_TRUE(std::get<unavailable_answer>(it.result()).is_in_doubt);
+}
+
+TEST_F(Journey, AJobThatWasNotFoundMayBeWhereNobodyAnswers) {
+  journey it = of(cancel{job_id{64}});
+  it.take(0, change_answer{change_answer::kind::gone, 0}, false);
+  it.go_on(map_);
+  refuse(it, 1, false);
+  it.go_on(map_);
+  ASSERT_EQ(it.next(), databases{2});
+  it.take(2, change_answer{change_answer::kind::gone, 0}, false);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<unavailable_answer>(it.result()), (unavailable_answer{false, "why"}));
+}
+
+TEST_F(Journey, AClaimAsksEachDatabaseForItsTubesAndForWhatIsMissing) {
+  journey it = of(claim{.tubes = {"other", "one", "moving"}, .count = 3}, 1);
+  ASSERT_EQ(it.next(), databases{1});
+  EXPECT_EQ(std::get<claim>(it.share(1, map_)).tubes, (std::vector<std::string>{"one", "moving"}));
+  it.take(1, claim_answer{{claimed_job{}}}, false);
+  it.go_on(map_);
+  ASSERT_EQ(it.next(), databases{2});
+  EXPECT_EQ(std::get<claim>(it.share(2, map_)), (claim{.tubes = {"moving"}, .count = 2}));
+  refuse(it, 2, false);
+  it.go_on(map_);
+  ASSERT_EQ(it.next(), databases{0});
+  EXPECT_EQ(std::get<claim>(it.share(0, map_)), (claim{.tubes = {"other"}, .count = 2}));
+  it.take(0, claim_answer{}, false);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<claim_answer>(it.result()).jobs.size(), 1U);
+}
+
+TEST_F(Journey, AKickGoesOnWithTheRest) {
+  journey it = of(kick{.tube = "moving", .count = 5});
+  it.take(1, bulk_answer{2}, true);
+  it.go_on(map_);
+  ASSERT_EQ(it.next(), databases{2});
+  EXPECT_EQ(std::get<kick>(it.share(2, map_)).count, 3U);
+  it.take(2, bulk_answer{3}, false);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<bulk_answer>(it.result()).changed, 5U);
+}
+
+TEST_F(Journey, CountsAreSums) {
+  journey it = of(count_all{});
+  ASSERT_EQ(it.next(), (databases{0, 1, 2}));
+  for (const int each : it.next()) it.take(each, count_answer{{.ready = 2, .delayed = 1}}, false);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<count_answer>(it.result()).counts, (job_counts{.ready = 6, .delayed = 3}));
+}
+
+TEST_F(Journey, ACountWithoutOneDatabaseIsNone) {
+  journey it = of(count_tube{"moving"});
+  it.take(1, count_answer{{.ready = 2}}, false);
+  refuse(it, 2, false);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_TRUE(std::holds_alternative<unavailable_answer>(it.result()));
+}
+
+TEST_F(Journey, ANewerMapNamesTheDatabasesThatAreYetToBeAsked) {
+  journey it = of(cancel{job_key{"one", "k"}});
+  ASSERT_EQ(it.next(), databases{1});
+  it.take(1, change_answer{change_answer::kind::gone, 0}, true);
+  const tube_map newer{{{1, "db1"}, {2, "db2"}}, {{"one", {2, 1}}}};
+  it.go_on(newer);
+  ASSERT_EQ(it.next(), databases{2});
+  it.take(2, change_answer{change_answer::kind::done, 66}, false);
+  it.go_on(newer);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<change_answer>(it.result()).id, 66U);
+}
+
+TEST_F(Journey, TheListOfTubesHasEachOnce) {
+  journey it = of(list_tubes{});
+  it.take(0, tubes_answer{{"a", "moving"}}, false);
+  it.take(1, tubes_answer{{"moving", "one"}}, true);
+  it.take(2, tubes_answer{{"moving"}}, false);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<tubes_answer>(it.result()).tubes, (std::vector<std::string>{"a", "moving", "one"}));
+}
+
+}  // namespace
+}  // namespace foliot::jobs::detail

@@ -1,0 +1,86 @@
+"""Three servers over two PostgreSQL databases: what their clients see while a tube moves from one to the other, moves are
+broken off, and nodes and databases fail."""
+import os
+import random
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
+import postgresql_server
+from nodes_test import NodesCase
+from program_case import FOLIOT, main
+from serve_case import SANITIZED, put
+from workload import Workload
+
+SEED = int(os.environ.get("FOLIOT_MAP_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+ROUNDS = int(os.environ.get("FOLIOT_MAP_ROUNDS", "4" if SANITIZED else "8"))
+
+
+@unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
+class TwoDatabases(NodesCase):
+    def setUp(self):
+        super().setUp()
+        self.other = postgresql_server.PostgresqlServer()
+        self.addCleanup(self.other.remove)
+        self.expect_done("serve", "--store", self.other.database, "--migrate")
+
+    def map(self, *arguments):
+        return self.expect_done("map", self.database.database, *arguments)
+
+    def test_the_map_is_shown_and_changed(self):
+        node = self.connect(self.start_node("n0"))
+        node.ask(b"use mails\r\n")
+        self.assertRegex(node.ask(put(b"a")), rb"\AINSERTED 1\r\n\Z")
+        self.assertIn("added database 1\n", self.map("--add", self.other.database))
+        out = self.map("--move", "mails", "1")
+        self.assertIn("moved 1 job of the tube mails to database 1\n", out)
+        self.assertIn("tube mails is in database 1\nall other tubes are in database 0\n", out)
+        self.assertRegex(node.ask(put(b"b")), rb"\AINSERTED \d+\r\n\Z")
+        self.assertEqual(self.other.sql(self.other.folder, "SELECT count(*) FROM foliot.job"), "2")
+        self.assertEqual(node.numbers(b"stats\r\n")["current-jobs-ready"], 2)
+        node.ask(b"watch mails\r\n")
+        job = self.expect_reserved(node, b"a")
+        self.assertEqual(node.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
+
+    def test_what_is_wrong_is_named(self):
+        self.expect_error("--move: 'x' is not the number of a database", "map", self.database.database, "--move", "t", "x")
+        self.expect_error("there is no database with the number 7", "map", self.database.database, "--move", "t", "7")
+        self.expect_error("is the first database itself", "map", self.database.database, "--add", self.database.database)
+
+    def test_nothing_is_lost_while_a_tube_moves_and_things_fail(self):
+        print(f"FOLIOT_MAP_SEED={SEED} FOLIOT_MAP_ROUNDS={ROUNDS}")
+        draw = random.Random(SEED)
+        work = Workload(draw, clients=2)
+        self.start_all()
+        self.map("--add", self.other.database)
+        to = 1
+        for _ in range(ROUNDS):
+            for server in self.nodes.values():
+                work.start(server.address)
+            moving = subprocess.Popen([FOLIOT, "map", self.database.database, "--move", "default", str(to)],
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(draw.random())
+            what = draw.choice(["nothing", "break off", "break off", "kill", "first", "other"])
+            if what != "nothing":
+                work.history.begin(0, "disturbed")
+            if what == "kill":
+                name = f"n{draw.randrange(3)}"
+                self.kill_node(name)
+                self.start_node(name)
+            elif what in ("first", "other"):
+                {"first": self.database, "other": self.other}[what].restart(draw.choice([0, 0.5]))
+            time.sleep(draw.random())
+            moving.kill()
+            if moving.wait() == 0:
+                to = 1 - to
+        # The clients still have jobs: the tube stays in both databases, and everything is found.
+        self.judge(work, SEED)
+        self.assertIn("database 1", self.map("--move", "default", str(to), "--no-wait"))
+
+
+if __name__ == "__main__":
+    main()
