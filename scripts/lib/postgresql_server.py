@@ -59,6 +59,20 @@ class PostgresqlServer:
         self._run("follow", self.folder, self.standby)
         self.folder, self.standby = self.standby, self.folder
 
+    def archive(self):
+        """Keeps the log of all changes from now on, for restore()."""
+        self._run("archive", self.folder)
+        self.restart()
+
+    def back_up(self):
+        """A base backup of the running server."""
+        self._run("backup", self.folder)
+
+    def restore(self, point=""):
+        """The server that has crashed, from its base backup: as it was at this restore point, or as the backup is
+        without the archive."""
+        self._run("restore", self.folder, point)
+
     def hang(self):
         """As if its machine was cut off: connections stay open, and nothing is answered."""
         self._run("hang", self.folder)

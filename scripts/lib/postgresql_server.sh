@@ -5,6 +5,9 @@
 #   standby FOLDER | promote FOLDER
 # A server that has crashed, and that follows the one in PRIMARY from then on:
 #   follow FOLDER PRIMARY
+# A server that archives its log in FOLDER/archive from its next start on, a base backup of it in FOLDER/base, and the
+# server as it was at the restore point POINT; without one, as the backup is by itself:
+#   archive FOLDER | backup FOLDER | restore FOLDER [POINT]
 # A hung server, as in a machine that is cut off:
 #   hang FOLDER | continue FOLDER
 # PostgreSQL refuses to run as root: then it runs as the user postgres.
@@ -89,6 +92,32 @@ promote)
     # It is not to wait for a standby of its own.
     echo "synchronous_standby_names = ''" >>"$2/data/postgresql.auto.conf"
     (cd "$2" && as_server "$programs/pg_ctl" -D "$2/data" -w promote) >/dev/null
+    ;;
+archive)
+    (cd "$2" && as_server mkdir "$2/archive")
+    cat >>"$2/data/postgresql.conf" <<END
+archive_mode = on
+archive_command = 'test ! -f $2/archive/%f && cp %p $2/archive/%f'
+END
+    ;;
+backup)
+    (cd "$2" && as_server "$programs/pg_basebackup" -D "$2/base" -h "$2" -U postgres -c fast) >/dev/null 2>&1
+    ;;
+restore)
+    rm -rf -- "$2/data"
+    cp -a "$2/base" "$2/data"
+    if [[ -n ${3-} ]]; then
+        cat >>"$2/data/postgresql.conf" <<END
+restore_command = 'cp $2/archive/%f %p'
+recovery_target_name = '$3'
+recovery_target_action = 'promote'
+END
+        as_server touch "$2/data/recovery.signal"
+    fi
+    bash "${BASH_SOURCE[0]}" start "$2"
+    until [[ $(psql -qXAt -h "$2" -U postgres -d postgres -c "SELECT pg_is_in_recovery()") == f ]]; do
+        sleep 0.05
+    done
     ;;
 hang)
     # The children of a stopped postmaster stay the same.

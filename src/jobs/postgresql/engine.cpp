@@ -10,6 +10,7 @@
 #include <foliot/core/seam/random.hpp>
 
 #include "../operation_parts.hpp"
+#include "database_integers.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -53,7 +54,7 @@ constexpr const char* settings =
 
 [[noreturn]] void fail(const std::string& text) { throw store_failure("foliot: " + text); }
 
-std::int64_t random_process() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
+std::int64_t random_number() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
 
 /// The jobs that an operation has brought.
 std::span<const claimed_job> claimed_by(const answer& got) {
@@ -68,7 +69,7 @@ std::string_view text_of(const reply& from, int column) { return from.bytes(0, c
 postgresql_engine::postgresql_engine(const postgresql_options& options, lane_step at_step)
     : options_(options),
       at_step_(std::move(at_step)),
-      process_(random_process()),
+      process_(random_number()),
       target_(options.database),
       rotations_(rotates_every, rotates_at_least_every),
       pause_(first_pause) {
@@ -123,6 +124,7 @@ void postgresql_engine::make_ready() {
     backend_ = made;
   }
   if (session_ == 0) announce();
+  if (std::exchange(has_moved_, false)) adopt_reservations();
 }
 
 void postgresql_engine::connect() {
@@ -149,6 +151,10 @@ void postgresql_engine::connect() {
     warn("the database has fsync = off: a crash of its machine loses what was acknowledged");
   }
   timeline_ = timeline;
+  const reply here = made->execute_text("SELECT foliot.recognize()", deadline);
+  has_moved_ = has_moved_ || (!origin_.empty() && origin_ != text_of(here, 0));
+  origin_ = text_of(here, 0);
+  opening_ = random_number();
   backend_ = text_of(about, 3);
   lane_ = std::move(made);
   place_ = lane_->place();
@@ -185,6 +191,29 @@ void postgresql_engine::announce() {
   last_beat_ = 0;
 }
 
+void postgresql_engine::adopt_reservations() {
+  const clock& steady = options_.clocks ? *options_.clocks->monotonic : monotonic_clock::instance();
+  try {
+    call what(statements::reservations_of);
+    what.add(session_).add(given_time());
+    const auto replies = lane_->run(std::span(&what, 1), patience());
+    lane_->commit(patience());
+    const reply& all = replies.front();
+    const auto ids = all.integers(0, 0);
+    const auto openings = all.integers(0, 1);
+    const auto attempts = all.integers(0, 2);
+    const auto left = all.integers(0, 3);
+    const instant now = steady.now();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const reservation token{from_database(ids[i]), from_database(openings[i]), from_database(attempts[i])};
+      own_.set_in_doubt(token, now + duration::nanoseconds(left[i]));
+    }
+  } catch (...) {
+    has_moved_ = true;
+    throw;
+  }
+}
+
 void postgresql_engine::pass_over_locked() noexcept {
   passes_over_until_ = monotonic_clock::instance().now() + passes_over_for;
 }
@@ -198,7 +227,7 @@ void postgresql_engine::session_is_over() noexcept {
 batch_frame postgresql_engine::frame_for(std::span<const operation> batch, instant now) {
   batch_frame frame;
   frame.session = session_;
-  frame.opening = timeline_ << 40 | session_;
+  frame.opening = opening_;
   frame.number = ++number_;
   frame.time = given_time();
   frame.over = own_.over(now, ends_at_once);

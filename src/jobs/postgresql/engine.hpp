@@ -12,6 +12,9 @@
 //
 // A server that another one has replaced has a lower timeline than that one. Once the store has seen a timeline, it
 // refuses servers with lower ones.
+//
+// A database that was restored from a backup, or promoted, may have lost its last transactions: the store goes on with
+// what is there (sql/restore.sql). Each connection has an opening of its own, so no token is given a second time.
 #pragma once
 
 #include <cstdint>
@@ -80,6 +83,9 @@ class postgresql_engine {
   /// If that does not help for long, those jobs come later.
   void end_lost(const std::string& backend);
   void announce();
+  /// Takes over the reservations that the database has of this session: after a failover or a restore they may be
+  /// others than those that the node knows, and nobody else would end them.
+  void adopt_reservations();
   [[nodiscard]] batch_frame frame_for(std::span<const operation> batch, instant now);
   [[nodiscard]] std::optional<std::vector<std::int64_t>> given_time() const;
   /// Commits the transaction of this batch, which has brought these answers. Throws store_unavailable if it stays in
@@ -107,6 +113,9 @@ class postgresql_engine {
   std::string place_;
   std::string backend_;        // the server's process of the last connection, as a condition in SQL; empty: none to end
   std::int64_t timeline_ = 0;  // the highest that was seen
+  std::string origin_;         // foliot.here() of the last connection
+  bool has_moved_ = false;     // it was another one before, and the reservations were not adopted since
+  std::int64_t opening_ = 0;   // of the tokens that this connection gives: a random number, which no other one has
   std::int64_t session_ = 0;   // 0: the node is not announced
   std::int64_t session_before_ = 0;
   std::int64_t number_ = 0;  // of the last batch

@@ -107,6 +107,10 @@ CREATE TABLE foliot.node (
   ended_until bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
+-- The place of the database, when a node connected last (restore.sql); null: none has yet. One row.
+CREATE TABLE foliot.origin (place text);
+INSERT INTO foliot.origin VALUES (NULL);
+
 -- The batches that have changed something, and those that were given up: a commit whose answer was lost has happened if
 -- its batch is here, and was not given up.
 CREATE TABLE foliot.batch (

@@ -1,0 +1,50 @@
+-- A database that is not where it was: a standby was promoted, or a backup was restored. What was committed last may be
+-- missing then, also the numbers that sequences have given. So these skip some, and no job gets the id and no node the
+-- session that another one had before. Tokens need no sequence: each connection of a node makes its own.
+
+-- What no two servers have in common that went different ways: the cluster, the database, the timeline.
+CREATE OR REPLACE FUNCTION foliot.here() RETURNS text LANGUAGE sql VOLATILE AS $$
+  SELECT format('%s/%s/%s', c.system_identifier, d.oid, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))
+  FROM pg_control_system() c, pg_database d WHERE d.datname = current_database()
+$$;
+
+CREATE OR REPLACE FUNCTION foliot.skip_numbers() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM setval('foliot.job_id', nextval('foliot.job_id') + 4294967296);
+  PERFORM setval('foliot.session', nextval('foliot.session') + 1048576);
+END $$;
+
+-- Each connection of a node begins with this. Returns here(). Runs with the rights of the schema's owner, for a node may
+-- not set sequences; whoever calls it changes nothing by it that a node would not change.
+CREATE OR REPLACE FUNCTION foliot.recognize() RETURNS text LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  place_now text := foliot.here();
+  place_then text;
+BEGIN
+  IF EXISTS (SELECT FROM foliot.origin o WHERE o.place = place_now) THEN RETURN place_now; END IF;
+  SELECT o.place INTO place_then FROM foliot.origin o FOR UPDATE;  -- another node may just do the same
+  IF place_then IS DISTINCT FROM place_now THEN
+    IF place_then IS NOT NULL THEN PERFORM foliot.skip_numbers(); END IF;
+    UPDATE foliot.origin SET place = place_now;
+  END IF;
+  RETURN place_now;
+END $$;
+
+-- For the operator, after a restore that recognize() cannot see: of a copy of the server's files that went on without
+-- recovery to a point. All nodes announce themselves again, and what they have reserved is ready again. Stable, as the
+-- functions for applications are.
+CREATE OR REPLACE FUNCTION foliot.restored() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM foliot.recognize();
+  PERFORM foliot.skip_numbers();
+  UPDATE foliot.node SET name = NULL;
+END $$;
+
+-- The reservations of a session, with the time that is left of them, in ns.
+CREATE OR REPLACE FUNCTION foliot.reservations_of(
+  of_session bigint, given bigint[], OUT ids bigint[], OUT openings bigint[], OUT attempts bigint[], OUT left_ns bigint[])
+LANGUAGE sql STABLE AS $$
+  SELECT array_agg(r.id), array_agg(r.opening), array_agg(r.reserves), array_agg(r.expires - (foliot.time_of(given))[3])
+  FROM foliot.reserved r WHERE r.session = of_session
+$$;
