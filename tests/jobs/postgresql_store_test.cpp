@@ -81,7 +81,9 @@ TEST_F(PostgresqlStore, MigrateMakesTheSchemaOnce) {
 TEST_F(PostgresqlStore, RefusesASchemaOfAnotherVersion) {
   postgresql_store::migrate(database_);
   sql("CREATE OR REPLACE FUNCTION foliot.schema_version() RETURNS integer LANGUAGE sql AS 'SELECT 7'");
-  EXPECT_NE(refusal(options("n")).find("has version 7, and this program needs version 1"), std::string::npos);
+  sql("CREATE OR REPLACE FUNCTION foliot.oldest_program() RETURNS integer LANGUAGE sql AS 'SELECT 5'");
+  EXPECT_NE(refusal(options("n")).find("has version 7, which is for programs of version 5 or later"),
+            std::string::npos);
   EXPECT_THROW(postgresql_store::migrate(database_), store_failure);
 }
 

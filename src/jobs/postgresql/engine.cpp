@@ -11,6 +11,8 @@
 
 #include "../operation_parts.hpp"
 #include "database_integers.hpp"
+#include "schema.hpp"
+#include "schema_history.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -141,12 +143,7 @@ void postgresql_engine::connect() {
     fail("the database " + made->place() +
          " has no schema of foliot: make it with postgresql_store::migrate(), or `foliot serve --migrate`");
   }
-  const reply version = made->execute_text("SELECT foliot.schema_version()", deadline);
-  if (text_of(version, 0) != std::to_string(schema_version)) {
-    fail("the schema of foliot in " + made->place() + " has version " + std::string(text_of(version, 0)) +
-         ", and this program needs version " + std::to_string(schema_version) +
-         ": bring it up to date with postgresql_store::migrate(), or `foliot serve --migrate`");
-  }
+  expect_admitted(*made, deadline);
   if (timeline_ == 0 && text_of(about, 2) != "on") {
     warn("the database has fsync = off: a crash of its machine loses what was acknowledged");
   }
@@ -179,13 +176,16 @@ void postgresql_engine::announce() {
   call what(statements::announce);
   what.add(std::string_view(options_.node)).add(process_).add(duration(options_.node_timeout).count());
   what.add(session_before_).add(given_time());
-  const auto replies = lane_->run(std::span(&what, 1), patience());
+  // Since the connection was made, a migration may have ended.
+  std::vector<call> calls{call(statements::admit), what};
+  calls.front().add(history_of_schema().version);
+  const auto replies = lane_->run(calls, patience());
   lane_->commit(patience());
-  if (replies.front().is_null(0, 0)) {
+  if (replies.back().is_null(0, 0)) {
     fail("another node with the name '" + options_.node + "' was opened in " + place_ +
          ": this one has lost its jobs. Give each node a name of its own");
   }
-  session_ = replies.front().integer(0, 0);
+  session_ = replies.back().integer(0, 0);
   session_before_ = session_;
   number_ = 0;
   last_beat_ = 0;

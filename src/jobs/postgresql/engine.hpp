@@ -41,8 +41,6 @@
 
 namespace foliot::jobs::detail {
 
-/// The version of the schema that this library uses.
-inline constexpr int schema_version = 1;
 inline constexpr std::size_t longest_node_name = 200;
 
 class postgresql_engine {

@@ -1,58 +1,120 @@
 #include "schema.hpp"
 
+#include <poll.h>
+
 #include <chrono>
 #include <string>
 
 #include <foliot/core/clock.hpp>
 
-#include "engine.hpp"
 #include "lane.hpp"
+#include "schema_history.hpp"
 #include "target.hpp"
 
 namespace foliot::jobs::detail {
 
 namespace {
 
-/// Only one migration at a time: a number that other programs hardly use.
+/// For how long all attempts of a migration are made, and the pause between two, in which the nodes catch up.
+constexpr duration attempts_for = std::chrono::seconds(10);
+constexpr int pause_in_ms = 1000;
+
+/// Only one migration at a time: a number that other programs hardly use. foliot.admit() has it, too.
 constexpr const char* lock_and_look =
     "BEGIN; SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock(7310845120174305907); "
-    "SELECT to_regprocedure('foliot.schema_version()') IS NOT NULL";
+    "SET LOCAL lock_timeout = '1s'; SELECT to_regprocedure('foliot.schema_version()') IS NOT NULL";
+/// Waits until no batch and no rotation is at work, so that nothing that a node does has a part before the step and a
+/// part behind it. Nodes wait for these locks before they have any other one.
+constexpr const char* wait_for_nodes =
+    "SELECT pg_advisory_xact_lock(foliot.lock_of(n.session)) FROM foliot.node n ORDER BY n.session; "
+    "SELECT pg_advisory_xact_lock(1718578282::bigint << 32)";
+/// The nodes announce themselves again; those that are not admitted are refused.
+constexpr const char* end_sessions = "UPDATE foliot.node SET name = NULL";
+constexpr const char* look = "SELECT foliot.schema_version(), foliot.oldest_program()";
+
+int number_of(const reply& from, int column) { return std::stoi(std::string(from.bytes(0, column))); }
+
+std::string constant_function(const char* name, int value) {
+  return std::string("CREATE OR REPLACE FUNCTION foliot.") + name +
+         "() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT " + std::to_string(value) + "'";
+}
+
+/// Brings the tables from this version to the program's.
+void take_steps(lane& over, int from, const schema_history& history, instant deadline) {
+  if (from == 0) {
+    over.execute_text("CREATE SCHEMA IF NOT EXISTS foliot", deadline);
+    over.execute_text(std::string(schema_tables()), deadline);
+    from = 1;
+  } else if (from < history.version) {
+    over.execute_text(wait_for_nodes, deadline);
+    const int admitted = number_of(over.execute_text(look, deadline), 1);
+    if (admitted < history.oldest_program) over.execute_text(end_sessions, deadline);
+  }
+  for (const schema_step& each : history.steps) {
+    if (each.to > from) over.execute_text(std::string(each.statements), deadline);
+  }
+}
+
+postgresql_store::migration migrate_once(target& where, instant deadline) {
+  const schema_history history = history_of_schema();
+  const lane_step no_step;
+  const target::arguments to = where.next();
+  lane connection(to.keywords(), to.values(), deadline, no_step);
+  postgresql_store::migration did;
+  if (connection.execute_text(lock_and_look, deadline).bytes(0, 0) == "t") {
+    did.from = number_of(connection.execute_text(look, deadline), 0);
+  }
+  if (did.from > history.version) {
+    throw store_failure("foliot: the schema in " + connection.place() + " has version " + std::to_string(did.from) +
+                        ", which is newer than this program's " + std::to_string(history.version) +
+                        ": use a newer program");
+  }
+  take_steps(connection, did.from, history, deadline);
+  connection.execute_text(std::string(schema_functions()), deadline);
+  connection.execute_text(constant_function("schema_version", history.version), deadline);
+  connection.execute_text(constant_function("oldest_program", history.oldest_program), deadline);
+  connection.execute_text("COMMIT", deadline);
+  did.to = history.version;
+  return did;
+}
 
 }  // namespace
 
 postgresql_store::migration migrate_schema(const std::string& database) {
   constexpr duration patience = std::chrono::minutes(10);
   target where(database);
-  const lane_step no_step;
-  try {
-    const target::arguments to = where.next();
-    const instant deadline = monotonic_clock::instance().now() + patience;
-    lane connection(to.keywords(), to.values(), deadline, no_step);
-    postgresql_store::migration did;
-    if (connection.execute_text(lock_and_look, deadline).bytes(0, 0) == "t") {
-      const reply version = connection.execute_text("SELECT foliot.schema_version()", deadline);
-      did.from = std::stoi(std::string(version.bytes(0, 0)));
+  const instant begin = monotonic_clock::instance().now();
+  for (;;) {
+    try {
+      return migrate_once(where, begin + patience);
+    } catch (const lane_failure& error) {
+      const bool is_locked = error.is_state("55P03");
+      const bool is_busy = is_locked || error.is_state("40P01");
+      if (!is_busy || begin + attempts_for < monotonic_clock::instance().now()) {
+        throw store_failure("foliot: cannot make the schema in " + where.to_string() + ": " + error.what() +
+                            (is_locked ? "; nothing has changed. End the transactions that have been open for long "
+                                         "(pg_stat_activity), and try again"
+                                       : ""));
+      }
+      static_cast<void>(::poll(nullptr, 0, pause_in_ms));
     }
-    if (did.from > schema_version) {
-      throw store_failure("foliot: the schema in " + connection.place() + " has version " + std::to_string(did.from) +
-                          ", which is newer than this program's " + std::to_string(schema_version) +
-                          ": use a newer program");
-    }
-    if (did.from == 0) {
-      connection.execute_text("CREATE SCHEMA IF NOT EXISTS foliot", deadline);
-      connection.execute_text(std::string(schema_tables()), deadline);
-    }
-    connection.execute_text(std::string(schema_functions()), deadline);
-    did.to = schema_version;
-    connection.execute_text(
-        "CREATE OR REPLACE FUNCTION foliot.schema_version() RETURNS integer LANGUAGE sql IMMUTABLE "
-        "AS 'SELECT " +
-            std::to_string(schema_version) + "'",
-        deadline);
-    connection.execute_text("COMMIT", deadline);
-    return did;
-  } catch (const lane_failure& error) {
-    throw store_failure("foliot: cannot make the schema in " + where.to_string() + ": " + error.what());
+  }
+}
+
+void expect_admitted(lane& over, instant deadline) {
+  const int program = history_of_schema().version;
+  const reply versions = over.execute_text(look, deadline);
+  const int version = number_of(versions, 0);
+  const int oldest = number_of(versions, 1);
+  const std::string sentence =
+      "foliot: the schema of foliot in " + over.place() + " has version " + std::to_string(version);
+  if (version < program) {
+    throw store_failure(sentence + ", and this program needs version " + std::to_string(program) +
+                        ": bring it up to date with postgresql_store::migrate(), or `foliot serve --migrate`");
+  }
+  if (program < oldest) {
+    throw store_failure(sentence + ", which is for programs of version " + std::to_string(oldest) +
+                        " or later, and this one has version " + std::to_string(program) + ": use a newer program");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include <foliot/core/instant.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
 namespace foliot::jobs::detail {
@@ -12,6 +13,11 @@ namespace foliot::jobs::detail {
 [[nodiscard]] std::string_view schema_tables() noexcept;
 /// The functions, which every migration makes anew.
 [[nodiscard]] std::string_view schema_functions() noexcept;
+
+class lane;
+
+/// Throws store_failure if the schema does not admit this program.
+void expect_admitted(lane& over, instant deadline);
 
 /// As postgresql_store::migrate().
 postgresql_store::migration migrate_schema(const std::string& database);

@@ -5,6 +5,7 @@
 
 namespace foliot::jobs::detail::statements {
 
+inline constexpr sql_statement admit{"admit", "SELECT 0::bigint FROM foliot.admit($1)"};
 inline constexpr sql_statement announce{"announce", "SELECT foliot.announce($1, $2, $3, $4, $5)"};
 inline constexpr sql_statement end_session{"end_session", "SELECT foliot.end_session($1)::integer::bigint"};
 inline constexpr sql_statement beat{"beat", "SELECT foliot.beat($1, $2, $3, $4)::integer::bigint"};

@@ -1,0 +1,27 @@
+// The versions of the schema, and which programs each one admits.
+//
+// A program knows one version. It works over a schema of this version, and over a newer one that still admits it: so
+// nodes of two versions share a database while an upgrade replaces them one by one. For that, a newer version leaves
+// the functions that an older admitted program calls as they are; what differs gets a new name.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace foliot::jobs::detail {
+
+struct schema_step {
+  int to;  ///< brings the tables from the version before to this one
+  std::string_view statements;
+};
+
+struct schema_history {
+  int version;                         ///< of this program, and of the schema that it makes
+  int oldest_program;                  ///< the version of the oldest programs that may use that schema
+  std::span<const schema_step> steps;  ///< from version 1 on, in their order
+};
+
+/// In a file of its own, so that a test can link a program of another version.
+[[nodiscard]] schema_history history_of_schema() noexcept;
+
+}  // namespace foliot::jobs::detail
