@@ -1,0 +1,44 @@
+-- Figures for monitoring: docs/serve/monitoring.md describes them. Stable: names and meanings stay as they are in later
+-- versions, which may add some.
+
+-- Those of the jobs and nodes. Reads each job's place once. Runs with the rights of the schema's owner, for roles to which
+-- it was granted.
+CREATE OR REPLACE FUNCTION foliot.job_metrics() RETURNS TABLE (name text, label text, value double precision)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  WITH
+    clock AS (SELECT extract(epoch FROM now()) * 1000 AS ms),
+    counted AS (
+      SELECT 'ready' AS state, r.tube, count(*) AS jobs, min(r.due) AS first FROM foliot.ready r GROUP BY r.tube
+      UNION ALL SELECT 'delayed', d.tube, count(*), min(d.due) FROM foliot.delayed d GROUP BY d.tube
+      UNION ALL SELECT 'reserved', r.tube, count(*), min(r.expires) / 1000000 FROM foliot.reserved r GROUP BY r.tube
+      UNION ALL SELECT 'buried', b.tube, count(*), NULL FROM foliot.buried b GROUP BY b.tube),
+    named AS (SELECT c.*, encode(t.name, 'escape') AS in_tube FROM counted c JOIN foliot.tube t ON t.id = c.tube)
+  SELECT 'jobs_' || n.state, n.in_tube, n.jobs FROM named n
+  UNION ALL
+  SELECT n.state || '_overdue_seconds', n.in_tube, greatest(0, c.ms - n.first) / 1000
+  FROM named n, clock c WHERE n.state <> 'buried'
+  UNION ALL
+  SELECT 'paused_seconds_left', encode(t.name, 'escape'), greatest(0, p.until / 1000000 - c.ms) / 1000
+  FROM foliot.pause p JOIN foliot.tube t ON t.id = p.tube, clock c
+  UNION ALL
+  SELECT 'node_silent_seconds', encode(n.name, 'escape'), greatest(0, c.ms - n.seen / 1000000) / 1000
+  FROM foliot.node n, clock c WHERE n.name IS NOT NULL
+  UNION ALL
+  SELECT 'nodes', '', count(*) FROM foliot.node n WHERE n.name IS NOT NULL
+$$;
+REVOKE EXECUTE ON FUNCTION foliot.job_metrics() FROM PUBLIC;
+
+-- All figures.
+CREATE OR REPLACE FUNCTION foliot.metrics() RETURNS TABLE (name text, label text, value double precision)
+LANGUAGE sql STABLE AS $$
+  SELECT * FROM foliot.job_metrics()
+  UNION ALL
+  SELECT f.name, f.label, f.value FROM (
+    SELECT regexp_replace(s.relname, '_[0-9]$', '') AS of_table, sum(s.n_dead_tup) AS dead,
+           sum(pg_total_relation_size(s.relid)) AS bytes
+    FROM pg_stat_user_tables s WHERE s.schemaname = 'foliot' GROUP BY 1) t,
+    LATERAL (VALUES ('table_dead_rows', t.of_table, t.dead), ('table_bytes', t.of_table, t.bytes)) f (name, label, value)
+  UNION ALL
+  SELECT 'oldest_transaction_seconds', '', coalesce(max(extract(epoch FROM clock_timestamp() - a.xact_start)), 0)
+  FROM pg_stat_activity a WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+$$;

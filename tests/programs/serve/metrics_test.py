@@ -1,0 +1,106 @@
+"""The figures of the database for monitoring, read by a role that may do nothing else. The schema's owner is no superuser."""
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
+import beanstalk_client
+import postgresql_server
+from nodes_test import NodesCase
+from program_case import main
+from serve_case import ServeCase, put
+
+
+@unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
+class Metrics(NodesCase):
+    def setUp(self):
+        ServeCase.setUp(self)
+        self.database = postgresql_server.PostgresqlServer()
+        self.addCleanup(self.database.remove)
+        self.nodes = {}
+        self.addCleanup(self.end_all)
+        self.superuser = self.database.database
+        self.sql("CREATE ROLE owner LOGIN; GRANT CREATE ON DATABASE jobs TO owner; CREATE ROLE monitor LOGIN; "
+                 "CREATE ROLE shop LOGIN; GRANT pg_read_all_stats TO monitor", "postgres")
+        self.database.database = self.as_role("owner")
+        self.expect_done("serve", "--store", self.database.database, "--migrate")
+        self.sql("GRANT USAGE ON SCHEMA foliot TO monitor, shop; "
+                 "GRANT EXECUTE ON FUNCTION foliot.job_metrics() TO monitor", "owner")
+
+    def as_role(self, role):
+        return self.superuser.replace("user=postgres", f"user={role}")
+
+    def psql(self, statement, role, **options):
+        return subprocess.run(["psql", "-qXAt", "-v", "ON_ERROR_STOP=1", "-d", self.as_role(role), "-c", statement], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=beanstalk_client.PATIENCE, **options)
+
+    def sql(self, statement, role):
+        return self.psql(statement, role, check=True).stdout
+
+    def metrics(self):
+        lines = self.sql("SELECT * FROM foliot.metrics()", "monitor").splitlines()
+        return {(name, label): float(value) for name, label, value in (line.split("|") for line in lines)}
+
+    def test_the_figures_are_those_of_the_jobs(self):
+        connection = self.connect(self.start_node("n0"))
+        connection.ask(b"use mails\r\n")
+        connection.ask(b"watch mails\r\n")
+        began = time.time()
+        for _ in range(3):
+            connection.ask(put(b"a"))
+        connection.ask(b"put 0 3600 60 1\r\nd\r\n")
+        self.expect_reserved(connection, b"a")
+        buried = self.expect_reserved(connection, b"a")
+        connection.ask(b"bury %d 0\r\n" % buried)
+        connection.ask(b"pause-tube mails 600\r\n")
+        time.sleep(0.05)  # so that ages are not zero
+        seen = self.metrics()
+        longest = time.time() - began + 1
+        for state in ["ready", "delayed", "reserved", "buried"]:
+            self.assertEqual(seen[f"jobs_{state}", "mails"], 1, state)
+        self.assertGreaterEqual(seen["ready_overdue_seconds", "mails"], 0.05)
+        self.assertLess(seen["ready_overdue_seconds", "mails"], longest)
+        self.assertEqual(seen["delayed_overdue_seconds", "mails"], 0)
+        self.assertEqual(seen["reserved_overdue_seconds", "mails"], 0)
+        self.assertGreater(seen["paused_seconds_left", "mails"], 600 - longest)
+        self.assertEqual(seen["nodes", ""], 1)
+        self.assertLess(seen["node_silent_seconds", "n0"], longest)
+        self.assertGreater(seen["table_bytes", "ready"], 0)
+        self.assertIn(("table_dead_rows", "reserved"), seen)
+        self.assertNotIn(("jobs_ready", "default"), seen)
+
+    def test_a_dead_node_and_what_it_had_are_seen(self):
+        connection = self.connect(self.start_node("n0"))
+        connection.ask(b"put 0 0 1 1\r\na\r\n")  # its TTR is a second
+        self.expect_reserved(connection, b"a")
+        self.kill_node("n0")
+        time.sleep(1.1)
+        seen = self.metrics()
+        self.assertGreater(seen["reserved_overdue_seconds", "default"], 0)
+        self.assertGreaterEqual(seen["node_silent_seconds", "n0"], 1)
+
+    def test_a_transaction_that_stays_open_is_seen(self):
+        with subprocess.Popen(["psql", "-qXAt", "-d", self.superuser], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as other:
+            other.stdin.write("BEGIN;\nSELECT 1;\n")
+            other.stdin.flush()
+            other.stdout.readline()
+            time.sleep(0.2)
+            self.assertGreaterEqual(self.metrics()["oldest_transaction_seconds", ""], 0.2)
+
+    def test_other_roles_see_nothing(self):
+        for role, statement in [("shop", "SELECT * FROM foliot.metrics()"), ("monitor", "SELECT * FROM foliot.job"),
+                                ("monitor", "SELECT foliot.restored()")]:
+            done = self.psql(statement, role, check=False)
+            self.assertNotEqual(done.returncode, 0, statement)
+            self.assertIn("permission denied", done.stderr)
+
+
+# Those of the other file run there.
+del NodesCase
+
+if __name__ == "__main__":
+    main()
