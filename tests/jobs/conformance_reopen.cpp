@@ -51,7 +51,7 @@ TEST_P(ReopenedJobStore, WhatWasReservedIsReadyInTheNextOpening) {
     for (const reservation& old : tokens) EXPECT_EQ(run(finish{old}).what, holder::not_held);
     const claim_answer again = run(claim{{"a"}, 9});
     ASSERT_EQ(again.jobs.size(), 3U);
-    for (const claimed_job& each : again.jobs) EXPECT_GT(each.token.opening, tokens[0].opening);
+    for (const claimed_job& each : again.jobs) EXPECT_NE(each.token.opening, tokens[0].opening);
     for (const reservation& old : tokens) EXPECT_EQ(run(finish{old}).what, holder::not_held);
     for (const claimed_job& each : again.jobs) EXPECT_EQ(run(finish{each.token}).what, holder::done);
   }

@@ -46,7 +46,7 @@ enum class job_state : std::uint8_t {
 /// may use it to recognise work that they have done before.
 struct reservation {
   job_id id = 0;
-  /// The opening of the store, or the epoch of the database, that gave it.
+  /// The opening of the store, or its connection to the database, that gave it. In no order.
   std::uint64_t opening = 0;
   /// Rises with each reservation of this job.
   std::uint64_t attempt = 0;
