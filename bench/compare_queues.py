@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""`foliot serve` over PostgreSQL beside other queues over PostgreSQL: River, Graphile Worker and pg-boss.
+
+    bench/compare_queues.py --json queues.json
+    bench/compare_queues.py --only foliot,river --workloads backlog --turns 1
+
+All use one private server on this machine, with synced commits, in turns; each turn has a new database. A figure is the
+median of the turns. Fetches what the peers need from the registries of Go and npm, at the versions in
+bench/peers/queues. docs/serve/peers.md describes the workloads and the settings."""
+import argparse
+import json
+import os
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import arguments
+import postgresql_server
+from queue_contestants import CONTESTANTS, PEERS, Turn
+from server_usage import ServerUsage
+
+WORKLOADS = ("backlog", "flow", "lateness", "far")
+SETTINGS = """max_connections = 400
+shared_buffers = 512MB
+max_wal_size = 4GB
+checkpoint_timeout = 15min
+shared_preload_libraries = 'pg_stat_statements'
+"""
+FAR_TARGET, LATENESS_TARGET = 0.9, 20
+
+
+def names(known):
+    def parse(text):
+        unknown = [each for each in text.split(",") if each not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}: choose of {', '.join(known)}")
+        return text.split(",")
+    return parse
+
+
+def prepare(options, contestants):
+    """Builds what is missing. Says what to install."""
+    kinds = {each.kind for each in contestants}
+    options.built.mkdir(parents=True, exist_ok=True)
+    go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+    if "river" in kinds:
+        if go is None:
+            sys.exit("compare_queues.py: River needs Go, https://go.dev/dl, 1.26 or later; or leave it out with --only")
+        print("building the program with River", file=sys.stderr)
+        subprocess.run([go, "build", "-o", options.built / "river", "."], cwd=PEERS / "river", check=True)
+    if "npm" in kinds:
+        if shutil.which("npm") is None:
+            sys.exit("compare_queues.py: Graphile Worker and pg-boss need Node 20 and npm (Debian: nodejs, npm); or leave"
+                     " them out with --only")
+        if not (PEERS / "node" / "node_modules" / ".package-lock.json").exists():
+            print("fetching the packages of npm", file=sys.stderr)
+            subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=PEERS / "node", check=True)
+
+
+def start_server():
+    server = postgresql_server.PostgresqlServer()
+    try:
+        with (Path(server.folder) / "data" / "postgresql.conf").open("a") as settings:
+            settings.write(SETTINGS)
+        server.restart()
+        return server, ServerUsage(server)
+    except BaseException:
+        server.remove()
+        raise
+
+
+class Results:
+    def __init__(self, options):
+        self.options = options
+        self.turns = []
+
+    def add(self, workload, name, number, got):
+        self.turns.append({"workload": workload, "contestant": name, "turn": number, "load": os.getloadavg()[0]} | got)
+        late = f", late p50 {got['p50']:.1f} p99 {got['p99']:.1f} max {got['max']:.1f} ms" if "p50" in got else ""
+        print(f"{workload} {number} {name}: {got['rate']:.0f} jobs/s{late}; of each job, us: database {got['database_us']:.0f},"
+              f" nodes {got['nodes_us']:.0f}, program {got['program_us']:.0f}", file=sys.stderr, flush=True)
+
+    def median(self, workload, name, figure):
+        values = [each[figure] for each in self.turns if (each["workload"], each["contestant"]) == (workload, name)]
+        return statistics.median(values) if values else None
+
+    def span(self, workload, name, figure):
+        values = [each[figure] for each in self.turns if (each["workload"], each["contestant"]) == (workload, name)]
+        return f"{min(values):.0f}-{max(values):.0f}"
+
+    def measured(self, workload):
+        return list(dict.fromkeys(each["contestant"] for each in self.turns if each["workload"] == workload))
+
+    def targets(self):
+        rate = {name: self.median("backlog", name, "rate") for name in self.measured("backlog")}
+        result = []
+
+        def add(what, measured, at_least=None, at_most=None):
+            reached = measured >= at_least if at_least is not None else measured < at_most
+            result.append({"what": what, "measured": measured, "reached": reached}
+                          | ({"at_least": at_least} if at_least is not None else {"at_most": at_most}))
+
+        waiting = {each.name: rate[each.name] for each in CONTESTANTS
+                   if each.name in rate and each.kind != "foliot" and not each.prefetches}
+        ours = {name: value for name, value in rate.items() if name.startswith("foliot")}
+        for name, value in ours.items():
+            if waiting:
+                best = max(waiting, key=waiting.get)
+                add(f"backlog, {name} against {best}, the best that does not prefetch", value / waiting[best], 2)
+            if "graphile-prefetch" in rate:
+                add(f"backlog, {name} against graphile-prefetch", value / rate["graphile-prefetch"], 1)
+        if "foliot" in ours and "foliot-3" in ours:
+            add("backlog, three nodes against one", ours["foliot-3"] / ours["foliot"], 1)
+        for name in self.measured("lateness"):
+            if name.startswith("foliot"):
+                add(f"lateness, {name}, p99 in ms", self.median("lateness", name, "p99"), at_most=LATENESS_TARGET)
+        if self.measured("far"):
+            add("backlog beside a million far jobs, against none",
+                self.median("far", "with", "rate") / self.median("far", "without", "rate"), FAR_TARGET)
+        return result
+
+    def show(self):
+        what = {each.name: each.what for each in CONTESTANTS}
+        for workload in [each for each in WORKLOADS if self.measured(each)]:
+            late = workload == "lateness"
+            print(f"\n{workload}\n" + f"{'':18}" + ("  p50 ms    p99 ms    max ms" if late else
+                  "  jobs/s   least-most  database us  nodes us  program us  WAL B"))
+            for name in self.measured(workload):
+                def get(figure, name=name, workload=workload):
+                    return self.median(workload, name, figure)
+                if late:
+                    text = f"{get('p50'):8.1f} {get('p99'):9.1f} {get('max'):9.1f}"
+                else:
+                    text = (f"{get('rate'):8.0f} {self.span(workload, name, 'rate'):>12} {get('database_us'):12.0f}"
+                            f" {get('nodes_us'):9.0f} {get('program_us'):11.0f} {get('wal_bytes'):6.0f}")
+                print(f"{name:18}{text}  {what.get(name, name + ' a million jobs that are due in a day')}")
+        print("\ntargets")
+        for each in self.targets():
+            bound = f">= {each['at_least']}" if "at_least" in each else f"< {each['at_most']}"
+            print(f"{'reached' if each['reached'] else 'MISSED':8}{each['measured']:8.2f} {bound:8} {each['what']}")
+
+    def write(self, path):
+        medians = [{"workload": workload, "contestant": name}
+                   | {figure: self.median(workload, name, figure) for figure in self.turns[0] if figure in
+                      ("rate", "database_us", "database_waited_us", "nodes_us", "program_us", "wal_bytes")}
+                   | ({figure: self.median(workload, name, figure) for figure in ("p50", "p99", "max", "early")}
+                      if workload == "lateness" else {})
+                   for workload in WORKLOADS for name in self.measured(workload)]
+        versions = sorted({each["version"] for each in self.turns if "version" in each})
+        path.write_text(json.dumps({
+            "machine": {"processor": processor(), "cores": os.cpu_count(), "system": platform.platform()},
+            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "versions": versions,
+            "settings": {each.name: each.what for each in CONTESTANTS},
+            "jobs": self.options.jobs, "stock": self.options.stock, "rate": self.options.rate,
+            "far_jobs": self.options.far_jobs, "medians": medians, "targets": self.targets(), "turns": self.turns}, indent=1))
+
+
+def processor():
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def measure(options, turn, results, contestants):
+    for workload in [each for each in WORKLOADS[:3] if each in options.workloads]:
+        for number in range(1, options.turns + 1):
+            for each in contestants:
+                if workload != "lateness" or each.in_lateness:
+                    results.add(workload, each.name, number, turn.run(each, workload))
+    if "far" in options.workloads:
+        measure_far(options, turn, results)
+
+
+def measure_far(options, turn, results):
+    """Of two databases, one has far jobs. They stay, so both are used again, and vacuumed before."""
+    one = next(each for each in CONTESTANTS if each.name == "foliot")
+    for name in ("far_with", "far_without"):
+        turn.make_database(name)
+        turn.migrate(name)
+    print(f"putting {options.far_jobs} far jobs", file=sys.stderr)
+    turn.put_far("far_with", options.far_jobs)
+    for number in range(1, options.turns + 1):
+        for name in ("without", "with"):
+            subprocess.run(["psql", "-qX", "-d", turn.store(f"far_{name}"), "-c", "VACUUM ANALYZE"], check=True)
+            results.add("far", name, number, turn.run(one, "backlog", f"far_{name}"))
+
+
+def parse():
+    known = [each.name for each in CONTESTANTS]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="contestants: " + "; ".join(
+        f"{each.name}: {each.what}" for each in CONTESTANTS))
+    parser.add_argument("--program", type=arguments.built, default=str(ROOT / "build" / "release" / "bin" / "foliot"))
+    parser.add_argument("--clients", type=arguments.built, default=str(ROOT / "build" / "release" / "bin" / "queue_clients"),
+                        help="the program of foliot's clients")
+    parser.add_argument("--built", type=Path, default=ROOT / "build" / "peers", help="where the peers are built")
+    parser.add_argument("--only", type=names(known), default=known, metavar="NAMES", help="contestants, with commas")
+    parser.add_argument("--workloads", type=names(WORKLOADS), default=list(WORKLOADS), metavar="NAMES",
+                        help=", ".join(WORKLOADS))
+    parser.add_argument("--turns", type=arguments.positive, default=3)
+    parser.add_argument("--jobs", type=arguments.positive, default=20_000, help="of backlog")
+    parser.add_argument("--stock", type=arguments.positive, default=10_000, help="of flow: the most unfinished jobs")
+    parser.add_argument("--seconds", type=arguments.positive, default=6, help="of flow")
+    parser.add_argument("--rate", type=arguments.positive, default=1000, help="of lateness: jobs due in a second")
+    parser.add_argument("--late-seconds", type=arguments.positive, default=15, help="of lateness")
+    parser.add_argument("--far-jobs", type=arguments.positive, default=1_000_000)
+    parser.add_argument("--json", type=Path, help="a file for all figures")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    if not postgresql_server.is_installed():
+        sys.exit("compare_queues.py: there is no PostgreSQL server (Debian: postgresql-15)")
+    contestants = [each for each in CONTESTANTS if each.name in options.only]
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))  # of sockets
+    prepare(options, contestants)
+    server, usage = start_server()
+    results = Results(options)
+    try:
+        measure(options, Turn(options, server, usage), results, contestants)
+    finally:
+        server.remove()
+        if results.turns:
+            results.show()
+            if options.json:
+                results.write(options.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
