@@ -31,8 +31,8 @@ SETTINGS = """max_connections = 400
 shared_buffers = 512MB
 max_wal_size = 4GB
 checkpoint_timeout = 15min
-shared_preload_libraries = 'pg_stat_statements'
 """
+WITH_STATEMENTS = "shared_preload_libraries = 'pg_stat_statements'\n"
 FAR_TARGET, LATENESS_TARGET = 0.9, 20
 
 
@@ -43,6 +43,13 @@ def names(known):
             raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}: choose of {', '.join(known)}")
         return text.split(",")
     return parse
+
+
+def file_to_write(text):
+    path = Path(text)
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
+    return path
 
 
 def prepare(options, contestants):
@@ -64,12 +71,16 @@ def prepare(options, contestants):
             subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=PEERS / "node", check=True)
 
 
-def start_server():
+def start_server(options):
     server = postgresql_server.PostgresqlServer()
     try:
         with (Path(server.folder) / "data" / "postgresql.conf").open("a") as settings:
-            settings.write(SETTINGS)
+            settings.write(SETTINGS + (WITH_STATEMENTS if options.statements else ""))
         server.restart()
+        if options.statements:
+            server.sql(server.folder, "CREATE EXTENSION pg_stat_statements")
+            server.sql(server.folder, "ALTER SYSTEM SET pg_stat_statements.track = 'all'")
+            server.sql(server.folder, "SELECT pg_reload_conf()")
         return server, ServerUsage(server)
     except BaseException:
         server.remove()
@@ -171,7 +182,7 @@ def measure(options, turn, results, contestants):
     for workload in [each for each in WORKLOADS[:3] if each in options.workloads]:
         for number in range(1, options.turns + 1):
             for each in contestants:
-                if workload != "lateness" or each.in_lateness:
+                if workload in each.workloads:
                     results.add(workload, each.name, number, turn.run(each, workload))
     if "far" in options.workloads:
         measure_far(options, turn, results)
@@ -209,7 +220,10 @@ def parse():
     parser.add_argument("--rate", type=arguments.positive, default=1000, help="of lateness: jobs due in a second")
     parser.add_argument("--late-seconds", type=arguments.positive, default=15, help="of lateness")
     parser.add_argument("--far-jobs", type=arguments.positive, default=1_000_000)
-    parser.add_argument("--json", type=Path, help="a file for all figures")
+    parser.add_argument("--statements", action="store_true",
+                        help="print the us and the calls of the longest statements for each job, after each turn; those of"
+                        " functions are in those of their callers, too. This slows all down.")
+    parser.add_argument("--json", type=file_to_write, help="a file for all figures")
     return parser.parse_args()
 
 
@@ -221,7 +235,7 @@ def main():
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))  # of sockets
     prepare(options, contestants)
-    server, usage = start_server()
+    server, usage = start_server(options)
     results = Results(options)
     try:
         measure(options, Turn(options, server, usage), results, contestants)

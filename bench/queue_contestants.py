@@ -25,9 +25,12 @@ class Contestant:
     nodes: int = 0
     in_flight: int = 1
     prefetches: bool = False
-    in_lateness: bool = True
+    workloads: tuple = ("backlog", "flow", "lateness")
 
 
+STATEMENTS = """SELECT round(total_exec_time * 1000 / {jobs}, 2), round(calls / {jobs}, 3), regexp_replace(query, '\\s+', ' ', 'g')
+FROM (SELECT total_exec_time::numeric, calls::numeric, query FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
+      WHERE datname = '{database}' ORDER BY total_exec_time DESC LIMIT 20) s"""
 SAME = 96  # as 4 processes of 24 jobs, the setting of Graphile Worker's performance test
 
 
@@ -41,17 +44,17 @@ CONTESTANTS = [
     Contestant("river-2000", "River, 2,000 workers as in its own benchmark", "river", 2000),
     graphile("graphile", "Graphile Worker, 4 processes of 24"),
     graphile("graphile-prefetch", "the same with a local queue of 500 and batched completion", prefetch=500),
-    graphile("graphile-10ms", "as graphile, polls each 10 ms", poll=10),
+    graphile("graphile-10ms", "as graphile, polls each 10 ms", poll=10, workloads=("lateness",)),
     Contestant("pgboss", "pg-boss, 4 processes with batches of 24", "npm", SAME,
                {"module": "pgboss", "processes": 4, "workers": 1, "batch": SAME // 4},
-               in_lateness=False),  # it polls each 0.5 s: 192 jobs a second
+               workloads=("backlog", "flow")),  # it polls each 0.5 s, so 192 jobs a second can become due
     Contestant("pgboss-500", "pg-boss, 4 processes with batches of 500", "npm", 2000,
                {"module": "pgboss", "processes": 4, "workers": 1, "batch": 500}, prefetches=True),
     Contestant("foliot", "one node, 96 connections", "foliot", SAME, nodes=1),
     Contestant("foliot-3", "three nodes, 96 connections", "foliot", SAME, nodes=3),
     Contestant("foliot-2000", "one node, 2,000 connections", "foliot", 2000, nodes=1),
     Contestant("foliot-both", "one node, 96 connections that send delete and reserve at once", "foliot", SAME, nodes=1, in_flight=2,
-               in_lateness=False),
+               workloads=("backlog", "flow")),
 ]
 
 
@@ -88,7 +91,7 @@ class Turn:
                     self.migrate(database)
                 nodes = start_nodes(self.options.program, self.store(database), contestant.nodes)
             with self._start(contestant, workload, numbers, nodes, database) as program:
-                return self._steps(program, [process for _, process in nodes])
+                return self._steps(program, [process for _, process in nodes], database)
         finally:
             for _, process in nodes:
                 process.kill()
@@ -135,9 +138,11 @@ class Turn:
     def _used(self, program, nodes):
         return self.usage.processes(), tree_seconds([program.pid]), tree_seconds([each.pid for each in nodes]), self.usage.wal()
 
-    def _steps(self, program, nodes):
+    def _steps(self, program, nodes, database):
         self._next_line(program)
         self.sql("CHECKPOINT")
+        if self.options.statements:
+            self.sql("SELECT pg_stat_statements_reset()")
         before = self._used(program, nodes)
         begin = time.monotonic()
         program.stdin.write("\n")
@@ -145,6 +150,8 @@ class Turn:
         got = self._next_line(program)
         after = self._used(program, nodes)
         took = time.monotonic() - begin
+        if self.options.statements:  # before the workers finish what is left
+            print(self.sql(STATEMENTS.format(jobs=got["jobs"], database=database)), flush=True)
         program.stdin.write("\n")
         program.stdin.flush()
         timer = threading.Timer(30, program.kill)  # its workers may still finish what is left

@@ -1,0 +1,58 @@
+"""bench/compare_queues.py refuses wrong arguments, and its medians and targets are right; no speed is measured."""
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+COMMAND = Path(__file__).resolve().parents[3] / "bench" / "compare_queues.py"
+sys.path.insert(0, str(COMMAND.parent))
+from compare_queues import Results
+from program_case import main
+
+
+def filled(*turns):
+    results = Results(None)
+    for number, (workload, name, figures) in enumerate(turns):
+        results.turns.append({"workload": workload, "contestant": name, "turn": number} | figures)
+    return results
+
+
+class CompareQueues(unittest.TestCase):
+    def test_wrong_arguments(self):
+        for sentence, arguments in (
+                ("there is no 'kafka': choose of river, ", ["--only", "river,kafka"]),
+                ("there is no 'puts': choose of backlog, ", ["--workloads", "puts"]),
+                ("'0' is not a whole number above 0", ["--turns", "0"]),
+                ("'x' is not a whole number above 0", ["--jobs", "x"]),
+                ("there is no nowhere/foliot: build it", ["--program", "nowhere/foliot"]),
+                ("there is no folder nowhere", ["--json", "nowhere/queues.json"])):
+            with self.subTest(arguments):
+                done = subprocess.run([sys.executable, "-B", COMMAND, *arguments], capture_output=True, text=True, timeout=30,
+                                      check=False)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(sentence, done.stderr)
+
+    def test_a_figure_is_the_median_of_the_turns(self):
+        results = filled(*(("backlog", "foliot", {"rate": rate}) for rate in (5, 100, 7)), ("flow", "foliot", {"rate": 1}))
+        self.assertEqual(results.median("backlog", "foliot", "rate"), 7)
+        self.assertIsNone(results.median("far", "with", "rate"))
+
+    def test_targets(self):
+        late = {"rate": 1000, "p99": 19.9}
+        results = filled(("backlog", "river", {"rate": 1000}), ("backlog", "graphile-prefetch", {"rate": 4000}),
+                         ("backlog", "foliot", {"rate": 2000}), ("backlog", "foliot-3", {"rate": 1999}),
+                         ("lateness", "foliot", late), ("lateness", "river", late),
+                         ("far", "without", {"rate": 100}), ("far", "with", {"rate": 90}))
+        self.assertEqual({each["what"]: (each["measured"], each["reached"]) for each in results.targets()}, {
+            "backlog, foliot against river, the best that does not prefetch": (2, True),
+            "backlog, foliot against graphile-prefetch": (0.5, False),
+            "backlog, foliot-3 against river, the best that does not prefetch": (1.999, False),
+            "backlog, foliot-3 against graphile-prefetch": (1999 / 4000, False),
+            "backlog, three nodes against one": (1999 / 2000, False),
+            "lateness, foliot, p99 in ms": (19.9, True),
+            "backlog beside a million far jobs, against none": (0.9, True)})
+
+
+if __name__ == "__main__":
+    main()
