@@ -53,6 +53,7 @@ CONTESTANTS = [
     Contestant("foliot", "one node, 96 connections", "foliot", SAME, nodes=1),
     Contestant("foliot-3", "three nodes, 96 connections", "foliot", SAME, nodes=3),
     Contestant("foliot-2000", "one node, 2,000 connections", "foliot", 2000, nodes=1),
+    Contestant("foliot-3-2000", "three nodes, 2,000 connections", "foliot", 2000, nodes=3, workloads=("backlog", "flow")),
     Contestant("foliot-both", "one node, 96 connections that send delete and reserve at once", "foliot", SAME, nodes=1, in_flight=2,
                workloads=("backlog", "flow")),
 ]
