@@ -92,7 +92,10 @@ class Turn:
                     self.migrate(database)
                 nodes = start_nodes(self.options.program, self.store(database), contestant.nodes)
             with self._start(contestant, workload, numbers, nodes, database) as program:
-                return self._steps(program, [process for _, process in nodes], database)
+                try:
+                    return self._steps(program, [process for _, process in nodes], database)
+                finally:
+                    program.kill()
         finally:
             for _, process in nodes:
                 process.kill()

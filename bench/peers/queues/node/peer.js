@@ -32,6 +32,7 @@ async function workHere() {
     process.send({ ...told, first, last });
     told = { finished: 0, late: [] };
   }, 20);
+  process.on("disconnect", () => process.exit(1)); // the other process was killed
   process.on("message", async () => {
     clearInterval(timer);
     await stop();
