@@ -1,6 +1,7 @@
 // The schema of the store in its database: sql/*.sql, which are part of the library.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,8 +12,8 @@ namespace foliot::jobs::detail {
 
 /// The tables of version 1.
 [[nodiscard]] std::string_view schema_tables() noexcept;
-/// The functions, which every migration makes anew.
-[[nodiscard]] std::string_view schema_functions() noexcept;
+/// The functions, which every migration makes anew, file by file: a compiler need not take a literal of them all.
+[[nodiscard]] std::span<const std::string_view> schema_functions() noexcept;
 
 class lane;
 
