@@ -59,9 +59,7 @@ broker_core::step broker_core::run_once(bool is_alone, bool has_yielded, next_ch
   runner_leads_alone_ = is_alone;
   runner_event_.clear();
   if (failed_) throw store_failure(failure_);
-  const utc_time wall = std::chrono::floor<milliseconds>(runtime::wall_now());
-  const bool is_due = next_.due <= wall || next_.expiry <= runtime::now();
-  if (has_work() || is_due) {
+  if (has_work() || is_due()) {
     if (led_) {
       runner_wants_lead_ = true;  // the leader sets the event when it ends its lead
       return step::wait_for_leader;
@@ -75,6 +73,11 @@ broker_core::step broker_core::run_once(bool is_alone, bool has_yielded, next_ch
   next = next_;
   armed_ = next_;
   return step::wait;
+}
+
+bool broker_core::is_due() const noexcept {
+  const utc_time wall = std::chrono::floor<milliseconds>(runtime::wall_now());
+  return next_.due <= wall || next_.expiry <= runtime::now();
 }
 
 task<> broker_core::run() {
@@ -129,12 +132,15 @@ check_result broker_core::check() const {
   if (const check_result tubes = tubes_.check(); !tubes) return tubes;
   if (const check_result held_jobs = held_.check(); !held_jobs) return held_jobs;
   std::size_t waiting = 0;
+  std::size_t untried = 0;
   for (const client_state* each = waiting_.front(); each != nullptr; each = waiting_.next(*each)) {
     ++waiting;
+    if (each->untried) ++untried;
     if (each->now != client_state::phase::waiting) return std::unexpected("a client that does not wait is listed");
     if (!led_ && each->recipient != client_state::no_claim) return std::unexpected("a claim outlives its batch");
   }
   if (waiting != waiting_count_) return std::unexpected("the count of waiting clients is wrong");
+  if (untried != untried_count_) return std::unexpected("the count of clients that were not tried is wrong");
   const bool is_left = !failed_ && !is_unavailable_ && (held_.has_to_give_back() || tubes_.has_tube_to_serve());
   if (runs_ && !led_ && is_left && !runner_event_.is_set()) return std::unexpected("run() does not know of the work");
   return {};

@@ -275,7 +275,7 @@ void broker_core::hand_out(execution& done) {
   entries_.clear();
   for (const std::string& name : done.ready_tubes) {
     if (tube_record* const tube = tubes_.find(name)) {
-      tubes_.note_news(*tube);
+      note_news(*tube);
     } else {
       want_check_of_pause(name);
     }

@@ -135,10 +135,10 @@ class broker_core {
   static constexpr std::size_t most_requests = 1024;
   static constexpr std::size_t most_checks = 64;                   // of pauses
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of bodies; the last may exceed it
-  static constexpr std::size_t most_clients = 256;                 // for which a batch claims
+  static constexpr std::size_t most_clients = 512;                 // for which a batch claims
   static constexpr std::uint64_t most_claimed_bytes = 16U << 20;   // of bodies; the last may exceed it
-  static constexpr std::size_t most_clients_of_tube = 64;
-  static constexpr std::size_t most_claimed_tubes = 4096;  // named by its claims; the last one may exceed it
+  static constexpr std::size_t most_clients_of_tube = 64;          // where clients of other tubes wait, too
+  static constexpr std::size_t most_claimed_tubes = 4096;          // named by its claims; the last one may exceed it
 
   /// A tube that a request has paused.
   struct paused_tube {
@@ -172,6 +172,8 @@ class broker_core {
     return !failed_ && (!queue_.empty() || held_.has_to_give_back() || tubes_.has_tube_to_serve() ||
                         !to_check_.empty() || !pauses_to_end_.empty());
   }
+  /// Whether the store wants a batch.
+  [[nodiscard]] bool is_due() const noexcept FOLIOT_REQUIRES(lock_);
   /// Throws broker_closed if the broker is being closed.
   void check_open() const FOLIOT_REQUIRES(lock_);
 
@@ -216,10 +218,17 @@ class broker_core {
   void refuse_batch(store_unavailable::kind known, const char* text, instant when) noexcept FOLIOT_REQUIRES(lock_);
   /// run() ends: a batch that it has left is in doubt.
   void drop_batch() noexcept FOLIOT_REQUIRES(lock_);
+  /// Lets tasks that have their answers queue their next operations.
+  [[nodiscard]] task<> gather() FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] bool has_enough() const noexcept FOLIOT_EXCLUDES(lock_);
+  /// Whether there is a batch to execute that should wait until more is queued.
+  [[nodiscard]] bool waits_for_more() const noexcept FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] bool holds_back(instant now) const noexcept FOLIOT_REQUIRES(lock_) {
     return is_unavailable_ && now < retry_at_;
   }
 
+  /// There may be a job in this tube for clients that wait.
+  void note_news(tube_record& tube) noexcept FOLIOT_REQUIRES(lock_);
   void unlink(client_state& waiting) noexcept FOLIOT_REQUIRES(lock_);
   void wake_runner_for_work() noexcept FOLIOT_REQUIRES(lock_);
   void unwatch(client_state& client, watching& one) noexcept FOLIOT_REQUIRES(lock_);
@@ -247,6 +256,7 @@ class broker_core {
   intrusive_list<client_state, &client_state::waiting_links> waiting_ FOLIOT_GUARDED_BY(lock_);
   intrusive_list<client_state, &client_state::untried_links> untried_ FOLIOT_GUARDED_BY(lock_);
   std::size_t waiting_count_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::size_t untried_count_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint64_t arrivals_ FOLIOT_GUARDED_BY(lock_) = 0;
 
   // Tubes that requests have paused, until a check shows that the pause has ended.
@@ -275,9 +285,13 @@ class broker_core {
   bool runner_wants_lead_ FOLIOT_GUARDED_BY(lock_) = false;
   broker_event runner_event_;
 
-  // Of a shared store. Whether it refused the latest batch, why it did so most recently, and when the next batch may be
-  // executed; when to look at all tubes with waiting clients; and the tubes without clients here of which the others
-  // are to be told.
+  // Of a shared store. How many requests and clients the latest batch was for, and when it ended; whether there may be
+  // jobs since for clients that wait; whether the store refused it, why it did so most recently, and when the next
+  // batch may be executed; when to look at all tubes with waiting clients; and the tubes without clients here of which
+  // the others are to be told.
+  std::size_t served_ FOLIOT_GUARDED_BY(lock_) = 0;
+  instant ended_at_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();
+  bool has_news_ FOLIOT_GUARDED_BY(lock_) = false;
   bool is_unavailable_ FOLIOT_GUARDED_BY(lock_) = false;
   std::string why_unavailable_ FOLIOT_GUARDED_BY(lock_);
   instant retry_at_ FOLIOT_GUARDED_BY(lock_);

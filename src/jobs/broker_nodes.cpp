@@ -29,9 +29,12 @@ namespace {
 
 using waits_for_event = runtime::detail::operation_awaiter<event_wait>;
 
-/// A batch is a round trip to another machine, and a turn of the tasks some µs. So run() waits for some turns, in which
-/// tasks that have their answers queue their next operations.
+/// A batch is a round trip to another machine and a sync there, and a turn of the tasks some µs. So run() waits for
+/// some turns, and then for broker_limits::gathering, until most of those that the latest batch has answered have come
+/// again. Not if so many are there that the database had better work while the tasks do.
 constexpr int turns_before_batch = 3;
+constexpr duration first_pause{std::chrono::microseconds(50)};  // between two looks; each one is twice as long
+constexpr std::size_t enough = 256;
 /// After a refused batch.
 constexpr duration retry_after{std::chrono::milliseconds(250)};
 
@@ -66,7 +69,7 @@ task<> broker_core::run_shared() {
     }
     has_yielded = what == step::let_others_run || what == step::execute;
     if (has_yielded) {
-      for (int i = 0; i < turns_before_batch; ++i) co_await runtime::yield();
+      co_await gather();
     } else if (what == step::hold_back) {
       const duration rest = until.expiry - runtime::now();
       co_await runtime::sleep(rest);
@@ -81,6 +84,23 @@ task<> broker_core::run_shared() {
   }
 }
 
+task<> broker_core::gather() {
+  for (int i = 0; i < turns_before_batch && !has_enough(); ++i) co_await runtime::yield();
+  for (duration pause = first_pause; waits_for_more(); pause += pause) co_await runtime::sleep(pause);
+}
+
+bool broker_core::has_enough() const noexcept {
+  const lock held(lock_);
+  return queued_ + untried_count_ >= enough;
+}
+
+bool broker_core::waits_for_more() const noexcept {
+  const lock held(lock_);
+  if (!has_work() || has_news_ || is_due() || ended_at_ + limits_.gathering <= runtime::now()) return false;
+  const std::size_t most_of_them = served_ - served_ / 10;
+  return queued_ + untried_count_ < std::min(enough, most_of_them);
+}
+
 broker_core::step broker_core::next_step(bool has_yielded, next_change& until) {
   const lock held(lock_);
   if (failed_) throw store_failure(failure_);
@@ -92,14 +112,15 @@ broker_core::step broker_core::next_step(bool has_yielded, next_change& until) {
     return step::hold_back;
   }
   scan_if_due(now);
-  const utc_time wall = std::chrono::floor<milliseconds>(runtime::wall_now());
-  if (has_work() || next_.due <= wall || next_.expiry <= now) {
+  if (has_work() || is_due()) {
     if (!has_yielded) {
       runner_event_.set();
       return step::let_others_run;
     }
     runner_event_.clear();
     if (!form_batch()) throw store_failure(failure_);
+    served_ = entries_.size() + recipients_.size();
+    has_news_ = false;
     led_ = true;
     return step::execute;
   }
@@ -112,6 +133,7 @@ broker_core::step broker_core::next_step(bool has_yielded, next_change& until) {
 void broker_core::end_lead(outcome& brought) noexcept {
   const lock held(lock_);
   conclude_batch(brought);
+  ended_at_ = runtime::now();
   led_ = false;
   if (has_work()) runner_event_.set();
 }
@@ -134,8 +156,9 @@ void broker_core::hear_others() {
   }
   const lock held(lock_);
   if (heard.any_tube) tubes_.note_news_where_clients_wait();
+  has_news_ = has_news_ || heard.any_tube;
   for (const std::string& name : heard.tubes) {
-    if (tube_record* const tube = tubes_.find(name)) tubes_.note_news(*tube);
+    if (tube_record* const tube = tubes_.find(name)) note_news(*tube);
   }
 }
 

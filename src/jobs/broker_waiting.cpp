@@ -38,6 +38,7 @@ void broker_core::begin_waiting(client_state& client) {
   client.event.clear();
   client.untried = true;
   untried_.push_back(client);
+  ++untried_count_;
   waiting_.push_back(client);
   ++waiting_count_;
   for (const auto& each : client.watched) tubes_.begin_waiting(*each);
@@ -80,13 +81,21 @@ void broker_core::cancel_waiting(client_state& client) noexcept {
   wake_runner_for_work();
 }
 
+void broker_core::note_news(tube_record& tube) noexcept {
+  tubes_.note_news(tube);
+  if (!tube.waiters.empty()) has_news_ = true;
+}
+
 /// Takes a waiting client out of all lists, and out of the present batch.
 void broker_core::unlink(client_state& waiting) noexcept {
   for (const auto& each : waiting.watched) tubes_.end_waiting(*each);
   if (tubes_.has_untold()) runner_event_.set();  // perhaps nobody here will take those jobs
   waiting_.erase(waiting);
   --waiting_count_;
-  if (std::exchange(waiting.untried, false)) untried_.erase(waiting);
+  if (std::exchange(waiting.untried, false)) {
+    untried_.erase(waiting);
+    --untried_count_;
+  }
   if (waiting.recipient != client_state::no_claim) recipients_[waiting.recipient] = nullptr;
   waiting.recipient = client_state::no_claim;
 }
@@ -99,8 +108,8 @@ void broker_core::gather_claims() {
     served_tubes_.push_back(tube);
     ++tube->pins;
     std::size_t seen = 0;
-    for (watching* each = tube->waiters.front();
-         each != nullptr && seen < most_clients_of_tube && named < most_claimed_tubes;
+    const std::size_t most = tubes_.has_tube_to_serve() ? most_clients_of_tube : most_clients - recipients_.size();
+    for (watching* each = tube->waiters.front(); each != nullptr && seen < most && named < most_claimed_tubes;
          each = tube->waiters.next(*each), ++seen) {
       if (each->client.recipient != client_state::no_claim) continue;  // by another tube
       recipients_.push_back(&each->client);
@@ -175,6 +184,7 @@ void broker_core::end_claims() noexcept {
     const auto may_have_ready = [](const tube_record* tube) { return tube->may_have_ready; };
     if (std::ranges::any_of(client.tubes, may_have_ready)) continue;
     untried_.erase(client);
+    --untried_count_;
     client.untried = false;
     client.event.set();
   }

@@ -320,7 +320,7 @@ TEST_P(BrokerRandom, KeepsItsPromises) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     virtual_clock clock;
     test::simulated_nodes nodes;
-    broker_world world(clock, {}, GetParam() ? &nodes : nullptr);
+    broker_world world(clock, {.gathering = duration::zero()}, GetParam() ? &nodes : nullptr);
     ledger known;
     runtime::run_options options;
     options.processors = 1 + seed % 3;

@@ -301,7 +301,8 @@ TEST(BrokerWaiting, ABurstDoesNotDelayTheClientsOfAnotherTube) {
     co_await calm.join();
     for (auto& each : all) co_await each.join();
     EXPECT_LE(served_in, before + 3);
-    EXPECT_LE(most_served, 256U);
+    EXPECT_LE(most_served, 512U);
+    EXPECT_GT(most_served, 64U);  // where nobody waits for another tube, there is no need to share
     world.store.after = nullptr;
   });
 }

@@ -22,13 +22,13 @@ namespace foliot::test {
 
 /// One store, and two nodes that share it.
 struct two_nodes {
-  explicit two_nodes(const virtual_clock& time)
+  explicit two_nodes(const virtual_clock& time, duration gathering)
       : wall(time),
         memory(jobs::store_clocks{&wall, &time}),
         here_store(memory, &here_nodes),
         there_store(memory, &there_nodes),
-        here(here_store),
-        there(there_store) {
+        here(here_store, {.gathering = gathering}),
+        there(there_store, {.gathering = gathering}) {
     here_nodes.peer = &there_nodes;
     there_nodes.peer = &here_nodes;
   }
@@ -73,14 +73,14 @@ runtime::task<> with_running_nodes(two_nodes& world, Body& body) {
   co_await running_there.join();
 }
 
-/// Runs `body` with two nodes in several schedules of virtual time.
+/// Runs `body` with two nodes in several schedules of virtual time. `gathering` is that of broker_limits.
 template <class Body>
-void in_node_worlds(Body body) {
+void in_node_worlds(Body body, duration gathering = duration::zero()) {
   for (const std::size_t processors : {1U, 3U}) {
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
       SCOPED_TRACE("processors " + std::to_string(processors) + ", seed " + std::to_string(seed));
       virtual_clock clock;
-      two_nodes world(clock);
+      two_nodes world(clock, gathering);
       runtime::run_options options;
       options.processors = processors;
       options.seed = seed;
