@@ -30,6 +30,12 @@ BEGIN
   IF cardinality(tubes) > 0 THEN PERFORM foliot.note('foliot.ready', tubes); END IF;
 END $$;
 
+-- Delayed jobs have come or gone: the batch will look for the first one again.
+CREATE OR REPLACE FUNCTION foliot.note_delayed() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('foliot.next_due', '', true);
+END $$;
+
 -- Jobs of these tubes have ended. Of interest only where a tube is paused.
 CREATE OR REPLACE FUNCTION foliot.note_lost(tubes integer[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -145,17 +151,28 @@ CREATE OR REPLACE FUNCTION foliot.begin_batch(
 LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of(given);
+  goes_on boolean;
+  has_over boolean;
+  first_due bigint;
+  part_of_ready smallint;
   tubes integer[];
   due_ids bigint[];
+  ignored text;  -- an assignment is cheaper than PERFORM
 BEGIN
   now_ms := times[1];
   now_ns := times[3];
-  PERFORM pg_advisory_xact_lock_shared(foliot.lock_of(of_session));
-  PERFORM set_config('foliot.now', now_ms::text, true);
-  PERFORM set_config('foliot.part_of_ready', foliot.current_part('ready')::text, true);
-  IF NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL) THEN
+  ignored := pg_advisory_xact_lock_shared(foliot.lock_of(of_session));
+  SELECT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL),
+         EXISTS (SELECT FROM foliot.pause p WHERE p.until <= times[3]),
+         (SELECT d.due FROM foliot.delayed d ORDER BY d.due, d.id LIMIT 1),
+         (SELECT p.number FROM foliot.part p WHERE p.of_table = 'ready' AND p.is_current)
+  INTO goes_on, has_over, first_due, part_of_ready;
+  IF NOT goes_on THEN
     RAISE EXCEPTION 'the session of the node is over' USING ERRCODE = 'FL001';
   END IF;
+  ignored := set_config('foliot.now', now_ms::text, true);
+  ignored := set_config('foliot.part_of_ready', part_of_ready::text, true);
+  ignored := set_config('foliot.next_due', coalesce(first_due::text, 'none'), true);
   IF cardinality(to_lock) > 0 THEN
     PERFORM FROM foliot.job j WHERE j.id = ANY (to_lock) ORDER BY j.id FOR UPDATE;
   END IF;
@@ -174,7 +191,7 @@ BEGIN
     FROM foliot.reserved r WHERE r.id = ANY (over_ids) AND ((r.id, r.opening, r.reserves) IN (
       SELECT * FROM unnest(over_ids, over_openings, over_attempts))) IS TRUE;
   END IF;
-  IF EXISTS (SELECT FROM foliot.pause p WHERE p.until <= now_ns) THEN
+  IF has_over THEN
     WITH over AS (
         DELETE FROM foliot.pause p WHERE p.tube = ANY (ARRAY(
           SELECT q.tube FROM foliot.pause q WHERE q.until <= now_ns ORDER BY q.until LIMIT 2048 FOR UPDATE SKIP LOCKED))
@@ -182,7 +199,7 @@ BEGIN
     SELECT array_agg(over.tube) INTO tubes FROM over;
     PERFORM foliot.note_ready(tubes);
   END IF;
-  IF EXISTS (SELECT FROM foliot.delayed d WHERE d.due <= now_ms) THEN
+  IF first_due <= now_ms THEN
     due_ids := ARRAY(
       SELECT d.id FROM foliot.delayed d WHERE d.due <= now_ms ORDER BY d.due, d.id LIMIT 2048 FOR UPDATE SKIP LOCKED);
     WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (due_ids) RETURNING d.*),
@@ -191,7 +208,8 @@ BEGIN
         SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
     SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
     PERFORM foliot.note_ready(tubes);
-    PERFORM set_config('foliot.is_behind', (cardinality(due_ids) = 2048)::text, true);
+    ignored := set_config('foliot.is_behind', (cardinality(due_ids) = 2048)::text, true);
+    PERFORM foliot.note_delayed();
   END IF;
 END $$;
 
@@ -205,6 +223,7 @@ DECLARE
   now_ms bigint := current_setting('foliot.now')::bigint;
   ready integer[] := foliot.noted('foliot.ready');
   lost integer[] := foliot.noted('foliot.lost');
+  known_due text := current_setting('foliot.next_due');  -- from begin_batch(); empty: see note_delayed()
 BEGIN
   IF pg_current_xact_id_if_assigned() IS NOT NULL THEN
     INSERT INTO foliot.batch VALUES (of_session, number, false, 1000000000 * extract(epoch FROM now())::bigint);
@@ -216,14 +235,20 @@ BEGIN
     emptied_tubes := ARRAY(SELECT t.name FROM foliot.tube t JOIN foliot.pause p ON p.tube = t.id
                            WHERE t.id = ANY (lost) AND NOT foliot.has_job(t.id));
   END IF;
-  SELECT d.due INTO next_due FROM foliot.delayed d ORDER BY d.due, d.id LIMIT 1;
-  -- A job that is due, though this batch has not left any over, is held by another transaction, perhaps for long.
-  IF next_due <= now_ms AND current_setting('foliot.is_behind', true) IS DISTINCT FROM 'true' THEN
-    SELECT d.due INTO next_due FROM foliot.delayed d WHERE d.due > now_ms ORDER BY d.due, d.id LIMIT 1;
-    next_due := least(next_due, now_ms + 100);
+  IF known_due <> '' THEN
+    next_due := nullif(known_due, 'none')::bigint;
+  ELSE
+    SELECT d.due INTO next_due FROM foliot.delayed d ORDER BY d.due, d.id LIMIT 1;
+    -- A job that is due, though this batch has not left any over, is held by another transaction, perhaps for long.
+    IF next_due <= now_ms AND current_setting('foliot.is_behind', true) IS DISTINCT FROM 'true' THEN
+      SELECT d.due INTO next_due FROM foliot.delayed d WHERE d.due > now_ms ORDER BY d.due, d.id LIMIT 1;
+      next_due := least(next_due, now_ms + 100);
+    END IF;
   END IF;
-  SELECT p.until INTO next_pause FROM foliot.pause p ORDER BY p.until LIMIT 1;
-  SELECT m.version, m.sends::integer INTO map_version, sends FROM foliot.map_seen() m;
+  -- What this database knows of the map, and whether jobs leave it.
+  SELECT m.version, EXISTS (SELECT FROM foliot.away a WHERE a.sends_until > clock_timestamp())::integer,
+         (SELECT p.until FROM foliot.pause p ORDER BY p.until LIMIT 1)
+  INTO map_version, sends, next_pause FROM foliot.map m;
 END $$;
 
 -- Whether this batch has been committed; if not, it is given up, and never will be. Waits for a twin that is still being

@@ -1,9 +1,10 @@
 -- Changes of jobs that a worker holds, and of jobs that no worker has. The arrays have one element for each operation.
 
 -- Whether a session goes on. Reservations of one that is over have ended, also if their rows are still there.
-CREATE OR REPLACE FUNCTION foliot.goes_on(of_session bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
-  SELECT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL)
-$$;
+CREATE OR REPLACE FUNCTION foliot.goes_on(of_session bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL);
+END $$;
 
 -- Ends reserved jobs; returns 1 for each that its token held. No job is named twice.
 CREATE OR REPLACE FUNCTION foliot.finish(given bigint[], ids bigint[], openings bigint[], attempts bigint[])

@@ -225,11 +225,6 @@ CREATE OR REPLACE FUNCTION foliot.has_left(of_tube bytea) RETURNS void LANGUAGE 
   UPDATE foliot.away SET sends_until = clock_timestamp() + interval '60 s' WHERE tube = of_tube
 $$;
 
--- For the answers of a batch: the version of what this database knows of the map, and whether jobs leave it.
-CREATE OR REPLACE FUNCTION foliot.map_seen(OUT version bigint, OUT sends boolean) LANGUAGE sql STABLE AS $$
-  SELECT m.version, EXISTS (SELECT FROM foliot.away a WHERE a.sends_until > clock_timestamp()) FROM foliot.map m
-$$;
-
 -- Whether the tube has left this database.
 CREATE OR REPLACE FUNCTION foliot.is_away(of_tube bytea) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT EXISTS (SELECT FROM foliot.away a WHERE a.tube = of_tube)

@@ -13,12 +13,13 @@ CREATE OR REPLACE FUNCTION foliot.tube_named(tube_name bytea) RETURNS SETOF foli
 $$;
 
 -- Makes the tubes that are not known.
-CREATE OR REPLACE FUNCTION foliot.make_tubes(names bytea[]) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION foliot.make_tubes(names bytea[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
   INSERT INTO foliot.tube (name)
   SELECT DISTINCT n.name FROM unnest(names) n (name)
   WHERE NOT EXISTS (SELECT FROM foliot.tube t WHERE t.name = n.name) ORDER BY n.name
-  ON CONFLICT DO NOTHING
-$$;
+  ON CONFLICT DO NOTHING;
+END $$;
 
 -- The due time of an operation: `due` is a time if `at` is 1, else a delay.
 CREATE OR REPLACE FUNCTION foliot.due_of(at bigint, due bigint, times bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
@@ -31,9 +32,11 @@ CREATE OR REPLACE FUNCTION foliot.put_plain(given bigint[], tubes bytea[], bodie
                                             dues bigint[], ttrs bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of(given);
+  now_ms bigint := times[1];
   ids bigint[];
-  made_ready integer[];
-  part_of_delayed smallint := foliot.current_part('delayed');
+  tube_ids integer[];
+  due_times bigint[];
+  part_of_delayed smallint;
 BEGIN
   IF EXISTS (SELECT FROM foliot.away a WHERE a.tube = ANY (tubes)) THEN
     FOR i IN 1 .. cardinality(tubes) LOOP
@@ -43,22 +46,32 @@ BEGIN
     RETURN ids;
   END IF;
   ids := ARRAY(SELECT nextval('foliot.job_id') FROM generate_series(1, cardinality(tubes)));
-  PERFORM foliot.make_tubes(tubes);
+  LOOP
+    tube_ids := ARRAY(SELECT t.id FROM unnest(tubes) WITH ORDINALITY n (name, i), foliot.tube_named(n.name) t ORDER BY n.i);
+    EXIT WHEN cardinality(tube_ids) = cardinality(tubes);
+    PERFORM foliot.make_tubes(tubes);
+  END LOOP;
+  due_times := ARRAY(SELECT foliot.due_of(p.at, p.due, times) FROM unnest(ats, dues) WITH ORDINALITY p (at, due, i)
+                     ORDER BY p.i);
   INSERT INTO foliot.job
-  SELECT p.id, t.id, NULL, times[1], p.ttr, p.body
-  FROM unnest(ids, tubes, ttrs, bodies) p (id, tube, ttr, body), foliot.tube_named(p.tube) t;
-  INSERT INTO foliot.delayed
-  SELECT p.id, t.id, p.pri, foliot.due_of(p.at, p.due, times), foliot.delay_of(p.at, p.due, times), 0, 0, 0, 0, 0,
-         CASE WHEN foliot.due_of(p.at, p.due, times) > times[1] + 60000 THEN 9 ELSE part_of_delayed END
-  FROM unnest(ids, tubes, pris, ats, dues) p (id, tube, pri, at, due), foliot.tube_named(p.tube) t
-  WHERE foliot.due_of(p.at, p.due, times) > times[1];
-  WITH made AS (
+  SELECT p.id, p.tube, NULL, now_ms, p.ttr, p.body FROM unnest(ids, tube_ids, ttrs, bodies) p (id, tube, ttr, body);
+  IF now_ms < ANY (due_times) THEN
+    part_of_delayed := foliot.current_part('delayed');
+    INSERT INTO foliot.delayed
+    SELECT p.id, p.tube, p.pri, p.due_time, foliot.delay_of(p.at, p.due, times), 0, 0, 0, 0, 0,
+           CASE WHEN p.due_time > now_ms + 60000 THEN 9 ELSE part_of_delayed END
+    FROM unnest(ids, tube_ids, pris, ats, dues, due_times) p (id, tube, pri, at, due, due_time)
+    WHERE p.due_time > now_ms;
+    PERFORM foliot.note_delayed();
+  END IF;
+  IF now_ms >= ANY (due_times) THEN
     INSERT INTO foliot.ready
-    SELECT p.id, t.id, p.pri, foliot.due_of(p.at, p.due, times), foliot.delay_of(p.at, p.due, times), 0, 0, 0, 0, 0
-    FROM unnest(ids, tubes, pris, ats, dues) p (id, tube, pri, at, due), foliot.tube_named(p.tube) t
-    WHERE foliot.due_of(p.at, p.due, times) <= times[1] RETURNING tube)
-  SELECT array_agg(DISTINCT made.tube) INTO made_ready FROM made;
-  PERFORM foliot.note_ready(made_ready);
+    SELECT p.id, p.tube, p.pri, p.due_time, foliot.delay_of(p.at, p.due, times), 0, 0, 0, 0, 0
+    FROM unnest(ids, tube_ids, pris, ats, dues, due_times) p (id, tube, pri, at, due, due_time)
+    WHERE p.due_time <= now_ms;
+    PERFORM foliot.note_ready(ARRAY(SELECT DISTINCT p.tube FROM unnest(tube_ids, due_times) p (tube, due_time)
+                                    WHERE p.due_time <= now_ms));
+  END IF;
   RETURN ids;
 END $$;
 
@@ -128,6 +141,7 @@ BEGIN
   IF placed.due > now_ms THEN
     INSERT INTO foliot.delayed VALUES (placed.*, CASE WHEN placed.due > now_ms + 60000 THEN 9
                                                       ELSE foliot.current_part('delayed') END);
+    PERFORM foliot.note_delayed();
   ELSE
     INSERT INTO foliot.ready VALUES (placed.*);
     PERFORM foliot.note_ready(ARRAY[placed.tube]);
@@ -141,7 +155,11 @@ CREATE OR REPLACE FUNCTION foliot.lift(job_id bigint, now_ns bigint, OUT state b
 LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM foliot.delayed d WHERE d.id = job_id RETURNING d.* INTO placed;
-  IF FOUND THEN state := 0; RETURN; END IF;
+  IF FOUND THEN
+    state := 0;
+    PERFORM foliot.note_delayed();
+    RETURN;
+  END IF;
   DELETE FROM foliot.ready r WHERE r.id = job_id RETURNING r.* INTO placed;
   IF FOUND THEN state := 1; RETURN; END IF;
   DELETE FROM foliot.buried b WHERE b.id = job_id
@@ -181,17 +199,21 @@ DECLARE
     SELECT DISTINCT t.id FROM foliot.tube t
     WHERE t.name = ANY (names) AND NOT EXISTS (SELECT FROM foliot.pause p WHERE p.tube = t.id));
   ids bigint[];
+  rows tid[];  -- and parts: where the jobs lie, if they are of one tube
+  parts smallint[];
   brought bigint;
   fit bigint;
+  gone foliot.place[];
 BEGIN
   IF cardinality(tubes) = 0 OR most = 0 THEN RETURN; END IF;
   IF cardinality(tubes) = 1 THEN
-    ids := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.tube = tubes[1] ORDER BY r.pri, r.id LIMIT most
-                 FOR UPDATE SKIP LOCKED);
+    SELECT array_agg(l.id), array_agg(l.ctid), array_agg(l.part) INTO ids, rows, parts
+    FROM (SELECT r.id, r.ctid, r.part FROM foliot.ready r WHERE r.tube = tubes[1] ORDER BY r.pri, r.id LIMIT most
+          FOR UPDATE SKIP LOCKED) l;
   ELSE
     ids := foliot.lock_best(tubes, most);
   END IF;
-  IF cardinality(ids) = 0 THEN RETURN; END IF;
+  IF coalesce(cardinality(ids), 0) = 0 THEN RETURN; END IF;
   IF bytes IS NOT NULL THEN
     brought := coalesce(nullif(current_setting('foliot.claimed_bytes', true), '')::bigint, 0);
     SELECT count(*) FILTER (WHERE brought + s.before < bytes),
@@ -206,17 +228,51 @@ BEGIN
   ELSE
     fit := cardinality(ids);
   END IF;
+  IF rows IS NULL THEN
+    WITH those AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids[:fit]) RETURNING r.*)
+    SELECT array_agg(foliot.place_of(t)) INTO gone FROM those t;
+  ELSE
+    gone := foliot.take_rows(rows[:fit], parts[:fit]);
+  END IF;
   RETURN QUERY
-  WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids[:fit]) RETURNING r.*),
+  WITH found AS MATERIALIZED (
+      SELECT g.*, t.name, j.key, j.body, j.made, j.ttr, times[3] + j.ttr * 1000000 AS expires
+      FROM unnest(gone) g, foliot.job_with(g.id) j, foliot.tube_with(g.tube) t),
     taken AS (
       INSERT INTO foliot.reserved
-      SELECT g.id, g.tube, g.pri, g.due, g.delay, g.reserves + 1, g.timeouts, g.releases, g.buries, g.kicks,
-             of_session, of_opening, times[3] + j.ttr * 1000000
-      FROM gone g, foliot.job_with(g.id) j RETURNING reserved.*)
-  SELECT k.id, t.name, j.key, j.body, k.pri, j.made, k.due, k.delay, j.ttr, k.expires, k.reserves, k.timeouts, k.releases,
-         k.buries, k.kicks
-  FROM taken k, foliot.job_with(k.id) j, foliot.tube_with(k.tube) t ORDER BY k.pri, k.id;
+      SELECT f.id, f.tube, f.pri, f.due, f.delay, f.reserves + 1, f.timeouts, f.releases, f.buries, f.kicks,
+             of_session, of_opening, f.expires
+      FROM found f)
+  SELECT f.id, f.name, f.key, f.body, f.pri, f.made, f.due, f.delay, f.ttr, f.expires, f.reserves + 1, f.timeouts,
+         f.releases, f.buries, f.kicks
+  FROM found f ORDER BY f.pri, f.id;
   IF fit < cardinality(ids) THEN RETURN NEXT NULL::foliot.claimed; END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION foliot.place_of(r foliot.ready) RETURNS foliot.place LANGUAGE sql IMMUTABLE AS $$
+  SELECT ROW(r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts, r.releases, r.buries, r.kicks)::foliot.place
+$$;
+
+-- Takes the rows of ready jobs that this transaction has locked, where they lie: without a search in each part.
+CREATE OR REPLACE FUNCTION foliot.take_rows(rows tid[], parts smallint[]) RETURNS foliot.place[] LANGUAGE plpgsql AS $$
+DECLARE
+  taken foliot.place[];
+  of_part foliot.place[];
+  here tid[] := rows;
+  in_one boolean := parts[1] = ALL (parts);
+BEGIN
+  FOR each_part IN 0 .. 9 LOOP
+    IF in_one THEN
+      CONTINUE WHEN each_part <> parts[1];
+    ELSE
+      CONTINUE WHEN each_part <> ALL (parts);
+      here := ARRAY(SELECT r.place FROM unnest(rows, parts) r (place, part) WHERE r.part = each_part);
+    END IF;
+    WITH those AS (DELETE FROM foliot.ready r WHERE r.part = each_part AND r.ctid = ANY (here) RETURNING r.*)
+    SELECT array_agg(foliot.place_of(t)) INTO of_part FROM those t;
+    taken := taken || of_part;
+  END LOOP;
+  RETURN taken;
 END $$;
 
 -- Locks the rows of the best ready jobs of several tubes; returns their ids, the best first.

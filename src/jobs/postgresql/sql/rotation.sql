@@ -51,12 +51,12 @@ BEGIN
   END IF;
 END $$;
 
--- Moves some ready jobs that nobody has reserved for a minute since their part takes no new rows to the last part.
+-- Moves some ready jobs that nobody has reserved for 10 s since their part takes no new rows to the last part.
 CREATE OR REPLACE FUNCTION foliot.move_resting() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   from_part smallint := (
     SELECT p.number FROM foliot.part p
-    WHERE p.of_table = 'ready' AND NOT p.is_current AND p.number <> 9 AND p.since < clock_timestamp() - interval '60 s'
+    WHERE p.of_table = 'ready' AND NOT p.is_current AND p.number <> 9 AND p.since < clock_timestamp() - interval '10 s'
       AND pg_relation_size(to_regclass(format('foliot.ready_%s', p.number))) > 0
     ORDER BY p.since LIMIT 1);
   ids bigint[];

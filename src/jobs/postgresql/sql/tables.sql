@@ -74,12 +74,12 @@ CREATE INDEX ready_id ON foliot.ready (id);
 CREATE INDEX delayed_id ON foliot.delayed (id);
 CREATE INDEX delayed_due ON foliot.delayed (due, id);
 CREATE INDEX delayed_tube ON foliot.delayed (tube, due, id);
--- The part 9 is for rows that stay.
-DO $$ BEGIN
-  FOR i IN 0 .. 9 LOOP
+-- Each part costs each batch a search, and a lock. The part 9 is for rows that stay.
+DO $$ DECLARE i smallint; BEGIN
+  FOREACH i IN ARRAY ARRAY[0, 1, 2, 9] LOOP
     EXECUTE format('CREATE TABLE foliot.delayed_%s PARTITION OF foliot.delayed FOR VALUES IN (%s)', i, i);
     INSERT INTO foliot.part VALUES ('delayed', i, i = 0, now());
-    CONTINUE WHEN i BETWEEN 4 AND 8;
+    CONTINUE WHEN i = 2;
     EXECUTE format('CREATE TABLE foliot.ready_%s PARTITION OF foliot.ready FOR VALUES IN (%s)', i, i);
     INSERT INTO foliot.part VALUES ('ready', i, i = 0, now());
   END LOOP;

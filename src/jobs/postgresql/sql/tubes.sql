@@ -42,7 +42,10 @@ BEGIN
     GET DIAGNOSTICS moved = ROW_COUNT;
     kicked := kicked + moved;
   END LOOP;
-  IF kicked > 0 THEN PERFORM foliot.note_ready(ARRAY[of_tube]); END IF;
+  IF kicked > 0 THEN
+    PERFORM foliot.note_ready(ARRAY[of_tube]);
+    PERFORM foliot.note_delayed();
+  END IF;
   RETURN kicked;
 END $$;
 
@@ -79,7 +82,10 @@ BEGIN
     DELETE FROM foliot.job j WHERE j.id = ANY (ended);
     cleared := cleared + coalesce(cardinality(ended), 0);
   END LOOP;
-  IF cleared > 0 THEN PERFORM foliot.note_lost(ARRAY[of_tube]); END IF;
+  IF cleared > 0 THEN
+    PERFORM foliot.note_lost(ARRAY[of_tube]);
+    PERFORM foliot.note_delayed();
+  END IF;
   RETURN cleared;
 END $$;
 
