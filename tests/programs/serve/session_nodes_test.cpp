@@ -2,6 +2,7 @@
 // On virtual time.
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -242,6 +243,75 @@ TEST(SessionOfNode, PutsInDoubtEndTheRepliesWithThoseBefore) {
     const std::string said = co_await rest(on);
     EXPECT_EQ(said, "DELETED\r\n");
     EXPECT_EQ(jobs::execute_one(on.memory, jobs::count_all{}).counts.all(), 1U) << "the second delete is not executed";
+  });
+}
+
+/// The replies to a delete and the reserve behind it, both sent at once.
+const std::string delete_and_reserve = "delete 1\r\nreserve\r\n";
+
+TEST(SessionOfNode, ADeleteAndTheReserveBehindItAreOneBatch) {
+  with_node([](node& on) -> task<> {
+    co_await prepare(on);
+    const std::uint64_t before = on.broker.counters().batches;
+    const std::string said = co_await ask(on, delete_and_reserve, 3);
+    EXPECT_EQ(said, "DELETED\r\nRESERVED 3 1\r\nx\r\n");
+    EXPECT_EQ(on.broker.counters().batches, before + 1);
+  });
+}
+
+TEST(SessionOfNode, AReserveBehindADeleteWaitsWhereNoJobIsReady) {
+  with_node([](node& on) -> task<> {
+    co_await prepare(on);
+    const std::string third = co_await ask(on, "reserve\r\ndelete 3\r\n", 3);
+    EXPECT_EQ(third, "RESERVED 3 1\r\nx\r\nDELETED\r\n");
+    static_cast<void>(co_await on.client.write_all(delete_and_reserve));
+    const std::string deleted = co_await read_lines(on.client, 1);
+    EXPECT_EQ(deleted, "DELETED\r\n") << "at once, not with the job";
+    on.put_elsewhere("default");
+    const std::string reserved = co_await read_lines(on.client, 2);
+    EXPECT_EQ(reserved, "RESERVED 5 0\r\n\r\n");
+  });
+}
+
+TEST(SessionOfNode, AJobThatIsDeletedIsNotWhatDeadlineSoonIsSaidOf) {
+  with_node([](node& on) -> task<> {
+    const std::string said = co_await ask(on, "put 0 0 1 1\r\nx\r\nreserve\r\ndelete 1\r\nreserve-with-timeout 0\r\n", 5);
+    EXPECT_EQ(said, "INSERTED 1\r\nRESERVED 1 1\r\nx\r\nDELETED\r\nTIMED_OUT\r\n");
+  });
+}
+
+TEST(SessionOfNode, ADeleteInDoubtEndsTheRepliesAndGivesBackWhatTheReserveBehindItHasGot) {
+  with_node([](node& on) -> task<> {
+    co_await prepare(on);
+    // The delete alone is in doubt, as where the jobs lie in several databases.
+    on.store.after = [](jobs::execution& done) {
+      for (jobs::answer& each : done.answers) {
+        if (!std::holds_alternative<jobs::holder_answer>(each)) continue;
+        each = jobs::unavailable_answer{true, "the line is dead"};
+      }
+    };
+    static_cast<void>(co_await on.client.write_all("list-tube-used\r\n" + delete_and_reserve));
+    const std::string said = co_await rest(on);
+    EXPECT_EQ(said, "USING default\r\n");
+    on.store.after = nullptr;
+    co_await runtime::sleep(1s);
+    const jobs::job_counts left = jobs::execute_one(on.memory, jobs::count_all{}).counts;
+    EXPECT_EQ(left.ready, 1U) << "job 3";
+    EXPECT_EQ(left.reserved, 0U);
+  });
+}
+
+TEST(SessionOfNode, ADeleteThatIsNotExecutedGetsAnErrorAndTheReserveBehindItWaits) {
+  with_node([](node& on) -> task<> {
+    co_await prepare(on);
+    on.refuse(unavailable::not_executed);
+    const std::string said = co_await ask(on, delete_and_reserve, 1);
+    EXPECT_EQ(said, "INTERNAL_ERROR\r\n");
+    on.accept();
+    const std::string reserved = co_await read_lines(on.client, 2);
+    EXPECT_EQ(reserved, "RESERVED 3 1\r\nx\r\n");
+    const std::string again = co_await ask(on, "delete 1\r\n", 1);
+    EXPECT_EQ(again, "DELETED\r\n");
   });
 }
 

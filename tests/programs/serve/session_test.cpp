@@ -145,6 +145,13 @@ TEST(SessionLimits, AReserveBeyondTheWaitingClientsIsRefused) {
             "OUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\nUSING default\r\n");
 }
 
+TEST(SessionLimits, AReserveThatIsRefusedLeavesTheDeleteBeforeItItsReply) {
+  jobs::broker_limits limits;
+  limits.waiting = 0;
+  EXPECT_EQ(replies_to(put_of(1) + "reserve-job 1\r\ndelete 1\r\nreserve\r\nlist-tube-used\r\n", limits),
+            "INSERTED 1\r\nRESERVED 1 1\r\nx\r\nDELETED\r\nOUT_OF_MEMORY\r\nUSING default\r\n");
+}
+
 task<> wait_for_a_job(jobs::broker& from) {
   jobs::client rival(from);
   rival.watch("rivals");

@@ -85,6 +85,7 @@ task<> session::run() {
     co_await serve_commands();
   } catch (const jobs::store_unavailable&) {
     puts_.clear();  // an answer to one of them would be taken for the answer that is missing
+    delete_.reset();
   }
   static_cast<void>(co_await write_answers());
   co_await leave_tubes();
@@ -98,7 +99,7 @@ task<> session::serve_commands() {
       co_await answer(*what);
       if (out_.size() < many_answers) continue;
     } else {
-      co_await answer_puts();
+      co_await answer_pending();
     }
     const bool written = co_await write_answers();
     if (!written) break;
@@ -106,7 +107,7 @@ task<> session::serve_commands() {
     const reading more = co_await read_more();
     if (more == reading::ended) break;
   }
-  co_await answer_puts();
+  co_await answer_pending();
 }
 
 void session::become_worker() noexcept {
@@ -153,7 +154,9 @@ task<bool> session::write_answers() {
 task<> session::answer(event& what) {
   if (const std::optional<verb> which = counted(what)) server_.count(*which);
   const bool is_put = std::holds_alternative<put>(what) || std::holds_alternative<put_line>(what);
-  if (!is_put) co_await answer_puts();
+  const bool is_reserve = std::holds_alternative<reserve>(what) || std::holds_alternative<reserve_with_timeout>(what);
+  if (!is_put && !puts_.empty()) co_await answer_puts();
+  if (!is_reserve && delete_) co_await answer_delete();
   auto answering = std::visit(
       [this]<class Event>(Event& each) -> task<> {
         if constexpr (std::is_void_v<decltype(on(each))>) {
@@ -198,6 +201,11 @@ task<> session::begin_put(put& what) {
   if (!is_taken) out_ += reply::out_of_memory;
 }
 
+task<> session::answer_pending() {
+  if (!puts_.empty()) co_await answer_puts();
+  if (delete_) co_await answer_delete();
+}
+
 task<> session::answer_puts() {
   using kind = jobs::put_answer::kind;
   while (!puts_.empty()) {
@@ -227,8 +235,56 @@ task<> session::answer_puts() {
   bytes_in_puts_ = 0;
 }
 
+task<> session::answer_delete() {
+  const jobs::job_id id = delete_->id;
+  jobs::holder_answer ended;
+  std::string_view refusal;
+  try {
+    ended = co_await delete_->answer;
+  } catch (const jobs::store_unavailable& why) {
+    refusal = refusal_of(why);
+  }
+  delete_.reset();
+  out_ += refusal;
+  if (!refusal.empty()) co_return;
+  shared_record tube;
+  const auto known = held_.find(id);
+  if (ended.what == jobs::holder_answer::kind::done && known != held_.end()) tube = known->second.lock();
+  say_held(ended, id, reply::deleted);
+  if (tube == nullptr) co_return;
+  ++tube->deletes;
+  co_await end_if_unused(std::move(tube));
+}
+
+task<jobs::reserve_answer> session::reserve_beside_delete() {
+  jobs::reserve_answer got;
+  try {
+    got = co_await client_.reserve(duration::zero());
+  } catch (const jobs::broker_full&) {
+    // The next attempt tells.
+  } catch (const jobs::store_unavailable&) {
+    // As above.
+  }
+  co_return got;
+}
+
 task<> session::reserve_one(std::optional<duration> timeout) {
+  using kind = jobs::reserve_answer::kind;
   become_worker();
+  jobs::reserve_answer got;
+  if (delete_) {
+    got = co_await reserve_beside_delete();
+    co_await answer_delete();
+  }
+  if (got.what != kind::reserved) got = co_await reserve_now_or_later(timeout);
+  switch (got.what) {
+    case kind::reserved: say_reserved(*got.job); break;
+    case kind::timed_out: out_ += reply::timed_out; break;
+    case kind::deadline_soon: out_ += reply::deadline_soon; break;
+  }
+}
+
+task<jobs::reserve_answer> session::reserve_now_or_later(std::optional<duration> timeout) {
   jobs::reserve_answer got;
   try {
     got = co_await client_.reserve(duration::zero());
@@ -238,11 +294,7 @@ task<> session::reserve_one(std::optional<duration> timeout) {
   }
   const bool waits = got.what == jobs::reserve_answer::kind::timed_out && timeout != duration::zero();
   if (waits) got = co_await wait_for_job(timeout);
-  switch (got.what) {
-    case jobs::reserve_answer::kind::reserved: say_reserved(*got.job); break;
-    case jobs::reserve_answer::kind::timed_out: out_ += reply::timed_out; break;
-    case jobs::reserve_answer::kind::deadline_soon: out_ += reply::deadline_soon; break;
-  }
+  co_return got;
 }
 
 task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout) {

@@ -1,7 +1,8 @@
 // One connection of a beanstalk client: reads its commands, has the broker execute them, and answers in their order.
 //
 // The puts that a client sends without waiting for answers are handed to the broker together, so that one batch of the
-// store takes many of them; every other command waits until those before it have been answered. Answers leave when all
+// store takes many of them. So are the delete of a job that the client holds and the reserve behind it, which a worker
+// may send at once. Every other command waits until those before it have been answered. Answers leave when all
 // that has been read is answered, or when they have grown to some size; a client that does not read its answers is not
 // read from either.
 //
@@ -60,6 +61,13 @@ class session {
     jobs::in_flight<jobs::put> answer;
     bool extended;
   };
+  /// A delete of a job that the client holds, which the broker has and that is not answered.
+  struct pending_delete {
+    pending_delete(jobs::client& by, jobs::job_id which) : answer(by.finish(which)), id(which) {}
+
+    jobs::in_flight<jobs::finish> answer;
+    jobs::job_id id;
+  };
 
   enum class reading : std::uint8_t { data, ended, woken };
 
@@ -76,7 +84,11 @@ class session {
   // tasks. What they are given must live until they have ended.
   task<> answer(event& what);
   task<> begin_put(put& what);
+  /// Answers what the broker has of the client: puts, or a delete.
+  task<> answer_pending();
   task<> answer_puts();
+  /// Precondition: there is one.
+  task<> answer_delete();
   void on(const unknown_command&) { out_ += reply::unknown_command; }
   void on(const bad_format&) { out_ += reply::bad_format; }
   void on(const put_line& what) { put_is_extended_ = what.extended; }
@@ -114,6 +126,10 @@ class session {
 
   void become_worker() noexcept;
   task<> reserve_one(std::optional<duration> timeout);
+  /// Reserves a job in the batch of the delete that is not answered. No answer but a job counts: the reserve is tried
+  /// again after the delete.
+  task<jobs::reserve_answer> reserve_beside_delete();
+  task<jobs::reserve_answer> reserve_now_or_later(std::optional<duration> timeout);
   task<jobs::reserve_answer> wait_for_job(std::optional<duration> timeout);
   template <class Look>
   task<> show(Look what);
@@ -144,6 +160,7 @@ class session {
   bool quits_ = false;
   std::string out_;
   std::deque<pending_put> puts_;
+  std::optional<pending_delete> delete_;  // if there is one, there is no put
   shared_record used_;
   std::vector<shared_record> watched_;  // in beanstalkd's order: where one is ignored, the last one takes its place
   /// The tubes of the jobs that the client holds, and of some that it held.

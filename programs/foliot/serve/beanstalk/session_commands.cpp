@@ -120,32 +120,26 @@ task<> session::on(const reserve_job& what) {
 }
 
 task<> session::on(const delete_job& what) {
-  shared_record tube;
-  bool is_done = false;
   if (client_.held(what.id)) {
-    auto ending = client_.finish(what.id);
-    const jobs::holder_answer ended = co_await ending;
-    is_done = ended.what == jobs::holder_answer::kind::done;
-    const auto known = held_.find(what.id);
-    if (is_done && known != held_.end()) tube = known->second.lock();
-    say_held(ended, what.id, reply::deleted);
-  } else {
-    auto looking = client_.execute(jobs::peek{what.id});  // its tube, for the statistics
-    auto ending = client_.execute(jobs::cancel{what.id});
-    jobs::peek_answer seen;
-    try {
-      seen = co_await looking;
-    } catch (const jobs::store_unavailable&) {
-      // What became of the cancel is the answer, and that may have been executed nevertheless.
-    }
-    const jobs::change_answer ended = co_await ending;
-    is_done = ended.what == jobs::change_answer::kind::done;
-    if (is_done && seen.job) tube = server_.tubes.find(seen.job->tube);
-    out_ += is_done                                             ? reply::deleted
-            : ended.what == jobs::change_answer::kind::no_space ? reply::out_of_memory
-                                                                : reply::not_found;
+    delete_.emplace(client_, what.id);
+    co_return;
   }
-  if (!is_done || tube == nullptr) co_return;
+  auto looking = client_.execute(jobs::peek{what.id});  // its tube, for the statistics
+  auto ending = client_.execute(jobs::cancel{what.id});
+  jobs::peek_answer seen;
+  try {
+    seen = co_await looking;
+  } catch (const jobs::store_unavailable&) {
+    // What became of the cancel is the answer, and that may have been executed nevertheless.
+  }
+  const jobs::change_answer ended = co_await ending;
+  const bool is_done = ended.what == jobs::change_answer::kind::done;
+  out_ += is_done                                             ? reply::deleted
+          : ended.what == jobs::change_answer::kind::no_space ? reply::out_of_memory
+                                                              : reply::not_found;
+  shared_record tube;
+  if (is_done && seen.job) tube = server_.tubes.find(seen.job->tube);
+  if (tube == nullptr) co_return;
   ++tube->deletes;
   co_await end_if_unused(std::move(tube));
 }
