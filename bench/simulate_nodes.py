@@ -5,7 +5,8 @@ measured: docs/serve/capacity.md has the model and what it was checked against.
     bench/simulate_nodes.py costs.json --rate 500 --nodes 1,3,10,50 --cores 2
 
 Jobs come at random to the nodes, and each is put, reserved by a worker of any node, and deleted. A node has one batch
-under way; the next one has all that has come meanwhile. The database executes batches on its cores, first come first
+under way; the next one has all that has come meanwhile, and waits for up to a millisecond until most of those that the
+last one has answered have come again. The database executes batches on its cores, first come first
 served. One sync is under way at a time, and serves all commits that had come when it began. Times are microseconds."""
 import argparse
 import heapq
@@ -21,7 +22,8 @@ SECOND = 1_000_000.0
 BETWEEN_BEATS = 2.5 * SECOND  # a quarter of --node-timeout
 BETWEEN_NEWS = 5_000.0
 MOST_REQUESTS = 1024
-MOST_CLAIMED = 64
+MOST_CLAIMED = 512
+ENOUGH = 256  # operations and waiting workers; with so many a batch waits for no more
 
 
 def cost(parameters, counts, body):
@@ -48,6 +50,7 @@ class Load:
     shared: bool = False  # the nodes' programs run on the database's cores
     stretch: float = 1.0  # work takes so much longer than its processor time, because other programs use the cores
     most_requests: int = MOST_REQUESTS
+    gathering: float = 1000.0  # us after a batch for which the next one waits for most of those that have their answers
     most_unanswered: float = float("inf")  # puts
     client: float = 0.0  # us of a client for each command, on the nodes' cores
     seed: int = 1
@@ -127,7 +130,11 @@ class Node:
     number: int
     requests: deque = field(default_factory=deque)  # (kind, when the job's put was sent)
     waiting: int = 0  # workers
+    untried: int = 0  # of them, those that have come since the last batch
     may_have_ready: bool = True
+    has_news: bool = False  # of jobs for those who wait
+    served: int = 0  # operations of the last batch, and workers for which it claimed
+    ended: float = float("-inf")  # when it did
     busy: bool = False
     next_beat: float = 0.0
     next_rotation: float = 0.0
@@ -178,6 +185,7 @@ class Simulation:
 
     def begin_to_wait(self, node):
         node.waiting += 1
+        node.untried += 1
         node.may_have_ready = True
         self.begin_batch(node)
 
@@ -197,7 +205,11 @@ class Simulation:
         beats = node.next_beat <= self.clock.now
         if node.busy or not (node.requests or beats or (node.may_have_ready and node.waiting)):
             return
+        if not beats and self.waits_for_more(node):
+            return
         node.busy = True
+        node.has_news = False
+        node.untried = 0
         node.batches += 1
         self.batches += 1
         taken = [node.requests.popleft() for _ in range(min(len(node.requests), self.load.most_requests))]
@@ -205,12 +217,18 @@ class Simulation:
         most = 0
         if node.waiting and (node.may_have_ready or puts):
             most = min(node.waiting, MOST_CLAIMED)
+        node.served = len(taken) + most
         if beats:
             node.next_beat = self.clock.now + BETWEEN_BEATS
         counts = {"put": len(puts), "claim": most, "finish": len(taken) - len(puts)}
         own = cost(self.p["node"], counts, self.load.body)
         self.own_cores[node.number].execute(
             own * self.load.stretch, lambda: self.clock.after(2 * self.p["way"], lambda: self.execute(node, puts, counts, beats)))
+
+    def waits_for_more(self, node):
+        if node.has_news or node.ended + self.load.gathering <= self.clock.now:
+            return False
+        return len(node.requests) + node.untried < min(ENOUGH, node.served - node.served // 10)
 
     def execute(self, node, puts, counts, beats):
         # The rows that a claim gets are known when it begins, its cost with them.
@@ -250,6 +268,7 @@ class Simulation:
             node.may_have_ready = len(mine) == asked
         elif counts["put"]:
             node.may_have_ready = True
+            node.has_news = node.waiting > 0
         node.waiting -= len(mine)
         for at in mine:
             self.work_of_client(node, lambda at=at: self.work(node, at))
@@ -269,7 +288,10 @@ class Simulation:
 
     def end_batch(self, node):
         node.busy = False
+        node.ended = self.clock.now
         self.begin_batch(node)
+        if not node.busy:
+            self.clock.after(self.load.gathering, lambda: self.begin_batch(node))
 
     def tell(self, node):
         if node.must_tell:
@@ -286,6 +308,7 @@ class Simulation:
             for each in self.nodes:
                 if each.waiting:
                     each.may_have_ready = True
+                    each.has_news = True
                     self.begin_batch(each)
 
         self.use(self.p["tell"] + self.p["listen"] * (len(self.nodes) - 1), heard)

@@ -108,6 +108,36 @@ class SimulatedNodes(unittest.TestCase):
         self.assertGreater(got["told"], 30)
         self.assertLess(got["p50"], 10_000)
 
+    def begin_to_gather(self, served):
+        """A node whose last batch, for so many, has just ended."""
+        simulation = Simulation(parameters(), Load(1, 0, 0))
+        node = simulation.nodes[0]
+        node.next_beat = node.next_rotation = float("inf")
+        node.served, node.ended = served, 0.0
+        return simulation, node
+
+    def test_a_batch_waits_for_most_of_those_whom_the_last_one_has_answered(self):
+        for served, enough in ((1, 1), (9, 9), (20, 18), (1000, 256)):
+            simulation, node = self.begin_to_gather(served)
+            for _ in range(enough - 1):
+                simulation.come(node, "put", 0)
+            self.assertFalse(node.busy)
+            simulation.come(node, "put", 0)
+            self.assertTrue(node.busy)
+
+    def test_a_batch_waits_no_longer_than_a_millisecond_and_not_with_news(self):
+        simulation, node = self.begin_to_gather(20)
+        simulation.end_batch(node)
+        simulation.come(node, "put", 0)
+        simulation.clock.run(999)
+        self.assertFalse(node.busy)
+        simulation.clock.run(1000)
+        self.assertTrue(node.busy)
+        simulation, node = self.begin_to_gather(20)
+        node.has_news = True
+        simulation.come(node, "put", 0)
+        self.assertTrue(node.busy)
+
     def test_a_seed_gives_one_run(self):
         first, again = (simulate(parameters(), Load(3, 500, seconds=2, seed=7)) for _ in range(2))
         self.assertEqual(first, again)
