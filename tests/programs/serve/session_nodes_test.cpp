@@ -275,7 +275,8 @@ TEST(SessionOfNode, AReserveBehindADeleteWaitsWhereNoJobIsReady) {
 
 TEST(SessionOfNode, AJobThatIsDeletedIsNotWhatDeadlineSoonIsSaidOf) {
   with_node([](node& on) -> task<> {
-    const std::string said = co_await ask(on, "put 0 0 1 1\r\nx\r\nreserve\r\ndelete 1\r\nreserve-with-timeout 0\r\n", 5);
+    const std::string said =
+        co_await ask(on, "put 0 0 1 1\r\nx\r\nreserve\r\ndelete 1\r\nreserve-with-timeout 0\r\n", 5);
     EXPECT_EQ(said, "INSERTED 1\r\nRESERVED 1 1\r\nx\r\nDELETED\r\nTIMED_OUT\r\n");
   });
 }
