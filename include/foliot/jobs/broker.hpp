@@ -89,8 +89,9 @@ struct broker_limits {
   std::size_t tubes = 65'536;    ///< tubes that a client uses or watches
   std::size_t waiting = 65'536;  ///< clients that wait for a job
   job_limits job{};
-  /// Over a store that other nodes share: for how long after a batch the next one waits for the operations of those that
-  /// it has answered. Not for jobs that become ready, and not if many operations are there. Zero: it does not wait.
+  /// Over a store that other nodes share: for how long after a batch the next one waits for the operations of those
+  /// that it has answered. Not for jobs that become ready, and not if many operations are there. Zero: it does not
+  /// wait.
   duration gathering = std::chrono::milliseconds(1);
 };
 

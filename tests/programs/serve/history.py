@@ -216,7 +216,8 @@ def check_truth(events, grace=0.0):
         if may_have_ended(event):
             ends.setdefault(event.job, []).append(event)
     for event in events:
-        if event.kind not in ("cancel", "reschedule", "fire") or event.answer is None:
+        # What is answered by INTERNAL_ERROR has changed nothing.
+        if event.kind not in ("cancel", "reschedule", "fire") or event.answer in (None, "INTERNAL_ERROR"):
             continue
         if event.answer == "GONE":
             if not any(each.begin < event.end for each in ends.get(event.job, [])):

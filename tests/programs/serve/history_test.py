@@ -91,6 +91,8 @@ class Checker(unittest.TestCase):
         for kind, answer in [("cancel", "CANCELLED"), ("reschedule", "RESCHEDULED"), ("fire", "FIRED")]:
             changed = [put(0, 1), reserved(1, 2), event(kind, 3, 4, answer)]
             self.expect("while the client 2 had it", changed, {1: b"a"})
+            refused = [*changed[:2], event(kind, 3, 4, "INTERNAL_ERROR")]  # which says that nothing has changed
+            self.assertEqual([each for each in check(refused, {1: b"a"}) if "while the client" in each], [])
             changed[2] = event(kind, 1.5, 4, answer)
             self.assertEqual([each for each in check(changed, {1: b"a"}) if "there at the end" not in each
                               and "not there" not in each], [], "it may have been changed before")
