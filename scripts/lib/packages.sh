@@ -20,6 +20,7 @@ test_packages=(
     chromium spin python3-prometheus-client
     beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
     postgresql-15 python3-sqlalchemy python3-psycopg2 # servers of the tests' own, and an application
+    patroni python3-etcd etcd-server # a manager of such servers; without a configuration its service does not start
 )
 
 # For `scripts/run cluster`, in addition to those that it needs to build. util-linux has setpriv.
@@ -85,11 +86,10 @@ become_root() {
 
 apt_install() {
     update_lists
-    if [[ " $*" == *" postgresql-"* ]]; then
-        without_default_database install_packages "$@"
-    else
-        install_packages "$@"
-    fi
+    local install=(install_packages)
+    [[ " $*" != *" postgresql-"* ]] || install=(without_default_database "${install[@]}")
+    [[ " $* " != *" etcd-server "* ]] || install=(without_etcd_service "${install[@]}")
+    "${install[@]}" "$@"
 }
 
 install_packages() {
@@ -104,6 +104,18 @@ without_default_database() {
     echo "create_main_cluster = false" | "${as_root[@]}" tee "$folder/foliot.conf" >/dev/null
     "$@" || status=$?
     "${as_root[@]}" rm -f "$folder/foliot.conf"
+    "${as_root[@]}" rmdir --ignore-fail-on-non-empty "$folder"
+    return "$status"
+}
+
+# without_etcd_service COMMAND...: runs the command. If it installs etcd, systemd does not start its service, now or with
+# the machine: `systemctl enable --now etcd` starts it for those who want it.
+without_etcd_service() {
+    local folder=/etc/systemd/system-preset status=0
+    "${as_root[@]}" mkdir -p "$folder"
+    echo "disable etcd.service" | "${as_root[@]}" tee "$folder/00-foliot.preset" >/dev/null
+    "$@" || status=$?
+    "${as_root[@]}" rm -f "$folder/00-foliot.preset"
     "${as_root[@]}" rmdir --ignore-fail-on-non-empty "$folder"
     return "$status"
 }
