@@ -5,9 +5,9 @@ measured: docs/serve/capacity.md has the model and what it was checked against.
     bench/simulate_nodes.py costs.json --rate 500 --nodes 1,3,10,50 --cores 2
 
 Jobs come at random to the nodes, and each is put, reserved by a worker of any node, and deleted. A node has one batch
-under way; the next one has all that has come meanwhile, and waits for up to a millisecond until most of those that the
-last one has answered have come again. The database executes batches on its cores, first come first
-served. One sync is under way at a time, and serves all commits that had come when it began. Times are microseconds."""
+under way; the next one has all that has come meanwhile, and waits for up to a millisecond until most of the clients
+that the last one has answered have come again. The database executes batches on its cores, first come first served. One
+sync is under way at a time, and serves all commits that had come when it began. Times are microseconds."""
 import argparse
 import heapq
 import itertools
@@ -50,7 +50,7 @@ class Load:
     shared: bool = False  # the nodes' programs run on the database's cores
     stretch: float = 1.0  # work takes so much longer than its processor time, because other programs use the cores
     most_requests: int = MOST_REQUESTS
-    gathering: float = 1000.0  # us after a batch for which the next one waits for most of those that have their answers
+    gathering: float = 1000.0  # us for which a batch waits for the clients that the one before has answered
     most_unanswered: float = float("inf")  # puts
     client: float = 0.0  # us of a client for each command, on the nodes' cores
     seed: int = 1
@@ -132,7 +132,7 @@ class Node:
     waiting: int = 0  # workers
     untried: int = 0  # of them, those that have come since the last batch
     may_have_ready: bool = True
-    has_news: bool = False  # of jobs for those who wait
+    has_news: bool = False  # of jobs for the workers that wait
     served: int = 0  # operations of the last batch, and workers for which it claimed
     ended: float = float("-inf")  # when it did
     busy: bool = False

@@ -96,27 +96,27 @@ install_packages() {
     apt_get install -y --no-install-recommends "$@"
 }
 
-# Runs the command. If it installs PostgreSQL, Debian makes no server of its own, and so starts none: pg_createcluster
-# makes one for those who want it.
+# without_default_database COMMAND...: if the command installs PostgreSQL, Debian makes no server of its own, and so
+# starts none. `pg_createcluster` makes one later.
 without_default_database() {
-    local folder=/etc/postgresql-common/createcluster.d status=0
-    "${as_root[@]}" mkdir -p "$folder"
-    echo "create_main_cluster = false" | "${as_root[@]}" tee "$folder/foliot.conf" >/dev/null
-    "$@" || status=$?
-    "${as_root[@]}" rm -f "$folder/foliot.conf"
-    "${as_root[@]}" rmdir --ignore-fail-on-non-empty "$folder"
-    return "$status"
+    with_setting /etc/postgresql-common/createcluster.d/foliot.conf "create_main_cluster = false" "$@"
 }
 
-# without_etcd_service COMMAND...: runs the command. If it installs etcd, systemd does not start its service, now or with
-# the machine: `systemctl enable --now etcd` starts it for those who want it.
+# without_etcd_service COMMAND...: if the command installs etcd, systemd does not start its service, now or with the
+# machine. `systemctl enable --now etcd` starts it later.
 without_etcd_service() {
-    local folder=/etc/systemd/system-preset status=0
-    "${as_root[@]}" mkdir -p "$folder"
-    echo "disable etcd.service" | "${as_root[@]}" tee "$folder/00-foliot.preset" >/dev/null
+    with_setting /etc/systemd/system-preset/00-foliot.preset "disable etcd.service" "$@"
+}
+
+# with_setting FILE LINE COMMAND...: runs the command while the file is there, with this line.
+with_setting() {
+    local file=$1 line=$2 status=0
+    shift 2
+    "${as_root[@]}" mkdir -p "${file%/*}"
+    echo "$line" | "${as_root[@]}" tee "$file" >/dev/null
     "$@" || status=$?
-    "${as_root[@]}" rm -f "$folder/00-foliot.preset"
-    "${as_root[@]}" rmdir --ignore-fail-on-non-empty "$folder"
+    "${as_root[@]}" rm -f "$file"
+    "${as_root[@]}" rmdir --ignore-fail-on-non-empty "${file%/*}"
     return "$status"
 }
 

@@ -1,4 +1,5 @@
-// broker_limits::gathering: what a batch over a shared store waits for, and what it does not.
+// broker_limits::gathering: a batch over a shared store waits for the next operations of the clients that the last one
+// has answered. Jobs that are ready do not wait for it.
 #include <chrono>
 #include <cstddef>
 #include <utility>

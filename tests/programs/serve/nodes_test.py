@@ -34,12 +34,15 @@ class NodesCase(ServeCase):
 
     def setUp(self):
         super().setUp()
+        self.nodes = {}
+        self.make_database()
+        self.addCleanup(self.end_all)
+
+    def make_database(self):
         if not postgresql_server.is_installed():
             self.skipTest("PostgreSQL's server is not installed (Debian: postgresql)")
         self.database = postgresql_server.PostgresqlServer()
         self.addCleanup(self.database.remove)
-        self.nodes = {}
-        self.addCleanup(self.end_all)
         self.expect_done("serve", "--store", self.database.database, "--migrate")
 
     def end_all(self):

@@ -16,7 +16,6 @@ import patroni_cluster
 from failover_test import SEED, FailoverCase
 from patroni_cluster import Member
 from program_case import main
-from serve_case import ServeCase
 
 ROUNDS = int(os.environ.get("FOLIOT_PATRONI_ROUNDS", "1"))
 CLIENTS = 2
@@ -54,11 +53,8 @@ class Patroni(FailoverCase):
         cls.cluster = patroni_cluster.PatroniCluster()
         cls.addClassCleanup(cls.cluster.remove)
 
-    def setUp(self):
-        ServeCase.setUp(self)  # NodesCase would make a server of its own
-        self.nodes = {}
-        self.addCleanup(self.cluster.start_all)
-        self.addCleanup(self.end_all)
+    def make_database(self):
+        self.addCleanup(self.cluster.start_all)  # each round makes a database of its own
 
     def start_node(self, name):
         try:

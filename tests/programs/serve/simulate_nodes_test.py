@@ -116,7 +116,7 @@ class SimulatedNodes(unittest.TestCase):
         node.served, node.ended = served, 0.0
         return simulation, node
 
-    def test_a_batch_waits_for_most_of_those_whom_the_last_one_has_answered(self):
+    def test_a_batch_waits_for_most_of_the_clients_that_the_last_one_has_answered(self):
         for served, enough in ((1, 1), (9, 9), (20, 18), (1000, 256)):
             simulation, node = self.begin_to_gather(served)
             for _ in range(enough - 1):
