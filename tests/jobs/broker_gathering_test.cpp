@@ -115,5 +115,22 @@ TEST(BrokerGathering, ClientsOfJobsThatHaveBecomeReadyDoNotWait) {
       gathering);
 }
 
+TEST(BrokerGathering, AJobThatComesDueDoesNotWait) {
+  in_node_worlds(
+      [](two_nodes& world) -> task<> {
+        auto taking = spawn(take_one(world.here, "mail"));
+        co_await put_job(world.here, mail("x", milliseconds(100)));
+        const instant due = now() + duration(100ms);
+        co_await sleep(100ms - gathering / 2);
+        co_await begin_to_gather(world);
+        auto waiting = spawn(put_in_other_tube(world));
+        const received came = co_await taking.join();
+        EXPECT_GE(came.when, due);
+        EXPECT_LT(came.when, due + gathering / 2);
+        co_await waiting.join();
+      },
+      gathering);
+}
+
 }  // namespace
 }  // namespace foliot::jobs
