@@ -32,7 +32,42 @@ unlock_build() {
 # prepare PRESET [TARGET...]: configures the preset if necessary, and builds it. Explains a failure.
 prepare() {
     local preset=$1
+    await_ahead "$preset"
     configure "$preset" && build "$@"
+}
+
+# build_ahead PRESET: begins to build a preset beside the tests of another, with the processor time that these leave:
+# many tests wait. `prepare PRESET` waits for the end. Does nothing where memory has no room for both.
+ahead=
+build_ahead() {
+    local preset=$1 jobs
+    jobs=$(build_jobs)
+    (($(free_memory_kib) >= 2 * jobs * compiler_kib)) || return 0
+    say "build $preset: begins beside the tests"
+    # A process group of its own, so that stop_ahead reaches the compilers, but in the session of the tests: Linux
+    # weighs processes by their niceness within a session.
+    set -m
+    (
+        renice --priority 19 "$BASHPID" >/dev/null
+        in_root cmake --preset "$preset" && in_root cmake --build --preset "$preset" --parallel "$jobs"
+    ) </dev/null >"$root/build/logs/$preset-ahead.log" 2>&1 &
+    set +m
+    ahead=$!
+}
+
+# Waits for what build_ahead began. Its failures are those of the build that follows.
+await_ahead() {
+    [[ -n $ahead ]] || return 0
+    if kill -0 "$ahead" 2>/dev/null; then
+        step "build $1" "$(build_estimate "$1" "$(build_jobs)")" "$root/build/logs/$1-build.log" \
+            tail -n +1 -f --pid="$ahead" -- "$root/build/logs/$1-ahead.log" || true
+    fi
+    wait "$ahead" || true
+    ahead=
+}
+
+stop_ahead() {
+    [[ -z $ahead ]] || kill -- "-$ahead" 2>/dev/null || true
 }
 
 # ninja runs cmake again by itself when a CMakeLists.txt changed, but does not watch the presets.
@@ -81,12 +116,14 @@ in_root() (
     exec "$@"
 )
 
+# What a compiler takes at most.
+compiler_kib=$((1536 * 1024))
+
 # Prints the number of parallel jobs: one for each core, but no more than the memory has room for.
-# A compiler takes up to 1.5 GiB.
 build_jobs() {
     local cores by_memory
     cores=$(nproc)
-    by_memory=$(($(free_memory_kib) / (1536 * 1024)))
+    by_memory=$(($(free_memory_kib) / compiler_kib))
     ((by_memory > 0)) || by_memory=1
     echo $((cores < by_memory ? cores : by_memory))
 }
@@ -95,7 +132,7 @@ build_jobs() {
 free_memory_kib() {
     local free limit
     free=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB$/\1/p' /proc/meminfo 2>/dev/null || true)
-    free=${free:-$((1536 * 1024))} # unknown: enough for one job
+    free=${free:-$compiler_kib} # unknown: enough for one job
     limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
     if [[ $limit != max ]] && ((limit / 1024 < free)); then
         free=$((limit / 1024))

@@ -203,7 +203,7 @@ endfunction()
 # checks its contracts, even for callers that do not.
 function(check_add_subdirectory)
   # Only what the programs need: the next test builds all of foliot.
-  build_and_run_consumer("${programs}" -D CMAKE_BUILD_TYPE=Debug)
+  build_and_run_consumer("${programs}" -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=-O0)
   foreach(program IN ITEMS consumer_unchecked consumer_checked)
     expect_breach(${program} lock_out_of_order "locks must be taken in the order of lock_rank")
   endforeach()
