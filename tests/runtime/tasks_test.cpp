@@ -1,6 +1,7 @@
 #include <chrono>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -164,6 +165,72 @@ TEST(Tasks, ParametersAreGoneWhenATaskHasEndedThoughItsHandleIsKept) {
     EXPECT_EQ(value.use_count(), 1);
     EXPECT_TRUE(handle.done());
   });
+}
+
+TEST(Tasks, MayBeFunctionsWhoseCapturesLiveUntilTheyEnd) {
+  everywhere([]() -> task<> {
+    auto captured = std::make_unique<int>(21);
+    auto watched = std::make_shared<int>(2);
+    const std::weak_ptr<int> alive = watched;
+    auto doubled = spawn([captured = std::move(captured), watched = std::move(watched)]() -> task<int> {
+      co_await sleep(1ms);
+      co_return *captured** watched;
+    });
+    const int result = co_await doubled.join();
+    EXPECT_EQ(result, 42);
+    EXPECT_TRUE(alive.expired()) << "the captures must be gone when the task has ended, though its handle is kept";
+  });
+}
+
+TEST(Tasks, MayBeFunctionsThatReturnReferencesOrThrow) {
+  everywhere([]() -> task<> {
+    int value = 1;
+    auto reference = spawn([&value]() -> task<int&> { co_return value; });
+    int& same = co_await reference.join();
+    EXPECT_EQ(&same, &value);
+
+    // A function that is no coroutine, and throws before there is a task.
+    const auto none = []() -> task<> { throw std::runtime_error("before the first await"); };
+    auto failing = spawn(none, "failing");
+    bool thrown = false;
+    try {
+      co_await failing.join();
+    } catch (const std::runtime_error&) {
+      thrown = true;
+    }
+    EXPECT_TRUE(thrown);
+  });
+}
+
+TEST(Tasks, AStopTokenStopsAFunctionAndItsCapturesGo) {
+  everywhere([]() -> task<> {
+    std::stop_source source;
+    auto watched = std::make_shared<int>(0);
+    const std::weak_ptr<int> alive = watched;
+    auto waiting = spawn([watched = std::move(watched)]() -> task<> { co_await sleep(duration::forever()); },
+                         source.get_token(), "waiting");
+    co_await yield();
+    source.request_stop();
+    bool stopped = false;
+    try {
+      co_await waiting.join();
+    } catch (const cancelled&) {
+      stopped = true;
+    }
+    EXPECT_TRUE(stopped);
+    EXPECT_TRUE(alive.expired());
+  });
+}
+
+TEST(Tasks, CapturesOfAFunctionThatTheRuntimeAbandonsAreDestroyed) {
+  std::weak_ptr<int> alive;
+  run([&]() -> task<> {
+    auto watched = std::make_shared<int>(0);
+    alive = watched;
+    spawn([watched = std::move(watched)]() -> task<> { co_await sleep(duration::forever()); });
+    co_await yield();
+  });
+  EXPECT_TRUE(alive.expired());
 }
 
 TEST(Tasks, AreCancelledWhereTheyWaitOrNextTime) {

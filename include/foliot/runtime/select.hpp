@@ -9,10 +9,11 @@
 //                [&] { … },                                // called with the result of that case
 //                [&] { … });
 //
-// Cases are the operations of foliot/runtime: receives, sends, timers, locks and others. A case is written in place, or
-// is an object with a name that lives until the select ends. If several cases can complete at once, one of them is
-// chosen, each with the same probability, by the processor's random source; on virtual time the seed decides. The other
-// cases have no effect: they send, receive and lock nothing.
+// Cases are the operations of foliot/runtime: receives, sends, locks and others; of a timer or a ticker it is c(), and
+// after() is a timer for one select. A case is written in place, or is an object with a name that lives until the
+// select ends. If several cases can complete at once, one of them is chosen, each with the same probability, by the
+// processor's random source; on virtual time the seed decides. The other cases have no effect: they send, receive and
+// lock nothing.
 //
 //   otherwise()             a case that is chosen if no other one can complete at once; then the select does not wait
 //   when(condition, case)   a case that takes part only if the condition holds
@@ -108,6 +109,15 @@ template <detail::waits Case>
 [[nodiscard]] detail::conditional_case<Case> when(bool condition, Case& one) noexcept {
   return detail::conditional_case<Case>(condition, one);
 }
+/// Not a case: does not compile, and the compiler says what is one.
+template <class Case>
+  requires(!detail::waits<std::remove_reference_t<Case>>)
+detail::otherwise_case when(bool /*condition*/, Case&& /*one*/) {
+  detail::check_case<std::remove_reference_t<Case>>();
+  static_assert(!std::is_same_v<std::remove_cvref_t<Case>, detail::otherwise_case>,
+                "foliot: otherwise() takes part in every select, and takes no condition");
+  return detail::otherwise_case();
+}
 
 /// A task must await the result, which is a `selected`. Throws what the chosen case alone would throw (such as
 /// channel_closed from a send). Throws `cancelled` in a task that is asked to stop, if the select has to wait or is the
@@ -117,6 +127,13 @@ template <class... Cases>
 [[nodiscard("co_await it")]] auto select(Cases&&... cases) noexcept {
   using chosen = selected<typename detail::case_result<std::remove_reference_t<Cases>>::type...>;
   return detail::select_awaiter<chosen, std::remove_reference_t<Cases>...>(cases...);
+}
+/// One of these is not a case: does not compile, and the compiler says what is one.
+template <class... Cases>
+  requires(sizeof...(Cases) > 0 && !(detail::selectable<std::remove_reference_t<Cases>> && ...))
+auto select(Cases&&... /*cases*/) {
+  (detail::check_case<std::remove_reference_t<Cases>>(), ...);
+  return detail::forever_awaiter();
 }
 /// Waits until the task is asked to stop; then throws `cancelled`.
 [[nodiscard("co_await it")]] inline detail::forever_awaiter select() noexcept { return detail::forever_awaiter(); }

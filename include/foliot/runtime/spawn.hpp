@@ -4,6 +4,11 @@
 //   …
 //   const reply r = co_await answer.join();          // the result of the task; or throws what the task threw
 //
+// A function that returns a task may be spawned, too, and lives until that task ends. So a coroutine may be a lambda
+// that captures:
+//
+//   spawn([server, request]() -> foliot::task<> { co_await server->answer(request); });
+//
 // If the handle is destroyed, the task goes on; an exception that it throws then goes to run_options::on_failure.
 //
 // A handle may outlive its runtime. A runtime that ends destroys its waiting tasks: such a task is done, and a join
@@ -292,6 +297,44 @@ join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* 
   made->retain();  // for the scheduler
   made->begin();
   return handle;
+}
+
+namespace detail {
+
+/// Calls `function` and awaits the task that it returns. The function is in this frame, and so outlives that task.
+template <class Function>
+std::invoke_result_t<Function&> call_kept(Function function) {
+  co_return co_await function();
+}
+
+/// The task that calls `function`.
+template <class Function>
+auto task_of(Function&& function) {
+  using kept = std::decay_t<Function>;
+  static_assert(
+      is_task<std::invoke_result_t<kept&>>,
+      "foliot: spawn() takes a task, or a function that returns one: write -> foliot::task<> and co_return, or "
+      "await blocking(function) where it is a plain function");
+  static_assert(fits_in_frame<kept>,
+                "foliot: the function for spawn() must not need a stricter alignment than operator new gives, which a "
+                "coroutine's frame does not have: capture a pointer");
+  return call_kept<kept>(std::forward<Function>(function));
+}
+
+}  // namespace detail
+
+/// Calls `function` in a task of its own, and awaits there the task that it returns. The function, with its captures,
+/// lives until that task ends. Otherwise as above; also throws what copying the function throws.
+template <class Function>
+  requires std::invocable<std::decay_t<Function>&>
+auto spawn(Function&& function, const char* name = "task") {
+  return spawn(detail::task_of(std::forward<Function>(function)), name);
+}
+/// The same; a stop request of the token asks the task to stop.
+template <class Function>
+  requires std::invocable<std::decay_t<Function>&>
+auto spawn(Function&& function, std::stop_token token, const char* name = "task") {
+  return spawn(detail::task_of(std::forward<Function>(function)), std::move(token), name);
 }
 
 }  // namespace foliot::runtime

@@ -226,6 +226,11 @@ runtime::task<Result> task_promise<Result>::get_return_object() noexcept {
 }
 inline runtime::task<void> task_promise<void>::get_return_object() noexcept { return runtime::task<void>(*this); }
 
+template <class Type>
+inline constexpr bool is_task = false;
+template <class Result>
+inline constexpr bool is_task<runtime::task<Result>> = true;
+
 }  // namespace foliot::runtime::detail
 
 namespace foliot {

@@ -15,6 +15,7 @@
 
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/task.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -38,6 +39,36 @@ concept waits = requires(Case& one) {
 } || operation<Case>;
 template <class Case>
 concept selectable = waits<Case> || std::same_as<Case, otherwise_case>;
+
+/// What is none, and often tried.
+class timer_channel_handle;
+class sleep_awaiter;
+template <class Result>
+class join_awaiter;
+template <class Case>
+inline constexpr bool is_join = false;
+template <class Result>
+inline constexpr bool is_join<join_awaiter<Result>> = true;
+
+/// Does not compile unless `Case` is a case of a select, and says what to write instead.
+template <class Case>
+consteval void check_case() {
+  using type = std::remove_cv_t<Case>;
+  constexpr bool is_timer = std::is_class_v<type> && std::is_base_of_v<timer_channel_handle, type>;
+  constexpr bool is_sleep = std::is_same_v<type, sleep_awaiter>;
+  static_assert(!is_timer,
+                "foliot: a case of a select waits for the next instant of a timer or a ticker: write select(beat.c(), "
+                "...) instead of select(beat, ...)");
+  static_assert(!is_sleep,
+                "foliot: a sleep is not a case of a select: write after(length), or c() of a timer that was made with "
+                "the deadline");
+  static_assert(!is_task<type> && !is_join<type>,
+                "foliot: the end of a task is not a case of a select: let the task send its result to a channel, and "
+                "write select(results.receive(), ...)");
+  static_assert(is_timer || is_sleep || is_task<type> || is_join<type> || selectable<Case>,
+                "foliot: a case of a select is an operation of foliot/runtime, such as receive(), send(), c() and "
+                "after(), or when() or otherwise()");
+}
 
 /// The type of the result of a case.
 template <class Case>
