@@ -9,5 +9,6 @@
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/readiness.hpp>
 #include <foliot/core/slack.hpp>
+#include <foliot/core/timer_deadline.hpp>
 #include <foliot/core/timer_node.hpp>
 #include <foliot/core/virtual_clock.hpp>

@@ -1,4 +1,4 @@
-// Tasks and their timers. Sockets are in <foliot/runtime/net/...>.
+// Tasks and their timers. Sockets are in <foliot/runtime/net.hpp>.
 #pragma once
 
 #include <foliot/runtime/after.hpp>
@@ -7,6 +7,7 @@
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/context.hpp>
 #include <foliot/runtime/run.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 #include <foliot/runtime/select.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>

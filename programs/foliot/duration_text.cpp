@@ -99,16 +99,4 @@ std::expected<duration, std::string> parse_duration(std::string_view text) {
   return duration::nanoseconds(sum);
 }
 
-std::string duration_text(duration length) {
-  std::string text;
-  std::int64_t rest = length.count();
-  for (const unit& each : units) {
-    if (rest < each.nanoseconds) continue;
-    text += std::to_string(rest / each.nanoseconds);
-    text += each.name;
-    rest %= each.nanoseconds;
-  }
-  return text.empty() ? "0s" : text;
-}
-
 }  // namespace foliot::program

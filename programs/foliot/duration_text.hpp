@@ -1,4 +1,4 @@
-// Durations as people write them: 30m, 1h30m, 1.5h, 90s, 500ms, 2d.
+// Durations as people write them, and as to_string() writes them: 30m, 1h30m, 1.5h, 90s, 500ms, 2d.
 //
 // A duration is one or more numbers, each with its unit: d, h, m, s, ms, us or ns. A number may have a decimal
 // fraction; fractions of a nanosecond are rounded up, as foliot rounds every duration.
@@ -16,8 +16,5 @@ namespace foliot::program {
 
 /// The duration, which is positive, or a sentence on what is wrong with the text.
 [[nodiscard]] std::expected<duration, std::string> parse_duration(std::string_view text);
-
-/// The shortest text for a duration, in whole numbers: 1h30m, 0s. Precondition: it is not negative.
-[[nodiscard]] std::string duration_text(duration length);
 
 }  // namespace foliot::program

@@ -48,6 +48,7 @@ void report_failure(scheduler& owner, const char* name, const std::exception_ptr
 
 instant now(const scheduler& owner) noexcept { return owner.time().now(); }
 instant now_or_later(const scheduler& owner) noexcept { return owner.time().now_or_later(); }
+const clock& clock_of(const scheduler& owner) noexcept { return owner.time(); }
 instant deadline_in(const scheduler& owner, duration length) noexcept {
   // The cheaper clock may be some microseconds ahead, which is much for such a length.
   constexpr duration short_lengths = duration::nanoseconds(100'000);

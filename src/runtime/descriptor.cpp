@@ -56,9 +56,9 @@ void descriptor::keep_ready(direction way) noexcept {
   at(way).ready = true;
 }
 
-void descriptor::set_deadline(direction way, instant deadline) {
+void descriptor::set_deadline(direction way, runtime_deadline deadline) {
   const lock held(lock_);
-  if (!closed_) change_deadline(way, deadline);
+  if (!closed_) change_deadline(way, instant_on(*owner_, deadline));
 }
 
 void descriptor::set_deadline(direction way, duration from_now) {

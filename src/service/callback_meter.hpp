@@ -18,13 +18,13 @@ class callback_meter {
  public:
   /// Null if the options ask for neither histograms nor slow-callback reports.
   static std::unique_ptr<callback_meter> wanted_by(const shard_options& options) {
-    if (!options.measure && options.slow_callback == nullptr) return nullptr;
+    if (!options.measure && !options.slow_callback.tell) return nullptr;
     return std::make_unique<callback_meter>(options);
   }
 
   explicit callback_meter(const shard_options& options)
       : virtual_time_(options.on_virtual_time ? &options.time : nullptr),
-        slow_(options.slow_callback.get()),
+        slow_(options.slow_callback),
         measured_(options.measure ? std::make_unique<measured>() : nullptr) {}
 
   /// By a clock that is never set.
@@ -32,8 +32,8 @@ class callback_meter {
     return virtual_time_ != nullptr ? virtual_time_->now() : seam::monotonic_now();
   }
   /// The report that a callback of this length is due to; null: none.
-  [[nodiscard]] slow_callback_report* too_slow_for(duration took) const noexcept {
-    return slow_ != nullptr && took > slow_->longer_than ? slow_ : nullptr;
+  [[nodiscard]] const slow_callback_report* too_slow_for(duration took) const noexcept {
+    return slow_.tell && took > slow_.longer_than ? &slow_ : nullptr;
   }
 
   /// Adds a callback to the histograms.
@@ -57,7 +57,7 @@ class callback_meter {
   };
 
   const clock* const virtual_time_;  // null: the monotonic clock
-  slow_callback_report* const slow_;
+  const slow_callback_report slow_;
   const std::unique_ptr<measured> measured_;
 };
 

@@ -36,7 +36,7 @@ class no_log_entries {
 class log_entries {
  public:
   explicit log_entries(const shard_options& options) noexcept : options_(options) {
-    if (options.log != nullptr) [[unlikely]]
+    if (options.log) [[unlikely]]
       all_.emplace();
   }
   log_entries(const log_entries&) = delete;
@@ -70,7 +70,7 @@ class log_entries {
       gathered& each = (*all_)[i];
       if (each.name != nullptr) each.entry.name = *each.name;
       try {
-        (*options_.log)(each.entry);
+        options_.log(each.entry);
       } catch (...) {
         report();
       }
@@ -91,7 +91,7 @@ class log_entries {
   }
   void report() noexcept {
     try {
-      (*options_.on_exception)(std::current_exception());
+      options_.on_exception(std::current_exception());
     } catch (...) {
       // Exceptions of the handler are swallowed: the service goes on.
     }

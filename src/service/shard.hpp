@@ -204,7 +204,7 @@ class shard final : public shard_base,
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     if (forked_) return false;
     return (r.pending() && !r.word().load().stopped()) || awaiting_requeue_ == &r ||
-           (options_.executor != nullptr && as_extended(r).posted_);
+           (options_.executor && as_extended(r).posted_);
   }
   [[nodiscard]] bool pending_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     return phase_ != phase::ended && is_pending(r);
@@ -214,7 +214,7 @@ class shard final : public shard_base,
   }
   /// Whether the executor, or the thread that calls it, will use the record again: it must not be freed.
   [[nodiscard]] bool has_job(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
-    return options_.executor != nullptr && (as_extended(r).job_is_out_ || as_extended(r).being_posted_);
+    return options_.executor && (as_extended(r).job_is_out_ || as_extended(r).being_posted_);
   }
 
   // References: records, and the thread. While there are some, the shard owns itself.
@@ -297,11 +297,11 @@ class shard final : public shard_base,
   void free_record(record& r) noexcept FOLIOT_REQUIRES(lock_);
   /// Whether timers have room for the location that armed them, and for a name.
   record::location location() const noexcept {
-    const bool stored = options_.slow_callback != nullptr || options_.log != nullptr;
+    const bool stored = options_.slow_callback.tell || options_.log;
     return stored ? record::location::stored : record::location::none;
   }
   /// Whether the records of all timers are extended; else only those of tickers are.
-  bool extends_all() const noexcept { return options_.executor != nullptr || location() == record::location::stored; }
+  bool extends_all() const noexcept { return options_.executor || location() == record::location::stored; }
   bool is_extended(const record& r) const noexcept { return r.is_ticker_ || extends_all(); }
   /// The size of the records that the pool is for.
   std::size_t pooled_size() const noexcept { return extends_all() ? sizeof(extended) : sizeof(record); }

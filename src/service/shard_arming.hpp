@@ -141,7 +141,7 @@ inline bool shard<Design>::cancel_outside_queue(record& r) noexcept {
     awaiting_requeue_ = nullptr;
     return true;
   }
-  if (options_.executor == nullptr || !as_extended(r).posted_) return false;
+  if (!options_.executor || !as_extended(r).posted_) return false;
   unpost(as_extended(r));
   return true;
 }

@@ -119,7 +119,7 @@ template <class Design>
 bool shard<Design>::may_leave(const record& r, const shard& to) const noexcept {
   const auto starts = [](const shard& one)
                           FOLIOT_NO_ANALYSIS { return one.phase_ == phase::running || one.phase_ == phase::unstarted; };
-  const bool being_posted = options_.executor != nullptr && as_extended(r).being_posted_;
+  const bool being_posted = options_.executor && as_extended(r).being_posted_;
   return starts(*this) && starts(to) && !r.life().closed() && !r.life().in_use() && !being_posted;
 }
 

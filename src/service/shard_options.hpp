@@ -29,16 +29,16 @@ struct shard_options {
   budget turn;
   /// Whether the thread spins on the clock just before a deadline.
   bool precise;
-  /// Runs the callbacks; null: the shard's thread does.
-  std::shared_ptr<callback_executor> executor;
+  /// Runs the callbacks; empty: the shard's thread does.
+  callback_executor executor;
   /// Called by the threads that run callbacks; by several at once where there are several shards.
-  std::shared_ptr<exception_handler> on_exception;
+  exception_handler on_exception;
   /// Whether the shard keeps the histograms of statistics().
   bool measure;
-  /// Called with each slow callback, by the same threads as on_exception; null: there are no reports.
-  std::shared_ptr<slow_callback_report> slow_callback;
-  /// Called with each entry of the log, by any thread; null: there is no log.
-  std::shared_ptr<timer_log> log{};
+  /// Called with each slow callback, by the same threads as on_exception; without a function there are no reports.
+  slow_callback_report slow_callback;
+  /// Called with each entry of the log, by any thread; empty: there is no log.
+  timer_log log{};
   /// The tick and the size, where the design's queue is a wheel whose shape the user chooses.
   wheel_shape wheel{};
   /// Watches file descriptors on the shard's thread; null where the design has no poller.

@@ -38,7 +38,7 @@ void shard<Design>::post(extended& r, const firing& current, log_entries& entrie
   entries.write();  // before the entries of the job, which the executor may call at once
   bool failed = false;
   try {
-    (*options_.executor)(posted_callback(r));
+    options_.executor(posted_callback(r));
   } catch (...) {
     failed = true;
     report(std::current_exception());

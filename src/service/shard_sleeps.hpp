@@ -22,7 +22,7 @@ namespace foliot::detail {
 template <class Design>
 bool shard<Design>::sleep_until(instant deadline) {
   one_sleep own;
-  if (options_.executor == nullptr) {
+  if (!options_.executor) {
     sleeping one(*this, own, location());
     if (start_sleep(one, deadline)) own.woken.sleep_until(instant::never());
     return own.fired;
@@ -67,7 +67,7 @@ template <class Design>
 void shard<Design>::end_sleep(sleeping& one) noexcept {
   asleep_.erase(one);
   one_sleep* const sleep = std::exchange(one.sleep_, nullptr);
-  if (options_.executor != nullptr) spare_sleeps_.push_front(one);
+  if (options_.executor) spare_sleeps_.push_front(one);
   if (sleep != nullptr) wake_sleeping_thread(*sleep);
   --references_;  // last: the shard must exist as long as wake_sleeping_thread() uses its lock
 }
@@ -95,7 +95,7 @@ void shard<Design>::forget_sleeping_threads() noexcept {
   while (sleeping* const each = parents.pop_front()) {
     each->sleep_ = nullptr;
     const bool is_callers = each->life().in_use_by_caller();  // the caller is inside its callback, and frees it later
-    if (options_.executor == nullptr && !is_callers) {
+    if (!options_.executor && !is_callers) {
       cancel(*each);
       --references_;
       continue;

@@ -148,7 +148,7 @@ void shard<Design>::fire(record& r) noexcept {
   if (r.is_ticker_) failure = arm_next_tick(as_extended(r), current);
   log_entries entries(options_);
   log_expiry(entries, r, current.deadline);
-  if (options_.executor == nullptr) {
+  if (!options_.executor) {
     ++counters_.fired;
     call(r, current, entries);
   } else {
@@ -231,7 +231,7 @@ void shard<Design>::run_measured(record& r, const firing& current) noexcept {
   const instant began = meter_->now();
   run(r, current);
   const duration took = meter_->now() - began;
-  if (slow_callback_report* const slow = meter_->too_slow_for(took)) {
+  if (const slow_callback_report* const slow = meter_->too_slow_for(took)) {
     shared_name name;
     {
       const lock held(lock_);
@@ -265,7 +265,7 @@ bool shard<Design>::runs_on_caller() const noexcept {
 template <class Design>
 void shard<Design>::report(std::exception_ptr failure) noexcept {
   try {
-    (*options_.on_exception)(std::move(failure));
+    options_.on_exception(std::move(failure));
   } catch (...) {
     // Exceptions of the handler are swallowed: the service goes on.
   }

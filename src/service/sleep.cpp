@@ -10,13 +10,15 @@ bool sleep_for(timer_service& service, duration length) {
   return sleep_until(service, deadline_after(service.now(), length));
 }
 
-bool sleep_until(timer_service& service, instant deadline) {
+bool sleep_until(timer_service& service, timer_deadline deadline) {
   if (service.runs_on_caller()) {
     throw std::logic_error(
         "foliot: a callback must not sleep on the service, or the virtual clock, that runs it: start a timer instead");
   }
-  if (deadline <= service.now()) return true;
-  return detail::as_shard(service.home()).sleep_until(deadline);
+  auto& home = detail::as_shard(service.home());
+  const instant until = deadline.on([&home]() -> const clock& { return home.time(); });
+  if (until <= home.time().now()) return true;
+  return home.sleep_until(until);
 }
 
 }  // namespace foliot::inline service

@@ -9,17 +9,22 @@
 #include <vector>
 
 #include <foliot/core/seam/system.hpp>
-#include <foliot/queue/erlang_wheel.hpp>
-#include <foliot/queue/foliot_queue.hpp>
-#include <foliot/queue/goim_heap.hpp>
-#include <foliot/queue/hashed_wheel.hpp>
-#include <foliot/queue/hierarchical_wheel.hpp>
-#include <foliot/queue/quad_heap.hpp>
-#include <foliot/queue/quad_heap_lazy.hpp>
 
-#include "poll_wait.hpp"
-#include "shard.hpp"
-#include "waits.hpp"
+#include "engine_kind.hpp"
+#include "shard_base.hpp"
+
+namespace foliot::detail {
+
+wheel_shape wheel_of(const engine_kind& kind, const std::optional<wheel_shape>& chosen) {
+  if (kind.make_shaped == nullptr) {
+    throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) +
+                                "' has no wheel whose tick and size can be chosen: choose 'hashed-wheel' or "
+                                "'hierarchical-wheel', or set no wheel");
+  }
+  return chosen->checked(kind.usual_slots);
+}
+
+}  // namespace foliot::detail
 
 namespace foliot::inline service {
 
@@ -35,174 +40,6 @@ void report_to_standard_error(const std::exception_ptr& failure) {
   } catch (...) {
     std::fprintf(stderr, "foliot: a timer's callback threw something other than a std::exception\n");
   }
-}
-
-template <timer_queue Queue>
-constexpr duration lateness_of([[maybe_unused]] duration timeout) noexcept {
-  if constexpr (requires { Queue::lateness_of(timeout); }) {
-    return Queue::lateness_of(timeout);
-  } else {
-    return Queue::precision;
-  }
-}
-
-/// An engine: a design of a shard, by name. A new one needs a line in `kinds`, and a page in docs/engines.
-struct engine_kind {
-  std::string_view name;
-  std::shared_ptr<engine> (*make_shard)(const shard_options& options, std::size_t index);
-  /// Gives a shard the list of all shards, if timers move between them.
-  void (*introduce)(engine& one, const std::shared_ptr<const shard_list>& all) noexcept;
-  duration (*lateness)(duration timeout) noexcept;
-  /// Makes a shard whose wheel has the user's tick and size; null where the engine has no such wheel.
-  std::shared_ptr<engine> (*make_shaped)(const shard_options& options, std::size_t index);
-  /// The number of slots of that wheel if the user chooses the tick alone.
-  std::size_t usual_slots;
-  /// Whether it can have a log.
-  bool keeps_log;
-  /// How many timers a turn fires if service_options::turn is unset.
-  budget turn;
-  /// How many shards a service has if service_options::shards is 0; shards_by_processors: one a processor.
-  std::size_t shards;
-  /// The largest service_options::shards.
-  std::size_t most_shards;
-};
-
-constexpr std::size_t shards_by_processors = 0;
-constexpr std::size_t any_number_of_shards = 1024;
-constexpr budget usual_turn = 256;
-
-template <timer_queue Queue>
-constexpr budget turn_of() noexcept {
-  if constexpr (requires { Queue::yield_limit; }) {
-    return Queue::yield_limit;
-  } else {
-    return usual_turn;
-  }
-}
-
-template <class Design>
-std::shared_ptr<engine> make_shard(const shard_options& options, std::size_t index) {
-  shard_options own = options;
-  if constexpr (requires { Design::wait::watches_descriptors; }) {
-    if (!own.on_virtual_time) own.watcher = std::make_shared<detail::watcher>(own.turn, own.on_exception);
-  }
-  return std::make_shared<shard<Design>>(std::move(own), index);
-}
-
-template <class Design>
-void introduce([[maybe_unused]] engine& one, [[maybe_unused]] const std::shared_ptr<const shard_list>& all) noexcept {
-  if constexpr (shard<Design>::moves) static_cast<shard<Design>&>(one).set_siblings(all);
-}
-
-template <class Design>
-constexpr bool design_keeps_log = requires { requires Design::keeps_log; };
-
-template <class Design>
-constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1,
-                              std::size_t most_shards = any_number_of_shards) noexcept {
-  using queue = typename Design::queue;
-  return {.name = name,
-          .make_shard = make_shard<Design>,
-          .introduce = introduce<Design>,
-          .lateness = lateness_of<queue>,
-          .make_shaped = nullptr,
-          .usual_slots = 0,
-          .keeps_log = design_keeps_log<Design>,
-          .turn = turn_of<queue>(),
-          .shards = shards,
-          .most_shards = most_shards};
-}
-
-/// One lock and one thread around a queue.
-template <timer_queue Queue>
-struct plain_design {
-  using queue = Queue;
-  using wait = detail::clock_wait;
-  using word = detail::no_word;
-  using home = detail::fixed_home;
-  using padding = no_padding;
-};
-
-/// The same, with many shards: a start moves the timer to the bucket of the calling thread. Go padded its buckets, so
-/// that no two of them share a cache line.
-struct bucket_design : plain_design<quad_heap> {
-  using home = detail::moving_home;
-  using padding = cache_lines;
-};
-static_assert(alignof(shard<bucket_design>) == 64 && sizeof(shard<bucket_design>) % 64 == 0);
-
-/// The same with an alarm that is set to the earliest deadline.
-struct goim_design : plain_design<goim_heap> {
-  using wait = detail::alarm_wait;
-  static constexpr bool pools_records = true;  // from a free list
-  static constexpr bool keeps_log = true;
-};
-
-/// The same with a poller, which waits for file descriptors and the earliest deadline at once.
-struct epoll_design : plain_design<quad_heap> {
-  using wait = detail::poll_wait;
-};
-
-/// The plain design, under the name of its queue.
-template <timer_queue Queue>
-constexpr engine_kind by_name_of = made_of<plain_design<Queue>>(Queue::name);
-
-/// The same with a wheel whose shape the user may choose.
-template <timer_queue Wheel, timer_queue ChosenWheel>
-constexpr engine_kind wheel_by_name_of = [] {
-  engine_kind kind = by_name_of<Wheel>;
-  kind.make_shaped = make_shard<plain_design<ChosenWheel>>;
-  kind.usual_slots = ChosenWheel::usual_slots;
-  return kind;
-}();
-
-/// foliot's own engine.
-struct foliot_design {
-  using queue = foliot_queue;
-  using wait = detail::clock_wait;
-  using word = detail::timer_word;
-  using home = detail::fixed_home;
-  using padding = no_padding;
-};
-
-constexpr std::array kinds{
-    made_of<foliot_design>("foliot", shards_by_processors),
-    made_of<plain_design<quad_heap>>("global-heap", 1, 1),  // its single lock is the point of it
-    made_of<bucket_design>("bucket-heaps", 64),
-    by_name_of<quad_heap_lazy>,
-    made_of<goim_design>("goim"),
-    by_name_of<goim_heap>,
-    made_of<epoll_design>("epoll-heap"),
-    wheel_by_name_of<hashed_wheel, chosen_hashed_wheel>,
-    wheel_by_name_of<hierarchical_wheel, chosen_hierarchical_wheel>,
-    by_name_of<linux_wheel>,
-    by_name_of<erlang_wheel>,
-};
-
-constexpr auto names = [] {
-  std::array<std::string_view, kinds.size()> result;
-  std::ranges::transform(kinds, result.begin(), &engine_kind::name);
-  return result;
-}();
-
-const engine_kind& kind_of(std::string_view engine) {
-  const auto kind = std::ranges::find(kinds, engine, &engine_kind::name);
-  if (kind == kinds.end()) {
-    std::string message = "foliot: there is no engine '" + std::string(engine) + "'; there is:";
-    for (const std::string_view name : names) (message += ' ') += name;
-    throw std::invalid_argument(message);
-  }
-  return *kind;
-}
-
-/// The user's wheel, checked. Precondition: there is one.
-wheel_shape wheel_of(const engine_kind& kind, const std::optional<wheel_shape>& chosen) {
-  if (kind.make_shaped == nullptr) {
-    throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) +
-                                "' has no wheel whose tick and size can be chosen: choose 'hashed-wheel' or "
-                                "'hierarchical-wheel', or set no wheel");
-  }
-  return chosen->checked(kind.usual_slots);
 }
 
 std::size_t shards_of(const engine_kind& kind, std::size_t wanted, const virtual_clock* clock) {
@@ -244,24 +81,23 @@ std::shared_ptr<const shard_list> make_shards(const virtual_clock* on, service_o
     throw std::invalid_argument(
         "foliot: service_options::slow_callback needs a function to call and a limit that is not negative");
   }
-  const engine_kind& kind = kind_of(options.engine);
+  const engine_kind& kind = options.engine.kind();
   if (options.log && !kind.keeps_log) {
     throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) +
                                 "' keeps no log: choose the engine 'goim', or set no log");
   }
   if (!options.on_exception) options.on_exception = report_to_standard_error;
-  shard_options common{
-      on != nullptr ? *on : clock_of(options.clock),
-      system_clock_of(options.clock),
-      on != nullptr,
-      options.turn.value_or(kind.turn),
-      options.precise,
-      options.executor ? std::make_shared<callback_executor>(std::move(*options.executor)) : nullptr,
-      std::make_shared<exception_handler>(std::move(options.on_exception)),
-      options.measure,
-      options.slow_callback.tell ? std::make_shared<slow_callback_report>(std::move(options.slow_callback)) : nullptr};
+  shard_options common{on != nullptr ? *on : clock_of(options.clock),
+                       system_clock_of(options.clock),
+                       on != nullptr,
+                       options.turn.value_or(kind.turn),
+                       options.precise,
+                       options.executor ? std::move(*options.executor) : callback_executor(),
+                       std::move(options.on_exception),
+                       options.measure,
+                       std::move(options.slow_callback)};
   if (options.wheel) common.wheel = wheel_of(kind, options.wheel);
-  if (options.log) common.log = std::make_shared<timer_log>(std::move(options.log));
+  common.log = std::move(options.log);
   const auto make = options.wheel ? kind.make_shaped : kind.make_shard;
   const auto shards = std::make_shared<shard_list>();
   shards->resize(shards_of(kind, options.shards, on));
@@ -342,16 +178,8 @@ service_counters& service_counters::operator+=(const service_counters& other) no
   return *this;
 }
 
-std::span<const std::string_view> timer_service::engines() noexcept { return names; }
-
-duration timer_service::lateness(std::string_view engine, duration timeout) {
-  return kind_of(engine).lateness(timeout);
-}
-
-budget timer_service::turn(std::string_view engine) { return kind_of(engine).turn; }
-
 duration timer_service::lateness(const service_options& options, duration timeout) {
-  const engine_kind& kind = kind_of(options.engine);
+  const engine_kind& kind = options.engine.kind();
   return options.wheel ? wheel_of(kind, options.wheel).tick : kind.lateness(timeout);
 }
 

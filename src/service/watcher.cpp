@@ -9,7 +9,7 @@
 
 namespace foliot::detail {
 
-watcher::watcher(std::size_t turn, std::shared_ptr<exception_handler> on_exception)
+watcher::watcher(std::size_t turn, exception_handler on_exception)
     : turn_(std::min(turn, seam::poller::most_events)), on_exception_(std::move(on_exception)) {
   witness_forks();
 }
@@ -148,7 +148,7 @@ void watcher::after_fork_in_child() noexcept {
 
 void watcher::report(std::exception_ptr failure) noexcept {
   try {
-    (*on_exception_)(std::move(failure));
+    on_exception_(std::move(failure));
   } catch (...) {
     // Exceptions of the handler are swallowed: the service goes on.
   }

@@ -37,7 +37,7 @@ namespace foliot::detail {
 class watcher final : private seam::fork_witness {
  public:
   /// Runs at most `turn` callbacks at a time.
-  watcher(std::size_t turn, std::shared_ptr<exception_handler> on_exception);
+  watcher(std::size_t turn, exception_handler on_exception);
   ~watcher() override;
 
   // For the shard.
@@ -88,7 +88,7 @@ class watcher final : private seam::fork_witness {
   void settle(watch_record& record) noexcept FOLIOT_REQUIRES(lock_);
 
   const std::size_t turn_;
-  const std::shared_ptr<exception_handler> on_exception_;
+  const exception_handler on_exception_;
   /// Made under the shard's lock, before the thread and before the first watch.
   std::optional<seam::poller> poller_;
 

@@ -89,4 +89,5 @@ class quad_heap : public shipped_quad_heap {
 
 }  // namespace foliot::inline queue
 
-#include "service/timer_service.cpp"
+#include "service/engines/foliot.cpp"
+#include "service/engines/heaps.cpp"

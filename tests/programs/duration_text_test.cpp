@@ -68,17 +68,13 @@ TEST(DurationText, RefusesWhatIsNoDuration) {
   expect("0.0h0m", "must be positive");
 }
 
-TEST(DurationText, WritesWhatItReads) {
-  EXPECT_EQ(duration_text(30min), "30m");
-  EXPECT_EQ(duration_text(90min), "1h30m");
-  EXPECT_EQ(duration_text(1500ms), "1s500ms");
-  EXPECT_EQ(duration_text(duration::zero()), "0s");
+TEST(DurationText, ReadsWhatIsWritten) {
   random_stream random(1);
   for (int i = 0; i < 10'000; ++i) {
     // As many short ones as long ones.
     const auto length = duration::nanoseconds(static_cast<std::int64_t>((random.next() >> 1) >> random.below(63)));
     if (length == duration::zero() || length.is_forever()) continue;
-    ASSERT_EQ(parse_duration(duration_text(length)), length) << duration_text(length);
+    ASSERT_EQ(parse_duration(to_string(length)), length) << length;
   }
 }
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <exception>
 #include <latch>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -45,6 +47,21 @@ TEST(ServiceLateness, IsWhatTheEngineGivesUp) {
 
 TEST(ServiceLateness, IsNotKnownOfAnEngineThatDoesNotExist) {
   EXPECT_THROW(static_cast<void>(timer_service::lateness("sundial", 1s)), std::invalid_argument);
+}
+
+TEST(ServiceOptions, CopiesShareTheirFunctions) {
+  int failures = 0;
+  service_options options;
+  options.on_exception = [only = std::make_unique<int>(1), &failures](const std::exception_ptr&) { failures += *only; };
+  options.executor.emplace([](posted_callback job) { job(); });
+  virtual_clock clock;
+  timer_service first(clock, options);
+  timer_service second(clock, options);
+  const auto fail = [] { throw std::runtime_error("as it must"); };
+  const timer one(first, 1ms, fail);
+  const timer other(second, 1ms, fail);
+  clock.advance(1ms);
+  EXPECT_EQ(failures, 2);
 }
 
 TEST(ServiceOptions, ATurnOfZeroIsRefused) {

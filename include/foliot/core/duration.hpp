@@ -7,6 +7,7 @@
 //
 //   foliot::duration idle = std::chrono::minutes{30};
 //   foliot::duration beat = idle / 2;
+//   std::cout << beat;                                        // 15m
 //
 // Range: some 292 years in both directions. Every operation is O(1), constexpr and safe from any thread.
 #pragma once
@@ -18,9 +19,13 @@
 #include <compare>
 #include <concepts>
 #include <cstdint>
+#include <iosfwd>
 #include <limits>
 #include <ratio>
 #include <stdexcept>
+#include <string>
+
+#include <foliot/core/export.h>
 
 namespace foliot::detail {
 
@@ -194,5 +199,15 @@ class duration {
 
   std::int64_t nanoseconds_ = 0;
 };
+
+/// The length in days, hours, minutes and seconds, or if it is shorter than a second in ms, us or ns: 1h30m, 2.5s,
+/// -3ms, 0s, forever. Exact. Throws std::bad_alloc.
+[[nodiscard]] FOLIOT_EXPORT std::string to_string(duration length);
+
+/// Writes to_string(length). format.hpp and fmt.hpp have it for std::format and {fmt}.
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, duration length) {
+  return out << to_string(length).c_str();
+}
 
 }  // namespace foliot::inline core

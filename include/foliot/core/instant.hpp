@@ -68,6 +68,16 @@ class instant {
   std::int64_t since_origin_ = 0;
 };
 
+/// The time since the clock's origin, with its sign, as to_string(duration) writes it: +1h30m, -2.5s, +0s; or never.
+/// Exact. Throws std::bad_alloc.
+[[nodiscard]] FOLIOT_EXPORT std::string to_string(instant when);
+
+/// Writes to_string(when). format.hpp and fmt.hpp have it for std::format and {fmt}.
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, instant when) {
+  return out << to_string(when).c_str();
+}
+
 /// The deadline of a timer that is started at `now` for `d`: `now` if `d` is zero or negative; never if the sum exceeds
 /// the range.
 [[nodiscard]] constexpr instant deadline_after(instant now, duration d) noexcept {

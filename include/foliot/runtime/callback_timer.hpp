@@ -32,6 +32,7 @@
 #include <utility>
 
 #include <foliot/runtime/detail/callback_record.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task.hpp>
 
@@ -113,7 +114,7 @@ class callback_timer {
   /// std::logic_error on an empty handle, and std::bad_alloc: the timer is then as it was.
   reset_result reset(duration delay) { return checked().reset(delay); }
   /// The same for an instant of the runtime's clock; one that has passed means now.
-  reset_result reset_at(instant deadline) { return checked().reset(deadline); }
+  reset_result reset_at(runtime_deadline deadline) { return checked().reset(deadline); }
 
   /// Cancels the latest start if the function has not yet been called for it. Returns `stopped`: the function will not
   /// be called; `running`: it is running now; or `idle`: nothing was pending. Does not wait. A later reset starts the

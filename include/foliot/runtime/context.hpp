@@ -28,6 +28,7 @@
 #include <foliot/runtime/detail/context_node.hpp>
 #include <foliot/runtime/detail/current_task.hpp>
 #include <foliot/runtime/detail/operation.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 #include <foliot/runtime/task.hpp>
 
 namespace foliot::runtime {
@@ -114,7 +115,8 @@ class cancel_context : public context {
 
  private:
   friend cancel_context with_cancel(const context& parent);
-  friend cancel_context with_deadline(const context& parent, instant deadline, const std::exception_ptr& cause);
+  friend cancel_context with_deadline(const context& parent, runtime_deadline deadline,
+                                      const std::exception_ptr& cause);
 
   explicit cancel_context(const context& parent) : context(detail::context_node::make(parent.node_.get())) {}
   cancel_context(const context& parent, instant deadline, const std::exception_ptr& cause)
@@ -125,9 +127,10 @@ class cancel_context : public context {
 [[nodiscard]] inline cancel_context with_cancel(const context& parent) { return cancel_context(parent); }
 /// A context below `parent` that is also done, with that cause, when the runtime's clock shows `deadline`; at once if
 /// it does already. Throws std::logic_error outside of a runtime, std::bad_alloc.
-[[nodiscard]] inline cancel_context with_deadline(const context& parent, instant deadline,
+[[nodiscard]] inline cancel_context with_deadline(const context& parent, runtime_deadline deadline,
                                                   const std::exception_ptr& cause = nullptr) {
-  return cancel_context(parent, deadline, cause);
+  return cancel_context(parent, detail::instant_on(detail::this_scheduler("a context with a deadline"), deadline),
+                        cause);
 }
 /// The same with the deadline `delay` from now.
 [[nodiscard]] inline cancel_context with_timeout(const context& parent, duration delay,

@@ -15,6 +15,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/waiting_timer.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 
 namespace foliot::runtime {
 
@@ -24,16 +25,16 @@ namespace detail {
 class sleep_awaiter : public task_awaiter {
  public:
   explicit sleep_awaiter(duration length) noexcept : length_(length) {}
-  explicit sleep_awaiter(instant deadline) noexcept : deadline_(deadline), by_deadline_(true) {}
+  explicit sleep_awaiter(runtime_deadline deadline) noexcept : wanted_(deadline), by_deadline_(true) {}
 
   [[nodiscard]] bool await_ready() const noexcept { return !by_deadline_ && length_ <= duration::zero(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
     wait_.begin(who);
     scheduler& owner = wait_.task().owner();
-    if (!by_deadline_) deadline_ = deadline_in(owner, length_);
+    const instant deadline = by_deadline_ ? instant_on(owner, wanted_) : deadline_in(owner, length_);
     // A sleep that is over before a timer could be started only lets other tasks run first.
-    if ((by_deadline_ || length_ <= shorter_than_a_start) && deadline_ <= now(owner)) {
+    if ((by_deadline_ || length_ <= shorter_than_a_start) && deadline <= now(owner)) {
       if (wait_.leave_if_interrupted()) return false;  // as in any other wait
       wait_.claim(0);
       if (wait_.park()) return true;
@@ -41,7 +42,7 @@ class sleep_awaiter : public task_awaiter {
       make_ready_last(wait_.task());
       return true;
     }
-    timer_.start(owner, deadline_);
+    timer_.start(owner, deadline);
     return wait_.park();
   }
   bool interrupt(frame& who) noexcept {
@@ -60,7 +61,7 @@ class sleep_awaiter : public task_awaiter {
   static constexpr duration shorter_than_a_start = duration::nanoseconds(50);
 
   duration length_;
-  instant deadline_;
+  runtime_deadline wanted_ = instant();
   bool by_deadline_ = false;
   wait_point wait_;
   waiting_timer timer_{wait_, 0};
@@ -72,8 +73,10 @@ class sleep_awaiter : public task_awaiter {
 /// tasks run first only at the end of the task's turn (task.hpp). The wait throws `cancelled` in a task that is asked
 /// to stop, and std::bad_alloc if the timers of the processor cannot grow.
 [[nodiscard]] inline detail::sleep_awaiter sleep(duration length) noexcept { return detail::sleep_awaiter(length); }
-/// The same until the runtime's clock shows `deadline`. wall_time.hpp has the one for the wall clock.
-[[nodiscard]] inline detail::sleep_awaiter sleep_until(instant deadline) noexcept {
+/// The same until the runtime's clock shows `deadline`: an instant, or a time point of std::chrono::steady_clock where
+/// that is the runtime's clock; else the wait throws std::invalid_argument. wall_time.hpp has the one for the wall
+/// clock.
+[[nodiscard]] inline detail::sleep_awaiter sleep_until(runtime_deadline deadline) noexcept {
   return detail::sleep_awaiter(deadline);
 }
 

@@ -6,6 +6,10 @@
 //     …
 //   }
 //
+// c() is the same wait as a case of a select:
+//
+//   auto chosen = co_await select(beat.c(), jobs.receive());
+//
 // It may also begin at an instant of the runtime's clock, which is then on its grid:
 //
 //   foliot::runtime::ticker beat{start, 1s};
@@ -23,6 +27,7 @@
 #include <string>
 
 #include <foliot/core/grid.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 #include <foliot/runtime/timer.hpp>
 
 namespace foliot::runtime {
@@ -37,12 +42,14 @@ class ticker : public detail::timer_channel_handle {
   ticker() noexcept = default;
   /// A ticker that starts now. Throws std::invalid_argument for a period that is not positive, std::logic_error outside
   /// of a runtime, std::bad_alloc.
-  explicit ticker(duration period, first_tick first = first_tick::after_a_period)
+  [[nodiscard("the ticker ends with its handle")]] explicit ticker(duration period,
+                                                                   first_tick first = first_tick::after_a_period)
       : ticker(detail::this_scheduler("a ticker"), checked_period(period), first) {}
 
   /// A ticker whose ticks are due at `first`, one period later, and so on. If `first` has passed, the next tick of that
   /// grid is its first one; the earlier ones do not count as skipped. Throws as the constructor above does.
-  ticker(instant first, duration period) : ticker(detail::this_scheduler("a ticker"), first, checked_period(period)) {}
+  [[nodiscard("the ticker ends with its handle")]] ticker(runtime_deadline first, duration period)
+      : ticker(detail::this_scheduler("a ticker"), first, checked_period(period)) {}
 
   /// Begins a new grid: the next tick is due one period from now, also after a stop. Returns `superseded` if the ticker
   /// was running, `idle` after a stop, and `closed` after the end of the runtime: then nothing was started. Throws
@@ -50,7 +57,9 @@ class ticker : public detail::timer_channel_handle {
   /// the ticker is then as it was.
   reset_result reset(duration period) { return checked().reset_grid(checked_period(period)); }
   /// The same with a grid that begins at an instant of the runtime's clock, as the constructor's does.
-  reset_result reset_at(instant first, duration period) { return checked().reset_grid(first, checked_period(period)); }
+  reset_result reset_at(runtime_deadline first, duration period) {
+    return checked().reset_grid(first, checked_period(period));
+  }
 
   /// How many ticks the ticker has skipped since it was made.
   [[nodiscard]] std::uint64_t skipped() const noexcept { return channel_ == nullptr ? 0 : channel_->skipped(); }
@@ -59,9 +68,9 @@ class ticker : public detail::timer_channel_handle {
   ticker(detail::scheduler& owner, duration period, first_tick first)
       : timer_channel_handle(new detail::timer_channel(
             owner, detail::deadline_in(owner, first == first_tick::at_once ? duration::zero() : period), period)) {}
-  ticker(detail::scheduler& owner, instant first, duration period)
-      : timer_channel_handle(
-            new detail::timer_channel(owner, next_on_grid(first, period, detail::now(owner)), period)) {}
+  ticker(detail::scheduler& owner, runtime_deadline first, duration period)
+      : timer_channel_handle(new detail::timer_channel(
+            owner, next_on_grid(detail::instant_on(owner, first), period, detail::now(owner)), period)) {}
 
   static duration checked_period(duration period) {
     if (period <= duration::zero()) [[unlikely]] {

@@ -3,6 +3,7 @@
 //   foliot::runtime::timer idle{30s};
 //   const foliot::instant when = co_await idle;     // the instant that it was set for
 //   idle.reset(30s);
+//   auto chosen = co_await select(idle.c(), requests.receive());     // the same wait as a case of a select
 //
 // Each start delivers its instant to one task: the first that receives it. An instant that no task has received is
 // kept; stop() and reset() discard it, even long after it was due, and their result shows that: no instant of an
@@ -29,6 +30,7 @@
 #include <foliot/core/outcome.hpp>
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/timer_channel.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 #include <foliot/runtime/timer_stopped.hpp>
 
 namespace foliot::runtime {
@@ -95,22 +97,25 @@ class timer : public detail::timer_channel_handle {
   /// An empty handle: only assignment, destruction and stop() mean anything.
   timer() noexcept = default;
   /// A timer that is due `delay` from now. Throws std::logic_error outside of a runtime, std::bad_alloc.
-  explicit timer(duration delay) : timer(detail::this_scheduler("a timer"), delay) {}
-  /// The same for an instant of the runtime's clock; one that has passed means now.
-  explicit timer(instant deadline)
-      : timer_channel_handle(new detail::timer_channel(detail::this_scheduler("a timer"), deadline, duration::zero())) {
-  }
+  [[nodiscard("the timer ends with its handle")]] explicit timer(duration delay)
+      : timer(detail::this_scheduler("a timer"), delay) {}
+  /// The same for an instant of the runtime's clock, or a time point of std::chrono::steady_clock where that is the
+  /// runtime's; one that has passed means now. Throws std::invalid_argument for a time point of another clock.
+  [[nodiscard("the timer ends with its handle")]] explicit timer(runtime_deadline deadline)
+      : timer(detail::this_scheduler("a timer"), deadline) {}
 
   /// Arms the timer to be due `delay` from now, also after a stop. Returns `superseded` if it was pending or its
   /// instant had not been received, otherwise `idle`; and `closed` after the end of the runtime: then nothing was
   /// started. Throws std::logic_error on an empty handle, and std::bad_alloc: the timer is then as it was.
   reset_result reset(duration delay) { return checked().reset(delay); }
-  /// The same for an instant of the runtime's clock; one that has passed means now.
-  reset_result reset_at(instant deadline) { return checked().reset(deadline); }
+  /// The same for a deadline, as the constructor takes it; one that has passed means now.
+  reset_result reset_at(runtime_deadline deadline) { return checked().reset(deadline); }
 
  private:
   timer(detail::scheduler& owner, duration delay)
       : timer_channel_handle(new detail::timer_channel(owner, detail::deadline_in(owner, delay), duration::zero())) {}
+  timer(detail::scheduler& owner, runtime_deadline deadline)
+      : timer_channel_handle(new detail::timer_channel(owner, detail::instant_on(owner, deadline), duration::zero())) {}
 };
 
 }  // namespace foliot::runtime

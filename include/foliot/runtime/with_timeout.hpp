@@ -20,6 +20,7 @@
 #include <foliot/runtime/detail/current_task.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/timed_scope.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 #include <foliot/runtime/task.hpp>
 
 namespace foliot::runtime {
@@ -31,12 +32,12 @@ class timed_out {
 };
 
 /// Runs `body` until the runtime's clock shows `deadline`, and gives its result or timed_out. A task must await it.
-/// Throws what `body` throws, and std::bad_alloc.
+/// Throws what `body` throws, std::bad_alloc, and std::invalid_argument for a time point of another clock.
 template <class Result>
-task<std::expected<Result, timed_out>> with_deadline(task<Result> body, instant deadline) {
+task<std::expected<Result, timed_out>> with_deadline(task<Result> body, runtime_deadline deadline) {
   detail::task_state& self = co_await detail::current_task();
   detail::timed_scope scope(self);
-  scope.start(deadline);
+  scope.start(detail::instant_on(self.owner(), deadline));
   try {
     if constexpr (std::is_void_v<Result>) {
       co_await body;

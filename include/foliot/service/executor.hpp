@@ -21,7 +21,7 @@
 
 #include <utility>
 
-#include <foliot/core/callable.hpp>
+#include <foliot/core/shared_callable.hpp>
 #include <foliot/service/detail/engine.hpp>
 
 namespace foliot::inline service {
@@ -52,6 +52,6 @@ class posted_callback {
 };
 
 /// The function that a service calls with each job: see the head of this file.
-using callback_executor = callable<void(posted_callback)>;
+using callback_executor = shared_callable<void(posted_callback)>;
 
 }  // namespace foliot::inline service

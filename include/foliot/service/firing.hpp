@@ -10,6 +10,7 @@
 #include <foliot/core/callable.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/shared_callable.hpp>
 
 namespace foliot::inline service {
 
@@ -31,7 +32,7 @@ using timer_callback = callable<void(const firing&)>;
 
 /// Receives the exceptions that callbacks throw, on the thread that ran the callback. Exceptions that leave the handler
 /// itself are swallowed. Several threads may call it at the same time, as many as run callbacks.
-using exception_handler = callable<void(std::exception_ptr)>;
+using exception_handler = shared_callable<void(std::exception_ptr)>;
 
 /// A function or closure that a timer can run.
 template <class Function>

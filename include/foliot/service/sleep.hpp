@@ -3,6 +3,9 @@
 // On a virtual clock, the sleep ends when another thread has advanced the clock far enough. Where the service has an
 // executor, the timer's callback is a job like any other, and the sleep ends when the job runs.
 //
+// The thread that runs the callbacks ends the sleep: a thread must not sleep while it holds a lock that a callback
+// waits for.
+//
 // Both functions return true once the timer has fired: the thread has slept the whole time. They return false as soon
 // as the start of the timer is dropped: the service has ended, or its executor has destroyed the timer's job without
 // calling it. A timer that is dropped while the executor has its job was due already; the result is false all the same.
@@ -15,7 +18,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
-#include <foliot/core/instant.hpp>
+#include <foliot/core/timer_deadline.hpp>
 #include <foliot/service/timer_service.hpp>
 
 namespace foliot::inline service {
@@ -26,7 +29,8 @@ namespace foliot::inline service {
 /// std::bad_alloc when the queue must grow and cannot, std::system_error when the service's thread cannot be started.
 FOLIOT_EXPORT bool sleep_for(timer_service& service, duration length);
 
-/// Blocks the calling thread until the service's clock shows `deadline`. Otherwise as sleep_for.
-FOLIOT_EXPORT bool sleep_until(timer_service& service, instant deadline);
+/// Blocks the calling thread until the service's clock shows `deadline`. Otherwise as sleep_for; throws
+/// std::invalid_argument for a time point of another clock (timer_deadline.hpp).
+FOLIOT_EXPORT bool sleep_until(timer_service& service, timer_deadline deadline);
 
 }  // namespace foliot::inline service

@@ -13,8 +13,8 @@
 #include <source_location>
 #include <string_view>
 
-#include <foliot/core/callable.hpp>
 #include <foliot/core/duration.hpp>
+#include <foliot/core/shared_callable.hpp>
 #include <foliot/service/firing.hpp>
 
 namespace foliot::inline service {
@@ -38,7 +38,7 @@ struct slow_callback_report {
   /// Called on the thread that ran the callback, without any lock, before threads that wait for the callback return;
   /// from several threads at once where the service has several shards. Its exceptions go to
   /// service_options::on_exception.
-  callable<void(const slow_callback&)> tell{};
+  shared_callable<void(const slow_callback&)> tell{};
 };
 
 }  // namespace foliot::inline service

@@ -37,8 +37,8 @@ class FOLIOT_EXPORT ticker : public timer_handle {
   /// Throws std::invalid_argument for a period that is not positive or a null function, std::bad_alloc, and
   /// std::system_error when the service's thread cannot be started; nothing is armed then.
   template <timer_function Function>
-  ticker(timer_service& service, duration period, Function&& function,
-         std::source_location here = std::source_location::current())
+  [[nodiscard("the ticker ends with its handle")]] ticker(timer_service& service, duration period, Function&& function,
+                                                          std::source_location here = std::source_location::current())
       : ticker(service.home().make(detail::to_callback(std::forward<Function>(function)), checked(period))) {
     reset(period, here);
   }

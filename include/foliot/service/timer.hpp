@@ -4,6 +4,9 @@
 //   idle.reset(30min);        // the session was used: 30 minutes from now
 //   idle.stop();              // the callback stays, for the next reset
 //
+// A callback that uses the handle of its own timer must find the timer there: make the timer idle, and then reset it.
+// In `idle = timer{timers, 1s, [&] { idle.reset(1s); }}` it may fire before it is assigned.
+//
 // Thread safety: reset, reset_at, stop, stop_and_wait, pending and name from any thread, also at once, and from inside
 // callbacks. No other thread may use the handle while it is moved, assigned, detached or destroyed. Callbacks of one
 // shard of a service never overlap. Lifetime: see timer_handle.hpp. Locations: `here` is the source location of the
@@ -16,6 +19,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/timer_deadline.hpp>
 #include <foliot/service/detail/engine.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/timer_handle.hpp>
@@ -33,23 +37,26 @@ class timer : public timer_handle {
   /// Makes an idle timer, to be started later. The function takes nothing or a `const firing&`. Allocates the timer's
   /// record. Throws std::invalid_argument for a null function, std::bad_alloc.
   template <timer_function Function>
-  timer(timer_service& service, Function&& function, std::source_location here = std::source_location::current())
+  [[nodiscard("the timer ends with its handle")]] timer(timer_service& service, Function&& function,
+                                                        std::source_location here = std::source_location::current())
       : timer_handle(service.home().make(detail::to_callback(std::forward<Function>(function)), duration::zero())) {
     static_cast<void>(armed(here));
   }
 
   /// Makes a timer that fires `delay` from now. Throws as the constructor above and `reset` do; there is no timer then.
   template <timer_function Function>
-  timer(timer_service& service, duration delay, Function&& function,
-        std::source_location here = std::source_location::current())
+  [[nodiscard("the timer ends with its handle")]] timer(timer_service& service, duration delay, Function&& function,
+                                                        std::source_location here = std::source_location::current())
       : timer(service, std::forward<Function>(function), here) {
     reset(delay, here);
   }
 
-  /// Makes a timer that fires when the service's clock shows `deadline`. Throws as the constructor above.
+  /// Makes a timer that fires when the service's clock shows `deadline`: an instant, or a time point of std::chrono
+  /// where that is the service's clock. Throws as the constructor above and `reset_at` do; there is no timer then.
   template <timer_function Function>
-  timer(timer_service& service, instant deadline, Function&& function,
-        std::source_location here = std::source_location::current())
+  [[nodiscard("the timer ends with its handle")]] timer(timer_service& service, timer_deadline deadline,
+                                                        Function&& function,
+                                                        std::source_location here = std::source_location::current())
       : timer(service, std::forward<Function>(function), here) {
     reset_at(deadline, here);
   }
@@ -70,10 +77,13 @@ class timer : public timer_handle {
     return r.owner().reset(r, delay, slack);
   }
   /// Arms the timer to fire when the service's clock shows `deadline`; one that has passed means now. Otherwise as
-  /// `reset`.
-  reset_result reset_at(instant deadline, std::source_location here = std::source_location::current()) {
-    detail::timer_record& r = armed(here);
-    return r.owner().reset(r, deadline);
+  /// `reset`. Throws std::invalid_argument for a time point of another clock (timer_deadline.hpp); the timer is then as
+  /// it was.
+  reset_result reset_at(timer_deadline deadline, std::source_location here = std::source_location::current()) {
+    detail::timer_record& r = record();
+    const instant due = deadline.on([&r]() -> const clock& { return r.owner().time(); });
+    static_cast<void>(armed(here));
+    return r.owner().reset(r, due);
   }
 
   /// Gives the handle up: a pending timer fires, unless the service ends first, and is freed then; an idle one is freed

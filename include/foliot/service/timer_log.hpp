@@ -19,10 +19,10 @@
 #include <string>
 #include <string_view>
 
-#include <foliot/core/callable.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/shared_callable.hpp>
 
 namespace foliot::inline service {
 
@@ -55,7 +55,7 @@ struct timer_log_entry {
 
 /// Receives the entries. Its exceptions go to service_options::on_exception. It may use timers of the service, and then
 /// receives the entries of those calls too.
-using timer_log = callable<void(const timer_log_entry&)>;
+using timer_log = shared_callable<void(const timer_log_entry&)>;
 
 /// Returns the entry as goim writes it, without an end of line; instants are in nanoseconds of the service's clock. A
 /// pure function, for any thread. Throws std::bad_alloc.

@@ -31,9 +31,11 @@
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/core/timer_deadline.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/queue/wheel_shape.hpp>
 #include <foliot/service/detail/engine.hpp>
+#include <foliot/service/engine_choice.hpp>
 #include <foliot/service/executor.hpp>
 #include <foliot/service/slow_callback.hpp>
 #include <foliot/service/statistics.hpp>
@@ -48,10 +50,11 @@ enum class service_clock : std::uint8_t {
   wall,       ///< time since 1970; follows steps of the clock: set forward, timers fire; set back, they wait again
 };
 
-/// The options of a service. Values that no service can have are refused by timer_service's constructor.
+/// The options of a service. Values that no service can have are refused by timer_service's constructor. Copies share
+/// the functions: services that are made from copies call the same closures.
 struct service_options {
-  /// One of timer_service::engines().
-  std::string engine = "foliot";
+  /// One of timer_service::engines(), by its name: `foliot` unless it is set. See engine_choice.hpp.
+  engine_choice engine{};
   /// The clock of a service that is not on a virtual clock. On another clock than the monotonic one, each shard's
   /// thread sleeps on a timerfd.
   service_clock clock = service_clock::monotonic;
@@ -148,7 +151,7 @@ class FOLIOT_EXPORT timer_service {
   friend class timer;
   friend class ticker;
   friend class watch;
-  friend bool sleep_until(timer_service& service, instant deadline);
+  friend bool sleep_until(timer_service& service, timer_deadline deadline);
 
   /// The shard that the calling thread is assigned to.
   [[nodiscard]] detail::engine& home() const noexcept {

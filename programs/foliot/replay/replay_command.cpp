@@ -18,7 +18,7 @@ namespace foliot::program {
 namespace {
 
 struct arguments {
-  replay_options options{.engine = service_options{}.engine};
+  replay_options options{.engine = service_options{}.engine.name()};
   std::string idle = "30m";
   std::string tick;
   std::size_t wheel_size = 0;

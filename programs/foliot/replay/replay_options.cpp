@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "../duration_text.hpp"
 #include "../failure.hpp"
 #include "../file_identity.hpp"
 #include "../output_file.hpp"
@@ -70,8 +69,8 @@ bool replay_options::standard_output_taken() const noexcept {
 
 void check(const replay_options& options) {
   if (options.idle > longest_idle) {
-    throw failure(fmt::format("--idle {} is too long: it may be at most {}", duration_text(options.idle),
-                              duration_text(longest_idle)));
+    throw failure(
+        fmt::format("--idle {} is too long: it may be at most {}", to_string(options.idle), to_string(longest_idle)));
   }
   const auto engines = session_engines();
   if (options.engine != all_engines && std::ranges::find(engines, options.engine) == engines.end()) {

@@ -8,7 +8,6 @@
 #include <foliot/version.hpp>
 #include <nlohmann/json.hpp>
 
-#include "../duration_text.hpp"
 #include "../grouped.hpp"
 #include "../printable.hpp"
 
@@ -81,7 +80,7 @@ std::string comparison_table(std::span<const engine_result> results) {
     const bool reference = &each == &results.front();
     row(each.engine, fmt::format("{:.1f}", each.nanoseconds_an_operation()),
         grouped(static_cast<std::uint64_t>(std::llround(each.operations_per_second()))), grouped(each.sessions),
-        grouped(each.timers.peak_pending), each.lateness > duration::zero() ? duration_text(each.lateness) : "-",
+        grouped(each.timers.peak_pending), each.lateness > duration::zero() ? to_string(each.lateness) : "-",
         reference       ? "(reference)"
         : each.agrees() ? "yes"
                         : "NO");
@@ -91,7 +90,7 @@ std::string comparison_table(std::span<const engine_result> results) {
 
 std::string summary_text(const replay_summary& summary) {
   std::string text = fmt::format("foliot replay of {}, idle {}, engine {}\n", names(summary.logs),
-                                 duration_text(summary.idle), summary.engine);
+                                 to_string(summary.idle), summary.engine);
   const auto row = [&text](std::string_view name, std::string_view value, std::string_view unit = {}) {
     fmt::format_to(std::back_inserter(text), "{:<18}{:>15}{}{}\n", name, value, unit.empty() ? "" : " ", unit);
   };

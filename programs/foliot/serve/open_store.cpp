@@ -20,7 +20,6 @@
 #include <foliot/jobs/postgresql_store.hpp>
 #endif
 
-#include "../duration_text.hpp"
 #include "../failure.hpp"
 
 namespace foliot::program {
@@ -46,7 +45,7 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options& options, const
   if (options.sync_every) {
     how.sync_every = std::chrono::ceil<jobs::milliseconds>(std::chrono::nanoseconds(options.sync_every->count()));
     log.warning(fmt::format("jobs are in {}; a crash of the machine loses what was acknowledged in the last {}",
-                            options.folder, duration_text(*options.sync_every)));
+                            options.folder, to_string(*options.sync_every)));
   } else {
     log.info(fmt::format("jobs are in {}; what is acknowledged has been synced", options.folder));
   }

@@ -31,7 +31,6 @@
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/version.hpp>
 
-#include "../duration_text.hpp"
 #include "../failure.hpp"
 #include "beanstalk/server_state.hpp"
 #include "beanstalk/session.hpp"
@@ -301,11 +300,11 @@ void serve(const serve_options& asked) {
   } catch (const std::exception& error) {
     if (has_database) {
       log.warning(fmt::format("{}; what it has reserved is ready again within {}", error.what(),
-                              duration_text(options.node_timeout)));
+                              to_string(options.node_timeout)));
       return;
     }
     throw failure(fmt::format("{}; a crash of the machine may lose what was acknowledged in the last {}", error.what(),
-                              duration_text(*options.sync_every)));
+                              to_string(*options.sync_every)));
   }
 }
 

@@ -57,8 +57,7 @@ duration node_timeout(const std::string& text) {
   const auto length = parse_duration(text);
   if (!length) throw failure("--node-timeout: " + length.error());
   if (*length < least_node_timeout) {
-    throw failure(
-        fmt::format("--node-timeout {} is too short: the least is {}", text, duration_text(least_node_timeout)));
+    throw failure(fmt::format("--node-timeout {} is too short: the least is {}", text, to_string(least_node_timeout)));
   }
   return *length;
 }

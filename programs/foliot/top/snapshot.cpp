@@ -15,7 +15,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../duration_text.hpp"
 #include "../failure.hpp"
 
 namespace foliot::program {
@@ -92,9 +91,9 @@ class connection {
     const std::int64_t left = (deadline_ - monotonic_clock::instance().now()).count();
     if (left <= 0) {
       throw failure(began_to_answer ? fmt::format("the answer of '{}' is not complete after {}: it comes too slowly",
-                                                  path_, duration_text(limit_))
+                                                  path_, to_string(limit_))
                                     : fmt::format("the process that listens at '{}' has not answered within {}", path_,
-                                                  duration_text(limit_)));
+                                                  to_string(limit_)));
     }
     const std::int64_t microseconds = (left + 999) / 1000;
     return {.tv_sec = microseconds / 1'000'000, .tv_usec = microseconds % 1'000'000};
@@ -109,7 +108,7 @@ class connection {
                            : fmt::format("'{}' is no socket: no program shows its timers there", path_));
       case EAGAIN:  // the listener's queue was full until the deadline
         return failure(
-            fmt::format("the process that listens at '{}' has not answered within {}", path_, duration_text(limit_)));
+            fmt::format("the process that listens at '{}' has not answered within {}", path_, to_string(limit_)));
       default: return system_failure("read", path_, error);
     }
   }

@@ -24,6 +24,7 @@
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -52,6 +53,12 @@ class FOLIOT_EXPORT callback_record final : public timer_entry, public pooled {
   reset_result reset(duration delay) {
     const scheduler* const owner = runtime_.living();
     return owner == nullptr ? reset_result::closed : reset(deadline_in(*owner, delay));
+  }
+  reset_result reset(runtime_deadline deadline) {
+    return reset(deadline.on([this]() -> const clock& {
+      const scheduler* const owner = runtime_.living();
+      return owner == nullptr ? monotonic_clock::instance() : clock_of(*owner);
+    }));
   }
   reset_result reset(instant deadline) {
     // At the end of a runtime the words of all its timers are disarmed, so this need not ask whether it has ended.

@@ -36,6 +36,7 @@
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 #include <foliot/runtime/detail/waiting_timer.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -72,7 +73,7 @@ class FOLIOT_EXPORT descriptor {
 
   /// From now on operations in that direction end with io_errc::deadline_exceeded at the deadline. Throws
   /// std::bad_alloc; the deadline is then unchanged.
-  void set_deadline(direction way, instant deadline);
+  void set_deadline(direction way, runtime_deadline deadline);
   /// The same `from_now` from now.
   void set_deadline(direction way, duration from_now);
 

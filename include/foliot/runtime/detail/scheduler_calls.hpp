@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <exception>
 
+#include <foliot/core/clock.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -40,6 +42,13 @@ FOLIOT_EXPORT void report_failure(scheduler& owner, const char* name, const std:
 [[nodiscard]] FOLIOT_EXPORT instant now_or_later(const scheduler& owner) noexcept;
 /// The deadline `length` from now: never early, and for lengths below 100 us not late either.
 [[nodiscard]] FOLIOT_EXPORT instant deadline_in(const scheduler& owner, duration length) noexcept;
+
+/// The scheduler's clock.
+[[nodiscard]] FOLIOT_EXPORT const clock& clock_of(const scheduler& owner) noexcept;
+/// The deadline as an instant of that clock. Throws std::invalid_argument for a time point of another one.
+[[nodiscard]] inline instant instant_on(const scheduler& owner, runtime_deadline deadline) {
+  return deadline.on([&owner]() -> const clock& { return clock_of(owner); });
+}
 
 /// Uniform in [0, bound), by the random source of the processor that the calling task runs on.
 [[nodiscard]] FOLIOT_EXPORT std::uint64_t random_below(std::uint64_t bound) noexcept;

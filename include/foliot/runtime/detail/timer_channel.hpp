@@ -32,6 +32,7 @@
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -89,9 +90,9 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
   /// Arms the timer for `first`. Returns `superseded` if it was pending or its instant had not been received, `idle`
   /// otherwise, and `closed` if the runtime has ended: then nothing was done. Throws std::bad_alloc, with nothing
   /// changed.
-  reset_result reset(instant first) {
+  reset_result reset(runtime_deadline first) {
     scheduler* const owner = runtime_.living();
-    return owner == nullptr ? reset_result::closed : reset(*owner, first, duration::zero());
+    return owner == nullptr ? reset_result::closed : reset(*owner, instant_on(*owner, first), duration::zero());
   }
   /// The same `first` from now.
   reset_result reset(duration first) {
@@ -106,10 +107,10 @@ class FOLIOT_EXPORT timer_channel final : public timer_entry, public pooled {
     return reset(*owner, deadline_after(now_or_later(*owner), period), period);
   }
   /// The same with the grid of `first`, from its first instant that has not passed.
-  reset_result reset_grid(instant first, duration period) {
+  reset_result reset_grid(runtime_deadline first, duration period) {
     scheduler* const owner = runtime_.living();
     if (owner == nullptr) return reset_result::closed;
-    return reset(*owner, next_on_grid(first, period, now(*owner)), period);
+    return reset(*owner, next_on_grid(instant_on(*owner, first), period, now(*owner)), period);
   }
   /// Disarms the timer, and ends the waits of receivers that wait alone. Returns whether it was pending, or its instant
   /// had not been received.

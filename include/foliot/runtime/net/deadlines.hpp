@@ -6,6 +6,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/runtime/detail/descriptor.hpp>
+#include <foliot/runtime/runtime_deadline.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -19,16 +20,17 @@ class with_deadlines {
   [[nodiscard]] int native_handle() const noexcept { return *this ? descriptor_->fd() : -1; }
 
   /// Sets the deadline for reading and accepting: operations fail with io_errc::deadline_exceeded from then on, waiting
-  /// ones included. instant::never() removes it; see stream.hpp. Throws std::bad_alloc; the deadline is then unchanged.
-  void set_read_deadline(instant deadline) const { set(direction::in, deadline); }
+  /// ones included. instant::never() removes it; see stream.hpp. Throws std::bad_alloc, and
+  /// std::invalid_argument for a time point of another clock; the deadline is then unchanged.
+  void set_read_deadline(runtime_deadline deadline) const { set(direction::in, deadline); }
   /// The same `from_now` from now.
   void set_read_deadline(duration from_now) const { set(direction::in, from_now); }
   /// The same for writing.
-  void set_write_deadline(instant deadline) const { set(direction::out, deadline); }
+  void set_write_deadline(runtime_deadline deadline) const { set(direction::out, deadline); }
   /// The same `from_now` from now.
   void set_write_deadline(duration from_now) const { set(direction::out, from_now); }
   /// The same for both directions. If it throws std::bad_alloc, the deadline for reading may have been set.
-  void set_deadline(instant deadline) const {
+  void set_deadline(runtime_deadline deadline) const {
     set(direction::in, deadline);
     set(direction::out, deadline);
   }

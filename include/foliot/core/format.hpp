@@ -1,0 +1,35 @@
+// std::format for durations and instants, where the standard library has it (g++ 13, clang with libc++ 17):
+//
+//   std::format("{} of {:>10}", taken, options.limit)
+//
+// The text is that of to_string(), and the specification that of a string. Where there is no std::format this header
+// declares nothing: stream them, or call to_string(). fmt.hpp is the same for the library {fmt}.
+#pragma once
+
+#include <version>
+
+#ifdef __cpp_lib_format
+
+#include <format>
+#include <string_view>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
+
+template <>
+struct std::formatter<foliot::duration> : std::formatter<std::string_view> {
+  template <class Context>
+  auto format(foliot::duration length, Context& context) const {
+    return std::formatter<std::string_view>::format(foliot::to_string(length), context);
+  }
+};
+
+template <>
+struct std::formatter<foliot::instant> : std::formatter<std::string_view> {
+  template <class Context>
+  auto format(foliot::instant when, Context& context) const {
+    return std::formatter<std::string_view>::format(foliot::to_string(when), context);
+  }
+};
+
+#endif

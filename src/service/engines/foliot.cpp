@@ -1,0 +1,24 @@
+// foliot's own engine.
+#include <foliot/queue/foliot_queue.hpp>
+
+#include "../engine_design.hpp"
+
+namespace foliot::detail {
+
+namespace {
+
+struct foliot_design {
+  using queue = foliot_queue;
+  using wait = detail::clock_wait;
+  using word = detail::timer_word;
+  using home = detail::fixed_home;
+  using padding = no_padding;
+};
+
+}  // namespace
+
+constinit const engine_kind foliot_engine = made_of<foliot_design>("foliot", shards_by_processors);
+
+const engine_kind& default_engine(std::string_view /*name*/) { return foliot_engine; }
+
+}  // namespace foliot::detail
