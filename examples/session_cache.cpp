@@ -96,15 +96,15 @@ void a_quarter_of_an_hour() {
   std::printf("after 25 minutes %zu sessions are left\n", sessions.size());
 }
 
-/// Real time: threads use the sessions just as these expire.
-void by_several_threads() {
+/// Real time: four threads use the sessions just as these expire.
+void by_four_threads() {
   foliot::timer_service timers;
   session_cache sessions(timers, 100us);
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t) {
+  for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&sessions, &wrong, t] {
-      for (int i = 0; i < 3000; ++i) {
+      for (int i = 0; i < 2000; ++i) {
         const std::string key = std::to_string((i * 7 + t) % 20);
         if (const auto value = sessions.get(key); !value) {
           sessions.put(key, "of " + key);
@@ -121,5 +121,5 @@ void by_several_threads() {
 
 int main() {
   a_quarter_of_an_hour();
-  by_several_threads();
+  by_four_threads();
 }
