@@ -54,8 +54,11 @@ foliot::task<> serve(rt::stream client, rt::wait_group::member) {
 foliot::task<> accept_all(server& self) {
   for (;;) {
     auto client = co_await self.gate.accept();
-    if (!client) co_return;  // closed
-    rt::spawn(serve(std::move(*client), self.requests.enter()), self.rest.get_token(), "request");
+    if (client) {
+      rt::spawn(serve(std::move(*client), self.requests.enter()), self.rest.get_token(), "request");
+    } else if (client.error() == rt::io_errc::closed) {
+      co_return;  // after any other error accept() may be called again
+    }
   }
 }
 
