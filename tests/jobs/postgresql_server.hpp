@@ -1,9 +1,10 @@
-// A PostgreSQL server of the test program's own: in a temporary folder, on a socket there, without syncs. It starts
-// with the first use, and ends with the program, also if that is killed.
+// A PostgreSQL server of the test program's own: in a temporary folder, on a socket there, without syncs. It ends with
+// its object, and with the program, also if that is killed.
 #pragma once
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,7 +13,13 @@ namespace foliot_test {
 
 class postgresql_server {
  public:
-  /// The server of this program.
+  postgresql_server() : postgresql_server(command("make")) { start(); }
+  ~postgresql_server() { run("remove " + folder_); }
+  /// A running standby of this server, which from now on must have each commit before it is acknowledged.
+  [[nodiscard]] static std::unique_ptr<postgresql_server> standby_of(const postgresql_server& primary) {
+    return std::unique_ptr<postgresql_server>(new postgresql_server(command("standby " + primary.folder_)));
+  }
+  /// The server of this program, which starts with the first use.
   [[nodiscard]] static postgresql_server& instance() {
     static postgresql_server only;
     return only;
@@ -38,8 +45,7 @@ class postgresql_server {
   postgresql_server& operator=(const postgresql_server&) = delete;
 
  private:
-  postgresql_server() : folder_(command("make")) { start(); }
-  ~postgresql_server() { run("remove " + folder_); }
+  explicit postgresql_server(std::string folder) : folder_(std::move(folder)) {}
 
   static std::pair<int, std::string> run(const std::string& arguments) {
     // The script takes the parent of its shell for the test program, so the shell must not become the script.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -108,6 +109,61 @@ TEST_F(PostgresqlStore, ADatabaseThatIsNotThereIsNamedWithoutItsPassword) {
   const std::string text = refusal(wrong);
   EXPECT_NE(text.find("/nowhere"), std::string::npos) << text;
   EXPECT_EQ(text.find("secret"), std::string::npos) << text;
+}
+
+/// A primary, and a standby that comes first in the connection strings and does not know yet what has changed.
+class PostgresqlLateStandby : public ::testing::Test {
+ protected:
+  PostgresqlLateStandby() {
+    const std::string there = "host=" + standby_->folder() + " user=postgres dbname=postgres";
+    standby_->sql(there, "SELECT pg_wal_replay_pause()");
+    while (standby_->sql(there, "SELECT pg_get_wal_replay_pause_state()") != "paused") {
+    }
+  }
+  [[nodiscard]] std::string both(const std::string& database) const {
+    return "host=" + standby_->folder() + "," + primary_.folder() + " user=postgres dbname=" + database;
+  }
+  /// Why the schema cannot be made; empty: it can.
+  static std::string refusal(const std::string& database) {
+    try {
+      postgresql_store::migrate(database);
+    } catch (const store_failure& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  postgresql_server primary_;
+  const std::unique_ptr<postgresql_server> standby_ = postgresql_server::standby_of(primary_);
+};
+
+TEST_F(PostgresqlLateStandby, DoesNotKeepAStoreFromADatabaseThatWasJustMade) {
+  static_cast<void>(primary_.new_database());
+  for (int round = 0; round < 2; ++round) EXPECT_EQ(refusal(both("test1")), "");
+  for (int round = 0; round < 2; ++round) {
+    postgresql_options options;
+    options.database = both("test1");
+    options.node = "n";
+    options.give_up_after = 30s;
+    postgresql_store store(options);
+    put_one(store, "x");
+  }
+}
+
+TEST_F(PostgresqlLateStandby, IsNamedOnceInARefusalBesideTheOtherHosts) {
+  const auto times = [](const std::string& text, const std::string& piece) {
+    int count = 0;
+    for (std::size_t at = text.find(piece); at != text.npos; at = text.find(piece, at + 1)) ++count;
+    return count;
+  };
+  const std::string absent = refusal(both("absent"));
+  EXPECT_EQ(times(absent, "\"absent\" does not exist"), 2) << absent;
+  EXPECT_EQ(times(absent, "\"" + standby_->folder() + "/.s.PGSQL"), 1) << absent;
+  EXPECT_EQ(times(absent, "\"" + primary_.folder() + "/.s.PGSQL"), 1) << absent;
+  // libpq asks the second host by itself here, and the second attempt brings nothing new.
+  const std::string away = refusal("host=" + standby_->folder() + ",/nowhere user=postgres dbname=postgres");
+  EXPECT_EQ(times(away, "session is read-only"), 1) << away;
+  EXPECT_EQ(times(away, "/nowhere/.s.PGSQL"), 1) << away;
 }
 
 TEST_F(PostgresqlNodes, ShareTheirJobs) {

@@ -96,8 +96,8 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
     int to = 0;
   };
   /// Makes the schema `foliot` in this database, or brings an older one up to date, in one transaction, while nodes may
-  /// be running. Throws store_failure: the database cannot be reached, the role may not create the schema, or the
-  /// schema is newer than this program.
+  /// be running. Throws store_failure: no host that the connection string names has the database or can be reached, the
+  /// role may not create the schema, or the schema is newer than this program.
   static migration migrate(const std::string& database);
 
  private:

@@ -26,6 +26,29 @@ std::string trimmed(const char* text) {
   return out;
 }
 
+/// The message of an attempt to connect has a line for each host. A line that begins with a tab belongs to the one
+/// before.
+std::vector<std::string> reasons_in(std::string_view text) {
+  std::vector<std::string> reasons;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string line = trimmed(std::string(text.substr(0, end)).c_str());
+    if (text.front() == '\t' && !reasons.empty()) {
+      reasons.back() += " " + line;
+    } else if (!line.empty()) {
+      reasons.push_back(line);
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return reasons;
+}
+
+std::string joined(const std::vector<std::string>& reasons) {
+  std::string text;
+  for (const std::string& each : reasons) text += (text.empty() ? "" : "; ") + each;
+  return text;
+}
+
 /// While bytes come or go, an exchange may go on behind its deadline: the line may be slow, and bodies large. How long
 /// the server may be silent then, and how far behind the deadline an exchange may end.
 constexpr duration longest_silence = std::chrono::seconds(3);
@@ -48,14 +71,24 @@ void wait_for(int socket, short events, instant deadline, std::string_view doing
 
 }  // namespace
 
+connect_failure::connect_failure(std::vector<std::string> reasons)
+    : lane_failure("", joined(reasons)), reasons_(std::move(reasons)) {}
+
 lane::lane(const char* const* keywords, const char* const* values, instant deadline, const lane_step& at_step)
     : connection_(PQconnectStartParams(keywords, values, 0)), at_step_(at_step) {
   if (connection_ == nullptr) throw std::bad_alloc();
   PGconn* const it = connection_.get();
   PQsetNoticeReceiver(it, &take_notice, this);
   for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK; next = PQconnectPoll(it)) {
-    if (next == PGRES_POLLING_FAILED || PQstatus(it) == CONNECTION_BAD) fail_connection("connecting");
-    wait_for(PQsocket(it), next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline, "connecting");
+    if (next == PGRES_POLLING_FAILED || PQstatus(it) == CONNECTION_BAD) {
+      throw connect_failure(reasons_in(PQerrorMessage(it)));
+    }
+    try {
+      wait_for(PQsocket(it), next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline, "connecting to " + place());
+    } catch (const lane_failure& error) {
+      // libpq has said which hosts it has asked before, and may have begun a line for this one.
+      throw connect_failure(reasons_in(std::string(PQerrorMessage(it)) + error.what()));
+    }
   }
   if (PQsetnonblocking(it, 1) != 0) fail_connection("connecting");
   step(lane_point::answered);

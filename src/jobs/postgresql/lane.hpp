@@ -41,6 +41,17 @@ class lane_failure : public std::runtime_error {
   std::string state_;
 };
 
+/// No connection was made: no host that libpq has asked lets the program in.
+class connect_failure : public lane_failure {
+ public:
+  /// `reasons` are libpq's: one for each host, with its name.
+  explicit connect_failure(std::vector<std::string> reasons);
+  [[nodiscard]] const std::vector<std::string>& reasons() const noexcept { return reasons_; }
+
+ private:
+  std::vector<std::string> reasons_;
+};
+
 /// Where an exchange is: the server has the statements and may just execute them, or it waits for more.
 enum class lane_point : std::uint8_t { sent, answered };
 /// Is called with the socket, and may shut it down.
@@ -49,7 +60,7 @@ using lane_step = std::function<void(int socket, lane_point at)>;
 class lane {
  public:
   /// Connects with the arguments of PQconnectStartParams(). Resolving a host's name blocks; all else ends at `deadline`
-  /// of the monotonic clock.
+  /// of the monotonic clock. Throws connect_failure.
   /// `at_step` is for tests: it is called in each exchange, and when the connection is made.
   lane(const char* const* keywords, const char* const* values, instant deadline, const lane_step& at_step);
   ~lane();

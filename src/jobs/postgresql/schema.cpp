@@ -2,8 +2,13 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <foliot/core/clock.hpp>
 
@@ -18,6 +23,8 @@ namespace {
 /// For how long all attempts of a migration are made, and the pause between two, in which the nodes catch up.
 constexpr duration attempts_for = std::chrono::seconds(10);
 constexpr int pause_in_ms = 1000;
+/// For how long a server is waited for that does not let the program in.
+constexpr duration connect_patience = std::chrono::seconds(10);
 
 /// Only one migration at a time: a number that other programs hardly use. foliot.admit() has it, too.
 constexpr const char* lock_and_look =
@@ -55,11 +62,29 @@ void take_steps(lane& over, int from, const schema_history& history, instant dea
   }
 }
 
+/// Connects to the first host that lets the program in. libpq itself asks the next host only if one cannot be reached,
+/// or does not accept writes. It does not if a standby knows nothing yet of a database that was just made.
+std::unique_ptr<lane> connect_to_any(target& where, const lane_step& at_step) {
+  std::vector<std::string> reasons;
+  for (std::size_t i = 0; i < where.hosts(); ++i) {
+    const target::arguments to = where.next();
+    try {
+      const instant deadline = monotonic_clock::instance().now() + connect_patience;
+      return std::make_unique<lane>(to.keywords(), to.values(), deadline, at_step);
+    } catch (const connect_failure& error) {
+      for (const std::string& each : error.reasons()) {  // libpq may have asked this host before
+        if (std::ranges::find(reasons, each) == reasons.end()) reasons.push_back(each);
+      }
+    }
+  }
+  throw connect_failure(std::move(reasons));
+}
+
 postgresql_store::migration migrate_once(target& where, instant deadline) {
   const schema_history history = history_of_schema();
   const lane_step no_step;
-  const target::arguments to = where.next();
-  lane connection(to.keywords(), to.values(), deadline, no_step);
+  const std::unique_ptr<lane> made = connect_to_any(where, no_step);
+  lane& connection = *made;
   postgresql_store::migration did;
   if (connection.execute_text(lock_and_look, deadline).bytes(0, 0) == "t") {
     did.from = number_of(connection.execute_text(look, deadline), 0);

@@ -33,6 +33,8 @@ class target {
 
   /// The arguments of the next connection. Copies them: O(n) for the length of the string.
   [[nodiscard]] arguments next();
+  /// How many hosts there are: so many connections, one after the other, begin with each host once.
+  [[nodiscard]] std::size_t hosts() const noexcept { return hosts_; }
   /// "db1:5432,db2:5432/jobs": what a person needs to recognise it, without a password.
   [[nodiscard]] const std::string& to_string() const noexcept { return text_; }
 
