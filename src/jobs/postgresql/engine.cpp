@@ -64,6 +64,11 @@ std::span<const claimed_job> claimed_by(const answer& got) {
   return claimed == nullptr ? std::span<const claimed_job>() : std::span(claimed->jobs);
 }
 
+/// Another transaction was in the way of this one, so it may succeed at once.
+bool is_conflict(const lane_failure& error) {
+  return error.is_state("40001") || error.is_state("40P01") || error.is_state("55P03");
+}
+
 std::string_view text_of(const reply& from, int column) { return from.bytes(0, column); }
 
 }  // namespace
@@ -299,16 +304,24 @@ void postgresql_engine::rotate() noexcept {
 
 void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {
   const std::string where = place_.empty() ? target_.to_string() : place_;
-  lane_.reset();
+  if (!is_conflict(from) || !has_rolled_back()) lane_.reset();
   if (monotonic_clock::instance().now() >= until) {
     is_down_ = true;
     throw store_unavailable(known, "foliot: the database " + where + " does not answer: " + from.what());
   }
-  const bool may_succeed_at_once =
-      from.is_state("40001") || from.is_state("40P01") || from.is_state("55P03") || from.is_state("FL001");
-  if (may_succeed_at_once) return;  // another transaction was in the way, or the session is over
+  if (is_conflict(from) || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
   static_cast<void>(::poll(nullptr, 0, pause_));
   pause_ = std::min(2 * pause_, longest_pause);
+}
+
+bool postgresql_engine::has_rolled_back() noexcept {
+  if (lane_ == nullptr || !lane_->can_roll_back()) return false;
+  try {
+    lane_->roll_back(patience());
+    return true;
+  } catch (...) {  // the connection is lost, too
+    return false;
+  }
 }
 
 postgresql_engine::commit_state postgresql_engine::commit(std::int64_t number, const execution& done) {

@@ -2,7 +2,8 @@
 //
 // One batch is one transaction. What can go wrong, and what follows:
 //   - before the commit was sent, the transaction has not happened: execute() connects again, and sends all of it
-//   again;
+//   again. If only another transaction was in the way (a lock, a deadlock), it rolls back, and does so over the same
+//   connection;
 //   - after that, the commit is in doubt: foliot.has_happened() says whether the number of the batch is there, and, if
 //     it is not, sees to it that it never will be. Only then the batch is sent again, with another number;
 //   - a lock is held for long, by the transaction of an application: execute() sends the batch again so that operations
@@ -93,8 +94,11 @@ class postgresql_engine {
   void conclude(std::span<const operation> batch, batch_plan::outcome& what, std::span<const reservation> over);
   /// Follows the reservations of the node in its answers.
   void follow(const operation& of, const answer& got);
-  /// An attempt has failed: drops the connection, and waits before the next one. Throws store_unavailable at `until`.
+  /// An attempt has failed: drops the connection, and waits before the next one; if another transaction was in the way,
+  /// rolls back instead, if that is possible. Throws store_unavailable at `until`.
   void recover(const lane_failure& from, instant until, store_unavailable::kind known);
+  /// Whether the connection can execute the next transaction.
+  [[nodiscard]] bool has_rolled_back() noexcept;
   void session_is_over() noexcept;
   /// Has the database's tables kept short. A failure is the next batch's.
   void rotate() noexcept;

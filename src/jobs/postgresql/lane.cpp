@@ -199,36 +199,69 @@ void lane::send(const call& what) {
 std::vector<reply> lane::run(std::span<const call> calls, instant deadline) {
   PGconn* const it = connection_.get();
   if (PQpipelineStatus(it) == PQ_PIPELINE_OFF && PQenterPipelineMode(it) == 0) fail_connection("sending");
-  std::vector<bool> is_wanted;  // of each result
+  std::vector<expected_result> expected;
   const auto prepare = [&](const sql_statement& what, int count, const unsigned* types) {
     if (!prepared_.insert(what.name).second) return;
     if (PQsendPrepare(it, what.name, what.text, count, types) == 0) fail_connection("sending");
-    is_wanted.push_back(false);
+    expected.push_back({false, what.name});
   };
   if (!std::exchange(has_begun_, true)) {
     prepare(begin_statement, 0, nullptr);
     send(begin_statement);
-    is_wanted.push_back(false);
+    expected.push_back({false, nullptr});
   }
   for (const call& each : calls) {
     prepare(each.what(), each.count(), each.types());
     send(each);
-    is_wanted.push_back(true);
+    expected.push_back({true, nullptr});
   }
   // Not a flush request: the server takes a transaction for idle only behind a synchronization, and only then is
   // it ended if this node is stopped before it commits.
   if (PQpipelineSync(it) == 0) fail_connection("sending");
   flush(deadline);
   step(lane_point::sent);
-  std::vector<reply> replies;
-  replies.reserve(calls.size());
-  for (const bool wanted : is_wanted) {
-    reply got = read_reply(deadline);
-    if (wanted) replies.push_back(std::move(got));
-  }
+  std::vector<reply> replies = read_replies(expected, deadline);
   read_synchronization(deadline);
   step(lane_point::answered);
   return replies;
+}
+
+std::vector<reply> lane::read_replies(std::span<const expected_result> expected, instant deadline) {
+  std::vector<reply> replies;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    try {
+      reply got = read_reply(deadline);
+      if (expected[i].is_wanted) replies.push_back(std::move(got));
+    } catch (const lane_failure& error) {
+      // The server skips all that comes behind the error, so it does not prepare those statements.
+      for (const expected_result& each : expected.subspan(i)) prepared_.erase(each.prepares);
+      has_refused_ = !error.state().empty();
+      throw;
+    }
+  }
+  return replies;
+}
+
+void lane::roll_back(instant deadline) {
+  has_refused_ = false;
+  for (bool is_skipping = true, was_end = false; is_skipping;) {
+    const reply skipped(next_result(deadline));
+    const bool is_end = skipped.get() == nullptr;  // of the results of a statement
+    if (is_end && was_end) fail_connection("rolling back");
+    if (!is_end && PQresultStatus(skipped.get()) != PGRES_PIPELINE_ABORTED) {
+      check_result(skipped);
+      is_skipping = PQresultStatus(skipped.get()) != PGRES_PIPELINE_SYNC;
+    }
+    was_end = is_end;
+  }
+  PGconn* const it = connection_.get();
+  if (PQsendQueryParams(it, "ROLLBACK", 0, nullptr, nullptr, nullptr, nullptr, 1) == 0) fail_connection("sending");
+  if (PQpipelineSync(it) == 0) fail_connection("sending");
+  flush(deadline);
+  step(lane_point::sent);
+  static_cast<void>(read_reply(deadline));
+  read_synchronization(deadline);
+  has_begun_ = false;
 }
 
 void lane::commit(instant deadline) {

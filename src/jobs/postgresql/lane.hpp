@@ -6,7 +6,7 @@
 // commit begins: should the answer to the commit be lost, it can still be found out whether it has happened, and then
 // the replies are known.
 //
-// After a lane_failure only the destructor may be called.
+// After a lane_failure only roll_back() may be called, if can_roll_back(), and the destructor.
 #pragma once
 
 #include <libpq-fe.h>
@@ -72,6 +72,11 @@ class lane {
   reply execute_text(const std::string& statements, instant deadline);
   /// Executes these calls in the open transaction, or in one that begins with them. The replies come in their order.
   std::vector<reply> run(std::span<const call> calls, instant deadline);
+  /// Whether the last failure was an error of the server in a statement of run(): nothing has happened then, and the
+  /// connection is as good as before.
+  [[nodiscard]] bool can_roll_back() const noexcept { return has_refused_; }
+  /// Ends the open transaction, whose last run() has failed so. Then the next one may begin.
+  void roll_back(instant deadline);
   /// Commits. A warning of the server is a failure: it may have given up waiting for its standby.
   void commit(instant deadline);
 
@@ -88,6 +93,12 @@ class lane {
     void operator()(PGconn* each) const noexcept { PQfinish(each); }
   };
 
+  /// A result that will come.
+  struct expected_result {
+    bool is_wanted;
+    const char* prepares;  // the name of the statement that is then prepared, or null
+  };
+
   static void take_notice(void* self, const PGresult* notice);
   void send(const sql_statement& what);
   void send(const call& what);
@@ -100,6 +111,8 @@ class lane {
   [[nodiscard]] PGresult* next_result(instant deadline);
   /// The reply to one statement of a pipeline.
   [[nodiscard]] reply read_reply(instant deadline);
+  /// Those of them that are wanted.
+  [[nodiscard]] std::vector<reply> read_replies(std::span<const expected_result> expected, instant deadline);
   /// The server has read all that was sent before.
   void read_synchronization(instant deadline);
   [[noreturn]] void fail_connection(std::string_view doing) const;
@@ -112,6 +125,7 @@ class lane {
   const lane_step& at_step_;
   std::set<const char*> prepared_;  // names of statements
   bool has_begun_ = false;
+  bool has_refused_ = false;
   instant progress_ = instant::earliest();  // when bytes came or went last
   std::string warning_;                     // the first one since the last commit began
 };
