@@ -140,6 +140,9 @@ class PostgresqlLateStandby : public ::testing::Test {
 TEST_F(PostgresqlLateStandby, DoesNotKeepAStoreFromADatabaseThatWasJustMade) {
   static_cast<void>(primary_.new_database());
   for (int round = 0; round < 2; ++round) EXPECT_EQ(refusal(both("test1")), "");
+  ::setenv("PGHOST", (standby_->folder() + "," + primary_.folder()).c_str(), 1);
+  EXPECT_EQ(refusal("dbname=test1 user=postgres"), "");
+  ::unsetenv("PGHOST");
   for (int round = 0; round < 2; ++round) {
     postgresql_options options;
     options.database = both("test1");

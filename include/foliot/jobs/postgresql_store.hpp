@@ -47,8 +47,8 @@ class spread;
 
 /// How a PostgreSQL store is opened.
 struct postgresql_options {
-  /// A connection string of libpq: `postgresql://…` or `host=… dbname=…`. It may name several hosts; the store uses the
-  /// one that accepts writes.
+  /// A connection string of libpq: `postgresql://…` or `host=… dbname=…`. It may name several hosts, and so may the
+  /// service file or the environment (PGHOST); the store uses the one that accepts writes.
   std::string database;
   /// The name of this node, 1 to 200 bytes without a zero: unique among the nodes of the database at any time.
   std::string node;

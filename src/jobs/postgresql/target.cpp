@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <string_view>
+#include <utility>
 
 #include <foliot/jobs/job_store.hpp>
 
@@ -66,6 +68,48 @@ bool may_hold_a_password(const std::string& database, const std::vector<std::str
          name.find('=') != name.npos;  // a connection string in place of a name
 }
 
+std::string value_in(const target::options& of, std::string_view keyword) {
+  const auto found = std::ranges::find(of, keyword, [](const auto& each) { return each.first; });
+  return found == of.end() ? "" : found->second;
+}
+
+/// The hosts, or their addresses if they have no names. One that is empty is libpq's default.
+std::vector<std::string> hosts_in(const target::options& of) {
+  const std::string names = value_in(of, "host");
+  return split(names.empty() ? value_in(of, "hostaddr") : names);
+}
+
+/// Those options that have a value. `except_defaults`: and not the one that libpq was compiled with.
+target::options options_in(const PQconninfoOption* from, bool except_defaults) {
+  target::options found;
+  for (const PQconninfoOption* each = from; each->keyword != nullptr; ++each) {
+    if (each->val == nullptr) continue;
+    const bool is_default = each->compiled != nullptr && std::string_view(each->compiled) == each->val;
+    if (!is_default || !except_defaults) found.emplace_back(each->keyword, each->val);
+  }
+  return found;
+}
+
+/// What libpq makes of these options, with the service file, the environment, and what follows from them; without its
+/// defaults. It tells so of a connection only: this one ends before it reaches out, because of an option that cannot
+/// be. Empty if an option cannot be read, as if there is no such service: then each connection fails, and says why.
+target::options resolved(target::options given) {
+  constexpr std::string_view impossible = "none: the options are read";
+  std::erase_if(given,
+                [](const auto& each) { return each.first == "target_session_attrs" || each.first == "password"; });
+  given.emplace_back("target_session_attrs", impossible);
+  given.emplace_back("password", "-");  // else libpq looks for one in a file, and may warn of the file
+  const target::arguments with(std::move(given));
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> begun(PQconnectStartParams(with.keywords(), with.values(), 0),
+                                                           &PQfinish);
+  if (begun == nullptr) throw std::bad_alloc();
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> all(PQconninfo(begun.get()), &PQconninfoFree);
+  if (all == nullptr) throw std::bad_alloc();
+  target::options found = options_in(all.get(), true);
+  if (value_in(found, "target_session_attrs") != impossible) found.clear();
+  return found;
+}
+
 }  // namespace
 
 target::target(const std::string& database) {
@@ -74,9 +118,17 @@ target::target(const std::string& database) {
                                                                             &PQconninfoFree);
   const std::unique_ptr<char, decltype(&PQfreemem)> owned(error, &PQfreemem);
   if (parsed == nullptr) refuse(shown_reason(error == nullptr ? "" : error));
-  for (const PQconninfoOption* each = parsed.get(); each->keyword != nullptr; ++each) {
-    if (each->val != nullptr) options_.emplace_back(each->keyword, each->val);
+  options_ = options_in(parsed.get(), false);
+  std::string name = value("dbname");
+  if (may_hold_a_password(database, hosts_in(options_), split(value("port")), name)) {
+    refuse(
+        " (a host, a port or a name is none: in postgresql://… write %40 for \"@\" and %2F for \"/\" in a password)");
   }
+  const options all = resolved(options_);
+  add_hosts(all);
+  if (name.empty() && !may_hold_a_password("", {}, {}, value_in(all, "dbname"))) name = value_in(all, "dbname");
+  describe(name);
+
   const auto unless_given = [&](const char* keyword, const char* text) {
     if (value(keyword).empty()) options_.emplace_back(keyword, text);
   };
@@ -89,16 +141,23 @@ target::target(const std::string& database) {
   unless_given("keepalives_count", "3");
   std::erase_if(options_, [](const auto& each) { return each.first == "client_encoding"; });
   options_.emplace_back("client_encoding", "UTF8");
+}
 
-  const std::string names = value("host").empty() ? value("hostaddr") : value("host");
-  const std::vector<std::string> hosts = split(names);
-  const std::vector<std::string> ports = split(value("port"));
-  const std::string name = value("dbname");
-  if (may_hold_a_password(database, hosts, ports, name)) {
-    refuse(
-        " (a host, a port or a name is none: in postgresql://… write %40 for \"@\" and %2F for \"/\" in a password)");
+void target::add_hosts(const options& resolved) {
+  for (const char* const keyword : {"host", "hostaddr", "port"}) {
+    if (!value(keyword).empty() || value_in(resolved, keyword).empty()) continue;
+    std::erase_if(options_, [&](const auto& each) { return each.first == keyword; });  // an empty one
+    options_.emplace_back(keyword, value_in(resolved, keyword));
   }
-  hosts_ = hosts.size();
+  if (may_hold_a_password("", hosts_in(options_), split(value("port")), "")) {
+    refuse(" (PGHOST, PGPORT or the service file has a host or a port that is none)");
+  }
+  hosts_ = hosts_in(options_).size();
+}
+
+void target::describe(const std::string& name) {
+  const std::vector<std::string> hosts = hosts_in(options_);
+  const std::vector<std::string> ports = split(value("port"));
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     text_ += i == 0 ? "" : ",";
     const bool is_ipv6 = hosts[i].find(':') != std::string::npos;
@@ -109,14 +168,11 @@ target::target(const std::string& database) {
   if (!name.empty()) text_ += "/" + name;
 }
 
-std::string target::value(const std::string& keyword) const {
-  const auto found = std::ranges::find(options_, keyword, [](const auto& each) { return each.first; });
-  return found == options_.end() ? "" : found->second;
-}
+std::string target::value(std::string_view keyword) const { return value_in(options_, keyword); }
 
 target::arguments target::next() {
-  auto options = options_;
-  for (auto& [keyword, list] : options) {
+  options given = options_;
+  for (auto& [keyword, list] : given) {
     if (keyword != "host" && keyword != "hostaddr" && keyword != "port") continue;
     std::vector<std::string> parts = split(list);
     if (parts.size() != hosts_) continue;  // one port for all hosts
@@ -124,10 +180,10 @@ target::arguments target::next() {
     list = joined(parts);
   }
   first_ = (first_ + 1) % hosts_;
-  return arguments(std::move(options));
+  return arguments(std::move(given));
 }
 
-target::arguments::arguments(std::vector<std::pair<std::string, std::string>> options) : options_(std::move(options)) {
+target::arguments::arguments(options given) : options_(std::move(given)) {
   for (const auto& [keyword, text] : options_) {
     keywords_.push_back(keyword.c_str());
     values_.push_back(text.c_str());

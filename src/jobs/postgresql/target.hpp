@@ -1,12 +1,14 @@
-// Where a store connects to: the connection string of its user, with what the store needs of each connection. It may
-// name several hosts; each connection begins with the next one, so that a host which does not answer costs its patience
-// once only.
+// Where a store connects to: the connection string of its user, with what the store needs of each connection. There may
+// be several hosts; each connection begins with the next one, so that a host which does not answer costs its patience
+// once only. Hosts and ports that the string does not name are those of the service file and of the environment, as
+// with libpq; they are read once.
 //
 // Nothing that is shown to people has a piece of the password, also if it was not escaped. Thread safety: one thread.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,19 +16,21 @@ namespace foliot::jobs::detail {
 
 class target {
  public:
+  using options = std::vector<std::pair<std::string, std::string>>;
+
   /// Throws store_failure, which says why, if libpq does not understand the string, or if a host, a port or the name of
-  /// the database may be a piece of a password.
+  /// the database may be a piece of a password. Reads the service file, and connects to nothing.
   explicit target(const std::string& database);
 
   /// The arguments of PQconnectStartParams().
   class arguments {
    public:
-    explicit arguments(std::vector<std::pair<std::string, std::string>> options);
+    explicit arguments(options given);
     [[nodiscard]] const char* const* keywords() const noexcept { return keywords_.data(); }
     [[nodiscard]] const char* const* values() const noexcept { return values_.data(); }
 
    private:
-    std::vector<std::pair<std::string, std::string>> options_;
+    options options_;
     std::vector<const char*> keywords_;
     std::vector<const char*> values_;
   };
@@ -39,9 +43,12 @@ class target {
   [[nodiscard]] const std::string& to_string() const noexcept { return text_; }
 
  private:
-  [[nodiscard]] std::string value(const std::string& keyword) const;
+  [[nodiscard]] std::string value(std::string_view keyword) const;
+  /// Adds the hosts and the ports that libpq would take from elsewhere than the string.
+  void add_hosts(const options& resolved);
+  void describe(const std::string& name);
 
-  std::vector<std::pair<std::string, std::string>> options_;
+  options options_;
   std::size_t hosts_ = 1;
   std::size_t first_ = 0;  // the host that the next connection tries first
   std::string text_;
