@@ -4,10 +4,11 @@ predicts for it.
 
     bench/measure_nodes.py costs.json --nodes 1,3 --rates 200,1000,10000
 
-Each job is put, reserved and deleted; database, nodes and clients share this machine's processors. The processor time of
-clients and nodes for a job, the time of a sync, and how long the database's processes wait for a processor, are those of
-the same run; the rest of a prediction is computed from the costs."""
+Each job is put, reserved and deleted; database, nodes and clients share this machine's processors, and those of a
+prediction: as many as this command may use, or --cores. The processor time of clients and nodes for a job, and the time
+of a sync, are those of the same run; the rest of a prediction is computed from the costs."""
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -22,7 +23,6 @@ from server_usage import ServerUsage, cpu_of, spent
 from simulate_nodes import simulate
 import simulate_nodes
 
-ENOUGH = 64  # cores of a prediction: what waits for them is measured
 BODY = 85  # bytes, about, of the jobs of lasting_jobs.py
 
 
@@ -84,13 +84,14 @@ def measure(options, server, usage, count, rate):
 
 
 def predict(parameters, options, got):
+    """What the simulation gives for a measurement. It plays the waiting for cores, so it is not given got["stretch"]."""
     # A job is four commands: put, reserve, delete, and the job that is handed over.
     client = (got["node_cpu"] + got["client_cpu"]) / got["finished"] / 4 * 1e6
     nothing = {"batch": 0, "write": 0} | dict.fromkeys(("put", "claim", "finish"), {"first": 0, "job": 0, "pair": 0, "byte": 0})
     parameters = parameters | {"node": nothing, "commit": got["sync"]}  # the nodes are in the clients' share
     return simulate(parameters, simulate_nodes.Load(
         nodes=got["nodes"], rate=got["rate"], workers=options.workers, body=BODY, seconds=options.seconds,
-        cores=ENOUGH, shared=True, stretch=got["stretch"], most_unanswered=MOST_UNANSWERED, client=client))
+        cores=options.cores, shared=True, most_unanswered=MOST_UNANSWERED, client=client))
 
 
 def show(what, got, database):
@@ -107,6 +108,8 @@ def main():
     parser.add_argument("--rates", type=arguments.positives, default="200,1000,10000", help="jobs in a second, of all nodes")
     parser.add_argument("--workers", type=arguments.positive, default=32)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--cores", type=arguments.positive, default=len(os.sched_getaffinity(0)),
+                        help="processors of this machine, for the prediction; else as many as this command may use")
     options = parser.parse_args()
     parameters = options.costs
     server = postgresql_server.PostgresqlServer()
@@ -120,7 +123,7 @@ def main():
                 predicted = predict(parameters, options, got)
                 predicted["rate"] = rate
                 show("measured", got, got["database"])
-                show("predicted", predicted, predicted["database"] * ENOUGH)
+                show("predicted", predicted, predicted["database"] * options.cores)
                 print(f"          (nodes {got['node_cpu']:.2f} and clients {got['client_cpu']:.2f} processors; a sync took"
                       f" {got['sync']:.0f} us; work of 1 s took the database {got['stretch']:.1f} s)")
     finally:

@@ -1,10 +1,12 @@
 """bench/simulate_nodes.py gives what is known exactly: its arithmetic, not the speed of this machine."""
+import argparse
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench"))
+from measure_nodes import predict
 from program_case import main
 from simulate_nodes import MOST_REQUESTS, Load, Simulation, cost, simulate
 
@@ -137,6 +139,19 @@ class SimulatedNodes(unittest.TestCase):
         node.has_news = True
         simulation.come(node, "put", 0)
         self.assertTrue(node.busy)
+
+    def test_a_prediction_beside_a_measurement_has_the_cores_of_the_machine(self):
+        # The nodes and the clients alone take 1.6 ms for a job.
+        got = {"nodes": 1, "finished": 1000, "node_cpu": 1.0, "client_cpu": 0.6, "sync": 100.0, "stretch": 1.0}
+        for cores in (1, 2, 4):
+            options = argparse.Namespace(cores=cores, workers=64, seconds=5.0)
+            most = cores / 0.0016
+            self.near(predict(parameters(), options, got | {"rate": most / 2})["finished"], most / 2, 0.05)
+            beyond = got | {"rate": 2 * most}
+            predicted = predict(parameters(), options, beyond)
+            self.assertLess(predicted["finished"], most)
+            # The waiting for cores that the measurement has seen is not added to that of the simulation.
+            self.assertEqual(predict(parameters(), options, beyond | {"stretch": 3.0}), predicted)
 
     def test_a_seed_gives_one_run(self):
         first, again = (simulate(parameters(), Load(3, 500, seconds=2, seed=7)) for _ in range(2))
