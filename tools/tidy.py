@@ -59,8 +59,9 @@ def included_path(file: File, quote: str, name: str) -> str | None:
 
 
 def include_breach(file: File, quote: str, name: str) -> str | None:
-    if re.match(PROGRAM_LIBRARY, name) and not re.match("(?:programs|tests|bench)/", file.path):
-        return f"<{name}> belongs to programs/, tests/ and bench/: take it out of the library"
+    if re.match(PROGRAM_LIBRARY, name) and not re.match(
+            "(?:programs|tests|bench)/|include/foliot/adapters/", file.path):
+        return f"<{name}> belongs to programs/, tests/, bench/ and adapters: take it out of the library"
     if re.match(TEST_LIBRARY, name) and not re.match("(?:tests|bench)/", file.path):
         return f"<{name}> belongs to tests/ and bench/"
     layer = layer_of(file.path)

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <foliot/adapters/fmt.hpp>
 #include <foliot/core/duration.hpp>
-#include <foliot/core/fmt.hpp>
 #include <foliot/core/format.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/random.hpp>

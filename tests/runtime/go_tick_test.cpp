@@ -60,8 +60,8 @@ TEST(GoTick, TestTeardown) {
 
 TEST(GoTick, TestNewTickerLtZeroDuration) {
   test::in_virtual_worlds([]() -> task<> {
-    EXPECT_THROW(ticker{-1ns}, std::invalid_argument);
-    EXPECT_THROW(ticker{0ns}, std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(ticker{-1ns}), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(ticker{0ns}), std::invalid_argument);
     co_return;
   });
 }

@@ -245,10 +245,10 @@ TEST_P(Timer, AnEmptyHandleSaysSo) {
 
 TEST_P(Timer, ANullCallbackIsRefused) {
   void (*null)() = nullptr;
-  EXPECT_THROW(timer(timers, 1s, null), std::invalid_argument);
-  EXPECT_THROW(timer(timers, 1s, std::function<void(const firing&)>()), std::invalid_argument);
-  EXPECT_THROW(timer(timers, 1s, timer_callback()), std::invalid_argument);
-  EXPECT_THROW(timer(timers, 1s, callable<void()>()), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(timer(timers, 1s, null)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(timer(timers, 1s, std::function<void(const firing&)>())), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(timer(timers, 1s, timer_callback())), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(timer(timers, 1s, callable<void()>())), std::invalid_argument);
   EXPECT_EQ(timers.counters().started, 0u);
 }
 

@@ -204,7 +204,7 @@ class duration {
 /// -3ms, 0s, forever. Exact. Throws std::bad_alloc.
 [[nodiscard]] FOLIOT_EXPORT std::string to_string(duration length);
 
-/// Writes to_string(length). format.hpp and fmt.hpp have it for std::format and {fmt}.
+/// Writes to_string(length). format.hpp has it for std::format, adapters/fmt.hpp for {fmt}.
 template <class Traits>
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, duration length) {
   return out << to_string(length).c_str();

@@ -3,7 +3,7 @@
 //   std::format("{} of {:>10}", taken, options.limit)
 //
 // The text is that of to_string(), and the specification that of a string. Where there is no std::format this header
-// declares nothing: stream them, or call to_string(). fmt.hpp is the same for the library {fmt}.
+// declares nothing: stream them, or call to_string(). adapters/fmt.hpp is the same for {fmt}.
 #pragma once
 
 #include <version>
@@ -18,6 +18,7 @@
 
 template <>
 struct std::formatter<foliot::duration> : std::formatter<std::string_view> {
+  /// Writes to_string(), as the specification has it. Throws std::bad_alloc.
   template <class Context>
   auto format(foliot::duration length, Context& context) const {
     return std::formatter<std::string_view>::format(foliot::to_string(length), context);
@@ -26,6 +27,7 @@ struct std::formatter<foliot::duration> : std::formatter<std::string_view> {
 
 template <>
 struct std::formatter<foliot::instant> : std::formatter<std::string_view> {
+  /// Writes to_string(), as the specification has it. Throws std::bad_alloc.
   template <class Context>
   auto format(foliot::instant when, Context& context) const {
     return std::formatter<std::string_view>::format(foliot::to_string(when), context);

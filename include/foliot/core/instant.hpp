@@ -72,7 +72,7 @@ class instant {
 /// Exact. Throws std::bad_alloc.
 [[nodiscard]] FOLIOT_EXPORT std::string to_string(instant when);
 
-/// Writes to_string(when). format.hpp and fmt.hpp have it for std::format and {fmt}.
+/// Writes to_string(when). format.hpp has it for std::format, adapters/fmt.hpp for {fmt}.
 template <class Traits>
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, instant when) {
   return out << to_string(when).c_str();

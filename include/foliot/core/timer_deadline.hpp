@@ -41,10 +41,10 @@ class FOLIOT_EXPORT timer_deadline {
         "std::chrono::system_clock: convert this one");
     if constexpr (is_steady) {
       when_ = monotonic_clock::from_steady(when);
-      of_ = source::steady;
+      source_ = source::steady;
     } else if constexpr (is_system) {
       when_ = wall_clock::from_sys(when);
-      of_ = source::system;
+      source_ = source::system;
     }
   }
 
@@ -52,7 +52,7 @@ class FOLIOT_EXPORT timer_deadline {
   /// std::invalid_argument for a time point of another clock.
   template <std::invocable Timers>
   [[nodiscard]] constexpr instant on(const Timers& timers) const {
-    if (of_ != source::timers) check(timers());
+    if (source_ != source::timers) check(timers());
     return when_;
   }
 
@@ -62,7 +62,7 @@ class FOLIOT_EXPORT timer_deadline {
   void check(const clock& timers) const;
 
   instant when_;
-  source of_ = source::timers;
+  source source_ = source::timers;
 };
 
 }  // namespace foliot::inline core

@@ -301,11 +301,17 @@ join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* 
 
 namespace detail {
 
+// g++ 12 takes the type of a coroutine's frame for one that other files have, too, and warns of a lambda in it.
+#pragma GCC diagnostic push
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wsubobject-linkage"
+#endif
 /// Calls `function` and awaits the task that it returns. The function is in this frame, and so outlives that task.
 template <class Function>
 std::invoke_result_t<Function&> call_kept(Function function) {
   co_return co_await function();
 }
+#pragma GCC diagnostic pop
 
 /// The task that calls `function`.
 template <class Function>

@@ -123,7 +123,7 @@ TEST(ComparisonTable, IsAlignedAndMarksWhoDisagrees) {
       "engine               ns/operation   operations/s     sessions  peak pending   may be late by  agrees\n"
       "foliot                       58.9     16,979,000        2,989         1,273                -  (reference)\n"
       "hierarchical-wheel          117.8      8,489,500        2,989         1,273              1ms  yes\n"
-      "linux-wheel              588962.8          1,698        2,989         1,273    4h39m37s216ms  NO\n"
+      "linux-wheel              588962.8          1,698        2,989         1,273     4h39m37.216s  NO\n"
       "goim-heap                     0.0              0        2,989         1,273                -  yes\n");
 }
 

@@ -1,6 +1,8 @@
 // What options know of the engines. Private; here because the inline functions of options call it.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <string_view>
 
 #include <foliot/core/export.h>

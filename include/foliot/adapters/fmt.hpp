@@ -14,6 +14,7 @@
 
 template <>
 struct fmt::formatter<foliot::duration> : fmt::formatter<std::string_view> {
+  /// Writes to_string(), as the specification has it. Throws std::bad_alloc.
   template <class Context>
   auto format(foliot::duration length, Context& context) const {
     return fmt::formatter<std::string_view>::format(foliot::to_string(length), context);
@@ -22,6 +23,7 @@ struct fmt::formatter<foliot::duration> : fmt::formatter<std::string_view> {
 
 template <>
 struct fmt::formatter<foliot::instant> : fmt::formatter<std::string_view> {
+  /// Writes to_string(), as the specification has it. Throws std::bad_alloc.
   template <class Context>
   auto format(foliot::instant when, Context& context) const {
     return fmt::formatter<std::string_view>::format(foliot::to_string(when), context);
