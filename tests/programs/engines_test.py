@@ -77,7 +77,7 @@ class Engines(Comparing):
                               r"out of order +[\d,]+\nclients +[\d,]+\nwall time +[\d.]+ s\npeak memory +[\d.]+ MiB\n\n"
                               r"engine +ns/operation +operations/s +sessions +peak pending +may be late by +agrees\n"
                               r"foliot +[\d.]+ +[\d,]+ +[\d,]+ +[\d,]+ +-  \(reference\)\n")
-        self.assertRegex(out, r"\nlinux-wheel +[\d.]+ +[\d,]+ +[\d,]+ +[\d,]+ +32s768ms  yes\n")
+        self.assertRegex(out, r"\nlinux-wheel +[\d.]+ +[\d,]+ +[\d,]+ +[\d,]+ +32\.768s  yes\n")
         self.assertEqual(len(out.splitlines()), 9 + len(ENGINES))
 
     def test_summary_for_programs(self):

@@ -92,7 +92,8 @@ class Cluster(unittest.TestCase):
         for number in (signal.SIGTERM, signal.SIGKILL):
             process, printed = self.start_under_load("--seconds", 0, "--faults", "stop")
             process.send_signal(number)
-            self.assertEqual(process.wait(PATIENCE), 128 + number if number == signal.SIGTERM else -number)
+            code = process.wait(PATIENCE)
+            self.assertEqual(code, 128 + number if number == signal.SIGTERM else -number, process.stderr.read())
             self.expect_nothing_left(printed)
 
     def test_wrong_options(self):
