@@ -216,16 +216,18 @@ class Cluster:
             self.database.remove()
 
 
-def terminated(number, _):
-    raise SystemExit(128 + number)
-
-
 def main():
     options = read_options()
     if not postgresql_server.is_installed():
         print("foliot: PostgreSQL's server is not installed (Debian: postgresql-15)", file=sys.stderr)
         return 2
     cluster = Cluster(options)
+    termination = []
+
+    def terminated(number, _):
+        termination.append(128 + number)
+        raise SystemExit(128 + number)
+
     signal.signal(signal.SIGINT, cluster.interrupted)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, terminated)
@@ -235,6 +237,10 @@ def main():
         print("ended at once, without a check", file=sys.stderr)
         return 130
     except (ClusterError, RuntimeError, OSError, subprocess.SubprocessError) as error:
+        # The exception of a signal comes between any two instructions. Inside of a lock's methods another one follows it,
+        # as when a lock is released that was not taken yet.
+        if termination:
+            return termination[0]
         print(f"foliot: {error}", file=sys.stderr)
         return 2
     finally:
