@@ -1,4 +1,4 @@
-// std::format for durations and instants, where the standard library has it (g++ 13, clang with libc++ 17):
+// std::format for durations and instants, where the standard library has it (that of g++ 13 does):
 //
 //   std::format("{} of {:>10}", taken, options.limit)
 //

@@ -113,7 +113,8 @@ class callback_timer {
   /// which it was. Returns `closed`, and starts nothing, after stop_and_wait() and after the end of the runtime. Throws
   /// std::logic_error on an empty handle, and std::bad_alloc: the timer is then as it was.
   reset_result reset(duration delay) { return checked().reset(delay); }
-  /// The same for an instant of the runtime's clock; one that has passed means now.
+  /// The same for a deadline (runtime_deadline.hpp); one that has passed means now. Throws std::invalid_argument for a
+  /// time point of another clock; the timer is then as it was.
   reset_result reset_at(runtime_deadline deadline) { return checked().reset(deadline); }
 
   /// Cancels the latest start if the function has not yet been called for it. Returns `stopped`: the function will not

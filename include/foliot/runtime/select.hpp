@@ -109,7 +109,7 @@ template <detail::waits Case>
 [[nodiscard]] detail::conditional_case<Case> when(bool condition, Case& one) noexcept {
   return detail::conditional_case<Case>(condition, one);
 }
-/// Not a case: does not compile, and the compiler says what is one.
+/// For an object that is not a case: does not compile, and the message says what to write instead.
 template <class Case>
   requires(!detail::waits<std::remove_reference_t<Case>>)
 detail::otherwise_case when(bool /*condition*/, Case&& /*one*/) {
@@ -128,7 +128,7 @@ template <class... Cases>
   using chosen = selected<typename detail::case_result<std::remove_reference_t<Cases>>::type...>;
   return detail::select_awaiter<chosen, std::remove_reference_t<Cases>...>(cases...);
 }
-/// One of these is not a case: does not compile, and the compiler says what is one.
+/// For objects of which at least one is not a case: does not compile, and the message says what to write instead.
 template <class... Cases>
   requires(sizeof...(Cases) > 0 && !(detail::selectable<std::remove_reference_t<Cases>> && ...))
 auto select(Cases&&... /*cases*/) {

@@ -40,7 +40,7 @@ concept waits = requires(Case& one) {
 template <class Case>
 concept selectable = waits<Case> || std::same_as<Case, otherwise_case>;
 
-/// What is none, and often tried.
+// Types that are not cases of a select, but are often given to one.
 class timer_channel_handle;
 class sleep_awaiter;
 template <class Result>
