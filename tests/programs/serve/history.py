@@ -6,11 +6,16 @@ have happened at any time from `begin` on, or never."""
 import bisect
 import dataclasses
 import itertools
+import re
 import threading
 import time
 from typing import Optional
 
 MILLISECOND = 0.001
+AROUND = 20  # seconds
+# Seconds: a node that asks for so long what became of its batch gives up. The reserve goes on or brings no job, and a job may
+# be reserved for nobody until its TTR is over.
+IN_DOUBT = 5
 
 
 @dataclasses.dataclass
@@ -186,9 +191,10 @@ def check_contradictions(events):
 
 def may_hold(events, grace=0.0):
     """For each job the times in which a client may have held it, as pairs; and the same for any job, where a reserve got
-    no answer. A reservation may outlast its TTR by the grace."""
+    no answer, or waited for a batch that may be in doubt. A reservation may outlast its TTR by the grace."""
     of_job, of_any = {}, []
     ttrs = {job: put.ttr for job, put in put_events(events).items()}
+    disturbed = any(event.kind == "disturbed" for event in events)
     kills = sorted(event.begin for event in events if event.kind == "killed") + [float("inf")]
     ends = {}
     for event in events:
@@ -199,6 +205,8 @@ def may_hold(events, grace=0.0):
             latest = kills[bisect.bisect_right(kills, event.begin)]
             if event.answer is None:
                 of_any.append((event.begin, latest))
+            elif disturbed and event.end - event.begin >= IN_DOUBT:
+                of_any.append((event.begin, min(latest, event.end + max(ttrs.values(), default=0) + grace)))
             if event.answer == "RESERVED":
                 after = [time for time in ends.get((event.client, event.job), []) if time > event.begin]
                 latest = min([latest, event.end + ttrs.get(event.job, float("inf")) + grace, *after])
@@ -246,3 +254,14 @@ def check(events, left, drained=(), priorities=None, grace=0.0):
     return [*check_lost(events, left), *check_invented(events, left), *check_same_id(events), *check_back(events, left),
             *check_early(events), *check_two_holders(events), *check_contradictions(events),
             *check_truth(events, grace), *check_order(drained, priorities or {})]
+
+
+def events_around(events, breaches):
+    """What a person needs to judge the breaches: the events of their jobs, and what happened to all jobs near them."""
+    jobs = {int(number) for breach in breaches for number in re.findall(r"\bjob (\d+)", breach)}
+    times = [event.begin for event in events if event.job in jobs]
+    for event in sorted(events, key=lambda each: each.begin) if jobs else []:
+        concerns_all = event.kind in ("gone", "killed", "disturbed") or event.kind == "reserve" and event.job is None
+        is_near = times and min(times) - AROUND < event.begin < max(times) + AROUND
+        if event.job in jobs or concerns_all and is_near:
+            yield event

@@ -88,6 +88,10 @@ class Checker(unittest.TestCase):
             self.assertEqual(check([*unknown, event(kind, 2, 3, "IS_RESERVED")], {1: b"a"}), [])
             self.expect("nobody had it", [*unknown, event("killed", 1.5, 1.5, None), event(kind, 2, 3, "IS_RESERVED")],
                         {1: b"a"})
+            for answer, seconds, is_fine in [("TIMED_OUT", 5, True), ("INTERNAL_ERROR", 5, True), ("TIMED_OUT", 4, False)]:
+                doubt = [put(0, 1), event("disturbed", 1, 1, None), event("reserve", 1, 1 + seconds, answer, job=None),
+                         event(kind, 7, 8, "IS_RESERVED")]
+                self.assertEqual(check(doubt, {1: b"a"}) == [], is_fine, "a claim may be in doubt after 5 s")
         for kind, answer in [("cancel", "CANCELLED"), ("reschedule", "RESCHEDULED"), ("fire", "FIRED")]:
             changed = [put(0, 1), reserved(1, 2), event(kind, 3, 4, answer)]
             self.expect("while the client 2 had it", changed, {1: b"a"})

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
 import postgresql_server
-from history import check
+from history import check, events_around
 from line import Line
 from program_case import main
 from serve_case import SANITIZED, ServeCase, put
@@ -85,7 +85,10 @@ class NodesCase(ServeCase):
         self.assertEqual(self.connect(judge).numbers(b"stats\r\n")["current-jobs-reserved"], 0, "no node has a job")
         left = drain(judge)
         events = work.history.events
-        self.assertEqual(check(events, left, grace=GRACE), [], f"FOLIOT_NODES_SEED={seed}")
+        breaches = check(events, left, grace=GRACE)
+        for line in events_around(events, breaches):
+            print(line)
+        self.assertEqual(breaches, [], f"FOLIOT_NODES_SEED={seed}")
         self.expect_done("serve", "--store", self.database.database, "--check")
         done = sum(event.answer not in (None, "INTERNAL_ERROR") for event in events)
         refused = sum(event.answer == "INTERNAL_ERROR" for event in events)
