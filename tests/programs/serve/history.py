@@ -12,10 +12,12 @@ import time
 from typing import Optional
 
 MILLISECOND = 0.001
-AROUND = 20  # seconds
-# Seconds: a node that asks for so long what became of its batch gives up. The reserve goes on or brings no job, and a job may
-# be reserved for nobody until its TTR is over.
+# In seconds. A node asks its database for so long what became of a batch (postgresql_options::give_up_after), then gives
+# up. If that batch has reserved a job, nobody has the job until its TTR is over: the reserve goes on waiting, or its client
+# is told that there is none.
 IN_DOUBT = 5
+# In seconds: how much before and after the events of a job is printed with them.
+AROUND = 20
 
 
 @dataclasses.dataclass
@@ -191,7 +193,7 @@ def check_contradictions(events):
 
 def may_hold(events, grace=0.0):
     """For each job the times in which a client may have held it, as pairs; and the same for any job, where a reserve got
-    no answer, or waited for a batch that may be in doubt. A reservation may outlast its TTR by the grace."""
+    no answer, or waited so long that its batch may be in doubt. A reservation may outlast its TTR by the grace."""
     of_job, of_any = {}, []
     ttrs = {job: put.ttr for job, put in put_events(events).items()}
     disturbed = any(event.kind == "disturbed" for event in events)
@@ -257,7 +259,8 @@ def check(events, left, drained=(), priorities=None, grace=0.0):
 
 
 def events_around(events, breaches):
-    """What a person needs to judge the breaches: the events of their jobs, and what happened to all jobs near them."""
+    """What a person needs to judge the breaches: the events of their jobs, and near them in time those that concern any
+    job, in their order."""
     jobs = {int(number) for breach in breaches for number in re.findall(r"\bjob (\d+)", breach)}
     times = [event.begin for event in events if event.job in jobs]
     for event in sorted(events, key=lambda each: each.begin) if jobs else []:

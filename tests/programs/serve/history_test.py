@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from history import Event, check
+from history import Event, check, events_around
 from program_case import main
 
 
@@ -107,6 +107,19 @@ class Checker(unittest.TestCase):
         self.expect("came before", [], {}, drained=[2, 1], priorities={1: 0, 2: 0})
         self.expect("came before", [], {}, drained=[1, 2], priorities={1: 5, 2: 4})
         self.assertEqual(check([], {}, drained=[2, 1], priorities={1: 5, 2: 4}), [])
+
+
+class Around(unittest.TestCase):
+    def test_no_breach_no_events(self):
+        self.assertEqual(list(events_around([put(0, 1), event("disturbed", 1, 1, None, job=None)], [])), [])
+
+    def test_the_job_and_what_concerns_any_job(self):
+        begun, ended = put(30, 31), event("cancel", 40, 41, "IS_RESERVED")
+        near = [event("disturbed", 35, 35, None, job=None), event("reserve", 36, 39, "TIMED_OUT", job=None)]
+        others = [put(30, 31, job=2), reserved(32, 33, job=2), event("disturbed", 5, 5, None, job=None),
+                  event("reserve", 70, 71, "TIMED_OUT", job=None)]
+        found = events_around([ended, *others, *near, begun], [f"job 1 is said to be reserved, but nobody had it: {ended}"])
+        self.assertEqual(list(found), [begun, *near, ended])
 
 
 if __name__ == "__main__":
