@@ -43,6 +43,8 @@ class Player:
         self.control = server.connect()
         self.connections = {}
         self.heard = []
+        # The connection by which the test found that the server is there uses and watches a tube until its end is seen.
+        self.wait_for("current-connections", 1)
 
     def of(self, name):
         if name not in self.connections:
