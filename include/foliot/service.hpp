@@ -6,6 +6,7 @@
 #include <foliot/service/prometheus.hpp>
 #include <foliot/service/sleep.hpp>
 #include <foliot/service/slow_callback.hpp>
+#include <foliot/service/stall.hpp>
 #include <foliot/service/statistics.hpp>
 #include <foliot/service/statistics_socket.hpp>
 #include <foliot/service/statistics_text.hpp>

@@ -1,4 +1,4 @@
-// What a shard measures of its callbacks, if its options ask for it: lateness, duration, and which are slow.
+// What a shard measures of its callbacks, if its options ask for it: lateness, duration, which are slow, which stall.
 //
 // Thread safety: record() under the shard's lock; the others from any thread.
 #pragma once
@@ -16,9 +16,9 @@ namespace foliot::detail {
 
 class callback_meter {
  public:
-  /// Null if the options ask for neither histograms nor slow-callback reports.
+  /// Null if the options ask for neither histograms nor reports.
   static std::unique_ptr<callback_meter> wanted_by(const shard_options& options) {
-    if (!options.measure && !options.slow_callback.tell) return nullptr;
+    if (!options.measure && !options.slow_callback.tell && !options.stalls.tell) return nullptr;
     return std::make_unique<callback_meter>(options);
   }
 

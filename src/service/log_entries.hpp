@@ -23,6 +23,9 @@ namespace foliot::detail {
 
 /// The name of a timer. An entry holds a reference: the timer may be renamed or freed before the entry is written.
 using shared_name = std::shared_ptr<const std::string>;
+[[nodiscard]] inline std::string_view view_of(const shared_name& name) noexcept {
+  return name == nullptr ? std::string_view() : std::string_view(*name);
+}
 
 /// For designs without a log.
 class no_log_entries {

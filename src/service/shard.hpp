@@ -23,6 +23,7 @@
 //   shard_posting.hpp    executors
 //   shard_sleeps.hpp     sleeping threads
 //   shard_moves.hpp      timers that move between shards
+//   shard_stalls.hpp     reports of callbacks that do not end, and waits for callbacks
 //   shard_counts.hpp, shard_log.hpp
 // docs/decisions/0009-the-shard.md says why.
 //
@@ -74,6 +75,7 @@
 #include "lockless_path.hpp"
 #include "log_entries.hpp"
 #include "record_pool.hpp"
+#include "running_callbacks.hpp"
 #include "shard_base.hpp"
 #include "shard_options.hpp"
 #include "shard_record.hpp"
@@ -157,6 +159,7 @@ class shard final : public shard_base,
   void add_to(service_statistics& sum) const noexcept override;
   const clock& time() const noexcept override { return options_.time; }
   bool runs_on_caller() const noexcept override;
+  instant report_stalls() noexcept override;
 
   // timeline: how a virtual clock drives this shard.
 
@@ -269,7 +272,16 @@ class shard final : public shard_base,
   bool cancel_if_closed_by_log(const record& r, const log_entries& entries) noexcept;
   void run(record& r, const firing& current) noexcept;
   void run_measured(record& r, const firing& current) noexcept;
-  void report(std::exception_ptr failure) noexcept;
+  shared_name name_while_in_use(const record& r) const noexcept;
+  void report(const callback_failure& failure) noexcept;
+
+  // shard_stalls.hpp
+
+  template <class IsOver>
+  void wait_for_callbacks(stall_kind kind, const record* of, instant until, IsOver is_over) noexcept
+      FOLIOT_REQUIRES(lock_);
+  void tell_stall(stall_kind kind, const running_callback& one, instant now, duration waited) noexcept
+      FOLIOT_REQUIRES(lock_);
 
   // shard_end.hpp
 
@@ -297,7 +309,8 @@ class shard final : public shard_base,
   void free_record(record& r) noexcept FOLIOT_REQUIRES(lock_);
   /// Whether timers have room for the location that armed them, and for a name.
   record::location location() const noexcept {
-    const bool stored = options_.slow_callback.tell || options_.log;
+    const bool stored =
+        options_.slow_callback.tell || options_.stalls.tell || options_.log || options_.on_exception.wants_location();
     return stored ? record::location::stored : record::location::none;
   }
   /// Whether the records of all timers are extended; else only those of tickers are.
@@ -306,7 +319,11 @@ class shard final : public shard_base,
   /// The size of the records that the pool is for.
   std::size_t pooled_size() const noexcept { return extends_all() ? sizeof(extended) : sizeof(record); }
   void set_name_here(record& r, shared_name& name) noexcept FOLIOT_REQUIRES(lock_);
-  shared_name name_of(record& r) const noexcept FOLIOT_REQUIRES(lock_);
+  shared_name name_of(const record& r) const noexcept FOLIOT_REQUIRES(lock_);
+  /// Where the timer was made or armed last; line 0 where that is not stored. By any thread.
+  static std::source_location location_of(const record& r) noexcept {
+    return r.has_location() ? as_extended(r).armed_at_.load(seam::relaxed) : std::source_location();
+  }
 
   // shard_posting.hpp
 
@@ -372,6 +389,8 @@ class shard final : public shard_base,
   std::size_t references_ FOLIOT_GUARDED_BY(lock_) = 0;  // records and the thread; 64 bits: it cannot overflow
   std::shared_ptr<engine> self_ FOLIOT_GUARDED_BY(lock_);
   std::size_t callbacks_running_ FOLIOT_GUARDED_BY(lock_) = 0;
+  /// With a stall report: the callbacks themselves.
+  running_callbacks running_ FOLIOT_GUARDED_BY(lock_);
   /// The timers that are with the executor, and whose callbacks have not begun.
   std::size_t posted_ FOLIOT_GUARDED_BY(lock_) = 0;
   intrusive_list<extended, &extended::posted_links_> posted_timers_ FOLIOT_GUARDED_BY(lock_);
@@ -406,4 +425,5 @@ class shard final : public shard_base,
 #include "shard_posting.hpp"
 #include "shard_records.hpp"
 #include "shard_sleeps.hpp"
+#include "shard_stalls.hpp"
 #include "shard_turns.hpp"

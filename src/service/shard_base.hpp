@@ -54,6 +54,9 @@ class shard_base : public engine {
   /// The counters of all shards of the service, of which this is one. Shard by shard; where timers move between shards,
   /// all at one moment.
   [[nodiscard]] virtual service_counters counters(const shard_list& of_service) const noexcept = 0;
+  /// Reports the callbacks that have been running for too long, and returns when to look again. By one thread of the
+  /// service's own: see stall_monitor.hpp.
+  virtual instant report_stalls() noexcept = 0;
   /// Adds this shard, and its histograms if it measures callbacks. Does not change the counters.
   virtual void add_to(service_statistics& sum) const noexcept = 0;
   /// Whether the calling thread runs this shard's timers, in a callback for example, and so must not wait for one.

@@ -39,9 +39,13 @@ void shard<Design>::detach_here(record& r) noexcept {
 /// destructor: settle() then completes the end, after that has returned.
 template <class Design>
 bool shard<Design>::wait_for_closure(record& r) noexcept {
-  if (forked_) [[unlikely]]
-    r.life().abandon_if_used_in_parent(forks_);
-  return r.life().wait_until_unused(lock_, done_);
+  wait_for_callbacks(stall_kind::end_waits, &r, instant::never(), [this, &r] {
+    lock_.assert_held();
+    if (forked_) [[unlikely]]  // a report may have forked, too
+      r.life().abandon_if_used_in_parent(forks_);
+    return !r.life().in_use() || r.life().in_use_by_caller();
+  });
+  return !r.life().in_use();
 }
 
 /// Ends a record that is not pending and whose closure no thread uses.
@@ -81,8 +85,10 @@ void shard<Design>::begin_to_drain() noexcept {
 template <class Design>
 void shard<Design>::wait_until_drained(instant until) noexcept {
   const lock held(lock_);
-  while (phase_ == phase::draining && !try_finish_drain() && seam::monotonic_now() < until)
-    done_.wait_until(lock_, until);
+  wait_for_callbacks(stall_kind::service_waits, nullptr, until, [this] {
+    lock_.assert_held();
+    return phase_ != phase::draining || try_finish_drain();
+  });
 }
 
 /// Ends the drain if nothing is pending and no callback runs, and returns whether it did; it stays ended.
@@ -136,7 +142,10 @@ template <class Design>
 void shard<Design>::wait_for_end() noexcept {
   const std::shared_ptr<engine> keep = this->shared_from_this();
   lock held(lock_);
-  while (callbacks_running_ > 0) done_.wait(lock_);
+  wait_for_callbacks(stall_kind::service_waits, nullptr, instant::never(), [this] {
+    lock_.assert_held();
+    return callbacks_running_ == 0;
+  });
   seam::thread thread = thread_.release();
   held.leave();
   if (thread.joinable()) thread.join();
@@ -181,6 +190,7 @@ stop_result shard<Design>::stop_after_end(record& r) noexcept {
 /// Only the thread that forked exists here. The locks are free again, and nothing waits for the other threads.
 template <class Design>
 void shard<Design>::after_fork_in_child() noexcept {
+  running_.forget_other_threads();
   if (options_.on_virtual_time) {  // the shard goes on: the thread that advances the clock is the one that forked
     forget_sleeping_threads();
     return lock_.unlock_beside_others();

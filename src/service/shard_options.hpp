@@ -10,6 +10,7 @@
 #include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
 #include <foliot/service/slow_callback.hpp>
+#include <foliot/service/stall.hpp>
 #include <foliot/service/timer_log.hpp>
 
 namespace foliot::detail {
@@ -37,6 +38,8 @@ struct shard_options {
   bool measure;
   /// Called with each slow callback, by the same threads as on_exception; without a function there are no reports.
   slow_callback_report slow_callback;
+  /// Called with callbacks that do not end; without a function there are no reports.
+  stall_report stalls{};
   /// Called with each entry of the log, by any thread; empty: there is no log.
   timer_log log{};
   /// The tick and the size, where the design's queue is a wheel whose shape the user chooses.

@@ -41,7 +41,7 @@ void shard<Design>::post(extended& r, const firing& current, log_entries& entrie
     options_.executor(posted_callback(r));
   } catch (...) {
     failed = true;
-    report(std::current_exception());
+    report({.error = std::current_exception()});
   }
   lock_.lock();
   r.being_posted_ = false;

@@ -1,7 +1,7 @@
 // The record of a timer: what a shard stores for it.
 //
 //   shard_record       every timer: its closure and flags, the queue's node, the timer word if the design has one
-//   extended_record    the same and an extension: what tickers, executors, slow-callback reports and logs need
+//   extended_record    the same and an extension: what tickers, executors, reports of callbacks and logs need
 //   sleeping_record    an extended_record that a sleeping thread waits for
 //
 // A shard allocates the first two, and with an executor the third; is_sleep_ and is_extended() say which a record is.

@@ -103,7 +103,7 @@ void shard<Design>::set_name_here(record& r, shared_name& name) noexcept {
 }
 
 template <class Design>
-shared_name shard<Design>::name_of(record& r) const noexcept {
+shared_name shard<Design>::name_of(const record& r) const noexcept {
   return r.has_location() ? as_extended(r).name_ : nullptr;
 }
 

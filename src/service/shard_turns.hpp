@@ -82,7 +82,7 @@ std::optional<instant> shard<Design>::take_turn() noexcept {
     // The queue had no memory to move timers. No timer is lost; due timers fire once there is memory.
     end_turn();
     lock_.unlock();
-    report(std::current_exception());
+    report({.error = std::current_exception()});
     lock_.lock();
     until = options_.time.now() + wait_for_memory;
   }
@@ -144,8 +144,15 @@ void shard<Design>::fire(record& r) noexcept {
     return drop(r);  // the shard ended while the callback of another timer ran
   // A wall clock may have been set back since it showed that the timer is due.
   firing current{r.deadline(), std::max(r.deadline(), options_.time.now())};
-  std::exception_ptr failure;
-  if (r.is_ticker_) failure = arm_next_tick(as_extended(r), current);
+  callback_failure failure;
+  shared_name name;
+  if (r.is_ticker_) {
+    failure.error = arm_next_tick(as_extended(r), current);
+    if (failure.error != nullptr) [[unlikely]] {  // reported when the record may be gone
+      failure.armed_at = location_of(r);
+      name = name_of(r);
+    }
+  }
   log_entries entries(options_);
   log_expiry(entries, r, current.deadline);
   if (!options_.executor) {
@@ -154,11 +161,14 @@ void shard<Design>::fire(record& r) noexcept {
   } else {
     post(as_extended(r), current, entries);
   }
-  if (failure == nullptr && !entries.wanted()) [[likely]]
+  if (failure.error == nullptr && !entries.wanted()) [[likely]]
     return;
   lock_.unlock();
   entries.write();
-  if (failure != nullptr) report(std::move(failure));
+  if (failure.error != nullptr) {
+    failure.name = view_of(name);
+    report(failure);
+  }
   lock_.lock();
 }
 
@@ -215,36 +225,49 @@ bool shard<Design>::cancel_if_closed_by_log([[maybe_unused]] const record& r, co
 
 template <class Design>
 void shard<Design>::run(record& r, const firing& current) noexcept {
+  const std::source_location armed_at = location_of(r);  // now: the callback may arm the timer again
   probes::fire(&r, current.deadline, current.now);
   try {
     r.life().run(current);
   } catch (...) {
-    report(std::current_exception());
+    const shared_name name = name_while_in_use(r);
+    report({std::current_exception(), armed_at, view_of(name)});
   }
 }
 
-/// Calls the callback, measures it, and reports it if it was slow. Without the lock.
+/// Calls the callback, measures it, reports it if it was slow, and lets others report it while it runs. Without the
+/// lock.
 template <class Design>
 void shard<Design>::run_measured(record& r, const firing& current) noexcept {
-  std::source_location armed_at;
-  if (r.has_location()) armed_at = as_extended(r).armed_at_.load(seam::relaxed);
+  const std::source_location armed_at = location_of(r);
+  std::optional<running_callback> running;
+  if (options_.stalls.tell) {
+    running.emplace(r, current, armed_at, options_.stalls.longer_than);
+    const lock held(lock_);
+    running_.add(*running);
+  }
   const instant began = meter_->now();
   run(r, current);
   const duration took = meter_->now() - began;
   if (const slow_callback_report* const slow = meter_->too_slow_for(took)) {
-    shared_name name;
-    {
-      const lock held(lock_);
-      name = name_of(r);
-    }
+    const shared_name name = name_while_in_use(r);
     try {
-      slow->tell({took, armed_at, current, name == nullptr ? std::string_view() : std::string_view(*name)});
+      slow->tell({took, armed_at, current, view_of(name)});
     } catch (...) {
-      report(std::current_exception());
+      report({.error = std::current_exception()});
     }
   }
   const lock held(lock_);
+  if (running) running_.remove(*running);
   meter_->record(current.lateness(), took);
+}
+
+/// Without the lock; no thread frees a record whose closure the caller uses.
+template <class Design>
+shared_name shard<Design>::name_while_in_use(const record& r) const noexcept {
+  if (!r.has_location()) return nullptr;
+  const lock held(lock_);
+  return name_of(r);
 }
 
 template <class Design>
@@ -263,9 +286,9 @@ bool shard<Design>::runs_on_caller() const noexcept {
 }
 
 template <class Design>
-void shard<Design>::report(std::exception_ptr failure) noexcept {
+void shard<Design>::report(const callback_failure& failure) noexcept {
   try {
-    options_.on_exception(std::move(failure));
+    options_.on_exception(failure);
   } catch (...) {
     // Exceptions of the handler are swallowed: the service goes on.
   }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <exception>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -12,6 +10,8 @@
 
 #include "engine_kind.hpp"
 #include "shard_base.hpp"
+#include "stall_default.hpp"
+#include "stall_monitor.hpp"
 
 namespace foliot::detail {
 
@@ -31,16 +31,6 @@ namespace foliot::inline service {
 namespace {
 
 using namespace detail;
-
-void report_to_standard_error(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "foliot: a timer's callback threw: %s\n", error.what());
-  } catch (...) {
-    std::fprintf(stderr, "foliot: a timer's callback threw something other than a std::exception\n");
-  }
-}
 
 std::size_t shards_of(const engine_kind& kind, std::size_t wanted, const virtual_clock* clock) {
   const bool limited_by_clock = clock != nullptr && kind.most_shards > 1;
@@ -81,12 +71,19 @@ std::shared_ptr<const shard_list> make_shards(const virtual_clock* on, service_o
     throw std::invalid_argument(
         "foliot: service_options::slow_callback needs a function to call and a limit that is not negative");
   }
+  const duration stalled = options.stalls.longer_than;
+  if (options.stalls.tell ? stalled <= duration::zero() : stalled != duration::zero()) {
+    throw std::invalid_argument(
+        "foliot: service_options::stalls needs a function to call and a limit that is positive");
+  }
+  if (!options.stalls.tell && default_stall_limit > duration::zero()) {
+    options.stalls = {.longer_than = default_stall_limit, .tell = print_stall};
+  }
   const engine_kind& kind = options.engine.kind();
   if (options.log && !kind.keeps_log) {
     throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) +
                                 "' keeps no log: choose the engine 'goim', or set no log");
   }
-  if (!options.on_exception) options.on_exception = report_to_standard_error;
   shard_options common{on != nullptr ? *on : clock_of(options.clock),
                        system_clock_of(options.clock),
                        on != nullptr,
@@ -95,7 +92,8 @@ std::shared_ptr<const shard_list> make_shards(const virtual_clock* on, service_o
                        options.executor ? std::move(*options.executor) : callback_executor(),
                        std::move(options.on_exception),
                        options.measure,
-                       std::move(options.slow_callback)};
+                       std::move(options.slow_callback),
+                       std::move(options.stalls)};
   if (options.wheel) common.wheel = wheel_of(kind, options.wheel);
   common.log = std::move(options.log);
   const auto make = options.wheel ? kind.make_shaped : kind.make_shard;
@@ -108,14 +106,18 @@ std::shared_ptr<const shard_list> make_shards(const virtual_clock* on, service_o
 
 }  // namespace
 
-timer_service::timer_service(service_options options) : shards_(make_shards(nullptr, std::move(options))) {}
+timer_service::timer_service(service_options options) {
+  const duration watched = options.stalls.tell ? options.stalls.longer_than : duration::zero();
+  shards_ = make_shards(nullptr, std::move(options));
+  if (watched > duration::zero()) stalls_ = std::make_unique<stall_monitor>(shards_, watched);
+}
 
 timer_service::timer_service(virtual_clock& clock, service_options options)
     : shards_(make_shards(&clock, std::move(options))), on_virtual_time_(true) {
   clock.join(shards_->front());
 }
 
-timer_service::~timer_service() { shut_down(); }
+timer_service::~timer_service() { shut_down(); }  // stalls_ ends after it: it reports what that waits for
 
 std::size_t timer_service::shut_down() noexcept {
   const auto shards = shards_;  // destroying a closure may destroy the service

@@ -212,6 +212,8 @@ polled poller::wait_in_system(instant deadline, std::span<poll_event>) noexcept 
   return result;
 }
 
+std::uint32_t this_thread_id() noexcept { return static_cast<std::uint32_t>(this_thread_number()); }
+
 instant monotonic_now() noexcept { return model::engine::current()->look_at_clock(); }
 
 wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline) noexcept {

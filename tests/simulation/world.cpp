@@ -415,6 +415,8 @@ wait_status alarm::wait() noexcept {
   return simulation::world::current()->wait_for(*this);
 }
 
+std::uint32_t this_thread_id() noexcept { return static_cast<std::uint32_t>(this_thread_number()); }
+
 instant monotonic_now() noexcept { return simulation::world::current()->look_at_clock(); }
 
 wait_status futex_wait(seam::atomic<std::uint32_t>& word, std::uint32_t expected, instant deadline) noexcept {

@@ -38,8 +38,13 @@
 #include <foliot/service/engine_choice.hpp>
 #include <foliot/service/executor.hpp>
 #include <foliot/service/slow_callback.hpp>
+#include <foliot/service/stall.hpp>
 #include <foliot/service/statistics.hpp>
 #include <foliot/service/timer_log.hpp>
+
+namespace foliot::detail {
+class stall_monitor;
+}  // namespace foliot::detail
 
 namespace foliot::inline service {
 
@@ -64,7 +69,7 @@ struct service_options {
   std::size_t shards = 0;
   /// Receives the exceptions of callbacks, on the thread that ran the callback, and so from several threads at once
   /// where there are several shards. The service goes on. By default they are printed to standard error. Exceptions
-  /// that leave the handler are swallowed.
+  /// that leave the handler are swallowed. A handler that takes a callback_failure learns which timer it was.
   exception_handler on_exception{};
   /// Runs the callbacks; by default the shards' threads do. See executor.hpp.
   std::optional<callback_executor> executor{};
@@ -77,6 +82,8 @@ struct service_options {
   bool measure = false;
   /// Reports callbacks that take too long. See slow_callback.hpp.
   slow_callback_report slow_callback{};
+  /// Reports callbacks that do not end, and what waits for them. See stall.hpp.
+  stall_report stalls{};
   /// How many timers a shard's thread fires before it looks at the clock and at its file descriptors again. At least 1.
   /// Unset means the engine's own number: 100 in `erlang-wheel`, its yield limit, and 256 in the others.
   std::optional<budget> turn{};
@@ -94,8 +101,9 @@ class FOLIOT_EXPORT timer_service {
  public:
   /// Makes a service on a system clock; its threads start later. Throws std::invalid_argument for an engine that does
   /// not exist (the message lists the engines), for a number of shards that the engine cannot have, a turn of zero, a
-  /// wheel whose shape is impossible or that the engine does not have, a log that the engine does not keep, and a
-  /// slow-callback report without a function or with a negative limit; std::bad_alloc.
+  /// wheel whose shape is impossible or that the engine does not have, a log that the engine does not keep, a
+  /// slow-callback report without a function or with a negative limit, and a stall report without a function or with a
+  /// limit that is not positive; std::bad_alloc; std::system_error when the thread of stall reports cannot be started.
   explicit timer_service(service_options options = {});
   /// Makes a service on a virtual clock, without a thread. The clock must outlive the service. Throws as the
   /// constructor above.
@@ -164,6 +172,7 @@ class FOLIOT_EXPORT timer_service {
   /// Never empty. shut_down() keeps a reference, since a closure that it destroys may own the service.
   std::shared_ptr<const std::vector<std::shared_ptr<detail::engine>>> shards_;
   bool on_virtual_time_ = false;
+  std::unique_ptr<detail::stall_monitor> stalls_;  // null: no thread reports callbacks that do not end
 };
 
 }  // namespace foliot::inline service

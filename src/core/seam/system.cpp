@@ -34,6 +34,8 @@ timespec to_timespec(instant t) noexcept {
 
 }  // namespace
 
+std::uint32_t this_thread_id() noexcept { return static_cast<std::uint32_t>(::syscall(SYS_gettid)); }
+
 instant monotonic_now() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);  // cannot fail: the clock exists on every Linux

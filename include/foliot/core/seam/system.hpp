@@ -20,6 +20,9 @@ namespace foliot::inline core::seam {
 /// monotonic_now() for a thread that calls again within 10 us, where the processor's ticks can be counted.
 [[nodiscard]] FOLIOT_EXPORT instant monotonic_now_or_later() noexcept;
 
+/// The system's number of the calling thread (gettid).
+[[nodiscard]] FOLIOT_EXPORT std::uint32_t this_thread_id() noexcept;
+
 /// How many processors this program may run on. At least 1.
 [[nodiscard]] FOLIOT_EXPORT std::size_t processors() noexcept;
 

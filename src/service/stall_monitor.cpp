@@ -1,0 +1,31 @@
+#include "stall_monitor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <foliot/core/seam/system.hpp>
+
+namespace foliot::detail {
+
+stall_monitor::stall_monitor(std::shared_ptr<const shard_list> shards, duration limit)
+    : shards_(std::move(shards)), limit_(limit) {
+  thread_ = seam::thread("foliot-stalls", [this] { run(); });
+  witness_forks();
+}
+
+stall_monitor::~stall_monitor() {
+  forget_forks();
+  end_.wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+/// A callback that begins while the thread sleeps is not to be reported before the sleep has ended.
+void stall_monitor::run() noexcept {
+  instant look = seam::monotonic_now() + limit_;
+  while (!end_.sleep_until(look)) {
+    look = seam::monotonic_now() + limit_;
+    for (const auto& each : *shards_) look = std::min(look, as_shard(*each).report_stalls());
+  }
+}
+
+}  // namespace foliot::detail
