@@ -41,7 +41,7 @@ struct stall {
   duration running;
   /// How long the caller of `tell` has been waiting; zero for callback_runs.
   duration waited;
-  /// The system's number of the thread that runs the callback, as gettid() and debuggers show it.
+  /// The system's number of the thread that runs the callback, as debuggers and /proc show it.
   std::uint32_t thread;
   /// The call that made or armed the timer; for a ticker the call that began its grid.
   std::source_location armed_at;
