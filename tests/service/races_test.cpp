@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 #if defined(FOLIOT_SANITIZED)
 constexpr int rounds = 300;
 #else
-constexpr int rounds = 3000;
+constexpr int rounds = 1000;
 #endif
 
 class Races : public threaded_suite {
