@@ -4,7 +4,8 @@
 usage: site/build.py [--into FOLDER]
 
 FOLDER is build/site unless it is named; the site is FOLDER/html/index.html. Needs doxygen, sphinx, breathe, myst-parser
-and furo: `scripts/run site` installs them on Debian 12. Every warning is an error.
+and furo: `scripts/run site` installs them on Debian 12. Warnings and broken
+links are errors.
 """
 import argparse
 import os
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+from check_links import Site
 from reference_xml import Reference
 
 SITE = Path(__file__).resolve().parent
@@ -57,6 +59,13 @@ def run_sphinx(into: Path) -> None:
                    env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True)
 
 
+def check_links(into: Path) -> None:
+    broken = Site(into / "html").broken()
+    if broken:
+        print("\n".join(broken), file=sys.stderr)
+        sys.exit("site: links are broken; see above")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--into", type=Path, default=ROOT / "build/site", metavar="FOLDER")
@@ -65,6 +74,7 @@ def main() -> int:
         run_doxygen(into)
         gather_pages(into)
         run_sphinx(into)
+        check_links(into)
     except FileNotFoundError as missing:
         sys.exit(f"site: cannot run {missing.filename}: is it installed?")
     except subprocess.CalledProcessError as failed:

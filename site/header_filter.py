@@ -13,7 +13,7 @@ from pathlib import Path
 
 HEAD = re.compile(r"(?://.*\n)+")
 C_HEAD = re.compile(r"/\*.*?\*/\n", re.S)
-C_RULE = re.compile(r"^/\* -{10,} (.*) \*/$", re.M)
+C_NOT_FOR_READERS = re.compile(r"^/\* (?:-{10,}|clang-format) .* \*/$", re.M)
 CONTRACT = re.compile(r"^ *///.*$|///<.*$", re.M)
 # Doxygen 1.9.4 looks for the namespaces of these specialisations, and reports that they are not there.
 FOREIGN = re.compile(r"^template <>\nstruct (?:std|fmt)::.*?\};?$\n", re.M | re.S)
@@ -55,9 +55,9 @@ def c_header(text: str) -> str:
     """A header in C has ordinary comments as its contracts, and names each enumeration twice."""
     head = C_HEAD.match(text)
     lines = [re.sub(r"^(/\*| \*/?) ?", "", line).removesuffix("*/") for line in head[0].splitlines()] if head else []
-    text = C_RULE.sub("", text[head.end() if head else 0:])
+    text = C_NOT_FOR_READERS.sub("", text[head.end() if head else 0:])
     text = re.sub(r"^typedef (enum|struct) (\w+) \{(.*?)\} \2;$", r"\1 \2 {\3};", text, flags=re.M | re.S)
-    text = re.sub(r"(?<=[;,0-9])( +)/\* ", r"\1/**< ", text)
+    text = re.sub(r"(?<=\S)( +)/\* ", r"\1/**< ", text)
     text = re.sub(r"^/\* ", "/** ", text, flags=re.M)
     return described(lines) + text
 

@@ -3,8 +3,8 @@ import copy
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-# Marks in a contract what is public for other parts of foliot.
-FOR_FOLIOT = "For foliot itself."
+# What contracts say of what is public, but not for users: other parts of foliot call it, or it only explains a mistake.
+NOT_FOR_USERS = ("For foliot itself", "does not compile, and the message says")
 
 
 class Reference:
@@ -97,7 +97,7 @@ def leave_out_private(compound: ElementTree.Element) -> None:
         kind = section.get("kind", "")
         for member in section.findall("memberdef"):
             brief = "".join(member.find("briefdescription").itertext()).strip()
-            if brief.startswith(FOR_FOLIOT) or kind == "define" and not is_documented(member):
+            if any(words in brief for words in NOT_FOR_USERS) or kind == "define" and not is_documented(member):
                 section.remove(member)
         if kind.startswith(("private", "protected")) or section.find("memberdef") is None:
             compound.remove(section)
