@@ -50,13 +50,16 @@ def link(page: Path, path: Path) -> None:
     page.symlink_to(path)
 
 
+def sphinx_command(into: Path) -> list[str]:
+    return ["sphinx-build", "-b", "html", "-j", "auto", "-W", "--keep-going", "-q", "-c", str(SITE),
+            "-d", str(into / "doctrees"), "-D", f"breathe_projects.foliot={into / 'xml'}",
+            str(into / "pages"), str(into / "html")]
+
+
 def run_sphinx(into: Path) -> None:
     make_empty(into / "html")
     make_empty(into / "doctrees")
-    subprocess.run(["sphinx-build", "-b", "html", "-j", "auto", "-W", "--keep-going", "-q",
-                    "-c", SITE, "-d", into / "doctrees", "-D", f"breathe_projects.foliot={into / 'xml'}",
-                    into / "pages", into / "html"],
-                   env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True)
+    subprocess.run(sphinx_command(into), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True)
 
 
 def check_links(into: Path) -> None:

@@ -53,6 +53,8 @@ class Site:
         parts = urlsplit(link)
         if parts.scheme == "data" or parts.scheme == "mailto":
             return None
+        if parts.scheme == "file":
+            return "is a path of this machine"
         if parts.scheme or parts.netloc:
             return "is loaded from another site" if is_loaded else None
         target = Path(os.path.normpath(path.parent / unquote(parts.path))) if parts.path else path

@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-HEAD = re.compile(r"(?://.*\n)+")
+HEAD = re.compile(r"(?://(?!/).*\n)+")
 C_HEAD = re.compile(r"/\*.*?\*/\n", re.S)
 C_NOT_FOR_READERS = re.compile(r"^/\* (?:-{10,}|clang-format) .* \*/$", re.M)
 CONTRACT = re.compile(r"^ *///.*$|///<.*$", re.M)
