@@ -55,8 +55,17 @@ endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/foliot.pc.in foliot.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/foliot.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-foreach(document IN ITEMS LICENSE README.md)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/${document})
-    install(FILES ${PROJECT_SOURCE_DIR}/${document} TYPE DOC)
-  endif()
-endforeach()
+# The documentation: the pages as they are, so that the links of the installed README.md work, and the site, where
+# `scripts/run site` has made it.
+install(FILES LICENSE README.md CONTRIBUTING.md CHANGELOG.md TYPE DOC)
+install(DIRECTORY docs examples TYPE DOC)
+install(DIRECTORY ${FOLIOT_SITE}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/html OPTIONAL)
+# The pages have links to headers, which are elsewhere in the prefix. The link to them is relative, as the tree may be
+# moved.
+file(RELATIVE_PATH foliot_headers ${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+install(CODE "
+  set(place \"${CMAKE_INSTALL_DOCDIR}/include\")
+  cmake_path(ABSOLUTE_PATH place BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\")
+  file(CREATE_LINK \"${foliot_headers}\" \"\$ENV{DESTDIR}\${place}\" SYMBOLIC)
+  message(STATUS \"Installing: \$ENV{DESTDIR}\${place}\")
+")

@@ -45,10 +45,10 @@ typedef struct foliot_timer foliot_timer;
 typedef struct foliot_ticker foliot_ticker;
 typedef struct foliot_virtual_clock foliot_virtual_clock;
 
-#define FOLIOT_MICROSECOND INT64_C(1000)
-#define FOLIOT_MILLISECOND INT64_C(1000000)
-#define FOLIOT_SECOND INT64_C(1000000000)
-#define FOLIOT_NEVER INT64_MAX
+#define FOLIOT_MICROSECOND INT64_C(1000)    /* a length of time, in nanoseconds */
+#define FOLIOT_MILLISECOND INT64_C(1000000) /* a length of time, in nanoseconds */
+#define FOLIOT_SECOND INT64_C(1000000000)   /* a length of time, in nanoseconds */
+#define FOLIOT_NEVER INT64_MAX              /* the delay and the deadline that never come */
 
 /* ---------------------------------------------------------------- errors */
 

@@ -14,9 +14,13 @@ run_packages=(
     systemtap-sdt-dev # <sys/sdt.h>, for the probes
 )
 
+# For `scripts/run site`.
+site_packages=(python3 doxygen python3-sphinx python3-breathe python3-myst-parser furo)
+
 # To test any preset, in addition to those above.
 # shellcheck disable=SC2034
 test_packages=(
+    "${site_packages[@]}"
     chromium spin python3-prometheus-client
     beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
     postgresql-15 python3-sqlalchemy python3-psycopg2 # servers of the tests' own, and an application

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Makes the site of foliot: the pages in Markdown, a reference from the headers, and a search.
+
+usage: site/build.py [--into FOLDER]
+
+FOLDER is build/site unless it is named; the site is FOLDER/html/index.html. Needs doxygen, sphinx, breathe, myst-parser
+and furo: `scripts/run site` installs them on Debian 12. Warnings and broken
+links are errors.
+"""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+from check_links import Site
+from reference_xml import Reference
+
+SITE = Path(__file__).resolve().parent
+ROOT = SITE.parent
+
+
+def make_empty(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def run_doxygen(into: Path) -> None:
+    make_empty(into / "xml")
+    environment = {**os.environ, "FOLIOT_OUTPUT": str(into), "FOLIOT_PYTHON": sys.executable}
+    subprocess.run(["doxygen", SITE / "Doxyfile"], cwd=ROOT, env=environment, check=True)
+    Reference(into / "xml").tidy()
+
+
+def gather_pages(into: Path) -> None:
+    """Sphinx wants all pages in one folder: they are links to the files of the repository."""
+    pages = make_empty(into / "pages")
+    for path in [*ROOT.glob("docs/**/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
+        link(pages / path.relative_to(ROOT), path)
+    for path in SITE.glob("reference/*.rst"):
+        link(pages / path.relative_to(SITE), path)
+    link(pages / "index.md", ROOT / "README.md")
+
+
+def link(page: Path, path: Path) -> None:
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.symlink_to(path)
+
+
+def sphinx_command(into: Path) -> list[str]:
+    return ["sphinx-build", "-b", "html", "-j", "auto", "-W", "--keep-going", "-q", "-c", str(SITE),
+            "-d", str(into / "doctrees"), "-D", f"breathe_projects.foliot={into / 'xml'}",
+            str(into / "pages"), str(into / "html")]
+
+
+def run_sphinx(into: Path) -> None:
+    make_empty(into / "html")
+    make_empty(into / "doctrees")
+    subprocess.run(sphinx_command(into), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True)
+
+
+def check_links(into: Path) -> None:
+    broken = Site(into / "html").broken()
+    if broken:
+        print("\n".join(broken), file=sys.stderr)
+        sys.exit("site: links are broken; see above")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--into", type=Path, default=ROOT / "build/site", metavar="FOLDER")
+    into = parser.parse_args().into.resolve()
+    try:
+        run_doxygen(into)
+        gather_pages(into)
+        run_sphinx(into)
+        check_links(into)
+    except FileNotFoundError as missing:
+        sys.exit(f"site: cannot run {missing.filename}: is it installed?")
+    except subprocess.CalledProcessError as failed:
+        sys.exit(f"site: {Path(failed.cmd[0]).name} failed ({failed.returncode}); see above")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

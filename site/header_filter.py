@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Prints a header of foliot as doxygen can read it.
+
+usage: header_filter.py HEADER
+
+The comment at the head of a header becomes the description of the file. Inline namespaces are left out, as users leave
+them out: `foliot::timer`. Doxygen runs this program for every header (INPUT_FILTER). Lines stay where they are, but for
+one more at the head.
+"""
+import re
+import sys
+from pathlib import Path
+
+HEAD = re.compile(r"(?://(?!/).*\n)+")
+C_HEAD = re.compile(r"/\*.*?\*/\n", re.S)
+C_NOT_FOR_READERS = re.compile(r"^/\* (?:-{10,}|clang-format) .* \*/$", re.M)
+CONTRACT = re.compile(r"^ *///.*$|///<.*$", re.M)
+# Doxygen 1.9.4 looks for the namespaces of these specialisations, and reports that they are not there.
+FOREIGN = re.compile(r"^template <>\nstruct (?:std|fmt)::.*?\};?$\n", re.M | re.S)
+FRIEND_CLASS = re.compile(r"^ *(?:template <[^;{}]*>\n *)?friend (?:class|struct) [^;]*;$", re.M)
+DIGIT_SEPARATOR = re.compile(r"(?<=[0-9])'(?=[0-9])")
+
+
+def described(lines: list[str]) -> str:
+    """The lines of a comment as a description of the file. What is indented is code, for which Markdown wants four
+    spaces."""
+    text = ["/** @file"]
+    for line in lines:
+        text.append(" * " + ("   " + line if line.startswith("  ") else escaped(line)))
+    return "\n".join(text) + "\n */\n"
+
+
+def escaped(prose: str) -> str:
+    """No contract has commands of doxygen."""
+    return re.sub(r"[\\@]", r"\\\g<0>", prose)
+
+
+def blank_lines(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")
+
+
+def cpp_header(text: str) -> str:
+    text = FOREIGN.sub(blank_lines, text)
+    text = FRIEND_CLASS.sub(blank_lines, text)
+    text = re.sub(r"^namespace foliot::inline \w+", "namespace foliot", text, flags=re.M)
+    text = CONTRACT.sub(lambda contract: escaped(contract[0]), text)
+    text = DIGIT_SEPARATOR.sub("", text)
+    head = HEAD.match(text)
+    if head is None:
+        return text
+    return described([line[2:].removeprefix(" ") for line in head[0].splitlines()]) + text[head.end():]
+
+
+def c_header(text: str) -> str:
+    """A header in C has ordinary comments as its contracts, and names each enumeration twice."""
+    head = C_HEAD.match(text)
+    lines = [re.sub(r"^(/\*| \*/?) ?", "", line).removesuffix("*/") for line in head[0].splitlines()] if head else []
+    text = C_NOT_FOR_READERS.sub("", text[head.end() if head else 0:])
+    text = re.sub(r"^typedef (enum|struct) (\w+) \{(.*?)\} \2;$", r"\1 \2 {\3};", text, flags=re.M | re.S)
+    text = re.sub(r"(?<=\S)( +)/\* ", r"\1/**< ", text)
+    text = re.sub(r"^/\* ", "/** ", text, flags=re.M)
+    return described(lines) + text
+
+
+def main() -> int:
+    header = Path(sys.argv[1])
+    text = header.read_text(encoding="utf-8")
+    sys.stdout.reconfigure(encoding="utf-8")
+    sys.stdout.write(c_header(text) if header.suffix == ".h" else cpp_header(text))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
