@@ -3,5 +3,6 @@
 #pragma once
 
 #include <foliot/adapters/epoll_timers.hpp>
+#include <foliot/adapters/loop_ticker.hpp>
 #include <foliot/adapters/loop_timer.hpp>
 #include <foliot/adapters/loop_timers.hpp>
