@@ -12,7 +12,7 @@ if(TARGET foliot_jobs_postgresql)
 endif()
 list(TRANSFORM foliot_layers PREPEND foliot_ OUTPUT_VARIABLE foliot_targets)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING REGEX "\\.h(pp)?$")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING REGEX "\\.(h|hpp|ipp)$")
 install(TARGETS ${foliot_targets} EXPORT foliotTargets)
 
 # The libraries that a C compiler must link in addition to static ones: libstdc++ or libc++, and libm.

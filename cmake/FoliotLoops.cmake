@@ -1,9 +1,10 @@
-# The libraries that adapters need, if they are installed: foliot_with_asio and foliot_with_uv, for the tests and
-# examples of those adapters. foliot itself is built without them.
+# The libraries that adapters need, if they are installed: foliot_with_asio, foliot_with_boost_asio and foliot_with_uv,
+# for the tests and examples of those adapters. foliot itself is built without them.
 find_path(ASIO_INCLUDE_DIR asio.hpp)
+find_path(BOOST_ASIO_INCLUDE_DIR boost/asio.hpp)
 find_path(LIBUV_INCLUDE_DIR uv.h)
 find_library(LIBUV_LIBRARY uv)
-mark_as_advanced(ASIO_INCLUDE_DIR LIBUV_INCLUDE_DIR LIBUV_LIBRARY)
+mark_as_advanced(ASIO_INCLUDE_DIR BOOST_ASIO_INCLUDE_DIR LIBUV_INCLUDE_DIR LIBUV_LIBRARY)
 
 if(ASIO_INCLUDE_DIR)
   add_library(foliot_with_asio INTERFACE)
@@ -15,6 +16,17 @@ if(ASIO_INCLUDE_DIR)
   target_compile_options(foliot_with_asio INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 else()
   message(STATUS "Asio is not installed: the tests and the example of its adapter are left out")
+endif()
+
+if(BOOST_ASIO_INCLUDE_DIR)
+  add_library(foliot_with_boost_asio INTERFACE)
+  target_link_libraries(foliot_with_boost_asio INTERFACE foliot::adapters)
+  target_include_directories(foliot_with_boost_asio SYSTEM INTERFACE ${BOOST_ASIO_INCLUDE_DIR})
+  target_compile_definitions(foliot_with_boost_asio INTERFACE BOOST_ASIO_NO_DEPRECATED
+    $<$<CXX_COMPILER_ID:Clang>:BOOST_ASIO_HAS_CO_AWAIT>)  # as ASIO_HAS_CO_AWAIT above
+  target_compile_options(foliot_with_boost_asio INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+else()
+  message(STATUS "Boost.Asio is not installed: the tests of its adapter are left out")
 endif()
 
 if(LIBUV_INCLUDE_DIR AND LIBUV_LIBRARY)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
-KINDS = {".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".py": "py", ".sh": "sh", ".md": "md", ".cmake": "cmake"}
+KINDS = {".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".ipp": "cpp",
+         ".py": "py", ".sh": "sh", ".md": "md", ".cmake": "cmake"}
 
 # The tokens of C++ text. The first group is a comment, the second a string. Numbers and words match
 # so that a quote inside a number (1'000) does not begin a string.

@@ -4,6 +4,7 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/expiry.hpp>
+#include <foliot/core/firing.hpp>
 #include <foliot/core/grid.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/outcome.hpp>

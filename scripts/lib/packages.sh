@@ -8,7 +8,7 @@ run_packages=(
     g++ cmake ninja-build git ca-certificates pkg-config
     libcli11-dev libfmt-dev nlohmann-json3-dev zlib1g-dev
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3
-    libuv1-dev libev-dev libevent-dev libasio-dev libjs-chart.js # for `foliot bench`, and the adapters
+    libuv1-dev libev-dev libevent-dev libasio-dev libboost-dev libjs-chart.js # for `foliot bench`, and the adapters
     librocksdb-dev # the job store on disk
     libpq-dev # the job store in PostgreSQL
     systemtap-sdt-dev # <sys/sdt.h>, for the probes

@@ -1,5 +1,6 @@
 // The descriptor in a real epoll: readable when a timer is due, and otherwise not.
 #include <foliot/adapters/epoll_timers.hpp>
+#include <foliot/adapters/loop_ticker.hpp>
 
 #include <gtest/gtest.h>
 
@@ -113,6 +114,27 @@ TEST_F(EpollTimers, ALoopOfHeartbeats) {
   while (beats < 20) {
     if (readable(long_enough)) timers.dispatch();
   }
+}
+
+TEST_F(EpollTimers, ATickerMakesItReadableForEachTick) {
+  const instant start = timers.now();
+  std::vector<instant> ticks;
+  loop_ticker beat(timers, 100us, [&](const firing& tick) {
+    EXPECT_GE(tick.now, tick.deadline) << "early";
+    ticks.push_back(tick.deadline);
+  });
+  const instant first = beat.deadline();
+  EXPECT_GE(first, start + 100us);
+  while (ticks.size() < 20) {
+    ASSERT_TRUE(readable(long_enough));
+    timers.dispatch();
+  }
+  for (const instant tick : ticks) EXPECT_EQ((tick - first).count() % 100'000, 0) << "not on the grid";
+  EXPECT_EQ(beat.skipped() + ticks.size() - 1,
+            static_cast<std::uint64_t>((beat.deadline() - 100us - first) / duration(100us)));
+  beat.stop();
+  timers.dispatch();
+  EXPECT_FALSE(armed());
 }
 
 #if !defined(FOLIOT_SANITIZED)  // UBSan checks a vtable through a pipe, for which no descriptor is left here

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <foliot/core/virtual_clock.hpp>
-
 #include <functional>
 #include <memory>
 #include <new>
@@ -13,6 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "loop_fixture.hpp"
 #include "support/allocations.hpp"
 
 namespace foliot::test {
@@ -20,31 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Records the calls that set the alarm.
-class told_timers : public loop_timers {
- public:
-  using loop_timers::loop_timers;
-  std::vector<instant> wake_ups;
-  std::vector<bool> any;
-  [[nodiscard]] instant alarm() const { return wake_ups.empty() ? instant::never() : wake_ups.back(); }
-
- private:
-  void wake_at(instant next) noexcept override { wake_ups.push_back(next); }
-  void any_pending(bool now_so) noexcept override { any.push_back(now_so); }
-};
-
-class LoopTimers : public testing::Test {
- protected:
-  expiry after(duration d, budget limit = unlimited) {
-    clock.stall(d);
-    return timers.expire(clock.now(), limit);
-  }
-  instant at(duration d) const { return instant{} + d; }
-
-  virtual_clock clock;
-  told_timers timers{clock};
-  std::vector<int> fired;
-};
+class LoopTimers : public loop_fixture {};
 
 TEST_F(LoopTimers, FireInOrderAndNeverEarly) {
   loop_timer late(timers, [&] { fired.push_back(2); });

@@ -1,4 +1,5 @@
 // Timers in a real libuv loop.
+#include <foliot/adapters/loop_ticker.hpp>
 #include <foliot/adapters/uv_timers.hpp>
 
 #include <gtest/gtest.h>
@@ -100,6 +101,22 @@ TEST_F(UvTimers, ACallbackMayStartStopAndDestroy) {
   beat->reset(0s);
   timers->run();
   EXPECT_EQ(beats, 10);
+}
+
+TEST_F(UvTimers, ATickerKeepsTheLoopUntilItIsStopped) {
+  int ticks = 0;
+  std::optional<loop_ticker> beat;
+  beat.emplace(*timers, 100us, [&](const firing& tick) {
+    EXPECT_GE(tick.now, tick.deadline) << "early";
+    if (++ticks == 10) beat->stop();
+  });
+  EXPECT_NE(uv_loop_alive(&loop), 0);
+  EXPECT_EQ(timers->run(), 0);
+  EXPECT_EQ(ticks, 10);
+  beat->reset(100us);
+  ticks = 9;
+  EXPECT_EQ(timers->run(), 0);
+  EXPECT_EQ(ticks, 10);
 }
 
 TEST_F(UvTimers, ABudgetLetsOtherHandlesRun) {

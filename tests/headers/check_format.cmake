@@ -2,7 +2,7 @@
 cmake_minimum_required(VERSION 3.25)
 set(sources)
 foreach(folder IN ITEMS include src programs tests examples bench)
-  file(GLOB_RECURSE found ${SOURCE}/${folder}/*.hpp ${SOURCE}/${folder}/*.cpp)
+  file(GLOB_RECURSE found ${SOURCE}/${folder}/*.hpp ${SOURCE}/${folder}/*.cpp ${SOURCE}/${folder}/*.ipp)
   list(APPEND sources ${found})
 endforeach()
 if(NOT sources)

@@ -11,73 +11,42 @@
 // Thread safety and lifetime: see loop_timers.hpp.
 #pragma once
 
-#include <concepts>
-#include <type_traits>
 #include <utility>
 
+#include <foliot/adapters/detail/loop_callback.hpp>
 #include <foliot/adapters/loop_timers.hpp>
-#include <foliot/core/callable.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
+#include <foliot/core/firing.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/outcome.hpp>
 
 namespace foliot::inline adapters {
 
 /// A one-shot timer with a callback. Belongs to the thread of its loop; neither copied nor moved.
-class FOLIOT_EXPORT loop_timer final : public loop_node {
+class FOLIOT_EXPORT loop_timer final : public detail::loop_callback {
  public:
-  /// An idle timer; reset() starts it. The function takes no arguments; up to 24 bytes of captures need no allocation.
-  /// Throws std::invalid_argument for a null function, and std::bad_alloc.
-  template <class Function>
-    requires std::invocable<std::decay_t<Function>&>
-  loop_timer(loop_timers& timers, Function&& function) : timers_(timers), callback_(std::forward<Function>(function)) {}
+  /// An idle timer; reset() starts it. The function takes nothing or a `const firing&`; up to 24 bytes of captures need
+  /// no allocation. Throws std::invalid_argument for a null function, and std::bad_alloc.
+  template <timer_function Function>
+  loop_timer(loop_timers& timers, Function&& function)
+      : loop_callback(timers, detail::to_callback(std::forward<Function>(function))) {}
   loop_timer(const loop_timer&) = delete;
   loop_timer& operator=(const loop_timer&) = delete;
   /// Stops the timer. Allowed in its own callback.
-  ~loop_timer() {
-    if (pending()) timers_.stop(*this);
-    if (running_ != nullptr) running_->timer = nullptr;
-  }
+  ~loop_timer() = default;
 
   /// Starts the timer, or gives a pending timer a new deadline, `delay` from now. Returns its state before, never
   /// `closed`. Throws std::bad_alloc with nothing changed. O(1).
-  reset_result reset(duration delay) { return reset_at(deadline_after(timers_.now(), delay)); }
+  reset_result reset(duration delay) { return reset_at(deadline_after(timers().now(), delay)); }
   /// As reset(), with the deadline itself; an instant that has passed means now.
-  reset_result reset_at(instant deadline) {
-    if (timers_.reset(*this, deadline)) return reset_result::superseded;
-    return running_ != nullptr ? reset_result::running : reset_result::idle;
-  }
+  reset_result reset_at(instant deadline) { return start_at(deadline); }
 
   /// Stops the timer and returns its state before; the callback stays for the next reset. O(1).
-  stop_result stop() noexcept {
-    if (pending() && timers_.stop(*this)) return stop_result::stopped;
-    return running_ != nullptr ? stop_result::running : stop_result::idle;
-  }
+  stop_result stop() noexcept { return end_start(); }
 
  private:
-  /// The callback while it runs: on the stack, because it may destroy the timer.
-  struct call {
-    explicit call(loop_timer& due) noexcept : timer(&due), callback(std::move(due.callback_)) { due.running_ = this; }
-    call(const call&) = delete;
-    call& operator=(const call&) = delete;
-    ~call() {
-      if (timer == nullptr) return;
-      timer->callback_ = std::move(callback);
-      timer->running_ = nullptr;
-    }
-    loop_timer* timer;  // null once the callback has destroyed it
-    callable<void()> callback;
-  };
-
-  void fire() override {
-    call now(*this);
-    now.callback();
-  }
-
-  loop_timers& timers_;
-  callable<void()> callback_;
-  call* running_ = nullptr;  // null unless the callback is running
+  void fire() override { call(firing{deadline(), timers().now_of_turn()}); }
 };
 
 }  // namespace foliot::inline adapters

@@ -21,6 +21,7 @@
 // but must not be used otherwise then. Complexity: that of foliot_queue, O(1).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 
@@ -62,6 +63,10 @@ class FOLIOT_EXPORT loop_timers {
   /// The present time of the clock.
   [[nodiscard]] instant now() const noexcept { return time_.now(); }
 
+  /// The instant that the running turn was given, which is the same for all timers that it fires; outside of a turn the
+  /// present time of the clock.
+  [[nodiscard]] instant now_of_turn() const noexcept { return expiring_ ? now_of_turn_ : now(); }
+
   /// Starts a node, or gives a pending node a new deadline; returns whether it was pending. An instant that has passed
   /// means now. Throws std::bad_alloc with nothing changed.
   bool reset(loop_node& node, instant deadline) {
@@ -87,6 +92,7 @@ class FOLIOT_EXPORT loop_timers {
           "foliot: expire must not be called from a timer's callback: let the callback return first");
     }
     turn_in_progress this_one(*this);
+    now_of_turn_ = std::min(now, instant::latest());  // no clock shows never
     const expiry done = queue_.expire(now, limit, [](timer_node& due) { static_cast<loop_node&>(due).fire(); });
     this_one.more = done.more;
     return done;
@@ -143,6 +149,7 @@ class FOLIOT_EXPORT loop_timers {
   foliot_queue queue_;
   instant alarm_at_ = instant::never();  // the instant that the alarm is set to
   bool any_reported_ = false;            // the argument of the last any_pending()
+  instant now_of_turn_;
   bool expiring_ = false;
 };
 

@@ -1,5 +1,6 @@
-// The part that all foliot::asio_timer of one execution context share: foliot_queue, one alarm of Asio, and the waits.
-// For asio_timer.hpp.
+// The part that all timers of one execution context share: foliot_queue, one alarm of Asio, and the waits. One source
+// for both libraries: asio_timer.hpp and boost_asio_timer.hpp include it inside a namespace in which `asio` and
+// `error_code` are those of their library.
 //
 // The states of a wait:
 //
@@ -16,43 +17,6 @@
 //
 // Invariant: if a wait of a timer is `waiting`, the timer's entry is pending in the queue. Until it is posted, a wait
 // keeps itself alive by `self_`.
-#pragma once
-
-#include <foliot/core/language.hpp>
-
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <ratio>
-#include <utility>
-
-#include <asio/basic_waitable_timer.hpp>
-#include <asio/error.hpp>
-#include <asio/error_code.hpp>
-#include <asio/execution.hpp>
-#include <asio/execution_context.hpp>
-#include <asio/wait_traits.hpp>
-
-#include <foliot/adapters/loop_timers.hpp>
-#include <foliot/core/export.h>
-#include <foliot/core/instant.hpp>
-#include <foliot/core/intrusive_list.hpp>
-#include <foliot/core/sync/mutex.hpp>
-
-namespace foliot::detail {
-
-/// The standard library's name for CLOCK_MONOTONIC, which programs with Asio use. foliot reads the same clock by its
-/// own monotonic_clock.
-using asio_clock = std::chrono::steady_clock;  // tidy: allow(seam-clock) a name in Asio's interface
-static_assert(std::ratio_equal_v<asio_clock::period, std::nano>);
-
-inline instant to_instant(asio_clock::time_point t) noexcept {
-  return instant::from_nanoseconds(t.time_since_epoch().count());
-}
-inline asio_clock::time_point to_time_point(instant t) noexcept {
-  return asio_clock::time_point(asio_clock::duration(t.nanoseconds()));
-}
 
 /// An executor that runs the alarm's handler on the thread on which Asio completes it, one that runs the context.
 struct in_context {
@@ -72,9 +36,6 @@ struct in_context {
 class asio_waits;
 class asio_entry;
 
-/// Which waits of a timer a cancel ends.
-enum class cancelled_waits : unsigned char { all, oldest };
-
 /// One async_wait. Its private fields belong to asio_waits, under its lock.
 class FOLIOT_EXPORT asio_wait {
  public:
@@ -87,7 +48,7 @@ class FOLIOT_EXPORT asio_wait {
   explicit asio_wait(std::shared_ptr<asio_waits> waits) noexcept : all(std::move(waits)) {}
   virtual ~asio_wait();
   /// Called when the handler begins: decides the outcome, and returns the handler's argument.
-  [[nodiscard]] asio::error_code begin() noexcept;
+  [[nodiscard]] error_code begin() noexcept;
 
  private:
   friend class asio_waits;
@@ -121,7 +82,10 @@ class FOLIOT_EXPORT asio_entry final : public loop_node {
 /// The timers and waits of one execution context.
 class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_shared_from_this<asio_waits> {
  public:
-  explicit asio_waits(asio::execution_context& context) { alarm_.emplace(in_context{&context}); }
+  explicit asio_waits(asio::execution_context& context) {
+    const in_context executor{&context};
+    alarms_.emplace(std::array{alarm(executor), alarm(executor)});
+  }
 
   /// Starts a wait for `deadline`, unless the context has ended. Throws std::bad_alloc with nothing changed.
   void start(asio_entry& entry, instant deadline, std::shared_ptr<asio_wait> wait) {
@@ -178,7 +142,7 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
     {
       const lock guard(mutex_);
       ended_ = true;
-      alarm_.reset();
+      alarms_.reset();
       while (loop_node* node = take_any()) node->fire();
       dropped = take_ready();
       for (asio_wait* each = dropped.front(); each != nullptr; each = dropped.next(*each)) unlink(*each);
@@ -208,14 +172,17 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
     wake_at(instant::never());
   }
   void set_alarm() {
-    if (alarm_is_right_ || !alarm_) return;
-    if (alarm_wanted_.is_never()) {
-      alarm_->cancel();
-    } else {
-      alarm_->expires_at(to_time_point(alarm_wanted_));
-      alarm_->async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (alarm_is_right_ || !alarms_) return;
+    if (!alarm_wanted_.is_never()) {
+      alarm& next = (*alarms_)[1 - set_];
+      next.expires_at(to_time_point(alarm_wanted_));
+      next.async_wait([self = shared_from_this()](const error_code& error) {
         if (!error) self->turn();
       });
+      set_ = 1 - set_;
+      (*alarms_)[1 - set_].cancel();
+    } else {
+      (*alarms_)[set_].cancel();
     }
     alarm_is_right_ = true;
   }
@@ -296,7 +263,10 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
   }
 
   mutex mutex_{lock_rank::engine};
-  std::optional<alarm> alarm_;
+  // Two, so that the one that is set stays so until the other is: the wait that sets it may find no memory, and then
+  // the timers that are pending must still fire.
+  std::optional<std::array<alarm, 2>> alarms_;
+  std::size_t set_ = 0;  // the one that was set last
   instant alarm_wanted_ = instant::never();
   bool alarm_is_right_ = true;  // the alarm is set to alarm_wanted_
   bool ended_ = false;
@@ -309,11 +279,11 @@ inline asio_wait::~asio_wait() {
   all->unlink(*this);
 }
 
-inline asio::error_code asio_wait::begin() noexcept {
+inline error_code asio_wait::begin() noexcept {
   const lock guard(all->mutex_);
   begun_ = true;
   all->unlink(*this);
-  return cancelled_ ? asio::error_code(asio::error::operation_aborted) : asio::error_code();
+  return cancelled_ ? error_code(asio::error::operation_aborted) : error_code();
 }
 
 inline void asio_entry::fire() {
@@ -331,5 +301,3 @@ class FOLIOT_EXPORT asio_timer_service final : public asio::execution_context::s
 
   const std::shared_ptr<asio_waits> waits;
 };
-
-}  // namespace foliot::detail
