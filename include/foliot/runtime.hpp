@@ -3,6 +3,7 @@
 
 #include <foliot/runtime/after.hpp>
 #include <foliot/runtime/background_runtime.hpp>
+#include <foliot/runtime/call_on.hpp>
 #include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/channel.hpp>
