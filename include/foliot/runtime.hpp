@@ -2,12 +2,16 @@
 #pragma once
 
 #include <foliot/runtime/after.hpp>
+#include <foliot/runtime/background_runtime.hpp>
+#include <foliot/runtime/call_on.hpp>
 #include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/context.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/runtime_deadline.hpp>
+#include <foliot/runtime/runtime_ended.hpp>
+#include <foliot/runtime/runtime_handle.hpp>
 #include <foliot/runtime/select.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>

@@ -68,7 +68,7 @@ scheduler::scheduler(const run_options& options)
   processors_.set_count(options_.processors);
 }
 
-scheduler::~scheduler() = default;
+scheduler::~scheduler() { gate_->close(); }
 
 processor* scheduler::this_processor() const noexcept {
   processor* const p = this_worker();
@@ -189,6 +189,10 @@ void scheduler::end_workers() noexcept {
     notify(*each);
     if (each->thread.joinable()) each->thread.join();
   }
+  gate_->close();
+  // A function of blocking() may wait for a thread that waits for the end of a call, whose task is destroyed only after
+  // that function.
+  if (blocking_.is_busy()) gate_->release_calls();
   blocking_.end();
   // Threads outside of the runtime may still make tasks ready. Those that take the lock from now on see ending_.
   const lock held(lock_);

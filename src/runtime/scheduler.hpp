@@ -33,6 +33,8 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/virtual_clock.hpp>
+#include <foliot/runtime/detail/intrusive_ptr.hpp>
+#include <foliot/runtime/detail/runtime_gate.hpp>
 #include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/timed_scope.hpp>
@@ -89,6 +91,8 @@ class scheduler {
   [[nodiscard]] const run_options& options() const noexcept { return options_; }
   /// For objects that may outlive the scheduler.
   [[nodiscard]] runtime_ref ref() const noexcept { return life_.ref(); }
+  /// For threads outside of the runtime.
+  [[nodiscard]] const intrusive_ptr<runtime_gate>& gate() const noexcept { return gate_; }
 
   /// Changes the number of processors. The tasks and timers of processors that go away go on at others. Throws
   /// std::invalid_argument, with nothing changed; std::system_error and std::bad_alloc if a thread or memory cannot be
@@ -104,6 +108,11 @@ class scheduler {
   /// Whether a task waits for an event that virtual time cannot bring: a descriptor, or a foreign awaiter.
   [[nodiscard]] bool waits_for_outside() const noexcept {
     return !descriptors_.empty() || outside_waits_.load(seam::relaxed) != 0;
+  }
+  /// Whether another thread may spawn tasks by a handle. If not, the caller sees the tasks of those that have. On
+  /// virtual time, on its one thread.
+  [[nodiscard]] bool waits_for_handles() const noexcept {
+    return options_.deadlocks != deadlock_reports::always && gate_->has_handles();
   }
 
   /// Ends the run if all tasks wait and nothing can end their waits. Called by each thread of the runtime when it has
@@ -210,6 +219,7 @@ class scheduler {
 
   const run_options options_;
   runtime_life life_{*this};
+  const intrusive_ptr<runtime_gate> gate_{*new runtime_gate(*this)};
   const clock& time_;
   living_tasks living_;
   poll_table descriptors_;

@@ -97,10 +97,13 @@ bool virtual_driver::move_time_on() {
     scheduler_.virtual_time()->advance_to(next);
     return true;
   }
-  if (!scheduler_.waits_for_outside()) return false;
-  // A task waits for a thread outside of the runtime, where time does not stand still. That thread ends this wait when
-  // it makes the task ready.
-  return look_into_poller(instant::never()) || scheduler_.waits_for_outside();
+  // A task waits for a thread outside of the runtime, where time does not stand still, or such a thread has a handle.
+  // It ends this wait when it makes a task ready, or drops the last handle.
+  if (scheduler_.waits_for_handles() || scheduler_.waits_for_outside()) {
+    look_into_poller(instant::never());
+    return true;
+  }
+  return has_task();  // the last handle may have been dropped after a spawn
 }
 
 }  // namespace foliot::runtime::detail

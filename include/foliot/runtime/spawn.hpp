@@ -30,15 +30,18 @@
 #include <utility>
 
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/core/sync/note.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/intrusive_ptr.hpp>
-#include <foliot/runtime/detail/runtime_life.hpp>
+#include <foliot/runtime/detail/runtime_gate.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 #include <foliot/runtime/task.hpp>
 
 namespace foliot::runtime::detail {
+
+class spawner;
 
 /// A spawned task: its state, and its result once it has ended.
 template <class Result>
@@ -72,6 +75,7 @@ class spawned final : public task_state, public pooled {
       done_ = true;
       lost = detached_ && failure_ != nullptr;
       if (joiner_ != nullptr) joiner_->claim(0);
+      if (waiting_thread_ != nullptr) waiting_thread_->wake();
     }
     if (lost) report_failure(owner(), *this, failure_);
   }
@@ -93,8 +97,7 @@ class spawned final : public task_state, public pooled {
       detached_ = true;
       lost = done_ && failure_ != nullptr && !taken_;
     }
-    // A caller that is no worker of the runtime may find it ending; a later runtime may have the same address then.
-    if (lost && is_worker_of(owner()) && failed_in_->living() != nullptr) report_failure(owner(), *this, failure_);
+    if (lost) failed_in_->report(name(), failure_);
   }
   [[nodiscard]] bool done() const noexcept {
     const lock held(lock_);
@@ -112,6 +115,21 @@ class spawned final : public task_state, public pooled {
   void end_join() noexcept {
     const lock held(lock_);
     joiner_ = nullptr;
+  }
+  /// The same for a thread: wakes the note.
+  void begin_wait(note& by) noexcept {
+    const lock held(lock_);
+    if (done_) {
+      by.wake();
+    } else {
+      waiting_thread_ = &by;
+    }
+  }
+  /// Returns whether the task has ended by itself.
+  [[nodiscard]] bool end_wait() noexcept {
+    const lock held(lock_);
+    waiting_thread_ = nullptr;
+    return done_ && !abandoned_;
   }
   /// Precondition: done(). Throws std::logic_error if there is no result, or if it was taken before.
   Result take() {
@@ -140,7 +158,7 @@ class spawned final : public task_state, public pooled {
     auto& promise = body_.promise();
     failure_ = promise.failure();
     if (failure_ != nullptr) {
-      failed_in_ = reference_to(owner());
+      failed_in_ = gate_of(owner());
       return;
     }
     try {
@@ -151,13 +169,14 @@ class spawned final : public task_state, public pooled {
       }
     } catch (...) {
       failure_ = std::current_exception();
-      failed_in_ = reference_to(owner());
+      failed_in_ = gate_of(owner());
     }
   }
 
   task<Result> body_;
   mutable mutex lock_{lock_rank::object};
   wait_point* joiner_ FOLIOT_GUARDED_BY(lock_) = nullptr;
+  note* waiting_thread_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   bool done_ FOLIOT_GUARDED_BY(lock_) = false;
   bool detached_ FOLIOT_GUARDED_BY(lock_) = false;
   std::unique_ptr<std::stop_callback<stop_request>> stopping_;
@@ -165,7 +184,7 @@ class spawned final : public task_state, public pooled {
   // Written before done_ is set, read after it was seen.
   bool abandoned_ = false;  // the runtime ended before the task
   std::exception_ptr failure_;
-  std::optional<runtime_ref> failed_in_;  // set together with failure_
+  intrusive_ptr<runtime_gate> failed_in_;  // set together with failure_
   std::optional<stored> result_;
 };
 
@@ -255,10 +274,7 @@ class join_handle {
   void request_stop() const { checked().stop(); }
 
  private:
-  template <class R>
-  friend join_handle<R> spawn(task<R> body, const char* name);
-  template <class R>
-  friend join_handle<R> spawn(task<R> body, std::stop_token token, const char* name);
+  friend class detail::spawner;
 
   explicit join_handle(detail::spawned<Result>& task) noexcept : task_(task) {}
   [[nodiscard]] detail::spawned<Result>& checked() const {
@@ -274,29 +290,56 @@ class join_handle {
   detail::intrusive_ptr<detail::spawned<Result>> task_;
 };
 
+namespace detail {
+
+/// Spawns tasks in a given runtime, which exists during the call.
+class spawner {
+ public:
+  template <class Result>
+  static join_handle<Result> spawn(scheduler& in, task<Result>&& body, const char* name) {
+    spawned<Result>::check(body);
+    auto* const made = new spawned<Result>(in, name, std::move(body));
+    made->retain();
+    join_handle<Result> handle(*made);
+    made->begin();
+    return handle;
+  }
+  template <class Result>
+  static join_handle<Result> spawn(scheduler& in, task<Result>&& body, std::stop_token token, const char* name) {
+    spawned<Result>::check(body);
+    auto* const made = new spawned<Result>(in, name, std::move(body));
+    join_handle<Result> handle(*made);  // the only reference: if the next line throws, the task is destroyed
+    made->stop_when(token);
+    made->retain();  // for the scheduler
+    made->begin();
+    return handle;
+  }
+  /// Blocks the calling thread until the task has ended, and gives its result. Throws runtime_ended if the runtime ends
+  /// first.
+  template <class Result>
+  static Result wait(join_handle<Result>& running, waiting_call& waiting) {
+    spawned<Result>& task = *running.task_;
+    task.begin_wait(waiting.end_of_task());
+    waiting.sleep();
+    if (!task.end_wait()) fail_call();
+    return task.take();
+  }
+};
+
+}  // namespace detail
+
 /// Runs `body` as a task of its own, concurrently with the caller. `name` appears in reports of failures and deadlocks;
 /// it is not copied, and must outlive the task and its handle, which may report the failure. Throws std::logic_error
 /// outside of a runtime, and for a task that is empty or has run; std::bad_alloc.
 template <class Result>
 join_handle<Result> spawn(task<Result> body, const char* name = "task") {
-  detail::spawned<Result>::check(body);
-  auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
-  made->retain();
-  join_handle<Result> handle(*made);
-  made->begin();
-  return handle;
+  return detail::spawner::spawn(detail::this_scheduler("spawn"), std::move(body), name);
 }
 
 /// The same; a stop request of the token asks the task to stop.
 template <class Result>
 join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* name = "task") {
-  detail::spawned<Result>::check(body);
-  auto* const made = new detail::spawned<Result>(detail::this_scheduler("spawn"), name, std::move(body));
-  join_handle<Result> handle(*made);  // the only reference: if the next line throws, the task is destroyed
-  made->stop_when(token);
-  made->retain();  // for the scheduler
-  made->begin();
-  return handle;
+  return detail::spawner::spawn(detail::this_scheduler("spawn"), std::move(body), std::move(token), name);
 }
 
 namespace detail {

@@ -1,0 +1,210 @@
+// A runtime on a thread of its own: how it starts, stops, and destroys what has not ended.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <foliot/core/sync/note.hpp>
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/runtime/background_runtime.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/this_task.hpp>
+
+#include "support/allocations.hpp"
+#include "worlds.hpp"
+
+namespace foliot::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+task<int> seven() { co_return 7; }
+
+TEST(BackgroundRuntime, RunsUntilItIsDestroyed) {
+  for (const std::size_t processors : {1U, 2U, 4U}) {
+    run_options options;
+    options.processors = processors;
+    const background_runtime background(options);
+    EXPECT_FALSE(background.handle().ended());
+    EXPECT_EQ(background.handle().call([] { return runtime::processors(); }), processors);
+    EXPECT_EQ(background.handle(), background.handle());
+    EXPECT_EQ(background.handle().call([] { return this_runtime(); }), background.handle());
+  }
+}
+
+TEST(BackgroundRuntime, OneThatIsNeverUsedEnds) {
+  for (int i = 0; i < 100; ++i) const background_runtime background;
+  for (int i = 0; i < 100; ++i) {
+    virtual_clock clock;
+    run_options options;
+    options.clock = &clock;
+    const background_runtime background(options);
+  }
+}
+
+TEST(BackgroundRuntime, DestroysTheTasksThatHaveNotEnded) {
+  for (const bool is_virtual : {false, true}) {
+    virtual_clock clock;
+    run_options options;
+    if (is_virtual) options.clock = &clock;
+    int destroyed = 0;
+    {
+      const background_runtime background(options);
+      note begun;
+      background.handle().spawn([&]() -> task<> {
+        const std::shared_ptr<int> at_the_end(&destroyed, [](int* count) { ++*count; });
+        begun.wake();
+        co_await sleep(duration::forever());
+      });
+      begun.sleep_until(instant::never());
+    }
+    EXPECT_EQ(destroyed, 1);
+  }
+}
+
+TEST(BackgroundRuntime, MayBeStoppedByAnyThreadAndTwice) {
+  for (int round = 0; round < 50; ++round) {
+    background_runtime background;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&background, i] {
+        if (i == 0) background.request_stop();
+        background.stop();
+        EXPECT_TRUE(background.handle().ended());
+      });
+    }
+    for (std::thread& each : threads) each.join();
+    background.request_stop();
+    background.stop();
+    EXPECT_THROW(background.handle().call(seven()), runtime_ended);
+  }
+}
+
+TEST(BackgroundRuntime, ATaskOfItsOwnMayAskItToStop) {
+  background_runtime background;
+  const runtime_handle handle = background.handle();
+  handle.spawn([&background]() -> task<> {
+    EXPECT_THROW(background.stop(), std::logic_error);
+    background.request_stop();
+    co_return;
+  });
+  while (!handle.ended()) std::this_thread::yield();
+  background.stop();
+}
+
+TEST(BackgroundRuntime, ATaskOfAnotherRuntimeMayOwnIt) {
+  test::on_real_processors([]() -> task<> {
+    std::optional<background_runtime> background(std::in_place);
+    auto spawned = background->handle().spawn(seven());
+    const int got = co_await spawned.join();
+    EXPECT_EQ(got, 7);
+  });
+}
+
+TEST(BackgroundRuntime, TheConstructorThrowsWhatKeepsItFromRunning) {
+  run_options options;
+  options.processors = 1000;
+  EXPECT_THROW(background_runtime{options}, std::invalid_argument);
+  options.processors = 1;
+  options.timers = "no such timers";
+  EXPECT_THROW(background_runtime{options}, std::invalid_argument);
+}
+
+// The allocations of the constructing thread; those of the runtime's thread succeed.
+TEST(BackgroundRuntime, WithoutMemoryTheConstructorThrows) {
+  for (std::size_t succeeding = 0;; ++succeeding) {
+    ASSERT_LT(succeeding, 1000U);
+    std::optional<background_runtime> background;
+    bool failed = false;
+    try {
+      const test::failing_allocations none(succeeding);
+      background.emplace();
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    if (failed) continue;
+    EXPECT_EQ(background->handle().call(seven()), 7);
+    break;
+  }
+}
+
+TEST(BackgroundRuntime, ASpawnWithoutMemoryThrowsAndChangesNothing) {
+  for (std::size_t succeeding = 0;; ++succeeding) {
+    ASSERT_LT(succeeding, 100U);
+    background_runtime background;
+    const runtime_handle handle = background.handle();
+    bool failed = false;
+    try {
+      const test::failing_allocations none(succeeding);
+      handle.spawn(seven);
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    EXPECT_EQ(handle.call(seven()), 7);
+    if (!failed) break;
+  }
+}
+
+/// Runs `body` in a child process. It returns whether all its checks passed.
+template <class Body>
+void expect_in_child(Body body) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(250);  // a signal ends a child that waits for a thread of the parent
+    _exit(body() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "the child was ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+template <class Use>
+bool is_refused(Use use) {
+  try {
+    use();
+  } catch (const runtime_ended&) {
+    return true;
+  }
+  return false;
+}
+
+TEST(BackgroundRuntime, InTheChildOfAForkItHasEnded) {
+  auto background = std::make_unique<background_runtime>();
+  const runtime_handle handle = background->handle();
+  EXPECT_EQ(handle.call(seven()), 7);
+  std::atomic<bool> ends = false;
+  std::thread uses([&handle, &ends] {
+    while (!ends) handle.call([] {});
+  });
+  for (int i = 0; i < 10; ++i) {
+    expect_in_child([&] {
+      bool fine = handle.ended();
+      fine = fine && is_refused([&] { handle.spawn(seven()); }) && is_refused([&] { handle.call(seven); });
+      background->request_stop();
+      background->stop();
+      background.reset();
+      return fine && handle.ended();
+    });
+  }
+  EXPECT_EQ(handle.call(seven()), 7) << "the runtime must go on in the parent";
+  ends = true;
+  uses.join();
+}
+
+}  // namespace
+}  // namespace foliot::runtime
