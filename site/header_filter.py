@@ -4,8 +4,9 @@
 usage: header_filter.py HEADER
 
 The comment at the head of a header becomes the description of the file. Inline namespaces are left out, as users leave
-them out: `foliot::timer`. Doxygen runs this program for every header (INPUT_FILTER). Lines stay where they are, but for
-one more at the head.
+them out: `foliot::timer`. The part that a header shares with another (.ipp) stands where the header includes it.
+Doxygen runs this program for every header (INPUT_FILTER). Lines stay where they are, but for one more at the head, and
+for those of parts.
 """
 import re
 import sys
@@ -18,6 +19,8 @@ CONTRACT = re.compile(r"^ *///.*$|///<.*$", re.M)
 # Doxygen 1.9.4 looks for the namespaces of these specialisations, and reports that they are not there.
 FOREIGN = re.compile(r"^template <>\nstruct (?:std|fmt)::.*?\};?$\n", re.M | re.S)
 FRIEND_CLASS = re.compile(r"^ *(?:template <[^;{}]*>\n *)?friend (?:class|struct) [^;]*;$", re.M)
+PART = re.compile(r"^#include <(foliot/\S+\.ipp)>$", re.M)
+NAMESPACE_ALIAS = re.compile(r"^namespace \w+ = .*;$", re.M)
 DIGIT_SEPARATOR = re.compile(r"(?<=[0-9])'(?=[0-9])")
 
 
@@ -39,7 +42,12 @@ def blank_lines(match: re.Match[str]) -> str:
     return "\n" * match[0].count("\n")
 
 
+def with_parts(text: str, include: Path) -> str:
+    return PART.sub(lambda part: (include / part[1]).read_text(encoding="utf-8").rstrip("\n"), text)
+
+
 def cpp_header(text: str) -> str:
+    text = NAMESPACE_ALIAS.sub("", text)
     text = FOREIGN.sub(blank_lines, text)
     text = FRIEND_CLASS.sub(blank_lines, text)
     text = re.sub(r"^namespace foliot::inline \w+", "namespace foliot", text, flags=re.M)
@@ -64,7 +72,7 @@ def c_header(text: str) -> str:
 
 def main() -> int:
     header = Path(sys.argv[1])
-    text = header.read_text(encoding="utf-8")
+    text = with_parts(header.read_text(encoding="utf-8"), Path(__file__).resolve().parent.parent / "include")
     sys.stdout.reconfigure(encoding="utf-8")
     sys.stdout.write(c_header(text) if header.suffix == ".h" else cpp_header(text))
     return 0

@@ -1,10 +1,11 @@
 """What doxygen reads of a header: its contract as the description of the file, and the names that users write."""
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "site"))
-from header_filter import c_header, cpp_header
+from header_filter import c_header, cpp_header, with_parts
 
 
 class CppHeader(unittest.TestCase):
@@ -20,6 +21,16 @@ class CppHeader(unittest.TestCase):
         self.assertEqual(cpp_header("/// As \\n, to a@b.\nint a;  ///< \\x\n"),
                          "/// As \\\\n, to a\\@b.\nint a;  ///< \\\\x\n")
         self.assertEqual(cpp_header('const char* a = "\\n";\n'), 'const char* a = "\\n";\n')
+
+    def test_parts_stand_where_they_are_included(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "foliot").mkdir()
+            (Path(folder) / "foliot" / "part.ipp").write_text("/// A.\nclass a;\n", encoding="utf-8")
+            self.assertEqual(with_parts("namespace b {\n#include <foliot/part.ipp>\n}\n#include <foliot/c.hpp>\n", Path(folder)),
+                             "namespace b {\n/// A.\nclass a;\n}\n#include <foliot/c.hpp>\n")
+
+    def test_aliases_of_namespaces_are_left_out(self):
+        self.assertEqual(cpp_header("namespace asio = ::asio;\nint a;\n"), "\nint a;\n")
 
     def test_what_doxygen_cannot_read_is_left_out_line_by_line(self):
         self.assertEqual(cpp_header("template <>\nstruct std::hash<a> {\n  int b;\n};\nint c;\n"), "\n\n\n\nint c;\n")
