@@ -20,7 +20,7 @@ using failure_handler = std::function<void(std::string_view task, const std::exc
 
 /// When run() throws `deadlock` on real time: all tasks wait, no timer is pending, and no task waits for a descriptor,
 /// for blocking() or for a foreign awaiter. The runtime cannot know whether another thread of the process will wake a
-/// task, by a channel, a wait group, a context, a timer or a handle.
+/// task, by a channel, a wait group, a context, a timer or a handle, or spawn one.
 enum class deadlock_reports : std::uint8_t {
   /// If the process has no threads but this runtime's own. With any other thread (also of a timer_service, of another
   /// runtime, or of a sanitizer), or without /proc, the run waits on.
@@ -53,7 +53,8 @@ struct run_options {
   failure_handler on_failure{};
   /// How many calls by blocking() may run at once, at least 1. Their threads are made when needed.
   std::size_t blocking_threads = 64;
-  /// When a run whose tasks all wait for ever throws `deadlock`, on real time. On virtual time it always does.
+  /// When a run whose tasks all wait for ever throws `deadlock`, on real time. On virtual time it always does, unless
+  /// there is a runtime_handle, by which another thread may spawn, and this is not `always`.
   deadlock_reports deadlocks = deadlock_reports::when_certain;
 };
 
