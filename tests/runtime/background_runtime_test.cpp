@@ -76,7 +76,7 @@ TEST(BackgroundRuntime, DestroysTheTasksThatHaveNotEnded) {
 }
 
 TEST(BackgroundRuntime, MayBeStoppedByAnyThreadAndTwice) {
-  for (int round = 0; round < 50; ++round) {
+  for (int round = 0; round < 20; ++round) {
     background_runtime background;
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i) {

@@ -10,6 +10,7 @@
 
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/note.hpp>
+#include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/background_runtime.hpp>
 #include <foliot/runtime/call_on.hpp>
 #include <foliot/runtime/runtime_handle.hpp>
@@ -241,6 +242,39 @@ TEST(RuntimeOutside, AFailureIsReportedOrTheRuntimeHasEnded) {
       require(reported == 1, "a failure was lost");
     }
   });
+}
+
+/// On virtual time the spawn comes before the drop: a driver that sees the drop must see the task.
+TEST(RuntimeOutside, ASpawnJustBeforeTheLastDropIsNoDeadlock) {
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds * 2, with, [] {
+      virtual_clock clock;
+      run_options on_virtual_time = options();
+      on_virtual_time.clock = &clock;
+      std::optional<seam::thread> outside;
+      const auto main = [&outside]() -> task<> {
+        wait_group group;
+        group.add();
+        outside.emplace("outside", [handle = this_runtime(), &group]() mutable {
+          dawdle();
+          handle.spawn([&group]() -> task<> {
+            group.done();
+            co_return;
+          });
+          handle = {};
+        });
+        co_await group.wait();
+      };
+      bool dead = false;
+      try {
+        runtime::run(main, on_virtual_time);
+      } catch (const runtime::deadlock&) {
+        dead = true;
+      }
+      outside->join();
+      require(!dead, "a deadlock was reported although a task had been spawned");
+    });
+  }
 }
 
 /// A job of call_on() is called or destroyed by another thread, or kept beyond the end.

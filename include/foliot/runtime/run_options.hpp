@@ -15,7 +15,8 @@
 namespace foliot::runtime {
 
 /// Called with the exception of a task that no other task joins, and of a timer's function. Any thread of the runtime
-/// calls it, several at once too. Exceptions that it throws are swallowed, and the run goes on.
+/// calls it, several at once too; and so does a thread outside that drops the handle of a task that has failed, which
+/// the end of the runtime waits for. Exceptions that it throws are swallowed, and the run goes on.
 using failure_handler = std::function<void(std::string_view task, const std::exception_ptr& failure)>;
 
 /// When run() throws `deadlock` on real time: all tasks wait, no timer is pending, and no task waits for a descriptor,

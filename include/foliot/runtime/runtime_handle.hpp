@@ -23,7 +23,8 @@
 // comes from outside begins at the instant that the clock shows when the runtime takes it.
 //
 // Inside of its own runtime a handle spawns as spawn() does until the main task has ended, and call() throws
-// std::logic_error, because it would block a worker. In the child of a fork the handles of a background_runtime throw
+// std::logic_error, because it would block a worker. A task of another runtime should not call either: it joins what it
+// has spawned. In the child of a fork the handles of a background_runtime throw
 // runtime_ended; those of run() must not be used.
 //
 // Thread safety: a handle is a plain object, its const members from any thread; copies of one handle may be used by
