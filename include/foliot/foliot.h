@@ -1,4 +1,5 @@
-/* foliot for C, and for languages that call C: the timers of a service behind opaque handles.
+/* foliot for C, and for languages that call C: the timers of a service, and those of a program's own event loop, behind
+ * opaque handles.
  *
  *   static void on_idle(void* session, const foliot_firing* firing) { … }
  *
@@ -57,7 +58,8 @@ typedef enum foliot_status {
   FOLIOT_INVALID = 1, /* an invalid argument: a null handle, an unknown engine, a period of zero */
   FOLIOT_NO_MEMORY = 2,
   FOLIOT_SYSTEM = 3,      /* the system refuses a thread or a file descriptor */
-  FOLIOT_NOT_ALLOWED = 4, /* not allowed here: in a callback, to sleep on its service or to advance its clock */
+  FOLIOT_NOT_ALLOWED = 4, /* not allowed here: in a callback, to sleep on its service, to advance its clock, or to expire
+                             its loop */
   FOLIOT_FAILED = 5       /* any other error */
 } foliot_status;
 
@@ -160,7 +162,7 @@ typedef struct foliot_firing {
   uint64_t skipped; /* for tickers: how many later ticks had passed as well */
 } foliot_firing;
 
-/* Called on a thread of the service, or on the thread that advances the virtual clock. */
+/* Called on a thread of the service, on the thread that advances the virtual clock, or in foliot_loop_expire. */
 typedef void (*foliot_callback)(void* context, const foliot_firing* firing);
 /* Called with a timer's context when the timer's callback is not running and will not run again: at the latest when the
  * handle is destroyed; for a detached timer after it has fired, or when the service ends. Not called if the create
@@ -227,6 +229,111 @@ FOLIOT_EXPORT foliot_status foliot_ticker_stop_and_wait(foliot_ticker* ticker,
 FOLIOT_EXPORT bool foliot_ticker_pending(const foliot_ticker* ticker) FOLIOT_NOEXCEPT;
 /* How many ticks the ticker has skipped since it was made; 0 for null. */
 FOLIOT_EXPORT uint64_t foliot_ticker_skipped(const foliot_ticker* ticker) FOLIOT_NOEXCEPT;
+
+/* ---------------------------------------------------------------- event loops */
+
+/* Timers in a loop of the program's own, which waits for descriptors with epoll, poll or select. No thread is made: the
+ * loop waits no longer than foliot_loop_timeout_ms says, or until foliot_loop_fd is readable, and then calls
+ * foliot_loop_expire.
+ *
+ *   foliot_loop* timers;
+ *   foliot_loop_timer* idle;
+ *   if (foliot_loop_create(NULL, &timers) != FOLIOT_OK) puts(foliot_error_message());
+ *   foliot_loop_timer_create(timers, on_idle, session, NULL, &idle);
+ *   foliot_loop_timer_reset(idle, 30 * FOLIOT_SECOND, NULL);
+ *   for (;;) {
+ *     poll(descriptors, count, foliot_loop_timeout_ms(timers));
+ *     … the descriptors that are ready …
+ *     foliot_loop_expire(timers, 256, NULL, NULL);
+ *   }
+ *
+ * Threads: a loop, its timers and its tickers belong to one thread, which makes all calls.
+ * Callbacks run inside foliot_loop_expire. They may create, reset, stop and destroy every timer and ticker, their own
+ * included, but must not destroy the loop. */
+typedef struct foliot_loop foliot_loop;
+typedef struct foliot_loop_timer foliot_loop_timer;
+typedef struct foliot_loop_ticker foliot_loop_ticker;
+
+/* As foliot_service_options: initialise the structure with FOLIOT_LOOP_OPTIONS_INIT. */
+typedef struct foliot_loop_options {
+  size_t size;
+  bool descriptor; /* the loop has a file descriptor: foliot_loop_fd */
+  foliot_virtual_clock* virtual_time; /* not null: this clock instead of the monotonic one, and no descriptor */
+} foliot_loop_options;
+
+/* clang-format off */
+#define FOLIOT_LOOP_OPTIONS_INIT {sizeof(foliot_loop_options), false, NULL}
+/* clang-format on */
+
+/* Makes the timers of a loop. `options` may be null for all defaults. FOLIOT_SYSTEM if a descriptor is wanted and the
+ * process has none left. */
+FOLIOT_EXPORT foliot_status foliot_loop_create(const foliot_loop_options* options,
+                                               foliot_loop** result) FOLIOT_NOEXCEPT;
+/* Pending timers end without firing. Handles of timers and tickers may still be destroyed, which releases their
+ * contexts, but must not be used otherwise. */
+FOLIOT_EXPORT void foliot_loop_destroy(foliot_loop* loop) FOLIOT_NOEXCEPT;
+/* The present time of the loop's clock; 0 for null. */
+FOLIOT_EXPORT int64_t foliot_loop_now(const foliot_loop* loop) FOLIOT_NOEXCEPT;
+/* The instant at which foliot_loop_expire must be called at the latest; FOLIOT_NEVER if no timer is pending, and for
+ * null. After a stop of the earliest timer it may be too early, so that the loop wakes once for nothing. */
+FOLIOT_EXPORT int64_t foliot_loop_next_deadline(foliot_loop* loop) FOLIOT_NOEXCEPT;
+/* The length of time until then: 0 if timers are due, FOLIOT_NEVER as above. */
+FOLIOT_EXPORT int64_t foliot_loop_timeout(foliot_loop* loop) FOLIOT_NOEXCEPT;
+/* The same for epoll_wait and poll: in milliseconds, rounded up, so that the loop does not wake before the deadline; -1
+ * for never; at most the largest int. */
+FOLIOT_EXPORT int foliot_loop_timeout_ms(foliot_loop* loop) FOLIOT_NOEXCEPT;
+/* A file descriptor that is readable while a timer is due, for loops that wait for descriptors alone. The loop owns it:
+ * do not read from it, and do not close it. -1 if there is none, and for null. */
+FOLIOT_EXPORT int foliot_loop_fd(const foliot_loop* loop) FOLIOT_NOEXCEPT;
+/* Fires the timers that are due, at most `limit`; 0 means no limit. Sets `fired` to how many have fired, and `more` to
+ * whether the limit has left timers that may be due: then the next wait must not block (the timeout is 0, and the
+ * descriptor stays readable). FOLIOT_NOT_ALLOWED in a callback of this loop; FOLIOT_NO_MEMORY if there is no memory to
+ * move timers or for a ticker's next tick: the timers before that have fired, and all others stay pending. */
+FOLIOT_EXPORT foliot_status foliot_loop_expire(foliot_loop* loop, size_t limit, size_t* fired,
+                                               bool* more) FOLIOT_NOEXCEPT;
+/* How many timers and tickers are pending; 0 for null. */
+FOLIOT_EXPORT size_t foliot_loop_pending(const foliot_loop* loop) FOLIOT_NOEXCEPT;
+/* Reserves memory for `count` pending timers: up to that number neither a start nor a tick allocates. */
+FOLIOT_EXPORT foliot_status foliot_loop_reserve(foliot_loop* loop, size_t count) FOLIOT_NOEXCEPT;
+
+/* Makes an idle timer. `release` may be null. `now` of a foliot_firing is the instant at which the turn began. */
+FOLIOT_EXPORT foliot_status foliot_loop_timer_create(foliot_loop* loop, foliot_callback callback, void* context,
+                                                     foliot_release release,
+                                                     foliot_loop_timer** result) FOLIOT_NOEXCEPT;
+/* Stops the timer and destroys the handle. In the timer's own callback its context is released when that returns. */
+FOLIOT_EXPORT void foliot_loop_timer_destroy(foliot_loop_timer* timer) FOLIOT_NOEXCEPT;
+/* Starts the timer, or gives a pending timer a new deadline, `delay` from now. Never FOLIOT_CLOSED. */
+FOLIOT_EXPORT foliot_status foliot_loop_timer_reset(foliot_loop_timer* timer, int64_t delay,
+                                                    foliot_reset_result* result) FOLIOT_NOEXCEPT;
+/* As foliot_loop_timer_reset, with the deadline itself. */
+FOLIOT_EXPORT foliot_status foliot_loop_timer_reset_at(foliot_loop_timer* timer, int64_t deadline,
+                                                       foliot_reset_result* result) FOLIOT_NOEXCEPT;
+/* Stops the timer; foliot_loop_timer_reset starts it again. */
+FOLIOT_EXPORT foliot_status foliot_loop_timer_stop(foliot_loop_timer* timer,
+                                                   foliot_stop_result* result) FOLIOT_NOEXCEPT;
+/* Whether the timer will fire; false for null. */
+FOLIOT_EXPORT bool foliot_loop_timer_pending(const foliot_loop_timer* timer) FOLIOT_NOEXCEPT;
+
+/* Makes a ticker, which runs the callback every `period`, the first time one period from now, on a grid without drift;
+ * at most once in a turn. `period` must be positive; `release` may be null. */
+FOLIOT_EXPORT foliot_status foliot_loop_ticker_create(foliot_loop* loop, int64_t period, foliot_callback callback,
+                                                      void* context, foliot_release release,
+                                                      foliot_loop_ticker** result) FOLIOT_NOEXCEPT;
+/* As foliot_loop_timer_destroy. */
+FOLIOT_EXPORT void foliot_loop_ticker_destroy(foliot_loop_ticker* ticker) FOLIOT_NOEXCEPT;
+/* Begins a new grid: the next tick is one period from now. */
+FOLIOT_EXPORT foliot_status foliot_loop_ticker_reset(foliot_loop_ticker* ticker, int64_t period,
+                                                     foliot_reset_result* result) FOLIOT_NOEXCEPT;
+/* Begins a new grid at `first`; if that has passed, the next tick is the first one of the grid that has not. */
+FOLIOT_EXPORT foliot_status foliot_loop_ticker_reset_at(foliot_loop_ticker* ticker, int64_t first, int64_t period,
+                                                        foliot_reset_result* result) FOLIOT_NOEXCEPT;
+/* Stops the ticker; foliot_loop_ticker_reset starts it again. In its own callback FOLIOT_STOPPED. */
+FOLIOT_EXPORT foliot_status foliot_loop_ticker_stop(foliot_loop_ticker* ticker,
+                                                    foliot_stop_result* result) FOLIOT_NOEXCEPT;
+/* Whether the ticker will tick; false for null. */
+FOLIOT_EXPORT bool foliot_loop_ticker_pending(const foliot_loop_ticker* ticker) FOLIOT_NOEXCEPT;
+/* How many ticks the ticker has skipped since it was made; 0 for null. */
+FOLIOT_EXPORT uint64_t foliot_loop_ticker_skipped(const foliot_loop_ticker* ticker) FOLIOT_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -116,6 +116,46 @@ TEST_F(EpollTimers, ALoopOfHeartbeats) {
   }
 }
 
+TEST_F(EpollTimers, ALoopThatServesDescriptorsFirstResetsATimerBeforeItFires) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  epoll_event wanted{};
+  wanted.events = EPOLLIN;
+  wanted.data.fd = ends[0];
+  ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &wanted), 0);
+  loop_timer idle(timers, [] { FAIL() << "a message had come before the deadline was looked at"; });
+  idle.reset(0s);
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  while (timers.now() <= idle.deadline()) {
+  }
+  epoll_event ready[2];
+  ASSERT_EQ(epoll_wait(epoll, ready, 2, long_enough), 2) << "both are ready, in an order that epoll decides";
+  idle.reset(1h);  // for the descriptor
+  EXPECT_EQ(timers.dispatch(), expiry{}) << "the timer is looked at when dispatch is called";
+  EXPECT_FALSE(idle.deadline() <= timers.now());
+  idle.stop();
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_F(EpollTimers, ADispatchFiresWhatIsDueWhenItBeginsNotWhatCallbacksStartForNow) {
+  int fired = 0;
+  std::unique_ptr<loop_timer> again;
+  again = std::make_unique<loop_timer>(timers, [&] {
+    const instant turn = timers.now_of_turn();
+    while (timers.now() == turn) {
+    }
+    if (++fired < 5) again->reset(0s);  // later than the beginning of the turn
+  });
+  again->reset(0s);
+  for (int turn = 1; turn <= 5; ++turn) {
+    ASSERT_TRUE(readable(long_enough));
+    EXPECT_EQ(timers.dispatch(), (expiry{1, false}));
+    EXPECT_EQ(fired, turn);
+  }
+  EXPECT_FALSE(readable(0));
+}
+
 TEST_F(EpollTimers, ATickerMakesItReadableForEachTick) {
   const instant start = timers.now();
   std::vector<instant> ticks;

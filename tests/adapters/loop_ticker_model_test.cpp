@@ -136,7 +136,7 @@ class world {
     if (one.is_ticker) {
       // The first instant of the grid after the turn's; long stalls of short periods are counted by division.
       instant next = one.next + one.period;
-      if ((turn_ - next) / one.period > 1'000'000) {
+      if ((turn_ - next) / one.period > 1'000) {
         skipped = static_cast<std::uint64_t>((turn_ - next) / one.period);
         next += one.period * static_cast<std::int64_t>(skipped);
       }

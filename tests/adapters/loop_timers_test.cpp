@@ -183,6 +183,41 @@ TEST_F(LoopTimers, ABudgetEndsATurnAndTheRestFollows) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(fired[static_cast<std::size_t>(i)], i);
 }
 
+TEST_F(LoopTimers, WhatACallbackStartsFiresInTheSameTurnIfItIsDueByTheTurnsInstant) {
+  loop_timer past(timers, [&] { fired.push_back(1); });
+  loop_timer now(timers, [&] { fired.push_back(4); });
+  loop_timer later(timers, [&] { fired.push_back(9); });
+  loop_timer second(timers, [&] { fired.push_back(2); });
+  loop_timer third(timers, [&] { fired.push_back(3); });
+  loop_timer first(timers, [&] {
+    fired.push_back(0);
+    later.reset_at(at(10s) + 1ns);
+    now.reset_at(at(10s));
+    past.reset_at(at(500ms));  // in its place in the order, which is before the second
+  });
+  first.reset(1s);
+  second.reset(2s);
+  third.reset(10s);
+  EXPECT_EQ(after(10s), (expiry{5, false}));
+  EXPECT_EQ(fired, (std::vector{0, 1, 2, 3, 4}));
+  EXPECT_EQ(timers.alarm(), at(10s) + 1ns);
+}
+
+TEST_F(LoopTimers, ATimerThatIsAlwaysDueAgainIsHeldByTheBudgetOnly) {
+  std::optional<loop_timer> always;
+  always.emplace(timers, [&] {
+    fired.push_back(1);
+    always->reset_at(at(0s));
+  });
+  loop_timer other(timers, [&] { fired.push_back(2); });
+  always->reset(0s);
+  other.reset(1s);
+  EXPECT_EQ(after(1s, 10), (expiry{10, true}));
+  EXPECT_EQ(fired, std::vector(10, 1)) << "the earlier deadline comes first, however often";
+  always->stop();
+  EXPECT_EQ(after(0s, 10), (expiry{1, false}));
+}
+
 TEST_F(LoopTimers, OnlyAnEarlierDeadlineSetsTheAlarm) {
   loop_timer one(timers, [] {});
   loop_timer other(timers, [] {});

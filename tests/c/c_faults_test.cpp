@@ -57,5 +57,52 @@ TEST(CFaults, TheNthAllocationOfALifeFails) {
   EXPECT_GT(n, 5u);
 }
 
+TEST(CFaults, TheNthAllocationOfALoopFails) {
+  struct tally {
+    int fired = 0;
+    int released = 0;
+  };
+  bool any_failed = true;
+  std::size_t n = 0;
+  for (; any_failed; ++n) {
+    tally counts;
+    foliot_loop* loop = nullptr;
+    foliot_loop_timer* timer = nullptr;
+    foliot_loop_ticker* ticker = nullptr;
+    foliot_status status = FOLIOT_OK;
+    const auto fire = [](void* to, const foliot_firing*) { ++static_cast<tally*>(to)->fired; };
+    const auto release = [](void* to) { ++static_cast<tally*>(to)->released; };
+    std::size_t pending = 0;
+    {
+      const failing_allocations fail(n);
+      foliot_loop_options options = FOLIOT_LOOP_OPTIONS_INIT;
+      options.descriptor = true;
+      status = foliot_loop_create(&options, &loop);
+      if (status == FOLIOT_OK) status = foliot_loop_timer_create(loop, fire, &counts, release, &timer);
+      if (status == FOLIOT_OK) status = foliot_loop_timer_reset(timer, 0, nullptr);
+      if (status == FOLIOT_OK) ++pending;
+      if (status == FOLIOT_OK) {
+        status = foliot_loop_ticker_create(loop, 3600 * FOLIOT_SECOND, fire, &counts, release, &ticker);
+      }
+      if (status == FOLIOT_OK) ++pending;
+      if (status == FOLIOT_OK) status = foliot_loop_expire(loop, 0, nullptr, nullptr);
+      any_failed = fail.failed();
+    }
+    EXPECT_EQ(status, any_failed ? FOLIOT_NO_MEMORY : FOLIOT_OK) << n << ": " << foliot_error_message();
+    EXPECT_EQ(counts.released, 0) << "what was not made has released nothing";
+    if (loop != nullptr) {
+      EXPECT_EQ(foliot_loop_expire(loop, 0, nullptr, nullptr), FOLIOT_OK);
+    }
+    EXPECT_EQ(counts.fired, pending > 0 ? 1 : 0);
+    EXPECT_EQ(foliot_loop_pending(loop), pending == 2 ? 1u : 0u);
+    const int made = (timer != nullptr ? 1 : 0) + (ticker != nullptr ? 1 : 0);
+    foliot_loop_timer_destroy(timer);
+    foliot_loop_ticker_destroy(ticker);
+    EXPECT_EQ(counts.released, made);
+    foliot_loop_destroy(loop);
+  }
+  EXPECT_GT(n, 5u);
+}
+
 }  // namespace
 }  // namespace foliot::test
