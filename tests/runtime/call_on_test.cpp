@@ -262,19 +262,24 @@ TEST(CallOn, AStopAndATimeoutEndTheNextWait) {
 TEST(CallOn, AfterTheRunAJobDoesNothing) {
   for (const bool calls : {false, true}) {
     std::optional<posted_call> kept;
+    std::atomic<bool> posted = false;  // publishes `kept`
     int called = 0;
     std::weak_ptr<int> captured;
     test::everywhere([&]() -> task<> {
       if (kept && calls) (*kept)();  // of the run before
       kept.reset();
+      posted = false;
       spawn([&]() -> task<> {
-        const auto executor = [&kept](posted_call job) { kept.emplace(std::move(job)); };
+        const auto executor = [&kept, &posted](posted_call job) {
+          kept.emplace(std::move(job));
+          posted = true;
+        };
         const auto shared = std::make_shared<int>(1);
         captured = shared;
         const auto counts = [&called, shared] { ++called; };
         co_await call_on(executor, counts);
       });
-      while (!kept) co_await yield();
+      while (!posted) co_await yield();
     });
     EXPECT_TRUE(captured.expired()) << "the function is destroyed with its task";
     if (calls) (*kept)();
