@@ -10,6 +10,7 @@ for those of parts.
 """
 import re
 import sys
+from itertools import groupby
 from pathlib import Path
 
 HEAD = re.compile(r"(?://(?!/).*\n)+")
@@ -21,16 +22,39 @@ FOREIGN = re.compile(r"^template <>\nstruct (?:std|fmt)::.*?\};?$\n", re.M | re.
 FRIEND_CLASS = re.compile(r"^ *(?:template <[^;{}]*>\n *)?friend (?:class|struct) [^;]*;$", re.M)
 PART = re.compile(r"^#include <(foliot/\S+\.ipp)>$", re.M)
 NAMESPACE_ALIAS = re.compile(r"^namespace \w+ = .*;$", re.M)
+TERM = r"[\w.,()\[\] ]*"
+LEAST_COLUMN = 12  # of the explanations in a list of terms
 DIGIT_SEPARATOR = re.compile(r"(?<=[0-9])'(?=[0-9])")
 
 
 def described(lines: list[str]) -> str:
     """The lines of a comment as a description of the file. What is indented is code, for which Markdown wants four
-    spaces."""
+    spaces, or a list of terms."""
     text = ["/** @file"]
-    for line in lines:
-        text.append(" * " + ("   " + line if line.startswith("  ") else escaped(line)))
+    for is_indented, block in groupby(lines, lambda line: line.startswith("  ")):
+        block = list(block)
+        if is_indented:
+            block = list_of_terms(block) or ["   " + line for line in block]
+        else:
+            block = [escaped(line) for line in block]
+        text += [" * " + line for line in block]
     return "\n".join(text) + "\n */\n"
+
+
+def list_of_terms(block: list[str]) -> list[str]:
+    """Lines that explain terms, all in one column on the right of the terms, as a list; nothing for other lines."""
+    columns = {len(line) - len(line.lstrip()) for line in block if line.startswith(" " * LEAST_COLUMN)}
+    if len(columns) != 1:
+        return []
+    column = columns.pop()
+    items: list[str] = []
+    for line in block:
+        has_text = len(line) > column and line[column - 1] == " "
+        term, text = (line[:column].strip(), escaped(line[column:])) if has_text else (line.strip(), "")
+        if not re.fullmatch(TERM, term) or "  " in text:  # code; a table
+            return []
+        items.append(f"- `{term}`: {text}".rstrip() if term else "  " + text)
+    return items
 
 
 def escaped(prose: str) -> str:

@@ -59,7 +59,7 @@ class Reference:
         for section in found.findall("sectiondef"):
             taken = copy.deepcopy(section)
             for member in taken.findall("memberdef"):
-                if member.findtext("name") in present or is_special(member, found) or not is_documented(member):
+                if member.findtext("name") in present or is_special(member, found) or not contract_of(member):
                     taken.remove(member)
                 member.set("id", name + "_1" + member.get("id", "").rpartition("_1")[2])
             add_section(taken, compound)
@@ -88,16 +88,16 @@ def is_detail(name: str) -> bool:
     return "detail::" in name or name.endswith("::detail")
 
 
-def is_documented(member: ElementTree.Element) -> bool:
-    return any("".join(member.find(part).itertext()).strip() for part in ("briefdescription", "detaileddescription"))
+def contract_of(member: ElementTree.Element) -> str:
+    return "".join("".join(member.find(part).itertext()) for part in ("briefdescription", "detaileddescription")).strip()
 
 
 def leave_out_private(compound: ElementTree.Element) -> None:
     for section in compound.findall("sectiondef"):
         kind = section.get("kind", "")
         for member in section.findall("memberdef"):
-            brief = "".join(member.find("briefdescription").itertext()).strip()
-            if any(words in brief for words in NOT_FOR_USERS) or kind == "define" and not is_documented(member):
+            contract = contract_of(member)
+            if any(words in contract for words in NOT_FOR_USERS) or (kind == "define" and not contract):
                 section.remove(member)
         if kind.startswith(("private", "protected")) or section.find("memberdef") is None:
             compound.remove(section)

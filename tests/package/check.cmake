@@ -80,6 +80,7 @@ endfunction()
 # Every link of the installed README.md to a file or a folder leads there.
 function(check_links_of_readme folder)
   file(READ ${folder}/README.md text)
+  string(REGEX REPLACE "```[^`]*```" "" text "${text}")  # code has captures
   string(REGEX REPLACE "\\]\\(([^)\n]+)\\)" "\nlink:\\1\n" text "${text}")
   string(REGEX MATCHALL "\nlink:[^\n]+" links "${text}")
   list(FILTER links EXCLUDE REGEX "link:(#|https?://)")

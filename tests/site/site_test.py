@@ -66,6 +66,11 @@ class TheSite(unittest.TestCase):
                             ("c", "Starts the timer, or gives a pending timer a new deadline")]:
             self.assertIn(words, self.text_of(f"reference/{page}.html"), page)
 
+    def test_reference_has_no_details(self):
+        for page in (self.html / "reference").glob("*.html"):
+            found = re.search(r'id="_CPPv4N?(6foliot)?(7runtime|4jobs)?6detail[^"]*"|class="sig-name[^"]*">[^<]*_</', page.read_text())
+            self.assertIsNone(found, page.name)
+
     def test_has_text_of_sources(self):
         self.assertIn("timer_service", re.sub("<[^>]*>", "", self.text_of("repository/src/service/timer_service.cpp.html")))
 

@@ -13,6 +13,14 @@ class CppHeader(unittest.TestCase):
         self.assertEqual(cpp_header("// A timer.\n//\n//   timer t;\n#pragma once\n"),
                          "/** @file\n * A timer.\n * \n *      timer t;\n */\n#pragma once\n")
 
+    def test_terms_in_a_column_are_a_list(self):
+        self.assertEqual(cpp_header("//   stop(node)   Makes it idle.\n//   reset(node, due)\n//                Starts it.\n//\n"),
+                         "/** @file\n * - `stop(node)`: Makes it idle.\n * - `reset(node, due)`:\n *   Starts it.\n * \n */\n")
+
+    def test_code_is_no_list(self):
+        self.assertEqual(cpp_header("//   timer t;\n//                // idle\n"),
+                         "/** @file\n *      timer t;\n *                   // idle\n */\n")
+
     def test_inline_namespaces_are_left_out(self):
         self.assertEqual(cpp_header("namespace foliot::inline core {\n"), "namespace foliot {\n")
         self.assertEqual(cpp_header("namespace foliot::runtime {\n"), "namespace foliot::runtime {\n")
