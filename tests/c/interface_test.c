@@ -4,15 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int failures = 0;
-
-#define EXPECT(condition)                                                     \
-  do {                                                                        \
-    if (!(condition)) {                                                       \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                             \
-    }                                                                         \
-  } while (0)
+#include "expect.h"
 
 /* What a timer of these tests has as its context. */
 typedef struct {

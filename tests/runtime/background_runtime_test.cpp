@@ -24,10 +24,13 @@
 #include <foliot/runtime/this_task.hpp>
 
 #include "support/allocations.hpp"
+#include "support/fork.hpp"
 #include "worlds.hpp"
 
 namespace foliot::runtime {
 namespace {
+
+using test::expect_in_child;
 
 using namespace std::chrono_literals;
 
@@ -156,21 +159,6 @@ TEST(BackgroundRuntime, ASpawnWithoutMemoryThrowsAndChangesNothing) {
     EXPECT_EQ(handle.call(seven()), 7);
     if (!failed) break;
   }
-}
-
-/// Runs `body` in a child process. It returns whether all its checks passed.
-template <class Body>
-void expect_in_child(Body body) {
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    alarm(250);  // a signal ends a child that waits for a thread of the parent
-    _exit(body() ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status)) << "the child was ended by signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 template <class Use>

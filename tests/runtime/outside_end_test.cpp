@@ -22,6 +22,7 @@
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/wait_group.hpp>
 
+#include "support/counted.hpp"
 #include "worlds.hpp"
 
 namespace foliot::runtime {
@@ -36,20 +37,7 @@ struct tally {
   std::atomic<int> made{0}, destroyed{0}, accepted{0}, refused{0}, began{0};
 };
 
-/// A capture that counts its life: the captures that it is moved to count as the same.
-class counted {
- public:
-  explicit counted(tally& in) noexcept : tally_(&in) { ++tally_->made; }
-  counted(counted&& other) noexcept : tally_(std::exchange(other.tally_, nullptr)) {}
-  counted& operator=(counted&&) = delete;
-  ~counted() {
-    if (tally_ != nullptr) ++tally_->destroyed;
-  }
-  [[nodiscard]] tally& all() const noexcept { return *tally_; }
-
- private:
-  tally* tally_;
-};
+using counted = test::counted<tally>;
 
 /// Threads spawn faster than a worker runs: they must not let the tasks grow without limit.
 void wait_for_room(const runtime_handle& handle, const tally& all) {

@@ -16,29 +16,14 @@
 #include <foliot/core/seam/fork.hpp>
 
 #include "fixture.hpp"
+#include "support/fork.hpp"
 
 namespace foliot::test {
 namespace {
 
 using namespace std::chrono_literals;
 
-class Fork : public threaded_suite {
- protected:
-  /// Runs `body` in a child process. It returns whether all its checks passed.
-  template <class Body>
-  static void expect_in_child(Body body) {
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      alarm(250);  // a signal ends a child that waits for a thread of the parent
-      _exit(body() ? 0 : 1);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status)) << "the child was ended by signal " << WTERMSIG(status);
-    EXPECT_EQ(WEXITSTATUS(status), 0);
-  }
-};
+class Fork : public threaded_suite {};
 
 INSTANTIATE_TEST_SUITE_P(, Fork, every_exact_engine(), engine_as_name);
 

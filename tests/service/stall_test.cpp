@@ -22,6 +22,7 @@
 
 #include "fixture.hpp"
 #include "stall_default.hpp"
+#include "support/fork.hpp"
 
 namespace foliot::test {
 namespace {
@@ -259,16 +260,11 @@ TEST_P(Stalls, InTheChildOfAForkTheServiceEnds) {
     over.wait(false);
   });
   begun.wait(false);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(250);
+  expect_in_child([&] {
     t = timer();
     timers.reset();
-    _exit(0);
-  }
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return true;
+  });
   over = true;
   over.notify_all();
 }

@@ -17,6 +17,7 @@
 #include <foliot/runtime/wait_group.hpp>
 
 #include "runtime_worlds.hpp"
+#include "support/counted.hpp"
 
 namespace foliot::simulation {
 namespace {
@@ -48,19 +49,7 @@ struct tally {
   int ended = 0;
 };
 
-class counted {
- public:
-  explicit counted(tally& in) noexcept : tally_(&in) { ++tally_->made; }
-  counted(counted&& other) noexcept : tally_(std::exchange(other.tally_, nullptr)) {}
-  counted& operator=(counted&&) = delete;
-  ~counted() {
-    if (tally_ != nullptr) ++tally_->destroyed;
-  }
-  [[nodiscard]] tally& all() const noexcept { return *tally_; }
-
- private:
-  tally* tally_;
-};
+using counted = test::counted<tally>;
 
 /// Returns whether the runtime took the task.
 bool spawn_counted(const runtime_handle& handle, tally& all) {

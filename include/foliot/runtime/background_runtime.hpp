@@ -1,4 +1,4 @@
-// A runtime on a thread of its own, for a program whose threads are not the runtime's.
+// A runtime on a thread of its own, for a program that has other threads.
 //
 //   int main() {
 //     foliot::background_runtime background;

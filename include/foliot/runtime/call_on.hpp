@@ -27,7 +27,6 @@
 
 #include <coroutine>
 #include <exception>
-#include <optional>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -38,6 +37,7 @@
 #include <foliot/core/sync/note.hpp>
 #include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/function_result.hpp>
 #include <foliot/runtime/detail/intrusive_ptr.hpp>
 #include <foliot/runtime/detail/reference_count.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
@@ -177,7 +177,6 @@ namespace detail {
 template <class Executor, class Function>
 class executor_call final : private outside_call, public task_awaiter {
   using result = std::invoke_result_t<Function&>;
-  static constexpr bool has_value = !std::is_void_v<result>;
   static_assert(!std::is_reference_v<result>,
                 "foliot: the function for call_on() must return a value or nothing, not a reference");
   static_assert(fits_in_frame<result> && fits_in_frame<Function> && fits_in_frame<Executor>,
@@ -210,22 +209,13 @@ class executor_call final : private outside_call, public task_awaiter {
       if (refusal_ != nullptr) std::rethrow_exception(refusal_);
       throw call_dropped("foliot: the executor destroyed the job of call_on() without having called it");
     }
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
-    if constexpr (has_value) return std::move(*result_);
+    return result_.take();
   }
 
  private:
   static void call(outside_call& self) noexcept {
     auto& mine = static_cast<executor_call&>(self);
-    try {
-      if constexpr (has_value) {
-        mine.result_.emplace(mine.function_());
-      } else {
-        mine.function_();
-      }
-    } catch (...) {
-      mine.failure_ = std::current_exception();
-    }
+    mine.result_.call(mine.function_);
   }
 
   /// Afterwards the job does not use this object. Returns whether the function has been called.
@@ -241,8 +231,7 @@ class executor_call final : private outside_call, public task_awaiter {
   Function function_;
   intrusive_ptr<call_link> link_;
   std::exception_ptr refusal_;  // what the executor threw
-  std::exception_ptr failure_;  // what the function threw
-  std::optional<std::conditional_t<has_value, result, char>> result_;
+  function_result<result> result_;
 };
 
 }  // namespace detail

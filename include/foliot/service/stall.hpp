@@ -1,10 +1,10 @@
-// Reports of stalls: callbacks that do not end, while they run, and what waits for them.
+// Reports of stalls: callbacks that do not end, reported while they run, and threads that wait for them.
 //
 //   foliot::service_options options;
 //   options.stalls = {.longer_than = 1s, .tell = [](const foliot::stall& each) { log(foliot::to_string(each)); }};
 //
-// A callback that never returns delays all others of its shard; an end of its handle, a drain and a shut-down wait for
-// it, and a program that hangs there says nothing. With this option it says what it waits for. A slow-callback report
+// A callback that never returns delays all others of its shard, and the end of its handle, a drain and a shut-down wait
+// for it without a word. With this option the function `tell` learns which callback it is. A slow-callback report
 // (slow_callback.hpp) comes only when the callback has ended.
 //
 // The service has one more thread, `foliot-stalls`, from its construction to its destruction, which sleeps for

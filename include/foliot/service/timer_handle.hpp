@@ -34,7 +34,7 @@ class FOLIOT_EXPORT timer_handle {
   /// Whether the timer will fire. Any thread.
   [[nodiscard]] bool pending() const noexcept { return record_ != nullptr && record_->owner().pending(*record_); }
 
-  /// Names the timer, for the log and for what is reported of callbacks. A service stores names if it has
+  /// Names the timer, for the log and for the reports of callbacks. A service stores names if it has
   /// service_options::log, slow_callback or stalls, or an on_exception that takes a callback_failure. Any thread.
   /// Throws std::logic_error on an empty handle, std::bad_alloc.
   void name(std::string_view text) {

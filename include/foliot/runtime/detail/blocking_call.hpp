@@ -7,12 +7,12 @@
 
 #include <coroutine>
 #include <exception>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include <foliot/core/export.h>
 #include <foliot/runtime/detail/frame_pool.hpp>
+#include <foliot/runtime/detail/function_result.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 
@@ -41,7 +41,6 @@ FOLIOT_EXPORT void submit(scheduler& to, blocking_job& job);
 template <class Function>
 class blocking_call final : public blocking_job, public task_awaiter {
   using result = std::invoke_result_t<Function&>;
-  static constexpr bool has_value = !std::is_void_v<result>;
   static_assert(!std::is_reference_v<result>,
                 "foliot: the function for blocking() must return a value or nothing, not a reference");
   static_assert(
@@ -62,36 +61,26 @@ class blocking_call final : public blocking_job, public task_awaiter {
     try {
       submit(wait_.task().owner(), *this);
     } catch (...) {
-      failure_ = std::current_exception();
+      result_.fail(std::current_exception());
       wait_.claim(0);
     }
     return wait_.park(wait_point::interrupts::deferred);
   }
   result await_resume() {
     static_cast<void>(wait_.ended_by());  // pairs with the claim, where the call was over before the task had parked
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
-    if constexpr (has_value) return std::move(*result_);
+    return result_.take();
   }
 
  private:
   static void call(blocking_job& self) noexcept {
     auto& mine = static_cast<blocking_call&>(self);
-    try {
-      if constexpr (has_value) {
-        mine.result_.emplace(mine.function_());
-      } else {
-        mine.function_();
-      }
-    } catch (...) {
-      mine.failure_ = std::current_exception();
-    }
+    mine.result_.call(mine.function_);
     mine.wait_.claim(0);
   }
 
   Function function_;
   wait_point wait_;
-  std::exception_ptr failure_;
-  std::optional<std::conditional_t<has_value, result, char>> result_;
+  function_result<result> result_;
 };
 
 }  // namespace foliot::runtime::detail

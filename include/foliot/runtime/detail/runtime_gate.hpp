@@ -1,8 +1,8 @@
-// The way into a runtime for threads outside of it, which may outlive the runtime, as the handles do that they hold.
+// The way into a runtime for threads outside of it. The threads and their handles may outlive the runtime.
 //
 // A thread that enters is a guest until it leaves. Before the runtime destroys the tasks that have not ended, it closes
-// the gate: from then on no thread enters, and the runtime waits until the guests have left. So a guest uses the
-// scheduler without holding a lock, and what it adds has been added completely when the tasks are destroyed.
+// the gate: from then on no thread enters, and the runtime waits until the guests have left. So a guest needs no
+// lock to use the scheduler, and a task that it adds is in the list of living tasks when those are destroyed.
 //
 // A guest must not wait for a task, or for the end of the runtime. Threads that wait for the end of a call are no
 // guests: they are listed here, and woken at the latest by the end of the runtime.
@@ -110,7 +110,8 @@ class FOLIOT_EXPORT runtime_gate {
   void remove(waiting_call& call) noexcept;
 
   reference_count references_{1};
-  // Raised by every new handle; lowered at its end, which publishes what was done by the handle to has_handles().
+  // The number of handles. A handle lowers it with release, so that has_handles(), which reads zero with acquire, sees
+  // the tasks that were spawned by the handle.
   seam::atomic<std::uint32_t> handles_{0};
   const runtime_ref life_;
   const bool is_on_virtual_time_;
