@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -26,6 +27,7 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/statistics_socket.hpp>
 
 #include "gateway_options.hpp"
 
@@ -35,11 +37,12 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr const char* usage =
-    "usage: gateway [--listen ADDRESS] [--silence MS] [--counters 0|1] [--processors N]\n"
+    "usage: gateway [--listen ADDRESS] [--silence MS] [--counters 0|1] [--processors N] [--statistics PATH]\n"
     "  --listen      127.0.0.1:7000 (the default), [::1]:7000, unix:/path or unix:@name; port 0: any that is free\n"
     "  --silence     close a connection that sends no line for so many milliseconds (default 3000)\n"
     "  --counters 1  prints the counters once a second\n"
     "  --processors  how many processors run it; 0: all (the default)\n"
+    "  --statistics  shows its tasks and timers at this path, for foliot top\n"
     "Clients send lines. Each is a heartbeat; 'all TEXT' sends TEXT to all clients.\n";
 
 constexpr std::size_t longest_line = 512;
@@ -216,7 +219,9 @@ foliot::task<> say_bye(gateway& self) {
   while (self.connected.size() != 0 && rt::now() < until) co_await rt::sleep(10ms);
 }
 
-foliot::task<int> serve_until_signal(gateway& self, rt::address at, bool prints, int signals) {
+foliot::task<int> serve_until_signal(gateway& self, rt::address at, bool prints, std::string statistics, int signals) {
+  std::optional<foliot::runtime_statistics_socket> shown;
+  if (!statistics.empty()) shown.emplace(foliot::this_runtime(), statistics);
   auto gate = rt::listener::listen(at);
   if (!gate) {
     std::fprintf(stderr, "cannot listen on %s: %s\n", at.to_string().c_str(), gate.error().message().c_str());
@@ -244,13 +249,16 @@ foliot::task<int> serve_until_signal(gateway& self, rt::address at, bool prints,
 
 int main(int argc, char** argv) {
   const options given(
-      argc, argv, {{"listen", "127.0.0.1:7000"}, {"silence", "3000"}, {"counters", "0"}, {"processors", "0"}}, usage);
+      argc, argv,
+      {{"listen", "127.0.0.1:7000"}, {"silence", "3000"}, {"counters", "0"}, {"processors", "0"}, {"statistics", ""}},
+      usage);
   const auto at = rt::address::parse(given.text("listen"));
   if (!at) given.fail("not an address: '" + given.text("listen") + "'");
   gateway self{std::chrono::milliseconds(given.number("silence", 1, 86'400'000)), {}, {}};
   const bool prints = given.number("counters", 0, 1) == 1;
   rt::run_options how;
   how.processors = given.number("processors", 0, 256);
+  how.measure = !given.text("statistics").empty();
   std::printf("room for %zu descriptors\n", raise_file_limit());
 
   sigset_t ends;  // blocked here, and so in all threads: a descriptor reports them
@@ -259,7 +267,7 @@ int main(int argc, char** argv) {
   sigaddset(&ends, SIGTERM);
   sigprocmask(SIG_BLOCK, &ends, nullptr);
   const int signals = signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC);
-  const int result = foliot::run(serve_until_signal(self, *at, prints, signals), how);
+  const int result = foliot::run(serve_until_signal(self, *at, prints, given.text("statistics"), signals), how);
   close(signals);
   return result;
 }

@@ -32,8 +32,10 @@ class blocking_pool {
   void end() noexcept;
 
   /// Whether a call has not returned. If false, the tasks of all calls have been made ready.
-  // acquire: pairs with the release in work(), which comes after that.
-  [[nodiscard]] bool is_busy() const noexcept { return calls_.load(seam::acquire) != 0; }
+  [[nodiscard]] bool is_busy() const noexcept { return calls() != 0; }
+  /// How many calls have not returned.
+  // acquire: pairs with the release in work(), which comes after the task of a call was made ready.
+  [[nodiscard]] std::size_t calls() const noexcept { return calls_.load(seam::acquire); }
   /// How many threads the pool has. They stay until end().
   [[nodiscard]] std::size_t threads() const noexcept {
     const lock held(lock_);

@@ -16,6 +16,7 @@
 #include <foliot/core/seam/system.hpp>
 
 #include "scheduler.hpp"
+#include "task_place.hpp"
 
 namespace foliot::runtime::detail {
 
@@ -139,15 +140,8 @@ std::string scheduler::with_waiting_tasks(std::string text) {
   living_.for_each([&text](const task_state& task) {
     text += "\n  ";
     text += task.name();
-    const std::string_view file = task.where.file_name();
-    if (file.empty()) {
-      text += " has not begun";
-    } else {
-      text += " waits at ";
-      text += file.substr(file.rfind('/') + 1);
-      text += ':';
-      text += std::to_string(task.where.line());
-    }
+    const std::string place = place_text(task.where.load(seam::relaxed));
+    text += place.empty() ? " has not begun" : " waits at " + place;
   });
   return text;
 }

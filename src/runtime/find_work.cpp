@@ -1,6 +1,7 @@
 // How a worker finds the task that it runs next.
 #include <algorithm>
 
+#include "../core/seam/probes.hpp"
 #include "scheduler.hpp"
 
 namespace foliot::runtime::detail {
@@ -148,10 +149,10 @@ task_state* scheduler::steal(processor& p) noexcept {
     for (std::size_t i = 0; i < all.size(); ++i) {
       processor& victim = *all[(start + i) % all.size()];
       if (&victim == &p) continue;
-      if (task_state* const task = victim.queue.steal_half(p.queue)) return task;
+      if (task_state* const task = steal_half(p, victim)) return task;
       if (pass < steal_passes) continue;
       if (victim.status.is_stuck() || (own.seen.is_at(victim) && own.seen.is_overdue())) {
-        if (task_state* const next = victim.run_next.take()) return next;
+        if (task_state* const next = steal_next(p, victim)) return next;
       }
       if (!victim.status.will_check_timers() && run_timers(victim, &p)) {
         if (task_state* const task = take_local(p)) return task;
@@ -159,6 +160,23 @@ task_state* scheduler::steal(processor& p) noexcept {
     }
   }
   return nullptr;
+}
+
+task_state* scheduler::steal_half(processor& p, processor& victim) noexcept {
+  task_state* const task = victim.queue.steal_half(p.queue);
+  if (task != nullptr) count_steal(p, victim, 1 + std::uint64_t{p.queue.size()});
+  return task;
+}
+
+task_state* scheduler::steal_next(processor& p, processor& victim) noexcept {
+  task_state* const task = victim.run_next.take();
+  if (task != nullptr) count_steal(p, victim, 1);
+  return task;
+}
+
+void scheduler::count_steal(processor& p, const processor& victim, std::uint64_t tasks) noexcept {
+  p.counts.count_steal(tasks);
+  foliot::detail::probes::task_steal(victim.id, p.id, tasks);
 }
 
 /// The worker has found work, and so another one may spin. If there is more work, this wakes one.

@@ -107,12 +107,13 @@ class foliot_timers final : public processor_timers {
     return std::min(queue_.next_deadline(), unqueued_.first_deadline());
   }
 
-  void run(timer_entry& entry, ready_list& ready, call_list& calls) noexcept {
+  void run(timer_entry& entry, instant now, ready_list& ready, call_list& calls) noexcept {
     lock_.assert_held();
     if (const std::optional<instant> later = timer_entry_access::word(entry).take_due(entry.deadline())) {
       if (!requeue(entry, *later)) unqueued_.add(entry, *later);
       return;
     }
+    count_fired(entry.deadline(), now);
     if (timer_entry_access::due(entry, ready) == timer_entry::then::call) calls.push_back(entry);
   }
 
@@ -177,7 +178,7 @@ inline bool foliot_timers::run_in_order(instant now, ready_list& ready, call_lis
         const expiry turn = queue_.expire(unqueued_is_due ? unqueued : now, left, [&](timer_node& node) {
           lock_.assert_held();
           --left;
-          run(static_cast<timer_entry&>(node), ready, calls);
+          run(static_cast<timer_entry&>(node), now, ready, calls);
         });
         if (turn.more) return true;
       } catch (const std::bad_alloc&) {
@@ -189,7 +190,7 @@ inline bool foliot_timers::run_in_order(instant now, ready_list& ready, call_lis
     if (!unqueued_is_due) return false;
     if (left == 0) return true;
     --left;
-    run(unqueued_.pop_first(), ready, calls);
+    run(unqueued_.pop_first(), now, ready, calls);
   }
 }
 
@@ -208,7 +209,7 @@ inline bool foliot_timers::run_shuffled(instant now, ready_list& ready, call_lis
   }
   while (is_due(unqueued_.first_deadline(), now)) take(unqueued_.pop_first());
   due.sort();
-  while (!due.empty()) run(due.pop_first(), ready, calls);
+  while (!due.empty()) run(due.pop_first(), now, ready, calls);
   return false;
 }
 

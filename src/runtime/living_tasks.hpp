@@ -23,6 +23,7 @@ class living_tasks {
     const lock held(l.guard);
     l.tasks.push_front(task);
     ++l.size;
+    ++l.added;
   }
   /// Precondition: the task was added, and not removed since.
   void remove(task_state& task) noexcept {
@@ -41,17 +42,23 @@ class living_tasks {
   }
   /// Calls `visit(task)` for each task under its list's lock: `visit` must neither add nor remove a task.
   template <class Visit>
-  void for_each(Visit visit) {
-    for (list& l : lists_) {
-      const lock held(l.guard);
-      for (task_state* task = l.tasks.front(); task != nullptr; task = l.tasks.next(*task)) visit(*task);
-    }
-  }
-  [[nodiscard]] std::size_t size() const noexcept {
-    std::size_t sum = 0;
+  void for_each(Visit visit) const {
     for (const list& l : lists_) {
       const lock held(l.guard);
-      sum += l.size;
+      for (const task_state* task = l.tasks.front(); task != nullptr; task = l.tasks.next(*task)) visit(*task);
+    }
+  }
+  /// How many tasks there are, and how many were ever added.
+  struct counts {
+    std::size_t size = 0;
+    std::uint64_t added = 0;
+  };
+  [[nodiscard]] counts count() const noexcept {
+    counts sum;
+    for (const list& l : lists_) {
+      const lock held(l.guard);
+      sum.size += l.size;
+      sum.added += l.added;
     }
     return sum;
   }
@@ -62,6 +69,7 @@ class living_tasks {
     mutable mutex guard{lock_rank::scheduler};
     intrusive_list<task_state, &task_state::living_links> tasks FOLIOT_GUARDED_BY(guard);
     std::size_t size FOLIOT_GUARDED_BY(guard) = 0;
+    std::uint64_t added FOLIOT_GUARDED_BY(guard) = 0;
   };
   std::array<list, lists> lists_;
 };

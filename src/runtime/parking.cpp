@@ -3,9 +3,19 @@
 // A worker that goes to sleep lists itself as idle, stores until when it sleeps, passes a full barrier, looks once more
 // for anything that keeps it awake, and sleeps. A thread that makes work available, or starts an earlier timer, does
 // that first, passes a full barrier, and then looks at the workers that sleep. One of the two sees the other.
+#include "../core/seam/probes.hpp"
 #include "scheduler.hpp"
 
 namespace foliot::runtime::detail {
+
+namespace {
+
+void note_park(processor& p, instant until) noexcept {
+  p.counts.count_park();
+  foliot::detail::probes::park(p.id, until);
+}
+
+}  // namespace
 
 void scheduler::sleep(processor& p) noexcept {
   bool was_spinning = false;
@@ -24,10 +34,16 @@ void scheduler::sleep(processor& p) noexcept {
   if (!look_again(p) && p.timers->first() == until) {
     if (until.is_never()) look_for_deadlock();  // if it ends the run, its wake-up prevents the sleep
     if (!descriptors_.empty() && poll_turn_.take(p)) {
-      if (p.park.begin(parker::way::in_the_poller)) poll(&p, until);
+      if (p.park.begin(parker::way::in_the_poller)) {
+        note_park(p, until);
+        poll(&p, until);
+        foliot::detail::probes::unpark(p.id);
+      }
       poll_turn_.give_back();
     } else if (p.park.begin(parker::way::on_the_word)) {
+      note_park(p, until);
       p.park.sleep_until(until);
+      foliot::detail::probes::unpark(p.id);
     }
   }
   p.park.end();
@@ -47,9 +63,11 @@ void scheduler::guard_busy_workers() noexcept {
 bool scheduler::look_again(processor& p) noexcept {
   if (p.must_leave_now() || is_ending()) return true;
   if (global_.size_hint() != 0) return true;
+  // While other workers spin, one of them takes the work: the last one calls this function, or stop_spinning(), and then
+  // sees that this worker is listed. Without that look this worker, which may not spin as well, would go to and fro for
+  // as long as the system gives the spinning one no processor.
   for (const auto& each : processors_.all()) {
-    if (!each->queue.empty()) return true;
-    // While other workers spin, one of them takes the task: the last one calls this function, or stop_spinning().
+    if (!each->queue.empty() && !idle_.has_spinning()) return true;
     if (each->has_slow_run_next() && !idle_.has_spinning()) {
       p.own().seen.note(*each);  // and takes it, if it is still there when this worker steals
       return true;
@@ -86,7 +104,7 @@ void scheduler::wake_for(processor_timers& home, instant deadline, starter next)
   processor& at = processors_[home.processor_number()];
   if (&at == this_processor()) {
     // A callback between two tasks returns to a worker that looks at its timers again: find_task().
-    const bool in_a_task = at.running != nullptr;
+    const bool in_a_task = at.running.load(seam::relaxed) != nullptr;
     if (next == starter::goes_on && in_a_task && idle_.listed() != 0) monitor_.guard(deadline);
     return;
   }

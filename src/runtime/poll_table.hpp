@@ -44,8 +44,10 @@ class poll_table {
   void begin_wait() noexcept { waits_.fetch_add(1, seam::relaxed); }  // the caller's worker reads it before it sleeps
   void end_wait() noexcept { waits_.fetch_sub(1, seam::relaxed); }
 
+  /// How many tasks wait.
+  [[nodiscard]] std::size_t waits() const noexcept { return waits_.load(seam::relaxed); }
   /// Whether no task waits.
-  [[nodiscard]] bool empty() const noexcept { return waits_.load(seam::relaxed) == 0; }
+  [[nodiscard]] bool empty() const noexcept { return waits() == 0; }
 
   /// What ended a wait, beside an event of a descriptor or the deadline.
   struct wait_result {

@@ -7,6 +7,7 @@
 //   timers              any thread
 //   status              written by the worker, `stuck` also by the monitor; hints, but for a sleep's deadline (H1)
 //   handovers           written by the worker, a hint to other threads
+//   counts, meter       written by the worker, read by any thread
 //   tenure, idle_worker under the scheduler's lock, except for functions that say otherwise
 //   thread              the thread that changes the number of processors, and at the end the one that joins all
 //   execution           the worker, and the task that it runs
@@ -26,6 +27,8 @@
 #include "run_next_slot.hpp"
 #include "run_queue.hpp"
 #include "this_thread.hpp"
+#include "turn_meter.hpp"
+#include "worker_counts.hpp"
 #include "worker_status.hpp"
 #include "worker_tenure.hpp"
 
@@ -84,8 +87,13 @@ struct worker_state {
 
 class processor : public execution, public idle_worker {
  public:
-  processor(scheduler& of, std::uint32_t number, std::unique_ptr<processor_timers> own_timers, std::uint64_t seed)
-      : owner(of), id(number), timers(std::move(own_timers)), own_{.random = worker_random(seed)} {}
+  processor(scheduler& of, std::uint32_t number, std::unique_ptr<processor_timers> own_timers,
+            std::unique_ptr<turn_meter> own_meter, std::uint64_t seed)
+      : owner(of),
+        id(number),
+        timers(std::move(own_timers)),
+        meter(std::move(own_meter)),
+        own_{.random = worker_random(seed)} {}
 
   scheduler& owner;
   const std::uint32_t id;
@@ -96,6 +104,8 @@ class processor : public execution, public idle_worker {
   const std::unique_ptr<processor_timers> timers;
   worker_status status;
   handover_meter handovers;
+  worker_counts counts;
+  const std::unique_ptr<turn_meter> meter;  // null: nothing is measured
   worker_tenure tenure;
   seam::thread thread;
 

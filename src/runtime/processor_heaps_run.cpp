@@ -186,6 +186,7 @@ void processor_heaps::run_one_timer(heap_timer& timer, instant now, ready_list& 
   require_home(timer);
   const duration period = timer.period;
   const bool repeats = period > duration::zero();
+  count_fired(timer.when, now);
   if (repeats) [[unlikely]] {
     timer.when = first_tick_after(now, timer.when, period);
     heap_.requeue_first(timer.when);

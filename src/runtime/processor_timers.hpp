@@ -16,8 +16,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/histogram.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
@@ -90,7 +92,17 @@ class processor_timers {
 
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;
 
+  /// From now on lateness() has a value for each timer that was due. Called before the first start. Throws
+  /// std::bad_alloc.
+  void measure_lateness() { lateness_ = std::make_unique<histogram_recorder>(); }
+  /// How many timers were due so far.
+  [[nodiscard]] std::uint64_t fired() const noexcept { return fired_.load(seam::relaxed); }
+  /// How late they were; null if that is not measured.
+  [[nodiscard]] const histogram_recorder* lateness() const noexcept { return lateness_.get(); }
+
  protected:
+  /// A timer is due. Called under the lock of the timers.
+  void count_fired(instant deadline, instant now) noexcept;
   void lower_first(instant to) noexcept {
     if (to < first()) set_first(to);
   }
@@ -108,6 +120,8 @@ class processor_timers {
   // Written under the lock of the timers; read by every thread that looks whether a timer is due.
   seam::atomic<std::int64_t> first_{instant::never().nanoseconds()};
   const std::uint32_t processor_;
+  seam::atomic<std::uint64_t> fired_{0};
+  std::unique_ptr<histogram_recorder> lateness_;
 };
 
 }  // namespace foliot::runtime::detail

@@ -2,6 +2,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <foliot/core/seam/system.hpp>
 
@@ -14,7 +15,9 @@ namespace foliot::runtime::detail {
 
 processor& scheduler::make_processor() {
   const auto id = static_cast<std::uint32_t>(processors_.made());
-  return processors_.add(std::make_unique<processor>(*this, id, make_timers(options_, id, time_.now()),
+  auto timers = make_timers(options_, id, time_.now());
+  if (options_.measure) timers->measure_lateness();
+  return processors_.add(std::make_unique<processor>(*this, id, std::move(timers), turn_meter::wanted_by(options_),
                                                      options_.seed * processor_set::most + id));
 }
 

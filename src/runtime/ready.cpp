@@ -10,11 +10,20 @@ void scheduler::queue_all(processor* by, ready_list& ready) noexcept {
     return;
   }
   const bool several = ready.size() > 1;
-  while (task_state* const task = ready.pop_front()) push(*by, *task);
+  while (task_state* const task = ready.pop_front()) {
+    note_ready(*task);
+    push(*by, *task);
+  }
   if (several && !processors_.is_single()) {
     seam::full_fence();  // H2: pairs with the one in sleep()
     wake_one();
   }
+}
+
+/// From now on the task stands in a queue, for the measurements. Called before another worker can run it.
+void scheduler::note_ready(task_state& task) const noexcept {
+  if (options_.measure) [[unlikely]]
+    task.since.store(time_.now().nanoseconds(), seam::relaxed);
 }
 
 /// Puts the task at the end of the processor's queue. If the queue is full, half of it goes to the global run queue.
@@ -29,11 +38,12 @@ void scheduler::make_ready(task_state& task) noexcept {
   if (is_ending()) return;  // no task runs any more
   processor* const p = this_processor();
   if (p != nullptr) {
+    note_ready(task);
     task_state* const other = p->run_next.put(task);
     if (other != nullptr) push(*p, *other);
     if (virtual_time() != nullptr || processors_.is_single()) return;  // there is no other worker
     if (other == nullptr) {
-      if (p->running == nullptr) return;  // a callback made it ready: the worker takes it at once
+      if (p->running.load(seam::relaxed) == nullptr) return;  // a callback made it ready: the worker takes it at once
       if (!p->handovers.begin(time_)) return;
     }
     seam::full_fence();  // H2: pairs with the one in sleep()
@@ -45,6 +55,7 @@ void scheduler::make_ready(task_state& task) noexcept {
 
 void scheduler::make_ready_last(task_state& task) noexcept {
   if (is_ending()) return;
+  note_ready(task);
   processor* const p = this_processor();
   if (p != nullptr) {
     push(*p, task);
@@ -66,6 +77,8 @@ void scheduler::make_ready_last(task_state& task) noexcept {
 void scheduler::end_turn(processor& p, task_state& task) noexcept {
   task.turn.end(task.wait().has_interrupt() && task.confirm_interrupt());
   if (is_ending()) return;
+  p.counts.count_spent_turn();
+  note_ready(task);
   const bool alone = p.queue.empty() && p.run_next.is_empty();
   push(p, task);
   if (alone || virtual_time() != nullptr || processors_.is_single()) return;

@@ -22,7 +22,6 @@ void submit(scheduler& to, blocking_job& job) {
 
 void set_processors(std::size_t count) { detail::this_scheduler("set_processors").set_processors(count); }
 std::size_t processors() { return detail::this_scheduler("processors").processors(); }
-runtime_counters counters() { return detail::this_scheduler("counters").counters(); }
 instant now() { return detail::this_scheduler("now").time().now(); }
 
 }  // namespace foliot::runtime

@@ -3,10 +3,12 @@
 #include "scheduler.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <foliot/core/seam/system.hpp>
 #include <foliot/runtime/cancelled.hpp>
@@ -14,12 +16,15 @@
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
 #include "../core/seam/perturb.hpp"
+#include "../core/seam/probes.hpp"
 #include "this_thread.hpp"
 #include "timers_by_name.hpp"
 #include "virtual_driver.hpp"
 #include "worker_slack.hpp"
 
 namespace foliot::runtime::detail {
+
+namespace probes = foliot::detail::probes;
 
 namespace {
 
@@ -51,6 +56,10 @@ run_options checked(run_options options) {
   options.processors = processors_of(options.processors);
   if (options.blocking_threads == 0) {
     throw std::invalid_argument("foliot: a runtime needs at least 1 thread for blocking calls, not 0");
+  }
+  if (options.slow_task.tell && options.slow_task.longer_than < duration::zero()) {
+    throw std::invalid_argument("foliot: slow_task.longer_than must not be negative, but is " +
+                                to_string(options.slow_task.longer_than));
   }
   check_timers_name(options.timers);
   if (!options.on_failure) options.on_failure = report_to_standard_error;
@@ -122,8 +131,21 @@ void scheduler::work(processor& p) noexcept {
 
 void scheduler::run_task(processor& p, task_state& task) noexcept {
   task.on = &p;
-  p.running = &task;
+  p.running.store(&task, seam::relaxed);
+  p.counts.count_turn();
+  probes::task_run(&task, task.name(), p.id);
   if (virtual_time() == nullptr) seam::perturb(6);
+  if (p.meter == nullptr) [[likely]] {
+    give_turn(p, task);
+  } else {
+    give_measured_turn(p, task);
+  }
+  probes::task_stop(&task, p.id);
+  p.running.store(nullptr, seam::relaxed);
+  if (task_state* const ended = std::exchange(p.ended, nullptr)) end_task(*ended);
+}
+
+inline void scheduler::give_turn(processor& p, task_state& task) noexcept {
   task.turn.begin();
   p.next = task.resume;
   for (;;) {
@@ -136,12 +158,34 @@ void scheduler::run_task(processor& p, task_state& task) noexcept {
     end_turn(p, task);
     break;
   }
-  p.running = nullptr;
-  if (task_state* const ended = std::exchange(p.ended, nullptr)) end_task(*ended);
+}
+
+/// After the turn another worker may have ended the task already, and its owner may have freed its name: both are read
+/// before it.
+void scheduler::give_measured_turn(processor& p, task_state& task) noexcept {
+  const instant begin = time_.now();
+  if (p.meter->measures()) {
+    p.meter->record_queue_time(begin - instant::from_nanoseconds(task.since.load(seam::relaxed)));
+    task.since.store(begin.nanoseconds(), seam::relaxed);
+  }
+  const slow_task_report& slow = options_.slow_task;
+  std::array<char, 64> name{};
+  if (slow.tell) std::string_view(task.name()).copy(name.data(), name.size() - 1);
+  const std::source_location where = task.where.load(seam::relaxed);
+  give_turn(p, task);
+  const duration took = time_.now() - begin;
+  p.meter->record_turn(took);
+  if (!slow.tell || took <= slow.longer_than) return;
+  try {
+    slow.tell({.took = took, .name = name.data(), .resumed_at = where});
+  } catch (...) {
+    report(name.data(), std::current_exception());
+  }
 }
 
 inline void scheduler::end_task(task_state& ended) noexcept {
   living_.remove(ended);
+  probes::task_end(&ended);
   ended.finish(task_state::ending::returned);
   if (ended.is_main) {
     ending_.store(true, seam::seq_cst);
@@ -153,6 +197,7 @@ inline void scheduler::end_task(task_state& ended) noexcept {
 
 void scheduler::launch(task_state& task, frame& body) noexcept {
   processor* const p = this_processor();
+  probes::task_spawn(&task, task.name());
   task.resume = &body;
   living_.add(task, p != nullptr ? p->id : 0);
   make_ready_last(task);
@@ -219,17 +264,6 @@ instant scheduler::next_deadline() {
     next = std::min(next, each->timers->first());
   }
   return next;
-}
-
-runtime_counters scheduler::counters() const noexcept {
-  runtime_counters now;
-  for (const auto& each : processors_.all()) {
-    now.rounds += each->status.rounds();
-    now.timers += each->timers->size();
-  }
-  now.rescues = monitor_.rescues();
-  now.tasks = living_.size();
-  return now;
 }
 
 }  // namespace foliot::runtime::detail

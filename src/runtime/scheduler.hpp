@@ -28,6 +28,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include <foliot/core/clock.hpp>
@@ -39,6 +41,8 @@
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/timed_scope.hpp>
 #include <foliot/runtime/run_options.hpp>
+#include <foliot/runtime/statistics.hpp>
+#include <foliot/runtime/task_report.hpp>
 
 #include "blocking_pool.hpp"
 #include "global_run_queue.hpp"
@@ -101,7 +105,13 @@ class scheduler {
   void set_processors(std::size_t count);
   [[nodiscard]] std::size_t processors() const noexcept { return processors_.count(); }
 
+  // statistics.cpp
+
   [[nodiscard]] runtime_counters counters() const noexcept;
+  [[nodiscard]] runtime_statistics statistics() const noexcept;
+  /// Calls `visit(task, phase, for_so_long)` for each task that has not ended, under a lock of its list.
+  using task_visitor = std::function<void(const task_state&, task_phase, std::optional<duration>)>;
+  void visit_tasks(const task_visitor& visit) const;
 
   void begin_outside_wait() noexcept { outside_waits_.fetch_add(1, seam::relaxed); }
   void end_outside_wait() noexcept { outside_waits_.fetch_sub(1, seam::relaxed); }
@@ -150,6 +160,9 @@ class scheduler {
   void queue_all(processor* by, ready_list& ready) noexcept;
   /// The next task of the processor's own, or null.
   task_state* take_local(processor& p) noexcept;
+  /// The tasks that `p` takes from the queue of `victim`, and from its run-next slot: the task to run, or null.
+  task_state* steal_half(processor& p, processor& victim) noexcept;
+  task_state* steal_next(processor& p, processor& victim) noexcept;
   /// A task of the global run queue, or null; a share of the others goes to the processor's own queue.
   task_state* take_global(processor& p) noexcept;
   /// Runs the task until it waits, has ended, or has spent its budget.
@@ -168,6 +181,8 @@ class scheduler {
  private:
   // scheduler.cpp
   void work(processor& p) noexcept;
+  void give_turn(processor& p, task_state& task) noexcept;
+  void give_measured_turn(processor& p, task_state& task) noexcept;
   void end_turn(processor& p, task_state& task) noexcept;
   void end_task(task_state& ended) noexcept;
   void end_workers() noexcept;
@@ -188,12 +203,14 @@ class scheduler {
   // find_work.cpp
   task_state* find_task(processor& p) noexcept;
   task_state* steal(processor& p) noexcept;
+  static void count_steal(processor& p, const processor& victim, std::uint64_t tasks) noexcept;
   bool spin_for_work(processor& p) noexcept;
   bool sees_overdue(processor& p) noexcept;
   void stop_spinning(processor& p) noexcept;
 
   // ready.cpp
   void push(processor& p, task_state& task) noexcept;
+  void note_ready(task_state& task) const noexcept;
 
   // parking.cpp
   void sleep(processor& p) noexcept;

@@ -57,8 +57,8 @@ bool virtual_driver::run_some_task() {
     for (std::size_t i = 0; i < all.size() && task == nullptr; ++i) {
       processor& victim = *all[(start + i) % all.size()];
       if (&victim == &p) continue;
-      task = victim.queue.steal_half(p.queue);
-      if (task == nullptr) task = victim.run_next.take();
+      task = scheduler_.steal_half(p, victim);
+      if (task == nullptr) task = scheduler_.steal_next(p, victim);
     }
   }
   if (task == nullptr) return true;  // the global run queue's turn came first, and found it empty

@@ -28,7 +28,7 @@ task<> advance(duration length) {
   detail::scheduler& here = detail::this_virtual_scheduler("advance");
   const instant target = deadline_after(detail::now(here), length);
   for (;;) {
-    co_await wait_idle();
+    co_await detail::inner(wait_idle());
     const instant next = detail::next_deadline(here);
     if (next > target || next.is_never()) break;
     detail::advance_to(here, next);

@@ -94,6 +94,7 @@ void shard<Design>::set_location(timer_record& timer, std::source_location locat
 template <class Design>
 void shard<Design>::set_name(timer_record& timer, std::string_view name) {
   auto swapped = std::make_shared<const std::string>(name);  // the old name is freed without the lock
+  probes::name(&timer, swapped->c_str());
   at_home<&shard::set_name_here>(*this, as_record(timer), swapped);
 }
 

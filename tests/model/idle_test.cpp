@@ -83,7 +83,8 @@ class handshake {
     if (worker_.is_listed(lock_)) idle_.remove(worker_, lock_);
     lock_.unlock();
   }
-  [[nodiscard]] bool has_work() const { return work_.load(seam::relaxed) != 0; }
+  /// As scheduler::look_again().
+  [[nodiscard]] bool has_work() const { return work_.load(seam::relaxed) != 0 && !idle_.has_spinning(); }
 
   const defences with_;
   simple_mutex lock_;

@@ -1,4 +1,4 @@
-"""`foliot top`, beside a program that shows its timers, on virtual time; and the probes that a tracer finds."""
+"""`foliot top`, beside a program that shows its timers or its tasks, on virtual time; and the probes that a tracer finds."""
 import contextlib
 import os
 import re
@@ -196,6 +196,56 @@ class TopErrors(TopCase):
         self.show()
         self.assertTrue(self.expect_done("top", "timers", "--once"))
 
+    def test_a_runtime_that_has_ended(self):
+        self.answer_with(b"")
+        self.expect_error("the answer of 'odd' is empty: the runtime that it shows has ended", "top", "odd", "--once")
+
+
+class Tasks(TopCase):
+    def test_what_the_tasks_do(self):
+        shown = self.show("runtime")
+        self.advance(shown)
+        out = self.expect_done("top", "timers", "--once")
+        self.assertRegex(out, r"\Afoliot top of timers\ntasks +1,002\n  running +1\n  ready +0\n  waiting +1,001\n")
+        self.assertRegex(out, r"\ntasks spawned +1,002\n")
+        self.assertRegex(out, r"\ntimers fired +1[01]\n")
+        self.assertIn("\nlateness, queue time and turn time are not measured there\n", out)
+        self.assertRegex(out, r"\n {7}tasks  name +what they do\n"
+                              r" {7}1,000  session +waiting at shown_timers\.cpp:\d+\n")
+        self.assertRegex(out, r"\n {11}1  main +running after shown_timers\.cpp:\d+\n")
+
+    def test_what_was_measured(self):
+        shown = self.show("runtime", "measure")
+        self.advance(shown)
+        out = self.expect_done("top", "timers", "--once")
+        self.assertRegex(out, r"\nturns of tasks +0 ns +0 ns +40\.0 us +40\.0 us\n")
+        self.assertRegex(out, r"\n {7}1,000  session +1\.00 s  waiting at shown_timers\.cpp:\d+\n")
+
+    def test_again_and_again(self):
+        shown = self.show("runtime")
+        with self.start("top", "timers", "--interval", "1ms") as top:
+            seen = b""
+            while seen.count(b"a second") < 2:
+                seen += top.stdout.readline()
+            self.end(shown)
+            top.communicate()
+        self.assertEqual(top.returncode, 2)
+
+    def test_more_groups_than_a_table_shows(self):
+        groups = b"".join(b"task 1 waiting - a.cpp:%d 'x'\n" % i for i in range(20))
+        empty = b"".join(b"%s 0\n" % name for name in (
+            b"spawned", b"turns", b"spent_turns", b"fired", b"steals", b"stolen", b"parks", b"polls", b"rounds", b"rescues",
+            b"tasks", b"running", b"ready", b"descriptor_waits", b"timers", b"blocking_calls", b"blocking_threads",
+            b"processors", b"idle"))
+        self.answer_with(b"foliot-runtime 1\n" + empty + groups + b"end\n")
+        out = self.expect_done("top", "odd", "--once")
+        self.assertEqual(out.count("waiting at a.cpp"), 15)
+        self.assertTrue(out.endswith("\n           5  more groups\n"), out)
+
+    def test_an_answer_with_escape_sequences(self):
+        self.answer_with(b"foliot-runtime 1\nspawned \x1b]0;pwned\x07\nend\n")
+        self.expect_error(r"malformed line: '\x1b]0;pwned\x07'", "top", "odd", "--once")
+
 
 class Prometheus(TopCase):
     """Read by Prometheus' own parser for Python."""
@@ -222,6 +272,14 @@ class Prometheus(TopCase):
             self.assertTrue(family.documentation, name)
             self.assertNotEqual(family.type, "unknown", name)
         return found
+
+    def test_a_runtime(self):
+        families = self.families("runtime", "measure")
+        states = {s.labels["state"]: s.value for s in families["foliot_runtime_tasks"].samples}
+        self.assertEqual(states, {"running": 1, "ready": 0, "waiting": 1001})
+        turns = families["foliot_runtime_turns"].samples[0].value
+        within = {s.name: s.value for s in families["foliot_runtime_turn_seconds"].samples}
+        self.assertEqual(within["foliot_runtime_turn_seconds_count"], turns - 1, "all but the present one")
 
     def test_counters_and_gauges(self):
         families = self.families()
@@ -259,20 +317,24 @@ class Prometheus(TopCase):
 
 
 class Probes(unittest.TestCase):
-    """What `readelf -n` shows of a program with the service in it."""
+    """What `readelf -n` shows of a program with the service and the runtime in it."""
+
+    ARGUMENTS = {"start": 2, "stop": 1, "reset": 2, "fire": 3, "name": 2,
+                 "task_spawn": 2, "task_run": 3, "task_stop": 2, "task_end": 1, "task_steal": 3,
+                 "park": 2, "unpark": 1, "due": 3}
 
     @classmethod
     def setUpClass(cls):
         if os.environ.get("FOLIOT_USDT") != "1":
             raise unittest.SkipTest("built without <sys/sdt.h> (Debian: systemtap-sdt-dev), or with FOLIOT_USDT=OFF")
 
-    def test_the_provider_has_the_four_probes(self):
+    def test_the_provider_has_its_probes(self):
         self.assertIsNotNone(shutil.which("readelf"), "binutils, which every compiler brings")
         notes = subprocess.run(["readelf", "-n", FOLIOT], check=True, capture_output=True, text=True).stdout
         probes = re.findall(r"Provider: foliot\n\s+Name: (\w+)\n.*\n\s+Arguments: (.*)\n", notes)
-        self.assertEqual({name for name, _ in probes}, {"start", "stop", "reset", "fire"})
+        self.assertEqual({name for name, _ in probes}, set(self.ARGUMENTS))
         for name, arguments in probes:
-            self.assertEqual(len(arguments.split()), {"start": 2, "stop": 1, "reset": 2, "fire": 3}[name], name)
+            self.assertEqual(len(arguments.split()), self.ARGUMENTS[name], name)
 
 
 if __name__ == "__main__":

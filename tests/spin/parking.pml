@@ -80,6 +80,14 @@ inline stop_spinning(me, won, woken) {
   fi
 }
 
+/* scheduler::look_again: while a worker is counted as spinning, that one finds the work, or looks for it in
+   stop_spinning() or here, and then sees that this worker is listed */
+inline look_again(result) {
+  result = queue > 0;
+  if :: result -> result = spinning == 0 :: else fi;
+  result = result || ending
+}
+
 proctype maker() {
   bool won; byte woken; byte made = 0;
   do
@@ -116,16 +124,16 @@ find:
   fi;
   /* scheduler::sleep */
 #ifdef LOOKS_BEFORE_IT_IS_LISTED
-  again = queue > 0 || ending;
+  look_again(again);
 #endif
   atomic { was = spins[me]; spins[me] = false; listed[me] = true; idle++ };
 #ifdef LOOKS_WHILE_IT_IS_COUNTED
-  again = queue > 0 || ending;
+  look_again(again);
 #endif
   if :: was -> atomic { spinning-- } :: else fi;
 #ifndef LOOKS_BEFORE_IT_IS_LISTED
 #ifndef LOOKS_WHILE_IT_IS_COUNTED
-  again = queue > 0 || ending;
+  look_again(again);
 #endif
 #endif
   if

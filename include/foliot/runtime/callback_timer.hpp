@@ -161,7 +161,7 @@ namespace detail {
 template <class Function>
 task<> call_and_await(std::shared_ptr<Function> function) {
   auto body = (*function)();
-  co_await body;
+  co_await detail::inner(body);
 }
 }  // namespace detail
 

@@ -173,14 +173,14 @@ template <class Function>
 /// `body`, also if it ends normally after the context is done, or how the context ended. Throws what `body` throws.
 template <class Result>
 task<std::expected<Result, context_end>> run_in(context within, task<Result> body) {
-  detail::task_state& self = co_await detail::current_task();
+  detail::task_state& self = co_await detail::inner(detail::current_task());
   detail::context_scope scope(within.node_, self);
   try {
     if constexpr (std::is_void_v<Result>) {
-      co_await body;
+      co_await detail::inner(body);
       co_return std::expected<void, context_end>();
     } else {
-      co_return co_await body;
+      co_return co_await detail::inner(body);
     }
   } catch (const detail::scope_expired& which) {
     if (!which.is(scope.scope())) throw;

@@ -19,6 +19,7 @@
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/run_options.hpp>
 #include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/statistics.hpp>
 #include <foliot/runtime/task.hpp>
 
 namespace foliot::runtime {
@@ -71,9 +72,6 @@ auto run(Main main, const run_options& options = {}) {
 FOLIOT_EXPORT void set_processors(std::size_t count);
 /// The number of processors of the caller's runtime. Throws std::logic_error outside of a runtime.
 [[nodiscard]] FOLIOT_EXPORT std::size_t processors();
-
-/// The counters of the caller's runtime. Throws std::logic_error outside of a runtime.
-[[nodiscard]] FOLIOT_EXPORT runtime_counters counters();
 
 /// The time by the clock of the caller's runtime, by which its timers go. Throws std::logic_error outside of a runtime.
 [[nodiscard]] FOLIOT_EXPORT instant now();

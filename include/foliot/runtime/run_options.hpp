@@ -1,4 +1,4 @@
-// The options of a runtime, and its counters. Thread safety: values.
+// The options of a runtime. Thread safety: values.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include <foliot/core/export.h>
 #include <foliot/core/virtual_clock.hpp>
+#include <foliot/runtime/slow_task.hpp>
 
 namespace foliot::runtime {
 
@@ -57,6 +58,11 @@ struct run_options {
   /// When a run whose tasks all wait for ever throws `deadlock`, on real time. On virtual time it always does, unless
   /// there is a runtime_handle, by which another thread may spawn, and this is not `always`.
   deadlock_reports deadlocks = deadlock_reports::when_certain;
+  /// Measures how late timers are, how long tasks stand in run queues, and how long their turns take (statistics.hpp).
+  /// Costs three readings of the clock for each turn of a task, and 28 KiB for each processor.
+  bool measure = false;
+  /// Reports each turn of a task that took too long (slow_task.hpp).
+  slow_task_report slow_task{};
 };
 
 /// All tasks wait, and nothing can end their waits: see run_options::deadlocks. what() names each task and the source
@@ -64,14 +70,6 @@ struct run_options {
 class FOLIOT_EXPORT deadlock : public std::logic_error {
  public:
   using std::logic_error::logic_error;
-};
-
-/// What a runtime has done so far, and has now.
-struct runtime_counters {
-  std::uint64_t rounds = 0;   ///< searches of all workers for work
-  std::uint64_t rescues = 0;  ///< how often the monitor stepped in for a processor that was stuck in a task
-  std::size_t tasks = 0;      ///< tasks that have not ended
-  std::size_t timers = 0;     ///< timers that are pending at the processors
 };
 
 }  // namespace foliot::runtime

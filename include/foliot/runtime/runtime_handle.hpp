@@ -35,11 +35,14 @@
 
 #include <concepts>
 #include <stop_token>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <foliot/core/export.h>
 #include <foliot/runtime/detail/intrusive_ptr.hpp>
+#include <foliot/runtime/detail/reports.hpp>
 #include <foliot/runtime/detail/runtime_gate.hpp>
 #include <foliot/runtime/runtime_ended.hpp>
 #include <foliot/runtime/spawn.hpp>
@@ -150,8 +153,19 @@ class runtime_handle {
     return call(detail::task_that_calls(std::forward<Function>(function)), name);
   }
 
+  /// As the function statistics() does (statistics.hpp), from any thread. The runtime's tasks go on meanwhile, and none
+  /// of them has to end its turn. Throws runtime_ended; std::logic_error on an empty handle; std::bad_alloc.
+  [[nodiscard]] runtime_statistics statistics() const { return reported(detail::statistics_of); }
+  /// The same for tasks() (task_report.hpp).
+  [[nodiscard]] std::vector<task_report> tasks() const { return reported(detail::task_reports); }
+  /// The same for task_groups().
+  [[nodiscard]] std::vector<task_group> task_groups() const { return reported(detail::task_groups_of); }
+  /// The same for dump_tasks().
+  [[nodiscard]] std::string dump_tasks() const { return reported(detail::task_dump); }
+
  private:
   friend class background_runtime;
+  friend class runtime_statistics_socket;
   friend runtime_handle this_runtime();
 
   explicit runtime_handle(detail::intrusive_ptr<detail::runtime_gate> gate) noexcept : gate_(std::move(gate)) {
@@ -160,6 +174,12 @@ class runtime_handle {
   [[nodiscard]] detail::runtime_gate& checked() const {
     if (!gate_) detail::refuse_empty_handle();
     return *gate_;
+  }
+  template <class Report>
+  Report reported(Report (*of)(const detail::scheduler&)) const {
+    const detail::runtime_gate::guest inside(checked());
+    if (!inside) detail::refuse_guest();
+    return of(*inside);
   }
   static detail::scheduler& owner(const detail::runtime_gate::guest& inside) {
     if (!inside || !takes_tasks(*inside)) detail::refuse_guest();

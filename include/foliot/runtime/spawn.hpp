@@ -352,7 +352,7 @@ namespace detail {
 /// Calls `function` and awaits the task that it returns. The function is in this frame, and so outlives that task.
 template <class Function>
 std::invoke_result_t<Function&> call_kept(Function function) {
-  co_return co_await function();
+  co_return co_await inner(function());
 }
 #pragma GCC diagnostic pop
 

@@ -70,6 +70,17 @@ inline constexpr bool is_call = false;
 template <class Result>
 inline constexpr bool is_call<call_awaiter<Result>> = true;
 
+/// What a function of foliot's own awaits inside of itself: reports go on to name the co_await by which the program
+/// called it, and not a line of foliot's.
+template <class Awaitable>
+struct inner_await {
+  Awaitable&& awaitable;
+};
+template <class Awaitable>
+[[nodiscard]] inner_await<Awaitable> inner(Awaitable&& awaitable) noexcept {
+  return {std::forward<Awaitable>(awaitable)};
+}
+
 class task_promise_base : public frame, public pooled {
  public:
   std::suspend_always initial_suspend() const noexcept { return {}; }
@@ -98,7 +109,17 @@ class task_promise_base : public frame, public pooled {
 
   template <class Awaitable>
   auto await_transform(Awaitable&& awaitable, std::source_location where = std::source_location::current()) {
-    task().where = where;
+    task().where.store(where, seam::relaxed);
+    return step_of(std::forward<Awaitable>(awaitable));
+  }
+  template <class Awaitable>
+  auto await_transform(inner_await<Awaitable> what) {
+    return step_of(std::forward<Awaitable>(what.awaitable));
+  }
+
+ private:
+  template <class Awaitable>
+  auto step_of(Awaitable&& awaitable) {
     if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
       const auto make = [&]() -> decltype(auto) { return std::forward<Awaitable>(awaitable).operator co_await(); };
       if constexpr (is_call<decltype(make())>) {
@@ -114,7 +135,6 @@ class task_promise_base : public frame, public pooled {
     }
   }
 
- private:
   std::exception_ptr failure_;
 };
 

@@ -20,7 +20,6 @@
 
 #include <coroutine>
 #include <exception>
-#include <source_location>
 #include <utility>
 
 #include <foliot/core/contract.hpp>
@@ -40,9 +39,8 @@ class task_condition {
   task_condition& operator=(const task_condition&) = delete;
 
   /// A task must await the result: it unlocks the mutex, waits for a notification, and locks the mutex again. `held`
-  /// must hold the condition's mutex. Throws `cancelled`, with the mutex locked, and std::bad_alloc. The argument
-  /// `where` is for reports: do not pass it.
-  inline task<> wait(task_lock& held, std::source_location where = std::source_location::current());
+  /// must hold the condition's mutex. Throws `cancelled`, with the mutex locked, and std::bad_alloc.
+  inline task<> wait(task_lock& held);
 
   /// Wakes the task that has waited longest, if any task waits. Any thread, with or without the mutex. O(1).
   void notify_one() noexcept {
@@ -90,11 +88,10 @@ class task_condition {
 
 namespace detail {
 
-/// The wait itself. It sets the task's location to that of the caller of wait(), for reports.
+/// The wait itself.
 class condition_awaiter : public task_awaiter, private lock_wait {
  public:
-  condition_awaiter(task_condition& condition, std::source_location where) noexcept
-      : condition_(condition), where_(where) {}
+  explicit condition_awaiter(task_condition& condition) noexcept : condition_(condition) {}
   condition_awaiter(condition_awaiter&&) = delete;
   ~condition_awaiter() {
     end();
@@ -104,7 +101,6 @@ class condition_awaiter : public task_awaiter, private lock_wait {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    who.promise().task().where = where_;
     wait_.begin(who);
     condition_.begin(*this, wait_);
     return wait_.park();
@@ -123,14 +119,13 @@ class condition_awaiter : public task_awaiter, private lock_wait {
   }
 
   task_condition& condition_;
-  const std::source_location where_;
   wait_point wait_;
 };
 
 /// Locks the mutex again after an interrupted wait; does not end early.
 class relock_awaiter : public task_awaiter, private lock_wait {
  public:
-  relock_awaiter(task_mutex& mutex, std::source_location where) noexcept : mutex_(mutex), where_(where) {}
+  explicit relock_awaiter(task_mutex& mutex) noexcept : mutex_(mutex) {}
   relock_awaiter(relock_awaiter&&) = delete;
   ~relock_awaiter() {
     if (!is_over()) mutex_.end(*this);
@@ -140,7 +135,6 @@ class relock_awaiter : public task_awaiter, private lock_wait {
   bool await_ready() noexcept { return owns = mutex_.take(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    who.promise().task().where = where_;
     wait_.begin(who);
     mutex_.begin(*this, wait_, 0);
     return wait_.park(wait_point::interrupts::deferred);
@@ -152,29 +146,28 @@ class relock_awaiter : public task_awaiter, private lock_wait {
 
  private:
   task_mutex& mutex_;
-  const std::source_location where_;
   wait_point wait_;
 };
 
 }  // namespace detail
 
-inline task<> task_condition::wait(task_lock& held, std::source_location where) {
+inline task<> task_condition::wait(task_lock& held) {
   FOLIOT_ASSERT(held.holds(mutex_), "task_condition::wait() needs a task_lock that holds the condition's mutex");
   held.held_ = nullptr;
   std::exception_ptr failure;
   bool passes_on = false;
   {
-    detail::condition_awaiter waiting(*this, where);
+    detail::condition_awaiter waiting(*this);
     try {
-      co_await waiting;
+      co_await detail::inner(waiting);
     } catch (...) {
       failure = std::current_exception();
       passes_on = waiting.was_notified();
     }
   }
   if (failure != nullptr) {
-    detail::relock_awaiter again(mutex_, where);
-    co_await again;
+    detail::relock_awaiter again(mutex_);
+    co_await detail::inner(again);
     if (passes_on) notify_one();
   }
   held.held_ = &mutex_;

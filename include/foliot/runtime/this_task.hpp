@@ -85,7 +85,7 @@ template <class Function>
 template <class Result>
 task<Result> shielded(task<Result> body) {
   auto running = spawn(std::move(body), "shielded");
-  co_return co_await running.join_without_cancellation();
+  co_return co_await detail::inner(running.join_without_cancellation());
 }
 
 }  // namespace foliot::runtime

@@ -35,15 +35,15 @@ class timed_out {
 /// Throws what `body` throws, std::bad_alloc, and std::invalid_argument for a time point of another clock.
 template <class Result>
 task<std::expected<Result, timed_out>> with_deadline(task<Result> body, runtime_deadline deadline) {
-  detail::task_state& self = co_await detail::current_task();
+  detail::task_state& self = co_await detail::inner(detail::current_task());
   detail::timed_scope scope(self);
   scope.start(detail::instant_on(self.owner(), deadline));
   try {
     if constexpr (std::is_void_v<Result>) {
-      co_await body;
+      co_await detail::inner(body);
       co_return std::expected<void, timed_out>();
     } else {
-      co_return co_await body;
+      co_return co_await detail::inner(body);
     }
   } catch (const detail::scope_expired& which) {
     if (!which.is(scope.scope())) throw;
@@ -54,9 +54,9 @@ task<std::expected<Result, timed_out>> with_deadline(task<Result> body, runtime_
 /// The same with the deadline `length` after the task is awaited.
 template <class Result>
 task<std::expected<Result, timed_out>> with_timeout(task<Result> body, duration length) {
-  detail::task_state& self = co_await detail::current_task();
+  detail::task_state& self = co_await detail::inner(detail::current_task());
   auto limited = with_deadline(std::move(body), detail::deadline_in(self.owner(), length));
-  co_return co_await limited;
+  co_return co_await detail::inner(limited);
 }
 
 }  // namespace foliot::runtime

@@ -13,15 +13,10 @@
 #include <string_view>
 
 #include <foliot/core/export.h>
+#include <foliot/core/prometheus_label.hpp>
 #include <foliot/service/statistics.hpp>
 
 namespace foliot::inline service {
-
-/// A label that every line gets. Its value may be any UTF-8 text.
-struct prometheus_label {
-  std::string_view name;
-  std::string_view value;
-};
 
 /// Returns the statistics as whole lines; each metric's name begins with `prefix`. A pure function, for any thread.
 /// Throws std::invalid_argument for a prefix that cannot begin a metric's name, and for a label whose name is not

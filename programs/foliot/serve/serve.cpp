@@ -28,6 +28,7 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
 #include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/statistics_socket.hpp>
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/version.hpp>
 
@@ -44,6 +45,13 @@
 namespace foliot::program {
 
 namespace {
+
+/// What a failure of the library says, without its name, which the program's messages begin with.
+std::string_view sentence(const std::exception& error) noexcept {
+  std::string_view what = error.what();
+  if (what.starts_with("foliot: ")) what.remove_prefix(8);
+  return what;
+}
 
 using namespace std::chrono_literals;
 
@@ -172,9 +180,7 @@ class backups {
     try {
       log_.info(fmt::format("the backup {} has been made", back_up_store(store_, options_)));
     } catch (const std::exception& error) {
-      std::string_view what = error.what();
-      if (what.starts_with("foliot: ")) what.remove_prefix(8);
-      log_.warning(what);
+      log_.warning(sentence(error));
     }
     busy_.store(false, seam::relaxed);
   }
@@ -246,10 +252,20 @@ task<> serve_clients(const serve_options& options, const watched_store& store, j
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
+void show_runtime(std::optional<runtime::runtime_statistics_socket>& shown, const std::string& path) {
+  try {
+    shown.emplace(runtime::this_runtime(), path);
+  } catch (const std::exception& error) {
+    throw failure(fmt::format("cannot show the statistics: {}", sentence(error)));
+  }
+}
+
 task<> serve_until_the_end(const serve_options& options, watched_store& store, const signals& come, backups& copies,
                            const server_log& log) {
   runtime::listener gate;
   if (options.beanstalk) gate = co_await listen(*options.beanstalk);
+  std::optional<runtime::runtime_statistics_socket> shown;
+  if (!options.statistics.empty()) show_runtime(shown, options.statistics);
   jobs::broker broker(store, limits_of(options));
   auto executing = runtime::spawn(broker.run(), "the broker");
   std::exception_ptr failure;
@@ -278,6 +294,7 @@ void serve(const serve_options& asked) {
   watched_store store(*opened, [&log](const std::string& sentence) { log.warning(sentence); });
   backups copies(*opened, options, log);
   runtime::run_options how;
+  how.measure = !options.statistics.empty();
   how.on_failure = [&log](std::string_view task, const std::exception_ptr& what) {
     try {
       std::rethrow_exception(what);

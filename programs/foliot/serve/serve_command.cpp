@@ -149,6 +149,10 @@ void add_serve(CLI::App& program, command& chosen) {
   for (const char* const other : {"--data", "--memory", "--salvage", "--migrate"}) {
     checking->excludes(line->get_option(other));
   }
+  line->add_option("--statistics", all->options.statistics,
+                   "Show the server's tasks, timers and workers at this path, for `foliot top`")
+      ->type_name("PATH")
+      ->group("Other");
   line->add_flag("--quiet", all->options.quiet, "Log only warnings and failures")->group("Other");
   line->footer(
       "A job is put with a delay and handed to one worker when it is due. What the\n"

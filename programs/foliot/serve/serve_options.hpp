@@ -36,6 +36,8 @@ struct serve_options {
   std::uint64_t max_jobs = 0;
   /// Bytes of the jobs in memory; 0: no limit. Not for a store on disk.
   std::uint64_t max_memory = 0;
+  /// Where the server shows its runtime to `foliot top`: the path of a local socket; empty: nowhere.
+  std::string statistics;
   /// Whether only warnings and failures are logged.
   bool quiet = false;
 };

@@ -121,10 +121,15 @@ class connection {
 
 }  // namespace
 
-service_statistics read_snapshot(const std::string& path, duration limit) {
-  auto now = parse_statistics(connection(path, limit).read_all());
-  if (!now) throw failure(fmt::format("the answer of '{}' cannot be read: {}", path, now.error()));
-  return *std::move(now);
+snapshot read_snapshot(const std::string& path, duration limit) {
+  const std::string text = connection(path, limit).read_all();
+  const auto read = [&path](auto now) -> snapshot {
+    if (!now) throw failure(fmt::format("the answer of '{}' cannot be read: {}", path, now.error()));
+    return *std::move(now);
+  };
+  if (text.empty())
+    throw failure(fmt::format("the answer of '{}' is empty: the runtime that it shows has ended", path));
+  return text.starts_with("foliot-runtime ") ? read(parse_runtime_statistics(text)) : read(parse_statistics(text));
 }
 
 }  // namespace foliot::program

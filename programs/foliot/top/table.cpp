@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <ranges>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,30 +17,36 @@ namespace foliot::program {
 
 namespace {
 
+template <class Counters>
 struct counter_row {
   std::string_view name;
-  std::uint64_t service_counters::* field;
+  std::uint64_t Counters::* field;
 };
 
-constexpr std::array counter_rows{
-    counter_row{"started", &service_counters::started},
-    counter_row{"reset", &service_counters::superseded},
-    counter_row{"stopped", &service_counters::stopped},
-    counter_row{"fired", &service_counters::fired},
-    counter_row{"skipped", &service_counters::skipped},
-    counter_row{"dropped", &service_counters::dropped},
-    counter_row{"woken early", &service_counters::wake_ups},
-    counter_row{"wake-ups with work", &service_counters::wakes_with_work},
-    counter_row{"wake-ups without work", &service_counters::wakes_without_work},
+using service_row = counter_row<service_counters>;
+constexpr std::array service_rows{
+    service_row{"started", &service_counters::started},
+    service_row{"reset", &service_counters::superseded},
+    service_row{"stopped", &service_counters::stopped},
+    service_row{"fired", &service_counters::fired},
+    service_row{"skipped", &service_counters::skipped},
+    service_row{"dropped", &service_counters::dropped},
+    service_row{"woken early", &service_counters::wake_ups},
+    service_row{"wake-ups with work", &service_counters::wakes_with_work},
+    service_row{"wake-ups without work", &service_counters::wakes_without_work},
 };
 
-/// Whether no counter has become smaller.
-bool same_service(const service_counters& then, const service_counters& now) noexcept {
-  for (const auto& [name, field] : counter_rows) {
-    if (now.*field < then.*field) return false;
-  }
-  return true;
-}
+using runtime_row = counter_row<runtime_counters>;
+constexpr std::array runtime_rows{
+    runtime_row{"tasks spawned", &runtime_counters::spawned},   runtime_row{"turns", &runtime_counters::turns},
+    runtime_row{"spent turns", &runtime_counters::spent_turns}, runtime_row{"timers fired", &runtime_counters::fired},
+    runtime_row{"steals", &runtime_counters::steals},           runtime_row{"tasks stolen", &runtime_counters::stolen},
+    runtime_row{"workers parked", &runtime_counters::parks},    runtime_row{"polls", &runtime_counters::polls},
+    runtime_row{"rounds", &runtime_counters::rounds},           runtime_row{"rescues", &runtime_counters::rescues},
+};
+
+/// How many groups of tasks a table shows.
+constexpr std::size_t most_groups = 15;
 
 std::string rate_of(std::uint64_t more, duration in) {
   const double rate = static_cast<double>(more) * 1e9 / static_cast<double>(in.count());
@@ -60,33 +69,104 @@ std::string length_text(duration length) {
   return fmt::format("{:.2f} s", value / 1e9);
 }
 
-}  // namespace
+/// A table that is made line by line.
+class table {
+ public:
+  explicit table(std::string_view name) : text_(fmt::format("foliot top of {}\n", printable(name))) {}
 
-std::string statistics_table(std::string_view name, const service_statistics& now, const earlier_look* earlier) {
-  const bool rates =
-      earlier != nullptr && earlier->ago > duration::zero() && same_service(earlier->then.counters, now.counters);
-  std::string text = fmt::format("foliot top of {}\n", printable(name));
-  const auto add = [to = std::back_inserter(text)](fmt::string_view line, const auto&... values) {
-    fmt::vformat_to(to, line, fmt::make_format_args(values...));
-  };
-  add("{:<22}{:>16}\n", "pending", grouped(now.counters.pending));
-  add("{:<22}{:>16}\n", "peak pending", grouped(now.counters.peak_pending));
-  add("{:<22}{:>16}\n", "shards", now.shards);
-  add("\n{:<22}{:>16}{}\n", "", "total", rates ? fmt::format("{:>16}", "a second") : "");
-  for (const auto& [what, field] : counter_rows) {
-    const std::uint64_t total = now.counters.*field;
-    add("{:<22}{:>16}{}\n", what, grouped(total),
-        rates ? fmt::format("{:>16}", rate_of(total - earlier->then.counters.*field, earlier->ago)) : "");
+  void value(std::string_view what, std::uint64_t now) { add("{:<22}{:>16}\n", what, grouped(now)); }
+
+  /// Each counter, and how much more it is a second if no counter has become smaller.
+  template <class Rows, class Counters>
+  void counters(const Rows& rows, const Counters& now, const Counters* then, duration ago) {
+    bool rates = then != nullptr && ago > duration::zero();
+    for (const auto& [what, field] : rows) rates = rates && now.*field >= then->*field;
+    add("\n{:<22}{:>16}{}\n", "", "total", rates ? fmt::format("{:>16}", "a second") : "");
+    for (const auto& [what, field] : rows) {
+      add("{:<22}{:>16}{}\n", what, grouped(now.*field),
+          rates ? fmt::format("{:>16}", rate_of(now.*field - then->*field, ago)) : "");
+    }
   }
-  if (!now.measured) return text + "\nlateness and callback time are not measured there\n";
-  add("\n{:<22}{:>12}{:>12}{:>12}{:>12}\n", "", "p50", "p99", "p99.9", "max");
-  const auto distribution = [&](std::string_view what, const histogram& values) {
+
+  void distributions_head() { add("\n{:<22}{:>12}{:>12}{:>12}{:>12}\n", "", "p50", "p99", "p99.9", "max"); }
+  void distribution(std::string_view what, const histogram& values) {
     add("{:<22}{:>12}{:>12}{:>12}{:>12}\n", what, length_text(values.percentile(50)),
         length_text(values.percentile(99)), length_text(values.percentile(99.9)), length_text(values.max()));
-  };
-  distribution("lateness", now.lateness);
-  distribution("callback time", now.callback_time);
-  return text;
+  }
+
+  template <class... Values>
+  void add(fmt::string_view line, const Values&... values) {
+    fmt::vformat_to(std::back_inserter(text_), line, fmt::make_format_args(values...));
+  }
+
+  [[nodiscard]] std::string take() noexcept { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+/// What a task does, and where.
+std::string activity_text(const task_group& group) {
+  if (group.where.empty()) return fmt::format("{}, before its first co_await", to_string(group.phase));
+  const std::string_view link = group.phase == task_phase::waiting ? "at" : "after";
+  return fmt::format("{} {} {}", to_string(group.phase), link, printable(group.where));
+}
+
+void add_groups(table& to, const std::vector<task_group>& groups) {
+  if (groups.empty()) return;
+  to.add("\n{:>12}  {:<20}{:>12}  {}\n", "tasks", "name", groups.front().for_so_long ? "longest" : "", "what they do");
+  for (const task_group& each : groups | std::views::take(most_groups)) {
+    to.add("{:>12}  {:<20}{:>12}  {}\n", grouped(each.tasks), printable(each.name),
+           each.for_so_long ? length_text(*each.for_so_long) : "", activity_text(each));
+  }
+  if (groups.size() > most_groups) to.add("{:>12}  more groups\n", groups.size() - most_groups);
+}
+
+}  // namespace
+
+std::string statistics_table(std::string_view name, const service_statistics& now,
+                             const earlier_look<service_statistics>* earlier) {
+  table text(name);
+  text.value("pending", now.counters.pending);
+  text.value("peak pending", now.counters.peak_pending);
+  text.value("shards", now.shards);
+  text.counters(service_rows, now.counters, earlier != nullptr ? &earlier->then.counters : nullptr,
+                earlier != nullptr ? earlier->ago : duration());
+  if (now.measured) {
+    text.distributions_head();
+    text.distribution("lateness", now.lateness);
+    text.distribution("callback time", now.callback_time);
+  } else {
+    text.add("\nlateness and callback time are not measured there\n");
+  }
+  return text.take();
+}
+
+std::string statistics_table(std::string_view name, const runtime_snapshot& now,
+                             const earlier_look<runtime_snapshot>* earlier) {
+  const runtime_statistics& s = now.statistics;
+  table text(name);
+  text.value("tasks", s.counters.tasks);
+  text.value("  running", s.counters.running);
+  text.value("  ready", s.counters.ready);
+  text.value("  waiting", s.counters.waiting());
+  text.value("waiting for sockets", s.counters.descriptor_waits);
+  text.value("timers pending", s.counters.timers);
+  text.add("{:<22}{:>16}  ({} idle)\n", "processors", s.counters.processors, s.counters.idle);
+  text.add("{:<22}{:>16}  ({} threads)\n", "blocking calls", grouped(s.counters.blocking_calls),
+           s.counters.blocking_threads);
+  text.counters(runtime_rows, s.counters, earlier != nullptr ? &earlier->then.statistics.counters : nullptr,
+                earlier != nullptr ? earlier->ago : duration());
+  if (s.measured) {
+    text.distributions_head();
+    text.distribution("lateness", s.lateness);
+    text.distribution("time in run queues", s.queue_time);
+    text.distribution("turns of tasks", s.turn_time);
+  } else {
+    text.add("\nlateness, queue time and turn time are not measured there\n");
+  }
+  add_groups(text, now.tasks);
+  return text.take();
 }
 
 }  // namespace foliot::program

@@ -7,18 +7,23 @@
 #include <string_view>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/runtime/statistics_text.hpp>
 #include <foliot/service/statistics.hpp>
 
 namespace foliot::program {
 
-/// An earlier reading of the same service's statistics, for rates.
+/// An earlier reading of the same statistics, for rates.
+template <class Statistics>
 struct earlier_look {
-  const service_statistics& then;
+  const Statistics& then;
   duration ago;
 };
 
-/// There are no rates without an earlier reading, or if the service has begun anew since.
+/// There are no rates without an earlier reading, or if the service or the runtime has begun anew since.
 [[nodiscard]] std::string statistics_table(std::string_view name, const service_statistics& now,
-                                           const earlier_look* earlier = nullptr);
+                                           const earlier_look<service_statistics>* earlier = nullptr);
+/// The same for a runtime, with the largest groups of its tasks.
+[[nodiscard]] std::string statistics_table(std::string_view name, const runtime_snapshot& now,
+                                           const earlier_look<runtime_snapshot>* earlier = nullptr);
 
 }  // namespace foliot::program

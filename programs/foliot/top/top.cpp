@@ -4,9 +4,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/sync/note.hpp>
+#include <foliot/runtime/prometheus.hpp>
 #include <foliot/service/prometheus.hpp>
 #include <unistd.h>
 
@@ -16,29 +19,46 @@
 
 namespace foliot::program {
 
+namespace {
+
+std::string metrics(const service_statistics& now) { return prometheus_text(now); }
+std::string metrics(const runtime_snapshot& now) { return prometheus_text(now.statistics); }
+
+/// With rates since the earlier look, if that was at the same kind of statistics.
+std::string table_since(const std::string& path, const snapshot& now, const snapshot* then, duration ago) {
+  return std::visit(
+      [&]<class Statistics>(const Statistics& shown) {
+        const auto* const before = then != nullptr ? std::get_if<Statistics>(then) : nullptr;
+        if (before == nullptr) return statistics_table(path, shown);
+        const earlier_look<Statistics> earlier{*before, ago};
+        return statistics_table(path, shown, &earlier);
+      },
+      now);
+}
+
+}  // namespace
+
 void top(const top_options& options) {
-  if (options.prometheus) return print(prometheus_text(read_snapshot(options.path)));
-  if (options.once) return print(statistics_table(options.path, read_snapshot(options.path)));
+  if (options.prometheus) {
+    return print(std::visit([](const auto& now) { return metrics(now); }, read_snapshot(options.path)));
+  }
+  if (options.once) return print(table_since(options.path, read_snapshot(options.path), nullptr, {}));
 
   const monotonic_clock& clock = monotonic_clock::instance();
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
   constexpr std::string_view clear_screen = "\x1b[H\x1b[2J";
-  std::optional<service_statistics> then;
+  std::optional<snapshot> then;
   instant looked;
   for (instant next = clock.now();; next = std::max(next + options.interval, clock.now())) {
     note nobody_wakes;
     nobody_wakes.sleep_until(next);
-    const service_statistics now = read_snapshot(options.path);
+    snapshot now = read_snapshot(options.path);
     const instant at = clock.now();
-    std::string text(terminal ? clear_screen : then ? "\n" : "");
-    if (then) {
-      const earlier_look earlier{*then, at - looked};
-      text += statistics_table(options.path, now, &earlier);
-    } else {
-      text += statistics_table(options.path, now);
-    }
-    print(text);
-    then = now;
+    print((terminal ? std::string(clear_screen)
+           : then   ? "\n"
+                    : "") +
+          table_since(options.path, now, then ? &*then : nullptr, at - looked));
+    then = std::move(now);
     looked = at;
   }
 }

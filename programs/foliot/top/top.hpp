@@ -1,4 +1,4 @@
-// `foliot top`: shows the statistics of a running process' timers, once or repeatedly.
+// `foliot top`: shows the statistics of a running process' timers or of its runtime, once or repeatedly.
 //
 // Thread safety: none, one thread.
 #pragma once
@@ -10,7 +10,7 @@
 namespace foliot::program {
 
 struct top_options {
-  std::string path;  ///< of its statistics_socket
+  std::string path;  ///< of its statistics_socket or runtime_statistics_socket
   bool once = false;
   bool prometheus = false;  ///< in Prometheus' text format, once
   duration interval;        ///< positive

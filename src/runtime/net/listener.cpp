@@ -18,6 +18,7 @@ using detail::descriptor;
 using detail::descriptor_awaiter;
 using detail::descriptor_use;
 using detail::direction;
+using detail::inner;
 using detail::open_descriptor;
 
 /// How long accept() waits before its second try, if there was no descriptor for the connection.
@@ -38,7 +39,7 @@ or_error<stream> stream_of(int accepted) {
 }
 
 task<or_error<stream>> accept_one(descriptor_use by) {
-  co_await detail::checkpoint();  // a task that always finds a connection never waits
+  co_await inner(detail::checkpoint());  // a task that always finds a connection never waits
   if (!by) co_return std::unexpected(make_error_code(io_errc::closed));
   bool has_paused = false;
   for (;;) {
@@ -55,7 +56,7 @@ task<or_error<stream>> accept_one(descriptor_use by) {
         pause = detail::now(by->owner()) + pause_without_resources;
       }
     }
-    co_await descriptor_awaiter(*by, direction::in, pause);
+    co_await inner(descriptor_awaiter(*by, direction::in, pause));
   }
 }
 

@@ -19,6 +19,7 @@ using detail::descriptor_awaiter;
 using detail::descriptor_ptr;
 using detail::descriptor_use;
 using detail::direction;
+using detail::inner;
 using detail::open_descriptor;
 
 /// How often a connect to a local listener without room is tried again: the system does not report room.
@@ -33,7 +34,7 @@ bool would_block(const or_error<std::size_t>& result) noexcept {
 template <class Bytes>
 task<or_error<std::size_t>> transfer_some(descriptor_use by, direction way, Bytes bytes,
                                           or_error<std::size_t> (*attempt)(int, Bytes) noexcept) {
-  co_await detail::checkpoint();  // a task that always finds data never waits
+  co_await inner(detail::checkpoint());  // a task that always finds data never waits
   if (!by) co_return std::unexpected(make_error_code(io_errc::closed));
   for (;;) {
     const auto advice = by->prepare(way);
@@ -49,14 +50,14 @@ task<or_error<std::size_t>> transfer_some(descriptor_use by, direction way, Byte
         co_return done;
       }
     }
-    co_await descriptor_awaiter(*by, way);
+    co_await inner(descriptor_awaiter(*by, way));
   }
 }
 
 task<or_error<std::size_t>> receive_all(descriptor_ptr by, std::span<std::byte> into) {
   std::size_t sum = 0;
   while (sum < into.size()) {
-    const auto got = co_await transfer_some(descriptor_use(by), direction::in, into.subspan(sum), seam::receive);
+    const auto got = co_await inner(transfer_some(descriptor_use(by), direction::in, into.subspan(sum), seam::receive));
     if (!got) co_return got;
     if (*got == 0) break;
     sum += *got;
@@ -67,7 +68,7 @@ task<or_error<std::size_t>> receive_all(descriptor_ptr by, std::span<std::byte> 
 task<or_error<std::size_t>> send_all(descriptor_ptr by, std::span<const std::byte> from) {
   std::size_t sum = 0;
   do {
-    const auto sent = co_await transfer_some(descriptor_use(by), direction::out, from.subspan(sum), seam::send);
+    const auto sent = co_await inner(transfer_some(descriptor_use(by), direction::out, from.subspan(sum), seam::send));
     if (!sent) co_return sent;
     sum += *sent;
   } while (sum < from.size());
@@ -91,7 +92,7 @@ task<std::error_code> finish_connect(descriptor_use by) {
       by->keep_ready(direction::out);  // prepare() may have cleared the edge, and there is no other one
       co_return outcome;
     }
-    co_await descriptor_awaiter(*by, direction::out);
+    co_await inner(descriptor_awaiter(*by, direction::out));
   }
 }
 
@@ -108,7 +109,7 @@ task<or_error<stream>> connect_from(address to, address from, instant deadline) 
   }
   std::error_code outcome = seam::connect_socket(fd.get(), to.system());
   while (to.is_local() && outcome == std::errc::operation_would_block) {
-    co_await sleep_until(std::min(deadline, detail::now(here) + between_tries));
+    co_await inner(sleep_until(std::min(deadline, detail::now(here) + between_tries)));
     if (is_due(deadline, detail::now(here))) co_return std::unexpected(make_error_code(io_errc::deadline_exceeded));
     outcome = seam::connect_socket(fd.get(), to.system());
   }
@@ -119,7 +120,7 @@ task<or_error<stream>> connect_from(address to, address from, instant deadline) 
   const descriptor_ptr& by = *descriptor;
   if (waits) {
     by->set_deadline(direction::out, deadline);
-    outcome = co_await finish_connect(descriptor_use(by));
+    outcome = co_await inner(finish_connect(descriptor_use(by)));
     if (outcome) co_return std::unexpected(outcome);
     by->set_deadline(direction::out, instant::never());
   }

@@ -463,6 +463,19 @@ class OtherSettings(ServeCase):
         self.expect_error("it is a file, and no socket", "serve", "--quiet", "--data", "jobs", "--beanstalk", "unix:notes")
         self.assertEqual((self.here / "notes").read_bytes(), b"mine")
 
+    def test_its_tasks_in_foliot_top(self):
+        path = str(self.here / "top")
+        server = self.serve("--memory", "--statistics", path)
+        self.assertEqual(self.connect(server).ask(put(b"seen")), b"INSERTED 1\r\n")
+        out = self.expect_done("top", path, "--once")
+        self.assertRegex(out, r"\n +1  the broker +[\d.]+ \w+  waiting at \w+\.\w+:\d+\n")
+        self.assertRegex(out, r"\nturns of tasks .*\d")
+        self.assertIn("foliot_runtime_turns_total ", self.expect_done("top", path, "--prometheus"))
+        self.expect_error("cannot show the statistics: cannot listen at '", "serve", "--quiet", "--data", "other",
+                          "--beanstalk", "off", "--statistics", path)
+        self.assertEqual(server.stop()[0], 0)
+        self.assertFalse(os.path.exists(path))
+
     def test_the_watchdog_of_systemd(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
             path = str(self.here / "manager")

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <foliot/core/clock.hpp>
@@ -103,7 +104,7 @@ TEST_F(Snapshot, AnAnswerInPiecesIsReadWhole) {
   service_statistics now;
   now.counters.started = 17;
   listener.answer(statistics_text(now), 1);
-  EXPECT_EQ(read_snapshot(path, 1h).counters.started, 17U);
+  EXPECT_EQ(std::get<service_statistics>(read_snapshot(path, 1h)).counters.started, 17U);
 }
 
 TEST_F(Snapshot, SilenceIsGivenUpAtTheDeadline) {

@@ -37,7 +37,7 @@ TEST(TopTable, RatesAreThoseSinceTheEarlierLook) {
   service_statistics now = then;
   now.counters.started += 5'000;
   now.counters.fired += 1;
-  const earlier_look earlier{then, 2s};
+  const earlier_look<service_statistics> earlier{then, 2s};
   const std::string text = statistics_table("x", now, &earlier);
   EXPECT_TRUE(has_line(text, "                                 total        a second")) << text;
   EXPECT_TRUE(has_line(text, "started                      1,005,000           2,500")) << text;
@@ -49,9 +49,9 @@ TEST(TopTable, AfterTheServiceHasBegunAnewThereAreNoRates) {
   service_statistics now = at_first();
   const service_statistics then = now;
   now.counters.fired = 9;
-  const earlier_look earlier{then, 2s};
+  const earlier_look<service_statistics> earlier{then, 2s};
   EXPECT_EQ(statistics_table("x", now, &earlier), statistics_table("x", now));
-  const earlier_look no_time{then, 0s};
+  const earlier_look<service_statistics> no_time{then, 0s};
   EXPECT_EQ(statistics_table("x", then, &no_time), statistics_table("x", then));
 }
 

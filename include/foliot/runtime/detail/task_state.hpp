@@ -31,8 +31,8 @@ struct execution {
   frame* next = nullptr;
   /// The task whose outermost coroutine has just ended, or null.
   task_state* ended = nullptr;
-  /// The task that runs, or null.
-  task_state* running = nullptr;
+  /// The task that runs, or null. Written by the worker; other threads read it for reports (task_report.hpp).
+  seam::atomic<const task_state*> running{nullptr};
 };
 
 class FOLIOT_EXPORT task_state {
@@ -43,6 +43,7 @@ class FOLIOT_EXPORT task_state {
 
   [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
   [[nodiscard]] wait_word& wait() noexcept { return wait_; }
+  [[nodiscard]] const wait_word& wait() const noexcept { return wait_; }
 
   void retain() noexcept { references_.retain(); }
   void release() noexcept {
@@ -64,8 +65,15 @@ class FOLIOT_EXPORT task_state {
   execution* on = nullptr;
   frame* resume = nullptr;         // the innermost waiting frame, which is resumed next
   cancel_scope* scopes = nullptr;  // the innermost scope that the task is in
-  std::source_location where;      // the latest co_await
   turn_budget turn;
+
+  // For reports, read by any thread, and so atomic. relaxed: they publish nothing.
+
+  /// The latest co_await in the program's own code (task.hpp: inner_await). Written by the worker that runs the task.
+  seam::atomic<std::source_location> where{std::source_location()};
+  /// If the runtime measures, in nanoseconds of its clock: when the task became ready, or else when its last turn
+  /// began. Written by the thread that makes the task ready, and by the worker before it resumes the task.
+  seam::atomic<std::int64_t> since{0};
 
   // The scheduler owns these.
   task_state* next_in_queue = nullptr;

@@ -117,6 +117,8 @@ class wait_word {
       if (word_.compare_exchange_weak(seen, next, seam::acq_rel, seam::relaxed)) return parked;
     }
   }
+  /// Whether the task is parked: for reports. Any thread; the answer may be outdated at once.
+  [[nodiscard]] bool is_parked() const noexcept { return (word_.load(seam::relaxed) & phase_bits) >= waiting; }
   /// Whether an interrupt is pending.
   [[nodiscard]] bool has_interrupt() const noexcept { return (word_.load(seam::acquire) & interrupt_bit) != 0; }
   /// Clears the interrupt. For the task; later reasons set it again.

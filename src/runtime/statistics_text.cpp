@@ -1,0 +1,123 @@
+#include <foliot/runtime/statistics_text.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "../core/statistics/statistics_lines.hpp"
+
+namespace foliot::runtime {
+
+namespace {
+
+using foliot::detail::append_line;
+using foliot::detail::line_reader;
+
+constexpr std::string_view family = "foliot-runtime";
+constexpr std::string_view first_line = "foliot-runtime 1";
+
+using counter_line = foliot::detail::named_counter<runtime_counters>;
+constexpr std::array counter_lines{
+    counter_line{"spawned", &runtime_counters::spawned},
+    counter_line{"turns", &runtime_counters::turns},
+    counter_line{"spent_turns", &runtime_counters::spent_turns},
+    counter_line{"fired", &runtime_counters::fired},
+    counter_line{"steals", &runtime_counters::steals},
+    counter_line{"stolen", &runtime_counters::stolen},
+    counter_line{"parks", &runtime_counters::parks},
+    counter_line{"polls", &runtime_counters::polls},
+    counter_line{"rounds", &runtime_counters::rounds},
+    counter_line{"rescues", &runtime_counters::rescues},
+    counter_line{"tasks", &runtime_counters::tasks},
+    counter_line{"running", &runtime_counters::running},
+    counter_line{"ready", &runtime_counters::ready},
+    counter_line{"descriptor_waits", &runtime_counters::descriptor_waits},
+    counter_line{"timers", &runtime_counters::timers},
+    counter_line{"blocking_calls", &runtime_counters::blocking_calls},
+    counter_line{"blocking_threads", &runtime_counters::blocking_threads},
+    counter_line{"processors", &runtime_counters::processors},
+    counter_line{"idle", &runtime_counters::idle},
+};
+
+constexpr std::array phases{task_phase::ready, task_phase::running, task_phase::waiting};
+
+void append(std::string& to, const task_group& group) {
+  to.append("task ").append(std::to_string(group.tasks)).append(" ").append(to_string(group.phase));
+  to.append(" ").append(group.for_so_long ? std::to_string(group.for_so_long->count()) : "-");
+  to.append(" ");
+  if (group.where.empty()) {
+    to += '-';
+  } else {
+    foliot::detail::append_escaped(to, group.where, " ");
+  }
+  to += " '";
+  foliot::detail::append_escaped(to, group.name, "'");
+  to += "'\n";
+}
+
+bool read(line_reader& from, std::optional<duration>& length) noexcept {
+  if (from.skip("-")) return true;
+  std::int64_t count = 0;
+  if (!from.read(count) || count < 0) return false;
+  length = duration::nanoseconds(count);
+  return true;
+}
+
+bool read(line_reader& from, task_phase& phase) noexcept {
+  for (const task_phase each : phases) {
+    phase = each;
+    if (from.skip(to_string(each))) return true;
+  }
+  return false;
+}
+
+/// The line after its first word.
+bool read(line_reader& from, task_group& group) {
+  if (!(from.read(group.tasks) && from.skip(" ") && read(from, group.phase) && from.skip(" "))) return false;
+  if (!(read(from, group.for_so_long) && from.skip(" "))) return false;
+  if (!from.skip("- ") && !(from.read_escaped(group.where, ' ') && !group.where.empty())) return false;
+  return from.skip("'") && from.read_escaped(group.name, '\'') && from.skip("\n");
+}
+
+bool read(line_reader& from, runtime_snapshot& now) {
+  if (!foliot::detail::read_lines(from, counter_lines, now.statistics.counters)) return false;
+  runtime_statistics& s = now.statistics;
+  s.measured = from.left().starts_with("lateness");
+  if (s.measured && !(from.line("lateness", s.lateness) && from.line("queue_time", s.queue_time) &&
+                      from.line("turn_time", s.turn_time))) {
+    return false;
+  }
+  while (from.skip("task ")) {
+    if (!read(from, now.tasks.emplace_back())) return false;
+  }
+  return from.left() == "end\n";
+}
+
+}  // namespace
+
+std::string statistics_text(const runtime_snapshot& now) {
+  std::string text(first_line);
+  text += '\n';
+  const runtime_statistics& s = now.statistics;
+  foliot::detail::append_lines(text, counter_lines, s.counters);
+  if (s.measured) {
+    append_line(text, "lateness", s.lateness);
+    append_line(text, "queue_time", s.queue_time);
+    append_line(text, "turn_time", s.turn_time);
+  }
+  for (const task_group& each : now.tasks) append(text, each);
+  text += "end\n";
+  return text;
+}
+
+std::expected<runtime_snapshot, std::string> parse_runtime_statistics(std::string_view text) {
+  line_reader from(text);
+  if (!from.skip(first_line) || !from.skip("\n")) {
+    return std::unexpected(foliot::detail::wrong_beginning(text, family));
+  }
+  runtime_snapshot now;
+  if (!read(from, now)) return std::unexpected(foliot::detail::malformed(text, from.left()));
+  return now;
+}
+
+}  // namespace foliot::runtime
