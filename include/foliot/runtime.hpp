@@ -13,6 +13,7 @@
 #include <foliot/runtime/runtime_ended.hpp>
 #include <foliot/runtime/runtime_handle.hpp>
 #include <foliot/runtime/select.hpp>
+#include <foliot/runtime/signal_set.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task.hpp>
