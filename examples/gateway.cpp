@@ -5,8 +5,6 @@
 // SIGINT or SIGTERM ends the server: it accepts no more connections, sends "bye" to all, and waits a second for them to
 // close.
 #include <signal.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -23,8 +21,8 @@
 
 #include <foliot/runtime/net/listener.hpp>
 #include <foliot/runtime/net/stream.hpp>
-#include <foliot/runtime/net/watched_descriptor.hpp>
 #include <foliot/runtime/run.hpp>
+#include <foliot/runtime/signal_set.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/statistics_socket.hpp>
@@ -219,7 +217,7 @@ foliot::task<> say_bye(gateway& self) {
   while (self.connected.size() != 0 && rt::now() < until) co_await rt::sleep(10ms);
 }
 
-foliot::task<int> serve_until_signal(gateway& self, rt::address at, bool prints, std::string statistics, int signals) {
+foliot::task<int> serve_until_signal(gateway& self, rt::address at, bool prints, std::string statistics) {
   std::optional<foliot::runtime_statistics_socket> shown;
   if (!statistics.empty()) shown.emplace(foliot::this_runtime(), statistics);
   auto gate = rt::listener::listen(at);
@@ -227,16 +225,16 @@ foliot::task<int> serve_until_signal(gateway& self, rt::address at, bool prints,
     std::fprintf(stderr, "cannot listen on %s: %s\n", at.to_string().c_str(), gate.error().message().c_str());
     co_return 1;
   }
-  auto watched = rt::watched_descriptor::watch(signals);
-  if (!watched) {
-    std::fprintf(stderr, "cannot wait for signals: %s\n", watched.error().message().c_str());
+  auto signals = rt::signal_set::watch({SIGINT, SIGTERM});
+  if (!signals) {
+    std::fprintf(stderr, "cannot wait for signals: %s\n", signals.error().message().c_str());
     co_return 1;
   }
   std::printf("listening on %s\n", gate->local_address().value_or(at).to_string().c_str());
   std::fflush(stdout);
   auto accepting = rt::spawn(accept_all(self, *gate), "accepts");
   if (prints) rt::spawn(print_each_second(self), "prints");
-  const auto signalled = co_await watched->readable();
+  const auto signalled = co_await signals->next();
   if (!signalled) co_return 1;
   gate->close();
   co_await accepting.join();
@@ -260,14 +258,5 @@ int main(int argc, char** argv) {
   how.processors = given.number("processors", 0, 256);
   how.measure = !given.text("statistics").empty();
   std::printf("room for %zu descriptors\n", raise_file_limit());
-
-  sigset_t ends;  // blocked here, and so in all threads: a descriptor reports them
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGINT);
-  sigaddset(&ends, SIGTERM);
-  sigprocmask(SIG_BLOCK, &ends, nullptr);
-  const int signals = signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC);
-  const int result = foliot::run(serve_until_signal(self, *at, prints, given.text("statistics"), signals), how);
-  close(signals);
-  return result;
+  return foliot::run(serve_until_signal(self, *at, prints, given.text("statistics")), how);
 }

@@ -1,17 +1,16 @@
 // A server that ends in order: on SIGTERM it accepts no connection any more, lets the requests that run end, and after
 // five seconds cancels the rest. Here the program sends the signal to itself.
 //
-// Three traps. A signal handler may hardly call anything; so the signal is blocked, before there are threads, and a
-// descriptor reports it to a task. A server that waits for its requests without a limit is killed by its supervisor,
-// and then all of them are lost. And a run that just ends destroys the tasks where they wait: here each is asked to
-// stop and gets the time to leave, by an exception from its wait.
+// Three traps. A signal handler may hardly call anything; so a signal set reports the signal to a task. A server that
+// waits for its requests without a limit is killed by its supervisor, and then all of them are lost. And a run that
+// just ends destroys the tasks where they wait: here each is asked to stop and gets the time to leave, by an exception
+// from its wait.
 #include <foliot/runtime.hpp>
 #include <foliot/runtime/net/listener.hpp>
 #include <foliot/runtime/net/stream.hpp>
-#include <foliot/runtime/net/watched_descriptor.hpp>
+#include <foliot/runtime/signal_set.hpp>
 
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -69,10 +68,9 @@ foliot::task<> drain(server& self) {
   co_await self.requests.wait();
 }
 
-foliot::task<> run_until(int signals, server& self) {
+foliot::task<> run_until(const rt::signal_set& signals, server& self) {
   auto accepting = rt::spawn(accept_all(self), "accepts");
-  auto watched = rt::watched_descriptor::watch(signals);
-  const auto signalled = co_await watched.value().readable();
+  const auto signalled = co_await signals.next();
   if (signalled) report("SIGTERM");
   self.gate.close();
   co_await accepting.join();  // so no request begins any more
@@ -96,7 +94,8 @@ foliot::task<> clients(rt::address at) {
   co_await ask(at, "1");
 }
 
-foliot::task<> program(int signals) {
+foliot::task<> program() {
+  const auto signals = rt::signal_set::watch({SIGTERM}).value();
   const auto at = rt::address::parse("unix:@graceful-stop-" + std::to_string(getpid())).value();
   server self{rt::listener::listen(at).value(), {}, {}};
   rt::spawn(clients(at), "clients");
@@ -104,14 +103,8 @@ foliot::task<> program(int signals) {
 }
 
 int main() {
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  sigprocmask(SIG_BLOCK, &ends, nullptr);
-  const int signals = signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC);
   foliot::virtual_clock clock;
   rt::run_options options;
   options.clock = &clock;
-  foliot::run(program(signals), options);
-  close(signals);
+  foliot::run(program(), options);
 }

@@ -14,6 +14,7 @@
 #include <foliot/runtime/runtime_ended.hpp>
 #include <foliot/runtime/runtime_handle.hpp>
 #include <foliot/runtime/select.hpp>
+#include <foliot/runtime/signal_set.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/slow_task.hpp>
 #include <foliot/runtime/spawn.hpp>

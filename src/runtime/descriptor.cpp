@@ -56,6 +56,17 @@ void descriptor::keep_ready(direction way) noexcept {
   at(way).ready = true;
 }
 
+void descriptor::check_alone(const side& here) {
+  if (here.wait != nullptr)
+    throw std::logic_error(
+        "foliot: two tasks wait for one descriptor in the same direction: let one read and one write");
+}
+
+void descriptor::check_no_wait(direction way) const {
+  const lock held(lock_);
+  check_alone(sides_[static_cast<std::size_t>(way)]);
+}
+
 void descriptor::set_deadline(direction way, runtime_deadline deadline) {
   const lock held(lock_);
   if (!closed_) change_deadline(way, instant_on(*owner_, deadline));
@@ -115,16 +126,14 @@ void descriptor::set_ready(direction way, lasts how_long, ready_list& ready) noe
   side& here = at(way);
   here.ready = true;
   here.stays_ready = here.stays_ready || how_long == lasts::forever;
-  if (here.wait != nullptr && !here.wait->pauses()) ready.claim(*here.wait->wait_, here.wait->by_);
+  if (here.wait != nullptr && here.wait->heeds(true)) ready.claim(*here.wait->wait_, here.wait->by_);
 }
 
 void descriptor_wait::begin(wait_point& wait, wait_word::source by) {
   const lock held(descriptor_->lock_);
   descriptor::side& here = descriptor_->at(way_);
-  if (here.wait != nullptr)
-    throw std::logic_error(
-        "foliot: two tasks wait for one descriptor in the same direction: let one read and one write");
-  if (descriptor_->closed_ || (here.ready && !pauses()) || descriptor_->has_come(here.deadline)) {
+  descriptor::check_alone(here);
+  if (descriptor_->closed_ || heeds(here.ready) || descriptor_->has_come(here.deadline)) {
     wait.claim(by);
     return;
   }

@@ -70,6 +70,8 @@ class FOLIOT_EXPORT descriptor {
   [[nodiscard]] std::expected<advice, std::error_code> prepare(direction way) noexcept;
   /// The next attempt may succeed again, or fail at once: prepare() will recommend it.
   void keep_ready(direction way) noexcept;
+  /// Throws std::logic_error if a task waits in that direction.
+  void check_no_wait(direction way) const;
 
   /// From now on operations in that direction end with io_errc::deadline_exceeded at the deadline. Throws
   /// std::bad_alloc; the deadline is then unchanged.
@@ -109,6 +111,7 @@ class FOLIOT_EXPORT descriptor {
   [[nodiscard]] side& at(direction way) noexcept FOLIOT_REQUIRES(lock_) {
     return sides_[static_cast<std::size_t>(way)];
   }
+  static void check_alone(const side& here);
   /// How long a reported readiness lasts: until the next attempt, or to the end of the descriptor.
   enum class lasts : std::uint8_t { for_an_attempt, forever };
   /// The poller reports readiness of the descriptor with that generation. Tasks to resume are appended to the list.
@@ -156,13 +159,29 @@ class descriptor_use {
   descriptor_ptr descriptor_;
 };
 
+/// Decides whether a wait ends, where the system's readiness does not tell enough. A report must come after each change
+/// to true. Called under the descriptor's lock.
+class FOLIOT_EXPORT wait_condition {
+ public:
+  wait_condition() noexcept = default;
+  wait_condition(const wait_condition&) = delete;
+  wait_condition& operator=(const wait_condition&) = delete;
+
+  [[nodiscard]] virtual bool holds() const noexcept = 0;
+
+ protected:
+  ~wait_condition() = default;
+};
+
 /// An operation, see operation.hpp: waits until an attempt may succeed in one direction, the deadline has passed, or
 /// the descriptor is closed; the next prepare() tells which. A wait with a `pause` ignores readiness, and ends at that
-/// instant.
+/// instant. A wait with a condition ignores readiness while the condition does not hold.
 class FOLIOT_EXPORT descriptor_wait {
  public:
   descriptor_wait(descriptor& descriptor, direction way, instant pause = instant::never()) noexcept
       : descriptor_(&descriptor), way_(way), pause_(pause) {}
+  descriptor_wait(descriptor& descriptor, direction way, const wait_condition& condition) noexcept
+      : descriptor_(&descriptor), way_(way), pause_(instant::never()), condition_(&condition) {}
   descriptor_wait(const descriptor_wait&) = delete;
   descriptor_wait& operator=(const descriptor_wait&) = delete;
   ~descriptor_wait() { end(); }
@@ -177,12 +196,16 @@ class FOLIOT_EXPORT descriptor_wait {
   friend class descriptor;
 
   void move_timer(instant deadline);
-  [[nodiscard]] bool pauses() const noexcept { return !pause_.is_never(); }
+  /// Whether readiness ends the wait.
+  [[nodiscard]] bool heeds(bool ready) const noexcept {
+    return condition_ != nullptr ? condition_->holds() : ready && pause_.is_never();
+  }
   [[nodiscard]] instant ends_at(instant deadline) const noexcept { return std::min(deadline, pause_); }
 
   descriptor* descriptor_;
   direction way_;
   const instant pause_;
+  const wait_condition* condition_ = nullptr;
   // From begin() to end() under the descriptor's lock, otherwise the task's.
   wait_point* wait_ = nullptr;
   wait_word::source by_ = 0;

@@ -8,6 +8,7 @@
 
 #include <foliot/core/language.hpp>
 
+#include <expected>
 #include <system_error>
 
 #include <foliot/core/export.h>
@@ -30,6 +31,10 @@ enum class io_errc {
 [[nodiscard]] inline std::error_code make_error_code(io_errc what) noexcept {
   return {static_cast<int>(what), io_category()};
 }
+
+/// A value, or the error of the system or of foliot (io_errc).
+template <class Value>
+using or_error = std::expected<Value, std::error_code>;
 
 }  // namespace foliot::runtime
 

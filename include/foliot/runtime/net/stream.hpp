@@ -26,7 +26,6 @@
 #pragma once
 
 #include <cstddef>
-#include <expected>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -42,10 +41,6 @@
 #include <foliot/runtime/task.hpp>
 
 namespace foliot::runtime {
-
-/// A value, or the error of the system or of foliot (io_errc).
-template <class Value>
-using or_error = std::expected<Value, std::error_code>;
 
 /// One end of a connection. Move-only; the destructor closes it.
 class FOLIOT_EXPORT stream : public detail::with_deadlines {
