@@ -8,6 +8,7 @@
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/context.hpp>
+#include <foliot/runtime/dump_on_signal.hpp>
 #include <foliot/runtime/prometheus.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/runtime_deadline.hpp>

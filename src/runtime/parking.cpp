@@ -63,9 +63,9 @@ void scheduler::guard_busy_workers() noexcept {
 bool scheduler::look_again(processor& p) noexcept {
   if (p.must_leave_now() || is_ending()) return true;
   if (global_.size_hint() != 0) return true;
-  // While other workers spin, one of them takes the work: the last one calls this function, or stop_spinning(), and then
-  // sees that this worker is listed. Without that look this worker, which may not spin as well, would go to and fro for
-  // as long as the system gives the spinning one no processor.
+  // While other workers spin, one of them takes the work: the last one calls this function, or stop_spinning(), and
+  // then sees that this worker is listed. Without that look this worker, which may not spin as well, would go to and
+  // fro for as long as the system gives the spinning one no processor.
   for (const auto& each : processors_.all()) {
     if (!each->queue.empty() && !idle_.has_spinning()) return true;
     if (each->has_slow_run_next() && !idle_.has_spinning()) {

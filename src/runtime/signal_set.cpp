@@ -11,6 +11,19 @@ namespace foliot::runtime {
 
 namespace detail {
 
+seam::signal_mask watchable_mask(std::span<const int> signals) {
+  seam::signal_mask which = 0;
+  for (const int each : signals) {
+    if (!seam::can_be_watched(each)) {
+      throw std::invalid_argument("foliot: signal " + std::to_string(each) +
+                                  " cannot be watched: it is a fault of the running thread, cannot be caught, or is "
+                                  "no signal");
+    }
+    which |= seam::mask_of(each);
+  }
+  return which;
+}
+
 /// Takes a pending signal, or finds out why there can be none.
 void signal_operation::look() noexcept {
   found_ = std::unexpected(make_error_code(io_errc::closed));
@@ -47,15 +60,7 @@ or_error<received_signal> signal_operation::result() noexcept {
 
 or_error<signal_set> signal_set::watch(std::span<const int> signals) {
   static_cast<void>(detail::this_scheduler("a signal set"));  // throws before anything is made
-  seam::signal_mask which = 0;
-  for (const int each : signals) {
-    if (!seam::can_be_watched(each)) {
-      throw std::invalid_argument("foliot: signal " + std::to_string(each) +
-                                  " cannot be watched: it is a fault of the running thread, cannot be caught, or is "
-                                  "no signal");
-    }
-    which |= seam::mask_of(each);
-  }
+  const seam::signal_mask which = detail::watchable_mask(signals);
   auto source = std::make_shared<detail::signal_source>();
   if (const std::error_code failed = source->watch.begin(which)) return std::unexpected(failed);
   auto descriptor = detail::watch(source->watch.descriptor());

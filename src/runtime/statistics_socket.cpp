@@ -8,7 +8,7 @@
 namespace foliot::runtime {
 
 runtime_statistics_socket::runtime_statistics_socket(const runtime_handle& of, std::string path)
-    : socket_(std::move(path), "foliot-stats", [gate = gate_of(of)]() -> std::string {
+    : socket_(std::move(path), "foliot-stats", [gate = of.shared_gate()]() -> std::string {
         const detail::runtime_gate::guest inside(*gate);
         if (!inside) return {};
         return statistics_text(

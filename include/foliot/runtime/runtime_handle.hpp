@@ -165,6 +165,7 @@ class runtime_handle {
 
  private:
   friend class background_runtime;
+  friend class dump_on_signal;
   friend class runtime_statistics_socket;
   friend runtime_handle this_runtime();
 
@@ -180,6 +181,11 @@ class runtime_handle {
     const detail::runtime_gate::guest inside(checked());
     if (!inside) detail::refuse_guest();
     return of(*inside);
+  }
+  /// For objects that are no handles themselves.
+  [[nodiscard]] detail::intrusive_ptr<detail::runtime_gate> shared_gate() const {
+    static_cast<void>(checked());
+    return gate_;
   }
   static detail::scheduler& owner(const detail::runtime_gate::guest& inside) {
     if (!inside || !takes_tasks(*inside)) detail::refuse_guest();

@@ -54,6 +54,9 @@ struct received_signal {
 
 namespace detail {
 
+/// The set of these signals. Throws std::invalid_argument for a signal that cannot be watched.
+[[nodiscard]] FOLIOT_EXPORT seam::signal_mask watchable_mask(std::span<const int> signals);
+
 /// A watch of signals. A wait for it ends only if a signal is pending.
 class FOLIOT_EXPORT signal_source final : public wait_condition {
  public:

@@ -35,11 +35,6 @@ class FOLIOT_EXPORT runtime_statistics_socket {
   [[nodiscard]] const std::string& path() const noexcept { return socket_.path(); }
 
  private:
-  static const detail::intrusive_ptr<detail::runtime_gate>& gate_of(const runtime_handle& of) {
-    static_cast<void>(of.checked());
-    return of.gate_;
-  }
-
   text_socket socket_;
 };
 

@@ -86,6 +86,11 @@ class signal_registry final : private fork_witness {
     return {};
   }
 
+  [[nodiscard]] bool is_here(const signal_watch& watch) const noexcept {
+    const lock held(lock_);
+    return watch.process_ == process_;
+  }
+
   void end(const signal_watch& watch) noexcept {
     const lock held(lock_);
     if (watch.process_ != process_) return;  // the child of a fork, where all watches have ended
@@ -197,7 +202,7 @@ class signal_registry final : private fork_witness {
   // The list of all slots: pushed under the lock, read by the handler.
   static inline atomic<slot*> slots_{nullptr};
 
-  mutex lock_{lock_rank::scheduler};
+  mutable mutex lock_{lock_rank::scheduler};
   std::array<std::size_t, most_signals> watches_ FOLIOT_GUARDED_BY(lock_) = {};
   std::array<struct sigaction, most_signals> replaced_ FOLIOT_GUARDED_BY(lock_) = {};
   std::uint64_t process_ FOLIOT_GUARDED_BY(lock_) = 1;
@@ -227,6 +232,8 @@ std::error_code signal_watch::begin(signal_mask which) noexcept {
   FOLIOT_ASSERT(slot_ == nullptr, "a signal watch begins once");
   return signal_registry::only().begin(*this, which);
 }
+
+bool signal_watch::is_here() const noexcept { return signal_registry::only().is_here(*this); }
 
 int signal_watch::descriptor() const noexcept { return slot_->event; }
 

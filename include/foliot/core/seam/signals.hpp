@@ -53,6 +53,8 @@ class FOLIOT_EXPORT signal_watch {
   /// system, and errc::not_enough_memory; nothing has changed then.
   [[nodiscard]] std::error_code begin(signal_mask which) noexcept;
 
+  /// Whether this process began the watch: false in the child of a fork. Any thread.
+  [[nodiscard]] bool is_here() const noexcept;
   /// Readable with an edge each time that a signal comes. It stays this object's, which never reads it: it stays open
   /// for a later watch. Any thread.
   [[nodiscard]] int descriptor() const noexcept;
