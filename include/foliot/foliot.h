@@ -45,6 +45,7 @@ typedef struct foliot_service foliot_service;
 typedef struct foliot_timer foliot_timer;
 typedef struct foliot_ticker foliot_ticker;
 typedef struct foliot_virtual_clock foliot_virtual_clock;
+typedef struct foliot_engine foliot_engine;
 
 #define FOLIOT_MICROSECOND INT64_C(1000)    /* a length of time, in nanoseconds */
 #define FOLIOT_MILLISECOND INT64_C(1000000) /* a length of time, in nanoseconds */
@@ -55,11 +56,11 @@ typedef struct foliot_virtual_clock foliot_virtual_clock;
 
 typedef enum foliot_status {
   FOLIOT_OK = 0,
-  FOLIOT_INVALID = 1, /* an invalid argument: a null handle, an unknown engine, a period of zero */
+  FOLIOT_INVALID = 1, /* an invalid argument: a null handle, the name of no engine, a period of zero */
   FOLIOT_NO_MEMORY = 2,
   FOLIOT_SYSTEM = 3,      /* the system refuses a thread or a file descriptor */
-  FOLIOT_NOT_ALLOWED = 4, /* not allowed here: in a callback, to sleep on its service, to advance its clock, or to expire
-                             its loop */
+  FOLIOT_NOT_ALLOWED = 4, /* not allowed here: in a callback, to sleep on its service, to advance its clock, or to
+                             expire its loop */
   FOLIOT_FAILED = 5       /* any other error */
 } foliot_status;
 
@@ -101,11 +102,11 @@ typedef enum foliot_clock {
  * structure with FOLIOT_SERVICE_OPTIONS_INIT. */
 typedef struct foliot_service_options {
   size_t size;
-  const char* engine; /* null: "foliot" */
-  int clock;          /* a foliot_clock */
-  size_t shards;      /* the number of queues, with a thread each; 0: the engine's default */
-  bool precise;       /* spin shortly before each deadline, to fire less late */
-  size_t turn;        /* how many timers fire between two readings of the clock; 0: the engine's default */
+  const foliot_engine* engine; /* null: "foliot"; others: foliot_engine_find */
+  int clock;                   /* a foliot_clock */
+  size_t shards;               /* the number of queues, with a thread each; 0: the engine's default */
+  bool precise;                /* spin shortly before each deadline, to fire less late */
+  size_t turn;                 /* how many timers fire between two readings of the clock; 0: the engine's default */
   foliot_virtual_clock* virtual_time; /* not null: the service has no thread, and this clock instead of `clock` */
 } foliot_service_options;
 
@@ -127,6 +128,10 @@ typedef struct foliot_service_counters {
   uint64_t pending;            /* timers that are pending now */
   uint64_t peak_pending;
 } foliot_service_counters;
+
+/* Finds an engine by its name, for foliot_service_options. Valid for ever. For a name that no engine has the message
+ * lists all. A statically linked program that calls this has all engines in it, and foliot's alone otherwise. */
+FOLIOT_EXPORT foliot_status foliot_engine_find(const char* name, const foliot_engine** result) FOLIOT_NOEXCEPT;
 
 /* Makes a service. `options` may be null for all defaults. */
 FOLIOT_EXPORT foliot_status foliot_service_create(const foliot_service_options* options,
@@ -257,7 +262,7 @@ typedef struct foliot_loop_ticker foliot_loop_ticker;
 /* As foliot_service_options: initialise the structure with FOLIOT_LOOP_OPTIONS_INIT. */
 typedef struct foliot_loop_options {
   size_t size;
-  bool descriptor; /* the loop has a file descriptor: foliot_loop_fd */
+  bool descriptor;                    /* the loop has a file descriptor: foliot_loop_fd */
   foliot_virtual_clock* virtual_time; /* not null: this clock instead of the monotonic one, and no descriptor */
 } foliot_loop_options;
 

@@ -11,6 +11,7 @@
 #include <foliot/service/timer.hpp>
 #include <foliot/service/timer_service.hpp>
 
+#include "engine.hpp"
 #include "shared.hpp"
 
 struct foliot_service : foliot::timer_service {
@@ -50,7 +51,7 @@ foliot::service_options in_cpp(const foliot_service_options& from) {
         "FOLIOT_SERVICE_OPTIONS_INIT");
   }
   foliot::service_options to;
-  if (from.engine != nullptr) to.engine = from.engine;
+  if (from.engine != nullptr) to.engine = from.engine->choice;
   switch (from.clock) {
     case FOLIOT_MONOTONIC: to.clock = foliot::service_clock::monotonic; break;
     case FOLIOT_BOOTTIME: to.clock = foliot::service_clock::boottime; break;

@@ -194,6 +194,26 @@ static void real_time(void) {
   EXPECT(r.released == 1);
 }
 
+static void engines_by_name(void) {
+  const char* names[] = {"foliot", "hashed-wheel", "quad-heap-lazy"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    foliot_service_options options = FOLIOT_SERVICE_OPTIONS_INIT;
+    const foliot_engine* again = NULL;
+    foliot_service* service = NULL;
+    record r = {0};
+    EXPECT(foliot_engine_find(names[i], &options.engine) == FOLIOT_OK && options.engine != NULL);
+    EXPECT(foliot_engine_find(names[i], &again) == FOLIOT_OK && again == options.engine);
+    options.virtual_time = time_;
+    EXPECT(foliot_service_create(&options, &service) == FOLIOT_OK);
+    EXPECT(foliot_timer_create(service, on_firing, &r, NULL, &r.timer) == FOLIOT_OK);
+    EXPECT(foliot_timer_reset(r.timer, FOLIOT_SECOND, NULL) == FOLIOT_OK);
+    advance(2 * FOLIOT_SECOND);
+    EXPECT(r.fired == 1);
+    foliot_timer_destroy(r.timer);
+    foliot_service_destroy(service);
+  }
+}
+
 static void bad_arguments(void) {
   foliot_service* service = new_service();
   foliot_service* none = NULL;
@@ -208,10 +228,10 @@ static void bad_arguments(void) {
   options.size = 1;
   EXPECT(foliot_service_create(&options, &none) == FOLIOT_INVALID && strstr(foliot_error_message(), "size") != NULL);
   options.size = sizeof(options);
-  options.engine = "sundial";
-  EXPECT(foliot_service_create(&options, &none) == FOLIOT_INVALID);
-  EXPECT(strstr(foliot_error_message(), "sundial") != NULL && none == NULL);
-  options.engine = "foliot";
+  EXPECT(foliot_engine_find("sundial", &options.engine) == FOLIOT_INVALID && options.engine == NULL);
+  EXPECT(strstr(foliot_error_message(), "sundial") != NULL && strstr(foliot_error_message(), "hashed-wheel") != NULL);
+  EXPECT(foliot_engine_find(NULL, &options.engine) == FOLIOT_INVALID);
+  EXPECT(foliot_engine_find("foliot", NULL) == FOLIOT_INVALID);
   options.clock = 7;
   EXPECT(foliot_service_create(&options, &none) == FOLIOT_INVALID);
   EXPECT(foliot_service_shut_down(NULL, NULL) == FOLIOT_INVALID);
@@ -261,6 +281,7 @@ int main(void) {
   tickers();
   clocks_and_counters();
   real_time();
+  engines_by_name();
   bad_arguments();
   words();
   foliot_virtual_clock_destroy(time_);
