@@ -1,0 +1,60 @@
+// Helpers of the TLS tests: both ends of a connection, and a peer that is OpenSSL alone and does what it is told.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <foliot/runtime/net/stream.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/tls/tls_stream.hpp>
+
+#include "certificates.hpp"
+#include "runtime/worlds.hpp"
+
+namespace foliot::test {
+
+/// What became of a handshake, on both sides.
+struct shaken {
+  tls::or_error<tls::tls_stream> client;
+  tls::or_error<tls::tls_stream> server;
+};
+
+inline std::pair<runtime::stream, runtime::stream> local_pair() {
+  auto both = runtime::stream::pair();
+  EXPECT_TRUE(both.has_value());
+  return both ? std::move(*both) : std::pair<runtime::stream, runtime::stream>();
+}
+
+inline task<tls::or_error<tls::tls_stream>> accept_on(runtime::stream below, tls::tls_context context) {
+  auto made = co_await tls::tls_stream::accept(std::move(below), context);
+  co_return made;
+}
+
+/// Shakes hands over that connection.
+inline task<shaken> shake(std::pair<runtime::stream, runtime::stream> below, tls::tls_context client,
+                          tls::tls_context server, std::string host = "localhost") {
+  auto accepting = runtime::spawn(accept_on(std::move(below.second), server), "accepts");
+  auto connected = co_await tls::tls_stream::connect(std::move(below.first), client, host);
+  auto accepted = co_await accepting.join();
+  co_return shaken{std::move(connected), std::move(accepted)};
+}
+
+/// Both ends of a TLS connection; of none if the handshake fails, which is a failure of the test.
+inline task<std::pair<tls::tls_stream, tls::tls_stream>> tls_pair(tls::tls_context one = client(),
+                                                                  tls::tls_context other = server()) {
+  auto both = co_await shake(local_pair(), one, other);
+  EXPECT_TRUE(both.client.has_value()) << both.client.error().message();
+  EXPECT_TRUE(both.server.has_value()) << both.server.error().message();
+  std::pair<tls::tls_stream, tls::tls_stream> made;
+  if (both.client) made.first = std::move(*both.client);
+  if (both.server) made.second = std::move(*both.server);
+  co_return made;
+}
+
+}  // namespace foliot::test
