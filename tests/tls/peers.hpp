@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -24,6 +25,12 @@ struct shaken {
   tls::or_error<tls::tls_stream> client;
   tls::or_error<tls::tls_stream> server;
 };
+
+/// The error of a result; none if it is a value.
+template <class Result>
+std::error_code error_of(const Result& result) {
+  return result ? std::error_code() : result.error();
+}
 
 inline std::pair<runtime::stream, runtime::stream> local_pair() {
   auto both = runtime::stream::pair();
