@@ -276,16 +276,17 @@ void session::sent(std::size_t bytes) noexcept {
   sent_ += bytes;
 }
 
+void session::send_what_fits() noexcept {
+  for (auto rest = output(); !rest.empty(); rest = output()) {
+    const auto taken = below_.try_write(rest);
+    if (!taken) break;
+    sent(*taken);
+  }
+}
+
 bool session::send_now() noexcept {
   const runtime::task_lock sender = sending_.try_lock();
-  if (sender) {
-    for (auto rest = output(); !rest.empty(); rest = output()) {
-      const auto taken = below_.try_write(rest);
-      if (!taken && taken.error() == std::errc::operation_would_block) break;
-      if (!taken) return true;  // the connection has failed: nobody will read the rest
-      sent(*taken);
-    }
-  }
+  if (sender) send_what_fits();
   const lock held(mutex_);
   return !has_output() || std::exchange(task_sends_, true);
 }

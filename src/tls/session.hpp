@@ -106,8 +106,10 @@ class session {
   [[nodiscard]] std::span<const std::byte> output() noexcept;
   /// The first bytes of output() were sent.
   void sent(std::size_t bytes) noexcept;
-  /// Sends what the system takes at once. Returns false if something is left and no task is going to send it: the
-  /// caller must spawn one that does.
+  /// Sends what the system takes at once. Only for the task that holds sending(), or shakes hands.
+  void send_what_fits() noexcept;
+  /// The same for a task that does not. Returns false if something is left and no task is going to send it: the caller
+  /// must spawn one that does.
   [[nodiscard]] bool send_now() noexcept;
   /// That task has ended.
   void no_task_sends() noexcept;

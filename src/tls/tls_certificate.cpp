@@ -1,5 +1,6 @@
 #include <foliot/tls/tls_certificate.hpp>
 
+#include <arpa/inet.h>
 #include <openssl/asn1.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -52,13 +53,11 @@ std::chrono::sys_seconds second(const ASN1_TIME* time) noexcept {
 }
 
 std::string ip_text(std::span<const unsigned char> bytes) {
-  std::string text;
-  if (bytes.size() == 4) {
-    for (const unsigned char each : bytes) text += (text.empty() ? "" : ".") + std::to_string(each);
-  } else if (bytes.size() == 16) {
-    for (std::size_t i = 0; i < bytes.size(); i += 2) text += (i == 0 ? "" : ":") + hexadecimal(bytes.subspan(i, 2));
-  }
-  return text;
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool is_v6 = bytes.size() == 16;
+  if (!is_v6 && bytes.size() != 4) return {};
+  if (::inet_ntop(is_v6 ? AF_INET6 : AF_INET, bytes.data(), text.data(), text.size()) == nullptr) return {};
+  return text.data();
 }
 
 std::vector<std::string> alternative_names(const X509* certificate) {

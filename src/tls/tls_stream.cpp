@@ -1,5 +1,6 @@
 #include <foliot/tls/tls_stream.hpp>
 
+#include <array>
 #include <stdexcept>
 
 #include <foliot/runtime/net/io_error.hpp>
@@ -109,7 +110,7 @@ task<or_error<std::size_t>> perform(session_ptr on, request what, std::span<cons
   for (;;) {
     const outcome come = on->perform(what, from);
     if (come.what == outcome::kind::failed) {
-      if (come.has_output) static_cast<void>(on->send_now());
+      if (come.has_output) on->send_what_fits();  // an alert
       co_return std::unexpected(come.error);
     }
     const bool done = come.what == outcome::kind::done;

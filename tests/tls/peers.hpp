@@ -1,8 +1,8 @@
 // Helpers of the TLS tests: both ends of a connection, and a peer that is OpenSSL alone and does what it is told.
 #pragma once
 
-#include <memory>
-#include <optional>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -10,15 +10,48 @@
 
 #include <gtest/gtest.h>
 
+#include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/tls/tls_stream.hpp>
 
 #include "certificates.hpp"
-#include "runtime/worlds.hpp"
 
 namespace foliot::test {
+
+/// Runs the task of `main` on virtual time, for several numbers of processors and seeds. (The kinds of timers in
+/// runtime/worlds.hpp make no difference to TLS.)
+template <class Main>
+void in_virtual_worlds(Main main) {
+  for (const std::size_t processors : {1U, 2U, 3U}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
+      virtual_clock clock;
+      runtime::run_options options;
+      options.processors = processors;
+      options.seed = seed;
+      options.clock = &clock;
+      runtime::run(main(), options);
+    }
+  }
+}
+
+/// The same on real time, with workers.
+template <class Main>
+void on_real_processors(Main main) {
+  for (const std::size_t processors : {1U, 2U, 4U}) {
+    runtime::run_options options;
+    options.processors = processors;
+    runtime::run(main(), options);
+  }
+}
+
+/// Runs the task on virtual time and on real time.
+template <class Main>
+void everywhere(Main main) {
+  in_virtual_worlds(main);
+  on_real_processors(main);
+}
 
 /// What became of a handshake, on both sides.
 struct shaken {
