@@ -2,6 +2,8 @@
 // peer is often OpenSSL alone (raw_peer.hpp).
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <memory>
@@ -277,6 +279,52 @@ TEST(PartOfAMessage, LetsAWriteWaitWithoutAReader) {
         EXPECT_EQ(SSL_get_shutdown(both->raw.ssl()), SSL_RECEIVED_SHUTDOWN);
       }
     }
+  });
+}
+
+// ---------------------------------------------------------------- session tickets
+
+task<or_error<tls_stream>> accept_within_a_second(runtime::stream below) {
+  auto made = co_await tls_stream::accept(std::move(below), test::server(), runtime::now() + 1s);
+  co_return made;
+}
+
+TEST(Tickets, DoNotBlockTheServerOfAClientThatOnlyWrites) {
+  in_virtual_worlds([]() -> task<> {
+    auto [ours, theirs] = local_pair();
+    const int socket = ::dup(ours.native_handle());
+    raw_peer raw(std::move(theirs), raw_peer::side::client);
+    auto accepting = spawn(accept_within_a_second(std::move(ours)), "accepts");
+    EXPECT_EQ(SSL_do_handshake(raw.ssl()), -1);
+    co_await raw.send();
+    const bool answered = co_await raw.receive();
+    EXPECT_TRUE(answered);
+    EXPECT_EQ(SSL_do_handshake(raw.ssl()), 1);
+    // The client has all that it needs. From now on there is no room for anything that the server sends.
+    const std::string junk(10'000, 'x');
+    while (::send(socket, junk.data(), junk.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+    }
+    ::close(socket);
+    raw.encrypt("the client only writes");
+    co_await raw.send();
+    auto made = co_await accepting.join();
+    EXPECT_EQ(error_of(made), std::error_code());
+    if (!made) co_return;
+    std::string text(22, ' ');
+    const auto got = co_await made->read_all(std::span<char>(text));
+    EXPECT_EQ(got.value_or(0), 22U);
+    EXPECT_EQ(text, "the client only writes");
+  });
+}
+
+TEST(Tickets, GoWithTheFirstWrite) {
+  in_virtual_worlds([]() -> task<> {
+    const auto both = co_await raw_pair(raw_peer::side::client);
+    const auto sent = co_await both->ours.write_all(std::string_view("data"));
+    EXPECT_TRUE(sent.has_value());
+    const std::string text = co_await both->raw.read(4);
+    EXPECT_EQ(text, "data");
+    EXPECT_EQ(SSL_SESSION_is_resumable(SSL_get_session(both->raw.ssl())), 1);
   });
 }
 
