@@ -328,6 +328,48 @@ TEST(Tickets, GoWithTheFirstWrite) {
   });
 }
 
+/// The session that a client of that context gets, which is resumed if `from` is one.
+task<SSL_SESSION*> session_of_a_client(tls_context context, int newest, SSL_SESSION* from) {
+  auto [ours, theirs] = local_pair();
+  raw_peer raw(std::move(theirs), raw_peer::side::client, newest);
+  if (from != nullptr) {
+    EXPECT_EQ(SSL_set_session(raw.ssl(), from), 1);
+  }
+  auto accepting = spawn(test::accept_on(std::move(ours), context));
+  co_await raw.shake_hands();
+  auto made = co_await accepting.join();
+  EXPECT_EQ(error_of(made), std::error_code());
+  if (!made) co_return nullptr;
+  const auto sent = co_await made->write_all(std::string_view("data"));
+  EXPECT_TRUE(sent.has_value());
+  const std::string text = co_await raw.read(4);
+  EXPECT_EQ(text, "data");
+  EXPECT_EQ(SSL_session_reused(raw.ssl()), from != nullptr ? 1 : 0);
+  const std::error_code ended = co_await made->close_write();  // a session whose end is not orderly is dropped
+  EXPECT_FALSE(ended);
+  const std::string nothing = co_await raw.read(1);
+  EXPECT_EQ(nothing, "");
+  SSL_shutdown(raw.ssl());
+  co_return SSL_get1_session(raw.ssl());
+}
+
+TEST(Tickets, ResumeASessionAlsoIfTheServerVerifiesClients) {
+  tls_options options = test::identified(test::issue({}, &test::authority()));
+  options.roots = test::trusting().roots;
+  for (const auto wanted : {client_certificates::ignored, client_certificates::optional}) {
+    options.from_clients = wanted;
+    const tls_context context = tls_context::server(options).value();
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+      in_virtual_worlds([&]() -> task<> {
+        SSL_SESSION* const first = co_await session_of_a_client(context, version, nullptr);
+        SSL_SESSION* const second = co_await session_of_a_client(context, version, first);
+        SSL_SESSION_free(first);
+        SSL_SESSION_free(second);
+      });
+    }
+  }
+}
+
 // ---------------------------------------------------------------- answers that a read makes
 
 constexpr std::size_t alert_record = 31;  // of TLS 1.2 with AES-GCM: header, nonce, two bytes, tag
