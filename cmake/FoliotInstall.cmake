@@ -12,8 +12,16 @@ if(TARGET foliot_jobs_postgresql)
 endif()
 list(TRANSFORM foliot_layers PREPEND foliot_ OUTPUT_VARIABLE foliot_targets)
 
+# foliot::tls has a file of its own, which is read only for the component `tls`: it refers to OpenSSL's targets.
+if(TARGET foliot_tls)
+  list(APPEND foliot_layers tls)
+endif()
+
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/foliot TYPE INCLUDE FILES_MATCHING REGEX "\\.(h|hpp|ipp)$")
 install(TARGETS ${foliot_targets} EXPORT foliotTargets)
+if(TARGET foliot_tls)
+  install(TARGETS foliot_tls EXPORT foliotTlsTargets)
+endif()
 
 # The libraries that a C compiler must link in addition to static ones: libstdc++ or libc++, and libm.
 set(foliot_cxx_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
@@ -26,6 +34,9 @@ list(JOIN foliot_pc_cxx_runtime " " foliot_pc_cxx_runtime)
 
 set(foliot_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/foliot)
 install(EXPORT foliotTargets NAMESPACE foliot:: DESTINATION ${foliot_cmake_dir})
+if(TARGET foliot_tls)
+  install(EXPORT foliotTlsTargets NAMESPACE foliot:: DESTINATION ${foliot_cmake_dir})
+endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/foliotConfig.cmake.in foliotConfig.cmake
   INSTALL_DESTINATION ${foliot_cmake_dir}
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
@@ -54,6 +65,15 @@ else()
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/foliot.pc.in foliot.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/foliot.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET foliot_tls)
+  # A program links what a static library needs; a shared one brings it.
+  set(foliot_pc_needs_openssl Requires)
+  if(BUILD_SHARED_LIBS)
+    set(foliot_pc_needs_openssl Requires.private)
+  endif()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/foliot_tls.pc.in foliot_tls.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/foliot_tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 
 # The documentation: the pages as they are, so that the links of the installed README.md work, and the site, where
 # `scripts/run site` has made it.

@@ -30,7 +30,8 @@ Finding = tuple[int, str]  # a line and a message
 
 LAYERS = {"core": ["core"], "queue": ["core", "queue"], "service": ["core", "queue", "service"],
           "runtime": ["core", "queue", "runtime"], "adapters": ["core", "queue", "adapters"],
-          "jobs": ["core", "queue", "runtime", "jobs"], "c": ["core", "queue", "service", "adapters", "c"]}
+          "tls": ["core", "queue", "runtime", "tls"], "jobs": ["core", "queue", "runtime", "jobs"],
+          "c": ["core", "queue", "service", "adapters", "c"]}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 SEAM = r"(?:include/foliot|src)/core/seam/"
 STANDARD_HEADER = r"[a-z_0-9]+"

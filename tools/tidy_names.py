@@ -14,7 +14,12 @@ BACKQUOTED = re.compile(r"`([^`\n]+)`")
 FOREIGN_NAMES = {
     "ADJ_TICK": "Linux, adjtimex",
     "ERTS_TWHEEL_BUMP_YIELD_LIMIT": "Erlang",
+    "ERR_LIB_OFFSET": "OpenSSL",
     "PF_EXITING": "Linux",
+    "SSL_CERT_DIR": "OpenSSL, an environment variable",
+    "SSL_CERT_FILE": "OpenSSL, an environment variable",
+    "SSL_select_next_proto": "OpenSSL",
+    "TLS_AES_256_GCM_SHA384": "RFC 8446",
     "io_uring": "Linux",
     "lW": "an option of readelf",
     "lea": "an instruction of x86-64",

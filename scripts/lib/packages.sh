@@ -11,6 +11,7 @@ run_packages=(
     libuv1-dev libev-dev libevent-dev libasio-dev libboost-dev libjs-chart.js # for `foliot bench`, and the adapters
     librocksdb-dev # the job store on disk
     libpq-dev # the job store in PostgreSQL
+    libssl-dev openssl # TLS, and the program that the example is tested with
     systemtap-sdt-dev # <sys/sdt.h>, for the probes
 )
 

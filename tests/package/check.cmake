@@ -5,6 +5,10 @@ cmake_minimum_required(VERSION 3.25)
 set(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer)
 set(prefix ${SCRATCH}/prefix)
 set(programs consumer consumer_hidden consumer_unchecked consumer_checked)
+set(components "queue service")
+if(TLS)
+  set(components "queue service tls")
+endif()
 set(warnings "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror")
 unset(ENV{DESTDIR})
 
@@ -121,9 +125,12 @@ function(check_install)
 endfunction()
 
 function(check_find_package)
+  if(TLS)
+    list(APPEND programs consumer_tls)
+  endif()
   string(REGEX MATCH "^[0-9]+\\.[0-9]+" minor_version ${VERSION})
   build_and_run_consumer(all -D CMAKE_BUILD_TYPE=Debug -D CMAKE_PREFIX_PATH=${prefix}
-    -D WANTED_VERSION=${minor_version} "-DWANTED_COMPONENTS=queue service")
+    -D WANTED_VERSION=${minor_version} "-DWANTED_COMPONENTS=${components}")
   file(STRINGS ${SCRATCH}/find_package/CMakeCache.txt output REGEX "^foliot_DIR")
   expect("the consumer's cache" ${prefix}/)  # this foliot, and not an installed one
 endfunction()
@@ -153,6 +160,14 @@ function(check_pkg_config)
   set(ENV{LD_LIBRARY_PATH} ${directory}/..)  # where the libraries are shared
   run("the consumer" ${SCRATCH}/consumer)
   expect("the consumer" "foliot ${VERSION} works")
+  if(TLS)
+    run("pkg-config" ${PKG_CONFIG} --cflags --libs foliot_tls)
+    separate_arguments(options UNIX_COMMAND "${warnings} ${output} ${CXX_FLAGS}")
+    run("compiling with pkg-config's options for TLS" ${CXX} -std=c++23 ${consumer}/tls.cpp ${options}
+      -o ${SCRATCH}/consumer_tls)
+    run("the consumer of TLS" ${SCRATCH}/consumer_tls)
+    expect("the consumer of TLS" "foliot ${VERSION} works")
+  endif()
 endfunction()
 
 # The same for a program in C: pkg-config names the libraries of the C++ runtime.
@@ -173,8 +188,8 @@ endfunction()
 # hidden visibility, a program in C, and a program that loads the object with dlopen.
 function(check_one_object)
   file(GLOB_RECURSE libraries ${prefix}/*libfoliot_*.a)
-  # These need RocksDB and libpq, and programs that use them link them by themselves.
-  list(FILTER libraries EXCLUDE REGEX "jobs_(embedded|postgresql)")
+  # These need RocksDB, libpq and OpenSSL, and programs that use them link them by themselves.
+  list(FILTER libraries EXCLUDE REGEX "jobs_(embedded|postgresql)|foliot_tls\\.a")
   set(one ${SCRATCH}/one_object)
   file(REMOVE_RECURSE ${one})
   file(MAKE_DIRECTORY ${one})
@@ -244,6 +259,9 @@ endfunction()
 
 # The same, fetched, and with shared libraries, which do not check their contracts.
 function(check_fetch_content)
+  if(TLS)
+    list(APPEND programs consumer_tls)
+  endif()
   # Not optimised, as that builds in half the time and exports the same symbols.
   build_and_run_consumer(all -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE=-DNDEBUG -D BUILD_SHARED_LIBS=ON)
   foreach(program IN ITEMS consumer_unchecked consumer_checked)

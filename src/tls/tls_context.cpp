@@ -1,0 +1,147 @@
+#include <foliot/tls/tls_context.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include <foliot/tls/tls_error.hpp>
+
+#include "context.hpp"
+#include "openssl.hpp"
+#include "pem_files.hpp"
+
+namespace foliot::tls {
+
+namespace {
+
+using detail::bad_argument;
+using detail::begin_call;
+using detail::context;
+using detail::no_memory;
+using detail::role;
+using detail::take_error;
+
+/// Sets `into` to the list as TLS has it: each name after a byte with its length.
+std::error_code encode_protocols(const std::vector<std::string>& names, std::vector<unsigned char>& into) {
+  constexpr std::size_t longest_name = 255;
+  constexpr std::size_t longest_list = 65'535;
+  for (const std::string& name : names) {
+    if (name.empty() || name.size() > longest_name) return bad_argument();
+    into.push_back(static_cast<unsigned char>(name.size()));
+    into.insert(into.end(), name.begin(), name.end());
+  }
+  return into.size() > longest_list ? bad_argument() : std::error_code();
+}
+
+/// The first name of a list of protocols, with its length before it; the list goes on behind it. Nothing for a list
+/// that is malformed.
+std::span<const unsigned char> first_name(std::span<const unsigned char> list) noexcept {
+  if (list.empty() || list.size() < std::size_t{1} + list[0]) return {};
+  return list.first(std::size_t{1} + list[0]);
+}
+
+/// OpenSSL's callback in a server: the first own protocol that the client has. SSL_select_next_proto() would also
+/// return a protocol if there is none in common.
+int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length, const unsigned char* offered,
+                    unsigned int offered_size, void* own) noexcept {
+  std::span<const unsigned char> ours = static_cast<const context*>(own)->protocols;
+  for (auto name = first_name(ours); !name.empty(); name = first_name(ours)) {
+    std::span<const unsigned char> theirs(offered, offered_size);
+    for (auto other = first_name(theirs); !other.empty(); other = first_name(theirs)) {
+      if (std::ranges::equal(name, other)) {
+        *chosen = name.data() + 1;  // OpenSSL copies it
+        *length = name[0];
+        return SSL_TLSEXT_ERR_OK;
+      }
+      theirs = theirs.subspan(other.size());
+    }
+    ours = ours.subspan(name.size());
+  }
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+std::error_code set_protocols(context& made, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  if (const std::error_code error = encode_protocols(names, made.protocols)) return error;
+  if (made.side == role::server) {
+    SSL_CTX_set_alpn_select_cb(made.ssl.get(), choose_protocol, &made);
+    return {};
+  }
+  // Unlike other functions it returns 0 if all is well.
+  const auto size = static_cast<unsigned>(made.protocols.size());
+  return SSL_CTX_set_alpn_protos(made.ssl.get(), made.protocols.data(), size) == 0 ? std::error_code() : no_memory();
+}
+
+std::error_code set_own_certificate(SSL_CTX& ssl, const tls_options& options) {
+  if (const std::error_code error = detail::use_chain(ssl, options.certificate_chain)) return error;
+  const pem& key = options.private_key.is_none() ? options.certificate_chain : options.private_key;
+  return detail::use_key(ssl, key, options.key_password);
+}
+
+std::error_code set_roots(SSL_CTX& ssl, const tls_options& options, role side) {
+  for (const pem& each : options.roots) {
+    if (const std::error_code error = detail::trust(ssl, each, side == role::server)) return error;
+  }
+  if (options.system_roots || (side == role::client && options.roots.empty())) {
+    begin_call();
+    if (SSL_CTX_set_default_verify_paths(&ssl) != 1) return take_error(no_memory());
+  }
+  return {};
+}
+
+std::error_code set_verification(context& made, const tls_options& options) {
+  int mode = SSL_VERIFY_NONE;
+  if (made.side == role::client) {
+    if (options.verify_server) mode = SSL_VERIFY_PEER;
+  } else if (options.from_clients != client_certificates::ignored) {
+    mode = SSL_VERIFY_PEER;
+    if (options.from_clients == client_certificates::required) mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    if (options.roots.empty() && !options.system_roots) return tls_errc::no_roots;
+  }
+  made.verifies = mode != SSL_VERIFY_NONE;
+  SSL_CTX_set_verify(made.ssl.get(), mode, nullptr);
+  return made.verifies ? set_roots(*made.ssl, options, made.side) : std::error_code();
+}
+
+std::error_code set_up(context& made, const tls_options& options) {
+  SSL_CTX& ssl = *made.ssl;
+  if (SSL_CTX_set_min_proto_version(&ssl, static_cast<int>(options.minimum)) != 1 ||
+      SSL_CTX_set_max_proto_version(&ssl, static_cast<int>(options.maximum)) != 1) {
+    return bad_argument();
+  }
+  SSL_CTX_set_options(&ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  // An idle connection has no buffers. A write that had to stop may be given up: the next one has other bytes.
+  SSL_CTX_set_mode(&ssl,
+                   SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_ENABLE_PARTIAL_WRITE);
+  if (made.side == role::server) {
+    // Without a name a server that verifies clients refuses every session that a client resumes.
+    static constexpr unsigned char name[] = "foliot";
+    SSL_CTX_set_session_id_context(&ssl, name, sizeof(name) - 1);
+  }
+  if (made.side == role::server && options.certificate_chain.is_none()) return tls_errc::no_certificate;
+  if (!options.certificate_chain.is_none()) {
+    if (const std::error_code error = set_own_certificate(ssl, options)) return error;
+  }
+  if (const std::error_code error = set_verification(made, options)) return error;
+  return set_protocols(made, options.protocols);
+}
+
+std::expected<tls_context, std::error_code> make(role side, const tls_options& options) {
+  const auto made = std::make_shared<context>(side);
+  begin_call();
+  made->ssl.reset(SSL_CTX_new(side == role::client ? TLS_client_method() : TLS_server_method()));
+  if (made->ssl == nullptr) return std::unexpected(take_error(no_memory()));
+  if (const std::error_code error = set_up(*made, options)) return std::unexpected(error);
+  return tls_context(made);
+}
+
+}  // namespace
+
+std::expected<tls_context, std::error_code> tls_context::client(const tls_options& options) {
+  return make(role::client, options);
+}
+std::expected<tls_context, std::error_code> tls_context::server(const tls_options& options) {
+  return make(role::server, options);
+}
+
+}  // namespace foliot::tls

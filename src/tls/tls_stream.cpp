@@ -1,0 +1,250 @@
+#include <foliot/tls/tls_stream.hpp>
+
+#include <array>
+#include <stdexcept>
+
+#include <foliot/runtime/net/io_error.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/task_mutex.hpp>
+
+#include "certificate.hpp"
+#include "session.hpp"
+
+namespace foliot::tls {
+
+namespace {
+
+using detail::outcome;
+using detail::request;
+using detail::role;
+using runtime::io_errc;
+using session_ptr = std::shared_ptr<detail::session>;
+
+/// The one task that reads.
+class reader {
+ public:
+  explicit reader(detail::session& of) : session_(of) {
+    if (!of.begin_read()) throw std::logic_error("foliot: another task reads from this tls_stream");
+  }
+  reader(const reader&) = delete;
+  reader& operator=(const reader&) = delete;
+  ~reader() { session_.end_read(); }
+
+ private:
+  detail::session& session_;
+};
+
+/// Sends all output. The caller holds sending(), or shakes hands.
+task<std::error_code> drain(session_ptr on) {
+  for (auto rest = on->output(); !rest.empty(); rest = on->output()) {
+    const auto taken = co_await on->below().write_some(rest);
+    if (!taken) co_return taken.error();
+    on->sent(*taken);
+  }
+  co_return std::error_code();
+}
+
+/// Waits for input, unless some has come since the call of OpenSSL that needed it.
+task<std::error_code> receive(session_ptr on, std::uint64_t receipts) {
+  const auto held = co_await on->receiving().lock();
+  if (on->receipts() != receipts) co_return std::error_code();
+  const auto got = co_await on->below().read_some(on->input_room());
+  if (!got) co_return got.error();
+  if (*got == 0) co_return make_error_code(tls_errc::truncated);
+  on->received(*got);
+  co_return std::error_code();
+}
+
+task<> send_later(session_ptr on) {
+  const auto held = co_await on->sending().lock();
+  const std::error_code error = co_await drain(on);
+  if (error) on->no_task_sends();  // the next operation tries again
+}
+
+/// Sends answers that a read has made, without waiting.
+void send_answers(const session_ptr& on) {
+  if (on->send_now()) return;
+  try {
+    runtime::spawn(send_later(on), "TLS answers");
+  } catch (...) {
+    on->no_task_sends();  // they are sent by the next operation
+  }
+}
+
+/// Fails as an operation of the connection below would fail now: closed, deadline, cancelled.
+task<std::error_code> look_at(session_ptr on, bool reads) {
+  or_error<std::size_t> nothing;
+  if (reads) {
+    nothing = co_await on->below().read_some(std::span<std::byte>());
+  } else {
+    nothing = co_await on->below().write_some(std::span<const std::byte>());
+  }
+  co_return nothing ? std::error_code() : nothing.error();
+}
+
+enum class amount : bool { some, all };
+
+task<or_error<std::size_t>> read(session_ptr on, std::span<std::byte> into, amount wanted) {
+  if (on == nullptr) co_return std::unexpected(make_error_code(io_errc::closed));
+  const reader one(*on);
+  const std::error_code now = co_await look_at(on, true);
+  if (now) co_return std::unexpected(now);
+  std::size_t sum = 0;
+  while (sum < into.size()) {
+    const outcome come = on->read(into.subspan(sum));
+    if (come.has_output) send_answers(on);
+    if (come.what == outcome::kind::failed) co_return std::unexpected(come.error);
+    if (come.what == outcome::kind::needs_input) {
+      const std::error_code error = co_await receive(on, come.receipts);
+      if (error) co_return std::unexpected(error);
+      continue;
+    }
+    sum += come.bytes;
+    if (come.bytes == 0 || wanted == amount::some) break;
+  }
+  co_return sum;
+}
+
+/// Performs a request and sends what it makes; of `from` one record. The caller holds sending(), or shakes hands.
+task<or_error<std::size_t>> perform(session_ptr on, request what, std::span<const std::byte> from) {
+  for (;;) {
+    const outcome come = on->perform(what, from);
+    if (come.what == outcome::kind::failed) {
+      if (come.has_output) on->send_what_fits();  // an alert
+      co_return std::unexpected(come.error);
+    }
+    const bool done = come.what == outcome::kind::done;
+    if (done && what == request::handshake && on->has_tickets_only()) co_return std::size_t{0};
+    const std::error_code error = co_await drain(on);
+    if (error) co_return std::unexpected(error);
+    if (done) co_return come.bytes;
+    const std::error_code receive_error = co_await receive(on, come.receipts);
+    if (receive_error) co_return std::unexpected(receive_error);
+  }
+}
+
+/// Performs the request as often as it takes for that amount of `from`.
+task<or_error<std::size_t>> send(session_ptr on, request what, std::span<const std::byte> from, amount wanted) {
+  if (on == nullptr) co_return std::unexpected(make_error_code(io_errc::closed));
+  const auto held = co_await on->sending().lock();
+  const std::error_code now = co_await look_at(on, false);
+  if (now) co_return std::unexpected(now);
+  const std::error_code left = co_await drain(on);  // what an earlier operation could not send
+  if (left) co_return std::unexpected(left);
+  if (what != request::data) {
+    const auto done = co_await perform(on, what, from);
+    co_return done;
+  }
+  std::size_t sum = 0;
+  while (sum < from.size()) {
+    const auto written = co_await perform(on, what, from.subspan(sum));
+    if (!written) co_return written;
+    sum += *written;
+    if (wanted == amount::some) break;
+  }
+  co_return sum;
+}
+
+task<std::error_code> send_request(session_ptr on, request what) {
+  const auto done = co_await send(on, what, std::span<const std::byte>(), amount::some);
+  co_return done ? std::error_code() : done.error();
+}
+
+task<or_error<tls_stream>> shake_hands(or_error<session_ptr> made, instant deadline) {
+  if (!made) co_return std::unexpected(made.error());
+  const session_ptr on = *made;
+  on->below().set_deadline(deadline);
+  const auto done = co_await perform(on, request::handshake, std::span<const std::byte>());
+  if (!done) {
+    on->below().close();
+    co_return std::unexpected(done.error());
+  }
+  on->below().set_deadline(instant::never());
+  on->note_agreement();
+  co_return tls_stream(on);
+}
+
+task<std::error_code> discard_the_rest(session_ptr on) {
+  std::array<std::byte, 1024> discarded;
+  for (;;) {
+    const auto got = co_await read(on, std::span<std::byte>(discarded), amount::some);
+    if (!got) co_return got.error();
+    if (*got == 0) co_return std::error_code();
+  }
+}
+
+task<std::error_code> shut_down(session_ptr on) {
+  std::error_code error = co_await send_request(on, request::end);
+  if (!error) error = co_await discard_the_rest(on);
+  if (on != nullptr) on->below().close();
+  co_return error;
+}
+
+}  // namespace
+
+task<or_error<tls_stream>> tls_stream::connect(runtime::stream&& below, const tls_context& context,
+                                               std::string_view host, instant deadline) {
+  return shake_hands(detail::session::make(std::move(below), context.state(), role::client, host), deadline);
+}
+task<or_error<tls_stream>> tls_stream::accept(runtime::stream&& below, const tls_context& context, instant deadline) {
+  return shake_hands(detail::session::make(std::move(below), context.state(), role::server, {}), deadline);
+}
+
+task<or_error<std::size_t>> tls_stream::read_some(std::span<std::byte> into) const {
+  return read(session_, into, amount::some);
+}
+task<or_error<std::size_t>> tls_stream::read_all(std::span<std::byte> into) const {
+  return read(session_, into, amount::all);
+}
+task<or_error<std::size_t>> tls_stream::write_some(std::span<const std::byte> from) const {
+  return send(session_, request::data, from, amount::some);
+}
+task<or_error<std::size_t>> tls_stream::write_all(std::span<const std::byte> from) const {
+  return send(session_, request::data, from, amount::all);
+}
+task<std::error_code> tls_stream::close_write() const { return send_request(session_, request::end); }
+task<std::error_code> tls_stream::shutdown() const { return shut_down(session_); }
+task<std::error_code> tls_stream::update_keys(renewed_keys whose) const {
+  return send_request(session_, whose == renewed_keys::both ? request::both_keys : request::own_keys);
+}
+void tls_stream::close() noexcept {
+  if (session_ != nullptr) session_->below().close();
+}
+
+void tls_stream::set_read_deadline(runtime::runtime_deadline deadline) const {
+  if (session_ != nullptr) session_->below().set_read_deadline(deadline);
+}
+void tls_stream::set_read_deadline(duration from_now) const {
+  if (session_ != nullptr) session_->below().set_read_deadline(from_now);
+}
+void tls_stream::set_write_deadline(runtime::runtime_deadline deadline) const {
+  if (session_ != nullptr) session_->below().set_write_deadline(deadline);
+}
+void tls_stream::set_write_deadline(duration from_now) const {
+  if (session_ != nullptr) session_->below().set_write_deadline(from_now);
+}
+
+tls_stream::operator bool() const noexcept { return session_ != nullptr && session_->below(); }
+or_error<runtime::address> tls_stream::local_address() const noexcept {
+  if (session_ == nullptr) return std::unexpected(make_error_code(io_errc::closed));
+  return session_->below().local_address();
+}
+or_error<runtime::address> tls_stream::peer_address() const noexcept {
+  if (session_ == nullptr) return std::unexpected(make_error_code(io_errc::closed));
+  return session_->below().peer_address();
+}
+
+std::optional<tls_version> tls_stream::version() const noexcept {
+  return session_ != nullptr ? session_->agreed().version : std::nullopt;
+}
+std::string tls_stream::protocol() const { return session_ != nullptr ? session_->agreed().protocol : std::string(); }
+std::string tls_stream::cipher() const { return session_ != nullptr ? session_->agreed().cipher : std::string(); }
+std::string tls_stream::server_name() const {
+  return session_ != nullptr ? session_->agreed().server_name : std::string();
+}
+std::optional<tls_certificate> tls_stream::peer_certificate() const {
+  if (session_ == nullptr || session_->agreed().certificate == nullptr) return std::nullopt;
+  return detail::describe(*session_->agreed().certificate);
+}
+
+}  // namespace foliot::tls
