@@ -15,8 +15,8 @@
 
 #include <foliot/core/seam/system.hpp>
 
+#include "../core/place_text.hpp"
 #include "scheduler.hpp"
-#include "task_place.hpp"
 
 namespace foliot::runtime::detail {
 
@@ -140,7 +140,7 @@ std::string scheduler::with_waiting_tasks(std::string text) {
   living_.for_each([&text](const task_state& task) {
     text += "\n  ";
     text += task.name();
-    const std::string place = place_text(task.where.load(seam::relaxed));
+    const std::string place = foliot::detail::place_text(task.where.load(seam::relaxed));
     text += place.empty() ? " has not begun" : " waits at " + place;
   });
   return text;

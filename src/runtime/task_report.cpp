@@ -13,8 +13,8 @@
 #include <foliot/runtime/detail/reports.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
+#include "../core/place_text.hpp"
 #include "scheduler.hpp"
-#include "task_place.hpp"
 
 namespace foliot::runtime {
 
@@ -55,7 +55,7 @@ std::vector<task_group> groups_of(const detail::scheduler& all) {
     const std::source_location where = task.where.load(seam::relaxed);
     const group_key key{.name = task.name(), .phase = phase, .file = where.file_name(), .line = where.line()};
     const auto [at, is_new] = found.try_emplace(key);
-    if (is_new) at->second = {.name = task.name(), .phase = phase, .where = detail::place_text(where)};
+    if (is_new) at->second = {.name = task.name(), .phase = phase, .where = foliot::detail::place_text(where)};
     add(at->second, 1, for_so_long);
   });
   std::vector<task_group> sorted;

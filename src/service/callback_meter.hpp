@@ -1,6 +1,6 @@
 // What a shard measures of its callbacks, if its options ask for it: lateness, duration, which are slow, which stall.
 //
-// Thread safety: record() under the shard's lock; the others from any thread.
+// Thread safety: record() and what concerns the slowest callbacks under the shard's lock; the others from any thread.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include <foliot/service/statistics.hpp>
 
 #include "shard_options.hpp"
+#include "slowest_callbacks.hpp"
 
 namespace foliot::detail {
 
@@ -43,6 +44,18 @@ class callback_meter {
     measured_->callback_time.record(took);
   }
 
+  /// Whether a callback of this length may belong to the slowest ones.
+  [[nodiscard]] bool is_among_slowest(duration took) const noexcept {
+    return measured_ != nullptr && measured_->slowest.takes(took);
+  }
+  /// Precondition: is_among_slowest(took).
+  void add_slow(duration took, std::source_location armed_at, const shared_name& name) noexcept {
+    measured_->slowest.add({.took = took, .armed_at = armed_at, .name = name});
+  }
+  [[nodiscard]] slowest_callbacks slowest() const noexcept {
+    return measured_ != nullptr ? measured_->slowest : slowest_callbacks();
+  }
+
   void add_to(service_statistics& sum) const noexcept {
     if (measured_ == nullptr) return;
     sum.measured = true;
@@ -54,6 +67,7 @@ class callback_meter {
   struct measured {
     histogram_recorder lateness;
     histogram_recorder callback_time;
+    slowest_callbacks slowest;
   };
 
   const clock* const virtual_time_;  // null: the monotonic clock

@@ -157,6 +157,7 @@ class shard final : public shard_base,
   callable<void()> room_for(std::size_t count) override;
   service_counters counters(const shard_list& of_service) const noexcept override;
   void add_to(service_statistics& sum) const noexcept override;
+  void add_to(slowest_callbacks& all) const noexcept override;
   const clock& time() const noexcept override { return options_.time; }
   bool runs_on_caller() const noexcept override;
   instant report_stalls() noexcept override;

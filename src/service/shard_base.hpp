@@ -14,6 +14,8 @@
 #include <foliot/service/detail/engine.hpp>
 #include <foliot/service/statistics.hpp>
 
+#include "slowest_callbacks.hpp"
+
 namespace foliot::detail {
 
 class watcher;
@@ -59,6 +61,8 @@ class shard_base : public engine {
   virtual instant report_stalls() noexcept = 0;
   /// Adds this shard, and its histograms if it measures callbacks. Does not change the counters.
   virtual void add_to(service_statistics& sum) const noexcept = 0;
+  /// Adds this shard's slowest callbacks.
+  virtual void add_to(slowest_callbacks& all) const noexcept = 0;
   /// Whether the calling thread runs this shard's timers, in a callback for example, and so must not wait for one.
   [[nodiscard]] virtual bool runs_on_caller() const noexcept = 0;
 };

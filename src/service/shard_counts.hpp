@@ -61,4 +61,10 @@ void shard<Design>::add_to(service_statistics& sum) const noexcept {
   if (meter_ != nullptr) meter_->add_to(sum);
 }
 
+template <class Design>
+void shard<Design>::add_to(slowest_callbacks& all) const noexcept {
+  const lock held(lock_);
+  if (meter_ != nullptr) all.add(meter_->slowest());
+}
+
 }  // namespace foliot::detail

@@ -260,6 +260,7 @@ void shard<Design>::run_measured(record& r, const firing& current) noexcept {
   const lock held(lock_);
   if (running) running_.remove(*running);
   meter_->record(current.lateness(), took);
+  if (r.has_location() && meter_->is_among_slowest(took)) meter_->add_slow(took, armed_at, name_of(r));
 }
 
 /// Without the lock; no thread frees a record whose closure the caller uses.

@@ -7,6 +7,8 @@
 namespace foliot::inline service {
 
 statistics_socket::statistics_socket(const timer_service& timers, std::string path)
-    : socket_(std::move(path), "foliot-stats", [&timers] { return statistics_text(timers.statistics()); }) {}
+    : socket_(std::move(path), "foliot-stats", [&timers] {
+        return statistics_text({.statistics = timers.statistics(), .slowest = timers.slowest_callbacks()});
+      }) {}
 
 }  // namespace foliot::inline service

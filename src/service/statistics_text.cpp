@@ -32,15 +32,32 @@ constexpr std::array counter_lines{
     counter_line{"peak_pending", &service_counters::peak_pending},
 };
 
+/// The line after its first word.
+bool read(line_reader& from, slowest_callback& one) {
+  std::int64_t took = 0;
+  if (!from.read(took) || took < 0 || !from.skip(" ")) return false;
+  one.took = duration::nanoseconds(took);
+  return from.read_escaped(one.armed_at, ' ') && from.skip("'") && from.read_escaped(one.name, '\'') && from.skip("\n");
+}
+
 bool read(line_reader& from, service_statistics& now) noexcept {
   if (!foliot::detail::read_lines(from, counter_lines, now.counters) || !from.line("shards", now.shards)) return false;
   now.measured = from.left().starts_with("lateness");
   return !now.measured || (from.line("lateness", now.lateness) && from.line("callback_time", now.callback_time));
 }
 
+bool read(line_reader& from, service_snapshot& now) {
+  if (!read(from, now.statistics)) return false;
+  while (from.skip("slow ")) {
+    if (!read(from, now.slowest.emplace_back())) return false;
+  }
+  return from.left() == "end\n";
+}
+
 }  // namespace
 
-std::string statistics_text(const service_statistics& now) {
+std::string statistics_text(const service_snapshot& snapshot) {
+  const service_statistics& now = snapshot.statistics;
   std::string text(first_line);
   text += '\n';
   foliot::detail::append_lines(text, counter_lines, now.counters);
@@ -49,15 +66,22 @@ std::string statistics_text(const service_statistics& now) {
     append_line(text, "lateness", now.lateness);
     append_line(text, "callback_time", now.callback_time);
   }
+  for (const slowest_callback& each : snapshot.slowest) {
+    text.append("slow ").append(std::to_string(each.took.count())).append(" ");
+    foliot::detail::append_escaped(text, each.armed_at, " ");
+    text += " '";
+    foliot::detail::append_escaped(text, each.name, "'");
+    text += "'\n";
+  }
   text += "end\n";
   return text;
 }
 
-std::expected<service_statistics, std::string> parse_statistics(std::string_view text) {
+std::expected<service_snapshot, std::string> parse_statistics(std::string_view text) {
   line_reader from(text);
   if (!from.skip(first_line) || !from.skip("\n")) return std::unexpected(wrong_beginning(text, family));
-  service_statistics now;
-  if (!read(from, now) || from.left() != "end\n") return std::unexpected(malformed(text, from.left()));
+  service_snapshot now;
+  if (!read(from, now)) return std::unexpected(malformed(text, from.left()));
   return now;
 }
 

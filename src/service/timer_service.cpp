@@ -161,6 +161,12 @@ service_statistics timer_service::statistics() const noexcept {
   return now;
 }
 
+std::vector<slowest_callback> timer_service::slowest_callbacks() const {
+  foliot::detail::slowest_callbacks all;
+  for (const auto& each : *shards_) as_shard(*each).add_to(all);
+  return all.in_words();
+}
+
 bool timer_service::runs_on_caller() const noexcept {
   return std::ranges::any_of(*shards_, [](const auto& each) { return as_shard(*each).runs_on_caller(); });
 }

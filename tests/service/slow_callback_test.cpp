@@ -100,6 +100,32 @@ TEST_P(SlowCallbacks, ThatRearmThemselvesAreToldByTheStartThatTheyServe) {
   EXPECT_EQ(told[0].armed_at.line(), line);
 }
 
+// One for each line that arms timers and each name, also over several shards.
+TEST_P(SlowCallbacks, TheSlowestAreKept) {
+  service_options options = watching(1h);
+  timer_service plain(clock, SlowCallbacks::options());
+  const timer of_plain(plain, 1ms, [&] { takes(1ms); });
+  options.measure = true;
+  timer_service timers(clock, std::move(options));
+  EXPECT_TRUE(timers.slowest_callbacks().empty());
+  ticker beat(timers, 10s, [&, length = 0ms]() mutable { takes(length += 1ms); });
+  const std::uint32_t line = line_here() - 1;
+  std::vector<timer> many;
+  for (int i = 1; i <= 20; ++i) {
+    many.emplace_back(timers, 1s * i, [this, i] { takes(1us * i); });
+    many.back().name("number " + std::to_string(i));
+  }
+  clock.advance(1min);
+  const std::vector<slowest_callback> slowest = timers.slowest_callbacks();
+  ASSERT_EQ(slowest.size(), most_slowest_callbacks);
+  EXPECT_EQ(slowest[0], (slowest_callback{6ms, "", "slow_callback_test.cpp:" + std::to_string(line)}));
+  for (std::size_t i = 1; i < slowest.size(); ++i) {
+    EXPECT_EQ(slowest[i].name, "number " + std::to_string(21 - i));
+    EXPECT_EQ(slowest[i].took, 1us * (21 - static_cast<int>(i)));
+  }
+  EXPECT_TRUE(plain.slowest_callbacks().empty());
+}
+
 TEST_P(SlowCallbacks, WhatTellThrowsIsReported) {
   service_options options = SlowCallbacks::options();
   int reported = 0;

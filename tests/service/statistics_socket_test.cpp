@@ -86,11 +86,11 @@ class StatisticsSocket : public ::testing::Test {
 TEST_F(StatisticsSocket, AnswersEachWhoAsksWithWhatIsNow) {
   const statistics_socket shown(timers, path);
   EXPECT_EQ(shown.path(), path);
-  EXPECT_EQ(ask(path), statistics_text(timers.statistics()));
+  EXPECT_EQ(ask(path), statistics_text({.statistics = timers.statistics()}));
   const timer t(timers, 1ms, [] {});
   clock.advance(1ms);
-  EXPECT_EQ(ask(path), statistics_text(timers.statistics()));
-  EXPECT_EQ(parse_statistics(*ask(path))->counters.fired, 1u);
+  EXPECT_EQ(ask(path), statistics_text({.statistics = timers.statistics()}));
+  EXPECT_EQ(parse_statistics(*ask(path))->statistics.counters.fired, 1u);
 }
 
 TEST_F(StatisticsSocket, AnswersManyAtOnce) {

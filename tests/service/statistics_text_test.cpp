@@ -8,8 +8,9 @@
 namespace foliot::test {
 namespace {
 
-service_statistics some(bool measured) {
-  service_statistics now;
+service_snapshot some(bool measured) {
+  service_snapshot snapshot;
+  service_statistics& now = snapshot.statistics;
   now.counters = {.started = 1,
                   .superseded = 2,
                   .stopped = 3,
@@ -26,19 +27,21 @@ service_statistics some(bool measured) {
   if (measured) {
     for (int i = 0; i < 40; ++i) now.lateness.add(duration::nanoseconds(std::int64_t{1} << i), 3);
     now.callback_time.add(duration::nanoseconds(5));
+    snapshot.slowest = {{.took = duration::nanoseconds(7), .name = "it's\n\\", .armed_at = "my file.cpp:31"},
+                        {.took = duration::nanoseconds(6)}};
   }
-  return now;
+  return snapshot;
 }
 
 TEST(StatisticsText, ComesBackAsItWas) {
   for (const bool measured : {false, true}) {
-    const service_statistics now = some(measured);
+    const service_snapshot now = some(measured);
     const auto back = parse_statistics(statistics_text(now));
     ASSERT_TRUE(back) << back.error();
     EXPECT_TRUE(*back == now);
   }
-  service_statistics measured_nothing = some(false);
-  measured_nothing.measured = true;
+  service_snapshot measured_nothing = some(false);
+  measured_nothing.statistics.measured = true;
   EXPECT_TRUE(*parse_statistics(statistics_text(measured_nothing)) == measured_nothing);
 }
 
@@ -50,13 +53,14 @@ TEST(StatisticsText, CutShortAnywhereItIsRefused) {
   EXPECT_EQ(parse_statistics(text.substr(0, text.size() - 4)).error(), "the statistics are cut short");
 }
 
-TEST(StatisticsText, WithAnyByteOfALineChangedItIsRefusedOrAnotherNumber) {
-  const service_statistics now = some(true);
+TEST(StatisticsText, WithAnyByteChangedItIsRefusedOrSaysSomethingElse) {
+  const service_snapshot now = some(true);
   const std::string text = statistics_text(now);
   for (std::size_t at = 0; at < text.size(); ++at) {
     std::string changed = text;
     changed[at] = '?';
-    EXPECT_FALSE(parse_statistics(changed)) << at;
+    const auto back = parse_statistics(changed);
+    EXPECT_FALSE(back && *back == now) << at;
   }
 }
 

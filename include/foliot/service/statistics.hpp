@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include <foliot/core/export.h>
 #include <foliot/core/histogram.hpp>
@@ -50,6 +52,26 @@ struct service_statistics {
   histogram callback_time;
 
   friend bool operator==(const service_statistics&, const service_statistics&) = default;
+};
+
+/// Callbacks of timers that one line armed, and that have one name.
+struct slowest_callback {
+  duration took;           ///< the longest of them
+  std::string name{};      ///< as set by timer_handle::name; empty if there is none
+  std::string armed_at{};  ///< the file, without its folder, and the line: "server.cpp:31"
+
+  friend bool operator==(const slowest_callback&, const slowest_callback&) = default;
+};
+
+/// How many slowest callbacks a service tells, at most.
+inline constexpr std::size_t most_slowest_callbacks = 8;
+
+/// What a service shows to other processes.
+struct service_snapshot {
+  service_statistics statistics{};
+  std::vector<slowest_callback> slowest{};
+
+  friend bool operator==(const service_snapshot&, const service_snapshot&) = default;
 };
 
 }  // namespace foliot::inline service

@@ -136,6 +136,10 @@ class FOLIOT_EXPORT timer_service {
   [[nodiscard]] service_counters counters() const noexcept;
   /// The counters and, with service_options::measure, the histograms. Takes the shards' locks; waits for no callback.
   [[nodiscard]] service_statistics statistics() const noexcept;
+  /// The slowest callbacks so far, the slowest first, if the service measures them and stores where timers were armed,
+  /// as it does with service_options::slow_callback, stalls or log; else none. Takes the shards' locks; waits for no
+  /// callback. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<slowest_callback> slowest_callbacks() const;
 
   /// How many shards the service has.
   [[nodiscard]] std::size_t shards() const noexcept { return shards_->size(); }

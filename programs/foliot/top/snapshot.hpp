@@ -17,7 +17,7 @@ namespace foliot::program {
 inline constexpr duration patience = std::chrono::seconds(5);
 
 /// What the two kinds of sockets answer.
-using snapshot = std::variant<service_statistics, runtime_snapshot>;
+using snapshot = std::variant<service_snapshot, runtime_snapshot>;
 
 /// The statistics now. Throws failure where no process listens at that path, or its whole answer has not come within
 /// `limit`, or is longer than a MiB.

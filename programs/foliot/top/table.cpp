@@ -124,13 +124,14 @@ void add_groups(table& to, const std::vector<task_group>& groups) {
 
 }  // namespace
 
-std::string statistics_table(std::string_view name, const service_statistics& now,
-                             const earlier_look<service_statistics>* earlier) {
+std::string statistics_table(std::string_view name, const service_snapshot& snapshot,
+                             const earlier_look<service_snapshot>* earlier) {
+  const service_statistics& now = snapshot.statistics;
   table text(name);
   text.value("pending", now.counters.pending);
   text.value("peak pending", now.counters.peak_pending);
   text.value("shards", now.shards);
-  text.counters(service_rows, now.counters, earlier != nullptr ? &earlier->then.counters : nullptr,
+  text.counters(service_rows, now.counters, earlier != nullptr ? &earlier->then.statistics.counters : nullptr,
                 earlier != nullptr ? earlier->ago : duration());
   if (now.measured) {
     text.distributions_head();
@@ -138,6 +139,11 @@ std::string statistics_table(std::string_view name, const service_statistics& no
     text.distribution("callback time", now.callback_time);
   } else {
     text.add("\nlateness and callback time are not measured there\n");
+  }
+  if (!snapshot.slowest.empty()) text.add("\n{:<22}{:>12}  {}\n", "slowest callbacks", "", "armed at");
+  for (const slowest_callback& each : snapshot.slowest) {
+    text.add("{:<22}{:>12}  {}\n", each.name.empty() ? "-" : printable(each.name), length_text(each.took),
+             printable(each.armed_at));
   }
   return text.take();
 }

@@ -19,9 +19,10 @@ struct earlier_look {
   duration ago;
 };
 
-/// There are no rates without an earlier reading, or if the service or the runtime has begun anew since.
-[[nodiscard]] std::string statistics_table(std::string_view name, const service_statistics& now,
-                                           const earlier_look<service_statistics>* earlier = nullptr);
+/// There are no rates without an earlier reading, or if the service or the runtime has begun anew since. With the
+/// slowest callbacks, where the service tells them.
+[[nodiscard]] std::string statistics_table(std::string_view name, const service_snapshot& snapshot,
+                                           const earlier_look<service_snapshot>* earlier = nullptr);
 /// The same for a runtime, with the largest groups of its tasks.
 [[nodiscard]] std::string statistics_table(std::string_view name, const runtime_snapshot& now,
                                            const earlier_look<runtime_snapshot>* earlier = nullptr);

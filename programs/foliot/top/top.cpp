@@ -21,7 +21,7 @@ namespace foliot::program {
 
 namespace {
 
-std::string metrics(const service_statistics& now) { return prometheus_text(now); }
+std::string metrics(const service_snapshot& now) { return prometheus_text(now.statistics); }
 std::string metrics(const runtime_snapshot& now) { return prometheus_text(now.statistics); }
 
 /// With rates since the earlier look, if that was at the same kind of statistics.

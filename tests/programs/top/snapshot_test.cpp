@@ -101,10 +101,10 @@ TEST_F(Snapshot, AnAnswerThatDripsInIsGivenUpAtTheDeadline) {
 
 TEST_F(Snapshot, AnAnswerInPiecesIsReadWhole) {
   odd_listener listener(path);
-  service_statistics now;
-  now.counters.started = 17;
+  service_snapshot now;
+  now.statistics.counters.started = 17;
   listener.answer(statistics_text(now), 1);
-  EXPECT_EQ(std::get<service_statistics>(read_snapshot(path, 1h)).counters.started, 17U);
+  EXPECT_EQ(std::get<service_snapshot>(read_snapshot(path, 1h)).statistics.counters.started, 17U);
 }
 
 TEST_F(Snapshot, SilenceIsGivenUpAtTheDeadline) {

@@ -14,12 +14,12 @@ bool has_line(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
-service_statistics at_first() {
-  service_statistics now;
-  now.counters.started = 1'000'000;
-  now.counters.fired = 10;
-  now.counters.pending = 999'990;
-  now.shards = 2;
+service_snapshot at_first() {
+  service_snapshot now;
+  now.statistics.counters.started = 1'000'000;
+  now.statistics.counters.fired = 10;
+  now.statistics.counters.pending = 999'990;
+  now.statistics.shards = 2;
   return now;
 }
 
@@ -33,11 +33,11 @@ TEST(TopTable, WithoutAnEarlierLookHasNoRates) {
 }
 
 TEST(TopTable, RatesAreThoseSinceTheEarlierLook) {
-  const service_statistics then = at_first();
-  service_statistics now = then;
-  now.counters.started += 5'000;
-  now.counters.fired += 1;
-  const earlier_look<service_statistics> earlier{then, 2s};
+  const service_snapshot then = at_first();
+  service_snapshot now = then;
+  now.statistics.counters.started += 5'000;
+  now.statistics.counters.fired += 1;
+  const earlier_look<service_snapshot> earlier{then, 2s};
   const std::string text = statistics_table("x", now, &earlier);
   EXPECT_TRUE(has_line(text, "                                 total        a second")) << text;
   EXPECT_TRUE(has_line(text, "started                      1,005,000           2,500")) << text;
@@ -46,20 +46,30 @@ TEST(TopTable, RatesAreThoseSinceTheEarlierLook) {
 }
 
 TEST(TopTable, AfterTheServiceHasBegunAnewThereAreNoRates) {
-  service_statistics now = at_first();
-  const service_statistics then = now;
-  now.counters.fired = 9;
-  const earlier_look<service_statistics> earlier{then, 2s};
+  service_snapshot now = at_first();
+  const service_snapshot then = now;
+  now.statistics.counters.fired = 9;
+  const earlier_look<service_snapshot> earlier{then, 2s};
   EXPECT_EQ(statistics_table("x", now, &earlier), statistics_table("x", now));
-  const earlier_look<service_statistics> no_time{then, 0s};
+  const earlier_look<service_snapshot> no_time{then, 0s};
   EXPECT_EQ(statistics_table("x", then, &no_time), statistics_table("x", then));
+}
+
+TEST(TopTable, TellsTheSlowestCallbacks) {
+  service_snapshot now = at_first();
+  now.slowest = {{.took = 12ms, .name = "recon\x1bnect", .armed_at = "server.cpp:31"},
+                 {.took = 3us, .armed_at = "a.cpp:1"}};
+  const std::string text = statistics_table("x", now);
+  EXPECT_TRUE(has_line(text, "slowest callbacks                   armed at")) << text;
+  EXPECT_TRUE(has_line(text, "recon\\x1bnect              12.0 ms  server.cpp:31")) << text;
+  EXPECT_TRUE(has_line(text, "-                          3.00 us  a.cpp:1")) << text;
 }
 
 TEST(TopTable, LengthsHaveThreeDigits) {
   const auto shown = [](duration length) {
-    service_statistics now;
-    now.measured = true;
-    now.lateness.add(length);
+    service_snapshot now;
+    now.statistics.measured = true;
+    now.statistics.lateness.add(length);
     const std::string text = statistics_table("x", now);
     const std::size_t line = text.find("\nlateness") + 1;
     const std::string whole = text.substr(line, text.find('\n', line) - line);
