@@ -23,6 +23,9 @@ enum class io_errc {
   /// The object was closed, before or during the operation, was moved from, or its runtime has ended. Equals
   /// std::errc::bad_file_descriptor.
   closed,
+  /// A text that was to be read has more bytes than its limit allows: see buffered_reader.hpp. Equals
+  /// std::errc::message_size.
+  too_long,
 };
 
 /// The category of io_errc, named "foliot".
