@@ -18,6 +18,7 @@ using detail::outcome;
 using detail::request;
 using detail::role;
 using runtime::io_errc;
+using runtime::detail::inner;
 using session_ptr = std::shared_ptr<detail::session>;
 
 /// The one task that reads.
@@ -37,7 +38,7 @@ class reader {
 /// Sends all output. The caller holds sending(), or shakes hands.
 task<std::error_code> drain(session_ptr on) {
   for (auto rest = on->output(); !rest.empty(); rest = on->output()) {
-    const auto taken = co_await on->below().write_some(rest);
+    const auto taken = co_await inner(on->below().write_some(rest));
     if (!taken) co_return taken.error();
     on->sent(*taken);
   }
@@ -46,9 +47,9 @@ task<std::error_code> drain(session_ptr on) {
 
 /// Waits for input, unless some has come since the call of OpenSSL that needed it.
 task<std::error_code> receive(session_ptr on, std::uint64_t receipts) {
-  const auto held = co_await on->receiving().lock();
+  const auto held = co_await inner(on->receiving().lock());
   if (on->receipts() != receipts) co_return std::error_code();
-  const auto got = co_await on->below().read_some(on->input_room());
+  const auto got = co_await inner(on->below().read_some(on->input_room()));
   if (!got) co_return got.error();
   if (*got == 0) co_return make_error_code(tls_errc::truncated);
   on->received(*got);
@@ -56,8 +57,8 @@ task<std::error_code> receive(session_ptr on, std::uint64_t receipts) {
 }
 
 task<> send_later(session_ptr on) {
-  const auto held = co_await on->sending().lock();
-  const std::error_code error = co_await drain(on);
+  const auto held = co_await inner(on->sending().lock());
+  const std::error_code error = co_await inner(drain(on));
   if (error) on->no_task_sends();  // the next operation tries again
 }
 
@@ -75,9 +76,9 @@ void send_answers(const session_ptr& on) {
 task<std::error_code> look_at(session_ptr on, bool reads) {
   or_error<std::size_t> nothing;
   if (reads) {
-    nothing = co_await on->below().read_some(std::span<std::byte>());
+    nothing = co_await inner(on->below().read_some(std::span<std::byte>()));
   } else {
-    nothing = co_await on->below().write_some(std::span<const std::byte>());
+    nothing = co_await inner(on->below().write_some(std::span<const std::byte>()));
   }
   co_return nothing ? std::error_code() : nothing.error();
 }
@@ -87,7 +88,7 @@ enum class amount : bool { some, all };
 task<or_error<std::size_t>> read(session_ptr on, std::span<std::byte> into, amount wanted) {
   if (on == nullptr) co_return std::unexpected(make_error_code(io_errc::closed));
   const reader one(*on);
-  const std::error_code now = co_await look_at(on, true);
+  const std::error_code now = co_await inner(look_at(on, true));
   if (now) co_return std::unexpected(now);
   std::size_t sum = 0;
   while (sum < into.size()) {
@@ -95,7 +96,7 @@ task<or_error<std::size_t>> read(session_ptr on, std::span<std::byte> into, amou
     if (come.has_output) send_answers(on);
     if (come.what == outcome::kind::failed) co_return std::unexpected(come.error);
     if (come.what == outcome::kind::needs_input) {
-      const std::error_code error = co_await receive(on, come.receipts);
+      const std::error_code error = co_await inner(receive(on, come.receipts));
       if (error) co_return std::unexpected(error);
       continue;
     }
@@ -115,10 +116,10 @@ task<or_error<std::size_t>> perform(session_ptr on, request what, std::span<cons
     }
     const bool done = come.what == outcome::kind::done;
     if (done && what == request::handshake && on->has_tickets_only()) co_return std::size_t{0};
-    const std::error_code error = co_await drain(on);
+    const std::error_code error = co_await inner(drain(on));
     if (error) co_return std::unexpected(error);
     if (done) co_return come.bytes;
-    const std::error_code receive_error = co_await receive(on, come.receipts);
+    const std::error_code receive_error = co_await inner(receive(on, come.receipts));
     if (receive_error) co_return std::unexpected(receive_error);
   }
 }
@@ -126,18 +127,18 @@ task<or_error<std::size_t>> perform(session_ptr on, request what, std::span<cons
 /// Performs the request as often as it takes for that amount of `from`.
 task<or_error<std::size_t>> send(session_ptr on, request what, std::span<const std::byte> from, amount wanted) {
   if (on == nullptr) co_return std::unexpected(make_error_code(io_errc::closed));
-  const auto held = co_await on->sending().lock();
-  const std::error_code now = co_await look_at(on, false);
+  const auto held = co_await inner(on->sending().lock());
+  const std::error_code now = co_await inner(look_at(on, false));
   if (now) co_return std::unexpected(now);
-  const std::error_code left = co_await drain(on);  // what an earlier operation could not send
+  const std::error_code left = co_await inner(drain(on));  // what an earlier operation could not send
   if (left) co_return std::unexpected(left);
   if (what != request::data) {
-    const auto done = co_await perform(on, what, from);
+    const auto done = co_await inner(perform(on, what, from));
     co_return done;
   }
   std::size_t sum = 0;
   while (sum < from.size()) {
-    const auto written = co_await perform(on, what, from.subspan(sum));
+    const auto written = co_await inner(perform(on, what, from.subspan(sum)));
     if (!written) co_return written;
     sum += *written;
     if (wanted == amount::some) break;
@@ -146,7 +147,7 @@ task<or_error<std::size_t>> send(session_ptr on, request what, std::span<const s
 }
 
 task<std::error_code> send_request(session_ptr on, request what) {
-  const auto done = co_await send(on, what, std::span<const std::byte>(), amount::some);
+  const auto done = co_await inner(send(on, what, std::span<const std::byte>(), amount::some));
   co_return done ? std::error_code() : done.error();
 }
 
@@ -154,7 +155,7 @@ task<or_error<tls_stream>> shake_hands(or_error<session_ptr> made, instant deadl
   if (!made) co_return std::unexpected(made.error());
   const session_ptr on = *made;
   on->below().set_deadline(deadline);
-  const auto done = co_await perform(on, request::handshake, std::span<const std::byte>());
+  const auto done = co_await inner(perform(on, request::handshake, std::span<const std::byte>()));
   if (!done) {
     on->below().close();
     co_return std::unexpected(done.error());
@@ -167,15 +168,15 @@ task<or_error<tls_stream>> shake_hands(or_error<session_ptr> made, instant deadl
 task<std::error_code> discard_the_rest(session_ptr on) {
   std::array<std::byte, 1024> discarded;
   for (;;) {
-    const auto got = co_await read(on, std::span<std::byte>(discarded), amount::some);
+    const auto got = co_await inner(read(on, std::span<std::byte>(discarded), amount::some));
     if (!got) co_return got.error();
     if (*got == 0) co_return std::error_code();
   }
 }
 
 task<std::error_code> shut_down(session_ptr on) {
-  std::error_code error = co_await send_request(on, request::end);
-  if (!error) error = co_await discard_the_rest(on);
+  std::error_code error = co_await inner(send_request(on, request::end));
+  if (!error) error = co_await inner(discard_the_rest(on));
   if (on != nullptr) on->below().close();
   co_return error;
 }
