@@ -6,5 +6,6 @@
 #include <foliot/runtime/net/deadlines.hpp>
 #include <foliot/runtime/net/io_error.hpp>
 #include <foliot/runtime/net/listener.hpp>
+#include <foliot/runtime/net/names.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/net/watched_descriptor.hpp>

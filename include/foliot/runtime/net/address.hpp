@@ -5,8 +5,8 @@
 //   address::parse("unix:/run/x.sock")   a file
 //   address::parse("unix:@x")            an abstract name, which is no file (Linux)
 //
-// Port 0 asks the system for a free port; listener::local_address() returns it. Host names are not resolved. Thread
-// safety: a value.
+// Port 0 asks the system for a free port; listener::local_address() returns it. Host names are resolved by
+// resolve() (names.hpp). Thread safety: a value.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,221 @@
+// Names of hosts: the system's getaddrinfo is replaced by the linker, so that no test needs a network.
+#include <foliot/runtime/net/names.hpp>
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <foliot/core/seam/names.hpp>
+#include <foliot/runtime/cancelled.hpp>
+
+#include "peers.hpp"
+
+namespace {
+
+/// What the replaced getaddrinfo does for names; numbers go to the system.
+struct resolver {
+  std::vector<std::string> answer;  // IP addresses
+  int failure = 0;
+  int error = 0;                   // errno
+  std::atomic<bool> holds{false};  // it does not return while this is true
+  std::atomic<int> calls{0};
+};
+resolver& fake() {
+  static resolver one;
+  return one;
+}
+
+}  // namespace
+
+extern "C" {
+int __real_getaddrinfo(const char* host, const char* port, const addrinfo* wanted, addrinfo** list);
+int __wrap_getaddrinfo(const char* host, const char* port, const addrinfo* wanted, addrinfo** list);
+
+int __wrap_getaddrinfo(const char* host, const char* port, const addrinfo* wanted, addrinfo** list) {
+  if (std::string_view(host).find_first_not_of("0123456789.:") == std::string_view::npos) {
+    return __real_getaddrinfo(host, port, wanted, list);
+  }
+  ++fake().calls;
+  fake().holds.wait(true);
+  if (fake().failure != 0) {
+    errno = fake().error;
+    return fake().failure;
+  }
+  *list = nullptr;
+  for (const std::string& each : fake().answer) {
+    addrinfo* one = nullptr;
+    EXPECT_EQ(__real_getaddrinfo(each.c_str(), port, wanted, &one), 0);
+    while (*list != nullptr) list = &(*list)->ai_next;
+    *list = one;
+  }
+  return 0;
+}
+}
+
+namespace foliot::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using test::everywhere;
+using test::in_virtual_worlds;
+using test::on_real_processors;
+
+class Names : public testing::Test {
+ protected:
+  ~Names() override {
+    fake().answer.clear();
+    fake().failure = 0;
+    fake().holds = false;
+  }
+};
+
+std::string shown(const or_error<std::vector<address>>& found) {
+  if (!found) return found.error().message();
+  std::string text;
+  for (const address& each : *found) text += each.to_string() + " ";
+  return text;
+}
+
+template <class Value>
+std::error_code error_of(const or_error<Value>& got) {
+  return got ? std::error_code() : got.error();
+}
+
+TEST_F(Names, NumbersTakeNoThread) {
+  everywhere([]() -> task<> {
+    const auto four = co_await resolve("127.0.0.1", 80);
+    EXPECT_EQ(shown(four), "127.0.0.1:80 ");
+    const auto six = co_await resolve("::1", 65'535);
+    EXPECT_EQ(shown(six), "[::1]:65535 ");
+    EXPECT_EQ(counters().blocking_threads, 0U);
+  });
+}
+
+TEST_F(Names, AreResolvedInTheSystemsOrder) {
+  fake().answer = {"::1", "127.0.0.3", "127.0.0.1"};
+  everywhere([]() -> task<> {
+    const auto found = co_await resolve("host.example", 8080);
+    EXPECT_EQ(shown(found), "[::1]:8080 127.0.0.3:8080 127.0.0.1:8080 ");
+    const auto short_form = co_await resolve("127.1", 1);  // the system's own parser
+    EXPECT_EQ(shown(short_form), "127.0.0.1:1 ");
+  });
+}
+
+TEST_F(Names, FailWithTheSystemsWords) {
+  in_virtual_worlds([]() -> task<> {
+    for (const int failure : {EAI_NONAME, EAI_AGAIN, EAI_FAIL}) {
+      fake().failure = failure;
+      const auto found = co_await resolve("host.example", 1);
+      EXPECT_EQ(error_of(found), std::error_code(failure, seam::name_category()));
+      EXPECT_EQ(shown(found), ::gai_strerror(failure));
+    }
+    fake().failure = EAI_SYSTEM;
+    fake().error = EMFILE;
+    const auto system = co_await resolve("host.example", 1);
+    EXPECT_EQ(error_of(system), std::errc::too_many_files_open);
+    fake().failure = EAI_MEMORY;
+    const auto memory = co_await connect_to_host("host.example", 1);
+    EXPECT_EQ(error_of(memory), std::errc::not_enough_memory);
+    fake().failure = 0;
+    const auto none = co_await resolve("host.example", 1);
+    EXPECT_EQ(shown(none), ::gai_strerror(EAI_NONAME));
+    for (const std::string& bad : {std::string(), std::string("a\0b", 3)}) {
+      const auto refused = co_await resolve(bad, 1);
+      EXPECT_EQ(error_of(refused), std::errc::invalid_argument);
+    }
+  });
+}
+
+TEST_F(Names, ALookupThatHangsIsLeftAtTheDeadline) {
+  fake().answer = {"127.0.0.1"};
+  on_real_processors([]() -> task<> {
+    fake().holds = true;
+    const auto late = co_await resolve("host.example", 1, now() + 1ms);
+    EXPECT_EQ(error_of(late), io_errc::deadline_exceeded);
+    const auto late_connection = co_await connect_to_host("host.example", 1, now() + 1ms);
+    EXPECT_EQ(error_of(late_connection), io_errc::deadline_exceeded);
+    fake().holds = false;
+    fake().holds.notify_all();
+    const auto found = co_await resolve("host.example", 1);
+    EXPECT_EQ(shown(found), "127.0.0.1:1 ");
+  });
+}
+
+TEST_F(Names, ALookupThatHangsIsLeftByAStop) {
+  on_real_processors([]() -> task<> {
+    fake().holds = true;
+    const int before = fake().calls;
+    auto waits = spawn([]() -> task<> { static_cast<void>(co_await resolve("host.example", 1)); });
+    while (fake().calls == before) co_await sleep(1ms);
+    waits.request_stop();
+    bool was_cancelled = false;
+    try {
+      co_await waits.join();
+    } catch (const cancelled&) {
+      was_cancelled = true;
+    }
+    EXPECT_TRUE(was_cancelled);
+    fake().holds = false;
+    fake().holds.notify_all();
+  });
+}
+
+TEST_F(Names, TheFirstAddressThatAnswersIsTaken) {
+  everywhere([]() -> task<> {
+    auto gate = listener::listen(address::loopback(0));
+    EXPECT_TRUE(gate.has_value());
+    const std::uint16_t port = gate->local_address().value().port();
+    fake().answer = {"127.0.0.2", "127.0.0.1"};  // nobody listens at the first
+    const auto made = co_await connect_to_host("host.example", port);
+    EXPECT_TRUE(made.has_value());
+    if (made) {
+      EXPECT_EQ(made->peer_address().value(), gate->local_address().value());
+    }
+    fake().answer = {"127.0.0.2", "127.0.0.3"};
+    const auto refused = co_await connect_to_host("host.example", port);
+    EXPECT_EQ(error_of(refused), std::errc::connection_refused);
+    const std::vector<address> none;
+    const auto nowhere = co_await connect_to_any(none);
+    EXPECT_EQ(error_of(nowhere), std::errc::invalid_argument);
+  });
+}
+
+// A local listener whose queue is full never answers.
+TEST_F(Names, AnAddressThatDoesNotAnswerIsPassedAfterAQuarterOfASecond) {
+  in_virtual_worlds([]() -> task<> {
+    auto silent = listener::listen(test::fresh_name(), 0);
+    EXPECT_TRUE(silent.has_value());
+    const address full = silent->local_address().value();
+    std::vector<stream> waiting;
+    for (;;) {
+      auto more = co_await stream::connect(full, now() + 1ms);
+      if (!more) break;
+      waiting.push_back(std::move(*more));
+    }
+    auto gate = listener::listen(test::fresh_name());
+    EXPECT_TRUE(gate.has_value());
+    const address good = gate->local_address().value();
+
+    instant begin = now();
+    const std::vector<address> three{full, full, good};
+    auto made = co_await connect_to_any(three);
+    EXPECT_TRUE(made.has_value());
+    EXPECT_EQ(now() - begin, 500ms);
+    begin = now();
+    const std::vector<address> two{full, full};
+    auto late = co_await connect_to_any(two, now() + 1s);
+    EXPECT_EQ(error_of(late), io_errc::deadline_exceeded);
+    EXPECT_EQ(now() - begin, 1s);
+    EXPECT_LE(counters().tasks, 3U) << "the attempts have been given up";
+  });
+}
+
+}  // namespace
+}  // namespace foliot::runtime
