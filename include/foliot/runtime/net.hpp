@@ -8,4 +8,5 @@
 #include <foliot/runtime/net/listener.hpp>
 #include <foliot/runtime/net/names.hpp>
 #include <foliot/runtime/net/stream.hpp>
+#include <foliot/runtime/net/udp_socket.hpp>
 #include <foliot/runtime/net/watched_descriptor.hpp>

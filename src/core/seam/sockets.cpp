@@ -47,14 +47,16 @@ or_error<socket_address> address_by(Call call, int socket) noexcept {
   return address;
 }
 
-}  // namespace
-
-or_error<int> open_socket(address_family family) noexcept {
+or_error<int> open_socket_of(address_family family, int type) noexcept {
   constexpr std::array system{AF_UNSPEC, AF_INET, AF_INET6, AF_UNIX};
-  const int made = ::socket(system[static_cast<std::size_t>(family)], SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int made = ::socket(system[static_cast<std::size_t>(family)], type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (made < 0) return failure(errno);
   return made;
 }
+
+}  // namespace
+
+or_error<int> open_socket(address_family family) noexcept { return open_socket_of(family, SOCK_STREAM); }
 
 or_error<std::pair<int, int>> open_socket_pair() noexcept {
   std::array<int, 2> made{};
@@ -120,6 +122,31 @@ or_error<std::size_t> send(int socket, std::span<const std::byte> from) noexcept
   const auto sent = uninterrupted([&] { return ::send(socket, from.data(), from.size(), MSG_NOSIGNAL); });
   if (sent < 0) return failure(errno);
   return static_cast<std::size_t>(sent);
+}
+
+or_error<int> open_datagram_socket(address_family family) noexcept { return open_socket_of(family, SOCK_DGRAM); }
+
+or_error<received_datagram> receive_datagram(int socket, std::span<std::byte> into) noexcept {
+  received_datagram result;
+  iovec buffer{.iov_base = into.data(), .iov_len = into.size()};
+  msghdr message{};
+  message.msg_name = result.from.data();
+  message.msg_namelen = socket_address::capacity;
+  message.msg_iov = &buffer;
+  message.msg_iovlen = 1;
+  const auto got = uninterrupted([&] { return ::recvmsg(socket, &message, MSG_TRUNC); });
+  if (got < 0) return failure(errno);
+  result.size = static_cast<std::size_t>(got);
+  result.from.set_size(message.msg_namelen);
+  return result;
+}
+
+std::error_code send_datagram(int socket, std::span<const std::byte> from, const socket_address& to) noexcept {
+  const bool has_address = to.family() != address_family::none;
+  const sockaddr* const where = has_address ? system_address(to) : nullptr;
+  const auto sent = uninterrupted(
+      [&] { return ::sendto(socket, from.data(), from.size(), MSG_NOSIGNAL, where, has_address ? to.size() : 0); });
+  return sent < 0 ? error_of(errno) : std::error_code();
 }
 
 std::error_code shut_down(int socket, half which) noexcept {

@@ -8,6 +8,7 @@
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
 #include "open_descriptor.hpp"
+#include "own_address.hpp"
 #include "watch.hpp"
 
 namespace foliot::runtime {
@@ -100,11 +101,7 @@ void listener::close() noexcept {
 }
 
 or_error<address> listener::local_address() const noexcept {
-  const descriptor_use use(descriptor_);
-  if (!use) return std::unexpected(make_error_code(io_errc::closed));
-  const auto system = seam::local_address(use->fd());
-  if (!system) return std::unexpected(system.error());
-  return address(*system);
+  return detail::own_address(descriptor_, seam::local_address);
 }
 
 }  // namespace foliot::runtime

@@ -8,7 +8,9 @@
 #include <foliot/runtime/sleep.hpp>
 
 #include "open_descriptor.hpp"
+#include "own_address.hpp"
 #include "watch.hpp"
+#include "would_block.hpp"
 
 namespace foliot::runtime {
 
@@ -21,13 +23,10 @@ using detail::descriptor_use;
 using detail::direction;
 using detail::inner;
 using detail::open_descriptor;
+using detail::would_block;
 
 /// How often a connect to a local listener without room is tried again: the system does not report room.
 constexpr duration between_tries = std::chrono::milliseconds(1);
-
-bool would_block(const or_error<std::size_t>& result) noexcept {
-  return !result && result.error() == std::errc::operation_would_block;
-}
 
 /// Tries, waits, and tries again. A try that transferred less than all of `bytes` has used up what there was, and a new
 /// edge will report more. The end of the other side is remembered separately (descriptor::side::stays_ready).
@@ -177,19 +176,9 @@ void stream::reset() noexcept {
 }
 
 or_error<address> stream::local_address() const noexcept {
-  const descriptor_use use(descriptor_);
-  if (!use) return std::unexpected(make_error_code(io_errc::closed));
-  const auto system = seam::local_address(use->fd());
-  if (!system) return std::unexpected(system.error());
-  return address(*system);
+  return detail::own_address(descriptor_, seam::local_address);
 }
-or_error<address> stream::peer_address() const noexcept {
-  const descriptor_use use(descriptor_);
-  if (!use) return std::unexpected(make_error_code(io_errc::closed));
-  const auto system = seam::peer_address(use->fd());
-  if (!system) return std::unexpected(system.error());
-  return address(*system);
-}
+or_error<address> stream::peer_address() const noexcept { return detail::own_address(descriptor_, seam::peer_address); }
 std::error_code stream::set_no_delay(bool on) const noexcept {
   const descriptor_use use(descriptor_);
   return use ? seam::set_no_delay(use->fd(), on) : make_error_code(io_errc::closed);

@@ -1,4 +1,4 @@
-// The socket seam: all calls of the kernel's stream sockets. No call blocks.
+// The socket seam: all calls of the kernel's stream and datagram sockets. No call blocks.
 //
 // A call that would block fails with errc::operation_would_block, a connect that goes on in the background with
 // errc::operation_in_progress. A call that a signal interrupts is repeated here. No call raises SIGPIPE. Descriptors
@@ -52,6 +52,20 @@ FOLIOT_EXPORT std::error_code connect_socket(int socket, const socket_address& t
 [[nodiscard]] FOLIOT_EXPORT or_error<std::size_t> receive(int socket, std::span<std::byte> into) noexcept;
 /// Writes a first part of `from` and returns how many bytes it has.
 [[nodiscard]] FOLIOT_EXPORT or_error<std::size_t> send(int socket, std::span<const std::byte> from) noexcept;
+
+/// A new datagram socket.
+[[nodiscard]] FOLIOT_EXPORT or_error<int> open_datagram_socket(address_family family) noexcept;
+/// A datagram that was received.
+struct received_datagram {
+  std::size_t size = 0;  ///< of the datagram, also where the buffer was smaller
+  socket_address from;
+};
+/// Reads a datagram, as much of it as fits; the rest of it is lost.
+[[nodiscard]] FOLIOT_EXPORT or_error<received_datagram> receive_datagram(int socket,
+                                                                         std::span<std::byte> into) noexcept;
+/// Sends a datagram; to no address: to that which the socket is connected to.
+FOLIOT_EXPORT std::error_code send_datagram(int socket, std::span<const std::byte> from,
+                                            const socket_address& to) noexcept;
 
 /// A direction of a connection.
 enum class half : std::uint8_t { reading, writing };
