@@ -143,9 +143,9 @@ TEST(Statistics, ATaskThatRunsElsewhereWasStolen) {
 TEST(Statistics, AWorkerThatSleepsIsCounted) {
   run(
       []() -> task<> {
-        co_await sleep(10ms);
-        EXPECT_GE(counters().parks, 1U);
-        EXPECT_EQ(counters().fired, 1U);
+        // On a busy machine the first sleeps may be over before the worker sleeps.
+        while (counters().parks == 0) co_await sleep(10ms);
+        EXPECT_GE(counters().fired, 1U);
       },
       {.processors = 1});
 }
