@@ -9,6 +9,7 @@
 #include <string>
 
 #include <foliot/core/seam/random.hpp>
+#include <foliot/runtime/net/buffered_reader.hpp>
 #include <foliot/runtime/net/io_error.hpp>
 #include <foliot/runtime/sleep.hpp>
 
@@ -300,6 +301,24 @@ TEST(End, OfAnEmptyStream) {
     EXPECT_FALSE(none.peer_certificate().has_value());
     EXPECT_EQ(error_of(none.local_address()), io_errc::closed);
     EXPECT_EQ(error_of(none.peer_address()), io_errc::closed);
+  });
+}
+
+TEST(Data, IsReadInLines) {
+  in_virtual_worlds([]() -> task<> {
+    auto [here, there] = co_await tls_pair();
+    const auto sent = co_await here.write_all(std::string_view("one\r\ntwo\nrest"));
+    EXPECT_TRUE(sent.has_value());
+    const std::error_code ended = co_await here.close_write();
+    EXPECT_FALSE(ended);
+    runtime::buffered_reader in(there);
+    for (const std::string_view expected : {"one", "two", "rest"}) {
+      const auto line = co_await in.read_line(100);
+      EXPECT_TRUE(line.has_value());
+      if (!line) co_return;
+      EXPECT_EQ(line->text, expected);
+      EXPECT_EQ(line->complete, expected != "rest");
+    }
   });
 }
 
