@@ -176,6 +176,20 @@ TEST(BufferedReader, LosesNothingByDeadlinesAndTimeouts) {
   });
 }
 
+// The other side may wait for an answer: the limit is passed whatever comes next.
+TEST(BufferedReader, TheLimitIsNoticedAtTheFirstByteBeyondIt) {
+  in_virtual_worlds([]() -> task<> {
+    auto [here, there] = local_pair();
+    buffered_reader in(here);
+    const auto sent = co_await there.write_all(std::string_view("abcd"));
+    EXPECT_TRUE(sent.has_value());
+    const auto line = co_await in.read_line(3);
+    EXPECT_EQ(shown(line), too_long);
+    const auto until = co_await in.read_until("\r\n", 3);
+    EXPECT_EQ(shown(until), too_long);
+  });
+}
+
 TEST(BufferedReader, RefusesToReadNothingAtATime) {
   scripted source({});
   EXPECT_THROW((buffered_reader<scripted>(source, 0)), std::invalid_argument);
@@ -284,6 +298,30 @@ TEST(BufferedReader, AgreesWithTheReference) {
     run(body, options);
     ASSERT_FALSE(HasFailure()) << "round " << round;
   }
+}
+
+// The capacity doubles for a long text, and a long connection with short lines needs no more than at first.
+TEST(ReadBuffer, TheMemoryIsBounded) {
+  detail::read_buffer text(1);
+  std::size_t moves = 0;
+  const char* last = nullptr;
+  for (std::size_t size = 1; size <= 100'000; ++size) {
+    static_cast<void>(text.room());
+    if (text.unread().data() != last) ++moves;
+    last = text.unread().data();
+    text.add(1);
+  }
+  EXPECT_LT(moves, 20U);
+  EXPECT_LE(text.unread().size() + text.room().size(), 4 * 100'000U + 2);
+  detail::read_buffer lines(16);
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < 100'000; ++i) {
+    const std::size_t size = lines.room().size();
+    most = std::max(most, size);
+    lines.add(size);
+    lines.consume(lines.unread().size() - std::min<std::size_t>(lines.unread().size(), i % 16));
+  }
+  EXPECT_LE(most, 4 * 15U + 2 * 16U);
 }
 
 // However small the pieces are, a byte is looked at once.

@@ -1,6 +1,9 @@
 // Datagrams between sockets of this machine.
 #include <foliot/runtime/net/udp_socket.hpp>
 
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -159,6 +162,75 @@ TEST(Udp, DeadlinesStopsAndTheCloseEndAReceive) {
     EXPECT_EQ(here.local_address().error(), io_errc::closed);
     const auto after_it = co_await here.send_to(std::string_view("x"), address::loopback(1));
     EXPECT_EQ(after_it, io_errc::closed);
+  });
+}
+
+/// Sends a datagram, and returns when it has arrived: virtual time does not wait for the system's network.
+void deliver(const udp_socket& to) {
+  const udp_socket from = bound();
+  const address where = to.local_address().value();
+  EXPECT_EQ(::sendto(from.native_handle(), "x", 1, 0, static_cast<const sockaddr*>(where.system().data()),
+                     where.system().size()),
+            1);
+  pollfd arrives{.fd = to.native_handle(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&arrives, 1, -1), 1);
+}
+
+// Go: TestReadFromTimeout.
+TEST(Udp, ReadFromTimeout) {
+  in_virtual_worlds([]() -> task<> {
+    const udp_socket here = bound();
+    std::array<char, 8> buffer{};
+    deliver(here);
+    here.set_read_deadline(-5s);
+    for (int i = 0; i < 2; ++i) {
+      const auto late = co_await here.receive_from(buffer);
+      EXPECT_EQ(late.error(), io_errc::deadline_exceeded);
+    }
+    const instant begin = now();
+    here.set_read_deadline(50ms);
+    const auto got = co_await here.receive_from(buffer);  // the datagram was kept
+    EXPECT_EQ(shown(got, {buffer.data(), buffer.size()}), "x");
+    const auto late = co_await here.receive_from(buffer);
+    EXPECT_EQ(late.error(), io_errc::deadline_exceeded);
+    EXPECT_EQ(now(), begin + 50ms);
+  });
+}
+
+// Go: TestWriteToTimeout.
+TEST(Udp, WriteToTimeout) {
+  in_virtual_worlds([]() -> task<> {
+    const udp_socket here = bound();
+    const udp_socket there = bound();
+    const address to = there.local_address().value();
+    here.set_write_deadline(-5s);
+    const auto past = co_await here.send_to(std::string_view("x"), to);
+    EXPECT_EQ(past, io_errc::deadline_exceeded);
+    here.set_write_deadline(10ms);
+    const auto in_time = co_await here.send_to(std::string_view("x"), to);
+    EXPECT_FALSE(in_time);
+    co_await sleep(10ms);
+    const auto late = co_await here.send_to(std::string_view("x"), to);
+    EXPECT_EQ(late, io_errc::deadline_exceeded);
+  });
+}
+
+// Go: TestReadFromTimeoutFluctuation. Only the last deadline ends the wait.
+TEST(Udp, ReadFromTimeoutFluctuation) {
+  in_virtual_worlds([]() -> task<> {
+    const udp_socket here = bound();
+    std::array<char, 8> buffer{};
+    const instant begin = now();
+    here.set_read_deadline(10ms);
+    auto receiving = spawn(here.receive_from(buffer), "receives");
+    for (int i = 0; i < 100; ++i) {
+      co_await sleep(9ms);
+      here.set_read_deadline(i % 2 == 0 ? 1h : 10ms);
+    }
+    EXPECT_FALSE(receiving.done());
+    const auto got = co_await receiving.join();
+    EXPECT_EQ(got.error(), io_errc::deadline_exceeded);
+    EXPECT_EQ(now(), begin + 100 * 9ms + 10ms);
   });
 }
 
