@@ -351,6 +351,25 @@ TEST(SignalSet, TheChildOfAForkHasTheDispositionsFromBefore) {
   });
 }
 
+// The locks of all objects that are told of forks are taken at once, in the order in which the objects began to be.
+TEST(SignalSet, AForkTakesTheLocksOfOthersToo) {
+  virtual_clock clock;
+  run_options options;
+  options.clock = &clock;
+  run(
+      []() -> task<> {
+        auto signals = signal_set::watch({SIGUSR1});
+        const background_runtime later;
+        const pid_t child = ::fork();
+        if (child == 0) ::_exit(is_default(SIGUSR1) ? 0 : 1);
+        int status = -1;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        co_return;
+      }(),
+      options);
+}
+
 TEST(SignalSet, OutlivesItsRuntime) {
   signal_set kept;
   virtual_clock clock;
