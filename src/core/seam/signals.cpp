@@ -173,15 +173,16 @@ class signal_registry final : private fork_witness {
 
   // From before a fork until after it the forking thread takes no signal: one that came to the child before the
   // dispositions are put back would be lost, and the child's handler would write to the parent's descriptors.
+  // The lock is held beside those of other witnesses of the fork, which in the child take theirs again.
   void before_fork() noexcept override FOLIOT_NO_ANALYSIS {
-    lock_.lock();
+    lock_.lock_beside_others();
     sigset_t all;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &mask_at_fork_);
   }
   void after_fork_in_parent() noexcept override FOLIOT_NO_ANALYSIS {
     ::pthread_sigmask(SIG_SETMASK, &mask_at_fork_, nullptr);
-    lock_.unlock();
+    lock_.unlock_beside_others();
   }
   void after_fork_in_child() noexcept override FOLIOT_NO_ANALYSIS {
     ++process_;
@@ -196,7 +197,7 @@ class signal_registry final : private fork_witness {
       each->event = -1;
     }
     ::pthread_sigmask(SIG_SETMASK, &mask_at_fork_, nullptr);
-    lock_.unlock();
+    lock_.unlock_beside_others();
   }
 
   // The list of all slots: pushed under the lock, read by the handler.
