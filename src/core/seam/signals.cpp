@@ -173,6 +173,7 @@ class signal_registry final : private fork_witness {
 
   // From before a fork until after it the forking thread takes no signal: one that came to the child before the
   // dispositions are put back would be lost, and the child's handler would write to the parent's descriptors.
+  // The lock is held beside those of other witnesses of the fork, which in the child take theirs again.
   void before_fork() noexcept override FOLIOT_NO_ANALYSIS {
     lock_.lock_beside_others();
     sigset_t all;

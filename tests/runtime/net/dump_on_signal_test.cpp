@@ -19,16 +19,14 @@
 #include <foliot/runtime/signal_set.hpp>
 #include <foliot/runtime/spawn.hpp>
 
+#include "signals.hpp"
+
 namespace foliot::runtime {
 namespace {
 
-void send(int signal) { EXPECT_EQ(::kill(::getpid(), signal), 0); }
-
-bool is_default(int signal) {
-  struct sigaction now{};
-  EXPECT_EQ(::sigaction(signal, nullptr, &now), 0);
-  return now.sa_handler == SIG_DFL;
-}
+using test::is_default;
+using test::send;
+using test::signal_taker;
 
 /// The dumps that were written.
 class written {
@@ -51,6 +49,7 @@ class written {
 };
 
 TEST(DumpOnSignal, WritesWhileAllWorkersAreStuck) {
+  const signal_taker other_thread;
   written dumps;
   std::atomic<int> step = 0;
   background_runtime background({.processors = 1});
@@ -77,6 +76,7 @@ TEST(DumpOnSignal, WritesWhileAllWorkersAreStuck) {
 }
 
 TEST(DumpOnSignal, WritesToStandardErrorByDefault) {
+  const signal_taker other_thread;
   testing::internal::CaptureStderr();
   run([]() -> task<> {
     const dump_on_signal watch(this_runtime());
@@ -90,6 +90,7 @@ TEST(DumpOnSignal, WritesToStandardErrorByDefault) {
 }
 
 TEST(DumpOnSignal, OutlivesItsRuntimeAndFailuresOfTheWriter) {
+  const signal_taker other_thread;
   written dumps;
   runtime_handle handle;
   run([&]() -> task<> {

@@ -1,14 +1,10 @@
 // Signals of the process as tasks get them. The signals here are sent by the process to itself.
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include <foliot/runtime/after.hpp>
@@ -19,47 +15,18 @@
 #include <foliot/runtime/signal_set.hpp>
 
 #include "peers.hpp"
+#include "signals.hpp"
 
 namespace foliot::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+using test::disposition_of;
 using test::in_virtual_worlds;
+using test::is_default;
 using test::on_real_processors;
-
-/// The threads of foliot block all signals, so the main thread gets it: before this returns if that is the caller, as
-/// on virtual time, and otherwise at some time.
-void send(int signal) { EXPECT_EQ(::kill(::getpid(), signal), 0); }
-
-/// A thread that takes all signals of the process. ThreadSanitizer has a handler wait until its thread calls a function
-/// that the sanitizer knows, so that a worker asleep in a futex runs none; poll() it knows.
-class signal_taker {
- public:
-  signal_taker() {
-    EXPECT_EQ(::pipe2(ends_.data(), O_CLOEXEC), 0);
-    takes_ = std::thread([this] {
-      pollfd end{.fd = ends_[0], .events = POLLIN, .revents = 0};
-      while (::poll(&end, 1, -1) < 0) {  // a signal
-      }
-    });
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  signal_taker(const signal_taker&) = delete;
-  signal_taker& operator=(const signal_taker&) = delete;
-  ~signal_taker() {
-    EXPECT_EQ(::write(ends_[1], "x", 1), 1);
-    takes_.join();
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    for (const int each : ends_) ::close(each);
-  }
-
- private:
-  std::array<int, 2> ends_{-1, -1};
-  sigset_t before_{};
-  std::thread takes_;
-};
+using test::send;
+using test::signal_taker;
 
 /// On virtual time, where the main thread takes the signals; on real processors, where a thread that is not the
 /// runtime's takes them; and where the main thread does, which is a worker.
@@ -74,13 +41,6 @@ void everywhere(Main main) {
   on_real_processors(main);
 #endif
 }
-
-struct sigaction disposition_of(int signal) {
-  struct sigaction now{};
-  EXPECT_EQ(::sigaction(signal, nullptr, &now), 0);
-  return now;
-}
-bool is_default(int signal) { return disposition_of(signal).sa_handler == SIG_DFL; }
 
 /// The number of the next signal, or 0 for an error.
 task<int> next_of(const signal_set& from) {
