@@ -71,10 +71,11 @@ class stop_requested_awaiter : public task_awaiter {
 }
 
 /// Calls `function` on a thread that may block. A task must await the result: it waits until the function has returned,
-/// and gives its result or throws what it threw. Nothing ends the wait early. When the main task has ended, calls that
-/// have begun are waited for; the others are not made, and their functions are destroyed with their tasks. On virtual
-/// time the function is called at once, and time stands still. The wait throws std::system_error or std::bad_alloc if
-/// no thread can be had.
+/// and gives its result or throws what it threw. Nothing ends the wait early, neither a stop nor a timeout: the result
+/// then comes late, as if in time (docs/cookbook.md, "A blocking call that takes too long"). When the main task has
+/// ended, calls that have begun are waited for; the others are not made, and their functions are destroyed with their
+/// tasks. On virtual time the function is called at once, and time stands still. The wait throws std::system_error or
+/// std::bad_alloc if no thread can be had.
 template <class Function>
 [[nodiscard]] detail::blocking_call<std::decay_t<Function>> blocking(Function&& function) {
   return detail::blocking_call<std::decay_t<Function>>(std::forward<Function>(function));
