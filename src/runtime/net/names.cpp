@@ -33,6 +33,8 @@ lookup_result look_up(const std::string& host, std::uint16_t port) {
   return addresses(found->begin(), found->end());
 }
 
+std::error_code no_memory() noexcept { return std::make_error_code(std::errc::not_enough_memory); }
+
 /// A task of its own, so that the task that asks can go on without it.
 task<> look_up_apart(std::string host, std::uint16_t port, channel<lookup_result> to) {
   lookup_result found;
@@ -40,11 +42,11 @@ task<> look_up_apart(std::string host, std::uint16_t port, channel<lookup_result
     auto call = [&] { return look_up(host, port); };
     found = co_await inner(blocking(call));
   } catch (const std::bad_alloc&) {
-    found = std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+    found = std::unexpected(no_memory());
   } catch (const std::system_error& error) {  // there is no thread
     found = std::unexpected(error.code());
   }
-  co_await inner(to.send(std::move(found)));  // there is room
+  static_cast<void>(to.try_send(std::move(found)));  // there is room
 }
 
 /// The connections that are tried at once. Those that have not answered are given up with it.
@@ -63,9 +65,14 @@ class attempts {
   [[nodiscard]] channel<or_error<stream>>& results() noexcept { return results_; }
 
  private:
+  /// Without memory it says so: the task that waits for it must not wait for ever.
   static task<> try_one(address to, instant deadline, channel<or_error<stream>> results) {
-    auto made = co_await inner(stream::connect(to, deadline));
-    co_await inner(results.send(std::move(made)));  // there is room for each
+    or_error<stream> made = std::unexpected(no_memory());
+    try {
+      made = co_await inner(stream::connect(to, deadline));
+    } catch (const std::bad_alloc&) {
+    }
+    static_cast<void>(results.try_send(std::move(made)));  // there is room for each
   }
 
   channel<or_error<stream>> results_;

@@ -7,15 +7,20 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/seam/names.hpp>
 #include <foliot/runtime/cancelled.hpp>
 
 #include "peers.hpp"
+#include "support/allocations.hpp"
 
 namespace {
 
@@ -185,6 +190,52 @@ TEST_F(Names, TheFirstAddressThatAnswersIsTaken) {
     const auto nowhere = co_await connect_to_any(none);
     EXPECT_EQ(error_of(nowhere), std::errc::invalid_argument);
   });
+}
+
+/// Connects while the n-th allocation fails, on a thread of its own. (With a sanitizer each frame is an allocation;
+/// otherwise most come from a pool.) Returns the error, and whether an allocation has failed.
+std::pair<std::error_code, bool> connect_without_memory(std::size_t n) {
+  std::pair<std::error_code, bool> result;
+  std::thread apart([&] {
+    virtual_clock clock;
+    run_options options;
+    options.clock = &clock;
+    options.processors = 1;
+    options.on_failure = [](std::string_view, const std::exception_ptr&) {};
+    const auto body = [&]() -> task<> {
+      auto gate = listener::listen(address::loopback(0));
+      const std::uint16_t port = gate->local_address().value().port();
+      const std::string name = "host.example";
+      const test::failing_allocations failing(n, 1);
+      try {
+        const auto made = co_await connect_to_host(name, port);
+        result.first = error_of(made);
+      } catch (const std::bad_alloc&) {
+        result.first = std::make_error_code(std::errc::not_enough_memory);
+      }
+      result.second = failing.failed();
+    };
+    try {
+      run(body, options);
+    } catch (const deadlock& error) {
+      ADD_FAILURE() << n << ": " << error.what();
+    }
+  });
+  apart.join();
+  return result;
+}
+
+// The n-th allocation fails, for n = 0, 1, 2, … until none does: nothing hangs, and the caller learns of it.
+TEST_F(Names, WithoutMemoryNothingHangs) {
+  fake().answer = {"127.0.0.2", "127.0.0.1"};
+  std::size_t refused = 0;
+  for (std::size_t n = 0;; ++n) {
+    const auto [error, failed] = connect_without_memory(n);
+    if (HasFailure() || !failed) break;
+    EXPECT_TRUE(!error || error == std::errc::not_enough_memory) << n << ": " << error.message();
+    if (error) ++refused;
+  }
+  EXPECT_GT(refused, 5U);
 }
 
 // A local listener whose queue is full never answers.

@@ -14,7 +14,7 @@
 // On virtual time a name is looked up at once, on the calling thread, while time stands still.
 //
 // Errors: those of getaddrinfo in seam::name_category(), such as EAI_NONAME; io_errc::deadline_exceeded;
-// errc::invalid_argument for a name that is empty or has a zero byte; those of the system.
+// errc::invalid_argument for a name that is empty or has a zero byte; errc::not_enough_memory; those of the system.
 //
 // Thread safety: any task. Complexity: a thread's time for a lookup.
 #pragma once
