@@ -232,7 +232,9 @@ TEST_F(Names, WithoutMemoryNothingHangs) {
   for (std::size_t n = 0;; ++n) {
     const auto [error, failed] = connect_without_memory(n);
     if (HasFailure() || !failed) break;
-    EXPECT_TRUE(!error || error == std::errc::not_enough_memory) << n << ": " << error.message();
+    // The first address refuses; if the attempt at the second one has no memory, the first failure is told.
+    EXPECT_TRUE(!error || error == std::errc::not_enough_memory || error == std::errc::connection_refused)
+        << n << ": " << error.message();
     if (error) ++refused;
   }
   EXPECT_GT(refused, 5U);
