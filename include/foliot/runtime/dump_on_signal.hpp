@@ -34,7 +34,7 @@ namespace foliot::runtime {
 /// A thread that writes what each task does whenever a signal comes: see the head of this file.
 class FOLIOT_EXPORT dump_on_signal {
  public:
-  /// Gets the text of a dump (task_report.hpp), on the thread `foliot-dump`. What it throws is swallowed.
+  /// Gets the text of a dump (task_report.hpp), on the thread `foliot-dump`. Its exceptions are swallowed.
   using writer = std::function<void(const std::string&)>;
 
   /// Watches the signal from the return on. Without `write` the dumps go to standard error. Throws std::logic_error for

@@ -70,8 +70,8 @@ inline constexpr bool is_call = false;
 template <class Result>
 inline constexpr bool is_call<call_awaiter<Result>> = true;
 
-/// What a function of foliot's own awaits inside of itself: reports go on to name the co_await by which the program
-/// called it, and not a line of foliot's.
+/// Marks a co_await inside of a function of foliot: reports go on to name the program's own co_await, which has called
+/// that function, and not a line of foliot.
 template <class Awaitable>
 struct inner_await {
   Awaitable&& awaitable;

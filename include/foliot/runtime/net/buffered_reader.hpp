@@ -124,8 +124,8 @@ class buffered_reader {
     co_return received_text{buffer_.consume(count), true};
   }
 
-  /// Gives what is in the buffer, or else reads as source.read_some() does. Returns how much, 0 at the end of the
-  /// stream or if `into` is empty.
+  /// Gives the bytes in the buffer; if there are none, reads as source.read_some() does. Returns how much, 0 at the end
+  /// of the stream or if `into` is empty.
   [[nodiscard]] task<or_error<std::size_t>> read_some(std::span<std::byte> into) {
     const std::size_t count = std::min(into.size(), buffer_.unread().size());
     if (count > 0) {
@@ -140,7 +140,8 @@ class buffered_reader {
     return read_some(std::as_writable_bytes(into));
   }
 
-  /// What was read from the source and not from the reader. Valid until the next call.
+  /// The bytes in the buffer: they were read from the source, and no call has returned them yet. Valid until the next
+  /// call.
   [[nodiscard]] std::string_view buffered() const noexcept { return buffer_.unread(); }
 
  private:
