@@ -1,4 +1,5 @@
-// What a tls_context shares: OpenSSL's context, and the list of protocols that its callback reads. Immutable once made.
+// What a tls_context shares: OpenSSL's context, and what its callbacks read: the list of protocols, and the further
+// certificates. Immutable once made.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@ struct context {
   const role side;
   bool verifies = false;
   std::vector<unsigned char> protocols;  // as TLS has them: each name after its length; SSL objects refer to it
+  std::vector<ssl_context_ptr> further;  // each with the certificate, chain and key of an identity, and no more
   ssl_context_ptr ssl;                   // destroyed first
 };
 

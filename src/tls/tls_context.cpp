@@ -1,8 +1,11 @@
 #include <foliot/tls/tls_context.hpp>
 
+#include <openssl/x509v3.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include <foliot/tls/tls_error.hpp>
 
@@ -19,6 +22,7 @@ using detail::begin_call;
 using detail::context;
 using detail::no_memory;
 using detail::role;
+using detail::ssl_context_ptr;
 using detail::take_error;
 
 /// Sets `into` to the list as TLS has it: each name after a byte with its length.
@@ -72,10 +76,44 @@ std::error_code set_protocols(context& made, const std::vector<std::string>& nam
   return SSL_CTX_set_alpn_protos(made.ssl.get(), made.protocols.data(), size) == 0 ? std::error_code() : no_memory();
 }
 
-std::error_code set_own_certificate(SSL_CTX& ssl, const tls_options& options) {
-  if (const std::error_code error = detail::use_chain(ssl, options.certificate_chain)) return error;
-  const pem& key = options.private_key.is_none() ? options.certificate_chain : options.private_key;
-  return detail::use_key(ssl, key, options.key_password);
+std::error_code set_identity(SSL_CTX& ssl, const pem& chain, const pem& private_key, const std::string& password) {
+  if (const std::error_code error = detail::use_chain(ssl, chain)) return error;
+  return detail::use_key(ssl, private_key.is_none() ? chain : private_key, password);
+}
+
+bool is_for_host(const SSL_CTX& one, const char* host) noexcept {
+  // It only looks; the const is OpenSSL's that is missing.
+  X509* const certificate = SSL_CTX_get0_certificate(&one);
+  return X509_check_host(certificate, host, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, nullptr) == 1;
+}
+
+/// OpenSSL's callback in a server, before it sends its certificate. Returns 0 to refuse the client.
+int choose_identity(SSL* peer, void* own) noexcept {
+  const auto& ours = *static_cast<const context*>(own);
+  const char* const host = SSL_get_servername(peer, TLSEXT_NAMETYPE_host_name);
+  if (host == nullptr || is_for_host(*ours.ssl, host)) return 1;
+  for (const auto& each : ours.further) {
+    if (!is_for_host(*each, host)) continue;
+    STACK_OF(X509)* chain = nullptr;
+    if (SSL_CTX_get0_chain_certs(each.get(), &chain) != 1) return 0;
+    return SSL_use_cert_and_key(peer, SSL_CTX_get0_certificate(each.get()), SSL_CTX_get0_privatekey(each.get()), chain,
+                                1);
+  }
+  return 1;
+}
+
+std::error_code set_further_identities(context& made, const std::vector<tls_identity>& identities) {
+  for (const tls_identity& each : identities) {
+    if (each.certificate_chain.is_none()) return tls_errc::no_certificate;
+    begin_call();
+    ssl_context_ptr holder(SSL_CTX_new(TLS_server_method()));
+    if (holder == nullptr) return take_error(no_memory());
+    const auto error = set_identity(*holder, each.certificate_chain, each.private_key, each.key_password);
+    if (error) return error;
+    made.further.push_back(std::move(holder));
+  }
+  if (!made.further.empty()) SSL_CTX_set_cert_cb(made.ssl.get(), choose_identity, &made);
+  return {};
 }
 
 std::error_code set_roots(SSL_CTX& ssl, const tls_options& options, role side) {
@@ -120,7 +158,12 @@ std::error_code set_up(context& made, const tls_options& options) {
   }
   if (made.side == role::server && options.certificate_chain.is_none()) return tls_errc::no_certificate;
   if (!options.certificate_chain.is_none()) {
-    if (const std::error_code error = set_own_certificate(ssl, options)) return error;
+    const std::error_code error =
+        set_identity(ssl, options.certificate_chain, options.private_key, options.key_password);
+    if (error) return error;
+  }
+  if (made.side == role::server) {
+    if (const std::error_code error = set_further_identities(made, options.further_identities)) return error;
   }
   if (const std::error_code error = set_verification(made, options)) return error;
   return set_protocols(made, options.protocols);

@@ -74,6 +74,16 @@ enum class client_certificates : std::uint8_t {
   required,  ///< asks, and refuses clients that have none
 };
 
+/// A certificate and its private key.
+struct tls_identity {
+  /// The certificate, followed by those of the authorities between it and a root.
+  pem certificate_chain;
+  /// The private key. If it is none, it is in the text of the chain.
+  pem private_key;
+  /// The password of the private key, if it is encrypted. foliot never asks for one at the terminal.
+  std::string key_password;
+};
+
 /// How a context is made. The defaults are safe: a client verifies the server.
 struct tls_options {
   /// The own certificate, followed by those of the authorities between it and a root. A server needs it; a client may
@@ -83,6 +93,9 @@ struct tls_options {
   pem private_key;
   /// The password of the private key, if it is encrypted. foliot never asks for one at the terminal.
   std::string key_password;
+  /// A server's further certificates. A client that asks for a host (SNI) gets the first certificate that is for that
+  /// host, beginning with the own one above; and that one if none is, or if it asks for none.
+  std::vector<tls_identity> further_identities;
 
   /// The roots to verify peers by. A client without any uses those of the system, by OpenSSL's rules (SSL_CERT_FILE,
   /// SSL_CERT_DIR).
