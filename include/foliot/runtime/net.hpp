@@ -6,6 +6,7 @@
 #include <foliot/runtime/net/deadlines.hpp>
 #include <foliot/runtime/net/io_error.hpp>
 #include <foliot/runtime/net/listener.hpp>
+#include <foliot/runtime/net/name_error.hpp>
 #include <foliot/runtime/net/names.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/net/udp_socket.hpp>

@@ -15,6 +15,8 @@
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 
+#include "interleaved.hpp"
+
 namespace foliot::runtime {
 
 namespace {
@@ -122,7 +124,7 @@ task<or_error<stream>> connect_to_any(addresses to, instant deadline) {
 task<or_error<stream>> connect_to_host(std::string host, std::uint16_t port, instant deadline) {
   auto found = co_await inner(resolve(std::move(host), port, deadline));
   if (!found) co_return std::unexpected(found.error());
-  auto made = co_await inner(connect_to_any(std::move(*found), deadline));
+  auto made = co_await inner(connect_to_any(detail::interleaved(*found), deadline));
   co_return made;
 }
 

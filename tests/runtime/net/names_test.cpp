@@ -121,6 +121,14 @@ TEST_F(Names, FailWithTheSystemsWords) {
       EXPECT_EQ(error_of(found), std::error_code(failure, seam::name_category()));
       EXPECT_EQ(shown(found), ::gai_strerror(failure));
     }
+    for (const auto& [failure, known] : {std::pair(EAI_NONAME, name_errc::not_found),
+                                         {EAI_AGAIN, name_errc::try_again},
+                                         {EAI_FAIL, name_errc::failed},
+                                         {EAI_NODATA, name_errc::no_address}}) {
+      fake().failure = failure;
+      const auto found = co_await resolve("host.example", 1);
+      EXPECT_EQ(error_of(found), known);
+    }
     fake().failure = EAI_SYSTEM;
     fake().error = EMFILE;
     const auto system = co_await resolve("host.example", 1);

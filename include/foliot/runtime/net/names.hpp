@@ -13,7 +13,7 @@
 // the system takes, some seconds if no server answers; its answer is thrown away. The end of the runtime waits for it.
 // On virtual time a name is looked up at once, on the calling thread, while time stands still.
 //
-// Errors: those of getaddrinfo in seam::name_category(), such as EAI_NONAME; io_errc::deadline_exceeded;
+// Errors: those of the system's resolver, such as name_errc::not_found (name_error.hpp); io_errc::deadline_exceeded;
 // errc::invalid_argument for a name that is empty or has a zero byte; errc::not_enough_memory; those of the system.
 //
 // Thread safety: any task. Complexity: a thread's time for a lookup.
@@ -27,6 +27,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/runtime/net/address.hpp>
 #include <foliot/runtime/net/io_error.hpp>
+#include <foliot/runtime/net/name_error.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/task.hpp>
 
@@ -38,14 +39,14 @@ namespace foliot::runtime {
 [[nodiscard]] FOLIOT_EXPORT task<or_error<std::vector<address>>> resolve(std::string host, std::uint16_t port,
                                                                          instant deadline = instant::never());
 
-/// Connects to the first address of the host that answers. The addresses are tried in their order, each one 250 ms
-/// after the one before, or at once when that has failed, while the earlier ones are still tried (RFC 8305, "happy
-/// eyeballs", without its reordering). Returns the errors of resolve(); if no address answers, that of the first one
-/// that failed. Throws as resolve() does.
+/// Connects to the first address of the host that answers. The addresses are tried in the order of resolve(), but those
+/// of IPv6 and of IPv4 in turn; each one 250 ms after the one before, or at once when that has failed, while the
+/// earlier ones are still tried (RFC 8305, "happy eyeballs"). Returns the errors of resolve(); if no address answers,
+/// that of the first one that failed. Throws as resolve() does.
 [[nodiscard]] FOLIOT_EXPORT task<or_error<stream>> connect_to_host(std::string host, std::uint16_t port,
                                                                    instant deadline = instant::never());
 
-/// The same for addresses that are known: the second half of connect_to_host(). errc::invalid_argument if there is
+/// The same for addresses that are known, in the order in which they stand there. errc::invalid_argument if there is
 /// none.
 [[nodiscard]] FOLIOT_EXPORT task<or_error<stream>> connect_to_any(std::vector<address> addresses,
                                                                   instant deadline = instant::never());
