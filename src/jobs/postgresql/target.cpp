@@ -95,9 +95,8 @@ target::options options_in(const PQconninfoOption* from, bool except_defaults) {
 /// be. Empty if an option cannot be read, as if there is no such service: then each connection fails, and says why.
 target::options resolved(target::options given) {
   constexpr std::string_view impossible = "none: the options are read";
-  std::erase_if(given,
-                [](const auto& each) { return each.first == "target_session_attrs" || each.first == "password"; });
-  given.emplace_back("target_session_attrs", impossible);
+  std::erase_if(given, [](const auto& each) { return each.first == "channel_binding" || each.first == "password"; });
+  given.emplace_back("channel_binding", impossible);
   given.emplace_back("password", "-");  // else libpq looks for one in a file, and may warn of the file
   const target::arguments with(std::move(given));
   const std::unique_ptr<PGconn, decltype(&PQfinish)> begun(PQconnectStartParams(with.keywords(), with.values(), 0),
@@ -106,7 +105,7 @@ target::options resolved(target::options given) {
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> all(PQconninfo(begun.get()), &PQconninfoFree);
   if (all == nullptr) throw std::bad_alloc();
   target::options found = options_in(all.get(), true);
-  if (value_in(found, "target_session_attrs") != impossible) found.clear();
+  if (value_in(found, "channel_binding") != impossible) found.clear();
   return found;
 }
 
@@ -132,6 +131,7 @@ target::target(const std::string& database) {
   const auto unless_given = [&](const char* keyword, const char* text) {
     if (value(keyword).empty()) options_.emplace_back(keyword, text);
   };
+  unless_given("target_session_attrs", value_in(all, "target_session_attrs").c_str());
   unless_given("target_session_attrs", "read-write");
   unless_given("fallback_application_name", "foliot");
   unless_given("connect_timeout", "2");
