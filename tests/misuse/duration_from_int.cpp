@@ -1,5 +1,4 @@
-// expect: no match for 'operator='
-// expect with clang: no viable overloaded '='
+// expect: foliot: a duration needs a unit: write 20ms or std::chrono::milliseconds(n)
 #include <foliot/core/duration.hpp>
 
 using namespace std::chrono_literals;

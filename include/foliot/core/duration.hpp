@@ -24,6 +24,7 @@
 #include <ratio>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include <foliot/core/export.h>
 
@@ -144,10 +145,17 @@ class duration {
   constexpr duration(std::chrono::duration<Rep, Period> length)  // NOLINT(google-explicit-constructor)
       : nanoseconds_(detail::nanoseconds_rounded_up<Rep, Period>(length.count())) {}
 
+  // Compilers show the line of a deleted function, and with it what is written there.
+  // NOLINTBEGIN(google-explicit-constructor)
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  duration(Number) = delete;  // foliot: a duration needs a unit: write 20ms or std::chrono::milliseconds(n)
+  // NOLINTEND(google-explicit-constructor)
+
   /// `count` nanoseconds; INT64_MAX is forever.
   [[nodiscard]] static constexpr duration nanoseconds(std::int64_t count) noexcept { return duration(count); }
   /// No time at all.
-  [[nodiscard]] static constexpr duration zero() noexcept { return duration(0); }
+  [[nodiscard]] static constexpr duration zero() noexcept { return duration(); }
   /// The upper end: a deadline that far away never comes.
   [[nodiscard]] static constexpr duration forever() noexcept { return duration(detail::int64_max); }
   /// The most negative length.

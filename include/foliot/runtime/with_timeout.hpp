@@ -14,6 +14,7 @@
 
 #include <expected>
 #include <type_traits>
+#include <utility>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
@@ -57,6 +58,52 @@ task<std::expected<Result, timed_out>> with_timeout(task<Result> body, duration 
   detail::task_state& self = co_await detail::inner(detail::current_task());
   auto limited = with_deadline(std::move(body), detail::deadline_in(self.owner(), length));
   co_return co_await detail::inner(limited);
+}
+
+class context;
+
+namespace detail {
+
+/// Whether it is neither a task nor a context, which has functions of these names as well.
+template <class Body>
+inline constexpr bool is_no_body = !is_task<Body>;
+template <class Body>
+  requires std::is_class_v<Body>
+inline constexpr bool is_no_body<Body> = !is_task<Body> && !std::is_base_of_v<context, Body>;
+
+template <class Function>
+class blocking_call;
+template <class Body>
+inline constexpr bool is_blocking = false;
+template <class Function>
+inline constexpr bool is_blocking<blocking_call<Function>> = true;
+
+/// Does not compile, and says what to write instead. `Body` is not a task.
+template <class Body>
+consteval void check_body() {
+  static_assert(!is_blocking<Body>,
+                "foliot: nothing ends a call by blocking(), so a time limit for it needs a task that goes on without "
+                "it: docs/cookbook.md, \"A blocking call that takes too long\"");
+  static_assert(is_blocking<Body>,
+                "foliot: with_timeout() and with_deadline() take a task, such as ask(server), which they end at the "
+                "deadline; for one operation write select(operation, after(2s))");
+}
+
+}  // namespace detail
+
+/// For an object that is not a task: does not compile, and the message says what to write instead.
+template <class Body>
+  requires(detail::is_no_body<std::remove_cvref_t<Body>>)
+task<std::expected<void, timed_out>> with_deadline(Body&& /*body*/, runtime_deadline /*deadline*/) {
+  detail::check_body<std::remove_cvref_t<Body>>();
+  std::unreachable();
+}
+/// The same.
+template <class Body>
+  requires(detail::is_no_body<std::remove_cvref_t<Body>>)
+task<std::expected<void, timed_out>> with_timeout(Body&& /*body*/, duration /*length*/) {
+  detail::check_body<std::remove_cvref_t<Body>>();
+  std::unreachable();
 }
 
 }  // namespace foliot::runtime

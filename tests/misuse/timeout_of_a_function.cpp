@@ -1,0 +1,15 @@
+// expect: foliot: with_timeout() and with_deadline() take a task, such as ask(server)
+#include <chrono>
+
+#include <foliot/runtime.hpp>
+
+foliot::task<int> ask();
+
+foliot::task<bool> run(foliot::instant deadline) {
+#ifdef CORRECT
+  const auto got = co_await foliot::runtime::with_deadline(ask(), deadline);
+#else
+  const auto got = co_await foliot::runtime::with_deadline(ask, deadline);
+#endif
+  co_return got.has_value();
+}

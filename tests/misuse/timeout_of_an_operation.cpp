@@ -1,0 +1,13 @@
+// expect: for one operation write select(operation, after(2s))
+#include <chrono>
+
+#include <foliot/runtime.hpp>
+
+foliot::task<> run(foliot::channel<int> numbers) {
+  using namespace std::chrono_literals;
+#ifdef CORRECT
+  static_cast<void>(co_await foliot::runtime::select(numbers.receive(), foliot::runtime::after(1s)));
+#else
+  static_cast<void>(co_await foliot::runtime::with_timeout(numbers.receive(), 1s));
+#endif
+}

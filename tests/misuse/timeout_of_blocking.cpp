@@ -1,0 +1,16 @@
+// expect: foliot: nothing ends a call by blocking(), so a time limit for it needs a task that goes on without it
+#include <chrono>
+
+#include <foliot/runtime.hpp>
+
+int read_all();
+
+foliot::task<int> run() {
+  using namespace std::chrono_literals;
+#ifdef CORRECT
+  co_return co_await foliot::runtime::blocking(read_all);
+#else
+  auto got = co_await foliot::runtime::with_timeout(foliot::runtime::blocking(read_all), 1s);
+  co_return got ? 1 : 0;
+#endif
+}
