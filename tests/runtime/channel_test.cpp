@@ -309,6 +309,64 @@ TEST(Channel, TasksThatWaitAtTheEndOfTheRunAreDestroyed) {
   EXPECT_EQ(value.use_count(), 1);
 }
 
+/// An aggregate, which g++ 12 destroys twice where it is made with braces in a co_await.
+struct job {
+  int id;
+  std::string text;
+  std::shared_ptr<int> shared;
+};
+
+TEST(Channel, EmplaceMakesTheValueInTheSend) {
+  everywhere([]() -> task<> {
+    const auto counted = std::make_shared<int>(0);
+    {
+      channel<job> jobs(1);
+      send_end<job> to = jobs;
+      co_await jobs.emplace(1, "a text that is too long for the object itself", counted);
+      auto waits = spawn([](send_end<job> into, std::shared_ptr<int> what) -> task<> {
+        co_await into.emplace(2, "another text that is too long for it", std::move(what));
+      }(to, counted));
+      const auto first = co_await jobs.receive();
+      EXPECT_EQ(first->id, 1);
+      EXPECT_EQ(first->text, "a text that is too long for the object itself");
+      const auto second = co_await jobs.receive();
+      EXPECT_EQ(second->id, 2);
+      EXPECT_EQ(second->text, "another text that is too long for it");
+      EXPECT_EQ(counted.use_count(), 3);
+      co_await waits.join();
+      co_await to.emplace(3, "nobody takes it", counted);
+    }
+    EXPECT_EQ(counted.use_count(), 1);
+  });
+}
+
+TEST(Channel, EmplaceOfNothingAndOfWhatDoesNotMoveWell) {
+  everywhere([]() -> task<> {
+    channel<int> numbers(1);
+    co_await numbers.emplace();
+    EXPECT_EQ(numbers.try_receive(), 0);
+    // Its moves may throw, so it has a place of its own.
+    struct clumsy {
+      explicit clumsy(int from) : value(from) {
+        if (from < 0) throw std::runtime_error("negative");
+      }
+      clumsy(clumsy&& other) noexcept(false) : value(other.value) {}
+      int value;
+    };
+    channel<clumsy> clumsy_ones(1);
+    co_await clumsy_ones.emplace(7);
+    EXPECT_EQ(clumsy_ones.try_receive()->value, 7);
+    bool threw = false;
+    try {
+      co_await clumsy_ones.emplace(-1);
+    } catch (const std::runtime_error&) {
+      threw = true;
+    }
+    EXPECT_TRUE(threw);
+    EXPECT_EQ(clumsy_ones.size(), 0U);
+  });
+}
+
 TEST(Channel, HandlesAreTheSameChannel) {
   channel<int> c(1);
   const channel<int> same = c;
@@ -338,7 +396,7 @@ TEST(Channel, ADeadlockNamesTheLinesThatWait) {
         options);
     ADD_FAILURE() << "the run did not throw deadlock";
   } catch (const deadlock& found) {
-    const std::string expected = "\n  main waits at channel_test.cpp:" + std::to_string(line);
+    const std::string expected = "\n  main waits to receive at channel_test.cpp:" + std::to_string(line);
     EXPECT_NE(std::string(found.what()).find(expected), std::string::npos) << found.what();
   }
 }

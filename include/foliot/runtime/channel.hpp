@@ -15,6 +15,7 @@
 // task too, except as the last step of the task's turn (task.hpp), where it throws `cancelled` as well.
 //
 //   send         waits for room or a receiver; throws channel_closed if the channel is closed, also during the wait
+//   emplace      makes the value of these arguments, and sends it as send does
 //   receive      waits for a value; gives nothing once the channel is closed and empty
 //   try_send     does not wait: returns false, with the value untouched, if there is neither room nor a receiver
 //   try_receive  does not wait: returns nothing if there is no value; drained() tells whether one may still come
@@ -93,6 +94,15 @@ class channel_handle {
       return awaiter(core(), std::move(value));
     }
   }
+  template <class... Arguments>
+  [[nodiscard]] auto make_emplace(Arguments&&... arguments) const {
+    using awaiter = operation_awaiter<send_operation<T>>;
+    if constexpr (channel_core<T>::boxed) {
+      return awaiter(core(), std::unique_ptr<T>(new T(std::forward<Arguments>(arguments)...)));
+    } else {
+      return awaiter(core(), T(std::forward<Arguments>(arguments)...));
+    }
+  }
   [[nodiscard]] auto make_receive() const noexcept { return operation_awaiter<receive_operation<T>>(core()); }
 
   [[nodiscard]] bool send_now(T&& value) const {
@@ -140,6 +150,14 @@ class send_end : public detail::channel_handle<T> {
   /// A task must await the result: it waits for a receiver, or for room. The wait throws channel_closed, and
   /// `cancelled`; if T's moves may throw, this throws what they throw, and std::bad_alloc.
   [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
+  /// The same with the value T(arguments...), also of an aggregate: co_await jobs.emplace(id, reply). With g++ 12,
+  /// which destroys the struct of co_await jobs.send(job{id, reply}) twice (docs/runtime/README.md), this does what it
+  /// means.
+  template <class... Arguments>
+    requires std::constructible_from<T, Arguments...>
+  [[nodiscard("co_await it")]] sending<T> emplace(Arguments&&... arguments) const {
+    return this->make_emplace(std::forward<Arguments>(arguments)...);
+  }
   /// Sends without waiting. Returns false if there is neither room nor a waiting receiver; `value` is then untouched.
   /// Throws channel_closed; if T's moves may throw, also what they throw, and std::bad_alloc.
   [[nodiscard]] bool try_send(T&& value) const { return this->send_now(std::move(value)); }
@@ -171,6 +189,14 @@ class channel : public detail::channel_handle<T> {
   /// A task must await the result: it waits for a receiver, or for room. The wait throws channel_closed, and
   /// `cancelled`; if T's moves may throw, this throws what they throw, and std::bad_alloc.
   [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
+  /// The same with the value T(arguments...), also of an aggregate: co_await jobs.emplace(id, reply). With g++ 12,
+  /// which destroys the struct of co_await jobs.send(job{id, reply}) twice (docs/runtime/README.md), this does what it
+  /// means.
+  template <class... Arguments>
+    requires std::constructible_from<T, Arguments...>
+  [[nodiscard("co_await it")]] sending<T> emplace(Arguments&&... arguments) const {
+    return this->make_emplace(std::forward<Arguments>(arguments)...);
+  }
   /// A task must await the result: it gives the next value, or nothing once the channel is closed and empty. The wait
   /// throws `cancelled`.
   [[nodiscard("co_await it")]] receiving<T> receive() const noexcept { return this->make_receive(); }
