@@ -106,16 +106,22 @@ def free_port():
         return listening.getsockname()[1]
 
 
-def start_nodes(program, database, count):
+def start_nodes(program, database, count, folder=None):
+    """Pairs of port and process; with a folder, pairs of the path of a local socket in it and process."""
     nodes = []
     for number in range(count):
-        port = free_port()
-        nodes.append((port, subprocess.Popen([program, "serve", "--store", database, "--node", f"n{number}", "--beanstalk",
-                                              f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL)))
-    for port, process in nodes:
+        where = free_port() if folder is None else f"{folder}/n{number}"
+        nodes.append((where, subprocess.Popen([program, "serve", "--store", database, "--node", f"n{number}", "--beanstalk",
+                                               f"127.0.0.1:{where}" if folder is None else f"unix:{where}"],
+                                              stderr=subprocess.DEVNULL)))
+    for where, process in nodes:
         while process.poll() is None:
             try:
-                socket.create_connection(("127.0.0.1", port)).close()
+                if folder is None:
+                    socket.create_connection(("127.0.0.1", where)).close()
+                else:
+                    with socket.socket(socket.AF_UNIX) as tried:
+                        tried.connect(where)
                 break
             except OSError:
                 time.sleep(0.05)

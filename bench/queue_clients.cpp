@@ -1,9 +1,9 @@
 // Clients of a beanstalk server for bench/compare_queues.py: they put jobs and work them off. One thread waits for all
 // connections with epoll, so a command costs a few microseconds of the processor.
 //
-// usage: queue_clients PORTS WORKLOAD JOBS RATE SECONDS WORKERS IN_FLIGHT
+// usage: queue_clients NODES WORKLOAD JOBS RATE SECONDS WORKERS IN_FLIGHT
 //
-//   PORTS      of the nodes on 127.0.0.1, with commas; the connections are divided among them
+//   NODES      with commas: unix:PATH, or a port on 127.0.0.1; the connections are divided among them
 //   WORKLOAD   backlog: JOBS jobs are put; then workers begin, and finish them
 //              flow: for SECONDS, the jobs that are not finished are kept between JOBS / 2 and JOBS
 //              lateness: jobs are put that become due evenly, RATE a second for SECONDS; then workers finish them
@@ -17,6 +17,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,11 +29,13 @@
 #include <ctime>
 #include <exception>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -66,7 +69,7 @@ std::int64_t number_in(std::string_view text) {
 }
 
 struct options {
-  std::vector<std::uint16_t> ports;
+  std::vector<std::string> nodes;
   std::string workload;
   std::int64_t jobs = 0;
   std::int64_t rate = 0;
@@ -77,8 +80,8 @@ struct options {
   explicit options(const std::vector<std::string_view>& words) {
     if (words.size() != 7) throw std::runtime_error("wrong arguments: see the head of queue_clients.cpp");
     for (std::string_view rest = words[0]; !rest.empty();) {
-      ports.push_back(static_cast<std::uint16_t>(number_in(rest)));
       const std::size_t comma = rest.find(',');
+      nodes.emplace_back(rest.substr(0, comma));
       rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     }
     workload = words[1];
@@ -103,18 +106,7 @@ struct tally {
 
 class connection {
  public:
-  explicit connection(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
-    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-      throw std::runtime_error(joined("cannot connect to port ", port));
-    }
-    const int on = 1;
-    ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
+  explicit connection(const std::string& node) : socket_(connected_to(node)) {}
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
   virtual ~connection() { ::close(socket_); }
@@ -160,6 +152,36 @@ class connection {
   void send_later(std::string_view bytes) { to_send_ += bytes; }
 
  private:
+  template <class Address>
+  static int connected(const Address& address) {
+    const int made = ::socket(address.first, SOCK_STREAM, 0);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
+    const auto* const where = reinterpret_cast<const sockaddr*>(&address.second);
+    if (::connect(made, where, sizeof address.second) == 0) return made;
+    ::close(made);
+    return -1;
+  }
+  static int connected_to(const std::string& node) {
+    int made = -1;
+    if (node.starts_with("unix:")) {
+      sockaddr_un local{};
+      local.sun_family = AF_UNIX;
+      if (node.size() - 5 >= sizeof local.sun_path) throw std::runtime_error(joined("the path is too long: ", node));
+      std::ranges::copy(node.substr(5), std::begin(local.sun_path));
+      made = connected(std::pair(AF_UNIX, local));
+    } else {
+      sockaddr_in port{};
+      port.sin_family = AF_INET;
+      port.sin_port = htons(static_cast<std::uint16_t>(number_in(node)));
+      port.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      made = connected(std::pair(AF_INET, port));
+      const int on = 1;
+      ::setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    if (made < 0) throw std::runtime_error(joined("cannot connect to ", node));
+    return made;
+  }
+
   int socket_;
   std::string received_;
   std::string to_send_;
@@ -167,7 +189,7 @@ class connection {
 
 class producer final : public connection {
  public:
-  producer(std::uint16_t port, tally& all) : connection(port), all_(all) {}
+  producer(const std::string& node, tally& all) : connection(node), all_(all) {}
 
   [[nodiscard]] std::size_t in_flight() const { return in_flight_; }
 
@@ -197,7 +219,7 @@ class producer final : public connection {
 
 class worker final : public connection {
  public:
-  worker(std::uint16_t port, const options& given, tally& all) : connection(port), given_(given), all_(all) {}
+  worker(const std::string& node, const options& given, tally& all) : connection(node), given_(given), all_(all) {}
 
   void begin() {
     send_later("reserve\r\n");
@@ -213,7 +235,9 @@ class worker final : public connection {
         all_.late_ms.push_back(at * 1000 - static_cast<double>(number_in(body.substr(body.find(':') + 1))));
       }
       const std::string_view id = line.substr(9, line.rfind(' ') - 9);
-      send_later(joined("delete ", id, "\r\n", given_.sends_both ? "reserve\r\n" : ""));
+      send_later("delete ");
+      send_later(id);
+      send_later(given_.sends_both ? "\r\nreserve\r\n" : "\r\n");
     } else if (line == "DELETED") {
       ++all_.finished;
       all_.last_finish = now();
@@ -230,12 +254,12 @@ class worker final : public connection {
 class clients {
  public:
   explicit clients(const options& given) : given_(given), poll_(::epoll_create1(0)) {
-    for (const std::uint16_t port : given.ports) {
-      for (int i = 0; i < producers_of_node; ++i) producers_.push_back(add<producer>(port, all_));
+    for (const std::string& node : given.nodes) {
+      for (int i = 0; i < producers_of_node; ++i) producers_.push_back(add<producer>(node, all_));
     }
     for (std::int64_t i = 0; i < given.workers; ++i) {
-      const std::size_t number = static_cast<std::size_t>(i) % given.ports.size();
-      workers_.push_back(add<worker>(given.ports[number], given, all_));
+      const std::size_t number = static_cast<std::size_t>(i) % given.nodes.size();
+      workers_.push_back(add<worker>(given.nodes[number], given, all_));
     }
   }
   clients(const clients&) = delete;
@@ -261,8 +285,8 @@ class clients {
 
  private:
   template <class Kind, class... Arguments>
-  Kind* add(std::uint16_t port, Arguments&&... arguments) {
-    auto made = std::make_unique<Kind>(port, std::forward<Arguments>(arguments)...);
+  Kind* add(const std::string& node, Arguments&&... arguments) {
+    auto made = std::make_unique<Kind>(node, std::forward<Arguments>(arguments)...);
     Kind* const result = made.get();
     epoll_event event{.events = EPOLLIN, .data = {.ptr = static_cast<connection*>(result)}};
     if (::epoll_ctl(poll_, EPOLL_CTL_ADD, result->socket(), &event) != 0) throw std::runtime_error("epoll_ctl failed");

@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ class Contestant:
     settings: dict = field(default_factory=dict)  # of peer.js
     nodes: int = 0
     in_flight: int = 1
+    tcp: bool = False  # else workers and nodes speak over local sockets, as all do with the database
     prefetches: bool = False
     workloads: tuple = ("backlog", "flow", "lateness")
 
@@ -58,6 +60,8 @@ CONTESTANTS = [
                workloads=("backlog", "flow")),
     Contestant("foliot-both-2000", "one node, 2,000 connections that send delete and reserve at once", "foliot", 2000, nodes=1, in_flight=2,
                workloads=("backlog", "flow")),
+    Contestant("foliot-tcp-2000", "as foliot-both-2000, but by TCP", "foliot", 2000, nodes=1, in_flight=2, tcp=True,
+               workloads=("backlog", "flow")),
 ]
 
 
@@ -66,6 +70,7 @@ class Turn:
 
     def __init__(self, options, server, usage):
         self.options, self.server, self.usage = options, server, usage
+        self.sockets = tempfile.TemporaryDirectory(prefix="foliot-queues-")
 
     def sql(self, statement):
         return self.server.sql(self.server.folder, statement)
@@ -92,7 +97,8 @@ class Turn:
             if contestant.kind == "foliot":
                 if database == "turn":
                     self.migrate(database)
-                nodes = start_nodes(self.options.program, self.store(database), contestant.nodes)
+                folder = None if contestant.tcp else self.sockets.name
+                nodes = start_nodes(self.options.program, self.store(database), contestant.nodes, folder)
             with self._start(contestant, workload, numbers, nodes, database) as program:
                 try:
                     return self._steps(program, [process for _, process in nodes], database)
@@ -105,7 +111,7 @@ class Turn:
 
     def put_far(self, database, count):
         """Jobs that are due in a day."""
-        nodes = start_nodes(self.options.program, self.store(database), 1)
+        nodes = start_nodes(self.options.program, self.store(database), 1, self.sockets.name)
         try:
             far = Contestant("far", "", "foliot", 0, nodes=1)
             with self._start(far, "far", [count, 0, 0], nodes, database) as program:
@@ -118,8 +124,8 @@ class Turn:
     def _start(self, contestant, workload, numbers, nodes, database):
         numbers = [str(each) for each in numbers]
         if contestant.kind == "foliot":
-            ports = ",".join(str(port) for port, _ in nodes)
-            command = [self.options.clients, ports, workload, *numbers, str(contestant.workers), str(contestant.in_flight)]
+            where = ",".join(str(each) if contestant.tcp else f"unix:{each}" for each, _ in nodes)
+            command = [self.options.clients, where, workload, *numbers, str(contestant.workers), str(contestant.in_flight)]
         elif contestant.kind == "river":
             command = [self.options.built / "river", workload, *numbers, str(contestant.workers)]
         else:
