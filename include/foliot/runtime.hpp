@@ -22,6 +22,7 @@
 #include <foliot/runtime/statistics.hpp>
 #include <foliot/runtime/statistics_socket.hpp>
 #include <foliot/runtime/statistics_text.hpp>
+#include <foliot/runtime/stuck_task.hpp>
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/task_condition.hpp>
 #include <foliot/runtime/task_mutex.hpp>

@@ -17,6 +17,7 @@
 
 #include "../core/place_text.hpp"
 #include "scheduler.hpp"
+#include "wait_phrase.hpp"
 
 namespace foliot::runtime::detail {
 
@@ -141,7 +142,11 @@ std::string scheduler::with_waiting_tasks(std::string text) {
     text += "\n  ";
     text += task.name();
     const std::string place = foliot::detail::place_text(task.where.load(seam::relaxed));
-    text += place.empty() ? " has not begun" : " waits at " + place;
+    if (place.empty()) {
+      text += " has not begun";
+    } else {
+      text.append(" waits").append(wait_phrase(task.waits_for.load(seam::relaxed))).append(" at ").append(place);
+    }
   });
   return text;
 }

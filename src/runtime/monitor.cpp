@@ -62,7 +62,9 @@ void monitor::work() noexcept {
       // From here on an earlier timer sets the alarm anew.
       rings_at_.store(instant::never().nanoseconds(), seam::relaxed);
     }
-    scheduler_.end_monitor_turn(look());
+    const instant next_turn = look();
+    scheduler_.tell_of_stuck_tasks();
+    scheduler_.end_monitor_turn(next_turn);
   }
 }
 

@@ -1,9 +1,9 @@
 // A run of the runtime, from its beginning to its end: how it starts, how a task runs, and how the tasks that have not
 // ended are destroyed.
 #include "scheduler.hpp"
+#include "task_name_copy.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <new>
 #include <stdexcept>
@@ -60,6 +60,10 @@ run_options checked(run_options options) {
   if (options.slow_task.tell && options.slow_task.longer_than < duration::zero()) {
     throw std::invalid_argument("foliot: slow_task.longer_than must not be negative, but is " +
                                 to_string(options.slow_task.longer_than));
+  }
+  if (options.stuck_task.tell && options.stuck_task.longer_than <= duration::zero()) {
+    throw std::invalid_argument("foliot: stuck_task.longer_than must be positive, but is " +
+                                to_string(options.stuck_task.longer_than));
   }
   check_timers_name(options.timers);
   if (!options.on_failure) options.on_failure = report_to_standard_error;
@@ -169,17 +173,20 @@ void scheduler::give_measured_turn(processor& p, task_state& task) noexcept {
     task.since.store(begin.nanoseconds(), seam::relaxed);
   }
   const slow_task_report& slow = options_.slow_task;
-  std::array<char, 64> name{};
-  if (slow.tell) std::string_view(task.name()).copy(name.data(), name.size() - 1);
+  const stuck_task_report& stuck = options_.stuck_task;
+  task_name_copy name;
+  if (slow.tell || stuck.tell) name = task_name_copy(task.name());
   const std::source_location where = task.where.load(seam::relaxed);
+  if (stuck.tell) p.meter->watched().begin(begin, name, where, stuck.longer_than);
   give_turn(p, task);
+  if (stuck.tell) p.meter->watched().end();
   const duration took = time_.now() - begin;
   p.meter->record_turn(took);
   if (!slow.tell || took <= slow.longer_than) return;
   try {
-    slow.tell({.took = took, .name = name.data(), .resumed_at = where});
+    slow.tell({.took = took, .name = name.get(), .resumed_at = where});
   } catch (...) {
-    report(name.data(), std::current_exception());
+    report(name.get(), std::current_exception());
   }
 }
 

@@ -43,6 +43,7 @@ constexpr std::array phases{task_phase::ready, task_phase::running, task_phase::
 
 void append(std::string& to, const task_group& group) {
   to.append("task ").append(std::to_string(group.tasks)).append(" ").append(to_string(group.phase));
+  if (group.phase == task_phase::waiting) to.append(" ").append(to_string(group.waits_for));
   to.append(" ").append(group.for_so_long ? std::to_string(group.for_so_long->count()) : "-");
   to.append(" ");
   if (group.where.empty()) {
@@ -71,9 +72,20 @@ bool read(line_reader& from, task_phase& phase) noexcept {
   return false;
 }
 
+/// A word that is followed by a space.
+bool read(line_reader& from, wait_kind& kind) noexcept {
+  const std::string_view word = from.left().substr(0, from.left().find(' '));
+  for (std::uint8_t i = 0; i <= std::uint8_t(wait_kind::context); ++i) {
+    kind = static_cast<wait_kind>(i);
+    if (to_string(kind) == word) return from.skip(word);
+  }
+  return false;
+}
+
 /// The line after its first word.
 bool read(line_reader& from, task_group& group) {
   if (!(from.read(group.tasks) && from.skip(" ") && read(from, group.phase) && from.skip(" "))) return false;
+  if (group.phase == task_phase::waiting && !(read(from, group.waits_for) && from.skip(" "))) return false;
   if (!(read(from, group.for_so_long) && from.skip(" "))) return false;
   if (!from.skip("- ") && !(from.read_escaped(group.where, ' ') && !group.where.empty())) return false;
   return from.skip("'") && from.read_escaped(group.name, '\'') && from.skip("\n");

@@ -15,6 +15,7 @@
 
 #include "../core/place_text.hpp"
 #include "scheduler.hpp"
+#include "wait_phrase.hpp"
 
 namespace foliot::runtime {
 
@@ -25,6 +26,7 @@ namespace {
 struct group_key {
   const char* name;
   task_phase phase;
+  wait_kind waits_for;
   const char* file;
   std::uint_least32_t line;
 
@@ -34,7 +36,8 @@ struct group_key {
 struct group_hash {
   std::size_t operator()(const group_key& key) const noexcept {
     std::size_t sum = std::hash<const void*>()(key.name);
-    for (const std::size_t each : {std::hash<const void*>()(key.file), std::size_t{key.line}, std::size_t(key.phase)}) {
+    for (const std::size_t each : {std::hash<const void*>()(key.file), std::size_t{key.line}, std::size_t(key.phase),
+                                   std::size_t(key.waits_for)}) {
       sum = sum * 0x9e3779b97f4a7c15 + each;
     }
     return sum;
@@ -42,7 +45,12 @@ struct group_hash {
 };
 
 /// The order of places and names, in which equal groups are neighbours.
-auto identity(const task_group& group) { return std::tie(group.where, group.name, group.phase); }
+auto identity(const task_group& group) { return std::tie(group.where, group.name, group.phase, group.waits_for); }
+
+/// What the task waits for; nothing if it does not.
+wait_kind wait_of(const detail::task_state& task, task_phase phase) noexcept {
+  return phase == task_phase::waiting ? task.waits_for.load(seam::relaxed) : wait_kind::other;
+}
 
 void add(task_group& to, std::size_t tasks, std::optional<duration> for_so_long) {
   to.tasks += tasks;
@@ -53,9 +61,16 @@ std::vector<task_group> groups_of(const detail::scheduler& all) {
   std::unordered_map<group_key, task_group, group_hash> found;
   all.visit_tasks([&found](const detail::task_state& task, task_phase phase, std::optional<duration> for_so_long) {
     const std::source_location where = task.where.load(seam::relaxed);
-    const group_key key{.name = task.name(), .phase = phase, .file = where.file_name(), .line = where.line()};
+    const group_key key{.name = task.name(),
+                        .phase = phase,
+                        .waits_for = wait_of(task, phase),
+                        .file = where.file_name(),
+                        .line = where.line()};
     const auto [at, is_new] = found.try_emplace(key);
-    if (is_new) at->second = {.name = task.name(), .phase = phase, .where = foliot::detail::place_text(where)};
+    if (is_new) {
+      at->second = {
+          .name = task.name(), .phase = phase, .waits_for = key.waits_for, .where = foliot::detail::place_text(where)};
+    }
     add(at->second, 1, for_so_long);
   });
   std::vector<task_group> sorted;
@@ -79,8 +94,11 @@ std::vector<task_group> groups_of(const detail::scheduler& all) {
 std::vector<task_report> tasks_of(const detail::scheduler& all) {
   std::vector<task_report> found;
   all.visit_tasks([&found](const detail::task_state& task, task_phase phase, std::optional<duration> for_so_long) {
-    found.push_back(
-        {.name = task.name(), .phase = phase, .where = task.where.load(seam::relaxed), .for_so_long = for_so_long});
+    found.push_back({.name = task.name(),
+                     .phase = phase,
+                     .waits_for = wait_of(task, phase),
+                     .where = task.where.load(seam::relaxed),
+                     .for_so_long = for_so_long});
   });
   return found;
 }
@@ -125,15 +143,17 @@ std::string_view to_string(task_phase phase) noexcept {
   return "waiting";
 }
 
+std::string activity_text(const task_group& group) {
+  std::string text(to_string(group.phase));
+  if (group.where.empty()) return text + ", before its first co_await";
+  if (group.phase != task_phase::waiting) return text + ", after " + group.where;
+  return text.append(detail::wait_phrase(group.waits_for)).append(" at ").append(group.where);
+}
+
 std::string to_string(const task_group& group) {
   std::string text = std::to_string(group.tasks);
   if (text.size() < 8) text.insert(0, 8 - text.size(), ' ');
-  text.append("  '").append(group.name).append("' ").append(to_string(group.phase));
-  if (group.where.empty()) {
-    text += ", before its first co_await";
-  } else {
-    text += (group.phase == task_phase::waiting ? " at " : ", after ") + group.where;
-  }
+  text.append("  '").append(group.name).append("' ").append(activity_text(group));
   if (group.for_so_long) text += (group.tasks == 1 ? ", " : ", up to ") + short_text(*group.for_so_long);
   return text;
 }

@@ -9,13 +9,15 @@
 #include <foliot/runtime/run_options.hpp>
 #include <foliot/runtime/statistics.hpp>
 
+#include "watched_turn.hpp"
+
 namespace foliot::runtime::detail {
 
 class turn_meter {
  public:
-  /// Null if the options ask for neither histograms nor reports.
+  /// Null if the options ask for neither histograms nor reports of slow or stuck tasks.
   static std::unique_ptr<turn_meter> wanted_by(const run_options& options) {
-    if (!options.measure && !options.slow_task.tell) return nullptr;
+    if (!options.measure && !options.slow_task.tell && !options.stuck_task.tell) return nullptr;
     return std::make_unique<turn_meter>(options);
   }
 
@@ -30,6 +32,9 @@ class turn_meter {
     if (measures()) measured_->turn_time.record(took);
   }
 
+  /// The turn that goes on. Used if the options ask for reports of stuck tasks.
+  [[nodiscard]] watched_turn& watched() noexcept { return watched_; }
+
   void add_to(runtime_statistics& sum) const noexcept {
     if (!measures()) return;
     sum.queue_time += measured_->queue_time.snapshot();
@@ -42,6 +47,7 @@ class turn_meter {
     histogram_recorder turn_time;
   };
   const std::unique_ptr<measured> measured_;
+  watched_turn watched_;
 };
 
 }  // namespace foliot::runtime::detail

@@ -211,15 +211,15 @@ class Tasks(TopCase):
         self.assertRegex(out, r"\ntimers fired +1[01]\n")
         self.assertIn("\nlateness, queue time and turn time are not measured there\n", out)
         self.assertRegex(out, r"\n {7}tasks  name +what they do\n"
-                              r" {7}1,000  session +waiting at shown_timers\.cpp:\d+\n")
-        self.assertRegex(out, r"\n {11}1  main +running after shown_timers\.cpp:\d+\n")
+                              r" {7}1,000  session +waiting in a sleep at shown_timers\.cpp:\d+\n")
+        self.assertRegex(out, r"\n {11}1  main +running, after shown_timers\.cpp:\d+\n")
 
     def test_what_was_measured(self):
         shown = self.show("runtime", "measure")
         self.advance(shown)
         out = self.expect_done("top", "timers", "--once")
         self.assertRegex(out, r"\nturns of tasks +0 ns +0 ns +40\.0 us +40\.0 us\n")
-        self.assertRegex(out, r"\n {7}1,000  session +1\.00 s  waiting at shown_timers\.cpp:\d+\n")
+        self.assertRegex(out, r"\n {7}1,000  session +1\.00 s  waiting in a sleep at shown_timers\.cpp:\d+\n")
 
     def test_again_and_again(self):
         shown = self.show("runtime")
@@ -232,7 +232,7 @@ class Tasks(TopCase):
         self.assertEqual(top.returncode, 2)
 
     def test_more_groups_than_a_table_shows(self):
-        groups = b"".join(b"task 1 waiting - a.cpp:%d 'x'\n" % i for i in range(20))
+        groups = b"".join(b"task 1 waiting other - a.cpp:%d 'x'\n" % i for i in range(20))
         empty = b"".join(b"%s 0\n" % name for name in (
             b"spawned", b"turns", b"spent_turns", b"fired", b"steals", b"stolen", b"parks", b"polls", b"rounds", b"rescues",
             b"tasks", b"running", b"ready", b"descriptor_waits", b"timers", b"blocking_calls", b"blocking_threads",

@@ -55,8 +55,8 @@ TEST(Deadlock, NamesEachTaskAndWhereItWaits) {
     co_await stuck.join();
   };
   expect_deadlock(main, "foliot: deadlock: all tasks wait, and nothing can end their waits");
-  expect_deadlock(main, "\n  main waits at deadlock_test.cpp:");
-  expect_deadlock(main, "\n  stuck waits at deadlock_test.cpp:");
+  expect_deadlock(main, "\n  main waits for a task at deadlock_test.cpp:");
+  expect_deadlock(main, "\n  stuck waits in a sleep at deadlock_test.cpp:");
 }
 
 TEST(Deadlock, IsFoundWhateverIsWaitedFor) {

@@ -53,7 +53,12 @@ runtime_snapshot some(bool measured) {
     now.statistics.turn_time.add(duration::nanoseconds(6));
   }
   now.tasks = {
-      {.name = "session", .phase = task_phase::waiting, .where = "a.cpp:31", .tasks = 80, .for_so_long = 12s},
+      {.name = "session",
+       .phase = task_phase::waiting,
+       .waits_for = wait_kind::wait_group,
+       .where = "a.cpp:31",
+       .tasks = 80,
+       .for_so_long = 12s},
       {.name = "", .phase = task_phase::ready, .tasks = 1},
       {.name = "it's \\ \"\n\x1b[31m \xc3\xa4", .phase = task_phase::running, .where = "my file.cpp:2", .tasks = 1}};
   return now;
@@ -76,6 +81,7 @@ TEST(RuntimeStatisticsText, NamesOfAnyBytesComeBack) {
     runtime_snapshot now;
     task_group& group = now.tasks.emplace_back();
     group.where = "x";
+    group.waits_for = wait_kind(random.below(std::uint64_t(wait_kind::context) + 1));
     for (std::uint64_t length = random.below(20); length > 0; --length) {
       group.name += static_cast<char>(random.next());
       group.where += static_cast<char>(random.next());
@@ -111,7 +117,11 @@ TEST(RuntimeStatisticsText, SaysWhatIsWrong) {
   std::string text = statistics_text(some(false));
   text.replace(text.find("task 80 waiting"), 15, "task 80 dancing");
   EXPECT_EQ(parse_runtime_statistics(text).error(),
-            "the statistics have a malformed line: 'dancing 12000000000 a.cpp:31 'session''");
+            "the statistics have a malformed line: 'dancing wait_group 12000000000 a.cpp:31 'session''");
+  text = statistics_text(some(false));
+  text.replace(text.find("wait_group"), 10, "a_miracle_");
+  EXPECT_EQ(parse_runtime_statistics(text).error(),
+            "the statistics have a malformed line: 'a_miracle_ 12000000000 a.cpp:31 'session''");
 }
 
 TEST(RuntimePrometheus, HasEachCounterAndGauge) {

@@ -231,7 +231,7 @@ TEST(TaskCondition, ADeadlockNamesTheLineOfItsWait) {
         options);
     ADD_FAILURE() << "the run did not throw deadlock";
   } catch (const deadlock& found) {
-    const std::string expected = "\n  main waits at task_sync_test.cpp:" + std::to_string(line);
+    const std::string expected = "\n  main waits for a condition at task_sync_test.cpp:" + std::to_string(line);
     EXPECT_NE(std::string(found.what()).find(expected), std::string::npos) << found.what();
   }
 }

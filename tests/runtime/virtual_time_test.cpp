@@ -49,8 +49,8 @@ TEST(VirtualTime, ADeadlockNamesEachTaskAndWhereItWaits) {
   } catch (const deadlock& found) {
     const std::string text = found.what();
     EXPECT_NE(text.find("nothing can end their waits"), std::string::npos) << text;
-    EXPECT_NE(text.find("\n  main waits at virtual_time_test.cpp:"), std::string::npos) << text;
-    EXPECT_NE(text.find("\n  stuck waits at virtual_time_test.cpp:"), std::string::npos) << text;
+    EXPECT_NE(text.find("\n  main waits for a task at virtual_time_test.cpp:"), std::string::npos) << text;
+    EXPECT_NE(text.find("\n  stuck waits in a sleep at virtual_time_test.cpp:"), std::string::npos) << text;
   }
 }
 

@@ -142,7 +142,7 @@ TEST(RuntimeDeadlock, IsAlwaysReportedWhenNothingCan) {
       const instant begin = seam::monotonic_now();
       const std::string report = report_of(main(stuck, alive), options);
       require(report.starts_with("foliot: deadlock: all tasks wait"), "the deadlock was not reported");
-      require(report.find("main waits at runtime_deadlock_test.cpp:") != std::string::npos,
+      require(report.find("main waits to receive at runtime_deadlock_test.cpp:") != std::string::npos,
               "the report does not name main");
       require(alive == 0, "the tasks have been destroyed");
       require(seam::monotonic_now() - begin < 1min, "a stopped timer has delayed the report");

@@ -13,6 +13,7 @@
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -27,6 +28,7 @@ class after_operation : private timer_entry {
   after_operation(const after_operation&) = delete;
   after_operation& operator=(const after_operation&) = delete;
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::timer; }
   [[nodiscard]] bool try_complete() const noexcept { return is_due(deadline_, now(owner_)); }
   void begin(wait_point& wait, wait_word::source by) {
     wait_ = &wait;

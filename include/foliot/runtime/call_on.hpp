@@ -42,6 +42,7 @@
 #include <foliot/runtime/detail/reference_count.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -188,6 +189,7 @@ class executor_call final : private outside_call, public task_awaiter {
       : outside_call(call), executor_(std::move(executor)), function_(std::move(function)) {}
   ~executor_call() { end(); }  // the task is destroyed where it waits
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::executor; }
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {

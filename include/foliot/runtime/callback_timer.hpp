@@ -35,6 +35,7 @@
 #include <foliot/runtime/runtime_deadline.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -48,6 +49,7 @@ class stop_and_wait_awaiter : public task_awaiter {
   stop_and_wait_awaiter(const stop_and_wait_awaiter&) = delete;
   stop_and_wait_awaiter& operator=(const stop_and_wait_awaiter&) = delete;
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::callback; }
   [[nodiscard]] bool await_ready() const noexcept { return record_ == nullptr; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {

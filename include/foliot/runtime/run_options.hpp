@@ -12,6 +12,7 @@
 #include <foliot/core/export.h>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/slow_task.hpp>
+#include <foliot/runtime/stuck_task.hpp>
 
 namespace foliot::runtime {
 
@@ -63,6 +64,8 @@ struct run_options {
   bool measure = false;
   /// Reports each turn of a task that took too long (slow_task.hpp).
   slow_task_report slow_task{};
+  /// Reports a turn of a task that takes too long, while it goes on (stuck_task.hpp). On real time only.
+  stuck_task_report stuck_task{};
 };
 
 /// All tasks wait, and nothing can end their waits: see run_options::deadlocks. what() names each task and the source

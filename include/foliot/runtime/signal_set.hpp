@@ -43,6 +43,7 @@
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/net/deadlines.hpp>
 #include <foliot/runtime/net/io_error.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -73,6 +74,7 @@ class FOLIOT_EXPORT signal_operation {
   signal_operation(const signal_operation&) = delete;
   signal_operation& operator=(const signal_operation&) = delete;
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::signal; }
   /// Throws std::logic_error if another task waits.
   [[nodiscard]] bool try_complete();
   void begin(wait_point& wait, wait_word::source by) {

@@ -16,6 +16,7 @@
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/waiting_timer.hpp>
 #include <foliot/runtime/runtime_deadline.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -27,6 +28,7 @@ class sleep_awaiter : public task_awaiter {
   explicit sleep_awaiter(duration length) noexcept : length_(length) {}
   explicit sleep_awaiter(runtime_deadline deadline) noexcept : wanted_(deadline), by_deadline_(true) {}
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::sleep; }
   [[nodiscard]] bool await_ready() const noexcept { return !by_deadline_ && length_ <= duration::zero(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {

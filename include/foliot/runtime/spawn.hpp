@@ -38,6 +38,7 @@
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 #include <foliot/runtime/task.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -199,6 +200,7 @@ class join_awaiter : public task_awaiter {
   join_awaiter(const join_awaiter&) = delete;
   join_awaiter& operator=(const join_awaiter&) = delete;
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::task; }
   [[nodiscard]] bool await_ready() const noexcept { return target_->done(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {

@@ -27,6 +27,7 @@
 #include <foliot/runtime/detail/wait_queue.hpp>
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/task_mutex.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -98,6 +99,7 @@ class condition_awaiter : public task_awaiter, private lock_wait {
     if (owns) condition_.mutex_.release();  // the task is destroyed as the new holder
   }
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::condition; }
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
@@ -132,6 +134,7 @@ class relock_awaiter : public task_awaiter, private lock_wait {
     if (owns) mutex_.release();
   }
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::mutex; }
   bool await_ready() noexcept { return owns = mutex_.take(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {

@@ -21,6 +21,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/wait_queue.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -154,6 +155,7 @@ class lock_operation : private lock_wait {
     if (owns) mutex_->release();  // the task is destroyed as the new holder
   }
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::mutex; }
   [[nodiscard]] bool try_complete() noexcept { return owns = mutex_->take(); }
   void begin(wait_point& wait, wait_word::source by) noexcept { mutex_->begin(*this, wait, by); }
   void end() noexcept {

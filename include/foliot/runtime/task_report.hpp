@@ -4,8 +4,8 @@
 //   handle.dump_tasks();                                           // anywhere: runtime_handle.hpp
 //
 //   foliot: 1204 tasks on 2 processors: 1 running, 0 ready, 1203 waiting
-//       1200  'session' waiting at server.cpp:31, up to 12.4s
-//          3  'flush' waiting at store.cpp:88, up to 1ms
+//       1200  'session' waiting to read at server.cpp:31, up to 12.4s
+//          3  'flush' waiting for a mutex at store.cpp:88, up to 1ms
 //          1  'main' running, after server.cpp:57, 310us
 //
 // A task waits at a co_await of the program's: not at one inside of foliot. A task that runs, or is ready to, went on
@@ -29,6 +29,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -45,6 +46,8 @@ enum class task_phase : std::uint8_t {
 struct task_report {
   std::string name{};
   task_phase phase = task_phase::waiting;
+  /// What a waiting task waits for.
+  wait_kind waits_for = wait_kind::other;
   /// Its latest co_await. line() is 0 for a task that has not come to any.
   std::source_location where{};
   /// How long: see the head of this file. Empty if the runtime does not measure.
@@ -55,6 +58,8 @@ struct task_report {
 struct task_group {
   std::string name{};
   task_phase phase = task_phase::waiting;
+  /// What they wait for, if they wait.
+  wait_kind waits_for = wait_kind::other;
   /// The file, without its folder, and the line of their latest co_await: "server.cpp:31". Empty if they have not come
   /// to any.
   std::string where{};
@@ -65,6 +70,8 @@ struct task_group {
   friend bool operator==(const task_group&, const task_group&) = default;
 };
 
+/// What the tasks do, and where: "waiting to read at server.cpp:31".
+[[nodiscard]] FOLIOT_EXPORT std::string activity_text(const task_group& group);
 /// A line for people, without a line break: see the head of this file.
 [[nodiscard]] FOLIOT_EXPORT std::string to_string(const task_group& group);
 

@@ -18,6 +18,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/wait_queue.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -93,6 +94,7 @@ class acquire_operation : private queued_wait {
   acquire_operation(acquire_operation&&) noexcept = default;
   ~acquire_operation() { end(); }
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::semaphore; }
   [[nodiscard]] bool try_complete() noexcept { return semaphore_->try_acquire(); }
   void begin(wait_point& wait, wait_word::source by) noexcept {
     waited_ = true;

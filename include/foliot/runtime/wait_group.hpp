@@ -20,6 +20,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/wait_queue.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -115,6 +116,7 @@ class group_operation : private queued_wait {
   group_operation(group_operation&&) noexcept = default;
   ~group_operation() { end(); }
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::wait_group; }
   [[nodiscard]] bool try_complete() const noexcept { return group_->count() == 0; }
   void begin(wait_point& wait, wait_word::source by) noexcept {
     waited_ = true;

@@ -105,19 +105,12 @@ class table {
   std::string text_;
 };
 
-/// What a task does, and where.
-std::string activity_text(const task_group& group) {
-  if (group.where.empty()) return fmt::format("{}, before its first co_await", to_string(group.phase));
-  const std::string_view link = group.phase == task_phase::waiting ? "at" : "after";
-  return fmt::format("{} {} {}", to_string(group.phase), link, printable(group.where));
-}
-
 void add_groups(table& to, const std::vector<task_group>& groups) {
   if (groups.empty()) return;
   to.add("\n{:>12}  {:<20}{:>12}  {}\n", "tasks", "name", groups.front().for_so_long ? "longest" : "", "what they do");
   for (const task_group& each : groups | std::views::take(most_groups)) {
     to.add("{:>12}  {:<20}{:>12}  {}\n", grouped(each.tasks), printable(each.name),
-           each.for_so_long ? length_text(*each.for_so_long) : "", activity_text(each));
+           each.for_so_long ? length_text(*each.for_so_long) : "", printable(activity_text(each)));
   }
   if (groups.size() > most_groups) to.add("{:>12}  more groups\n", groups.size() - most_groups);
 }

@@ -12,6 +12,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::jobs::detail {
 
@@ -60,6 +61,7 @@ class event_wait {
   event_wait(const event_wait&) = delete;
   event_wait& operator=(const event_wait&) = delete;
 
+  [[nodiscard]] static constexpr runtime::wait_kind kind() noexcept { return runtime::wait_kind::condition; }
   [[nodiscard]] bool try_complete() const noexcept {
     const lock held(*guard_);
     return event_->is_set();

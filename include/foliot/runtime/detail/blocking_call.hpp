@@ -15,6 +15,7 @@
 #include <foliot/runtime/detail/function_result.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -54,6 +55,7 @@ class blocking_call final : public blocking_job, public task_awaiter {
  public:
   explicit blocking_call(Function function) : blocking_job(call), function_(std::move(function)) {}
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::blocking; }
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {

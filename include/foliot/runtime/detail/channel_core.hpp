@@ -30,6 +30,7 @@
 #include <foliot/runtime/detail/reference_count.hpp>
 #include <foliot/runtime/detail/ring.hpp>
 #include <foliot/runtime/detail/wait_queue.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -232,6 +233,7 @@ class send_operation : private channel_core<T>::sender {
   ~send_operation() { end(); }
 
   [[nodiscard]] bool may_complete() const noexcept { return channel_->may_send(); }
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::send; }
   [[nodiscard]] bool try_complete() noexcept {
     this->outcome = channel_->try_send(this->value);
     return this->outcome != transfer::none;
@@ -260,6 +262,7 @@ class receive_operation : private channel_core<T>::receiver {
   ~receive_operation() { end(); }
 
   [[nodiscard]] bool may_complete() const noexcept { return channel_->may_receive(); }
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::receive; }
   [[nodiscard]] bool try_complete() noexcept {
     this->outcome = channel_->try_receive(this->value);
     return this->outcome != transfer::none;

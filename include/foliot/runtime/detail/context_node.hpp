@@ -26,6 +26,7 @@
 #include <foliot/runtime/detail/runtime_life.hpp>
 #include <foliot/runtime/detail/task_list.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -144,6 +145,7 @@ class FOLIOT_EXPORT context_done final : private context_hook {
   explicit context_done(context_ptr context) noexcept : context_(std::move(context)) {}
   ~context_done() override { end(); }
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::context; }
   [[nodiscard]] bool try_complete() const noexcept { return context_ && context_->end() != context_end::none; }
   void begin(wait_point& wait, wait_word::source by) noexcept {
     wait_ = &wait;

@@ -37,6 +37,7 @@
 #include <foliot/runtime/detail/wait_point.hpp>
 #include <foliot/runtime/detail/waiting_timer.hpp>
 #include <foliot/runtime/runtime_deadline.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -186,6 +187,7 @@ class FOLIOT_EXPORT descriptor_wait {
   descriptor_wait& operator=(const descriptor_wait&) = delete;
   ~descriptor_wait() { end(); }
 
+  [[nodiscard]] wait_kind kind() const noexcept { return way_ == direction::in ? wait_kind::read : wait_kind::write; }
   bool try_complete() const noexcept { return false; }
   /// Throws std::logic_error if another task waits in that direction, and std::bad_alloc.
   void begin(wait_point& wait, wait_word::source by);

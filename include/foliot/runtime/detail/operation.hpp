@@ -13,6 +13,7 @@
 //
 //   try_complete_alone(), begin_alone(wait, source)
 //                          instead of try_complete() and begin() in a task that waits for this operation alone
+//   wait_kind kind()       what a task waits for, for reports
 //   bool may_complete()    a hint: false if try_complete() would fail. It may be wrong, since begin() looks again
 //
 // Thread safety: the waiting task calls these functions. Other threads complete the operation under a lock that end()
@@ -25,7 +26,9 @@
 #include <coroutine>
 #include <utility>
 
+#include <foliot/runtime/detail/kind_of.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -69,6 +72,7 @@ class operation_awaiter : public task_awaiter {
       : operation_(std::move(other.operation_)) {}
   operation_awaiter& operator=(operation_awaiter&&) = delete;
 
+  [[nodiscard]] wait_kind kind() const noexcept { return kind_of(operation_); }
   [[nodiscard]] bool await_ready() {
     waited_ = false;
     if constexpr (requires { operation_.try_complete_alone(); }) {

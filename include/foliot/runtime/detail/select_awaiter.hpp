@@ -18,6 +18,7 @@
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/select_cases.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -35,6 +36,7 @@ class select_awaiter : public task_awaiter {
   select_awaiter(const select_awaiter&) = delete;
   select_awaiter& operator=(const select_awaiter&) = delete;
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::select; }
   [[nodiscard]] bool await_ready() {
     shuffle(order_);
     for (const std::uint16_t i : order_) {
@@ -147,6 +149,7 @@ class select_awaiter : public task_awaiter {
 class forever_awaiter : public task_awaiter {
  public:
   forever_awaiter() noexcept {}
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::select; }
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {

@@ -16,6 +16,7 @@
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/task.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -135,6 +136,7 @@ class any_operation {
   any_operation& operator=(const any_operation&) = delete;
   ~any_operation() { end(); }
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::select; }
   [[nodiscard]] bool try_complete() {
     shuffle(order_);
     chosen_.reset();

@@ -20,6 +20,7 @@
 
 #include <foliot/runtime/detail/foreign_awaiter.hpp>
 #include <foliot/runtime/detail/frame.hpp>
+#include <foliot/runtime/detail/kind_of.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 
@@ -31,7 +32,9 @@ class step {
  public:
   /// `make()` returns the awaiter.
   template <class Make>
-  step(task_state& task, const Make& make) : awaiter_(make()), is_last_(task.turn.spend()) {}
+  step(task_state& task, const Make& make) : awaiter_(make()), is_last_(task.turn.spend()) {
+    task.waits_for.store(kind_of(awaiter_), seam::relaxed);
+  }
   step(const step&) = delete;
   step& operator=(const step&) = delete;
 

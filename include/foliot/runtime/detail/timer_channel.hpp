@@ -33,6 +33,7 @@
 #include <foliot/runtime/detail/timer_entry.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 #include <foliot/runtime/runtime_deadline.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -181,6 +182,7 @@ class timer_receive {
   timer_receive(const timer_receive&) = delete;
   timer_receive& operator=(const timer_receive&) = delete;
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::timer; }
   [[nodiscard]] bool try_complete() { return channel_->receive_at_once(receiver_, timer_channel::waits::in_a_select); }
   void begin(wait_point& wait, wait_word::source by) { begin(wait, by, timer_channel::waits::in_a_select); }
   [[nodiscard]] bool try_complete_alone() { return channel_->receive_at_once(receiver_, timer_channel::waits::alone); }

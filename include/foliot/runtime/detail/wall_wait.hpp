@@ -18,6 +18,7 @@
 #include <foliot/core/timer_node.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -39,6 +40,7 @@ class wall_wait : public timer_node {
   wall_wait(const wall_wait&) = delete;
   wall_wait& operator=(const wall_wait&) = delete;
 
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::timer; }
   [[nodiscard]] bool try_complete() const noexcept { return is_due(deadline_, wall_now(owner_)); }
   void begin(wait_point& wait, wait_word::source by) {
     wait_ = &wait;
@@ -73,6 +75,7 @@ class wall_wait : public timer_node {
 class wall_sleep : public wall_wait {
  public:
   using wall_wait::wall_wait;
+  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::sleep; }
   void result() const noexcept {}
 };
 

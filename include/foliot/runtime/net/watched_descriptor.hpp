@@ -20,6 +20,7 @@
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/net/deadlines.hpp>
 #include <foliot/runtime/net/io_error.hpp>
+#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
 
@@ -32,6 +33,7 @@ class FOLIOT_EXPORT readiness_operation {
   readiness_operation(const readiness_operation&) = delete;
   readiness_operation& operator=(const readiness_operation&) = delete;
 
+  [[nodiscard]] wait_kind kind() const noexcept { return way_ == direction::in ? wait_kind::read : wait_kind::write; }
   [[nodiscard]] bool try_complete() noexcept;
   void begin(wait_point& wait, wait_word::source by) { wait_.emplace(*descriptor_, way_).begin(wait, by); }
   void end() noexcept {
