@@ -76,13 +76,13 @@ std::error_code set_protocols(context& made, const std::vector<std::string>& nam
   return SSL_CTX_set_alpn_protos(made.ssl.get(), made.protocols.data(), size) == 0 ? std::error_code() : no_memory();
 }
 
-std::error_code set_identity(SSL_CTX& ssl, const pem& chain, const pem& private_key, const std::string& password) {
-  if (const std::error_code error = detail::use_chain(ssl, chain)) return error;
-  return detail::use_key(ssl, private_key.is_none() ? chain : private_key, password);
+std::error_code set_identity(SSL_CTX& ssl, const tls_identity& own) {
+  if (const std::error_code error = detail::use_chain(ssl, own.certificate_chain)) return error;
+  return detail::use_key(ssl, own.private_key.is_none() ? own.certificate_chain : own.private_key, own.key_password);
 }
 
 bool is_for_host(const SSL_CTX& one, const char* host) noexcept {
-  // It only looks; the const is OpenSSL's that is missing.
+  // X509_check_host() does not change the certificate, but takes it without const.
   X509* const certificate = SSL_CTX_get0_certificate(&one);
   return X509_check_host(certificate, host, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, nullptr) == 1;
 }
@@ -96,6 +96,7 @@ int choose_identity(SSL* peer, void* own) noexcept {
     if (!is_for_host(*each, host)) continue;
     STACK_OF(X509)* chain = nullptr;
     if (SSL_CTX_get0_chain_certs(each.get(), &chain) != 1) return 0;
+    SSL_certs_clear(peer);  // else OpenSSL may prefer the own certificate, if its key is of another kind
     return SSL_use_cert_and_key(peer, SSL_CTX_get0_certificate(each.get()), SSL_CTX_get0_privatekey(each.get()), chain,
                                 1);
   }
@@ -103,13 +104,13 @@ int choose_identity(SSL* peer, void* own) noexcept {
 }
 
 std::error_code set_further_identities(context& made, const std::vector<tls_identity>& identities) {
+  if (made.side == role::client && !identities.empty()) return bad_argument();
   for (const tls_identity& each : identities) {
     if (each.certificate_chain.is_none()) return tls_errc::no_certificate;
     begin_call();
     ssl_context_ptr holder(SSL_CTX_new(TLS_server_method()));
     if (holder == nullptr) return take_error(no_memory());
-    const auto error = set_identity(*holder, each.certificate_chain, each.private_key, each.key_password);
-    if (error) return error;
+    if (const std::error_code error = set_identity(*holder, each)) return error;
     made.further.push_back(std::move(holder));
   }
   if (!made.further.empty()) SSL_CTX_set_cert_cb(made.ssl.get(), choose_identity, &made);
@@ -159,12 +160,10 @@ std::error_code set_up(context& made, const tls_options& options) {
   if (made.side == role::server && options.certificate_chain.is_none()) return tls_errc::no_certificate;
   if (!options.certificate_chain.is_none()) {
     const std::error_code error =
-        set_identity(ssl, options.certificate_chain, options.private_key, options.key_password);
+        set_identity(ssl, {options.certificate_chain, options.private_key, options.key_password});
     if (error) return error;
   }
-  if (made.side == role::server) {
-    if (const std::error_code error = set_further_identities(made, options.further_identities)) return error;
-  }
+  if (const std::error_code error = set_further_identities(made, options.further_identities)) return error;
   if (const std::error_code error = set_verification(made, options)) return error;
   return set_protocols(made, options.protocols);
 }

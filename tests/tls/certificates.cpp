@@ -59,7 +59,8 @@ std::string joined(const std::vector<std::string>& names) {
 
 identity issue(const wish& what, const identity* issuer) {
   static long serial = 1000;
-  const key_ptr key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
+  const key_ptr key(what.rsa ? EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{2048})
+                             : EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
   const x509_ptr made(X509_new());
   check(key != nullptr && made != nullptr);
   X509_set_version(made.get(), X509_VERSION_3);

@@ -15,6 +15,7 @@ struct wish {
   int first_day = -1;  // from today
   int last_day = 30;
   bool authority = false;
+  bool rsa = false;  // the kind of its key; else on the curve P-256
 };
 
 /// A certificate and its key.

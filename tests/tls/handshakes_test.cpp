@@ -6,107 +6,27 @@
 #include <foliot/runtime/net/io_error.hpp>
 
 #include "peers.hpp"
+#include "verdicts.hpp"
 
 namespace foliot::tls {
 namespace {
 
 using test::authority;
-using test::encrypted_key;
 using test::error_of;
 using test::everywhere;
 using test::identified;
 using test::identity;
 using test::in_virtual_worlds;
 using test::issue;
+using test::judge;
 using test::local_pair;
 using test::shake;
 using test::shaken;
 using test::trusting;
-using test::wish;
-
-/// What the two sides make of a handshake, as texts; "" for a side that has a connection.
-struct verdicts {
-  std::string client;
-  std::string server;
-  friend bool operator==(const verdicts&, const verdicts&) = default;
-};
-
-std::string verdict(const or_error<tls_stream>& made) { return made ? std::string() : made.error().message(); }
-
-verdicts judge(const tls_context& client, const tls_context& server, const std::string& host = "localhost") {
-  verdicts both;
-  virtual_clock clock;
-  runtime::run_options options;
-  options.clock = &clock;
-  runtime::run(
-      [&]() -> task<> {
-        const auto made = co_await shake(local_pair(), client, server, host);
-        both = {verdict(made.client), verdict(made.server)};
-      },
-      options);
-  return both;
-}
+using test::verdict;
+using test::verdicts;
 
 tls_context server_with(const identity& who) { return tls_context::server(identified(who)).value(); }
-
-/// The names in the certificate that the server shows to a client that asks for `host`, in either version of TLS.
-std::string shown_for(const std::string& host, const tls_context& server, tls_version version) {
-  tls_options wants;
-  wants.verify_server = false;
-  wants.maximum = version;
-  const tls_context client = tls_context::client(wants).value();
-  std::string names;
-  const auto look = [&]() -> task<> {
-    const auto made = co_await shake(local_pair(), client, server, host);
-    EXPECT_TRUE(made.client.has_value()) << verdict(made.client);
-    if (!made.client) co_return;
-    const tls_certificate shown = made.client->peer_certificate().value();
-    for (const std::string& each : shown.names) names += each + " ";
-  };
-  virtual_clock clock;
-  runtime::run_options options;
-  options.clock = &clock;
-  runtime::run(look, options);
-  return names;
-}
-
-TEST(Handshake, AServerForSeveralHostsShowsTheCertificateOfTheOneThatIsAskedFor) {
-  const auto for_names = [](std::vector<std::string> names) {
-    wish what;
-    what.common_name = "any.example";  // counts for nothing
-    what.names = std::move(names);
-    return issue(what, &authority());
-  };
-  tls_options options = identified(for_names({"DNS:a.example", "DNS:*.wild.example"}));
-  const identity second = for_names({"DNS:b.example", "DNS:a.example"});
-  const identity third = for_names({"DNS:c.example"});
-  options.further_identities.push_back({pem::text(second.certificate), pem::text(second.key), ""});
-  options.further_identities.push_back({pem::text(third.certificate + encrypted_key(third, "secret")), {}, "secret"});
-  const tls_context server = tls_context::server(options).value();
-  for (const tls_version version : {tls_version::tls_1_2, tls_version::tls_1_3}) {
-    EXPECT_EQ(shown_for("b.example", server, version), "b.example a.example ");
-    EXPECT_EQ(shown_for("C.EXAMPLE", server, version), "c.example ");
-    EXPECT_EQ(shown_for("a.example", server, version), "a.example *.wild.example ");  // the first of two
-    EXPECT_EQ(shown_for("x.wild.example", server, version), "a.example *.wild.example ");
-    EXPECT_EQ(shown_for("any.example", server, version), "a.example *.wild.example ");
-    EXPECT_EQ(shown_for("127.0.0.1", server, version), "a.example *.wild.example ");  // sends no name
-  }
-  // A client verifies what it gets, as ever.
-  EXPECT_EQ(judge(tls_context::client(trusting()).value(), server, "c.example"), verdicts{});
-  EXPECT_EQ(judge(tls_context::client(trusting()).value(), server, "d.example").client,
-            "certificate verify failed: hostname mismatch");
-}
-
-TEST(Handshake, AFurtherIdentityMustBeWhole) {
-  tls_options options = identified(issue({}, &authority()));
-  const identity good = issue({}, &authority());
-  options.further_identities = {{}};
-  EXPECT_EQ(tls_context::server(options).error(), tls_errc::no_certificate);
-  options.further_identities = {{pem::text(good.certificate), pem::text(issue({}, &authority()).key), ""}};
-  EXPECT_EQ(tls_context::server(options).error().message(), "key values mismatch");
-  options.further_identities = {{pem::text(good.certificate), {}, ""}};
-  EXPECT_FALSE(tls_context::server(options).has_value());
-}
 
 TEST(Handshake, AgreesOnEverything) {
   tls_options ours = trusting();

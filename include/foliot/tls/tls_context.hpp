@@ -93,8 +93,9 @@ struct tls_options {
   pem private_key;
   /// The password of the private key, if it is encrypted. foliot never asks for one at the terminal.
   std::string key_password;
-  /// A server's further certificates. A client that asks for a host (SNI) gets the first certificate that is for that
-  /// host, beginning with the own one above; and that one if none is, or if it asks for none.
+  /// A server's further certificates. A client that asks for a host (SNI) gets the first certificate that has it in its
+  /// subjectAltName, beginning with the own one above; and that one if none has it, or if the client asks for none. The
+  /// order decides: a "*.example.com" comes before a "www.example.com" behind it.
   std::vector<tls_identity> further_identities;
 
   /// The roots to verify peers by. A client without any uses those of the system, by OpenSSL's rules (SSL_CERT_FILE,
@@ -125,8 +126,8 @@ class FOLIOT_EXPORT tls_context {
   explicit tls_context(std::shared_ptr<const detail::context> state) noexcept : state_(std::move(state)) {}
 
   /// A context for tls_stream::connect(). Returns the error of a file, of OpenSSL, or tls_errc::no_certificate for PEM
-  /// without any; errc::invalid_argument for protocols that are no ALPN. Throws std::bad_alloc. Reads files, which
-  /// blocks.
+  /// without any; errc::invalid_argument for protocols that are no ALPN, and for further identities of a client. Throws
+  /// std::bad_alloc. Reads files, which blocks.
   [[nodiscard]] static std::expected<tls_context, std::error_code> client(const tls_options& options = {});
   /// A context for tls_stream::accept(). As client(); also tls_errc::no_roots if it is to verify clients and has no
   /// roots for it.
