@@ -1,5 +1,7 @@
 #include <foliot/runtime/net/names.hpp>
 
+#include <netdb.h>
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -22,6 +24,10 @@ namespace foliot::runtime {
 namespace {
 
 using detail::inner;
+
+static_assert(static_cast<int>(name_errc::not_found) == EAI_NONAME &&
+              static_cast<int>(name_errc::try_again) == EAI_AGAIN && static_cast<int>(name_errc::failed) == EAI_FAIL &&
+              static_cast<int>(name_errc::no_address) == EAI_NODATA);
 
 using addresses = std::vector<address>;
 using lookup_result = or_error<addresses>;

@@ -200,6 +200,44 @@ TEST_F(Names, TheFirstAddressThatAnswersIsTaken) {
   });
 }
 
+// The second address listens, and so does the third one, which is of the other family and is tried before it.
+TEST_F(Names, TheFamiliesOfAHostAreTriedInTurn) {
+  std::string without;
+  on_real_processors([&without]() -> task<> {
+    or_error<listener> four = std::unexpected(std::error_code());
+    or_error<listener> six = std::unexpected(std::error_code());
+    for (int i = 0; i < 100 && !six; ++i) {  // the port may be taken in the other family
+      four = listener::listen(address::parse("127.0.0.2:0").value());
+      EXPECT_TRUE(four.has_value());
+      if (!four) co_return;
+      six = listener::listen(address::loopback6(four->local_address().value().port()));
+      if (!six && six.error() == std::errc::address_not_available) break;
+      if (!six && six.error() == std::errc::address_family_not_supported) break;
+    }
+    if (!six) {
+      without = six.error().message();
+      co_return;
+    }
+    fake().answer = {"127.0.0.3", "127.0.0.2", "::1"};
+    const std::uint16_t port = four->local_address().value().port();
+    const auto made = co_await connect_to_host("host.example", port);
+    EXPECT_TRUE(made.has_value());
+    if (made) {
+      EXPECT_EQ(made->peer_address().value(), six->local_address().value());
+    }
+    std::vector<address> in_order;
+    for (const char* const host : {"127.0.0.3", "127.0.0.2", "[::1]"}) {
+      in_order.push_back(address::parse(std::string(host) + ":" + std::to_string(port)).value());
+    }
+    const auto direct = co_await connect_to_any(in_order);
+    EXPECT_TRUE(direct.has_value());
+    if (direct) {
+      EXPECT_EQ(direct->peer_address().value(), four->local_address().value());
+    }
+  });
+  if (!without.empty()) GTEST_SKIP() << "there is no IPv6 loopback: " << without;
+}
+
 /// Connects while the n-th allocation fails, on a thread of its own. (With a sanitizer each frame is an allocation;
 /// otherwise most come from a pool.) Returns the error, and whether an allocation has failed.
 std::pair<std::error_code, bool> connect_without_memory(std::size_t n) {

@@ -1,7 +1,7 @@
 // The errors of names that the system does not resolve.
 //
 //   const auto found = co_await resolve(host, 443);
-//   if (!found && found.error() == foliot::runtime::name_errc::not_found) …      // there is no such host
+//   if (!found && found.error() == foliot::runtime::name_errc::try_again) …      // later it may be known
 //
 // Thread safety: values.
 #pragma once
@@ -16,13 +16,13 @@ namespace foliot::runtime {
 
 /// What getaddrinfo says of a name. Its other numbers (EAI_…) are errors of the same category.
 enum class name_errc {
-  /// There is no such host, or it has no address (EAI_NONAME).
+  /// The name is not known (EAI_NONAME).
   not_found = -2,
-  /// No server has answered: later it may be found (EAI_AGAIN).
+  /// No server has answered: later it may be known (EAI_AGAIN).
   try_again = -3,
   /// A server has answered that it cannot (EAI_FAIL).
   failed = -4,
-  /// The host has no address of a kind that this machine can use (EAI_NODATA).
+  /// The name is known, but has no address (EAI_NODATA).
   no_address = -5,
 };
 
