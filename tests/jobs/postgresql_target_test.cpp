@@ -46,7 +46,7 @@ class Target : public ::testing::Test {
  protected:
   Target() {
     for (const char* const each : {"PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE",
-                                   "PGSERVICEFILE", "PGSYSCONFDIR", "PGTARGETSESSIONATTRS", "PGCHANNELBINDING"}) {
+                                   "PGSERVICEFILE", "PGSYSCONFDIR", "PGTARGETSESSIONATTRS", "PGSSLMODE"}) {
       const char* const text = std::getenv(each);
       before_.emplace_back(each, text == nullptr ? std::nullopt : std::optional<std::string>(text));
       ::unsetenv(each);
@@ -160,17 +160,17 @@ TEST_F(Target, HostsOfAServiceTakeTurns) {
 TEST_F(Target, TheKindOfServerMayComeFromElsewhere) {
   const foliot_test::temporary_folder folder;
   const std::string file = folder.path() + "/services";
-  std::ofstream(file) << "[jobs]\nhost=a,b\ntarget_session_attrs=primary\nchannel_binding=disable\n";
+  std::ofstream(file) << "[jobs]\nhost=a,b\ntarget_session_attrs=primary\nsslmode=disable\n";
   set("PGSERVICEFILE", file);
   set("PGTARGETSESSIONATTRS", "prefer-standby");
   target of_service("service=jobs");
   EXPECT_EQ(next_of(of_service)["target_session_attrs"], "primary");
-  EXPECT_EQ(next_of(of_service).count("channel_binding"), 0U) << "libpq takes it from the service";
+  EXPECT_EQ(next_of(of_service).count("sslmode"), 0U) << "libpq takes it from the service";
   target of_environment("host=c");
   EXPECT_EQ(next_of(of_environment)["target_session_attrs"], "prefer-standby");
-  target of_string("host=c target_session_attrs=any channel_binding=prefer");
+  target of_string("host=c target_session_attrs=any sslmode=prefer");
   EXPECT_EQ(next_of(of_string)["target_session_attrs"], "any");
-  EXPECT_EQ(next_of(of_string)["channel_binding"], "prefer");
+  EXPECT_EQ(next_of(of_string)["sslmode"], "prefer");
   set("PGTARGETSESSIONATTRS", "any");  // libpq's default, which is no choice
   target of_default("host=c");
   EXPECT_EQ(next_of(of_default)["target_session_attrs"], "read-write");

@@ -95,8 +95,8 @@ target::options options_in(const PQconninfoOption* from, bool except_defaults) {
 /// be. Empty if an option cannot be read, as if there is no such service: then each connection fails, and says why.
 target::options resolved(target::options given) {
   constexpr std::string_view impossible = "none: the options are read";
-  std::erase_if(given, [](const auto& each) { return each.first == "channel_binding" || each.first == "password"; });
-  given.emplace_back("channel_binding", impossible);
+  std::erase_if(given, [](const auto& each) { return each.first == "sslmode" || each.first == "password"; });
+  given.emplace_back("sslmode", impossible);
   given.emplace_back("password", "-");  // else libpq looks for one in a file, and may warn of the file
   const target::arguments with(std::move(given));
   const std::unique_ptr<PGconn, decltype(&PQfinish)> begun(PQconnectStartParams(with.keywords(), with.values(), 0),
@@ -105,7 +105,7 @@ target::options resolved(target::options given) {
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> all(PQconninfo(begun.get()), &PQconninfoFree);
   if (all == nullptr) throw std::bad_alloc();
   target::options found = options_in(all.get(), true);
-  if (value_in(found, "channel_binding") != impossible) found.clear();
+  if (value_in(found, "sslmode") != impossible) found.clear();
   return found;
 }
 
@@ -131,8 +131,8 @@ target::target(const std::string& database) {
   const auto unless_given = [&](const char* keyword, const char* text) {
     if (value(keyword).empty()) options_.emplace_back(keyword, text);
   };
-  unless_given("target_session_attrs", value_in(all, "target_session_attrs").c_str());
-  unless_given("target_session_attrs", "read-write");
+  const std::string kind_of_server = value_in(all, "target_session_attrs");
+  unless_given("target_session_attrs", kind_of_server.empty() ? "read-write" : kind_of_server.c_str());
   unless_given("fallback_application_name", "foliot");
   unless_given("connect_timeout", "2");
   unless_given("tcp_user_timeout", "3000");
