@@ -1,4 +1,4 @@
-// expect: foliot: with_timeout() and with_deadline() take a task, such as ask(server)
+// expect: foliot: a time limit is for a task: call the function, with_deadline(ask(server), deadline)
 #include <chrono>
 
 #include <foliot/runtime.hpp>

@@ -1,4 +1,4 @@
-// expect: for one operation write select(operation, after(2s))
+// expect: foliot: a time limit is for a task: write one that waits for this; or select(operation, after(2s))
 #include <chrono>
 
 #include <foliot/runtime.hpp>

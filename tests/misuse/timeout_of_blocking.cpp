@@ -1,4 +1,4 @@
-// expect: foliot: nothing ends a call by blocking(), so a time limit for it needs a task that goes on without it
+// expect: foliot: nothing ends a call by blocking(): see docs/cookbook.md
 #include <chrono>
 
 #include <foliot/runtime.hpp>

@@ -1,13 +1,16 @@
 #include <foliot/runtime/with_timeout.hpp>
 
 #include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/context.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
@@ -26,6 +29,18 @@ task<int> seven_after(duration length) {
   co_return 7;
 }
 task<> nothing_after(duration length) { co_await sleep(length); }
+
+template <class Body>
+concept takes_a_timeout = requires(Body&& body) { with_timeout(std::forward<Body>(body), 1s); };
+static_assert(takes_a_timeout<task<int>>);
+static_assert(takes_a_timeout<context&>);
+static_assert(takes_a_timeout<std::reference_wrapper<context>>);
+static_assert(takes_a_timeout<std::reference_wrapper<cancel_context>>);
+struct derived_task : task<int> {};
+static_assert(takes_a_timeout<derived_task>);
+static_assert(!takes_a_timeout<int>);
+static_assert(!takes_a_timeout<task<int> (&)()>);
+static_assert(!takes_a_timeout<decltype(sleep(1s))>);
 
 TEST(WithTimeout, GivesTheResultOrSaysThatTheTimeIsOver) {
   test::everywhere([]() -> task<> {

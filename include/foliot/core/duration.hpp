@@ -153,13 +153,17 @@ class duration {
   // NOLINTEND(google-explicit-constructor)
 
   /// `count` nanoseconds; INT64_MAX is forever.
-  [[nodiscard]] static constexpr duration nanoseconds(std::int64_t count) noexcept { return duration(count); }
+  [[nodiscard]] static constexpr duration nanoseconds(std::int64_t count) noexcept {
+    duration made;
+    made.nanoseconds_ = count;
+    return made;
+  }
   /// No time at all.
   [[nodiscard]] static constexpr duration zero() noexcept { return duration(); }
   /// The upper end: a deadline that far away never comes.
-  [[nodiscard]] static constexpr duration forever() noexcept { return duration(detail::int64_max); }
+  [[nodiscard]] static constexpr duration forever() noexcept { return nanoseconds(detail::int64_max); }
   /// The most negative length.
-  [[nodiscard]] static constexpr duration lowest() noexcept { return duration(detail::int64_min); }
+  [[nodiscard]] static constexpr duration lowest() noexcept { return nanoseconds(detail::int64_min); }
 
   /// The length in nanoseconds.
   [[nodiscard]] constexpr std::int64_t count() const noexcept { return nanoseconds_; }
@@ -175,15 +179,15 @@ class duration {
   /// Forever if either operand is forever.
   friend constexpr duration operator+(duration a, duration b) noexcept {
     if (a.is_forever() || b.is_forever()) return forever();
-    return duration(detail::saturating_add(a.nanoseconds_, b.nanoseconds_));
+    return nanoseconds(detail::saturating_add(a.nanoseconds_, b.nanoseconds_));
   }
   /// Forever if `a` is forever.
   friend constexpr duration operator-(duration a, duration b) noexcept {
     if (a.is_forever()) return forever();
-    return duration(detail::saturating_subtract(a.nanoseconds_, b.nanoseconds_));
+    return nanoseconds(detail::saturating_subtract(a.nanoseconds_, b.nanoseconds_));
   }
   friend constexpr duration operator*(duration a, std::int64_t factor) noexcept {
-    return duration(detail::saturating_multiply(a.nanoseconds_, factor));
+    return nanoseconds(detail::saturating_multiply(a.nanoseconds_, factor));
   }
   friend constexpr duration operator*(std::int64_t factor, duration a) noexcept { return a * factor; }
   /// The quotient, rounded towards zero. Precondition: `b` is not zero.
@@ -193,18 +197,16 @@ class duration {
   }
   /// `a` divided by `divisor`, rounded towards zero. Precondition: `divisor` is not zero.
   friend constexpr duration operator/(duration a, std::int64_t divisor) noexcept {
-    return duration(a / duration(divisor));
+    return nanoseconds(a / nanoseconds(divisor));
   }
   /// Saturates, as all arithmetic here does.
-  constexpr duration operator-() const noexcept { return duration(detail::saturating_subtract(0, nanoseconds_)); }
+  constexpr duration operator-() const noexcept { return nanoseconds(detail::saturating_subtract(0, nanoseconds_)); }
   /// Saturates.
   constexpr duration& operator+=(duration other) noexcept { return *this = *this + other; }
   /// Saturates.
   constexpr duration& operator-=(duration other) noexcept { return *this = *this - other; }
 
  private:
-  explicit constexpr duration(std::int64_t nanoseconds) noexcept : nanoseconds_(nanoseconds) {}
-
   std::int64_t nanoseconds_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <foliot/core/language.hpp>
 
+#include <concepts>
 #include <coroutine>
 #include <exception>
 #include <functional>
@@ -80,6 +81,10 @@ template <class Function>
 [[nodiscard]] detail::blocking_call<std::decay_t<Function>> blocking(Function&& function) {
   return detail::blocking_call<std::decay_t<Function>>(std::forward<Function>(function));
 }
+
+/// Not for an operation: the line of the deleted function, which compilers show, says what to write.
+template <std::derived_from<detail::task_awaiter> Waits>
+task<> shielded(const Waits&) = delete;  // foliot: shielded() takes a task: write one that waits for this
 
 /// Runs `body` to its end, even if the calling task is asked to stop or a timeout expires meanwhile: for work that must
 /// be completed. `body` runs as a task of its own; the calling task waits for it, and gets its result or exception.

@@ -12,6 +12,7 @@
 // Thread safety: only the calling task uses it. Cost: a timer in the frame.
 #pragma once
 
+#include <concepts>
 #include <expected>
 #include <type_traits>
 #include <utility>
@@ -19,6 +20,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/runtime/detail/current_task.hpp>
+#include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/detail/timed_scope.hpp>
 #include <foliot/runtime/runtime_deadline.hpp>
@@ -60,50 +62,51 @@ task<std::expected<Result, timed_out>> with_timeout(task<Result> body, duration 
   co_return co_await detail::inner(limited);
 }
 
-class context;
-
 namespace detail {
-
-/// Whether it is neither a task nor a context, which has functions of these names as well.
-template <class Body>
-inline constexpr bool is_no_body = !is_task<Body>;
-template <class Body>
-  requires std::is_class_v<Body>
-inline constexpr bool is_no_body<Body> = !is_task<Body> && !std::is_base_of_v<context, Body>;
 
 template <class Function>
 class blocking_call;
-template <class Body>
-inline constexpr bool is_blocking = false;
-template <class Function>
-inline constexpr bool is_blocking<blocking_call<Function>> = true;
+template <class Executor, class Function>
+class executor_call;
 
-/// Does not compile, and says what to write instead. `Body` is not a task.
-template <class Body>
-consteval void check_body() {
-  static_assert(!is_blocking<Body>,
-                "foliot: nothing ends a call by blocking(), so a time limit for it needs a task that goes on without "
-                "it: docs/cookbook.md, \"A blocking call that takes too long\"");
-  static_assert(is_blocking<Body>,
-                "foliot: with_timeout() and with_deadline() take a task, such as ask(server), which they end at the "
-                "deadline; for one operation write select(operation, after(2s))");
-}
+/// Whether it is one of foliot's awaiters, and no task.
+template <class Waits>
+concept awaiter_of_foliot = std::derived_from<Waits, task_awaiter>;
+/// Whether it is a function that returns a task.
+template <class Function>
+concept makes_task = std::invocable<Function&> && is_task<std::invoke_result_t<Function&>>;
+
+using never_made = task<std::expected<void, timed_out>>;
 
 }  // namespace detail
 
-/// For an object that is not a task: does not compile, and the message says what to write instead.
-template <class Body>
-  requires(detail::is_no_body<std::remove_cvref_t<Body>>)
-task<std::expected<void, timed_out>> with_deadline(Body&& /*body*/, runtime_deadline /*deadline*/) {
-  detail::check_body<std::remove_cvref_t<Body>>();
-  std::unreachable();
-}
+// For what is not a task: compilers show the line of a deleted function, with what is written there.
+// clang-format off
+
+/// Not for a call by blocking().
+template <class Function>
+detail::never_made with_timeout(const detail::blocking_call<Function>&, duration) = delete;  // foliot: nothing ends a call by blocking(): see docs/cookbook.md, "A blocking call that takes too long"
 /// The same.
-template <class Body>
-  requires(detail::is_no_body<std::remove_cvref_t<Body>>)
-task<std::expected<void, timed_out>> with_timeout(Body&& /*body*/, duration /*length*/) {
-  detail::check_body<std::remove_cvref_t<Body>>();
-  std::unreachable();
-}
+template <class Function>
+detail::never_made with_deadline(const detail::blocking_call<Function>&, runtime_deadline) = delete;  // foliot: nothing ends a call by blocking(): see docs/cookbook.md, "A blocking call that takes too long"
+/// Not for a call by call_on().
+template <class Executor, class Function>
+detail::never_made with_timeout(const detail::executor_call<Executor, Function>&, duration) = delete;  // foliot: nothing ends a call by call_on(): see docs/cookbook.md, "A blocking call that takes too long"
+/// The same.
+template <class Executor, class Function>
+detail::never_made with_deadline(const detail::executor_call<Executor, Function>&, runtime_deadline) = delete;  // foliot: nothing ends a call by call_on(): see docs/cookbook.md, "A blocking call that takes too long"
+/// Not for other waits.
+template <detail::awaiter_of_foliot Waits>
+detail::never_made with_timeout(const Waits&, duration) = delete;  // foliot: a time limit is for a task: write one that waits for this; or select(operation, after(2s))
+/// The same.
+template <detail::awaiter_of_foliot Waits>
+detail::never_made with_deadline(const Waits&, runtime_deadline) = delete;  // foliot: a time limit is for a task: write one that waits for this; or select(operation, after(2s))
+/// Not for a function.
+template <detail::makes_task Function>
+detail::never_made with_timeout(Function&&, duration) = delete;  // foliot: a time limit is for a task: call the function, with_timeout(ask(server), 2s)
+/// The same.
+template <detail::makes_task Function>
+detail::never_made with_deadline(Function&&, runtime_deadline) = delete;  // foliot: a time limit is for a task: call the function, with_deadline(ask(server), deadline)
+// clang-format on
 
 }  // namespace foliot::runtime
