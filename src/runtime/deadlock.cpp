@@ -17,7 +17,7 @@
 
 #include "../core/place_text.hpp"
 #include "scheduler.hpp"
-#include "wait_phrase.hpp"
+#include "wait_words.hpp"
 
 namespace foliot::runtime::detail {
 
@@ -142,11 +142,13 @@ std::string scheduler::with_waiting_tasks(std::string text) {
     text += "\n  ";
     text += task.name();
     const std::string place = foliot::detail::place_text(task.where.load(seam::relaxed));
-    if (place.empty()) {
+    const wait_kind kind = task.waits_for.load(seam::relaxed);
+    if (place.empty() && kind == wait_kind::other) {
       text += " has not begun";
-    } else {
-      text.append(" waits").append(wait_phrase(task.waits_for.load(seam::relaxed))).append(" at ").append(place);
+      return;
     }
+    text.append(" waits").append(wait_phrase(kind));
+    if (!place.empty()) text.append(" at ").append(place);
   });
   return text;
 }

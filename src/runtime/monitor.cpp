@@ -62,8 +62,9 @@ void monitor::work() noexcept {
       // From here on an earlier timer sets the alarm anew.
       rings_at_.store(instant::never().nanoseconds(), seam::relaxed);
     }
-    const instant next_turn = look();
-    scheduler_.tell_of_stuck_tasks();
+    // At the end of the run there is nothing to rescue any more, but a task may keep its worker from ending.
+    const instant next_turn = scheduler_.is_ending() ? scheduler_.time().now() + patience : look();
+    scheduler_.report_stuck_tasks();
     scheduler_.end_monitor_turn(next_turn);
   }
 }

@@ -8,7 +8,7 @@
 //
 // When the alarm rings, the monitor runs the due timers of processors that are in a task (or stuck in a callback),
 // wakes an idle worker for the tasks that are queued behind a stuck task, and looks into the poller if no worker has.
-// Then it tells of tasks that are stuck, if the program wants to know (stuck_task.hpp).
+// Then it reports the tasks that are stuck, if the program wants to know (stuck_task.hpp).
 //
 // Thread safety: guard(), wake_by() and rescues() from any thread; arm() and disarm() under the scheduler's lock;
 // start() and end() by the thread that runs the runtime.

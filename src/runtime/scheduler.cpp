@@ -231,7 +231,8 @@ void scheduler::notify_all() noexcept {
 void scheduler::end_workers() noexcept {
   ending_.store(true, seam::seq_cst);
   blocking_.close();
-  monitor_.end();
+  // With reports of stuck tasks it goes on until the workers have ended: one of them may be stuck.
+  if (!options_.stuck_task.tell) monitor_.end();
   {
     // A thread that changes the number of processors has done so when this has the lock, or then sees ending_. If a
     // task waits for the lock, one of the workers that are joined below runs it.
@@ -241,6 +242,7 @@ void scheduler::end_workers() noexcept {
     notify(*each);
     if (each->thread.joinable()) each->thread.join();
   }
+  monitor_.end();
   gate_->close();
   // A function of blocking() may wait for a thread that waits for the end of a call, whose task is destroyed only after
   // that function.

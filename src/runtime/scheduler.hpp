@@ -174,8 +174,8 @@ class scheduler {
   /// Around each of the monitor's turns. Meanwhile it may hold tasks that are in no queue.
   void begin_monitor_turn() noexcept;
   void end_monitor_turn(instant next_turn) noexcept;
-  /// Tells of the turns that take too long, if run_options::stuck_task asks for it. The monitor's.
-  void tell_of_stuck_tasks() noexcept;
+  /// Reports the turns that take too long, if run_options::stuck_task asks for it. The monitor's.
+  void report_stuck_tasks() noexcept;
 
   /// The text, and a line for each task that has not ended. Called while no task runs.
   [[nodiscard]] std::string with_waiting_tasks(std::string text);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "../core/statistics/statistics_lines.hpp"
+#include "wait_words.hpp"
 
 namespace foliot::runtime {
 
@@ -75,11 +76,8 @@ bool read(line_reader& from, task_phase& phase) noexcept {
 /// A word that is followed by a space.
 bool read(line_reader& from, wait_kind& kind) noexcept {
   const std::string_view word = from.left().substr(0, from.left().find(' '));
-  for (std::uint8_t i = 0; i <= std::uint8_t(wait_kind::context); ++i) {
-    kind = static_cast<wait_kind>(i);
-    if (to_string(kind) == word) return from.skip(word);
-  }
-  return false;
+  kind = detail::wait_kind_named(word);
+  return !word.empty() && from.skip(word);
 }
 
 /// The line after its first word.

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "../core/place_text.hpp"
+#include "../core/short_text.hpp"
 #include "scheduler.hpp"
 
 namespace foliot::runtime {
@@ -11,12 +12,12 @@ namespace foliot::runtime {
 std::string to_string(const stuck_task& one) {
   std::string text = "the task '";
   text.append(one.name).append("' has kept thread ").append(std::to_string(one.thread)).append(" for ");
-  text += to_string(one.running);
+  text += foliot::detail::short_text(one.running);
   const std::string place = foliot::detail::place_text(one.resumed_at);
   return text + (place.empty() ? ", since it began" : ", since it went on from " + place);
 }
 
-void detail::scheduler::tell_of_stuck_tasks() noexcept {
+void detail::scheduler::report_stuck_tasks() noexcept {
   const auto& tell = options_.stuck_task.tell;
   if (!tell) return;
   const instant now = time_.now();

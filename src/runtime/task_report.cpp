@@ -14,8 +14,9 @@
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
 #include "../core/place_text.hpp"
+#include "../core/short_text.hpp"
 #include "scheduler.hpp"
-#include "wait_phrase.hpp"
+#include "wait_words.hpp"
 
 namespace foliot::runtime {
 
@@ -124,14 +125,6 @@ std::string dump_of(const detail::scheduler& all) {
   return text;
 }
 
-/// To three digits, downwards: 12.4s.
-std::string short_text(duration length) {
-  const std::int64_t count = length.count();
-  std::int64_t last_digit = 1;
-  while (count / last_digit >= 1000) last_digit *= 10;
-  return to_string(duration::nanoseconds(count - count % last_digit));
-}
-
 }  // namespace
 
 std::string_view to_string(task_phase phase) noexcept {
@@ -145,16 +138,20 @@ std::string_view to_string(task_phase phase) noexcept {
 
 std::string activity_text(const task_group& group) {
   std::string text(to_string(group.phase));
-  if (group.where.empty()) return text + ", before its first co_await";
-  if (group.phase != task_phase::waiting) return text + ", after " + group.where;
-  return text.append(detail::wait_phrase(group.waits_for)).append(" at ").append(group.where);
+  if (group.phase == task_phase::waiting) {
+    // A function of foliot that was spawned waits, and no co_await of the program's is in it.
+    text += detail::wait_phrase(group.waits_for);
+    return group.where.empty() ? text : text + " at " + group.where;
+  }
+  return text + (group.where.empty() ? ", before its first co_await" : ", after " + group.where);
 }
 
 std::string to_string(const task_group& group) {
   std::string text = std::to_string(group.tasks);
   if (text.size() < 8) text.insert(0, 8 - text.size(), ' ');
   text.append("  '").append(group.name).append("' ").append(activity_text(group));
-  if (group.for_so_long) text += (group.tasks == 1 ? ", " : ", up to ") + short_text(*group.for_so_long);
+  if (group.for_so_long)
+    text += (group.tasks == 1 ? ", " : ", up to ") + foliot::detail::short_text(*group.for_so_long);
   return text;
 }
 

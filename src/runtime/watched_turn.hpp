@@ -26,7 +26,7 @@ class watched_turn {
   };
 
   void begin(instant now, const task_name_copy& name, std::source_location resumed_at, duration limit) noexcept {
-    const std::uint32_t thread = worker_thread();
+    const std::uint32_t thread = seam::this_thread_id();  // each time: after a fork it is another one
     const lock held(lock_);
     began_ = now;
     report_at_ = now + limit;
@@ -48,12 +48,6 @@ class watched_turn {
   }
 
  private:
-  /// A system call in each thread's first turn only.
-  static std::uint32_t worker_thread() noexcept {
-    static thread_local const std::uint32_t id = seam::this_thread_id();
-    return id;
-  }
-
   mutex lock_{lock_rank::monitor};
   instant began_ FOLIOT_GUARDED_BY(lock_);
   instant report_at_ FOLIOT_GUARDED_BY(lock_) = instant::never();

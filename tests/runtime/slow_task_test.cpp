@@ -116,12 +116,50 @@ TEST(StuckTask, IsReportedWhileItRuns) {
   ASSERT_EQ(stuck.size(), 3U);
   duration before = options.stuck_task.longer_than / 2;
   for (const auto& [name, from, running, on] : stuck) {
-    EXPECT_EQ(name, "never waits");
     EXPECT_EQ(from, line);
     EXPECT_EQ(on, thread);
     EXPECT_GT(running, before * 2);  // each time twice as long
     before = running;
   }
+}
+
+// The run cannot end while a task keeps a worker: the report says which.
+TEST(StuckTask, IsReportedWhileTheRunWaitsForItsWorker) {
+  std::atomic<int> step = 0;
+  run_options options;
+  options.processors = 2;
+  options.stuck_task = {.longer_than = 1ms, .tell = [&](const stuck_task& one) {
+                          if (one.name != "stays" || step != 2) return;
+                          step = 3;  // it was reported after the main task had ended
+                          step.notify_all();
+                        }};
+  const auto main = [&]() -> task<> {
+    spawn(
+        [&]() -> task<> {
+          step = 1;
+          while (step != 3) step.wait(step);
+          co_return;
+        },
+        "stays");
+    while (step != 1) co_await yield();
+    struct ends {
+      std::atomic<int>& of;
+      ~ends() { of = 2; }
+    } const at_the_end(step);
+  };
+  run(main, options);
+  EXPECT_EQ(step, 3);
+}
+
+TEST(StuckTask, OnVirtualTimeNothingIsReported) {
+  run_options options;
+  options.stuck_task = {.longer_than = 1ms, .tell = [](const stuck_task&) { ADD_FAILURE(); }};
+  on_one_processor(
+      [](virtual_clock& clock) -> task<> {
+        clock.stall(1h);
+        co_return;
+      },
+      options);
 }
 
 TEST(StuckTask, AReportThatThrowsIsAFailure) {
@@ -154,8 +192,8 @@ TEST(StuckTask, ALimitMustBePositive) {
 }
 
 TEST(StuckTask, PrintsOnALine) {
-  EXPECT_EQ(to_string(stuck_task{.running = 1s, .name = "x", .resumed_at = {}, .thread = 7}),
-            "the task 'x' has kept thread 7 for 1s, since it began");
+  EXPECT_EQ(to_string(stuck_task{.running = 1'234'567us, .name = "x", .resumed_at = {}, .thread = 7}),
+            "the task 'x' has kept thread 7 for 1.23s, since it began");
   const auto here = std::source_location::current();
   EXPECT_EQ(
       to_string(stuck_task{.running = 1s, .name = "x", .resumed_at = here, .thread = 7}),

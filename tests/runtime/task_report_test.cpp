@@ -1,6 +1,7 @@
 // What each task of a runtime does, where, and for how long.
 #include <atomic>
 #include <chrono>
+#include <coroutine>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -189,6 +190,13 @@ TEST(TaskReports, SayWhatKindOfWaitItIs) {
     co_await check([&]() -> task<> { static_cast<void>(co_await select(values.receive(), after(1h))); },
                    wait_kind::select);
     co_await check([]() -> task<> { co_await select(); }, wait_kind::select);
+    co_await check(
+        [&]() -> task<> {
+          std::vector<receiving<int>> receives;
+          receives.push_back(values.receive());
+          static_cast<void>(co_await select_any(receives));
+        },
+        wait_kind::select);
     co_await check([]() -> task<> { co_await sleep(1h); }, wait_kind::sleep);
     co_await check([]() -> task<> { co_await sleep_until(wall_now() + 1h); }, wait_kind::sleep);
     co_await check([]() -> task<> { static_cast<void>(co_await at(wall_now() + 1h)); }, wait_kind::timer);
@@ -223,6 +231,67 @@ TEST(TaskReports, SayWhatKindOfWaitItIs) {
         wait_kind::write);
     co_await check([&]() -> task<> { static_cast<void>(co_await signals->next()); }, wait_kind::signal);
   });
+}
+
+/// The awaiter of another library.
+struct foreign {
+  std::coroutine_handle<>& waiting;
+
+  static bool await_ready() noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> who) const noexcept { waiting = who; }
+  static void await_resume() noexcept {}
+};
+
+TEST(TaskReports, OfAForeignAwaiterHaveNoKind) {
+  on_one_processor([](virtual_clock&) -> task<> {
+    std::coroutine_handle<> waiting;
+    auto waits = spawn(
+        [&]() -> task<> {
+          co_await sleep(1s);
+          foreign other{waiting};
+          co_await other;
+        },
+        "waits");
+    co_await sleep(2s);
+    EXPECT_NE(dump_tasks().find("  'waits' waiting at task_report_test.cpp:"), std::string::npos) << dump_tasks();
+    waiting.resume();
+    co_await waits.join();
+  });
+}
+
+// A function of foliot that was spawned has no co_await of the program's.
+TEST(TaskReports, OfAFunctionOfFoliotHaveNoPlace) {
+  on_one_processor([](virtual_clock&) -> task<> {
+    auto ends = stream::pair();
+    char bytes[4];
+    auto reads = spawn(ends->first.read_all(std::span(bytes)), "reads");
+    co_await yield();
+    EXPECT_NE(dump_tasks().find("  'reads' waiting to read\n"), std::string::npos) << dump_tasks();
+    static_cast<void>(co_await ends->second.write_all("1234"));
+    co_await reads.join();
+  });
+}
+
+TEST(TaskReports, SayThatACallBlocks) {
+  std::atomic<bool> go_on = false;
+  background_runtime background({.processors = 1});
+  const runtime_handle handle = background.handle();
+  auto caller = handle.spawn(
+      [&]() -> task<> {
+        auto waits = [&] { go_on.wait(false); };
+        co_await blocking(waits);
+      },
+      "caller");
+  const auto blocks = [&] {
+    for (const task_report& each : handle.tasks()) {
+      if (each.name == "caller" && each.phase == task_phase::waiting) return each.waits_for == wait_kind::blocking;
+    }
+    return false;
+  };
+  while (!blocks()) std::this_thread::yield();
+  go_on = true;
+  go_on.notify_all();
+  handle.call([](join_handle<>& of) -> task<> { co_await of.join(); }(caller));
 }
 
 TEST(TaskReports, WithoutMeasurementsHaveNoLengths) {

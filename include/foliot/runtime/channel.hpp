@@ -150,9 +150,11 @@ class send_end : public detail::channel_handle<T> {
   /// A task must await the result: it waits for a receiver, or for room. The wait throws channel_closed, and
   /// `cancelled`; if T's moves may throw, this throws what they throw, and std::bad_alloc.
   [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
-  /// The same with the value T(arguments...), also of an aggregate: co_await jobs.emplace(id, reply). With g++ 12,
-  /// which destroys the struct of co_await jobs.send(job{id, reply}) twice (docs/runtime/README.md), this does what it
-  /// means.
+  /// The same with the value T(arguments...), which is made before the wait: co_await jobs.emplace(id, reply), also for
+  /// an aggregate. g++ 12 destroys the struct of co_await jobs.send(job{id, reply}) twice, and not this one; the
+  /// arguments must have no such form themselves (docs/runtime/README.md). They are moved from also if the wait throws.
+  /// Numbers narrow without a warning, and a member that is a reference must not be bound to an argument that is
+  /// converted.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   [[nodiscard("co_await it")]] sending<T> emplace(Arguments&&... arguments) const {
@@ -189,9 +191,11 @@ class channel : public detail::channel_handle<T> {
   /// A task must await the result: it waits for a receiver, or for room. The wait throws channel_closed, and
   /// `cancelled`; if T's moves may throw, this throws what they throw, and std::bad_alloc.
   [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
-  /// The same with the value T(arguments...), also of an aggregate: co_await jobs.emplace(id, reply). With g++ 12,
-  /// which destroys the struct of co_await jobs.send(job{id, reply}) twice (docs/runtime/README.md), this does what it
-  /// means.
+  /// The same with the value T(arguments...), which is made before the wait: co_await jobs.emplace(id, reply), also for
+  /// an aggregate. g++ 12 destroys the struct of co_await jobs.send(job{id, reply}) twice, and not this one; the
+  /// arguments must have no such form themselves (docs/runtime/README.md). They are moved from also if the wait throws.
+  /// Numbers narrow without a warning, and a member that is a reference must not be bound to an argument that is
+  /// converted.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   [[nodiscard("co_await it")]] sending<T> emplace(Arguments&&... arguments) const {

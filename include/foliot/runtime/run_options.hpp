@@ -62,9 +62,9 @@ struct run_options {
   /// Measures how late timers are, how long tasks stand in run queues, and how long their turns take (statistics.hpp).
   /// Costs three readings of the clock for each turn of a task, and 28 KiB for each processor.
   bool measure = false;
-  /// Reports each turn of a task that took too long (slow_task.hpp).
+  /// Reports each turn of a task that took too long, when it has ended (slow_task.hpp).
   slow_task_report slow_task{};
-  /// Reports a turn of a task that takes too long, while it goes on (stuck_task.hpp). On real time only.
+  /// Reports turns that take too long and have not ended (stuck_task.hpp). On real time only.
   stuck_task_report stuck_task{};
 };
 

@@ -7,7 +7,7 @@
 //   }};
 //
 // Such a task delays the timers and tasks behind it until another worker or the monitor helps: what computes for long
-// or blocks belongs into blocking(). A task that never comes to an end of its turn is told of by stuck_task.hpp. With
+// or blocks belongs into blocking(). stuck_task.hpp reports turns that have not ended. With
 // this option each turn of a task costs two readings of the clock and a copy of the task's name. Without it none of
 // that.
 #pragma once

@@ -7,12 +7,13 @@
 //   lateness 8123 640 17:2 33:1          sum and maximum in ns, then number:count of each bucket that is not empty
 //   queue_time 912 300 9:3
 //   turn_time 1204 310 9:3
-//   task 1200 waiting 12400000000 server.cpp:31 'session'     how many, for how many ns (-: not measured), place, name
+//   task 1200 waiting read 12400000000 server.cpp:31 'session'
 //   end
 //
 // The number in the first line changes when the meaning of any other line does. The last line shows that the text is
-// complete. A task's place is `-` before its first co_await; places and names have control characters, spaces (places),
-// quotes and backslashes as \xNN.
+// complete. A line of tasks says how many they are, what they do, for what they wait if they wait (wait_kind.hpp), for
+// how many ns (`-`: not measured), their place and their name. A task's place is `-` before its first co_await; places
+// and names have control characters, spaces (places), quotes and backslashes as \xNN.
 #pragma once
 
 #include <expected>

@@ -3,13 +3,16 @@
 //   foliot::runtime::run_options options;
 //   options.stuck_task = {.longer_than = 1s, .tell = [](const foliot::stuck_task& one) { log(to_string(one)); }};
 //
-// A task that never waits again, in a loop or in a function that blocks, is not told of by slow_task.hpp, whose report
-// comes when the turn has ended. With this option the runtime's monitor tells of it while it runs. The monitor looks
-// every 10 ms while a worker is awake, so the report comes up to that much later than the limit says, or later on a
-// busy machine. On virtual time there is no monitor, and no such report.
+// slow_task.hpp reports turns that have ended; a task that never waits again, in a loop or in a function that blocks,
+// has none. With this option the runtime's monitor reports it while it runs, also at the end of a run that waits for
+// its worker. The monitor looks every 10 ms while a worker is awake, so a report comes up to that much later than the
+// limit says, or later on a busy machine. On virtual time there is no monitor, and no such report.
 //
-// Each turn of a task then costs two readings of the clock, a copy of the task's name, and two uncontended locks. Where
-// the option is not used none of that. A task that waits for ever is not stuck in this sense: task_report.hpp shows it.
+// The functions of timers (after_func, callback_timer), and the destructors of a task that ends, run between turns, and
+// are not reported. A task that waits for ever is not stuck in this sense: task_report.hpp shows it.
+//
+// Each turn of a task costs two readings of the clock, a copy of the task's name, a system call, and two uncontended
+// locks. Without the option there is no such cost.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +39,8 @@ struct stuck_task {
   std::uint32_t thread;
 };
 
-/// A line for a log, without a line break: the task, how long, since where, the thread. Throws std::bad_alloc.
+/// A line for a log, without a line break: the task, the thread, how long, to three digits, and since where. Throws
+/// std::bad_alloc.
 [[nodiscard]] FOLIOT_EXPORT std::string to_string(const stuck_task& one);
 
 /// The limit, and the function that gets the reports. Off while `tell` is empty.

@@ -13,7 +13,8 @@
 // that runs or waits, since its last turn began.
 //
 // The other tasks go on meanwhile. A task that is never seen between two states is reported once; one that ends or
-// begins meanwhile may be left out.
+// begins meanwhile may be left out; of one that comes to its next wait meanwhile the place may be that of the wait
+// before.
 //
 // Thread safety: the reports are plain values. Complexity: O(the number of tasks), under sixteen locks one after the
 // other, which a spawn and the end of a task also take.

@@ -1,7 +1,8 @@
 // What a task waits for, for reports (task_report.hpp) and for the message of a deadlock.
 //
-// Awaiters and operations of foliot say it by a function kind(); those that have none, and the awaiters of other
-// libraries, count as `other`.
+// It is that of the innermost wait, also one inside of foliot: a task in resolve() waits for a blocking call. Awaiters
+// and operations of foliot say it by a function kind(); those that have none, and the awaiters of other libraries,
+// count as `other`.
 #pragma once
 
 #include <foliot/core/language.hpp>

@@ -38,7 +38,7 @@ enum class lock_rank : std::uint8_t {
   object,     ///< an object that tasks wait for: a channel, a timer, the end of a task
   timers,     ///< the timers of a processor
   scheduler,  ///< the idle processors, and the state that belongs to no processor
-  monitor,    ///< the instant for which the monitor's alarm is set
+  monitor,    ///< the instant for which the monitor's alarm is set; the turn of a worker that it watches
 };
 
 /// A mutual exclusion lock. Must not be held when it is destroyed.

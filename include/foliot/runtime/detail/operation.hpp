@@ -26,7 +26,7 @@
 #include <coroutine>
 #include <utility>
 
-#include <foliot/runtime/detail/kind_of.hpp>
+#include <foliot/runtime/detail/wait_kind_of.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 #include <foliot/runtime/wait_kind.hpp>
 
@@ -72,7 +72,7 @@ class operation_awaiter : public task_awaiter {
       : operation_(std::move(other.operation_)) {}
   operation_awaiter& operator=(operation_awaiter&&) = delete;
 
-  [[nodiscard]] wait_kind kind() const noexcept { return kind_of(operation_); }
+  [[nodiscard]] wait_kind kind() const noexcept { return wait_kind_of(operation_); }
   [[nodiscard]] bool await_ready() {
     waited_ = false;
     if constexpr (requires { operation_.try_complete_alone(); }) {

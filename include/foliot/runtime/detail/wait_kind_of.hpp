@@ -9,7 +9,7 @@ namespace foliot::runtime::detail {
 
 /// What a wait of `one` is for, an awaiter or an operation.
 template <class Waits>
-[[nodiscard]] constexpr wait_kind kind_of(const Waits& one) noexcept {
+[[nodiscard]] constexpr wait_kind wait_kind_of(const Waits& one) noexcept {
   if constexpr (requires { one.kind(); }) {
     return one.kind();
   } else {
