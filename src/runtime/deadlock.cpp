@@ -142,12 +142,12 @@ std::string scheduler::with_waiting_tasks(std::string text) {
     text += "\n  ";
     text += task.name();
     const std::string place = foliot::detail::place_text(task.where.load(seam::relaxed));
-    const wait_kind kind = task.waits_for.load(seam::relaxed);
-    if (place.empty() && kind == wait_kind::other) {
+    const wait_reason reason = task.waits_for.load(seam::relaxed);
+    if (place.empty() && reason == wait_kind::other) {
       text += " has not begun";
       return;
     }
-    text.append(" waits").append(wait_phrase(kind));
+    text.append(" waits").append(wait_phrase(reason));
     if (!place.empty()) text.append(" at ").append(place);
   });
   return text;

@@ -74,9 +74,9 @@ bool read(line_reader& from, task_phase& phase) noexcept {
 }
 
 /// A word that is followed by a space.
-bool read(line_reader& from, wait_kind& kind) noexcept {
+bool read(line_reader& from, wait_reason& reason) noexcept {
   const std::string_view word = from.left().substr(0, from.left().find(' '));
-  kind = detail::wait_kind_named(word);
+  reason = detail::wait_reason_in(word);
   return !word.empty() && from.skip(word);
 }
 

@@ -27,7 +27,7 @@ namespace {
 struct group_key {
   const char* name;
   task_phase phase;
-  wait_kind waits_for;
+  wait_reason waits_for;
   const char* file;
   std::uint_least32_t line;
 
@@ -38,7 +38,7 @@ struct group_hash {
   std::size_t operator()(const group_key& key) const noexcept {
     std::size_t sum = std::hash<const void*>()(key.name);
     for (const std::size_t each : {std::hash<const void*>()(key.file), std::size_t{key.line}, std::size_t(key.phase),
-                                   std::size_t(key.waits_for)}) {
+                                   std::size_t(key.waits_for.kind()), std::size_t{key.waits_for.cases().bits()}}) {
       sum = sum * 0x9e3779b97f4a7c15 + each;
     }
     return sum;
@@ -49,8 +49,8 @@ struct group_hash {
 auto identity(const task_group& group) { return std::tie(group.where, group.name, group.phase, group.waits_for); }
 
 /// What the task waits for; nothing if it does not.
-wait_kind wait_of(const detail::task_state& task, task_phase phase) noexcept {
-  return phase == task_phase::waiting ? task.waits_for.load(seam::relaxed) : wait_kind::other;
+wait_reason wait_of(const detail::task_state& task, task_phase phase) noexcept {
+  return phase == task_phase::waiting ? task.waits_for.load(seam::relaxed) : wait_reason();
 }
 
 void add(task_group& to, std::size_t tasks, std::optional<duration> for_so_long) {

@@ -1,5 +1,7 @@
 #include <foliot/runtime/wait_kind.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "wait_words.hpp"
@@ -40,17 +42,52 @@ constexpr wording words_of(wait_kind kind) noexcept {
   return other;
 }
 
-}  // namespace
-
-std::string_view to_string(wait_kind kind) noexcept { return words_of(kind).name; }
-
-std::string_view detail::wait_phrase(wait_kind kind) noexcept { return words_of(kind).phrase; }
-
-wait_kind detail::wait_kind_named(std::string_view name) noexcept {
+wait_kind kind_named(std::string_view name) noexcept {
   for (unsigned i = 0; i <= UINT8_MAX; ++i) {
     if (const auto kind = static_cast<wait_kind>(i); to_string(kind) == name) return kind;
   }
   return wait_kind::other;
+}
+
+/// The names of the kinds in the set, each after `between` but the first.
+std::string names_of(wait_kinds set, std::string_view between) {
+  std::string names;
+  for (unsigned i = 0; i < 32; ++i) {
+    const auto kind = static_cast<wait_kind>(i);
+    if (!set.contains(kind)) continue;
+    if (!names.empty()) names += between;
+    names += to_string(kind);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string_view to_string(wait_kind kind) noexcept { return words_of(kind).name; }
+
+std::string to_string(const wait_reason& reason) {
+  std::string text(to_string(reason.kind()));
+  return reason.cases().empty() ? text : text + "(" + names_of(reason.cases(), ",") + ")";
+}
+
+std::string detail::wait_phrase(const wait_reason& reason) {
+  std::string text(words_of(reason.kind()).phrase);
+  return reason.cases().empty() ? text : text + " (" + names_of(reason.cases(), ", ") + ")";
+}
+
+wait_reason detail::wait_reason_in(std::string_view text) noexcept {
+  const std::size_t open = text.find('(');
+  const wait_kind kind = kind_named(text.substr(0, open));
+  wait_kinds cases;
+  if (kind == wait_kind::select && open != std::string_view::npos && text.ends_with(')')) {
+    std::string_view rest = text.substr(open + 1, text.size() - open - 2);
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(','), rest.size());
+      cases.add(kind_named(rest.substr(0, end)));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return {kind, cases};
 }
 
 }  // namespace foliot::runtime

@@ -3,16 +3,18 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
 
-/// To follow "waiting" or "waits", with a space before it: " to receive", " for a mutex". Empty for wait_kind::other.
-[[nodiscard]] std::string_view wait_phrase(wait_kind kind) noexcept;
+/// To follow "waiting" or "waits", with a space before it: " to receive", " in a select (receive, timer)". Empty for
+/// wait_kind::other. Throws std::bad_alloc.
+[[nodiscard]] std::string wait_phrase(const wait_reason& reason);
 
-/// The kind with that name; `other` for a name that no kind has, such as one of a later version.
-[[nodiscard]] wait_kind wait_kind_named(std::string_view name) noexcept;
+/// Back from to_string(). A name that no kind has, such as one of a later version, gives `other`.
+[[nodiscard]] wait_reason wait_reason_in(std::string_view text) noexcept;
 
 }  // namespace foliot::runtime::detail

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,6 +26,12 @@ using namespace std::chrono_literals;
 
 bool has_line(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+wait_kinds of(std::initializer_list<wait_kind> all) {
+  wait_kinds set;
+  for (const wait_kind each : all) set.add(each);
+  return set;
 }
 
 runtime_snapshot some(bool measured) {
@@ -57,7 +64,7 @@ runtime_snapshot some(bool measured) {
   now.tasks = {
       {.name = "session",
        .phase = task_phase::waiting,
-       .waits_for = wait_kind::wait_group,
+       .waits_for = {wait_kind::select, of({wait_kind::receive, wait_kind::wait_group})},
        .where = "a.cpp:31",
        .tasks = 80,
        .for_so_long = 12s},
@@ -83,7 +90,9 @@ TEST(RuntimeStatisticsText, NamesOfAnyBytesComeBack) {
     runtime_snapshot now;
     task_group& group = now.tasks.emplace_back();
     group.where = "x";
-    group.waits_for = wait_kind(random.below(std::uint64_t(wait_kind::context) + 1));
+    const auto any_kind = [&] { return wait_kind(random.below(std::uint64_t(wait_kind::context) + 1)); };
+    group.waits_for = any_kind();
+    if (group.waits_for == wait_kind::select) group.waits_for = {wait_kind::select, of({any_kind(), any_kind()})};
     for (std::uint64_t length = random.below(20); length > 0; --length) {
       group.name += static_cast<char>(random.next());
       group.where += static_cast<char>(random.next());
@@ -119,17 +128,20 @@ TEST(RuntimeStatisticsText, SaysWhatIsWrong) {
   std::string text = statistics_text(some(false));
   text.replace(text.find("task 80 waiting"), 15, "task 80 dancing");
   EXPECT_EQ(parse_runtime_statistics(text).error(),
-            "the statistics have a malformed line: 'dancing wait_group 12000000000 a.cpp:31 'session''");
+            "the statistics have a malformed line: 'dancing select(receive,wait_group) 12000000000 a.cpp:31 'ses'...");
 }
 
 // Of a later version, say.
 TEST(RuntimeStatisticsText, AKindOfWaitThatIsNotKnownIsAnother) {
   std::string text = statistics_text(some(false));
   text.replace(text.find("wait_group"), 10, "a_miracle");
+  text.replace(text.find("'session'"), 9, "'more'\ntask 1 waiting at_peace - b.cpp:2 'session'");
   const auto back = parse_runtime_statistics(text);
   ASSERT_TRUE(back) << back.error();
   runtime_snapshot expected = some(false);
-  expected.tasks[0].waits_for = wait_kind::other;
+  expected.tasks[0].waits_for = {wait_kind::select, of({wait_kind::receive, wait_kind::other})};
+  expected.tasks[0].name = "more";
+  expected.tasks.insert(expected.tasks.begin() + 1, {.name = "session", .where = "b.cpp:2", .tasks = 1});
   EXPECT_TRUE(*back == expected);
 }
 
@@ -139,6 +151,9 @@ TEST(WaitKind, EachHasAName) {
   EXPECT_EQ(names.size(), std::size_t(wait_kind::context) + 1);
   EXPECT_TRUE(names.contains("wait_group"));
   EXPECT_EQ(to_string(wait_kind(200)), "other");
+  EXPECT_EQ(to_string(wait_reason(wait_kind::read)), "read");
+  EXPECT_EQ(to_string(wait_reason(wait_kind::select, of({wait_kind::timer, wait_kind::receive}))),
+            "select(receive,timer)");
 }
 
 TEST(RuntimePrometheus, HasEachCounterAndGauge) {

@@ -151,7 +151,7 @@ TEST(TaskReports, NameTheProgramsOwnCoAwait) {
 }
 
 /// Whether a task that runs `body` has such a wait, once it has come to it.
-task<bool> waits_for(task<> body, wait_kind expected) {
+task<bool> waits_for(task<> body, wait_reason expected) {
   auto waits = spawn(std::move(body), "waits");
   co_await yield();
   bool found = false;
@@ -182,13 +182,20 @@ TEST(TaskReports, SayWhatKindOfWaitItIs) {
     auto other = spawn(sleeps(1h));
     auto ends = stream::pair();
     auto signals = signal_set::watch({SIGUSR1});
-    const auto check = [](auto body, wait_kind expected) -> task<> {
+    const auto check = [](auto body, wait_reason expected) -> task<> {
       EXPECT_TRUE(co_await waits_for(body(), expected));
     };
     co_await check([&]() -> task<> { static_cast<void>(co_await values.receive()); }, wait_kind::receive);
     co_await check([&]() -> task<> { co_await values.send(1); }, wait_kind::send);
-    co_await check([&]() -> task<> { static_cast<void>(co_await select(values.receive(), after(1h))); },
-                   wait_kind::select);
+    wait_kinds cases;
+    cases.add(wait_kind::receive);
+    const wait_reason only_receives(wait_kind::select, cases);
+    cases.add(wait_kind::timer);
+    co_await check(
+        [&]() -> task<> {
+          static_cast<void>(co_await select(values.receive(), beat.c(), after(1h), when(false, group.wait())));
+        },
+        {wait_kind::select, cases});
     co_await check([]() -> task<> { co_await select(); }, wait_kind::select);
     co_await check(
         [&]() -> task<> {
@@ -196,7 +203,7 @@ TEST(TaskReports, SayWhatKindOfWaitItIs) {
           receives.push_back(values.receive());
           static_cast<void>(co_await select_any(receives));
         },
-        wait_kind::select);
+        only_receives);
     co_await check([]() -> task<> { co_await sleep(1h); }, wait_kind::sleep);
     co_await check([]() -> task<> { co_await sleep_until(wall_now() + 1h); }, wait_kind::sleep);
     co_await check([]() -> task<> { static_cast<void>(co_await at(wall_now() + 1h)); }, wait_kind::timer);

@@ -48,7 +48,7 @@ struct task_report {
   std::string name{};
   task_phase phase = task_phase::waiting;
   /// What a waiting task waits for.
-  wait_kind waits_for = wait_kind::other;
+  wait_reason waits_for{};
   /// Its latest co_await. line() is 0 for a task that has not come to any.
   std::source_location where{};
   /// How long: see the head of this file. Empty if the runtime does not measure.
@@ -60,7 +60,7 @@ struct task_group {
   std::string name{};
   task_phase phase = task_phase::waiting;
   /// What they wait for, if they wait.
-  wait_kind waits_for = wait_kind::other;
+  wait_reason waits_for{};
   /// The file, without its folder, and the line of their latest co_await: "server.cpp:31". Empty if they have not come
   /// to any.
   std::string where{};

@@ -468,7 +468,7 @@ class OtherSettings(ServeCase):
         server = self.serve("--memory", "--statistics", path)
         self.assertEqual(self.connect(server).ask(put(b"seen")), b"INSERTED 1\r\n")
         out = self.expect_done("top", path, "--once")
-        self.assertRegex(out, r"\n +1  the broker +[\d.]+ \w+  (waiting( for a condition| in a select| to receive|) at|ready, after|running, after) \w+\.\w+:\d+\n")
+        self.assertRegex(out, r"\n +1  the broker +[\d.]+ \w+  (waiting( for a condition| in a select \([a-z, ]+\)|) at|ready, after|running, after) \w+\.\w+:\d+\n")
         self.assertRegex(out, r"\nturns of tasks .*\d")
         self.assertIn("foliot_runtime_turns_total ", self.expect_done("top", path, "--prometheus"))
         self.expect_error("cannot show the statistics: cannot listen at '", "serve", "--quiet", "--data", "other",

@@ -13,7 +13,7 @@
 //
 //   try_complete_alone(), begin_alone(wait, source)
 //                          instead of try_complete() and begin() in a task that waits for this operation alone
-//   wait_kind kind()       what a task waits for, for reports
+//   wait_kind kind()       what a task waits for, for reports; and `wait_kinds cases()`, those of its cases
 //   bool may_complete()    a hint: false if try_complete() would fail. It may be wrong, since begin() looks again
 //
 // Thread safety: the waiting task calls these functions. Other threads complete the operation under a lock that end()
@@ -26,8 +26,8 @@
 #include <coroutine>
 #include <utility>
 
-#include <foliot/runtime/detail/wait_kind_of.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/detail/wait_reason_of.hpp>
 #include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
@@ -73,6 +73,11 @@ class operation_awaiter : public task_awaiter {
   operation_awaiter& operator=(operation_awaiter&&) = delete;
 
   [[nodiscard]] wait_kind kind() const noexcept { return wait_kind_of(operation_); }
+  [[nodiscard]] wait_kinds cases() const noexcept
+    requires requires(const Operation& one) { one.cases(); }
+  {
+    return operation_.cases();
+  }
   [[nodiscard]] bool await_ready() {
     waited_ = false;
     if constexpr (requires { operation_.try_complete_alone(); }) {

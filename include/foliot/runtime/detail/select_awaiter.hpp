@@ -37,6 +37,11 @@ class select_awaiter : public task_awaiter {
   select_awaiter& operator=(const select_awaiter&) = delete;
 
   [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::select; }
+  [[nodiscard]] wait_kinds cases() const noexcept {
+    wait_kinds kinds;
+    std::apply([&kinds](auto*... each) { (add_kind(kinds, *each), ...); }, cases_);
+    return kinds;
+  }
   [[nodiscard]] bool await_ready() {
     shuffle(order_);
     for (const std::uint16_t i : order_) {

@@ -15,6 +15,7 @@
 
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/detail/wait_reason_of.hpp>
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/wait_kind.hpp>
 
@@ -101,6 +102,8 @@ class conditional_case {
  public:
   conditional_case(bool takes_part, Case& one) noexcept : case_(one), takes_part_(takes_part) {}
 
+  [[nodiscard]] wait_kind kind() const noexcept { return wait_kind_of(operation_of(case_)); }
+  [[nodiscard]] bool takes_part() const noexcept { return takes_part_; }
   [[nodiscard]] bool try_complete() { return takes_part_ && operation_of(case_).try_complete(); }
   [[nodiscard]] bool begin(wait_point& wait, wait_word::source by) {
     return !takes_part_ || begin_operation(operation_of(case_), wait, by);
@@ -112,6 +115,16 @@ class conditional_case {
   Case& case_;
   bool takes_part_;
 };
+
+/// Adds the kind of a case that a select may wait for.
+template <class Case>
+void add_kind(wait_kinds& to, Case& one) noexcept {
+  if constexpr (requires { one.takes_part(); }) {
+    if (one.takes_part()) to.add(one.kind());
+  } else if constexpr (!std::same_as<Case, otherwise_case>) {
+    to.add(wait_kind_of(operation_of(one)));
+  }
+}
 
 /// The index and the result of the operation that completed.
 template <class Result>
@@ -137,6 +150,11 @@ class any_operation {
   ~any_operation() { end(); }
 
   [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::select; }
+  [[nodiscard]] wait_kinds cases() const noexcept {
+    wait_kinds kinds;
+    if (!all_.empty()) kinds.add(wait_kind_of(at(0)));
+    return kinds;
+  }
   [[nodiscard]] bool try_complete() {
     shuffle(order_);
     chosen_.reset();

@@ -21,8 +21,8 @@
 #include <foliot/runtime/detail/foreign_awaiter.hpp>
 #include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/task_state.hpp>
-#include <foliot/runtime/detail/wait_kind_of.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
+#include <foliot/runtime/detail/wait_reason_of.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -33,7 +33,7 @@ class step {
   /// `make()` returns the awaiter.
   template <class Make>
   step(task_state& task, const Make& make) : awaiter_(make()), is_last_(task.turn.spend()) {
-    task.waits_for.store(wait_kind_of(awaiter_), seam::relaxed);
+    task.waits_for.store(wait_reason_of(awaiter_), seam::relaxed);
   }
   step(const step&) = delete;
   step& operator=(const step&) = delete;

@@ -73,7 +73,7 @@ class FOLIOT_EXPORT task_state {
   /// The latest co_await in the program's own code (task.hpp: inner_await). Written by the worker that runs the task.
   seam::atomic<std::source_location> where{std::source_location()};
   /// What its latest wait is for, also one inside of foliot. Written by the worker that runs the task.
-  seam::atomic<wait_kind> waits_for{wait_kind::other};
+  seam::atomic<wait_reason> waits_for{wait_reason()};
   /// If the runtime measures, in nanoseconds of its clock: when the task became ready, or else when its last turn
   /// began. Written by the thread that makes the task ready, and by the worker before it resumes the task.
   seam::atomic<std::int64_t> since{0};
