@@ -127,9 +127,9 @@ class Results:
                 add(f"backlog, {name} against {best}, the best that does not prefetch", value / waiting[best], 2)
             if "graphile-prefetch" in rate:
                 add(f"backlog, {name} against graphile-prefetch", value / rate["graphile-prefetch"], 1)
-        for three, one, workers in (("foliot-3", "foliot", 96), ("foliot-3-2000", "foliot-2000", 2000)):
+        for three, one in (("foliot-3", "foliot"), ("foliot-3-2000", "foliot-2000"), ("foliot-3-both-2000", "foliot-both-2000")):
             if three in ours and one in ours:
-                add(f"backlog, three nodes against one, {workers} connections", ours[three] / ours[one], 1)
+                add(f"backlog, {three} against {one}", ours[three] / ours[one], 1)
         for name in self.measured("lateness"):
             if name.startswith("foliot"):
                 add(f"lateness, {name}, p99 in ms", self.median("lateness", name, "p99"), at_most=LATENESS_TARGET)

@@ -60,6 +60,8 @@ CONTESTANTS = [
                workloads=("backlog", "flow")),
     Contestant("foliot-both-2000", "one node, 2,000 connections that send delete and reserve at once", "foliot", 2000, nodes=1, in_flight=2,
                workloads=("backlog", "flow")),
+    Contestant("foliot-2-both-2000", "two such nodes", "foliot", 2000, nodes=2, in_flight=2, workloads=("backlog", "flow")),
+    Contestant("foliot-3-both-2000", "three such nodes", "foliot", 2000, nodes=3, in_flight=2, workloads=("backlog", "flow")),
     Contestant("foliot-tcp-2000", "as foliot-both-2000, but by TCP", "foliot", 2000, nodes=1, in_flight=2, tcp=True,
                workloads=("backlog", "flow")),
 ]
