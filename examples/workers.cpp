@@ -74,9 +74,9 @@ foliot::task<> program() {
   co_await rt::sleep(5s);
   jobs.close();  // nobody asks any more
   stop.request_stop();
-  co_await working.wait();
-  while (jobs.try_receive()) {  // those that no worker has taken
+  while (jobs.try_receive()) {  // before a worker takes another one: a stop ends only waits
   }
+  co_await working.wait();
   for (auto& each : asked) co_await each.join();
 }
 
