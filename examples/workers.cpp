@@ -1,4 +1,4 @@
-// Workers that answer: each job has a reply, and who has asked waits for it.
+// Tasks that take jobs from a channel and answer each one. The task that put the job waits for its answer.
 //
 // The trap is a job that gets no answer: its worker was asked to stop, or no worker has taken it. A channel does not
 // end because nobody is left to send, so the asker would wait for ever. Here a reply that is destroyed without an
@@ -16,7 +16,7 @@
 using namespace std::chrono_literals;
 namespace rt = foliot::runtime;
 
-/// Where the answer to a job goes. Whoever waits there gets nothing if this is destroyed without an answer.
+/// Where the answer to a job goes. If this is destroyed without an answer, the task that waits there receives nothing.
 class reply {
  public:
   explicit reply(rt::send_end<int> to) : to_(std::move(to)) {}

@@ -66,7 +66,7 @@ TEST(Identities, OfTheHostThatIsAskedForIsShown) {
     EXPECT_EQ(shown_for("any.example", server, version), "a.example *.wild.example ");
     EXPECT_EQ(shown_for("127.0.0.1", server, version), "a.example *.wild.example ");  // sends no name
   }
-  // A client verifies what it gets, as ever.
+  // The client verifies the certificate that it is shown.
   EXPECT_EQ(judge(tls_context::client(trusting()).value(), server, "c.example"), verdicts{});
   EXPECT_EQ(judge(tls_context::client(trusting()).value(), server, "d.example").client,
             "certificate verify failed: hostname mismatch");

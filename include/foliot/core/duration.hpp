@@ -145,7 +145,7 @@ class duration {
   constexpr duration(std::chrono::duration<Rep, Period> length)  // NOLINT(google-explicit-constructor)
       : nanoseconds_(detail::nanoseconds_rounded_up<Rep, Period>(length.count())) {}
 
-  // Compilers show the line of a deleted function, and with it what is written there.
+  // A call of a deleted function is an error that shows this line, with its comment.
   // NOLINTBEGIN(google-explicit-constructor)
   template <class Number>
     requires std::is_arithmetic_v<Number>

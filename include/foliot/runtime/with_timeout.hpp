@@ -80,7 +80,7 @@ using never_made = task<std::expected<void, timed_out>>;
 
 }  // namespace detail
 
-// For what is not a task: compilers show the line of a deleted function, with what is written there.
+// For arguments that are not tasks. A call of a deleted function is an error that shows its line, with the comment.
 // clang-format off
 
 /// Not for a call by blocking().
