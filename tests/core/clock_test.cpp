@@ -10,12 +10,13 @@
 
 #include <foliot/core/virtual_clock.hpp>
 
+#include "core/nanoseconds.hpp"
+
 namespace foliot {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanoseconds(nanoseconds); }
+using test::at;
 
 /// A timeline with a list of deadlines. It records when it was run.
 class list_of_deadlines : public timeline {

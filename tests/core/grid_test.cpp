@@ -6,12 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include "core/nanoseconds.hpp"
+
 namespace foliot {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr instant at(std::int64_t since_origin) { return instant::from_nanoseconds(since_origin); }
+using test::at;
 
 TEST(Grid, TheNextInstantThatHasNotPassed) {
   static_assert(next_on_grid(at(10), 5ns, at(0)) == at(10));

@@ -2,12 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "core/nanoseconds.hpp"
+
 namespace foliot {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanoseconds(nanoseconds); }
+using test::at;
 
 TEST(Instant, Arithmetic) {
   static_assert(at(5) + 10ns == at(15));

@@ -7,12 +7,14 @@
 
 #include <foliot/core/seam/random.hpp>
 
+#include "core/nanoseconds.hpp"
+
 namespace foliot {
 namespace {
 
 using namespace std::chrono_literals;
+using test::at;
 
-constexpr instant at(std::int64_t nanoseconds) { return instant::from_nanoseconds(nanoseconds); }
 int zeros(std::int64_t value) { return std::countr_zero(static_cast<std::uint64_t>(value)); }
 
 static_assert(coalesced(at(0b1011'0110), 4ns) == at(0b1011'1000));

@@ -2,13 +2,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/virtual_clock.hpp>
+
+#include "core/nanoseconds.hpp"
 
 namespace foliot {
 namespace {
@@ -19,13 +20,11 @@ using std::chrono::sys_days;
 using std::chrono::sys_time;
 using systems_wall = std::chrono::system_clock;  // tidy: allow(seam-clock) the test compares with it
 using systems_steady = std::chrono::steady_clock;
+using test::at;
+using test::least;
+using test::most;
 template <class Duration>
 using steady_time = std::chrono::time_point<systems_steady, Duration>;
-
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
-
-constexpr instant at(std::int64_t since_origin) { return instant::from_nanoseconds(since_origin); }
 
 TEST(TimePoints, TheSystemClocksAreExactBothWays) {
   for (const std::int64_t count : {std::int64_t{0}, std::int64_t{1}, std::int64_t{-1},

@@ -6,17 +6,18 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <ratio>
+
+#include "core/nanoseconds.hpp"
 
 namespace foliot {
 namespace {
 
 using detail::int128;
 using detail::uint128;
+using test::least;
+using test::most;
 
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
 constexpr int128 greatest = static_cast<int128>(~uint128{0} >> 1);
 
 template <class Period, class Rep>

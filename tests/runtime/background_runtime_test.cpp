@@ -23,6 +23,7 @@
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/this_task.hpp>
 
+#include "small_tasks.hpp"
 #include "support/allocations.hpp"
 #include "support/fork.hpp"
 #include "worlds.hpp"
@@ -31,10 +32,9 @@ namespace foliot::runtime {
 namespace {
 
 using test::expect_in_child;
+using test::seven;
 
 using namespace std::chrono_literals;
-
-task<int> seven() { co_return 7; }
 
 TEST(BackgroundRuntime, RunsUntilItIsDestroyed) {
   for (const std::size_t processors : {1U, 2U, 4U}) {

@@ -16,12 +16,13 @@
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/wait_group.hpp>
 
+#include "small_tasks.hpp"
 #include "worlds.hpp"
 
 namespace foliot::runtime {
 namespace {
 
-task<int> seven() { co_return 7; }
+using test::seven;
 
 TEST(OutsideDeadlocks, OnVirtualTimeTheLastHandleDecides) {
   for (const std::size_t processors : {1U, 3U}) {

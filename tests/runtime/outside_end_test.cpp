@@ -22,6 +22,7 @@
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/wait_group.hpp>
 
+#include "small_tasks.hpp"
 #include "support/counted.hpp"
 #include "worlds.hpp"
 
@@ -29,8 +30,7 @@ namespace foliot::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-
-task<int> seven() { co_return 7; }
+using test::seven;
 
 /// Counts what becomes of the functions that threads pass to a runtime.
 struct tally {

@@ -28,6 +28,7 @@
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/wait_group.hpp>
 
+#include "small_tasks.hpp"
 #include "support/allocations.hpp"
 #include "worlds.hpp"
 
@@ -35,8 +36,8 @@ namespace foliot::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+using test::seven;
 
-task<int> seven() { co_return 7; }
 task<> waits_for_ever() { co_await sleep(duration::forever()); }
 
 TEST(Outside, AThreadSpawnsATask) {

@@ -15,14 +15,14 @@
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/with_timeout.hpp>
 
+#include "small_tasks.hpp"
 #include "worlds.hpp"
 
 namespace foliot::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-
-task<> nothing() { co_return; }
+using test::nothing;
 
 TEST(Turns, AStopInAReadyAwaitLosesNoValueAndNoLock) {
   test::in_virtual_worlds([]() -> task<> {

@@ -26,12 +26,14 @@
 #include <foliot/runtime/wait_group.hpp>
 #include <foliot/runtime/with_timeout.hpp>
 
+#include "small_tasks.hpp"
 #include "worlds.hpp"
 
 namespace foliot::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+using test::nothing;
 
 /// Counts the rounds of a task that never waits, and ends it: when the test has seen the expected event, or after many
 /// rounds.
@@ -55,7 +57,6 @@ struct busy {
   bool can_be_stopped = true;  // it awaits something that heeds a stop
 };
 
-task<> nothing() { co_return; }
 task<> pass_through(channel<int> by) {
   co_await by.send(1);
   co_await by.receive();
