@@ -46,6 +46,21 @@ function(foliot_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
+# foliot_unity(target [source...]): with FOLIOT_UNITY_BUILD, compiles several sources of a test or a program at once,
+# because what they include takes longest. The given sources are compiled alone: they have names in common with others.
+# The libraries' sources are compiled one by one, as users compile them, but where a test compiles them again.
+function(foliot_unity target)
+  if(NOT FOLIOT_UNITY_BUILD)
+    return()
+  endif()
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  # Only in a file that is not included does g++ 12 let a coroutine keep what no other file knows.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  # A local name may be that of something in another source.
+  target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
+endfunction()
+
 # The compile options of C programs (examples and tests): strict C11.
 function(foliot_c_options target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion -pedantic>
