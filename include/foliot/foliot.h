@@ -208,7 +208,8 @@ FOLIOT_EXPORT foliot_status foliot_timer_reset_with_slack(foliot_timer* timer, i
                                                           foliot_reset_result* result) FOLIOT_NOEXCEPT;
 /* Stops the timer. Does not wait for a running callback. */
 FOLIOT_EXPORT foliot_status foliot_timer_stop(foliot_timer* timer, foliot_stop_result* result) FOLIOT_NOEXCEPT;
-/* Stops the timer for ever: on return the callback is not running and will not run, and the context was released. */
+/* Stops the timer for ever: on return the callback is not running and will not run, and the context was released.
+   The caller must not hold a lock that the callback takes: each would wait for the other. */
 FOLIOT_EXPORT foliot_status foliot_timer_stop_and_wait(foliot_timer* timer, foliot_stop_result* result) FOLIOT_NOEXCEPT;
 /* Whether the timer will fire; false for null. */
 FOLIOT_EXPORT bool foliot_timer_pending(const foliot_timer* timer) FOLIOT_NOEXCEPT;

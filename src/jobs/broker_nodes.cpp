@@ -14,6 +14,7 @@
 
 #include <foliot/jobs/other_nodes.hpp>
 #include <foliot/runtime/after.hpp>
+#include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/net/watched_descriptor.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
@@ -58,12 +59,17 @@ task<> broker_core::run_shared() {
     if (what == step::execute) {
       outcome brought;
       const auto call = [this, &brought] { brought = call_store(); };
+      std::string no_thread;
       try {
         co_await runtime::blocking(call);
-      } catch (const std::exception& no_thread) {
-        brought.failure = std::make_exception_ptr(
-            store_unavailable(store_unavailable::kind::not_executed,
-                              std::string("foliot: no thread can be had that may block: ") + no_thread.what()));
+      } catch (const runtime::cancelled& stopped) {
+        no_thread = stopped.what();
+      } catch (const std::exception& failure) {
+        no_thread = failure.what();
+      }
+      if (!no_thread.empty()) {
+        brought.failure = std::make_exception_ptr(store_unavailable(
+            store_unavailable::kind::not_executed, "foliot: no thread can be had that may block: " + no_thread));
       }
       end_lead(brought);
     }

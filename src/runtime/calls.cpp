@@ -40,7 +40,7 @@ void begin_outside_wait(scheduler& owner) noexcept { owner.begin_outside_wait();
 void end_outside_wait(scheduler& owner) noexcept { owner.end_outside_wait(); }
 
 void report_failure(scheduler& owner, const task_state& task, const std::exception_ptr& failure) noexcept {
-  owner.report(task.name(), failure);
+  owner.report(task.name(), failure, task.stop_requested());
 }
 void report_failure(scheduler& owner, const char* name, const std::exception_ptr& failure) noexcept {
   owner.report(name, failure);

@@ -45,10 +45,10 @@ bool runtime_gate::is_ending() const noexcept {
   return here != nullptr && (here->this_processor() != nullptr || this_monitored() == here);
 }
 
-void runtime_gate::report(const char* name, const std::exception_ptr& failure) noexcept {
+void runtime_gate::report(const char* name, const std::exception_ptr& failure, bool was_stopped) noexcept {
   // A task that is destroyed at the end of the runtime finds the gate closed, but its runtime still exists.
-  if (runs_caller()) return life_.living()->report(name, failure);
-  if (const guest inside{*this}) inside->report(name, failure);
+  if (runs_caller()) return life_.living()->report(name, failure, was_stopped);
+  if (const guest inside{*this}) inside->report(name, failure, was_stopped);
 }
 
 void runtime_gate::close() noexcept {

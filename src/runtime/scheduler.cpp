@@ -52,8 +52,22 @@ void report_to_standard_error(std::string_view task, const std::exception_ptr& f
   }
 }
 
+/// Whether a task ended by this because it was asked to stop.
+bool is_expected(const std::exception_ptr& failure, bool was_stopped) noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const join_cancelled&) {  // the stop of another task
+    return was_stopped;
+  } catch (const cancelled&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 run_options checked(run_options options) {
-  options.processors = processors_of(options.processors);
+  // On virtual time a run is the same on every machine.
+  options.processors = processors_of(options.clock != nullptr && options.processors == 0 ? 1 : options.processors);
   if (options.blocking_threads == 0) {
     throw std::invalid_argument("foliot: a runtime needs at least 1 thread for blocking calls, not 0");
   }
@@ -210,17 +224,12 @@ void scheduler::launch(task_state& task, frame& body) noexcept {
   make_ready_last(task);
 }
 
-void scheduler::report(const char* name, const std::exception_ptr& failure) noexcept {
+void scheduler::report(const char* name, const std::exception_ptr& failure, bool was_stopped) noexcept {
+  if (is_expected(failure, was_stopped)) return;
   try {
-    std::rethrow_exception(failure);
-  } catch (const cancelled&) {
-    return;  // it was asked to stop
+    options_.on_failure(name, failure);
   } catch (...) {
-    try {
-      options_.on_failure(name, failure);
-    } catch (...) {
-      // There is nowhere to report that the handler failed. The run goes on.
-    }
+    // There is nowhere to report that the handler failed. The run goes on.
   }
 }
 

@@ -78,7 +78,7 @@ class scheduler {
   void make_ready(task_state& task) noexcept;
   /// Puts the task behind all others.
   void make_ready_last(task_state& task) noexcept;
-  void report(const char* name, const std::exception_ptr& failure) noexcept;
+  void report(const char* name, const std::exception_ptr& failure, bool was_stopped = false) noexcept;
 
   /// See timer_entry.hpp.
   void start_timer(timer_entry& entry, instant deadline, starter next);

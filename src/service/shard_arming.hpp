@@ -37,7 +37,12 @@ reset_result shard<Design>::reset(timer_record& timer, duration delay, duration 
 template <class Design>
 reset_result shard<Design>::restart(timer_record& timer, duration period) {
   extended& r = as_extended(timer);
-  return rearm(r, [this, period] { return options_.time.now() + period; }, [&r, period] { r.period_ = period; });
+  return rearm(
+      r, [this, period] { return options_.time.now() + period; },
+      [&r, period] {
+        r.period_ = period;
+        r.skipped_while_running_ = 0;
+      });
 }
 
 template <class Design>

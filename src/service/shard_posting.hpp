@@ -11,7 +11,9 @@
 // drops the posted timers of an ended service: a job that is called or destroyed earlier does not change them.
 #pragma once
 
+#include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "shard.hpp"
 
@@ -24,11 +26,13 @@ template <class Design>
 void shard<Design>::post(extended& r, const firing& current, log_entries& entries) noexcept {
   if (r.is_ticker_ && (r.posted_ || r.running_)) {
     ++r.skipped_;
+    ++(r.posted_ ? r.posted_firing_.skipped : r.skipped_while_running_);
     ++counters_.skipped;
     --next_ticks_;
     return;
   }
   r.posted_firing_ = current;
+  r.posted_firing_.skipped += std::exchange(r.skipped_while_running_, 0);
   r.posted_ = true;
   ++posted_;
   posted_timers_.push_front(r);
@@ -80,7 +84,9 @@ void shard<Design>::run_job(record& timer) noexcept {
     unpost(r);
     ++counters_.fired;
     log_entries entries(options_);
-    call(r, firing(r.posted_firing_), entries);
+    firing current = r.posted_firing_;
+    current.now = std::max(current.deadline, options_.time.now());  // the job may have waited for long
+    call(r, current, entries);
   }
   r.job_is_out_ = false;
   settle_after_job(r);

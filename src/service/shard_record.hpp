@@ -92,6 +92,8 @@ struct extended_record : shard_record<Queue, Word, Home> {
 
   // With an executor: see shard_posting.hpp.
   firing posted_firing_{};
+  /// The ticks that the next firing will tell of, since they came while the callback ran.
+  std::uint64_t skipped_while_running_ = 0;
   /// The timer was due, and its callback has not begun: a stop or a reset still cancels this firing.
   bool posted_ = false;
   /// The executor has the timer's job, and has neither run it to its end nor destroyed it.

@@ -8,13 +8,14 @@
 #include <ratio>
 #include <stdexcept>
 
+#include "core/nanoseconds.hpp"
+
 namespace foliot {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+using test::least;
+using test::most;
 
 template <class Rep, class Period>
 std::int64_t count_of(std::chrono::duration<Rep, Period> length) {
@@ -68,6 +69,35 @@ TEST(Duration, SaturatesAtItsEnds) {
   EXPECT_EQ(duration(-1h) * least, duration::forever());
   EXPECT_EQ(duration::lowest() / duration::nanoseconds(-1), most);
   EXPECT_EQ(duration::lowest() / std::int64_t{-1}, duration::forever());
+}
+
+TEST(Duration, TakesFloatingPointFactorsAndDivisors) {
+  const duration tenth = 100ms;
+  static_assert(duration(100ms) * 1.5 == duration(150ms));
+  EXPECT_EQ(tenth * 1.5, duration(150ms));
+  EXPECT_EQ(0.7 * tenth, duration(70ms));
+  EXPECT_EQ(tenth * 1.5F, duration(150ms));
+  EXPECT_EQ(tenth * 1.1, duration(110ms)) << "to the nearest nanosecond, not up";
+  EXPECT_EQ(duration::nanoseconds(3) * 0.5, duration::nanoseconds(2));
+  EXPECT_EQ(duration::nanoseconds(-3) * 0.5, duration::nanoseconds(-2));
+  EXPECT_EQ(duration::nanoseconds(3) * 0.4, duration::nanoseconds(1));
+  EXPECT_EQ(tenth / 0.5, duration(200ms));
+  EXPECT_EQ(tenth / 2.5, duration(40ms));
+  EXPECT_EQ(tenth * 2, duration(200ms)) << "whole factors are exact";
+  EXPECT_EQ(tenth / 3, duration::nanoseconds(33'333'333));
+}
+
+TEST(Duration, FloatingPointFactorsSaturate) {
+  const duration tenth = 100ms;
+  const double endless = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(tenth * 1e30, duration::forever());
+  EXPECT_EQ(tenth * -1e30, duration::lowest());
+  EXPECT_EQ(tenth * endless, duration::forever());
+  EXPECT_EQ(tenth * -endless, duration::lowest());
+  EXPECT_EQ(tenth / endless, duration::zero());
+  EXPECT_EQ(duration::forever() * 1.0, duration::forever());
+  EXPECT_THROW(static_cast<void>(tenth * std::nan("")), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(duration::zero() / 0.0), std::invalid_argument);
 }
 
 TEST(Duration, NothingShortensForever) {

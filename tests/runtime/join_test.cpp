@@ -3,18 +3,22 @@
 #include <exception>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 
+#include "small_tasks.hpp"
 #include "worlds.hpp"
 
 namespace foliot::runtime {
@@ -22,9 +26,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::everywhere;
+using test::nothing;
 
 task<std::string> answer() { co_return "an answer that does not fit into a small string"; }
-task<> nothing() { co_return; }
 template <class Result>
 task<Result> late(Result what) {
   co_await sleep(1h);
@@ -163,6 +167,95 @@ TEST(JoinHandles, ATaskIsAbandonedWhileATaskOfAnotherRuntimeJoinsIt) {
     const std::string error = co_await joining.join();
     EXPECT_EQ(error, abandoned);
   }());
+}
+
+// The stop of a task is not that of the task that joins it: that one must not end silently.
+TEST(JoinHandles, TheStopOfAJoinedTaskIsAFailureOfTheTaskThatJoinsIt) {
+  const auto rests = []() -> task<> { co_await sleep(duration::forever()); };
+  const auto stops_and_joins = [&rests](int& steps) -> task<> {
+    auto child = spawn(rests());
+    co_await sleep(1ms);
+    child.request_stop();
+    ++steps;
+    co_await child.join();
+    ++steps;
+  };
+  std::vector<std::string> reported;
+  run_options options;
+  options.on_failure = [&reported](std::string_view name, const std::exception_ptr& failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      reported.push_back(std::string(name) + ": " + error.what());
+    }
+  };
+  test::in_virtual_worlds(
+      [&]() -> task<> {
+        reported.clear();
+        int steps = 0;
+        spawn(stops_and_joins(steps), "parent");
+        co_await sleep(1s);
+        EXPECT_EQ(steps, 1);
+        EXPECT_EQ(reported,
+                  std::vector<std::string>{"parent: foliot: the joined task was asked to stop, and has no result"});
+      },
+      options);
+  // The task that joins the parent finds the same, and the main task throws it.
+  const auto main = [&]() -> task<> {
+    int steps = 0;
+    auto parent = spawn(stops_and_joins(steps));
+    co_await parent.join();
+  };
+  virtual_clock clock;
+  options.clock = &clock;
+  EXPECT_THROW(run(main(), options), join_cancelled);
+}
+
+TEST(JoinHandles, ATaskThatIsStoppedItselfIsNotReportedForTheStopOfAJoinedTask) {
+  int reported = 0;
+  run_options options;
+  options.on_failure = [&reported](std::string_view, const std::exception_ptr&) { ++reported; };
+  test::in_virtual_worlds(
+      [&]() -> task<> {
+        reported = 0;
+        const auto parent = []() -> task<> {
+          auto child = spawn([]() -> task<> { co_await sleep(duration::forever()); });
+          try {
+            co_await sleep(duration::forever());
+          } catch (const cancelled&) {
+            child.request_stop();
+          }
+          co_await child.join_without_cancellation();
+        };
+        auto kept = spawn(parent(), "kept");
+        std::stop_source source;
+        spawn(parent(), source.get_token(), "detached");
+        co_await sleep(1ms);
+        kept.request_stop();
+        source.request_stop();
+        co_await sleep(1ms);
+        EXPECT_TRUE(kept.done());
+        kept = join_handle<>();
+        EXPECT_EQ(reported, 0);
+      },
+      options);
+}
+
+// As in a loop of retries.
+TEST(Tasks, AStopPassesHandlersOfOrdinaryErrors) {
+  everywhere([]() -> task<> {
+    auto retries = spawn([]() -> task<> {
+      for (;;) {
+        try {
+          co_await sleep(duration::forever());
+        } catch (const std::exception&) {
+        }
+      }
+    });
+    co_await yield();
+    retries.request_stop();
+    EXPECT_THROW(co_await retries.join(), join_cancelled);
+  });
 }
 
 // The next runtime may have the same address.

@@ -83,6 +83,23 @@ TEST(Tasks, ExceptionsReachWhoAwaitsAndWhoJoins) {
   EXPECT_THROW(run(fails()), std::runtime_error);
 }
 
+TEST(Tasks, OnVirtualTimeThereIsOneProcessorUnlessMoreAreAskedFor) {
+  virtual_clock clock;
+  run_options options;
+  options.clock = &clock;
+  std::vector<int> order;
+  const auto main = [&order]() -> task<> {
+    const auto one = [&order](int number) -> task<> {
+      order.push_back(number);
+      co_return;
+    };
+    for (int i = 0; i < 8; ++i) spawn(one(i));
+    co_await sleep(1s);
+  };
+  run(main(), options);
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
 TEST(Tasks, AFailureThatNobodyJoinsIsReported) {
   std::vector<std::string> reported;
   run_options options;

@@ -148,6 +148,44 @@ TEST_P(Executor, BeatsThatComeTooSoonAreSkipped) {
   EXPECT_EQ(fired, 2);
 }
 
+/// What a callback is told is what is so when it begins, not when the executor got its job.
+TEST_P(Executor, AFiringTellsOfTheInstantAtWhichItsJobBegins) {
+  std::vector<firing> seen;
+  const instant start = timers->now();
+  ticker beat(*timers, 1ms, [&seen](const firing& current) { seen.push_back(current); });
+  clock.advance(5ms);
+  run_jobs();
+  clock.advance(1ms);
+  run_jobs();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].deadline, start + 1ms);
+  EXPECT_EQ(seen[0].now, start + 5ms);
+  EXPECT_EQ(seen[0].lateness(), duration(4ms));
+  EXPECT_EQ(seen[0].skipped, 4u);
+  EXPECT_EQ(seen[1].deadline, start + 6ms);
+  EXPECT_EQ(seen[1].now, start + 6ms);
+  EXPECT_EQ(seen[1].skipped, 0u);
+}
+
+/// Ticks that come while the callback runs are told by the next one: together they are what ticker::skipped() counts.
+TEST_P(Executor, TicksDuringACallbackAreToldByTheNext) {
+  std::vector<std::uint64_t> skipped;
+  ticker beat(*timers, 1ms, [&](const firing& current) {
+    skipped.push_back(current.skipped);
+    if (skipped.size() == 1) clock.advance(3ms);
+  });
+  clock.advance(1ms);
+  run_jobs();
+  clock.advance(1ms);
+  run_jobs();
+  EXPECT_EQ(skipped, (std::vector<std::uint64_t>{0, 3}));
+  EXPECT_EQ(beat.skipped(), 3u);
+  beat.reset(1ms);  // a new grid
+  clock.advance(1ms);
+  run_jobs();
+  EXPECT_EQ(skipped.back(), 0u);
+}
+
 TEST_P(Executor, WhatACallbackThrowsGoesToTheHandler) {
   timer thrower(*timers, 1ms, [] { throw std::runtime_error("from a job"); });
   clock.advance(1ms);

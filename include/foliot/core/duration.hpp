@@ -89,6 +89,23 @@ constexpr std::int64_t rounded_up_from_floating(Rep count) {
   return static_cast<long double>(whole) < exact ? whole + 1 : whole;
 }
 
+/// Saturates. Throws std::invalid_argument for NaN.
+constexpr std::int64_t nearest_from_floating(long double exact) {
+  if !consteval {
+    switch (kind_of(static_cast<double>(exact))) {
+      case number_kind::none: throw std::invalid_argument("foliot: a duration must be a number, not NaN");
+      case number_kind::above: return int64_max;
+      case number_kind::below: return int64_min;
+      case number_kind::finite: break;
+    }
+  }
+  if (exact >= static_cast<long double>(int64_max)) return int64_max;
+  if (exact <= static_cast<long double>(int64_min)) return int64_min;
+  const auto whole = static_cast<std::int64_t>(exact);  // towards zero
+  const long double rest = exact - static_cast<long double>(whole);
+  return rest >= 0.5L ? whole + 1 : rest <= -0.5L ? whole - 1 : whole;
+}
+
 /// For counts that may exceed a signed 64-bit integer.
 template <class Scale, class Rep>
 constexpr std::int64_t rounded_up_from_wide(Rep count) noexcept {
@@ -190,6 +207,16 @@ class duration {
     return nanoseconds(detail::saturating_multiply(a.nanoseconds_, factor));
   }
   friend constexpr duration operator*(std::int64_t factor, duration a) noexcept { return a * factor; }
+  /// To the nearest nanosecond. Throws std::invalid_argument if the product is not a number.
+  template <std::floating_point Factor>
+  friend constexpr duration operator*(duration a, Factor factor) {
+    return nanoseconds(
+        detail::nearest_from_floating(static_cast<long double>(a.nanoseconds_) * static_cast<long double>(factor)));
+  }
+  template <std::floating_point Factor>
+  friend constexpr duration operator*(Factor factor, duration a) {
+    return a * factor;
+  }
   /// The quotient, rounded towards zero. Precondition: `b` is not zero.
   friend constexpr std::int64_t operator/(duration a, duration b) noexcept {
     if (b.nanoseconds_ == -1) return (-a).nanoseconds_;  // INT64_MIN / -1 would overflow
@@ -198,6 +225,12 @@ class duration {
   /// `a` divided by `divisor`, rounded towards zero. Precondition: `divisor` is not zero.
   friend constexpr duration operator/(duration a, std::int64_t divisor) noexcept {
     return nanoseconds(a / nanoseconds(divisor));
+  }
+  /// To the nearest nanosecond. Throws std::invalid_argument if the quotient is not a number: zero divided by zero.
+  template <std::floating_point Divisor>
+  friend constexpr duration operator/(duration a, Divisor divisor) {
+    return nanoseconds(
+        detail::nearest_from_floating(static_cast<long double>(a.nanoseconds_) / static_cast<long double>(divisor)));
   }
   /// Saturates, as all arithmetic here does.
   constexpr duration operator-() const noexcept { return nanoseconds(detail::saturating_subtract(0, nanoseconds_)); }

@@ -21,7 +21,8 @@ struct firing {
   /// The clock's reading just before the callback (in an event loop: the instant that its turn was given), and never
   /// before `deadline`, also where a wall clock was set back.
   instant now;
-  /// Tickers only: how many later ticks had passed by `now` as well. They do not fire.
+  /// Tickers only: how many later ticks had passed by `now` as well, and with an executor how many came while the
+  /// callback before this one ran. They do not fire.
   std::uint64_t skipped = 0;
 
   /// How late the firing is; never negative.

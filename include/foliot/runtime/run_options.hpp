@@ -36,7 +36,8 @@ enum class deadlock_reports : std::uint8_t {
 
 /// The options of run().
 struct run_options {
-  /// The number of processors that run tasks, from 1 to 256. 0: as many as this program may use.
+  /// The number of processors that run tasks, from 1 to 256. 0: as many as this program may use; on virtual time one,
+  /// so that a run is the same on every machine.
   std::size_t processors = 0;
   /// The queue for the timers of each processor: `foliot`; `processor-heaps`, as in Go 1.16 to 1.22; or
   /// `processor-heaps-1.14`, as in Go 1.14 and 1.15.

@@ -13,7 +13,7 @@
 // after() is a timer for one select. A case is written in place, or is an object with a name that lives until the
 // select ends. If several cases can complete at once, one of them is chosen, each with the same probability, by the
 // processor's random source; on virtual time the seed decides. The other cases have no effect: they send, receive and
-// lock nothing.
+// lock nothing. A value that was moved into a send is destroyed with it.
 //
 //   otherwise()             a case that is chosen if no other one can complete at once; then the select does not wait
 //   when(condition, case)   a case that takes part only if the condition holds

@@ -2,7 +2,8 @@
 //
 //   auto answer = foliot::runtime::spawn(ask(server), "ask");
 //   …
-//   const reply r = co_await answer.join();          // the result of the task; or throws what the task threw
+//   const reply r = co_await answer.join();          // the result of the task; or throws what the task threw,
+//                                                    // and join_cancelled if it was asked to stop
 //
 // A function that returns a task may be spawned, too, and lives until that task ends. So a coroutine may be a lambda
 // that captures:
@@ -31,6 +32,7 @@
 
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/sync/note.hpp>
+#include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/intrusive_ptr.hpp>
 #include <foliot/runtime/detail/runtime_gate.hpp>
@@ -98,7 +100,7 @@ class spawned final : public task_state, public pooled {
       detached_ = true;
       lost = done_ && failure_ != nullptr && !taken_;
     }
-    if (lost) failed_in_->report(name(), failure_);
+    if (lost) failed_in_->report(name(), failure_, stop_requested());
   }
   [[nodiscard]] bool done() const noexcept {
     const lock held(lock_);
@@ -142,6 +144,16 @@ class spawned final : public task_state, public pooled {
       return static_cast<Result>(**result_);
     } else if constexpr (has_value) {
       return std::move(*result_);
+    }
+  }
+  /// The same for those who join: the stop of this task is not theirs.
+  Result take_joined() {
+    try {
+      return take();
+    } catch (const join_cancelled&) {
+      throw;
+    } catch (const cancelled&) {
+      throw join_cancelled();
     }
   }
 
@@ -221,7 +233,7 @@ class join_awaiter : public task_awaiter {
     } else if (wait_.begun()) {
       wait_.throw_if_interrupted();
     }
-    return target_->take();
+    return target_->take_joined();
   }
 
  private:
@@ -324,7 +336,7 @@ class spawner {
     task.begin_wait(waiting.end_of_task());
     waiting.sleep();
     if (!task.end_wait()) fail_call();
-    return task.take();
+    return task.take_joined();
   }
 };
 

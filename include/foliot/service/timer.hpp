@@ -9,9 +9,9 @@
 //
 // Thread safety: reset, reset_at, stop, stop_and_wait, pending and name from any thread, also at once, and from inside
 // callbacks. No other thread may use the handle while it is moved, assigned, detached or destroyed. Callbacks of one
-// shard of a service never overlap. Lifetime: see timer_handle.hpp. Locations: `here` is the source location of the
-// call, which reports of callbacks show; callers leave it out. Time: durations are rounded up to nanoseconds; zero or
-// less means now; past the end of time means never.
+// shard of a service never overlap, unless it has an executor. Lifetime: see timer_handle.hpp. Locations: `here` is the
+// source location of the call, which reports of callbacks show; callers leave it out. Time: durations are rounded up to
+// nanoseconds; zero or less means now; past the end of time means never.
 #pragma once
 
 #include <source_location>

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/job_store.hpp>
+#include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
@@ -86,6 +87,8 @@ task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
     // The server ends.
   } catch (const jobs::broker_full& full) {
     failure = full.what();
+  } catch (const runtime::cancelled& stopped) {
+    failure = stopped.what();
   } catch (const std::exception& other) {
     failure = other.what();
   }

@@ -44,13 +44,16 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options& options, const
   if (options.max_jobs != 0) how.most_jobs = options.max_jobs;
   if (options.sync_every) {
     how.sync_every = std::chrono::ceil<jobs::milliseconds>(std::chrono::nanoseconds(options.sync_every->count()));
-    log.warning(fmt::format("jobs are in {}; a crash of the machine loses what was acknowledged in the last {}",
-                            options.folder, to_string(*options.sync_every)));
-  } else {
-    log.info(fmt::format("jobs are in {}; what is acknowledged has been synced", options.folder));
   }
   try {
-    return std::make_unique<jobs::embedded_store>(how);
+    auto store = std::make_unique<jobs::embedded_store>(how);
+    if (options.sync_every) {
+      log.warning(fmt::format("jobs are in {}; a crash of the machine loses what was acknowledged in the last {}",
+                              options.folder, to_string(*options.sync_every)));
+    } else {
+      log.info(fmt::format("jobs are in {}; what is acknowledged has been synced", options.folder));
+    }
+    return store;
   } catch (const jobs::store_failure& error) {
     throw failure(error.what());
   }

@@ -84,7 +84,8 @@ class FOLIOT_EXPORT runtime_gate {
   /// Whether the caller is a task of the runtime, or a callback of its timers.
   [[nodiscard]] bool runs_caller() const noexcept;
   /// Reports the failure of a task that will never be joined by run_options::on_failure, unless the runtime has ended.
-  void report(const char* name, const std::exception_ptr& failure) noexcept;
+  /// `was_stopped`: whether the task was asked to stop.
+  void report(const char* name, const std::exception_ptr& failure, bool was_stopped) noexcept;
 
   // For the runtime.
 
