@@ -2,6 +2,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -347,6 +348,38 @@ TEST(TaskSemaphore, WhoIsStoppedHasAcquiredNothing) {
     slots.release();
     EXPECT_EQ(slots.available(), 1U);
     co_await slots.acquire();
+  });
+}
+
+TEST(TaskSemaphore, APermitReleasesWhateverHappens) {
+  everywhere([]() -> task<> {
+    task_semaphore slots(1);
+    const auto holds = [&slots](bool fails) -> task<> {
+      co_await slots.acquire();
+      const task_permit held(slots);
+      if (fails) throw std::runtime_error("no");
+      co_await sleep(duration::forever());
+    };
+    auto failing = spawn(holds(true));
+    EXPECT_THROW(co_await failing.join(), std::runtime_error);
+    auto waiting = spawn(holds(false));
+    while (slots.available() != 0) co_await yield();
+    waiting.request_stop();
+    EXPECT_THROW(co_await waiting.join(), join_cancelled);
+    EXPECT_EQ(slots.available(), 1u);
+    {
+      co_await slots.acquire();
+      task_permit first(slots);
+      task_permit second(std::move(first));  // which has nothing then
+      EXPECT_EQ(slots.available(), 0u);
+      slots.release();
+      EXPECT_TRUE(slots.try_acquire());
+      task_permit third(slots);
+      slots.release();
+      second = std::move(third);
+      EXPECT_EQ(slots.available(), 2u) << "what it had";
+    }
+    EXPECT_EQ(slots.available(), 3u);
   });
 }
 

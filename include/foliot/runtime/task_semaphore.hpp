@@ -3,8 +3,7 @@
 //   task_semaphore slots(8);
 //   …
 //   co_await slots.acquire();
-//   …
-//   slots.release();
+//   const task_permit held(slots);   // releases it, also if the task is stopped or fails
 //
 // The task that has waited longest acquires next. acquire() may be a case of a select.
 //
@@ -83,6 +82,29 @@ class task_semaphore {
   mutable mutex guard_{lock_rank::object};
   std::size_t available_ FOLIOT_GUARDED_BY(guard_);
   detail::wait_queue waiters_ FOLIOT_GUARDED_BY(guard_);
+};
+
+/// What a task has acquired of a semaphore, which the destructor releases. Make it right behind the acquire, with no
+/// wait between.
+class task_permit {
+ public:
+  /// Precondition: one was acquired. The semaphore must outlive this.
+  explicit task_permit(task_semaphore& acquired_from) noexcept : semaphore_(&acquired_from) {}
+  /// The other one releases nothing.
+  task_permit(task_permit&& other) noexcept : semaphore_(std::exchange(other.semaphore_, nullptr)) {}
+  /// Releases what this one had.
+  task_permit& operator=(task_permit&& other) noexcept {
+    task_permit(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~task_permit() {
+    if (semaphore_ != nullptr) semaphore_->release();
+  }
+
+ private:
+  void swap(task_permit& other) noexcept { std::swap(semaphore_, other.semaphore_); }
+
+  task_semaphore* semaphore_;
 };
 
 namespace detail {
