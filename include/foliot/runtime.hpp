@@ -26,6 +26,7 @@
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/task_condition.hpp>
 #include <foliot/runtime/task_mutex.hpp>
+#include <foliot/runtime/task_name.hpp>
 #include <foliot/runtime/task_report.hpp>
 #include <foliot/runtime/task_semaphore.hpp>
 #include <foliot/runtime/this_task.hpp>

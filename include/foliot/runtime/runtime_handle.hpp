@@ -47,6 +47,7 @@
 #include <foliot/runtime/runtime_ended.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task.hpp>
+#include <foliot/runtime/task_name.hpp>
 
 namespace foliot::runtime {
 
@@ -109,28 +110,28 @@ class runtime_handle {
   /// of any runtime. Throws runtime_ended; std::logic_error on an empty handle, and for a task that is empty or has
   /// run; std::bad_alloc.
   template <class Result>
-  join_handle<Result> spawn(task<Result> body, const char* name = "task") const {
+  join_handle<Result> spawn(task<Result> body, task_name name = "task") const {
     const detail::runtime_gate::guest inside(checked());
-    return detail::spawner::spawn(owner(inside), std::move(body), name);
+    return detail::spawner::spawn(owner(inside), std::move(body), std::move(name));
   }
   /// The same; a stop request of the token asks the task to stop.
   template <class Result>
-  join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* name = "task") const {
+  join_handle<Result> spawn(task<Result> body, std::stop_token token, task_name name = "task") const {
     const detail::runtime_gate::guest inside(checked());
-    return detail::spawner::spawn(owner(inside), std::move(body), std::move(token), name);
+    return detail::spawner::spawn(owner(inside), std::move(body), std::move(token), std::move(name));
   }
   /// Calls `function` in a task of its own, and awaits there the task that it returns. The function, with its captures,
   /// lives until that task ends. Otherwise as above; also throws what copying the function throws.
   template <class Function>
     requires std::invocable<std::decay_t<Function>&>
-  auto spawn(Function&& function, const char* name = "task") const {
-    return spawn(detail::task_of(std::forward<Function>(function)), name);
+  auto spawn(Function&& function, task_name name = "task") const {
+    return spawn(detail::task_of(std::forward<Function>(function)), std::move(name));
   }
   /// The same; a stop request of the token asks the task to stop.
   template <class Function>
     requires std::invocable<std::decay_t<Function>&>
-  auto spawn(Function&& function, std::stop_token token, const char* name = "task") const {
-    return spawn(detail::task_of(std::forward<Function>(function)), std::move(token), name);
+  auto spawn(Function&& function, std::stop_token token, task_name name = "task") const {
+    return spawn(detail::task_of(std::forward<Function>(function)), std::move(token), std::move(name));
   }
 
   /// Runs `body` as a task of the runtime, and blocks the calling thread until the task has ended; returns its result
@@ -138,19 +139,19 @@ class runtime_handle {
   /// destroyed by then, unless a function of blocking() still runs, for which the runtime waits before it destroys
   /// tasks. Throws std::logic_error inside of the runtime, otherwise as spawn().
   template <class Result>
-  Result call(task<Result> body, const char* name = "call") const {
+  Result call(task<Result> body, task_name name = "call") const {
     check_may_wait(checked());
     detail::waiting_call waiting(*gate_);
-    auto running = spawn(std::move(body), name);
+    auto running = spawn(std::move(body), std::move(name));
     return detail::spawner::wait(running, waiting);
   }
   /// The same for a function: one that returns a task, or a plain one, which must not block. The function is called by
   /// the runtime.
   template <class Function>
     requires std::invocable<std::decay_t<Function>&>
-  auto call(Function&& function, const char* name = "call") const {
+  auto call(Function&& function, task_name name = "call") const {
     check_may_wait(checked());
-    return call(detail::task_that_calls(std::forward<Function>(function)), name);
+    return call(detail::task_that_calls(std::forward<Function>(function)), std::move(name));
   }
 
   /// As the function statistics() does (statistics.hpp), from any thread. The runtime's tasks go on meanwhile, and none

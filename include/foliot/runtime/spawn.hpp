@@ -40,6 +40,7 @@
 #include <foliot/runtime/detail/task_state.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
 #include <foliot/runtime/task.hpp>
+#include <foliot/runtime/task_name.hpp>
 #include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime::detail {
@@ -54,8 +55,8 @@ class spawned final : public task_state, public pooled {
                                     std::conditional_t<has_value, Result, char>>;
 
  public:
-  spawned(scheduler& owner, const char* name, task<Result> body) noexcept
-      : task_state(owner, name), body_(std::move(body)) {}
+  spawned(scheduler& owner, task_name name, task<Result> body) noexcept
+      : task_state(owner, name.c_str()), own_name_(std::move(name).own()), body_(std::move(body)) {}
 
   /// Throws std::logic_error for a task that cannot run: it is empty, or was awaited or spawned before.
   static void check(const task<Result>& body) { check_can_begin(body.owner_.get()); }
@@ -186,6 +187,7 @@ class spawned final : public task_state, public pooled {
     }
   }
 
+  std::unique_ptr<char[]> own_name_;
   task<Result> body_;
   mutable mutex lock_{lock_rank::object};
   wait_point* joiner_ FOLIOT_GUARDED_BY(lock_) = nullptr;
@@ -310,18 +312,18 @@ namespace detail {
 class spawner {
  public:
   template <class Result>
-  static join_handle<Result> spawn(scheduler& in, task<Result>&& body, const char* name) {
+  static join_handle<Result> spawn(scheduler& in, task<Result>&& body, task_name name) {
     spawned<Result>::check(body);
-    auto* const made = new spawned<Result>(in, name, std::move(body));
+    auto* const made = new spawned<Result>(in, std::move(name), std::move(body));
     made->retain();
     join_handle<Result> handle(*made);
     made->begin();
     return handle;
   }
   template <class Result>
-  static join_handle<Result> spawn(scheduler& in, task<Result>&& body, std::stop_token token, const char* name) {
+  static join_handle<Result> spawn(scheduler& in, task<Result>&& body, std::stop_token token, task_name name) {
     spawned<Result>::check(body);
-    auto* const made = new spawned<Result>(in, name, std::move(body));
+    auto* const made = new spawned<Result>(in, std::move(name), std::move(body));
     join_handle<Result> handle(*made);  // the only reference: if the next line throws, the task is destroyed
     made->stop_when(token);
     made->retain();  // for the scheduler
@@ -342,18 +344,18 @@ class spawner {
 
 }  // namespace detail
 
-/// Runs `body` as a task of its own, concurrently with the caller. `name` appears in reports of failures and deadlocks;
-/// it is not copied, and must outlive the task and its handle, which may report the failure. Throws std::logic_error
+/// Runs `body` as a task of its own, concurrently with the caller. `name` appears in reports of failures and deadlocks,
+/// and in dumps: a literal, or a std::string, which is copied (task_name.hpp). Throws std::logic_error
 /// outside of a runtime, and for a task that is empty or has run; std::bad_alloc.
 template <class Result>
-join_handle<Result> spawn(task<Result> body, const char* name = "task") {
-  return detail::spawner::spawn(detail::this_scheduler("spawn"), std::move(body), name);
+join_handle<Result> spawn(task<Result> body, task_name name = "task") {
+  return detail::spawner::spawn(detail::this_scheduler("spawn"), std::move(body), std::move(name));
 }
 
 /// The same; a stop request of the token asks the task to stop.
 template <class Result>
-join_handle<Result> spawn(task<Result> body, std::stop_token token, const char* name = "task") {
-  return detail::spawner::spawn(detail::this_scheduler("spawn"), std::move(body), std::move(token), name);
+join_handle<Result> spawn(task<Result> body, std::stop_token token, task_name name = "task") {
+  return detail::spawner::spawn(detail::this_scheduler("spawn"), std::move(body), std::move(token), std::move(name));
 }
 
 namespace detail {
@@ -390,14 +392,14 @@ auto task_of(Function&& function) {
 /// lives until that task ends. Otherwise as above; also throws what copying the function throws.
 template <class Function>
   requires std::invocable<std::decay_t<Function>&>
-auto spawn(Function&& function, const char* name = "task") {
-  return spawn(detail::task_of(std::forward<Function>(function)), name);
+auto spawn(Function&& function, task_name name = "task") {
+  return spawn(detail::task_of(std::forward<Function>(function)), std::move(name));
 }
 /// The same; a stop request of the token asks the task to stop.
 template <class Function>
   requires std::invocable<std::decay_t<Function>&>
-auto spawn(Function&& function, std::stop_token token, const char* name = "task") {
-  return spawn(detail::task_of(std::forward<Function>(function)), std::move(token), name);
+auto spawn(Function&& function, std::stop_token token, task_name name = "task") {
+  return spawn(detail::task_of(std::forward<Function>(function)), std::move(token), std::move(name));
 }
 
 }  // namespace foliot::runtime
