@@ -242,10 +242,12 @@ function(check_refusals)
 endfunction()
 
 # Inside the consumer's own build foliot is built once more, and installs nothing. It is a Debug build, so the library
-# checks its contracts, even for callers that do not.
+# checks its contracts, even for callers that do not. Projects may compile several sources at once, which also takes half
+# the time.
 function(check_add_subdirectory)
   # Only what the programs need: the next test builds all of foliot.
-  build_and_run_consumer("${programs}" -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=-O0)
+  build_and_run_consumer("${programs}" -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=-O0
+    -D CMAKE_UNITY_BUILD=ON)
   foreach(program IN ITEMS consumer_unchecked consumer_checked)
     expect_breach(${program} lock_out_of_order "locks must be taken in the order of lock_rank")
   endforeach()
@@ -263,7 +265,8 @@ function(check_fetch_content)
     list(APPEND programs consumer_tls)
   endif()
   # Not optimised, as that builds in half the time and exports the same symbols.
-  build_and_run_consumer(all -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE=-DNDEBUG -D BUILD_SHARED_LIBS=ON)
+  build_and_run_consumer(all -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE=-DNDEBUG -D BUILD_SHARED_LIBS=ON
+    -D CMAKE_UNITY_BUILD=ON)
   foreach(program IN ITEMS consumer_unchecked consumer_checked)
     run("a breach that the library does not look for" ${SCRATCH}/${WAY}/${program} lock_out_of_order)
   endforeach()
