@@ -288,9 +288,15 @@ class duel {
   int next_value_ = 0;
 };
 
+#if defined(FOLIOT_SANITIZED)
+constexpr std::uint64_t seeds = 30;
+#else
+constexpr std::uint64_t seeds = 150;
+#endif
+
 TEST(ChannelModel, ChannelsDoAsTheModel) {
   for (const std::size_t processors : {1U, 3U}) {
-    for (std::uint64_t seed = 1; seed <= 150 && !HasFailure(); ++seed) {
+    for (std::uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", processors " + std::to_string(processors));
       virtual_clock clock;
       run_options options;
