@@ -59,17 +59,16 @@ task<> broker_core::run_shared() {
     if (what == step::execute) {
       outcome brought;
       const auto call = [this, &brought] { brought = call_store(); };
-      std::string no_thread;
+      const auto refuse = [&brought](const std::string& why) {
+        brought.failure = std::make_exception_ptr(store_unavailable(
+            store_unavailable::kind::not_executed, "foliot: no thread can be had that may block: " + why));
+      };
       try {
         co_await runtime::blocking(call);
       } catch (const runtime::cancelled& stopped) {
-        no_thread = stopped.what();
-      } catch (const std::exception& failure) {
-        no_thread = failure.what();
-      }
-      if (!no_thread.empty()) {
-        brought.failure = std::make_exception_ptr(store_unavailable(
-            store_unavailable::kind::not_executed, "foliot: no thread can be had that may block: " + no_thread));
+        refuse(stopped.what());
+      } catch (const std::exception& no_thread) {
+        refuse(no_thread.what());
       }
       end_lead(brought);
     }

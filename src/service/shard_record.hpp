@@ -92,7 +92,7 @@ struct extended_record : shard_record<Queue, Word, Home> {
 
   // With an executor: see shard_posting.hpp.
   firing posted_firing_{};
-  /// The ticks that the next firing will tell of, since they came while the callback ran.
+  /// How many ticks came while the callback ran: the next firing counts them as skipped.
   std::uint64_t skipped_while_running_ = 0;
   /// The timer was due, and its callback has not begun: a stop or a reset still cancels this firing.
   bool posted_ = false;

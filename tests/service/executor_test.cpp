@@ -148,7 +148,7 @@ TEST_P(Executor, BeatsThatComeTooSoonAreSkipped) {
   EXPECT_EQ(fired, 2);
 }
 
-/// What a callback is told is what is so when it begins, not when the executor got its job.
+/// `now` and `skipped` are those of the instant at which the job begins, not at which the executor got it.
 TEST_P(Executor, AFiringTellsOfTheInstantAtWhichItsJobBegins) {
   std::vector<firing> seen;
   const instant start = timers->now();

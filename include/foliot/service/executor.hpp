@@ -13,7 +13,8 @@
 // - The callbacks of one timer never overlap, on however many threads the executor has. Those of two timers do, if it
 //   runs two jobs at once, also where the service has one shard.
 // - `firing::now` is the instant at which the job begins, and `firing::skipped` counts the ticks that came before it.
-// - What the executor refers to, such as an event loop, must outlive the service, whose timers come due until its end.
+// - The service calls the executor until its end. So an event loop or a pool that the executor posts to must outlive
+//   the service.
 // - The end of the service drops the timers whose jobs have not begun, and destroys their captures, as it does with
 //   pending timers. The executor may call or destroy such a job at any later time, also when the service is gone: the
 //   job then does nothing.

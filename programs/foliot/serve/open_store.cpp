@@ -45,6 +45,7 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options& options, const
   if (options.sync_every) {
     how.sync_every = std::chrono::ceil<jobs::milliseconds>(std::chrono::nanoseconds(options.sync_every->count()));
   }
+  log.info(fmt::format("open the jobs in {}", options.folder));  // which takes long if there are many
   try {
     auto store = std::make_unique<jobs::embedded_store>(how);
     if (options.sync_every) {
