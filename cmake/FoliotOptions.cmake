@@ -46,9 +46,9 @@ function(foliot_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# foliot_unity(target [source...]): with FOLIOT_UNITY_BUILD, compiles several sources of a test or a program at once,
-# because what they include takes longest. The given sources are compiled alone: they have names in common with others.
-# The libraries' sources are compiled one by one, as users compile them, but where a test compiles them again.
+# foliot_unity(target [source...]): with FOLIOT_UNITY_BUILD, compiles several sources of a target at once, because what
+# they include takes longest. The given sources are compiled alone: they have names in common with others.
+# With TESTS the libraries' sources are compiled one by one, as users compile them, but where a test compiles them again.
 function(foliot_unity target)
   if(NOT FOLIOT_UNITY_BUILD)
     return()
@@ -83,6 +83,9 @@ function(foliot_layer name)
   else()
     set(scope PUBLIC)
     foliot_compile_options(${target})
+    if(FOLIOT_UNITY_BUILD STREQUAL "ALL")
+      foliot_unity(${target})
+    endif()
     # Shared libraries export only the symbols marked FOLIOT_EXPORT. Static libraries are compiled alike, so that they
     # may become parts of a shared one.
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

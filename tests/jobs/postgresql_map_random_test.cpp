@@ -208,7 +208,7 @@ TEST(PostgresqlMapRandom, NothingIsLostOrDoubledWhileTubesMove) {
     const bool moves = here != places.end() && here->before;
     const int to = moves ? here->database : static_cast<int>(random.below(databases));
     // It waits for jobs that workers have; and some moves are broken off sooner.
-    std::uint64_t pieces = random.below(3);
+    std::uint64_t pieces = random.below(4);
     map.move(tube, to, [&](const database_map::progress& so_far) { return !so_far.waits && pieces-- != 0; });
   }
   threads.clear();

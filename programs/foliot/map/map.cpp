@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 
 #include "../failure.hpp"
 #include "../grouped.hpp"
+#include "../interruption.hpp"
 #include "../printable.hpp"
 #include "../progress.hpp"
 
@@ -26,7 +28,8 @@ void print_map(jobs::database_map& map) {
   for (const auto& each : map.databases()) fmt::print("database {}: {}\n", each.number, each.place);
   for (const auto& each : map.places()) {
     if (each.before) {
-      fmt::print("tube {} moves from database {} to {}\n", printable(each.tube), *each.before, each.database);
+      fmt::print("tube {} moves from database {} to {}: to go on, repeat --move\n", printable(each.tube), *each.before,
+                 each.database);
     } else {
       fmt::print("tube {} is in database {}\n", printable(each.tube), each.database);
     }
@@ -44,7 +47,10 @@ void move(jobs::database_map& map, const map_options& options) {
       "jobs");
   jobs::database_map::progress so_far;
   bool has_told = false;
-  map.move(tube, to, [&](const jobs::database_map::progress& now) {
+  std::optional<interruptible> while_jobs_move;
+  const auto tell = [&](const jobs::database_map::progress& now) {
+    if (!while_jobs_move) while_jobs_move.emplace();
+    throw_if_interrupted();  // here no job is on its way
     so_far = now;
     shown.update(0, now.jobs);
     if (!now.waits) return true;
@@ -55,7 +61,16 @@ void move(jobs::database_map& map, const map_options& options) {
                  "foliot: the rest moves when its workers have given it back; this may be ended, and repeated\n");
     }
     return options.waits;
-  });
+  };
+  try {
+    map.move(tube, to, tell);
+  } catch (const interrupted&) {
+    shown.wipe();
+    fmt::print(stderr, "foliot: interrupted; to move the rest, repeat the command\n");
+    while_jobs_move.reset();
+    die_if_interrupted();
+    throw;
+  }
   shown.wipe();
   fmt::print("moved {} {} of the tube {} to database {}{}\n", grouped(so_far.jobs), so_far.jobs == 1 ? "job" : "jobs",
              printable(tube), to,

@@ -126,7 +126,9 @@ void database_map::move(const std::string& tube, int to, const std::function<boo
   errand source(connection_of(from));
   const std::int64_t above = source.run(call(statements::leave).add(tube)).integer(0, 0);
   target.run(call(statements::join).add(tube).add(above));
-  for (progress so_far;;) {
+  progress so_far;
+  if (tell && !tell(so_far)) return;
+  for (;;) {
     const reply piece = source.run(call(statements::send_piece).add(tube).add(most_jobs).add(most_bytes));
     so_far.waits = piece.is_null(0, 0);
     if (so_far.waits && piece.integer(0, 1) == 0) break;

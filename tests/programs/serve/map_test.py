@@ -2,6 +2,7 @@
 broken off, and nodes and databases fail."""
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -46,6 +47,25 @@ class TwoDatabases(NodesCase):
         job = self.expect_reserved(node, b"a")
         self.assertEqual(node.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
 
+    def test_a_move_ends_where_no_job_is_on_its_way(self):
+        node = self.connect(self.start_node("n0"))
+        for body in [b"a", b"b"]:
+            self.assertRegex(node.ask(put(body)), rb"\AINSERTED \d+\r\n\Z")
+        job = self.expect_reserved(node, b"a")
+        self.map("--add", self.other.database)
+        moving = subprocess.Popen([FOLIOT, "map", self.database.database, "--move", "default", "1"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(moving.stderr.readline(),
+                         "foliot: the rest moves when its workers have given it back; this may be ended, and repeated\n")
+        moving.send_signal(signal.SIGINT)
+        out, err = moving.communicate()
+        self.assertEqual((moving.returncode, out, err),
+                         (-signal.SIGINT, "", "foliot: interrupted; to move the rest, repeat the command\n"))
+        self.assertIn("tube default moves from database 0 to 1: to go on, repeat --move\n", self.map())
+        self.assertEqual(node.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
+        self.assertIn("moved 0 jobs", self.map("--move", "default", "1"))
+        self.assertEqual(self.other.sql(self.other.folder, "SELECT count(*) FROM foliot.job"), "1")
+
     def test_what_is_wrong_is_named(self):
         self.expect_error("--move: 'x' is not the number of a database", "map", self.database.database, "--move", "t", "x")
         self.expect_error("there is no database with the number 7", "map", self.database.database, "--move", "t", "7")
@@ -77,7 +97,9 @@ class TwoDatabases(NodesCase):
             moving.kill()
             if moving.wait() == 0:
                 to = 1 - to
-        # The clients still have jobs: the tube stays in both databases, and everything is found.
+        # What a move that was killed had on its way is in neither database until the move goes on. The clients still have
+        # jobs: the tube stays in both, and everything is found.
+        self.map("--move", "default", str(to), "--no-wait")
         self.judge(work, SEED)
         self.assertIn("database 1", self.map("--move", "default", str(to), "--no-wait"))
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../failure.hpp"
-#include "interruption.hpp"
+#include "../../interruption.hpp"
 
 namespace foliot::program::bench {
 

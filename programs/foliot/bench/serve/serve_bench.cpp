@@ -11,10 +11,10 @@
 #include <poll.h>
 
 #include "../../failure.hpp"
+#include "../../interruption.hpp"
 #include "../../report.hpp"
 #include "../report/report.hpp"
 #include "../workloads/quick_random.hpp"
-#include "interruption.hpp"
 #include "load_generator.hpp"
 #include "serve_bench_options.hpp"
 #include "serve_results.hpp"

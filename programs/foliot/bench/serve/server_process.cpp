@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "../../failure.hpp"
-#include "interruption.hpp"
+#include "../../interruption.hpp"
 #include "owned_descriptor.hpp"
 #include "reply_scanner.hpp"
 #include "statistics_reply.hpp"

@@ -1,14 +1,14 @@
-// Ctrl-C in a run that has started servers, or put jobs into one: the run throws, so that its destructors end the
-// servers and remove the files; then the program dies of the signal as it would have.
+// Ctrl-C in a command that must not end just anywhere, such as a run that has started servers: the command throws where
+// it may end, so that its destructors clean up; then the program dies of the signal as it would have.
 //
 // Thread safety: one thread; one `interruptible` at a time.
 #pragma once
 
 #include <csignal>
 
-#include "../../failure.hpp"
+#include "failure.hpp"
 
-namespace foliot::program::bench {
+namespace foliot::program {
 
 /// The user has ended the program.
 class interrupted : public failure {
@@ -32,4 +32,4 @@ void throw_if_interrupted();
 /// Lets the process die of the signal that has come, if one has. Precondition: there is no `interruptible`.
 void die_if_interrupted() noexcept;
 
-}  // namespace foliot::program::bench
+}  // namespace foliot::program

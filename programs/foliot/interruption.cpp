@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace foliot::program::bench {
+namespace foliot::program {
 
 namespace {
 
@@ -44,4 +44,4 @@ void die_if_interrupted() noexcept {
   if (noted != 0) ::raise(noted);
 }
 
-}  // namespace foliot::program::bench
+}  // namespace foliot::program
