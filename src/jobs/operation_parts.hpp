@@ -1,6 +1,8 @@
-// What different operations have in common: the reservation that they show, the job that they name.
+// What different operations have in common: the reservation that they show, the job that they name, the jobs that they
+// have brought.
 #pragma once
 
+#include <span>
 #include <type_traits>
 #include <variant>
 
@@ -38,6 +40,12 @@ namespace foliot::jobs::detail {
         }
       },
       it);
+}
+
+/// The jobs that an operation with this answer has reserved.
+[[nodiscard]] inline std::span<const claimed_job> jobs_claimed_by(const answer& got) {
+  const auto* const claimed = std::get_if<claim_answer>(&got);
+  return claimed == nullptr ? std::span<const claimed_job>() : std::span(claimed->jobs);
 }
 
 }  // namespace foliot::jobs::detail

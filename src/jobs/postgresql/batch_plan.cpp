@@ -46,6 +46,7 @@ class batch_plan::builder {
   builder(batch_plan& plan, const batch_frame& frame) : plan_(plan), frame_(frame) {}
 
   void begin();
+  void give_back_unwanted();
   void operator()(const put& what);
   void operator()(const finish& what);
   void operator()(const release& what) { change_held(1, what.token, what.priority, what.due); }
@@ -131,6 +132,7 @@ void batch_plan::builder::begin() {
     over.push(each);
     to_lock.insert(to_database(each.id));
   }
+  for (const reservation& each : frame_.unwanted) to_lock.insert(to_database(each.id));
   if (!frame_.passes_over) {
     for (const operation& each : plan_.batch_) to_lock.insert(to_database(job_named_by(each)));
   }
@@ -139,6 +141,17 @@ void batch_plan::builder::begin() {
   first.add(frame_.session).add(frame_.time).add(sql_integers(to_lock.begin(), to_lock.end()));
   first.add(over.ids).add(over.openings).add(over.attempts);
   plan_.calls_.push_back(std::move(first));
+}
+
+void batch_plan::builder::give_back_unwanted() {
+  if (frame_.unwanted.empty()) return;
+  token_columns tokens;
+  for (const reservation& each : frame_.unwanted) tokens.push(each);
+  const sql_integers zeros(frame_.unwanted.size(), 0);
+  call made = new_call(statements::change_held);
+  made.add(zeros).add(tokens.ids).add(tokens.openings).add(tokens.attempts);
+  made.add(sql_integers(zeros.size(), std::nullopt)).add(zeros).add(zeros);
+  plan_.calls_.push_back(std::move(made));
 }
 
 void batch_plan::builder::end() {
@@ -333,8 +346,9 @@ batch_plan::batch_plan(std::span<const operation> batch, const batch_frame& fram
   all.begin();
   if (frame.beats) {
     call beat(statements::beat);
-    calls_.push_back(std::move(beat.add(frame.session).add(frame.number).add(frame.last_beat).add(frame.time)));
+    calls_.push_back(std::move(beat.add(frame.session).add(frame.beats_until).add(frame.last_beat).add(frame.time)));
   }
+  all.give_back_unwanted();
   for (const operation& each : batch) std::visit(all, each);
   all.end();
 }

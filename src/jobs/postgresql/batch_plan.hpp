@@ -32,11 +32,15 @@ struct batch_frame {
   std::optional<std::vector<std::int64_t>> time;
   /// Reservations of this node whose time is over.
   std::vector<reservation> over;
+  /// Reservations that the node has made and nobody has: their jobs are given back.
+  std::vector<reservation> unwanted;
   /// Whether operations that do not get their locks are passed over (sql/patient.sql). Else the batch fails.
   bool passes_over = false;
-  /// Whether the node is to say that it is alive; and the number of the batch that said so last.
+  /// Whether the node is to say that it is alive. Then the numbers of its batches from `last_beat` on up to
+  /// `beats_until` are forgotten: nobody asks for them any more.
   bool beats = false;
   std::int64_t last_beat = 0;
+  std::int64_t beats_until = 0;
 };
 
 /// The times of a batch, by the server; and how to turn them into those of this node.

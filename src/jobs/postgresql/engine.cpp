@@ -58,17 +58,6 @@ constexpr const char* settings =
 
 std::int64_t random_number() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
 
-/// The jobs that an operation has brought.
-std::span<const claimed_job> claimed_by(const answer& got) {
-  const auto* const claimed = std::get_if<claim_answer>(&got);
-  return claimed == nullptr ? std::span<const claimed_job>() : std::span(claimed->jobs);
-}
-
-/// Another transaction was in the way of this one, so it may succeed at once.
-bool is_conflict(const lane_failure& error) {
-  return error.is_state("40001") || error.is_state("40P01") || error.is_state("55P03");
-}
-
 std::string_view text_of(const reply& from, int column) { return from.bytes(0, column); }
 
 }  // namespace
@@ -225,6 +214,8 @@ void postgresql_engine::pass_over_locked() noexcept {
 
 void postgresql_engine::session_is_over() noexcept {
   session_ = 0;
+  doubts_.clear();
+  unwanted_.clear();
   const auto all = own_.take_all();
   lost_.insert(lost_.end(), all.begin(), all.end());
 }
@@ -246,6 +237,9 @@ batch_frame postgresql_engine::frame_for(std::span<const operation> batch, insta
   frame.passes_over = monotonic_clock::instance().now() < passes_over_until_;
   frame.beats = !options_.clocks && next_beat_ <= now;
   frame.last_beat = last_beat_;
+  frame.beats_until = doubts_.empty() ? frame.number : doubts_.front().number;
+  frame.unwanted.assign(unwanted_.begin(),
+                        unwanted_.begin() + static_cast<std::ptrdiff_t>(std::min(unwanted_.size(), ends_at_once)));
   return frame;
 }
 
@@ -257,6 +251,7 @@ execution postgresql_engine::execute(std::span<operation> batch) {
   for (;;) {
     try {
       make_ready();
+      settle_doubts(steady.now());
       if (next_beat_.is_never() && !options_.clocks) next_beat_ = steady.now();
       batch_time time;
       time.local = steady.now();
@@ -270,9 +265,9 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       if (commit(frame.number, got.done) == commit_state::not_committed) continue;
       if (frame.beats) {
         next_beat_ = time.local + (got.beats_again ? duration::zero() : duration(options_.node_timeout) / 4);
-        last_beat_ = frame.number;
+        last_beat_ = frame.beats_until;
       }
-      conclude(batch, got, frame.over);
+      conclude(batch, got, frame);
       pause_ = first_pause;
       is_down_ = false;
       if (next_rotation_ <= monotonic_clock::instance().now()) rotate();
@@ -304,12 +299,12 @@ void postgresql_engine::rotate() noexcept {
 
 void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {
   const std::string where = place_.empty() ? target_.to_string() : place_;
-  if (!is_conflict(from) || !has_rolled_back()) lane_.reset();
+  if (!from.is_conflict() || !has_rolled_back()) lane_.reset();
   if (monotonic_clock::instance().now() >= until) {
     is_down_ = true;
     throw store_unavailable(known, "foliot: the database " + where + " does not answer: " + from.what());
   }
-  if (is_conflict(from) || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
+  if (from.is_conflict() || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
   static_cast<void>(::poll(nullptr, 0, pause_));
   pause_ = std::min(2 * pause_, longest_pause);
 }
@@ -324,43 +319,11 @@ bool postgresql_engine::has_rolled_back() noexcept {
   }
 }
 
-postgresql_engine::commit_state postgresql_engine::commit(std::int64_t number, const execution& done) {
-  const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
-  bool is_sent = false;
-  call ask(statements::has_happened);
-  ask.add(session_).add(number);
-  for (;;) {
-    try {
-      if (!std::exchange(is_sent, true)) {
-        const std::string backend = std::exchange(backend_, "");  // its end could make the commit less durable
-        lane_->commit(patience());
-        backend_ = backend;
-        return commit_state::committed;
-      }
-      if (lane_ == nullptr) connect();
-      const auto replies = lane_->run(std::span(&ask, 1), patience());
-      const bool has_happened = replies.front().integer(0, 0) != 0;
-      lane_->commit(patience());
-      return has_happened ? commit_state::committed : commit_state::not_committed;
-    } catch (const lane_failure& error) {
-      try {
-        recover(error, until, store_unavailable::kind::in_doubt);
-      } catch (const store_unavailable&) {
-        // If they have happened, nobody but this node ends these reservations.
-        for (const answer& each : done.answers) {
-          for (const claimed_job& made : claimed_by(each)) own_.set_in_doubt(made.token, made.job.expires);
-        }
-        throw;
-      }
-    }
-  }
-}
-
 void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::outcome& what,
-                                 std::span<const reservation> over) {
+                                 const batch_frame& frame) {
   std::vector<reservation>& expired = what.done.expired;
   expired = std::exchange(lost_, {});
-  for (const reservation& each : over) {
+  for (const reservation& each : frame.over) {
     const auto is_this = [&](const auto& still) { return still.first == each.id; };
     const auto still = std::ranges::find_if(what.still, is_this);
     if (still != what.still.end()) {
@@ -370,6 +333,8 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
       expired.push_back(each);
     }
   }
+  for (const reservation& each : frame.unwanted) own_.end(each);
+  unwanted_.erase(unwanted_.begin(), unwanted_.begin() + static_cast<std::ptrdiff_t>(frame.unwanted.size()));
   for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
   const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
   if (std::ranges::any_of(what.done.answers, is_passed_over)) pass_over_locked();
@@ -378,7 +343,7 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
 }
 
 void postgresql_engine::follow(const operation& of, const answer& got) {
-  for (const claimed_job& each : claimed_by(got)) own_.set(each.token, each.job.expires);
+  for (const claimed_job& each : jobs_claimed_by(got)) own_.set(each.token, each.job.expires);
   if (const auto* const holder = std::get_if<holder_answer>(&got)) {
     const reservation token = token_of(of);
     if (std::holds_alternative<touch>(of) && holder->what == holder_answer::kind::done) {
@@ -393,6 +358,7 @@ void postgresql_engine::follow(const operation& of, const answer& got) {
 next_change postgresql_engine::next() const noexcept {
   next_change next = next_;
   next.expiry = std::min({next.expiry, own_.next(), next_beat_});
+  if (!doubts_.empty() || !unwanted_.empty()) next.expiry = std::min(next.expiry, settles_at_);
   return next;
 }
 

@@ -5,7 +5,9 @@
 //   again. If only another transaction was in the way (a lock, a deadlock), it rolls back, and does so over the same
 //   connection;
 //   - after that, the commit is in doubt: foliot.has_happened() says whether the number of the batch is there, and, if
-//     it is not, sees to it that it never will be. Only then the batch is sent again, with another number;
+//     it is not, sees to it that it never will be. Only then the batch is sent again, with another number. If the
+//     database stays away, execute() gives up: then nobody has the jobs that the batch has reserved, if it has
+//     happened. When the database is back, the node asks again, and gives them back;
 //   - a lock is held for long, by the transaction of an application: execute() sends the batch again so that operations
 //   which wait for such locks are passed over, and does so with the next batches for a while;
 //   - the session is over, because the node was taken for dead: the reservations that it has made have ended. The node
@@ -19,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -90,8 +93,14 @@ class postgresql_engine {
   /// Commits the transaction of this batch, which has brought these answers. Throws store_unavailable if it stays in
   /// doubt.
   [[nodiscard]] commit_state commit(std::int64_t number, const execution& done);
+  /// Asks the server, and sees to it that the answer stays true. Waits while the server commits the batch.
+  [[nodiscard]] bool has_happened(std::int64_t number);
+  /// Notes that the commit of this batch stays in doubt.
+  void leave_in_doubt(std::int64_t number, const execution& done);
+  /// Finds out what has become of the batches that were left in doubt.
+  void settle_doubts(instant now);
   /// What a batch has changed in what the store keeps.
-  void conclude(std::span<const operation> batch, batch_plan::outcome& what, std::span<const reservation> over);
+  void conclude(std::span<const operation> batch, batch_plan::outcome& what, const batch_frame& frame);
   /// Follows the reservations of the node in its answers.
   void follow(const operation& of, const answer& got);
   /// An attempt has failed: drops the connection, and waits before the next one; if another transaction was in the way,
@@ -123,6 +132,13 @@ class postgresql_engine {
   std::int64_t number_ = 0;  // of the last batch
   deadlines own_;
   std::vector<reservation> lost_;  // with a session that was over, not yet reported
+  struct doubt {
+    std::int64_t number;               // of the batch
+    std::vector<reservation> claimed;  // by it, if it has happened
+  };
+  std::deque<doubt> doubts_;           // of this session; the oldest first
+  std::vector<reservation> unwanted_;  // made by such batches, to be given back
+  instant settles_at_ = instant::earliest();
   next_change next_;
   map_state map_seen_;
   instant next_beat_ = instant::never();

@@ -18,7 +18,7 @@ constexpr int pause_between_attempts = 50;  // in ms
 /// The connection has failed, or another transaction was in the way.
 bool may_succeed_later(const lane_failure& error) {
   return error.state().empty() || error.state().starts_with("08") || error.state().starts_with("57") ||
-         error.is_state("40001") || error.is_state("40P01") || error.is_state("55P03") || error.is_state("25006");
+         error.is_conflict() || error.is_state("25006");
 }
 
 }  // namespace

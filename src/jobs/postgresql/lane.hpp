@@ -36,6 +36,10 @@ class lane_failure : public std::runtime_error {
   lane_failure(std::string state, const std::string& text) : std::runtime_error(text), state_(std::move(state)) {}
   [[nodiscard]] const std::string& state() const noexcept { return state_; }
   [[nodiscard]] bool is_state(std::string_view state) const noexcept { return state_ == state; }
+  /// Another transaction was in the way of this one, so it may succeed at once.
+  [[nodiscard]] bool is_conflict() const noexcept {
+    return is_state("40001") || is_state("40P01") || is_state("55P03");
+  }
 
  private:
   std::string state_;

@@ -13,8 +13,8 @@ from typing import Optional
 
 MILLISECOND = 0.001
 # In seconds. A node asks its database for so long what became of a batch (postgresql_options::give_up_after), then gives
-# up. If that batch has reserved a job, nobody has the job until its TTR is over: the reserve goes on waiting, or its client
-# is told that there is none.
+# up. If that batch has reserved a job, nobody has the job until the node has found out, or its TTR is over: the reserve
+# goes on waiting, or its client is told that there is none.
 IN_DOUBT = 5
 # In seconds: how much before and after the events of a job is printed with them.
 AROUND = 20

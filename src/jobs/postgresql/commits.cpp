@@ -1,0 +1,88 @@
+// The commits of a postgresql_engine, and what becomes of those that are in doubt: see engine.hpp.
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/clock.hpp>
+
+#include "../operation_parts.hpp"
+#include "engine.hpp"
+#include "statements.hpp"
+
+namespace foliot::jobs::detail {
+
+namespace {
+
+/// Between two questions what has become of a batch that the server still commits, as while it waits for its standby.
+constexpr duration settles_every = std::chrono::seconds(1);
+
+}  // namespace
+
+postgresql_engine::commit_state postgresql_engine::commit(std::int64_t number, const execution& done) {
+  const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
+  bool is_sent = false;
+  for (;;) {
+    try {
+      if (!std::exchange(is_sent, true)) {
+        const std::string backend = std::exchange(backend_, "");  // its end could make the commit less durable
+        lane_->commit(patience());
+        backend_ = backend;
+        return commit_state::committed;
+      }
+      if (lane_ == nullptr) connect();
+      return has_happened(number) ? commit_state::committed : commit_state::not_committed;
+    } catch (const lane_failure& error) {
+      try {
+        recover(error, until, store_unavailable::kind::in_doubt);
+      } catch (const store_unavailable&) {
+        leave_in_doubt(number, done);
+        throw;
+      }
+    }
+  }
+}
+
+bool postgresql_engine::has_happened(std::int64_t number) {
+  call ask(statements::has_happened);
+  ask.add(session_).add(number);
+  const auto replies = lane_->run(std::span(&ask, 1), patience());
+  const bool answer = replies.front().integer(0, 0) != 0;
+  lane_->commit(patience());
+  return answer;
+}
+
+void postgresql_engine::leave_in_doubt(std::int64_t number, const execution& done) {
+  doubt made{number, {}};
+  for (const answer& each : done.answers) {
+    for (const claimed_job& job : jobs_claimed_by(each)) {
+      own_.set_in_doubt(job.token, job.job.expires);  // it ends then, if nothing was found out before
+      made.claimed.push_back(job.token);
+    }
+  }
+  if (made.claimed.empty()) return;
+  doubts_.push_back(std::move(made));
+  settles_at_ = instant::earliest();
+}
+
+void postgresql_engine::settle_doubts(instant now) {
+  if (now < settles_at_) return;
+  while (!doubts_.empty()) {
+    try {
+      const bool has_been_committed = has_happened(doubts_.front().number);
+      for (const reservation& each : doubts_.front().claimed) {
+        if (has_been_committed) {
+          unwanted_.push_back(each);
+        } else {
+          own_.end(each);
+        }
+      }
+      doubts_.pop_front();
+    } catch (const lane_failure& error) {
+      if (!error.is_conflict() || !has_rolled_back()) throw;
+      settles_at_ = now + settles_every;
+      return;
+    }
+  }
+}
+
+}  // namespace foliot::jobs::detail
