@@ -153,7 +153,7 @@ FOLIOT_EXPORT foliot_status foliot_service_reserve(foliot_service* service, size
 FOLIOT_EXPORT foliot_status foliot_service_get_counters(const foliot_service* service,
                                                         foliot_service_counters* result) FOLIOT_NOEXCEPT;
 /* The present time of the service's clock; 0 for null. */
-FOLIOT_EXPORT int64_t foliot_now(const foliot_service* service) FOLIOT_NOEXCEPT;
+FOLIOT_EXPORT int64_t foliot_service_now(const foliot_service* service) FOLIOT_NOEXCEPT;
 /* Blocks the calling thread for at least `length`. Sets `whole` to false if the service ended before. Must not be
  * called from a callback of this service, whatever the length. */
 FOLIOT_EXPORT foliot_status foliot_sleep(foliot_service* service, int64_t length, bool* whole) FOLIOT_NOEXCEPT;

@@ -116,7 +116,7 @@ foliot_status foliot_service_get_counters(const foliot_service* service, foliot_
   });
 }
 
-int64_t foliot_now(const foliot_service* service) noexcept {
+int64_t foliot_service_now(const foliot_service* service) noexcept {
   return service == nullptr ? 0 : service->now().nanoseconds();
 }
 

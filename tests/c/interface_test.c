@@ -70,7 +70,7 @@ static void a_timers_life(void) {
   foliot_timer* timer = NULL;
   EXPECT(foliot_timer_create(service, on_firing, &r, on_release, &timer) == FOLIOT_OK);
   EXPECT(!foliot_timer_pending(timer));
-  const int64_t start = foliot_now(service);
+  const int64_t start = foliot_service_now(service);
   EXPECT(start == foliot_virtual_clock_now(time_));
   EXPECT(foliot_timer_reset(timer, 2 * FOLIOT_SECOND, &reset) == FOLIOT_OK && reset == FOLIOT_RESET_IDLE);
   EXPECT(foliot_timer_reset(timer, 3 * FOLIOT_SECOND, &reset) == FOLIOT_OK && reset == FOLIOT_SUPERSEDED);
@@ -157,7 +157,7 @@ static void clocks_and_counters(void) {
   record r = {0};
   foliot_timer* timers[4];
   size_t fired = 0;
-  const int64_t now = foliot_now(service);
+  const int64_t now = foliot_service_now(service);
   EXPECT(foliot_service_reserve(service, 1000) == FOLIOT_OK);
   EXPECT(foliot_service_reserve(service, SIZE_MAX) == FOLIOT_NO_MEMORY);
   EXPECT(foliot_service_reserve(service, SIZE_MAX / 2 - 20000) == FOLIOT_NO_MEMORY);
@@ -183,10 +183,10 @@ static void real_time(void) {
   size_t dropped = 9;
   EXPECT(foliot_service_create(NULL, &service) == FOLIOT_OK);
   EXPECT(foliot_timer_create(service, on_firing, &r, on_release, &r.timer) == FOLIOT_OK);
-  const int64_t before = foliot_now(service);
+  const int64_t before = foliot_service_now(service);
   EXPECT(foliot_timer_reset(r.timer, FOLIOT_MILLISECOND, NULL) == FOLIOT_OK);
   EXPECT(foliot_sleep(service, 2 * FOLIOT_MILLISECOND, &whole) == FOLIOT_OK && whole);
-  EXPECT(foliot_now(service) >= before + 2 * FOLIOT_MILLISECOND);
+  EXPECT(foliot_service_now(service) >= before + 2 * FOLIOT_MILLISECOND);
   EXPECT(foliot_service_drain(service, 60 * FOLIOT_SECOND, &dropped) == FOLIOT_OK && dropped == 0);
   EXPECT(r.fired == 1 && r.last.now >= r.last.deadline);
   foliot_service_destroy(service); /* before its handle */
@@ -254,7 +254,7 @@ static void bad_arguments(void) {
   EXPECT(foliot_ticker_stop(NULL, NULL) == FOLIOT_INVALID);
   EXPECT(foliot_ticker_stop_and_wait(NULL, NULL) == FOLIOT_INVALID);
   EXPECT(!foliot_timer_pending(NULL) && !foliot_ticker_pending(NULL) && foliot_ticker_skipped(NULL) == 0);
-  EXPECT(foliot_now(NULL) == 0 && foliot_virtual_clock_now(NULL) == 0);
+  EXPECT(foliot_service_now(NULL) == 0 && foliot_virtual_clock_now(NULL) == 0);
   foliot_timer_destroy(NULL);
   foliot_timer_detach(NULL);
   foliot_ticker_destroy(NULL);

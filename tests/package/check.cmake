@@ -267,6 +267,11 @@ function(check_fetch_content)
   # Not optimised, as that builds in half the time and exports the same symbols.
   build_and_run_consumer(all -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE=-DNDEBUG -D BUILD_SHARED_LIBS=ON
     -D CMAKE_UNITY_BUILD=ON)
+  file(GLOB_RECURSE unlinked ${SCRATCH}/${WAY}/libfoliot_jobs_*.so)
+  if(unlinked)
+    fail("a project that contains foliot builds what it does not link" "${unlinked}")
+  endif()
+  run("building all of foliot" ${CMAKE_COMMAND} --build ${SCRATCH}/${WAY} --parallel 2 --target whole_foliot)
   foreach(program IN ITEMS consumer_unchecked consumer_checked)
     run("a breach that the library does not look for" ${SCRATCH}/${WAY}/${program} lock_out_of_order)
   endforeach()
