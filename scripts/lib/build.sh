@@ -5,7 +5,11 @@
 # ninja and ctest handle an interrupt themselves; without this trap the script would go on.
 trap 'exit 130' INT
 
-# Lets ccache, where CMAKE_CXX_COMPILER_LAUNCHER names it, work with precompiled headers.
+# ccache, where it is installed, keeps what the compilers make: also for another checkout, and with precompiled headers.
+if command -v ccache >/dev/null && [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER-} ]]; then
+    export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_C_COMPILER_LAUNCHER=ccache
+    export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root}
+fi
 export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 
 # The processor time in milliseconds that an object file of a preset takes on average, linking

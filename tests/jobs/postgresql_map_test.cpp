@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -291,6 +292,36 @@ TEST_F(PostgresqlMap, ADatabaseThatIsDownTakesOnlyItsTubesAlong) {
   while (execute_one(*node, count_tube{"two"}).counts.reserved != 0) {  // it is given back with some later batch
   }
   EXPECT_EQ(drain(*node, "two"), (std::vector<std::string>{"given back", "after", "after"}));
+}
+
+/// A move begins when no transaction is open that has put a job. It asks again and again, over one connection.
+TEST_F(PostgresqlMap, AMoveWaitsForOpenTransactions) {
+  const auto node = open("a");
+  put_one(*node, "t", "x");
+  database_map map(first_);
+  map.add(second_);
+  postgresql_connection application(first_);
+  application.sql("BEGIN");
+  application.sql("SELECT foliot.put('t', 'y')");
+  auto moving = std::async(std::launch::async, [&] { map.move("t", 1); });
+  postgresql_connection watching(first_);
+  std::string process;
+  std::string asked = "NULL";
+  for (int seen = 0; seen < 3 && moving.wait_for(0s) == std::future_status::timeout;) {
+    const std::string now = watching.sql(
+        "SELECT xact_start || '|' || pid FROM pg_stat_activity "
+        "WHERE wait_event_type = 'Lock' AND query LIKE '%foliot.leave(%' AND pid <> pg_backend_pid()");
+    if (now == "NULL" || now == asked) continue;
+    asked = now;
+    const std::string asking = now.substr(now.find('|'));
+    EXPECT_TRUE(process.empty() || process == asking);
+    process = asking;
+    ++seen;
+  }
+  application.sql("COMMIT");
+  moving.get();
+  EXPECT_EQ(jobs_in(first_), "0");
+  EXPECT_EQ(drain(*node, "t"), (std::vector<std::string>{"x", "y"}));
 }
 
 /// A move that was broken off at each of its steps, and asked for again.

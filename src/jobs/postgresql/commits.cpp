@@ -78,7 +78,7 @@ void postgresql_engine::settle_doubts(instant now) {
       }
       doubts_.pop_front();
     } catch (const lane_failure& error) {
-      if (!error.is_conflict() || !has_rolled_back()) throw;
+      if (!lane_->goes_on_after(error, patience())) throw;
       settles_at_ = now + settles_every;
       return;
     }

@@ -291,15 +291,17 @@ void postgresql_engine::rotate() noexcept {
     } else {
       rotations_.failed();
     }
+  } catch (const lane_failure& error) {
+    if (!lane_->goes_on_after(error, patience())) lane_.reset();  // the next batch connects again
   } catch (...) {
-    lane_.reset();  // the next batch connects again
+    lane_.reset();
   }
   next_rotation_ = begin + rotations_.length();
 }
 
 void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {
   const std::string where = place_.empty() ? target_.to_string() : place_;
-  if (!from.is_conflict() || !has_rolled_back()) lane_.reset();
+  if (lane_ != nullptr && !lane_->goes_on_after(from, patience())) lane_.reset();
   if (monotonic_clock::instance().now() >= until) {
     is_down_ = true;
     throw store_unavailable(known, "foliot: the database " + where + " does not answer: " + from.what());
@@ -307,16 +309,6 @@ void postgresql_engine::recover(const lane_failure& from, instant until, store_u
   if (from.is_conflict() || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
   static_cast<void>(::poll(nullptr, 0, pause_));
   pause_ = std::min(2 * pause_, longest_pause);
-}
-
-bool postgresql_engine::has_rolled_back() noexcept {
-  if (lane_ == nullptr || !lane_->can_roll_back()) return false;
-  try {
-    lane_->roll_back(patience());
-    return true;
-  } catch (...) {  // the connection is lost, too
-    return false;
-  }
 }
 
 void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::outcome& what,

@@ -106,8 +106,6 @@ class postgresql_engine {
   /// An attempt has failed: drops the connection, and waits before the next one; if another transaction was in the way,
   /// rolls back instead, if that is possible. Throws store_unavailable at `until`.
   void recover(const lane_failure& from, instant until, store_unavailable::kind known);
-  /// Whether the connection can execute the next transaction.
-  [[nodiscard]] bool has_rolled_back() noexcept;
   void session_is_over() noexcept;
   /// Has the database's tables kept short. A failure is the next batch's.
   void rotate() noexcept;

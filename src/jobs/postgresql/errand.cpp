@@ -47,7 +47,7 @@ reply errand::run(const call& what) {
       lane_->commit(time.now() + patience);
       return std::move(replies.front());
     } catch (const lane_failure& error) {
-      lane_.reset();
+      if (lane_ != nullptr && !lane_->goes_on_after(error, time.now() + patience)) lane_.reset();
       if (!may_succeed_later(error) || time.now() >= until) {
         throw store_failure("foliot: the database " + target_.to_string() + ": " + error.what());
       }

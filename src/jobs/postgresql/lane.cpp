@@ -242,6 +242,16 @@ std::vector<reply> lane::read_replies(std::span<const expected_result> expected,
   return replies;
 }
 
+bool lane::goes_on_after(const lane_failure& failure, instant deadline) noexcept {
+  if (!failure.is_conflict() || !has_refused_) return false;
+  try {
+    roll_back(deadline);
+    return true;
+  } catch (...) {  // the connection is lost, too
+    return false;
+  }
+}
+
 void lane::roll_back(instant deadline) {
   has_refused_ = false;
   for (bool is_skipping = true, was_end = false; is_skipping;) {

@@ -6,7 +6,7 @@
 // commit begins: should the answer to the commit be lost, it can still be found out whether it has happened, and then
 // the replies are known.
 //
-// After a lane_failure only roll_back() may be called, if can_roll_back(), and the destructor.
+// After a lane_failure only goes_on_after() may be called, and the destructor.
 #pragma once
 
 #include <libpq-fe.h>
@@ -76,11 +76,10 @@ class lane {
   reply execute_text(const std::string& statements, instant deadline);
   /// Executes these calls in the open transaction, or in one that begins with them. The replies come in their order.
   std::vector<reply> run(std::span<const call> calls, instant deadline);
-  /// Whether the last failure was an error of the server in a statement of run(): nothing has happened then, and the
-  /// connection is as good as before.
-  [[nodiscard]] bool can_roll_back() const noexcept { return has_refused_; }
-  /// Ends the open transaction, whose last run() has failed so. Then the next one may begin.
-  void roll_back(instant deadline);
+  /// If this failure, the last one, was another transaction that was in the way of a run(), then nothing has happened,
+  /// and the connection is as good as before: ends the transaction, so that the next one may begin. Else returns false:
+  /// only the destructor may be called then.
+  [[nodiscard]] bool goes_on_after(const lane_failure& failure, instant deadline) noexcept;
   /// Commits. A warning of the server is a failure: it may have given up waiting for its standby.
   void commit(instant deadline);
 
@@ -103,6 +102,7 @@ class lane {
     const char* prepares;  // the name of the statement that is then prepared, or null
   };
 
+  void roll_back(instant deadline);
   static void take_notice(void* self, const PGresult* notice);
   void send(const sql_statement& what);
   void send(const call& what);
