@@ -5,7 +5,8 @@
 # ninja and ctest handle an interrupt themselves; without this trap the script would go on.
 trap 'exit 130' INT
 
-# ccache, where it is installed, keeps what the compilers make: also for another checkout, and with precompiled headers.
+# ccache, where it is installed, keeps what the compilers make, also with precompiled headers; without debug information
+# also for another checkout.
 if command -v ccache >/dev/null && [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER-} ]]; then
     export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_C_COMPILER_LAUNCHER=ccache
     export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root}

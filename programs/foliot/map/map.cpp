@@ -50,7 +50,7 @@ void move(jobs::database_map& map, const map_options& options) {
   std::optional<interruptible> while_jobs_move;
   const auto tell = [&](const jobs::database_map::progress& now) {
     if (!while_jobs_move) while_jobs_move.emplace();
-    throw_if_interrupted();  // here no job is on its way
+    throw_if_interrupted();  // here it has no job on its way
     so_far = now;
     shown.update(0, now.jobs);
     if (!now.waits) return true;

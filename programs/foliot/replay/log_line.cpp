@@ -76,7 +76,7 @@ std::string_view to_text(malformed reason) noexcept {
     case malformed::too_long: return "longer than 65536 bytes";
     case malformed::no_client: return "it begins with a space instead of a client";
     case malformed::control_character: return "a control character in the client";
-    case malformed::no_ident: return "no identity behind the client, as the first - in client - - [time]";
+    case malformed::no_ident: return "the client is not followed by an identity and a user, each at least -";
     case malformed::no_user: return "no user between the second field and the time";
     case malformed::no_time: return "no time in brackets, as [02/Mar/2026:13:45:07 +0100]";
     case malformed::impossible_time: return "a time that does not exist, or not as [02/Mar/2026:13:45:07 +0100]";

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "../operation_parts.hpp"
 #include "database_integers.hpp"
@@ -148,7 +150,8 @@ void batch_plan::builder::give_back_unwanted() {
   token_columns tokens;
   for (const reservation& each : frame_.unwanted) tokens.push(each);
   const sql_integers zeros(frame_.unwanted.size(), 0);
-  call made = new_call(statements::change_held);
+  call made(statements::change_held);
+  made.add(std::optional(std::vector<std::int64_t>{0, 0, 0}));  // at this time no reservation is over
   made.add(zeros).add(tokens.ids).add(tokens.openings).add(tokens.attempts);
   made.add(sql_integers(zeros.size(), std::nullopt)).add(zeros).add(zeros);
   plan_.calls_.push_back(std::move(made));

@@ -36,7 +36,7 @@ struct batch_frame {
   std::vector<reservation> unwanted;
   /// Whether operations that do not get their locks are passed over (sql/patient.sql). Else the batch fails.
   bool passes_over = false;
-  /// Whether the node is to say that it is alive. Then the numbers of its batches from `last_beat` on up to
+  /// Whether the node is to say that it is alive. Then the numbers of its batches from `last_beat` on and below
   /// `beats_until` are forgotten: nobody asks for them any more.
   bool beats = false;
   std::int64_t last_beat = 0;

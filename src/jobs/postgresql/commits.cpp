@@ -13,12 +13,14 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-/// Between two questions what has become of a batch that the server still commits, as while it waits for its standby.
-constexpr duration settles_every = std::chrono::seconds(1);
+/// From a doubt to the question what has become of it, or to the next one if the database does not answer.
+constexpr duration settles_after = std::chrono::milliseconds(250);
+/// To the next question if the server still commits the batch, as while it waits for its standby.
+constexpr duration settles_again_after = std::chrono::seconds(1);
 
 }  // namespace
 
-postgresql_engine::commit_state postgresql_engine::commit(std::int64_t number, const execution& done) {
+postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& frame, const execution& done) {
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   bool is_sent = false;
   for (;;) {
@@ -30,12 +32,12 @@ postgresql_engine::commit_state postgresql_engine::commit(std::int64_t number, c
         return commit_state::committed;
       }
       if (lane_ == nullptr) connect();
-      return has_happened(number) ? commit_state::committed : commit_state::not_committed;
+      return has_happened(frame.number) ? commit_state::committed : commit_state::not_committed;
     } catch (const lane_failure& error) {
       try {
         recover(error, until, store_unavailable::kind::in_doubt);
       } catch (const store_unavailable&) {
-        leave_in_doubt(number, done);
+        leave_in_doubt(frame, done);
         throw;
       }
     }
@@ -51,35 +53,43 @@ bool postgresql_engine::has_happened(std::int64_t number) {
   return answer;
 }
 
-void postgresql_engine::leave_in_doubt(std::int64_t number, const execution& done) {
-  doubt made{number, {}};
+void postgresql_engine::leave_in_doubt(const batch_frame& frame, const execution& done) {
+  doubt made{frame.number, {}, frame.unwanted};
   for (const answer& each : done.answers) {
     for (const claimed_job& job : jobs_claimed_by(each)) {
       own_.set_in_doubt(job.token, job.job.expires);  // it ends then, if nothing was found out before
       made.claimed.push_back(job.token);
     }
   }
-  if (made.claimed.empty()) return;
+  if (made.claimed.empty() && made.given_back.empty()) return;
   doubts_.push_back(std::move(made));
-  settles_at_ = instant::earliest();
+  settles_at_ = steady().now() + settles_after;
 }
 
-void postgresql_engine::settle_doubts(instant now) {
-  if (now < settles_at_) return;
+bool postgresql_engine::begins_to_settle() {
+  const instant now = steady().now();
+  if ((doubts_.empty() && unwanted_.empty()) || now < settles_at_) return false;
+  settles_at_ = now + settles_after;
+  return true;
+}
+
+void postgresql_engine::settle_doubts() {
   while (!doubts_.empty()) {
+    const doubt& oldest = doubts_.front();
     try {
-      const bool has_been_committed = has_happened(doubts_.front().number);
-      for (const reservation& each : doubts_.front().claimed) {
-        if (has_been_committed) {
-          unwanted_.push_back(each);
-        } else {
+      if (has_happened(oldest.number)) {
+        for (const reservation& each : oldest.given_back) {
+          std::erase(unwanted_, each);
           own_.end(each);
         }
+        unwanted_.insert(unwanted_.end(), oldest.claimed.begin(), oldest.claimed.end());
+      } else {
+        for (const reservation& each : oldest.claimed) own_.end(each);
       }
       doubts_.pop_front();
     } catch (const lane_failure& error) {
       if (!lane_->goes_on_after(error, patience())) throw;
-      settles_at_ = now + settles_every;
+      settles_at_ = steady().now() + settles_again_after;
       return;
     }
   }

@@ -103,6 +103,10 @@ instant postgresql_engine::patience() const {
   return monotonic_clock::instance().now() + std::max(half, least_patience);
 }
 
+const clock& postgresql_engine::steady() const noexcept {
+  return options_.clocks ? *options_.clocks->monotonic : monotonic_clock::instance();
+}
+
 std::optional<std::vector<std::int64_t>> postgresql_engine::given_time() const {
   if (!options_.clocks) return std::nullopt;
   const auto wall = options_.clocks->wall_time();
@@ -186,7 +190,6 @@ void postgresql_engine::announce() {
 }
 
 void postgresql_engine::adopt_reservations() {
-  const clock& steady = options_.clocks ? *options_.clocks->monotonic : monotonic_clock::instance();
   try {
     call what(statements::reservations_of);
     what.add(session_).add(given_time());
@@ -197,7 +200,7 @@ void postgresql_engine::adopt_reservations() {
     const auto openings = all.integers(0, 1);
     const auto attempts = all.integers(0, 2);
     const auto left = all.integers(0, 3);
-    const instant now = steady.now();
+    const instant now = steady().now();
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const reservation token{from_database(ids[i]), from_database(openings[i]), from_database(attempts[i])};
       own_.set_in_doubt(token, now + duration::nanoseconds(left[i]));
@@ -245,16 +248,16 @@ batch_frame postgresql_engine::frame_for(std::span<const operation> batch, insta
 
 execution postgresql_engine::execute(std::span<operation> batch) {
   if (is_closed_) fail("the store in " + place_ + " is closed");
-  const clock& steady = options_.clocks ? *options_.clocks->monotonic : monotonic_clock::instance();
   const instant begin = monotonic_clock::instance().now();
   const instant until = is_down_ ? begin : begin + duration(options_.give_up_after);
+  const bool settles = begins_to_settle();
   for (;;) {
     try {
       make_ready();
-      settle_doubts(steady.now());
-      if (next_beat_.is_never() && !options_.clocks) next_beat_ = steady.now();
+      if (settles) settle_doubts();
+      if (next_beat_.is_never() && !options_.clocks) next_beat_ = steady().now();
       batch_time time;
-      time.local = steady.now();
+      time.local = steady().now();
       time.local_utc = options_.clocks
                            ? options_.clocks->utc()
                            : std::chrono::ceil<milliseconds>(wall_clock::to_sys(wall_clock::instance().now()));
@@ -262,7 +265,7 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       const batch_plan plan(batch, frame);
       const std::vector<reply> replies = lane_->run(plan.calls(), patience());
       batch_plan::outcome got = plan.read(replies, time);
-      if (commit(frame.number, got.done) == commit_state::not_committed) continue;
+      if (commit(frame, got.done) == commit_state::not_committed) continue;
       if (frame.beats) {
         next_beat_ = time.local + (got.beats_again ? duration::zero() : duration(options_.node_timeout) / 4);
         last_beat_ = frame.beats_until;

@@ -92,13 +92,16 @@ class postgresql_engine {
   [[nodiscard]] std::optional<std::vector<std::int64_t>> given_time() const;
   /// Commits the transaction of this batch, which has brought these answers. Throws store_unavailable if it stays in
   /// doubt.
-  [[nodiscard]] commit_state commit(std::int64_t number, const execution& done);
-  /// Asks the server, and sees to it that the answer stays true. Waits while the server commits the batch.
+  [[nodiscard]] commit_state commit(const batch_frame& frame, const execution& done);
+  /// Asks the server, and sees to it that the answer stays true. A conflict, soon, if the server still commits the
+  /// batch.
   [[nodiscard]] bool has_happened(std::int64_t number);
   /// Notes that the commit of this batch stays in doubt.
-  void leave_in_doubt(std::int64_t number, const execution& done);
-  /// Finds out what has become of the batches that were left in doubt.
-  void settle_doubts(instant now);
+  void leave_in_doubt(const batch_frame& frame, const execution& done);
+  /// Whether it is time to settle doubts, or to give back what they have brought. Then the next time comes later.
+  [[nodiscard]] bool begins_to_settle();
+  /// Finds out what has become of the batches that were left in doubt. Those that the server still commits stay so.
+  void settle_doubts();
   /// What a batch has changed in what the store keeps.
   void conclude(std::span<const operation> batch, batch_plan::outcome& what, const batch_frame& frame);
   /// Follows the reservations of the node in its answers.
@@ -113,6 +116,8 @@ class postgresql_engine {
   void pass_over_locked() noexcept;
   void warn(std::string_view sentence) const;
   [[nodiscard]] instant patience() const;
+  /// The clock of the reservations.
+  [[nodiscard]] const clock& steady() const noexcept;
 
   const postgresql_options options_;
   const lane_step at_step_;
@@ -131,8 +136,9 @@ class postgresql_engine {
   deadlines own_;
   std::vector<reservation> lost_;  // with a session that was over, not yet reported
   struct doubt {
-    std::int64_t number;               // of the batch
-    std::vector<reservation> claimed;  // by it, if it has happened
+    std::int64_t number;                  // of the batch
+    std::vector<reservation> claimed;     // by it, if it has happened
+    std::vector<reservation> given_back;  // by it: of the unwanted ones
   };
   std::deque<doubt> doubts_;           // of this session; the oldest first
   std::vector<reservation> unwanted_;  // made by such batches, to be given back
@@ -140,7 +146,7 @@ class postgresql_engine {
   next_change next_;
   map_state map_seen_;
   instant next_beat_ = instant::never();
-  std::int64_t last_beat_ = 0;  // the number of its batch
+  std::int64_t last_beat_ = 0;  // the numbers of batches below this one are forgotten
   instant passes_over_until_ = instant::earliest();
   instant next_rotation_ = instant::earliest();
   pause_between rotations_;

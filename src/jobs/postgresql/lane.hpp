@@ -77,8 +77,7 @@ class lane {
   /// Executes these calls in the open transaction, or in one that begins with them. The replies come in their order.
   std::vector<reply> run(std::span<const call> calls, instant deadline);
   /// If this failure, the last one, was another transaction that was in the way of a run(), then nothing has happened,
-  /// and the connection is as good as before: ends the transaction, so that the next one may begin. Else returns false:
-  /// only the destructor may be called then.
+  /// and the connection is as good as before: ends the transaction, so that the next one may begin. Else returns false.
   [[nodiscard]] bool goes_on_after(const lane_failure& failure, instant deadline) noexcept;
   /// Commits. A warning of the server is a failure: it may have given up waiting for its standby.
   void commit(instant deadline);

@@ -116,9 +116,9 @@ BEGIN
 END $$;
 
 -- Says that the node is alive, and ends the sessions of nodes that have not said so for their timeout. A node looks for
--- others only when it has been heard of for that time itself: after an outage of the database all are silent. `before`
--- is the number of the batch that said so last: earlier ones are deleted already. Returns whether it has ended one or
--- a piece of one: then the next beat should follow at once.
+-- others only when it has been heard of for that time itself: after an outage of the database all are silent. Forgets
+-- the batches below `number`, for which nobody asks any more; those below `before` are forgotten already. Returns whether
+-- it has ended one or a piece of one: then the next beat should follow at once.
 CREATE OR REPLACE FUNCTION foliot.beat(of_session bigint, number bigint, before bigint, given bigint[])
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
