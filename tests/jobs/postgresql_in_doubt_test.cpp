@@ -230,6 +230,7 @@ class PostgresqlClaimInDoubt : public PostgresqlInDoubt {
 TEST_F(PostgresqlClaimInDoubt, ThatHasHappenedIsGivenBackOnce) {
   claim_again(3);
   wait_for_job("reserved 2, timeouts 0");
+  time_.advance(250ms);
   leave_in_doubt({}, 7);  // it connects, asks, and the batch that gives the job back is in doubt, too
   wait_for_job("ready 2, timeouts 0");
   postgresql_options other = options("b");
