@@ -119,7 +119,7 @@ TEST_F(PostgresqlInDoubt, ABatchInDoubtHappensOnceAlsoIfItsSessionEndsMeanwhile)
   EXPECT_NE(sql("SELECT session FROM foliot.node"), session);
 }
 
-// If the claim has happened, nobody but this node can give back what it has reserved.
+// Only the node that made a claim can give back its jobs, if the claim was committed after all.
 TEST_F(PostgresqlInDoubt, AJobOfAClaimInDoubtIsThereAgainWhenTheDatabaseIs) {
   for (const int breaks_at : {2, 3}) {  // the commit is not sent; its answer is lost
     SCOPED_TRACE(breaks_at);

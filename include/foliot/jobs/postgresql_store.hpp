@@ -16,9 +16,9 @@
 //
 // Failures. If the database cannot be reached, does not answer in time, or is not the primary any more, execute() tries
 // again until `give_up_after` has passed, then throws store_unavailable; each later batch tries again. A commit whose
-// answer was lost is looked up by the number of its batch, and so has happened or not. Only if the database stays away
-// meanwhile it is in doubt; when it is back, the store gives back what the batch has reserved. A server whose timeline is
-// older than one that this store has seen, a primary that another one has replaced, is refused.
+// answer was lost is looked up by the number of its batch, and so has happened or not. If the database stays away
+// meanwhile, the batch is in doubt: once the database answers again, the store gives back the jobs that the batch has
+// reserved. A server whose timeline is older than one that this store has seen, a replaced primary, is refused.
 //
 // One thread at a time may use a store, but for others(). Besides it, the store has one thread of its own, which
 // carries the news of the nodes.

@@ -13,9 +13,9 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-/// From a doubt to the question what has become of it, or to the next one if the database does not answer.
+/// How long after a doubt the server is asked, and how long after a question that it did not answer.
 constexpr duration settles_after = std::chrono::milliseconds(250);
-/// To the next question if the server still commits the batch, as while it waits for its standby.
+/// How long after a question if the server still commits the batch, as while it waits for its standby.
 constexpr duration settles_again_after = std::chrono::seconds(1);
 
 }  // namespace
