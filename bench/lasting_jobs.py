@@ -20,8 +20,11 @@ import postgresql_server
 
 MOST_UNANSWERED = 4000  # puts
 BODY = b"%.6f %d %-60s"
-TABLES = """SELECT string_agg(relname || ' ' || n_dead_tup || ' dead, ' || pg_total_relation_size(relid) / 1048576 || ' MB',
-'; ' ORDER BY relname) FROM pg_stat_user_tables WHERE schemaname = 'foliot' AND pg_total_relation_size(relid) > 1048576"""
+TABLES = """SELECT string_agg(name || ' ' || dead || ' dead, ' || mb || ' MB', '; ' ORDER BY name) ||
+  '; in all ' || pg_database_size(current_database()) / 1048576 || ' MB'
+FROM (SELECT regexp_replace(relname, '_[0-9]$', '') AS name, sum(n_dead_tup) AS dead,
+             sum(pg_total_relation_size(relid))::bigint / 1048576 AS mb
+      FROM pg_stat_user_tables WHERE schemaname = 'foliot' GROUP BY 1) t WHERE mb > 0"""
 
 
 class Load:

@@ -3,6 +3,7 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -56,5 +57,11 @@ class postgresql_connection {
  private:
   PGconn* const connection_;
 };
+
+/// As if the parts of this table had not changed for so much longer.
+inline void age_parts(postgresql_connection& over, const std::string& table, std::chrono::milliseconds by) {
+  const std::string sequence = "foliot.part_of_" + table;
+  over.sql("SELECT setval('" + sequence + "', last_value - " + std::to_string(16 * by.count()) + ") FROM " + sequence);
+}
 
 }  // namespace foliot_test

@@ -1,11 +1,13 @@
-// The parts of the tables of ready and delayed jobs: rows that have gone leave nothing behind, and nothing else
+// The parts of tables: rows that have gone leave nothing behind, and nothing else
 // changes.
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <foliot/jobs/calls.hpp>
@@ -18,6 +20,7 @@ namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
+using foliot_test::age_parts;
 using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
 
@@ -44,13 +47,16 @@ class PostgresqlRotation : public ::testing::Test {
   /// The table's parts that have pages.
   std::string grown(const std::string& table) {
     return other_.sql(
-        "SELECT coalesce(string_agg(number::text, ' ' ORDER BY number), '') FROM foliot.part WHERE of_table = '" +
-        table + "' AND pg_relation_size(to_regclass('foliot." + table + "_' || number)) > 0");
+        "SELECT coalesce(string_agg(n::text, ' ' ORDER BY n), '') FROM generate_series(0, 9) n "
+        "WHERE pg_relation_size(to_regclass('foliot." +
+        table + "_' || n)) > 0");
   }
   void expect_right() {
     const check_result right = node_->check();
     EXPECT_TRUE(right) << right.error();
   }
+
+  static constexpr const char* tables[] = {"delayed", "ready", "reserved", "job", "batch"};
 
   postgresql_server& server_ = postgresql_server::instance();
   const std::string database_ = server_.new_database();
@@ -71,14 +77,21 @@ TEST_F(PostgresqlRotation, APartThatIsEmptyIsTruncatedThoughATransactionIsOpen) 
   postgresql_connection old(database_);
   old.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
   old.sql("SELECT 1");  // from now on PostgreSQL keeps all rows that go
+  const auto rotate_all = [&] {
+    for (const char* table : tables) rotate(table);
+  };
   for (int i = 0; i < 20; ++i) {
     put_one();
     ASSERT_EQ(claim_all().size(), 1U);
     finish_all();
-    rotate("ready");
+    rotate_all();
   }
-  rotate("ready");
-  EXPECT_EQ(grown("ready"), "");
+  rotate_all();
+  for (const char* table : {"ready", "reserved", "job"}) EXPECT_EQ(grown(table), "") << table;
+  // The node forgets its batches by and by, and has a last one.
+  other_.sql("SELECT foliot.beat(n.session, 1000, 0, NULL) FROM foliot.node n");
+  for (int i = 0; i < 3; ++i) rotate("batch");  // each clears one part
+  EXPECT_EQ(grown("batch"), "");
   old.sql("COMMIT");
   expect_right();
 }
@@ -89,7 +102,7 @@ TEST_F(PostgresqlRotation, JobsComeInTheirOrderFromAllParts) {
   rotate("ready");
   EXPECT_EQ(current("ready"), "1");
   expected.push_back(put_one(1));
-  other_.sql("UPDATE foliot.part SET since = since - interval '11 s'");
+  age_parts(other_, "ready", 11s);
   other_.sql("SELECT foliot.move_resting()");
   rotate("ready");
   EXPECT_EQ(current("ready"), "0");
@@ -125,7 +138,7 @@ TEST_F(PostgresqlRotation, WhatNobodyTakesIsMoved) {
   const auto move = [&] { other_.sql("SELECT foliot.move_resting()"); };
   move();
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.ready_9"), "0");  // it may be about to be taken
-  other_.sql("UPDATE foliot.part SET since = since - interval '11 s'");
+  age_parts(other_, "ready", 11s);
   {
     postgresql_connection shop(database_);  // a job that another transaction has locked stays
     shop.sql("BEGIN");
@@ -140,6 +153,87 @@ TEST_F(PostgresqlRotation, WhatNobodyTakesIsMoved) {
   EXPECT_EQ(grown("ready"), "9");
   EXPECT_EQ(claim_all(), ids);
   expect_right();
+}
+
+// Texts and long reservations lie apart when they have rested, and a call that meets one that moves finds it.
+TEST_F(PostgresqlRotation, WhatRestsIsMovedFromUnderAnApplicationAndANode) {
+  const job_id waiting = put_one();
+  const auto rest = [&] {
+    for (const char* table : {"job", "reserved"}) {
+      rotate(table);
+      age_parts(other_, table, 11s);
+    }
+  };
+  const auto is_waited_for = [&] {
+    return other_.sql(
+               "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND wait_event <> 'relation' "
+               "AND datname = current_database()") != "0";
+  };
+  postgresql_connection moving(database_);
+  const auto move_while = [&](const std::function<void()>& other) {
+    moving.sql("BEGIN");
+    moving.sql("SELECT foliot.move_resting()");
+    std::thread meets(other);
+    while (!is_waited_for()) std::this_thread::yield();
+    moving.sql("COMMIT");
+    meets.join();
+  };
+
+  rest();
+  postgresql_connection shop(database_);
+  std::string cancelled;
+  move_while([&] { cancelled = shop.sql("SELECT foliot.cancel(" + std::to_string(waiting) + ")"); });
+  EXPECT_EQ(cancelled, "t");
+
+  put_one();
+  ASSERT_EQ(claim_all().size(), 1U);
+  rest();
+  holder_answer finished;
+  move_while([&] { finished = execute_one(*node_, finish{tokens_.front()}); });
+  EXPECT_EQ(finished.what, holder_answer::kind::done);
+  tokens_.clear();
+
+  put_one();
+  ASSERT_EQ(claim_all().size(), 1U);
+  rest();
+  moving.sql("SELECT foliot.move_resting()");
+  EXPECT_EQ(other_.sql("SELECT part FROM foliot.reserved"), "9");
+  EXPECT_EQ(other_.sql("SELECT part FROM foliot.job"), "9");
+  EXPECT_EQ(execute_one(*node_, touch{tokens_.front()}).what, holder_answer::kind::done);
+  finish_all();
+  expect_right();
+}
+
+// The texts that are due later, and those with keys, are written where they stay.
+TEST_F(PostgresqlRotation, KeysAreUniqueInAllParts) {
+  const auto with_key = [&](milliseconds delay) {
+    return execute_one(*node_, put{.tube = "a", .key = "k", .body = "x", .due = delay});
+  };
+  const job_id first = with_key(0ms).id;
+  for (const char* table : tables) rotate(table);
+  EXPECT_EQ(with_key(0ms).id, first);
+  EXPECT_EQ(with_key(1h).id, first);
+  EXPECT_EQ(other_.sql("SELECT foliot.put('a', 'y', key => 'k')"), std::to_string(first));
+  EXPECT_EQ(other_.sql("SELECT part FROM foliot.job"), "9");
+  put_one(0, 1h);
+  EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job_9"), "2");
+  EXPECT_NE(other_.error_of("INSERT INTO foliot.job VALUES (1, 1, 'k', 0, 1, '', 0)"), "");
+  expect_right();
+}
+
+TEST_F(PostgresqlRotation, BatchesOfAClosedNodeKeepNoPart) {
+  put_one();
+  EXPECT_NE(other_.sql("SELECT count(*) FROM foliot.batch"), "0");
+  node_->close();
+  EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.batch"), "0");
+  // Of a node that has died they stay for an hour.
+  other_.sql(
+      "INSERT INTO foliot.batch VALUES (77, 1, false, 1000000000 * (extract(epoch FROM now())::bigint - 3500), 0), "
+      "(77, 2, false, 1000000000 * (extract(epoch FROM now())::bigint - 3700), 0)");
+  rotate("batch");
+  ASSERT_NE(current("batch"), "0");
+  EXPECT_EQ(other_.sql("SELECT foliot.rotate()"), "t");
+  EXPECT_EQ(other_.sql("SELECT array_agg(number) FROM foliot.batch"), "{1}");
 }
 
 // An application that has put a job keeps its part from being truncated, and nothing waits for that.
@@ -171,7 +265,7 @@ TEST_F(PostgresqlRotation, NoPartIsTruncatedUnderACheck) {
   postgresql_connection checking(database_);
   checking.sql("BEGIN");
   checking.sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
-  checking.sql("LOCK TABLE foliot.ready, foliot.delayed IN ACCESS SHARE MODE");
+  checking.sql("LOCK TABLE foliot.job, foliot.ready, foliot.delayed, foliot.reserved IN ACCESS SHARE MODE");
   checking.sql("SELECT 1");  // its snapshot has the job
   rotate("ready");
   claim_all();

@@ -2,6 +2,7 @@
 // while the parts of its tables change all the time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -62,14 +63,16 @@ class postgresql_under_test final : public store_under_test {
     explicit rotation(const std::string& database) : over_(database) { over_.sql("SET lock_timeout = '1ms'"); }
     void step() {
       if (++steps_ % 2 != 0) return;
-      over_.sql("UPDATE foliot.part SET since = since - interval '2 min'; SELECT foliot.move_resting()");
-      for (const char* table : {"delayed", "ready"}) {
+      for (const char* table : tables) foliot_test::age_parts(over_, table, std::chrono::minutes(2));
+      over_.sql("SELECT foliot.move_resting()");
+      for (const char* table : tables) {
         // A batch under way has locks.
         static_cast<void>(over_.error_of(std::string("SELECT foliot.rotate_table('") + table + "', 0, '0 s')"));
       }
     }
 
    private:
+    static constexpr const char* tables[] = {"delayed", "ready", "reserved", "job", "batch"};
     foliot_test::postgresql_connection over_;
     std::uint64_t steps_ = 0;
   };

@@ -83,6 +83,8 @@ class batch_plan {
     /// Whether the next batch should beat at once.
     bool beats_again = false;
     map_state map;
+    /// Where foliot.batch has the number of the batch, if it has changed something.
+    std::int64_t part = 0;
   };
   [[nodiscard]] outcome read(std::span<const reply> replies, batch_time& time) const;
 

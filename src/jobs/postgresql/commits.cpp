@@ -20,7 +20,7 @@ constexpr duration settles_again_after = std::chrono::seconds(1);
 
 }  // namespace
 
-postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& frame, const execution& done) {
+postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& frame, const batch_plan::outcome& got) {
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   bool is_sent = false;
   for (;;) {
@@ -32,30 +32,30 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
         return commit_state::committed;
       }
       if (lane_ == nullptr) connect();
-      return has_happened(frame.number) ? commit_state::committed : commit_state::not_committed;
+      return has_happened(frame.number, got.part) ? commit_state::committed : commit_state::not_committed;
     } catch (const lane_failure& error) {
       try {
         recover(error, until, store_unavailable::kind::in_doubt);
       } catch (const store_unavailable&) {
-        leave_in_doubt(frame, done);
+        leave_in_doubt(frame, got);
         throw;
       }
     }
   }
 }
 
-bool postgresql_engine::has_happened(std::int64_t number) {
+bool postgresql_engine::has_happened(std::int64_t number, std::int64_t part) {
   call ask(statements::has_happened);
-  ask.add(session_).add(number);
+  ask.add(session_).add(number).add(part);
   const auto replies = lane_->run(std::span(&ask, 1), patience());
   const bool answer = replies.front().integer(0, 0) != 0;
   lane_->commit(patience());
   return answer;
 }
 
-void postgresql_engine::leave_in_doubt(const batch_frame& frame, const execution& done) {
-  doubt made{frame.number, {}, frame.unwanted};
-  for (const answer& each : done.answers) {
+void postgresql_engine::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
+  doubt made{frame.number, got.part, {}, frame.unwanted};
+  for (const answer& each : got.done.answers) {
     for (const claimed_job& job : jobs_claimed_by(each)) {
       own_.set_in_doubt(job.token, job.job.expires);  // it ends then, if nothing was found out before
       made.claimed.push_back(job.token);
@@ -77,7 +77,7 @@ void postgresql_engine::settle_doubts() {
   while (!doubts_.empty()) {
     const doubt& oldest = doubts_.front();
     try {
-      if (has_happened(oldest.number)) {
+      if (has_happened(oldest.number, oldest.part)) {
         for (const reservation& each : oldest.given_back) {
           std::erase(unwanted_, each);
           own_.end(each);

@@ -265,7 +265,7 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       const batch_plan plan(batch, frame);
       const std::vector<reply> replies = lane_->run(plan.calls(), patience());
       batch_plan::outcome got = plan.read(replies, time);
-      if (commit(frame, got.done) == commit_state::not_committed) continue;
+      if (commit(frame, got) == commit_state::not_committed) continue;
       if (frame.beats) {
         next_beat_ = time.local + (got.beats_again ? duration::zero() : duration(options_.node_timeout) / 4);
         last_beat_ = frame.beats_until;

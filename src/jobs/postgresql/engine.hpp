@@ -92,12 +92,12 @@ class postgresql_engine {
   [[nodiscard]] std::optional<std::vector<std::int64_t>> given_time() const;
   /// Commits the transaction of this batch, which has brought these answers. Throws store_unavailable if it stays in
   /// doubt.
-  [[nodiscard]] commit_state commit(const batch_frame& frame, const execution& done);
+  [[nodiscard]] commit_state commit(const batch_frame& frame, const batch_plan::outcome& got);
   /// Asks the server, and sees to it that the answer stays true. A conflict, soon, if the server still commits the
   /// batch.
-  [[nodiscard]] bool has_happened(std::int64_t number);
+  [[nodiscard]] bool has_happened(std::int64_t number, std::int64_t part);
   /// Notes that the commit of this batch stays in doubt.
-  void leave_in_doubt(const batch_frame& frame, const execution& done);
+  void leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got);
   /// Whether it is time to settle doubts, or to give back what they have brought. Then the next time comes later.
   [[nodiscard]] bool begins_to_settle();
   /// Finds out what has become of the batches that were left in doubt. Those that the server still commits stay so.
@@ -137,6 +137,7 @@ class postgresql_engine {
   std::vector<reservation> lost_;  // with a session that was over, not yet reported
   struct doubt {
     std::int64_t number;                  // of the batch
+    std::int64_t part;                    // of foliot.batch, which has the number
     std::vector<reservation> claimed;     // by it, if it has happened
     std::vector<reservation> given_back;  // by it: of the unwanted ones
   };

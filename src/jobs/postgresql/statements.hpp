@@ -7,13 +7,13 @@ namespace foliot::jobs::detail::statements {
 
 inline constexpr sql_statement admit{"admit", "SELECT 0::bigint FROM foliot.admit($1)"};
 inline constexpr sql_statement announce{"announce", "SELECT foliot.announce($1, $2, $3, $4, $5)"};
-inline constexpr sql_statement end_session{"end_session", "SELECT foliot.end_session($1)::integer::bigint"};
+inline constexpr sql_statement end_session{"end_session", "SELECT foliot.close_session($1)::integer::bigint"};
 inline constexpr sql_statement beat{"beat", "SELECT foliot.beat($1, $2, $3, $4)::integer::bigint"};
 inline constexpr sql_statement rotate{"rotate", "SELECT foliot.rotate()::integer::bigint"};
 inline constexpr sql_statement reservations_of{"reservations_of", "SELECT * FROM foliot.reservations_of($1, $2)"};
 inline constexpr sql_statement begin_batch{"begin_batch", "SELECT * FROM foliot.begin_batch($1, $2, $3, $4, $5, $6)"};
 inline constexpr sql_statement end_batch{"end_batch", "SELECT * FROM foliot.end_batch($1, $2)"};
-inline constexpr sql_statement has_happened{"has_happened", "SELECT foliot.has_happened($1, $2)::integer::bigint"};
+inline constexpr sql_statement has_happened{"has_happened", "SELECT foliot.has_happened($1, $2, $3)::integer::bigint"};
 inline constexpr sql_statement put_plain{"put_plain", "SELECT foliot.put_plain($1, $2, $3, $4, $5, $6, $7)"};
 inline constexpr sql_statement put_keyed{"put_keyed", "SELECT foliot.put_keyed($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 inline constexpr sql_statement claim{"claim", "SELECT * FROM foliot.claim($1, $2, $3, $4, $5, $6)"};
@@ -68,7 +68,8 @@ inline constexpr sql_statement check_jobs{"check_jobs", "SELECT foliot.check_job
 inline constexpr sql_statement one_snapshot{"one_snapshot",
                                             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"};
 /// A part that is truncated would look empty to an older snapshot.
-inline constexpr sql_statement keep_parts{"keep_parts", "LOCK TABLE foliot.ready, foliot.delayed IN ACCESS SHARE MODE"};
+inline constexpr sql_statement keep_parts{
+    "keep_parts", "LOCK TABLE foliot.job, foliot.ready, foliot.delayed, foliot.reserved IN ACCESS SHARE MODE"};
 /// The settings of connect() are for short statements.
 inline constexpr sql_statement long_statement{
     "long_statement",

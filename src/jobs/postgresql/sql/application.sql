@@ -66,23 +66,31 @@ LANGUAGE plpgsql AS $$
 DECLARE
   lifted record;
 BEGIN
-  state := 2;
-  IF EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN RETURN; END IF;
-  PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
-  IF NOT FOUND THEN
-    state := 5;
-    RETURN;
-  END IF;
-  lifted := foliot.lift(job_id, 0);
-  IF lifted.state = 4 THEN
-    RAISE EXCEPTION 'job % is on its way to another database: try again', job_id USING ERRCODE = 'lock_not_available';
-  END IF;
-  -- A worker has just got it. The error ends the subtransaction, and with it the lock.
-  IF lifted.state = 2 THEN RAISE EXCEPTION 'reserved' USING ERRCODE = 'FL002'; END IF;
-  state := lifted.state;
-  placed := lifted.placed;
-EXCEPTION WHEN SQLSTATE 'FL002' THEN
-  state := 2;
+  LOOP
+    state := 2;
+    IF EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN RETURN; END IF;
+    BEGIN
+      PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
+      IF NOT FOUND THEN
+        state := 5;
+        RETURN;
+      END IF;
+      lifted := foliot.lift(job_id, 0);
+      IF lifted.state = 4 THEN
+        RAISE EXCEPTION 'job % is on its way to another database: try again', job_id USING ERRCODE = 'lock_not_available';
+      END IF;
+      -- A worker has just got it. The error ends the subtransaction, and with it the lock.
+      IF lifted.state = 2 THEN RAISE EXCEPTION 'reserved' USING ERRCODE = 'FL002'; END IF;
+      state := lifted.state;
+      placed := lifted.placed;
+      RETURN;
+    EXCEPTION
+      WHEN SQLSTATE 'FL002' THEN RETURN;
+      -- Its row has just been moved to another part (rotation.sql), where the next statement sees it.
+      WHEN serialization_failure THEN
+        IF current_setting('transaction_isolation') <> 'read committed' THEN RAISE; END IF;
+    END;
+  END LOOP;
 END $$;
 
 -- Cancels a waiting job, or, with a due time, reschedules it. Returns false if there is no such job, or a worker has it.
@@ -107,6 +115,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION foliot.job_of(tube text, key text) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT j.id FROM foliot.job j WHERE j.tube = foliot.tube_id(foliot.checked_tube($1)) AND j.key = foliot.checked_key($2)
+    AND j.part = 9
 $$;
 
 -- The same for the job with this key.
@@ -162,7 +171,7 @@ BEGIN
   SELECT t.id INTO in_tube FROM foliot.tube t WHERE t.name = tube_name;
   LOOP
     IF key_bytes IS NOT NULL THEN
-      SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = key_bytes;
+      SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = key_bytes AND j.part = 9;
       IF FOUND THEN
         IF put.existing <> 'replace' THEN RETURN CASE put.existing WHEN 'keep' THEN old END; END IF;
         taken := foliot.take_waiting(old);
@@ -171,8 +180,10 @@ BEGIN
       END IF;
     END IF;
     made := nextval('foliot.job_id');
-    INSERT INTO foliot.job VALUES (made, in_tube, key_bytes, times[1], ttr_ms, put.body)
-    ON CONFLICT (tube, key) WHERE key IS NOT NULL DO NOTHING;
+    INSERT INTO foliot.job
+    VALUES (made, in_tube, key_bytes, times[1], ttr_ms, put.body,
+            foliot.part_for_job(key_bytes, foliot.due_of(due_time[1], due_time[2], times), times[1]))
+    ON CONFLICT (tube, key, part) WHERE key IS NOT NULL DO NOTHING;
     EXIT WHEN FOUND;  -- else another transaction has just put a job with this key
   END LOOP;
   PERFORM foliot.settle(ROW(made, in_tube, put.priority, foliot.due_of(due_time[1], due_time[2], times),

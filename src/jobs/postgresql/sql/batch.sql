@@ -93,6 +93,13 @@ BEGIN
   RETURN foliot.end_locked_session(ended);
 END $$;
 
+-- The same for a session whose node closes it, and asks for no batch any more.
+CREATE OR REPLACE FUNCTION foliot.close_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM foliot.batch b WHERE b.session = ended;
+  RETURN foliot.end_session(ended);
+END $$;
+
 -- Announces a node, and returns its new session. An older session of the same name ends. `before` is the session that
 -- the node had until now, or 0: if another process has taken the name since, the answer is null.
 CREATE OR REPLACE FUNCTION foliot.announce(node_name bytea, of_process bigint, node_timeout bigint, before bigint,
@@ -101,14 +108,10 @@ DECLARE
   older foliot.node;
   made bigint;
   now_ns bigint := (foliot.time_of(given))[3];
-  wall_ns bigint := 1000000000 * extract(epoch FROM now())::bigint;
 BEGIN
   SELECT n.* INTO older FROM foliot.node n WHERE n.name = node_name;
   IF before <> 0 AND older.session > before AND older.process <> of_process THEN RETURN NULL; END IF;
   IF older.session IS NOT NULL THEN PERFORM foliot.end_session(older.session); END IF;
-  -- No node asks so late for a batch of a session that is over.
-  DELETE FROM foliot.batch b WHERE b.made < wall_ns - 3600000000000
-    AND NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = b.session);
   made := nextval('foliot.session');
   -- Fails if another process announces the same name meanwhile: then the node tries again.
   INSERT INTO foliot.node VALUES (made, node_name, of_process, node_timeout, now_ns, now_ns);
@@ -142,6 +145,12 @@ BEGIN
   RETURN false;
 END $$;
 
+-- Locks jobs, in this order. Ends the search for each in the part that has it.
+CREATE OR REPLACE FUNCTION foliot.lock_jobs(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM FROM unnest(ids) o (id), LATERAL (SELECT FROM foliot.job j WHERE j.id = o.id LIMIT 1 FOR UPDATE) l;
+END $$;
+
 -- The first part of a batch. Locks the jobs `to_lock`, which the batch names. Ends the reservations `over_…` of this
 -- node, whose time is over by the node's clock; those whose time is not over by this one are in `still_…`. Ends pauses
 -- and makes due jobs ready: at most 2048 of each.
@@ -165,7 +174,7 @@ BEGIN
   SELECT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL),
          EXISTS (SELECT FROM foliot.pause p WHERE p.until <= times[3]),
          (SELECT d.due FROM foliot.delayed d ORDER BY d.due, d.id LIMIT 1),
-         (SELECT p.number FROM foliot.part p WHERE p.of_table = 'ready' AND p.is_current)
+         foliot.current_part('ready')
   INTO goes_on, has_over, first_due, part_of_ready;
   IF NOT goes_on THEN
     RAISE EXCEPTION 'the session of the node is over' USING ERRCODE = 'FL001';
@@ -174,7 +183,7 @@ BEGIN
   ignored := set_config('foliot.part_of_ready', part_of_ready::text, true);
   ignored := set_config('foliot.next_due', coalesce(first_due::text, 'none'), true);
   IF cardinality(to_lock) > 0 THEN
-    PERFORM FROM foliot.job j WHERE j.id = ANY (to_lock) ORDER BY j.id FOR UPDATE;
+    PERFORM foliot.lock_jobs(to_lock);
   END IF;
   IF cardinality(over_ids) > 0 THEN
     WITH gone AS (
@@ -213,11 +222,11 @@ BEGIN
   END IF;
 END $$;
 
--- The last part of a batch. A batch that has changed something leaves its number.
+-- The last part of a batch. A batch that has changed something leaves its number, in this part of the table.
 CREATE OR REPLACE FUNCTION foliot.end_batch(
   of_session bigint, number bigint,
   OUT ready_tubes bytea[], OUT emptied_tubes bytea[], OUT next_due bigint, OUT next_pause bigint,
-  OUT map_version bigint, OUT sends bigint)
+  OUT map_version bigint, OUT sends bigint, OUT part bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
   now_ms bigint := current_setting('foliot.now')::bigint;
@@ -226,7 +235,8 @@ DECLARE
   known_due text := current_setting('foliot.next_due');  -- from begin_batch(); empty: see note_delayed()
 BEGIN
   IF pg_current_xact_id_if_assigned() IS NOT NULL THEN
-    INSERT INTO foliot.batch VALUES (of_session, number, false, 1000000000 * extract(epoch FROM now())::bigint);
+    part := foliot.current_part('batch');
+    INSERT INTO foliot.batch VALUES (of_session, number, false, 1000000000 * extract(epoch FROM now())::bigint, part);
   END IF;
   IF cardinality(ready) > 0 THEN
     ready_tubes := ARRAY(SELECT t.name FROM foliot.tube t WHERE t.id = ANY (ready));
@@ -251,10 +261,11 @@ BEGIN
   INTO map_version, sends, next_pause FROM foliot.map m;
 END $$;
 
--- Whether this batch has been committed; if not, it is given up, and never will be. Waits for a twin that is still being
+-- Whether this batch, whose number is in this part if it is anywhere, has been committed; if not, it is given up, and never will be. Waits for a twin that is still being
 -- committed, and always writes, so that the commit of the answer is also the commit of all that it saw. May be asked
 -- again if its own commit is in doubt.
-CREATE OR REPLACE FUNCTION foliot.has_happened(of_session bigint, number bigint) RETURNS boolean LANGUAGE sql AS $$
-  INSERT INTO foliot.batch AS b VALUES (of_session, number, true, 1000000000 * extract(epoch FROM now())::bigint)
+CREATE OR REPLACE FUNCTION foliot.has_happened(of_session bigint, number bigint, part bigint) RETURNS boolean
+LANGUAGE sql AS $$
+  INSERT INTO foliot.batch AS b VALUES (of_session, number, true, 1000000000 * extract(epoch FROM now())::bigint, part)
   ON CONFLICT ON CONSTRAINT batch_pkey DO UPDATE SET given_up = b.given_up RETURNING NOT b.given_up
 $$;

@@ -11,19 +11,34 @@ CREATE OR REPLACE FUNCTION foliot.finish(given bigint[], ids bigint[], openings 
 RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   now_ns bigint := (foliot.time_of(given))[3];
-  done bigint[];
-  tubes integer[];
+  done bigint[] := '{}';
+  tubes integer[] := '{}';
+  part_ids bigint[];
+  part_tubes integer[];
+  each_part smallint;
+  ended bigint := 0;
+  count bigint;
 BEGIN
   -- "IN" in the list or before "IS TRUE" looks into a hash table, where a join would compare each job with each token.
-  WITH gone AS (
-      DELETE FROM foliot.reserved r
-      WHERE r.id = ANY (ids) AND r.expires >= now_ns
-        AND (r.session IN (SELECT n.session FROM foliot.node n WHERE n.name IS NOT NULL)) IS TRUE
-        AND ((r.id, r.opening, r.reserves) IN (SELECT * FROM unnest(ids, openings, attempts))) IS TRUE
-      RETURNING r.id, r.tube),
-    ended AS (DELETE FROM foliot.job j WHERE j.id = ANY (ARRAY(SELECT g.id FROM gone g)) RETURNING j.id, j.tube)
-  SELECT array_agg(e.id), array_agg(DISTINCT e.tube) INTO done, tubes FROM ended e;
-  IF done IS NOT NULL THEN PERFORM foliot.note_lost(tubes); END IF;
+  FOREACH each_part IN ARRAY foliot.parts_of('reserved') LOOP
+    WITH gone AS (
+        DELETE FROM foliot.reserved r
+        WHERE r.part = each_part AND r.id = ANY (ids) AND r.expires >= now_ns
+          AND (r.session IN (SELECT n.session FROM foliot.node n WHERE n.name IS NOT NULL)) IS TRUE
+          AND ((r.id, r.opening, r.reserves) IN (SELECT * FROM unnest(ids, openings, attempts))) IS TRUE
+        RETURNING r.id, r.tube)
+    SELECT array_agg(g.id), array_agg(DISTINCT g.tube) INTO part_ids, part_tubes FROM gone g;
+    done := done || part_ids;
+    tubes := tubes || part_tubes;
+    EXIT WHEN cardinality(done) = cardinality(ids);
+  END LOOP;
+  FOREACH each_part IN ARRAY foliot.parts_of('job') LOOP
+    EXIT WHEN ended = cardinality(done);
+    DELETE FROM foliot.job j WHERE j.part = each_part AND j.id = ANY (done);
+    GET DIAGNOSTICS count = ROW_COUNT;
+    ended := ended + count;
+  END LOOP;
+  IF ended > 0 THEN PERFORM foliot.note_lost(tubes); END IF;
   RETURN ARRAY(SELECT (o.id IN (SELECT unnest(done)))::integer FROM unnest(ids) WITH ORDINALITY o (id, n) ORDER BY o.n);
 END $$;
 
@@ -92,10 +107,11 @@ BEGIN
   FOR i IN 1 .. cardinality(ids) LOOP
     IF tubes[i] <> '' THEN
       LOOP
-        SELECT j.id INTO found_id FROM foliot.job j WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i] FOR UPDATE;
+        SELECT j.id INTO found_id FROM foliot.job j WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i] AND j.part = 9
+        FOR UPDATE;
         -- While it waited for the lock, the job may have been replaced by another one with its key.
         EXIT WHEN FOUND OR NOT EXISTS (
-          SELECT FROM foliot.job j WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i]);
+          SELECT FROM foliot.job j WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i] AND j.part = 9);
       END LOOP;
     ELSE
       SELECT j.id INTO found_id FROM foliot.job j WHERE j.id = ids[i] FOR UPDATE;

@@ -198,7 +198,7 @@ BEGIN
   of_tube := foliot.tube_id(of_name);
   FOR i IN 1 .. cardinality(keys) LOOP
     n := numbers[12 * i - 11 : 12 * i];
-    INSERT INTO foliot.job VALUES (n[1], of_tube, nullif(keys[i], ''), n[2], n[3], bodies[i]);
+    INSERT INTO foliot.job VALUES (n[1], of_tube, nullif(keys[i], ''), n[2], n[3], bodies[i], 9);
     p := ROW(n[1], of_tube, n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12]);
     IF n[4] = 0 THEN
       INSERT INTO foliot.delayed VALUES (p.*, 9);

@@ -1,9 +1,10 @@
 -- Puts and claims. The arrays of a function have one element for each operation.
 
 -- Rows by their keys, for joins. A join of tables could begin with the other one and read all of that: the planner knows
--- how many rows there are, and not how many have gone and are still in the way. OFFSET 0 keeps it from that.
+-- how many rows there are, and not how many have gone and are still in the way. OFFSET 0 keeps it from that; so does LIMIT,
+-- with which the search ends in the part that has the job.
 CREATE OR REPLACE FUNCTION foliot.job_with(job_id bigint) RETURNS SETOF foliot.job LANGUAGE sql STABLE AS $$
-  SELECT j.* FROM foliot.job j WHERE j.id = job_id OFFSET 0
+  SELECT j.* FROM foliot.job j WHERE j.id = job_id LIMIT 1
 $$;
 CREATE OR REPLACE FUNCTION foliot.tube_with(tube_id integer) RETURNS SETOF foliot.tube LANGUAGE sql STABLE AS $$
   SELECT t.* FROM foliot.tube t WHERE t.id = tube_id OFFSET 0
@@ -27,6 +28,12 @@ AS $$ SELECT CASE WHEN at = 1 THEN due WHEN due > 0 THEN times[2] + due ELSE tim
 CREATE OR REPLACE FUNCTION foliot.delay_of(at bigint, due bigint, times bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
 AS $$ SELECT CASE WHEN at = 1 THEN greatest(due - times[1], 0) ELSE due END $$;
 
+-- The part for a new job: those that are due in more than a minute, and those with keys, stay where they are.
+CREATE OR REPLACE FUNCTION foliot.part_for_job(key bytea, due bigint, now_ms bigint) RETURNS smallint LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN CASE WHEN key IS NOT NULL OR due > now_ms + 60000 THEN 9 ELSE foliot.current_part('job') END;
+END $$;
+
 -- Puts jobs without keys; returns their ids, or 0 for each whose tube is in another database.
 CREATE OR REPLACE FUNCTION foliot.put_plain(given bigint[], tubes bytea[], bodies bytea[], pris bigint[], ats bigint[],
                                             dues bigint[], ttrs bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
@@ -36,6 +43,7 @@ DECLARE
   ids bigint[];
   tube_ids integer[];
   due_times bigint[];
+  part_of_job smallint := foliot.current_part('job');
   part_of_delayed smallint;
 BEGIN
   IF EXISTS (SELECT FROM foliot.away a WHERE a.tube = ANY (tubes)) THEN
@@ -54,7 +62,8 @@ BEGIN
   due_times := ARRAY(SELECT foliot.due_of(p.at, p.due, times) FROM unnest(ats, dues) WITH ORDINALITY p (at, due, i)
                      ORDER BY p.i);
   INSERT INTO foliot.job
-  SELECT p.id, p.tube, NULL, now_ms, p.ttr, p.body FROM unnest(ids, tube_ids, ttrs, bodies) p (id, tube, ttr, body);
+  SELECT p.id, p.tube, NULL, now_ms, p.ttr, p.body, CASE WHEN p.due_time > now_ms + 60000 THEN 9 ELSE part_of_job END
+  FROM unnest(ids, tube_ids, ttrs, bodies, due_times) p (id, tube, ttr, body, due_time);
   IF now_ms < ANY (due_times) THEN
     part_of_delayed := foliot.current_part('delayed');
     INSERT INTO foliot.delayed
@@ -100,7 +109,8 @@ BEGIN
       what := 0;
       old := NULL;
       IF job_key IS NOT NULL THEN
-        SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = job_key FOR UPDATE;
+        SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = job_key AND j.part = 9
+        FOR UPDATE;
       END IF;
       IF old IS NOT NULL THEN
         IF existing[i] <> 1 THEN
@@ -119,8 +129,10 @@ BEGIN
         EXIT;
       END IF;
       made := nextval('foliot.job_id');
-      INSERT INTO foliot.job VALUES (made, in_tube, job_key, times[1], ttrs[i], bodies[i])
-      ON CONFLICT (tube, key) WHERE key IS NOT NULL DO NOTHING;
+      INSERT INTO foliot.job
+      VALUES (made, in_tube, job_key, times[1], ttrs[i], bodies[i],
+              foliot.part_for_job(job_key, foliot.due_of(ats[i], dues[i], times), times[1]))
+      ON CONFLICT (tube, key, part) WHERE key IS NOT NULL DO NOTHING;
       EXIT WHEN FOUND;  -- else another transaction has just put a job with this key
     END LOOP;
     IF what IN (0, 2) THEN
@@ -204,6 +216,7 @@ DECLARE
   brought bigint;
   fit bigint;
   gone foliot.place[];
+  part_of_reserved smallint;
 BEGIN
   IF cardinality(tubes) = 0 OR most = 0 THEN RETURN; END IF;
   IF cardinality(tubes) = 1 THEN
@@ -234,6 +247,7 @@ BEGIN
   ELSE
     gone := foliot.take_rows(rows[:fit], parts[:fit]);
   END IF;
+  part_of_reserved := foliot.current_part('reserved');
   RETURN QUERY
   WITH found AS MATERIALIZED (
       SELECT g.*, t.name, j.key, j.body, j.made, j.ttr, times[3] + j.ttr * 1000000 AS expires
@@ -241,7 +255,7 @@ BEGIN
     taken AS (
       INSERT INTO foliot.reserved
       SELECT f.id, f.tube, f.pri, f.due, f.delay, f.reserves + 1, f.timeouts, f.releases, f.buries, f.kicks,
-             of_session, of_opening, f.expires
+             of_session, of_opening, f.expires, part_of_reserved
       FROM found f)
   SELECT f.id, f.name, f.key, f.body, f.pri, f.made, f.due, f.delay, f.ttr, f.expires, f.reserves + 1, f.timeouts,
          f.releases, f.buries, f.kicks
@@ -314,7 +328,7 @@ BEGIN
   WITH taken AS (
     INSERT INTO foliot.reserved
     SELECT p.id, p.tube, p.pri, p.due, p.delay, p.reserves + 1, p.timeouts, p.releases, p.buries, p.kicks,
-           of_session, of_opening, times[3] + j.ttr * 1000000
+           of_session, of_opening, times[3] + j.ttr * 1000000, foliot.current_part('reserved')
     FROM foliot.job j WHERE j.id = job_id RETURNING reserved.*)
   SELECT k.id, t.name, j.key, j.body, k.pri, j.made, k.due, k.delay, j.ttr, k.expires, k.reserves, k.timeouts, k.releases,
          k.buries, k.kicks

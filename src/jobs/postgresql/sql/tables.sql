@@ -17,18 +17,53 @@ CREATE TABLE foliot.tube (
   name bytea NOT NULL UNIQUE
 );
 
+-- A row that has gone lies where it was as long as any transaction of the database began before that. So the tables of
+-- jobs that come and go have parts: one takes the new rows, and one that is empty is truncated (rotation.sql). All parts
+-- are always searched. The part 9 is never truncated, and has the rows that stay.
+--
+-- Which part takes the new rows of a table, and since when, is in a sequence, because that leaves no rows that have gone:
+-- its value is the time, in milliseconds since 1970, times 16, and the part.
+CREATE FUNCTION foliot.current_part(of_table text) RETURNS smallint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN pg_sequence_last_value(to_regclass('foliot.part_of_' || of_table)) & 15;
+END $$;
+-- The parts of `job` or `reserved`, the one first that has most of what changes.
+CREATE FUNCTION foliot.parts_of(of_table text) RETURNS smallint[] LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  present smallint := foliot.current_part(of_table);
+BEGIN
+  RETURN ARRAY[present, 1 - present, 9];
+END $$;
+CREATE FUNCTION foliot.make_parts(of_table text, numbers smallint[], options text DEFAULT '') RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  each_part smallint;
+BEGIN
+  EXECUTE format('CREATE SEQUENCE foliot.part_of_%s AS bigint MINVALUE 0', of_table);
+  PERFORM setval(to_regclass('foliot.part_of_' || of_table), floor(extract(epoch FROM now()) * 1000)::bigint << 4);
+  FOREACH each_part IN ARRAY numbers LOOP
+    EXECUTE format('CREATE TABLE foliot.%1$s_%2$s PARTITION OF foliot.%1$s FOR VALUES IN (%2$s) %3$s', of_table,
+                   each_part, options);
+  END LOOP;
+END $$;
+
+-- Jobs with keys lie in the last part, because only there an index sees all of them.
 CREATE SEQUENCE foliot.job_id AS bigint;
 CREATE TABLE foliot.job (
-  id bigint PRIMARY KEY,
+  id bigint NOT NULL,
   tube integer NOT NULL,
   key bytea,
   made bigint NOT NULL,
   ttr bigint NOT NULL,
-  body bytea NOT NULL
-);
-CREATE UNIQUE INDEX job_key ON foliot.job (tube, key) WHERE key IS NOT NULL;
+  body bytea NOT NULL,
+  part smallint NOT NULL DEFAULT 9,
+  CHECK (key IS NULL OR part = 9)
+) PARTITION BY LIST (part);
+CREATE UNIQUE INDEX job_id_and_part ON foliot.job (id, part);
+CREATE UNIQUE INDEX job_key ON foliot.job (tube, key, part) WHERE key IS NOT NULL;
 -- Bodies are compressed by their clients, if at all.
 ALTER TABLE foliot.job ALTER COLUMN body SET STORAGE EXTERNAL;
+SELECT foliot.make_parts('job', '{0, 1, 9}');
 
 -- What the table of its state has of a job: the first ten columns of all four. `reserves` is also the number of the
 -- job's latest attempt.
@@ -44,24 +79,12 @@ CREATE TABLE foliot.reserved (
   session bigint NOT NULL,
   opening bigint NOT NULL,
   expires bigint NOT NULL,
-  PRIMARY KEY (id)
-) WITH (fillfactor = 70);
+  part smallint NOT NULL DEFAULT 9
+) PARTITION BY LIST (part);
+CREATE UNIQUE INDEX reserved_id ON foliot.reserved (id, part);
+SELECT foliot.make_parts('reserved', '{0, 1, 9}', 'WITH (fillfactor = 70)');
 
--- Ready and delayed jobs are looked for from the begin of an index, where the rows lie that have just gone; and a row
--- that has gone lies there as long as any transaction of the database began before that. So these two tables have
--- parts: one takes the new rows, and one that is empty is truncated (rotation.sql). All parts are always searched.
-CREATE TABLE foliot.part (
-  of_table text NOT NULL,
-  number smallint NOT NULL,
-  is_current boolean NOT NULL,
-  since timestamptz NOT NULL,
-  PRIMARY KEY (of_table, number)
-);
--- In PL/pgSQL, which keeps the plan of its statement from batch to batch.
-CREATE FUNCTION foliot.current_part(of_table text) RETURNS smallint LANGUAGE plpgsql STABLE AS $$
-BEGIN
-  RETURN (SELECT p.number FROM foliot.part p WHERE p.of_table = $1 AND p.is_current);
-END $$;
+-- Ready and delayed jobs are looked for from the begin of an index, where the rows lie that have just gone.
 CREATE TABLE foliot.ready (
   LIKE foliot.place,
   -- A batch looks it up once.
@@ -74,16 +97,9 @@ CREATE INDEX ready_id ON foliot.ready (id);
 CREATE INDEX delayed_id ON foliot.delayed (id);
 CREATE INDEX delayed_due ON foliot.delayed (due, id);
 CREATE INDEX delayed_tube ON foliot.delayed (tube, due, id);
--- Each part costs each batch a search, and a lock. The part 9 is for rows that stay.
-DO $$ DECLARE i smallint; BEGIN
-  FOREACH i IN ARRAY ARRAY[0, 1, 2, 9] LOOP
-    EXECUTE format('CREATE TABLE foliot.delayed_%s PARTITION OF foliot.delayed FOR VALUES IN (%s)', i, i);
-    INSERT INTO foliot.part VALUES ('delayed', i, i = 0, now());
-    CONTINUE WHEN i = 2;
-    EXECUTE format('CREATE TABLE foliot.ready_%s PARTITION OF foliot.ready FOR VALUES IN (%s)', i, i);
-    INSERT INTO foliot.part VALUES ('ready', i, i = 0, now());
-  END LOOP;
-END $$;
+-- Each part costs each batch a search, and a lock.
+SELECT foliot.make_parts('ready', '{0, 1, 9}');
+SELECT foliot.make_parts('delayed', '{0, 1, 2, 9}');
 
 CREATE TABLE foliot.pause (
   tube integer PRIMARY KEY,
@@ -112,14 +128,16 @@ CREATE TABLE foliot.origin (place text);
 INSERT INTO foliot.origin VALUES (NULL);
 
 -- The batches that have changed something, and those that were given up: a commit whose answer was lost has happened if
--- its batch is here, and was not given up.
+-- its batch is here, and was not given up. Its node knows the part. No row stays for long, so there is no last part.
 CREATE TABLE foliot.batch (
   session bigint NOT NULL,
   number bigint NOT NULL,
   given_up boolean NOT NULL,
   made bigint NOT NULL,
-  PRIMARY KEY (session, number)
-);
+  part smallint NOT NULL,
+  PRIMARY KEY (session, number, part)
+) PARTITION BY LIST (part);
+SELECT foliot.make_parts('batch', '{0, 1, 2}');
 
 -- Where tubes are spread over several databases (map.sql). `map` has one row; its number is null as long as there is but
 -- one database. `database` and `tube_place` are used in the first one only.

@@ -123,7 +123,8 @@ RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
     UNION ALL SELECT l.state, NULL, l.id, l.tube, l.pri, l.due, l.delay, l.reserves, l.timeouts, l.releases, l.buries,
                      l.kicks FROM foliot.leaving l WHERE l.id = j.id) s
   WHERE j.id = CASE WHEN of_name = '' THEN job_id
-                    ELSE (SELECT k.id FROM foliot.job k WHERE k.tube = foliot.tube_id(of_name) AND k.key = of_key) END
+                    ELSE (SELECT k.id FROM foliot.job k WHERE k.tube = foliot.tube_id(of_name) AND k.key = of_key AND k.part = 9)
+             END
 $$;
 
 -- Shows the first job of a tube in this state: 0 delayed, 1 ready, 3 buried.
