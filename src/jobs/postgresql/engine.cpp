@@ -287,13 +287,14 @@ void postgresql_engine::rotate() noexcept {
   const instant begin = monotonic_clock::instance().now();
   try {
     const call what(statements::rotate);
-    const bool was_free = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
+    const std::int64_t answer = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0);
     lane_->commit(patience());
-    if (was_free) {
+    if (answer != 0) {
       rotations_.succeeded();
     } else {
       rotations_.failed();
     }
+    if (answer == 2) return;  // there may be more: the next turn comes with the next batch
   } catch (const lane_failure& error) {
     if (!lane_->goes_on_after(error, patience())) lane_.reset();  // the next batch connects again
   } catch (...) {

@@ -15,15 +15,19 @@ BEGIN
   RETURN answer;
 END $$;
 
--- Truncates the part if it has no row. The lock waits for all batches, and they for it: so the caller gives it up soon.
--- Returns whether the part is empty.
+-- Truncates the part if it has no row. The lock waits for all batches, and they for it: so it is soon given up, and then
+-- the answer is null. Else it is whether the part was locked and truncated.
 CREATE OR REPLACE FUNCTION foliot.clear_part(part regclass) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF foliot.has_row(part) THEN RETURN false; END IF;
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', part);
-  IF foliot.has_row(part) THEN RETURN false; END IF;
+  -- A row that has just come ends the subtransaction, and with it the lock.
+  IF foliot.has_row(part) THEN RAISE EXCEPTION 'not empty' USING ERRCODE = 'FL004'; END IF;
   EXECUTE format('TRUNCATE TABLE %s', part);
   RETURN true;
+EXCEPTION
+  WHEN SQLSTATE 'FL004' THEN RETURN false;
+  WHEN lock_not_available THEN RETURN NULL;
 END $$;
 
 -- Since when the current part of a table takes its new rows, and the others do not, in milliseconds.
@@ -34,32 +38,38 @@ CREATE OR REPLACE FUNCTION foliot.age_of_part(of_table text) RETURNS interval LA
   SELECT interval '1 ms' * (extract(epoch FROM clock_timestamp()) * 1000 - foliot.part_since(of_table))
 $$;
 
--- Clears one part of a table, and lets another part take the new rows if the present one has reached this size, in
--- bytes, and this age. If the transaction does not commit, the choice of the part stays, and does no harm.
-CREATE OR REPLACE FUNCTION foliot.rotate_table(name text, size bigint, age interval) RETURNS void LANGUAGE plpgsql AS $$
+-- Lets another part of a table take the new rows if the present one has reached this size, in bytes, and this age. Before
+-- that it clears one part, if it may. Returns 2 if it has, 0 if a lock was not free, else 1. If the transaction does not
+-- commit, the choice of the part stays, and does no harm.
+CREATE OR REPLACE FUNCTION foliot.rotate_table(name text, size bigint, age interval, may_clear boolean DEFAULT true)
+RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   present smallint := foliot.current_part(name);
   number smallint;
   part regclass;
   next_part smallint;
   cleared boolean := false;
+  answer integer := 1;
 BEGIN
   FOR i IN 1 .. 2 LOOP  -- the part that took new rows longest ago is first
     number := (present + i) % 3;
     part := to_regclass(format('foliot.%s_%s', name, number));
     CONTINUE WHEN part IS NULL OR number = present;
-    IF pg_relation_size(part) = 0 THEN
-      next_part := coalesce(next_part, number);
-    ELSIF NOT cleared AND foliot.clear_part(part) THEN
-      next_part := coalesce(next_part, number);
-      cleared := true;
+    IF pg_relation_size(part) > 0 THEN
+      CONTINUE WHEN answer <> 1 OR NOT may_clear;
+      cleared := foliot.clear_part(part);
+      IF cleared IS NULL THEN answer := 0; END IF;
+      CONTINUE WHEN cleared IS NOT TRUE;
+      answer := 2;
     END IF;
+    next_part := coalesce(next_part, number);
   END LOOP;
   IF next_part IS NOT NULL AND foliot.age_of_part(name) > age
      AND pg_relation_size(to_regclass(format('foliot.%s_%s', name, present))) >= size THEN
     PERFORM setval(to_regclass('foliot.part_of_' || name),
                    (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint << 4) + next_part);
   END IF;
+  RETURN answer;
 END $$;
 
 -- A part of the table that has taken no new rows for 10 s, and has pages; null: there is none.
@@ -109,26 +119,30 @@ CREATE OR REPLACE FUNCTION foliot.forget_old_batches() RETURNS void LANGUAGE sql
 $$;
 
 -- A turn of this, which any node may take; one at a time. It runs with the rights of the schema's owner. If its commit is
--- lost, nothing is: so that does not wait for disk or standby. Returns false if it did not get a lock, as while an
--- application has put jobs and its transaction is open: then the turn is over, and the next one may wait longer.
-CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
+-- lost, nothing is: so that does not wait for disk or standby. It clears at most one part, because batches wait for its
+-- locks until its end. Returns 2 if it has: then the next turn may follow at once. Returns 0 if a lock was not free, as
+-- while an application has put jobs and its transaction is open: then the next turn may wait longer. Else 1.
+CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' SET enable_seqscan = on AS $$
+DECLARE
+  each record;
+  answer integer;
+  is_locked boolean := false;
+  has_cleared boolean := false;
 BEGIN
   IF NOT has_table_privilege(session_user, 'foliot.ready', 'DELETE') THEN
     RAISE EXCEPTION 'foliot.rotate() is for nodes' USING ERRCODE = 'insufficient_privilege';
   END IF;
-  IF NOT pg_try_advisory_xact_lock(1718578282::bigint << 32) THEN RETURN true; END IF;
+  IF NOT pg_try_advisory_xact_lock(1718578282::bigint << 32) THEN RETURN 1; END IF;
   PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM foliot.forget_old_batches();
   PERFORM foliot.move_resting();
-  BEGIN
-    PERFORM foliot.rotate_table('delayed', 524288, interval '10 s');
-    PERFORM foliot.rotate_table('ready', 524288, interval '2 s');
-    PERFORM foliot.rotate_table('reserved', 4194304, interval '10 s');
-    PERFORM foliot.rotate_table('job', 8388608, interval '10 s');
-    PERFORM foliot.rotate_table('batch', 524288, interval '10 s');
-  EXCEPTION WHEN lock_not_available THEN
-    RETURN false;
-  END;
-  RETURN true;
+  FOR each IN SELECT * FROM (VALUES ('delayed', 524288, interval '10 s'), ('ready', 524288, interval '2 s'),
+                                    ('reserved', 4194304, interval '10 s'), ('job', 8388608, interval '10 s'),
+                                    ('batch', 524288, interval '10 s')) t (of_table, size, age) LOOP
+    answer := foliot.rotate_table(each.of_table, each.size, each.age, NOT has_cleared);
+    is_locked := is_locked OR answer = 0;
+    has_cleared := has_cleared OR answer = 2;
+  END LOOP;
+  RETURN CASE WHEN is_locked THEN 0 WHEN has_cleared THEN 2 ELSE 1 END;
 END $$;

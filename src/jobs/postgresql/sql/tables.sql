@@ -1,6 +1,6 @@
 -- The tables of foliot's jobs, version 1 of the schema.
 --
--- A job's texts lie in `job`: its row is written once and deleted once. Its state is the table in which its other row
+-- A job's texts lie in `job`: its row is written once, and deleted once. Its state is the table in which its other row
 -- lies: `delayed`, `ready`, `reserved` or `buried`. A change of state deletes the row there and inserts it here, so no
 -- indexed column is ever updated.
 --
