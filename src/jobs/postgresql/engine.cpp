@@ -396,9 +396,14 @@ void postgresql_engine::close() {
     if (lane_ == nullptr) connect();
     call what(statements::end_session);
     what.add(session_);
+    const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
     for (bool is_left = true; is_left;) {
-      is_left = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
-      lane_->commit(patience());
+      try {
+        is_left = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
+        lane_->commit(patience());
+      } catch (const lane_failure& error) {
+        if (until <= monotonic_clock::instance().now() || !lane_->goes_on_after(error, patience())) throw;
+      }
     }
     lane_.reset();
   } catch (const lane_failure& error) {

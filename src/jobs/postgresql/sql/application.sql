@@ -72,6 +72,10 @@ BEGIN
     BEGIN
       PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
       IF NOT FOUND THEN
+        IF current_setting('transaction_isolation') <> 'read committed' AND foliot.was_truncated('job') THEN
+          RAISE EXCEPTION 'job % may have changed since the transaction began: try again', job_id
+            USING ERRCODE = 'serialization_failure';
+        END IF;
         state := 5;
         RETURN;
       END IF;

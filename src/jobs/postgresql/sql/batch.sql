@@ -46,7 +46,7 @@ BEGIN
   IF cardinality(paused) > 0 THEN PERFORM foliot.note('foliot.lost', paused); END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION foliot.has_job(of_tube integer) RETURNS boolean LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION foliot.has_job(of_tube integer) RETURNS boolean LANGUAGE sql AS $$
   SELECT EXISTS (SELECT FROM foliot.ready WHERE tube = of_tube) OR EXISTS (SELECT FROM foliot.delayed WHERE tube = of_tube)
     OR EXISTS (SELECT FROM foliot.buried WHERE tube = of_tube) OR EXISTS (SELECT FROM foliot.reserved WHERE tube = of_tube)
 $$;
@@ -71,7 +71,7 @@ BEGIN
   SELECT array_agg(over.tube) INTO tubes FROM over;
   PERFORM foliot.note_ready(tubes);
   ids := ARRAY(SELECT r.id FROM foliot.reserved r WHERE r.session = ended AND r.id > after ORDER BY r.id LIMIT 2048);
-  PERFORM FROM foliot.job j WHERE j.id = ANY (ids) ORDER BY j.id FOR UPDATE;
+  PERFORM foliot.lock_jobs(ids);
   WITH gone AS (DELETE FROM foliot.reserved r WHERE r.id = ANY (ids) AND r.session = ended RETURNING r.*),
     made AS (INSERT INTO foliot.ready
              SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)

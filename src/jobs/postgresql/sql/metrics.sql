@@ -4,7 +4,7 @@
 -- Those of the jobs and nodes. Reads each job's place once. Runs with the rights of the schema's owner, for roles to which
 -- it was granted.
 CREATE OR REPLACE FUNCTION foliot.job_metrics() RETURNS TABLE (name text, label text, value double precision)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   WITH
     clock AS (SELECT extract(epoch FROM now()) * 1000 AS ms),
     counted AS (
@@ -30,7 +30,7 @@ REVOKE EXECUTE ON FUNCTION foliot.job_metrics() FROM PUBLIC;
 
 -- All figures.
 CREATE OR REPLACE FUNCTION foliot.metrics() RETURNS TABLE (name text, label text, value double precision)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql AS $$
   SELECT * FROM foliot.job_metrics()
   UNION ALL
   SELECT f.name, f.label, f.value FROM (

@@ -44,7 +44,7 @@ END $$;
 -- The reservations of a session, with the time that is left of them, in ns.
 CREATE OR REPLACE FUNCTION foliot.reservations_of(
   of_session bigint, given bigint[], OUT ids bigint[], OUT openings bigint[], OUT attempts bigint[], OUT left_ns bigint[])
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql AS $$
   SELECT array_agg(r.id), array_agg(r.opening), array_agg(r.reserves), array_agg(r.expires - (foliot.time_of(given))[3])
   FROM foliot.reserved r WHERE r.session = of_session
 $$;

@@ -1,10 +1,17 @@
--- The parts of tables take turns, so that what has gone is not in the way for long, and takes no space for long. Nothing
--- but that depends on it: all parts are always searched, and rows may come to any part at any time.
+-- The parts of tables take turns, so that what has gone is not in the way for long, and takes no space for long. Rows may
+-- come to any part at any time, and all parts are always searched.
 --
 -- A part that has grown leaves the new rows to an empty one. Its own rows go: ready jobs are reserved, delayed ones, which
--- are due within a minute, become ready, reservations and jobs end, and batches are forgotten. When it has none left, it
--- is truncated. Jobs that are due later lie in the last part from the begin, and what rests is moved there: ready jobs
--- that nobody reserves, long reservations, and the texts of both.
+-- are due within a minute, become ready, reservations and jobs end, and batches are forgotten. When it has been empty for
+-- a while, it is truncated. Jobs that are due later lie in the last part from the begin, and what rests is moved there:
+-- ready jobs that nobody reserves, long reservations, and the texts of both.
+--
+-- To a snapshot that is older than the TRUNCATE, the part is empty, also of what was moved or ended later. So
+--   - functions that look at jobs are VOLATILE: then each statement has its locks before its snapshot;
+--   - a part stays for 2 s after its last row has gone, so that a dump, whose snapshot is a little older than its locks,
+--     has each job whole;
+--   - an application's transaction that keeps its snapshot for longer gets an error where it would miss a job
+--     (was_truncated()).
 
 -- Whether the part has a row.
 CREATE OR REPLACE FUNCTION foliot.has_row(part regclass) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -38,9 +45,25 @@ CREATE OR REPLACE FUNCTION foliot.age_of_part(of_table text) RETURNS interval LA
   SELECT interval '1 ms' * (extract(epoch FROM clock_timestamp()) * 1000 - foliot.part_since(of_table))
 $$;
 
+-- Whether the part has had no row for so long, as far as the turns have seen. Which part is empty, and since when, is in a
+-- sequence, as the current part is; 15: none.
+CREATE OR REPLACE FUNCTION foliot.is_empty_since(of_table text, number smallint, length interval) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+  seen regclass := to_regclass('foliot.empty_part_of_' || of_table);
+  now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
+BEGIN
+  IF foliot.has_row(to_regclass(format('foliot.%s_%s', of_table, number))) THEN
+    IF pg_sequence_last_value(seen) & 15 = number THEN PERFORM setval(seen, 15); END IF;
+    RETURN false;
+  END IF;
+  IF pg_sequence_last_value(seen) & 15 <> number THEN PERFORM setval(seen, (now_ms << 4) + number); END IF;
+  RETURN interval '1 ms' * (now_ms - (pg_sequence_last_value(seen) >> 4)) >= length;
+END $$;
+
 -- Lets another part of a table take the new rows if the present one has reached this size, in bytes, and this age. Before
--- that it clears one part, if it may. Returns 2 if it has, 0 if a lock was not free, else 1. If the transaction does not
--- commit, the choice of the part stays, and does no harm.
+-- that it clears a part that is empty, if it may. Returns 2 if it has, 0 if a lock was not free, else 1. If the transaction
+-- does not commit, the choice of the part stays, and does no harm.
 CREATE OR REPLACE FUNCTION foliot.rotate_table(name text, size bigint, age interval, may_clear boolean DEFAULT true)
 RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -48,7 +71,7 @@ DECLARE
   number smallint;
   part regclass;
   next_part smallint;
-  cleared boolean := false;
+  cleared boolean;
   answer integer := 1;
 BEGIN
   FOR i IN 1 .. 2 LOOP  -- the part that took new rows longest ago is first
@@ -56,7 +79,7 @@ BEGIN
     part := to_regclass(format('foliot.%s_%s', name, number));
     CONTINUE WHEN part IS NULL OR number = present;
     IF pg_relation_size(part) > 0 THEN
-      CONTINUE WHEN answer <> 1 OR NOT may_clear;
+      CONTINUE WHEN answer <> 1 OR NOT may_clear OR NOT foliot.is_empty_since(name, number, least(age, interval '2 s'));
       cleared := foliot.clear_part(part);
       IF cleared IS NULL THEN answer := 0; END IF;
       CONTINUE WHEN cleared IS NOT TRUE;
@@ -65,7 +88,7 @@ BEGIN
     next_part := coalesce(next_part, number);
   END LOOP;
   IF next_part IS NOT NULL AND foliot.age_of_part(name) > age
-     AND pg_relation_size(to_regclass(format('foliot.%s_%s', name, present))) >= size THEN
+     AND pg_table_size(to_regclass(format('foliot.%s_%s', name, present))) >= size THEN
     PERFORM setval(to_regclass('foliot.part_of_' || name),
                    (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint << 4) + next_part);
   END IF;
@@ -85,12 +108,16 @@ $$;
 CREATE OR REPLACE FUNCTION foliot.move_resting() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   from_part smallint := foliot.resting_part('ready');
+  found_ids bigint[];
+  rows tid[];
   ids bigint[];
 BEGIN
   IF from_part IS NOT NULL THEN
-    ids := foliot.lock_some(ARRAY(SELECT r.id FROM foliot.ready r WHERE r.part = from_part LIMIT 1000
-                                  FOR UPDATE SKIP LOCKED));
-    WITH gone AS (DELETE FROM foliot.ready r WHERE r.part = from_part AND r.id = ANY (ids) RETURNING r.*)
+    SELECT array_agg(l.id), array_agg(l.ctid) INTO found_ids, rows
+    FROM (SELECT r.id, r.ctid FROM foliot.ready r WHERE r.part = from_part LIMIT 1000 FOR UPDATE SKIP LOCKED) l;
+    ids := foliot.lock_some(found_ids);
+    rows := ARRAY(SELECT r.place FROM unnest(found_ids, rows) r (id, place) WHERE r.id IN (SELECT unnest(ids)));
+    WITH gone AS (DELETE FROM foliot.ready r WHERE r.part = from_part AND r.ctid = ANY (rows) RETURNING r.*)
     INSERT INTO foliot.ready
     SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, 9 FROM gone;
   END IF;
@@ -102,11 +129,11 @@ BEGIN
   END IF;
   from_part := foliot.resting_part('job');
   IF from_part IS NOT NULL THEN
-    ids := ARRAY(SELECT j.id FROM foliot.job j WHERE j.part = from_part LIMIT 1000 FOR UPDATE SKIP LOCKED);
     -- Bodies are written again: at most 1 MB of them, or one.
-    ids := ARRAY(SELECT s.id FROM (
-      SELECT j.id, sum(octet_length(j.body)) OVER (ORDER BY j.id) AS size, row_number() OVER (ORDER BY j.id) AS n
-      FROM foliot.job j WHERE j.part = from_part AND j.id = ANY (ids)) s WHERE s.n = 1 OR s.size <= 1048576);
+    ids := foliot.lock_some(ARRAY(SELECT s.id FROM (
+      SELECT j.id, sum(octet_length(j.body)) OVER w AS size, row_number() OVER w AS n
+      FROM (SELECT k.id, k.body FROM foliot.job k WHERE k.part = from_part LIMIT 1000) j
+      WINDOW w AS (ORDER BY j.id)) s WHERE s.n = 1 OR s.size <= 1048576));
     UPDATE foliot.job j SET part = 9 WHERE j.part = from_part AND j.id = ANY (ids);
   END IF;
 END $$;
@@ -118,31 +145,41 @@ CREATE OR REPLACE FUNCTION foliot.forget_old_batches() RETURNS void LANGUAGE sql
     AND NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = b.session)
 $$;
 
+-- Whether a part of this table was truncated since the transaction's snapshot, to which the part seems empty: the snapshot
+-- has the number of the file that it had.
+CREATE OR REPLACE FUNCTION foliot.was_truncated(of_table text) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT EXISTS (
+    SELECT FROM pg_class c JOIN pg_inherits i ON i.inhrelid = c.oid
+    WHERE i.inhparent = to_regclass('foliot.' || of_table) AND c.relfilenode <> pg_relation_filenode(c.oid))
+$$;
+
 -- A turn of this, which any node may take; one at a time. It runs with the rights of the schema's owner. If its commit is
--- lost, nothing is: so that does not wait for disk or standby. It clears at most one part, because batches wait for its
--- locks until its end. Returns 2 if it has: then the next turn may follow at once. Returns 0 if a lock was not free, as
--- while an application has put jobs and its transaction is open: then the next turn may wait longer. Else 1.
+-- lost, nothing is: so that does not wait for disk or standby. It clears at most one part, and waits for one lock that it
+-- does not get, because batches wait for it meanwhile; only if it does neither it moves rows. Returns 2 if it has cleared
+-- one: then the next turn may follow at once. Returns 0 if the lock was not free, as while an application has put jobs and
+-- its transaction is open: then the next turn, which begins with another table, may wait longer. Else 1.
 CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' SET enable_seqscan = on AS $$
 DECLARE
   each record;
-  answer integer;
-  is_locked boolean := false;
-  has_cleared boolean := false;
+  of_table integer;
+  answer integer := 1;
 BEGIN
   IF NOT has_table_privilege(session_user, 'foliot.ready', 'DELETE') THEN
     RAISE EXCEPTION 'foliot.rotate() is for nodes' USING ERRCODE = 'insufficient_privilege';
   END IF;
   IF NOT pg_try_advisory_xact_lock(1718578282::bigint << 32) THEN RETURN 1; END IF;
   PERFORM set_config('synchronous_commit', 'off', true);
-  PERFORM foliot.forget_old_batches();
-  PERFORM foliot.move_resting();
-  FOR each IN SELECT * FROM (VALUES ('delayed', 524288, interval '10 s'), ('ready', 524288, interval '2 s'),
-                                    ('reserved', 4194304, interval '10 s'), ('job', 8388608, interval '10 s'),
-                                    ('batch', 524288, interval '10 s')) t (of_table, size, age) LOOP
-    answer := foliot.rotate_table(each.of_table, each.size, each.age, NOT has_cleared);
-    is_locked := is_locked OR answer = 0;
-    has_cleared := has_cleared OR answer = 2;
+  FOR each IN SELECT t.* FROM (VALUES (0, 'delayed', 524288, interval '10 s'), (1, 'ready', 524288, interval '2 s'),
+                                      (2, 'reserved', 4194304, interval '10 s'), (3, 'job', 8388608, interval '10 s'),
+                                      (4, 'batch', 524288, interval '10 s')) t (n, of_table, size, age),
+                nextval('foliot.turn') turn ORDER BY (t.n + turn) % 5 LOOP
+    of_table := foliot.rotate_table(each.of_table, each.size, each.age, answer = 1);
+    IF of_table <> 1 THEN answer := of_table; END IF;
   END LOOP;
-  RETURN CASE WHEN is_locked THEN 0 WHEN has_cleared THEN 2 ELSE 1 END;
+  IF answer = 1 THEN
+    PERFORM foliot.forget_old_batches();
+    PERFORM foliot.move_resting();
+  END IF;
+  RETURN answer;
 END $$;

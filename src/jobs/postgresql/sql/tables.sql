@@ -1,8 +1,8 @@
 -- The tables of foliot's jobs, version 1 of the schema.
 --
 -- A job's texts lie in `job`: its row is written once, and deleted once. Its state is the table in which its other row
--- lies: `delayed`, `ready`, `reserved` or `buried`. A change of state deletes the row there and inserts it here, so no
--- indexed column is ever updated.
+-- lies: `delayed`, `ready`, `reserved` or `buried`. A change of state deletes the row there and inserts it here. Only rows
+-- that rest are moved besides (rotation.sql).
 --
 -- Locks. A change takes the row lock of the job in `job` first, then looks for the job's other row with one statement
 -- for each table, in the order delayed, ready, buried, reserved. Two changes go without the first lock, because they
@@ -34,12 +34,15 @@ DECLARE
 BEGIN
   RETURN ARRAY[present, 1 - present, 9];
 END $$;
+CREATE SEQUENCE foliot.turn AS bigint;  -- of the rotation
 CREATE FUNCTION foliot.make_parts(of_table text, numbers smallint[], options text DEFAULT '') RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   each_part smallint;
 BEGIN
   EXECUTE format('CREATE SEQUENCE foliot.part_of_%s AS bigint MINVALUE 0', of_table);
+  EXECUTE format('CREATE SEQUENCE foliot.empty_part_of_%s AS bigint MINVALUE 0', of_table);
+  PERFORM setval(to_regclass('foliot.empty_part_of_' || of_table), 15);
   PERFORM setval(to_regclass('foliot.part_of_' || of_table), floor(extract(epoch FROM now()) * 1000)::bigint << 4);
   FOREACH each_part IN ARRAY numbers LOOP
     EXECUTE format('CREATE TABLE foliot.%1$s_%2$s PARTITION OF foliot.%1$s FOR VALUES IN (%2$s) %3$s', of_table,
@@ -128,7 +131,8 @@ CREATE TABLE foliot.origin (place text);
 INSERT INTO foliot.origin VALUES (NULL);
 
 -- The batches that have changed something, and those that were given up: a commit whose answer was lost has happened if
--- its batch is here, and was not given up. Its node knows the part. No row stays for long, so there is no last part.
+-- its batch is here, and was not given up. Its node knows the part. No row stays for more than
+-- an hour, so there is no last part.
 CREATE TABLE foliot.batch (
   session bigint NOT NULL,
   number bigint NOT NULL,

@@ -129,24 +129,28 @@ $$;
 
 -- Shows the first job of a tube in this state: 0 delayed, 1 ready, 3 buried.
 CREATE OR REPLACE FUNCTION foliot.peek_first(of_name bytea, in_state bigint)
-RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE plpgsql STABLE AS $$
+RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
   first_id bigint;
 BEGIN
-  IF in_state = 0 THEN
-    SELECT d.id INTO first_id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT 1;
-  ELSIF in_state = 1 THEN
-    SELECT r.id INTO first_id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT 1;
-  ELSE
-    SELECT b.id INTO first_id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT 1;
-  END IF;
-  RETURN QUERY SELECT * FROM foliot.peek(first_id, '', '');
+  FOR tries IN 1 .. 10 LOOP
+    IF in_state = 0 THEN
+      SELECT d.id INTO first_id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT 1;
+    ELSIF in_state = 1 THEN
+      SELECT r.id INTO first_id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT 1;
+    ELSE
+      SELECT b.id INTO first_id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT 1;
+    END IF;
+    EXIT WHEN first_id IS NULL;
+    RETURN QUERY SELECT p.* FROM foliot.peek(first_id, '', '') p WHERE p.state = in_state;
+    EXIT WHEN FOUND;  -- else it has just changed
+  END LOOP;
 END $$;
 
 -- Counts the jobs of a tube, or of all tubes if it is null: urgent, ready, reserved, delayed, buried; and when the
 -- tube's pause ends.
-CREATE OR REPLACE FUNCTION foliot.count_jobs(of_name bytea) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION foliot.count_jobs(of_name bytea) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
 BEGIN
@@ -164,7 +168,7 @@ BEGIN
 END $$;
 
 -- The tubes that have a job, by name.
-CREATE OR REPLACE FUNCTION foliot.list_tubes() RETURNS bytea[] LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION foliot.list_tubes() RETURNS bytea[] LANGUAGE sql AS $$
   SELECT ARRAY(
     SELECT t.name FROM foliot.tube t
     WHERE EXISTS (SELECT FROM foliot.ready r WHERE r.tube = t.id) OR EXISTS (SELECT FROM foliot.delayed d WHERE d.tube = t.id)
