@@ -153,30 +153,35 @@ CREATE OR REPLACE FUNCTION foliot.was_truncated(of_table text) RETURNS boolean L
     WHERE i.inhparent = to_regclass('foliot.' || of_table) AND c.relfilenode <> pg_relation_filenode(c.oid))
 $$;
 
--- A turn of this, which any node may take; one at a time. It runs with the rights of the schema's owner. If its commit is
--- lost, nothing is: so that does not wait for disk or standby. It clears at most one part, and waits for one lock that it
--- does not get, because batches wait for it meanwhile; only if it does neither it moves rows. Returns 2 if it has cleared
--- one: then the next turn may follow at once. Returns 0 if the lock was not free, as while an application has put jobs and
--- its transaction is open: then the next turn, which begins with another table, may wait longer. Else 1.
+-- A turn of this, which any node may take; one at a time, and one in half a second. It runs with the rights of the
+-- schema's owner. If its commit is lost, nothing is: so that does not wait for disk or standby. It clears at most one part,
+-- and waits for one lock that it does not get, because batches wait for it meanwhile; only if it does neither it moves
+-- rows. Returns 2 if it has cleared one: then the next turn may follow at once. Returns 0 if the lock was not free, as
+-- while an application has put jobs and its transaction is open: then the next turn, which begins with another table, may
+-- wait longer. Else 1.
 CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' SET enable_seqscan = on AS $$
 DECLARE
+  now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
   each record;
-  of_table integer;
+  of_turn integer;
   answer integer := 1;
 BEGIN
   IF NOT has_table_privilege(session_user, 'foliot.ready', 'DELETE') THEN
     RAISE EXCEPTION 'foliot.rotate() is for nodes' USING ERRCODE = 'insufficient_privilege';
   END IF;
   IF NOT pg_try_advisory_xact_lock(1718578282::bigint << 32) THEN RETURN 1; END IF;
+  IF pg_sequence_last_value('foliot.last_turn') BETWEEN now_ms - 500 AND now_ms THEN RETURN 1; END IF;
+  PERFORM setval('foliot.last_turn', now_ms);
   PERFORM set_config('synchronous_commit', 'off', true);
   FOR each IN SELECT t.* FROM (VALUES (0, 'delayed', 524288, interval '10 s'), (1, 'ready', 524288, interval '2 s'),
                                       (2, 'reserved', 4194304, interval '10 s'), (3, 'job', 8388608, interval '10 s'),
-                                      (4, 'batch', 524288, interval '10 s')) t (n, of_table, size, age),
-                nextval('foliot.turn') turn ORDER BY (t.n + turn) % 5 LOOP
-    of_table := foliot.rotate_table(each.of_table, each.size, each.age, answer = 1);
-    IF of_table <> 1 THEN answer := of_table; END IF;
+                                      (4, 'batch', 524288, interval '10 s')) t (n, of_table, size, age)
+              ORDER BY (t.n + now_ms) % 5 LOOP
+    of_turn := foliot.rotate_table(each.of_table, each.size, each.age, answer = 1);
+    IF of_turn <> 1 THEN answer := of_turn; END IF;
   END LOOP;
+  IF answer = 2 THEN PERFORM setval('foliot.last_turn', 1); END IF;
   IF answer = 1 THEN
     PERFORM foliot.forget_old_batches();
     PERFORM foliot.move_resting();

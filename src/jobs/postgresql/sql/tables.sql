@@ -34,7 +34,7 @@ DECLARE
 BEGIN
   RETURN ARRAY[present, 1 - present, 9];
 END $$;
-CREATE SEQUENCE foliot.turn AS bigint;  -- of the rotation
+CREATE SEQUENCE foliot.last_turn AS bigint;  -- of the rotation: its time, in milliseconds since 1970
 CREATE FUNCTION foliot.make_parts(of_table text, numbers smallint[], options text DEFAULT '') RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
