@@ -163,12 +163,15 @@ def ask(session, statements):
         pass
 
 
-def rotation(usage, database):
-    """us of CPU of a turn that finds nothing to do."""
+def rotation(usage, database, turns):
+    """us of CPU of a turn that finds nothing to do; without `turns`, of a call that comes too soon after one."""
+    calls = "SELECT foliot.rotate();\n"
+    if turns:
+        calls = "SELECT setval('foliot.last_turn', 1);\n" + calls
     with psql(database) as session:
-        ask(session, "SELECT foliot.rotate();\n" * 5)
+        ask(session, calls * 5)
         before = usage.processes()
-        ask(session, "SELECT foliot.rotate();\n" * 200)
+        ask(session, calls * 200)
         took = usage.backends_since(before)
         session.stdin.close()
     return took / 200
@@ -285,7 +288,8 @@ def main():
                 (("empty", seen["empty", 0, 0]), ("put", seen["put", 1, BODIES[0]]))}
         parameters["way"] = rest["empty"] / 4
         parameters["commit"] = max(rest["put"] - rest["empty"], parameters["sync"])
-        parameters["rotation"] = rotation(usage, server.database)
+        parameters["no_rotation"] = rotation(usage, server.database, False)
+        parameters["rotation"] = rotation(usage, server.database, True)
         parameters["tell"], parameters["listen"] = news(batches, usage, server.database)
         batches.end()
         # A quiet node executes an empty batch with each beat, and then a turn of the rotation.

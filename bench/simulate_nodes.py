@@ -157,6 +157,7 @@ class Simulation:
         self.late = []  # from a put until its worker has it
         self.put = self.unanswered = self.finished = self.batches = self.writes = self.told = 0
         self.wal_bytes = self.used = 0.0
+        self.next_turn = 0.0  # of the rotation, for all nodes
 
     def use(self, work, then):
         """The database works."""
@@ -278,7 +279,10 @@ class Simulation:
             self.work_of_client(node, lambda: self.begin_to_wait(node))
         if node.next_rotation <= self.clock.now:
             node.next_rotation = self.clock.now + SECOND
-            self.use(self.p["rotation"], lambda: self.end_batch(node))
+            has_turn = self.next_turn <= self.clock.now
+            if has_turn:
+                self.next_turn = self.clock.now + SECOND / 2
+            self.use(self.p["rotation" if has_turn else "no_rotation"], lambda: self.end_batch(node))
         else:
             self.end_batch(node)
 
