@@ -289,13 +289,14 @@ void postgresql_engine::rotate() noexcept {
     const call what(statements::rotate);
     const std::int64_t answer = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0);
     lane_->commit(patience());
-    if (answer != 0) {
-      rotations_.succeeded();
-    } else {
-      rotations_.failed();
+    switch (answer) {  // see sql/rotation.sql
+      case 0: rotations_.failed(); break;
+      case 3: break;
+      case 2: rotations_.succeeded(); return;  // there may be more: the next turn comes with the next batch
+      default: rotations_.succeeded();
     }
-    if (answer == 2) return;  // there may be more: the next turn comes with the next batch
   } catch (const lane_failure& error) {
+    rotations_.failed();
     if (!lane_->goes_on_after(error, patience())) lane_.reset();  // the next batch connects again
   } catch (...) {
     lane_.reset();

@@ -26,6 +26,9 @@ END $$;
 -- the answer is null. Else it is whether the part was locked and truncated.
 CREATE OR REPLACE FUNCTION foliot.clear_part(part regclass) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN  -- it would not see what has just come
+    RAISE EXCEPTION 'foliot.rotate() needs a transaction that is READ COMMITTED';
+  END IF;
   IF foliot.has_row(part) THEN RETURN false; END IF;
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', part);
   -- A row that has just come ends the subtransaction, and with it the lock.
@@ -45,20 +48,29 @@ CREATE OR REPLACE FUNCTION foliot.age_of_part(of_table text) RETURNS interval LA
   SELECT interval '1 ms' * (extract(epoch FROM clock_timestamp()) * 1000 - foliot.part_since(of_table))
 $$;
 
--- Whether the part has had no row for so long, as far as the turns have seen. Which part is empty, and since when, is in a
--- sequence, as the current part is; 15: none.
-CREATE OR REPLACE FUNCTION foliot.is_empty_since(of_table text, number smallint, length interval) RETURNS boolean
-LANGUAGE plpgsql AS $$
+-- Whether the part has had no row for so long, as far as the turns have seen. A sequence says since when; 0: it had one.
+CREATE OR REPLACE FUNCTION foliot.is_empty_since(part regclass, length interval) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-  seen regclass := to_regclass('foliot.empty_part_of_' || of_table);
+  since regclass := to_regclass(part::text || '_empty_since');
   now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
 BEGIN
-  IF foliot.has_row(to_regclass(format('foliot.%s_%s', of_table, number))) THEN
-    IF pg_sequence_last_value(seen) & 15 = number THEN PERFORM setval(seen, 15); END IF;
+  IF foliot.has_row(part) THEN
+    PERFORM setval(since, 0);
     RETURN false;
   END IF;
-  IF pg_sequence_last_value(seen) & 15 <> number THEN PERFORM setval(seen, (now_ms << 4) + number); END IF;
-  RETURN interval '1 ms' * (now_ms - (pg_sequence_last_value(seen) >> 4)) >= length;
+  IF pg_sequence_last_value(since) BETWEEN 1 AND now_ms THEN
+    RETURN interval '1 ms' * (now_ms - pg_sequence_last_value(since)) >= length;
+  END IF;
+  PERFORM setval(since, now_ms);
+  RETURN length <= interval '0';
+END $$;
+
+-- From now on this part takes the new rows of the table.
+CREATE OR REPLACE FUNCTION foliot.set_current_part(of_table text, number smallint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM setval(to_regclass(format('foliot.%s_%s_empty_since', of_table, number)), 0);
+  PERFORM setval(to_regclass('foliot.part_of_' || of_table),
+                 (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint << 4) + number);
 END $$;
 
 -- Lets another part of a table take the new rows if the present one has reached this size, in bytes, and this age. Before
@@ -79,18 +91,22 @@ BEGIN
     part := to_regclass(format('foliot.%s_%s', name, number));
     CONTINUE WHEN part IS NULL OR number = present;
     IF pg_relation_size(part) > 0 THEN
-      CONTINUE WHEN answer <> 1 OR NOT may_clear OR NOT foliot.is_empty_since(name, number, least(age, interval '2 s'));
+      CONTINUE WHEN NOT foliot.is_empty_since(part, least(age, interval '2 s')) OR answer <> 1 OR NOT may_clear;
       cleared := foliot.clear_part(part);
       IF cleared IS NULL THEN answer := 0; END IF;
-      CONTINUE WHEN cleared IS NOT TRUE;
+      IF cleared IS NOT TRUE THEN  -- it may have a row that is not committed yet
+        PERFORM setval(to_regclass(part::text || '_empty_since'), 0);
+        CONTINUE;
+      END IF;
       answer := 2;
     END IF;
     next_part := coalesce(next_part, number);
   END LOOP;
-  IF next_part IS NOT NULL AND foliot.age_of_part(name) > age
-     AND pg_table_size(to_regclass(format('foliot.%s_%s', name, present))) >= size THEN
-    PERFORM setval(to_regclass('foliot.part_of_' || name),
-                   (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint << 4) + next_part);
+  IF foliot.age_of_part(name) < interval '0' THEN  -- the clock was set back
+    PERFORM foliot.set_current_part(name, present);
+  ELSIF next_part IS NOT NULL AND foliot.age_of_part(name) > age
+        AND pg_table_size(to_regclass(format('foliot.%s_%s', name, present))) >= size THEN
+    PERFORM foliot.set_current_part(name, next_part);
   END IF;
   RETURN answer;
 END $$;
@@ -154,35 +170,38 @@ CREATE OR REPLACE FUNCTION foliot.was_truncated(of_table text) RETURNS boolean L
 $$;
 
 -- A turn of this, which any node may take; one at a time, and one in half a second. It runs with the rights of the
--- schema's owner. If its commit is lost, nothing is: so that does not wait for disk or standby. It clears at most one part,
--- and waits for one lock that it does not get, because batches wait for it meanwhile; only if it does neither it moves
--- rows. Returns 2 if it has cleared one: then the next turn may follow at once. Returns 0 if the lock was not free, as
--- while an application has put jobs and its transaction is open: then the next turn, which begins with another table, may
--- wait longer. Else 1.
+-- schema's owner. If its commit is lost, nothing is: so that does not wait for a standby. It clears at most one part, and
+-- waits for one lock that it does not get, because batches wait for it meanwhile. Returns 2 if it has cleared one, when no
+-- rows were moved, and the next turn may follow at once. Returns 0 if the lock was not free, as while an application has
+-- put jobs and its transaction is open: then the next turn, which begins with another table, may wait longer. Returns 3 if
+-- it was not the time for a turn; else 1.
 CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' SET enable_seqscan = on AS $$
 DECLARE
   now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
+  turn bigint;
   each record;
-  of_turn integer;
+  of_table integer;
   answer integer := 1;
 BEGIN
   IF NOT has_table_privilege(session_user, 'foliot.ready', 'DELETE') THEN
     RAISE EXCEPTION 'foliot.rotate() is for nodes' USING ERRCODE = 'insufficient_privilege';
   END IF;
-  IF NOT pg_try_advisory_xact_lock(1718578282::bigint << 32) THEN RETURN 1; END IF;
-  IF pg_sequence_last_value('foliot.last_turn') BETWEEN now_ms - 500 AND now_ms THEN RETURN 1; END IF;
+  IF NOT pg_try_advisory_xact_lock(1718578282::bigint << 32) THEN RETURN 3; END IF;
+  IF pg_sequence_last_value('foliot.last_turn') BETWEEN now_ms - 500 AND now_ms THEN RETURN 3; END IF;
   PERFORM setval('foliot.last_turn', now_ms);
   PERFORM set_config('synchronous_commit', 'off', true);
+  turn := nextval('foliot.turn');
   FOR each IN SELECT t.* FROM (VALUES (0, 'delayed', 524288, interval '10 s'), (1, 'ready', 524288, interval '2 s'),
                                       (2, 'reserved', 4194304, interval '10 s'), (3, 'job', 8388608, interval '10 s'),
                                       (4, 'batch', 524288, interval '10 s')) t (n, of_table, size, age)
-              ORDER BY (t.n + now_ms) % 5 LOOP
-    of_turn := foliot.rotate_table(each.of_table, each.size, each.age, answer = 1);
-    IF of_turn <> 1 THEN answer := of_turn; END IF;
+              ORDER BY (t.n + turn) % 5 LOOP
+    of_table := foliot.rotate_table(each.of_table, each.size, each.age, answer = 1);
+    IF of_table <> 1 THEN answer := of_table; END IF;
   END LOOP;
-  IF answer = 2 THEN PERFORM setval('foliot.last_turn', 1); END IF;
-  IF answer = 1 THEN
+  IF answer = 2 THEN
+    PERFORM setval('foliot.last_turn', 1);
+  ELSE
     PERFORM foliot.forget_old_batches();
     PERFORM foliot.move_resting();
   END IF;

@@ -34,19 +34,21 @@ DECLARE
 BEGIN
   RETURN ARRAY[present, 1 - present, 9];
 END $$;
-CREATE SEQUENCE foliot.last_turn AS bigint;  -- of the rotation: its time, in milliseconds since 1970
+CREATE SEQUENCE foliot.turn AS bigint;  -- of the rotation: how many there were
+CREATE SEQUENCE foliot.last_turn AS bigint;  -- and the time of the last one, in milliseconds since 1970
 CREATE FUNCTION foliot.make_parts(of_table text, numbers smallint[], options text DEFAULT '') RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   each_part smallint;
 BEGIN
   EXECUTE format('CREATE SEQUENCE foliot.part_of_%s AS bigint MINVALUE 0', of_table);
-  EXECUTE format('CREATE SEQUENCE foliot.empty_part_of_%s AS bigint MINVALUE 0', of_table);
-  PERFORM setval(to_regclass('foliot.empty_part_of_' || of_table), 15);
   PERFORM setval(to_regclass('foliot.part_of_' || of_table), floor(extract(epoch FROM now()) * 1000)::bigint << 4);
   FOREACH each_part IN ARRAY numbers LOOP
     EXECUTE format('CREATE TABLE foliot.%1$s_%2$s PARTITION OF foliot.%1$s FOR VALUES IN (%2$s) %3$s', of_table,
                    each_part, options);
+    CONTINUE WHEN each_part = 9;
+    EXECUTE format('CREATE SEQUENCE foliot.%s_%s_empty_since AS bigint MINVALUE 0', of_table, each_part);
+    PERFORM setval(to_regclass(format('foliot.%s_%s_empty_since', of_table, each_part)), 0);
   END LOOP;
 END $$;
 
@@ -131,8 +133,8 @@ CREATE TABLE foliot.origin (place text);
 INSERT INTO foliot.origin VALUES (NULL);
 
 -- The batches that have changed something, and those that were given up: a commit whose answer was lost has happened if
--- its batch is here, and was not given up. Its node knows the part. No row stays for more than
--- an hour, so there is no last part.
+-- its batch is here, and was not given up. Its node knows the part. There is no last part, as no row stays for long: a
+-- node forgets its batches with each beat, and the rotation those of sessions that are over.
 CREATE TABLE foliot.batch (
   session bigint NOT NULL,
   number bigint NOT NULL,

@@ -176,7 +176,8 @@ CREATE OR REPLACE FUNCTION foliot.list_tubes() RETURNS bytea[] LANGUAGE sql AS $
     ORDER BY t.name)
 $$;
 
--- The first invariant that does not hold, or null. To be called in a transaction with one snapshot.
+-- The first invariant that does not hold, or null. To be called in a transaction with one snapshot, which has
+-- locked the tables before.
 CREATE OR REPLACE FUNCTION foliot.check_jobs() RETURNS text LANGUAGE sql STABLE AS $$
   WITH places AS (
     SELECT 'delayed' AS state, id, tube, pri, reserves FROM foliot.delayed
