@@ -95,9 +95,10 @@ promote)
     ;;
 archive)
     (cd "$2" && as_server mkdir "$2/archive")
+    # A file that is there is whole, also for a test that waits for it.
     cat >>"$2/data/postgresql.conf" <<END
 archive_mode = on
-archive_command = 'test ! -f $2/archive/%f && cp %p $2/archive/%f'
+archive_command = 'test ! -f $2/archive/%f && cp %p $2/archive/%f.part && mv $2/archive/%f.part $2/archive/%f'
 END
     ;;
 backup)
@@ -128,7 +129,10 @@ continue)
     processes "$2" | xargs kill -CONT
     ;;
 start)
-    (cd "$2" && as_server "$programs/pg_ctl" -D "$2/data" -l "$2/log" -w -t 60 start) >/dev/null
+    if ! (cd "$2" && as_server "$programs/pg_ctl" -D "$2/data" -l "$2/log" -w -t 60 start) >/dev/null; then
+        tail -n 20 -- "$2/log" >&2
+        exit 1
+    fi
     ;;
 create)
     psql -qX -h "$2" -U postgres -d postgres -c "CREATE DATABASE $3"

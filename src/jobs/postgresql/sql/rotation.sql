@@ -23,7 +23,7 @@ BEGIN
 END $$;
 
 -- Truncates the part if it has no row. The lock waits for all batches, and they for it: so it is soon given up, and then
--- the answer is null. Else it is whether the part was locked and truncated.
+-- the answer is null. Else it is whether the part was truncated.
 CREATE OR REPLACE FUNCTION foliot.clear_part(part regclass) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN  -- it would not see what has just come
@@ -40,12 +40,10 @@ EXCEPTION
   WHEN lock_not_available THEN RETURN NULL;
 END $$;
 
--- Since when the current part of a table takes its new rows, and the others do not, in milliseconds.
-CREATE OR REPLACE FUNCTION foliot.part_since(of_table text) RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT pg_sequence_last_value(to_regclass('foliot.part_of_' || of_table)) >> 4
-$$;
-CREATE OR REPLACE FUNCTION foliot.age_of_part(of_table text) RETURNS interval LANGUAGE sql VOLATILE AS $$
-  SELECT interval '1 ms' * (extract(epoch FROM clock_timestamp()) * 1000 - foliot.part_since(of_table))
+-- For how long the current part of a table has taken its new rows, and the others have not.
+CREATE OR REPLACE FUNCTION foliot.age_of_part(of_table text) RETURNS interval LANGUAGE sql AS $$
+  SELECT interval '1 ms' * (extract(epoch FROM clock_timestamp()) * 1000
+                            - (pg_sequence_last_value(to_regclass('foliot.part_of_' || of_table)) >> 4))
 $$;
 
 -- Whether the part has had no row for so long, as far as the turns have seen. A sequence says since when; 0: it had one.
@@ -181,7 +179,7 @@ DECLARE
   now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
   turn bigint;
   each record;
-  of_table integer;
+  of_one integer;
   answer integer := 1;
 BEGIN
   IF NOT has_table_privilege(session_user, 'foliot.ready', 'DELETE') THEN
@@ -196,8 +194,8 @@ BEGIN
                                       (2, 'reserved', 4194304, interval '10 s'), (3, 'job', 8388608, interval '10 s'),
                                       (4, 'batch', 524288, interval '10 s')) t (n, of_table, size, age)
               ORDER BY (t.n + turn) % 5 LOOP
-    of_table := foliot.rotate_table(each.of_table, each.size, each.age, answer = 1);
-    IF of_table <> 1 THEN answer := of_table; END IF;
+    of_one := foliot.rotate_table(each.of_table, each.size, each.age, answer = 1);
+    IF of_one <> 1 THEN answer := of_one; END IF;
   END LOOP;
   IF answer = 2 THEN
     PERFORM setval('foliot.last_turn', 1);
