@@ -169,9 +169,13 @@ TEST(CallOn, TheEndOfTheLoopEndsTheWaits) {
     std::optional<loop> other(std::in_place);
     note in_the_loop;
     note go_on;
+    std::atomic<int> posted = 0;
     for (int i = 0; i < 5; ++i) {
       background.handle().spawn([&]() -> task<> {
-        const auto executor = [&other](posted_call job) { other->post(std::move(job)); };
+        const auto executor = [&](posted_call job) {
+          other->post(std::move(job));
+          ++posted;
+        };
         const auto blocks = [&] {
           in_the_loop.wake();
           go_on.sleep_until(instant::never());
@@ -184,6 +188,7 @@ TEST(CallOn, TheEndOfTheLoopEndsTheWaits) {
       });
     }
     in_the_loop.sleep_until(instant::never());
+    while (posted < 5) std::this_thread::yield();
     std::thread ends([&other] { other.reset(); });
     go_on.wake();
     ends.join();
