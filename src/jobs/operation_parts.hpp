@@ -2,7 +2,9 @@
 // have brought.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 
@@ -38,6 +40,27 @@ namespace foliot::jobs::detail {
         } else {
           return 0;
         }
+      },
+      it);
+}
+
+/// A key, and its tube.
+struct key_view {
+  std::string_view tube;
+  std::string_view key;
+};
+
+/// The key that the operation would give to a job, or by which it names the one that it would change, if it does.
+[[nodiscard]] inline std::optional<key_view> key_named_by(const operation& it) {
+  return std::visit(
+      [](const auto& what) -> std::optional<key_view> {
+        using type = std::remove_cvref_t<decltype(what)>;
+        if constexpr (std::is_same_v<type, put>) {
+          if (!what.key.empty()) return key_view{what.tube, what.key};
+        } else if constexpr (requires { job_name(what.name); } && !std::is_same_v<type, peek>) {
+          if (const job_key* const by = std::get_if<job_key>(&what.name)) return key_view{by->tube, by->key};
+        }
+        return std::nullopt;
       },
       it);
 }

@@ -135,12 +135,19 @@ void batch_plan::builder::begin() {
     to_lock.insert(to_database(each.id));
   }
   for (const reservation& each : frame_.unwanted) to_lock.insert(to_database(each.id));
-  if (!frame_.passes_over) {
-    for (const operation& each : plan_.batch_) to_lock.insert(to_database(job_named_by(each)));
+  sql_texts key_tubes;
+  sql_texts keys;
+  for (const operation& each : plan_.batch_) {
+    if (!frame_.passes_over) to_lock.insert(to_database(job_named_by(each)));
+    if (const auto by = key_named_by(each)) {
+      key_tubes.emplace_back(by->tube);
+      keys.emplace_back(by->key);
+    }
   }
   to_lock.erase(0);
   call first(statements::begin_batch);
-  first.add(frame_.session).add(frame_.time).add(sql_integers(to_lock.begin(), to_lock.end()));
+  first.add(frame_.session).add(frame_.time).add(static_cast<std::int64_t>(frame_.turns));
+  first.add(sql_integers(to_lock.begin(), to_lock.end())).add(key_tubes).add(keys);
   first.add(over.ids).add(over.openings).add(over.attempts);
   plan_.calls_.push_back(std::move(first));
 }

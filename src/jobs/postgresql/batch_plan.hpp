@@ -34,6 +34,9 @@ struct batch_frame {
   std::vector<reservation> over;
   /// Reservations that the node has made and nobody has: their jobs are given back.
   std::vector<reservation> unwanted;
+  /// What a batch with keys does about turns (sql/keys.sql). The numbers are those of foliot.begin_batch().
+  enum class turn_taking : std::uint8_t { if_taken, begin, ignore, end };
+  turn_taking turns = turn_taking::if_taken;
   /// Whether operations that do not get their locks are passed over (sql/patient.sql). Else the batch fails.
   bool passes_over = false;
   /// Whether the node is to say that it is alive. Then the numbers of its batches from `last_beat` on and below

@@ -19,6 +19,8 @@ namespace foliot::jobs::detail {
 
 namespace {
 
+using turn_taking = batch_frame::turn_taking;
+
 /// How long a connection may take, and a server that does not answer is waited for.
 constexpr duration connect_patience = std::chrono::seconds(2);
 /// An answer is waited for at least so long, because a server may be busy.
@@ -26,8 +28,11 @@ constexpr duration least_patience = std::chrono::seconds(3);
 /// Between two attempts of one batch, in ms: the first and the longest pause.
 constexpr int first_pause = 5;
 constexpr int longest_pause = 100;
-/// For how long batches pass over locked jobs after a batch has waited too long for a lock.
+/// For how long batches pass over locked jobs after a batch has waited too long for a lock, or do not take turns after
+/// one has waited too long for its turn.
 constexpr duration passes_over_for = std::chrono::seconds(5);
+/// What a batch takes at least that waits for a lock in vain, and in its turn once more. See lock_timeout.
+constexpr duration two_waits = std::chrono::milliseconds(600);
 /// Between two turns of sql/rotation.sql; and if they do not get their locks.
 constexpr duration rotates_every = std::chrono::seconds(1);
 constexpr duration rotates_at_least_every = std::chrono::seconds(30);
@@ -251,6 +256,9 @@ execution postgresql_engine::execute(std::span<operation> batch) {
   const instant begin = monotonic_clock::instance().now();
   const instant until = is_down_ ? begin : begin + duration(options_.give_up_after);
   const bool settles = begins_to_settle();
+  const bool has_keys =
+      std::ranges::any_of(batch, [](const operation& each) { return key_named_by(each).has_value(); });
+  turn_taking turns = begin < ignores_turns_until_ ? turn_taking::ignore : turn_taking::if_taken;
   for (;;) {
     try {
       make_ready();
@@ -261,7 +269,8 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       time.local_utc = options_.clocks
                            ? options_.clocks->utc()
                            : std::chrono::ceil<milliseconds>(wall_clock::to_sys(wall_clock::instance().now()));
-      const batch_frame frame = frame_for(batch, time.local);
+      batch_frame frame = frame_for(batch, time.local);
+      frame.turns = frame.passes_over && turns != turn_taking::end ? turn_taking::ignore : turns;
       const batch_plan plan(batch, frame);
       const std::vector<reply> replies = lane_->run(plan.calls(), patience());
       batch_plan::outcome got = plan.read(replies, time);
@@ -277,7 +286,18 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       return std::move(got.done);
     } catch (const lane_failure& error) {
       if (error.is_state("FL001")) session_is_over();
-      if (error.is_state("55P03")) pass_over_locked();
+      const instant now = monotonic_clock::instance().now();
+      if (error.is_state("FL005")) {
+        ignores_turns_until_ = now + passes_over_for;
+        turns = turn_taking::ignore;
+      } else if (error.is_state("55P03")) {
+        if (has_keys && turns == turn_taking::if_taken && now + two_waits < until) {
+          turns = turn_taking::begin;
+        } else {
+          if (turns == turn_taking::begin) turns = turn_taking::end;
+          pass_over_locked();
+        }
+      }
       recover(error, until, store_unavailable::kind::not_executed);
     }
   }

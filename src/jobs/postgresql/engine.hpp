@@ -9,7 +9,8 @@
 //     database stays away, execute() gives up: then nobody has the jobs that the batch has reserved, if it has
 //     happened. When the database is back, the node asks again, and gives them back;
 //   - a lock is held for long, by the transaction of an application: execute() sends the batch again so that operations
-//   which wait for such locks are passed over, and does so with the next batches for a while;
+//   which wait for such locks are passed over, and does so with the next batches for a while. A batch that has keys
+//   takes its turn before that, as it may have waited for a batch that waits for it (sql/keys.sql);
 //   - the session is over, because the node was taken for dead: the reservations that it has made have ended. The node
 //     announces itself again.
 //
@@ -149,6 +150,7 @@ class postgresql_engine {
   instant next_beat_ = instant::never();
   std::int64_t last_beat_ = 0;  // the numbers of batches below this one are forgotten
   instant passes_over_until_ = instant::earliest();
+  instant ignores_turns_until_ = instant::earliest();
   instant next_rotation_ = instant::earliest();
   pause_between rotations_;
   int pause_;             // before the next attempt to connect, in ms

@@ -38,7 +38,7 @@ class lane_failure : public std::runtime_error {
   [[nodiscard]] bool is_state(std::string_view state) const noexcept { return state_ == state; }
   /// Another transaction was in the way of this one, so it may succeed at once.
   [[nodiscard]] bool is_conflict() const noexcept {
-    return is_state("40001") || is_state("40P01") || is_state("55P03");
+    return is_state("40001") || is_state("40P01") || is_state("55P03") || is_state("FL005");
   }
 
  private:

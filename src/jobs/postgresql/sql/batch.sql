@@ -151,11 +151,13 @@ BEGIN
   PERFORM FROM unnest(ids) o (id), LATERAL (SELECT FROM foliot.job j WHERE j.id = o.id LIMIT 1 FOR UPDATE) l;
 END $$;
 
--- The first part of a batch. Locks the jobs `to_lock`, which the batch names. Ends the reservations `over_…` of this
+-- The first part of a batch, whose operations name these keys. `turns`: 0, it takes its turn if turns are taken; 1, turns
+-- begin (keys.sql); 2, it goes without; 3, turns end. Locks the jobs `to_lock`, which the batch names. Ends the reservations `over_…` of this
 -- node, whose time is over by the node's clock; those whose time is not over by this one are in `still_…`. Ends pauses
 -- and makes due jobs ready: at most 2048 of each.
 CREATE OR REPLACE FUNCTION foliot.begin_batch(
-  of_session bigint, given bigint[], to_lock bigint[], over_ids bigint[], over_openings bigint[], over_attempts bigint[],
+  of_session bigint, given bigint[], turns bigint, to_lock bigint[], key_tubes bytea[], keys bytea[], over_ids bigint[],
+  over_openings bigint[], over_attempts bigint[],
   OUT now_ms bigint, OUT now_ns bigint, OUT still_ids bigint[], OUT still_expires bigint[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -171,6 +173,14 @@ BEGIN
   now_ms := times[1];
   now_ns := times[3];
   ignored := pg_advisory_xact_lock_shared(foliot.lock_of(of_session));
+  IF cardinality(keys) > 0 THEN
+    IF turns = 1 THEN PERFORM foliot.set_turns(60000); END IF;
+    IF turns = 3 THEN PERFORM foliot.set_turns(0); END IF;
+    IF turns < 2 AND foliot.are_turns_taken() THEN
+      PERFORM foliot.wait_for_turn();
+      to_lock := foliot.with_keyed(to_lock, key_tubes, keys);
+    END IF;
+  END IF;
   SELECT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL),
          EXISTS (SELECT FROM foliot.pause p WHERE p.until <= times[3]),
          (SELECT d.due FROM foliot.delayed d ORDER BY d.due, d.id LIMIT 1),

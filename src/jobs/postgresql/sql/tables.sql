@@ -52,6 +52,9 @@ BEGIN
   END LOOP;
 END $$;
 
+-- Until when batches with keys take turns, in milliseconds since 1970 (keys.sql). A row would leave dead ones.
+CREATE SEQUENCE foliot.turns_until AS bigint;
+
 -- Jobs with keys lie in the last part, because only there an index sees all of them.
 CREATE SEQUENCE foliot.job_id AS bigint;
 CREATE TABLE foliot.job (
