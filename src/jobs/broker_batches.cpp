@@ -97,6 +97,7 @@ void broker_core::submit(broker_request& one) {
     throw broker_full("foliot: the operations in the broker's queue have bodies of " + std::to_string(queued_bytes_) +
                       " bytes, and their limit is " + std::to_string(limits_.queued_bytes) + ": try again later");
   }
+  is_used_ = true;
   queue_.push_back(one);
   ++queued_;
   queued_bytes_ += bytes;

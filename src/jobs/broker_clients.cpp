@@ -27,6 +27,7 @@ void broker_core::enter() {
                       " clients, which is its limit: try again when one has gone");
   }
   ++clients_;
+  is_used_ = true;
 }
 
 void broker_core::leave(std::unique_ptr<client_state> of) noexcept {
@@ -135,6 +136,7 @@ broker_counters broker_core::counters() const noexcept {
   broker_counters now;
   now.batches = batches_;
   now.unavailable = refused_;
+  now.is_unavailable = is_unavailable_;
   now.expired = expired_;
   now.operations = operations_;
   now.queued = queued_;

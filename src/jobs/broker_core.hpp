@@ -253,6 +253,7 @@ class broker_core {
   tube_registry tubes_ FOLIOT_GUARDED_BY(lock_);
   held_jobs held_ FOLIOT_GUARDED_BY(lock_);
   std::size_t clients_ FOLIOT_GUARDED_BY(lock_) = 0;
+  bool is_used_ FOLIOT_GUARDED_BY(lock_) = false;  // there was a client or a request
   intrusive_list<client_state, &client_state::waiting_links> waiting_ FOLIOT_GUARDED_BY(lock_);
   intrusive_list<client_state, &client_state::untried_links> untried_ FOLIOT_GUARDED_BY(lock_);
   std::size_t waiting_count_ FOLIOT_GUARDED_BY(lock_) = 0;

@@ -11,7 +11,10 @@
 #include <gtest/gtest.h>
 
 #include <foliot/core/sync/note.hpp>
+#include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/memory_store.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
@@ -81,6 +84,31 @@ TEST(BrokerNodes, NobodyIsScannedForWhileNobodyWaits) {
     co_await sleep(60s);
     EXPECT_EQ(world.batches(), before);
   });
+}
+
+TEST(BrokerNodes, ABrokerThatNobodyHasUsedLeavesDueJobsAlone) {
+  virtual_clock clock;
+  const virtual_wall_clock wall(clock);
+  memory_store memory(store_clocks{&wall, &clock});
+  execute_one(memory, mail("by another node", 1s));
+  simulated_nodes nodes;
+  test::spy_store store(memory, &nodes);
+  broker unused(store);
+  runtime::run_options options;
+  options.clock = &clock;
+  const auto body = [&]() -> task<> {
+    auto running = spawn(unused.run());
+    co_await sleep(3s);
+    EXPECT_TRUE(store.sizes.empty());
+    co_await put_job(unused, mail("here", 1s));
+    EXPECT_EQ(store.sizes.size(), 1U);
+    co_await sleep(3s);
+    EXPECT_EQ(store.sizes.size(), 2U);
+    EXPECT_EQ(execute_one(memory, count_all{}).counts.ready, 2U);
+    unused.close();
+    co_await running.join();
+  };
+  runtime::run(body, options);
 }
 
 TEST(BrokerNodes, NewsOfAnyTubeServeAll) {

@@ -128,6 +128,7 @@ struct broker_counters {
   std::uint64_t operations = 0;   ///< operations in them
   std::uint64_t unavailable = 0;  ///< batches that a shared store refused, see store_unavailable
   std::uint64_t expired = 0;      ///< reservations whose time was over
+  bool is_unavailable = false;    ///< whether a shared store has refused the latest batch
   std::size_t queued = 0;         ///< operations that wait for the next batch
   std::size_t queued_bytes = 0;   ///< of their bodies
   std::size_t clients = 0;
@@ -180,11 +181,11 @@ class FOLIOT_EXPORT broker {
   broker(const broker&) = delete;
   broker& operator=(const broker&) = delete;
 
-  /// Executes a batch whenever a job or the end of a reservation is due, and leads when another leader has passed on
-  /// the lead. Jobs become ready and reservations end only while this runs. Spawn it once. Returns when close() was
-  /// called, all clients have gone, and the queue is empty; and nothing is to be given back, unless a shared store has
-  /// just been unavailable. Throws store_failure when the store fails, std::logic_error if it runs already. A stop ends
-  /// it after the batch that is being executed.
+  /// Executes a batch whenever a job (in a shared store: if the broker was ever used) or the end of a reservation is
+  /// due, and leads when another leader has passed on the lead. Jobs become ready and reservations end only while this
+  /// runs. Spawn it once. Returns when close() was called, all clients have gone, and the queue is empty; and nothing
+  /// is to be given back, unless a shared store has just been unavailable. Throws store_failure when the store fails,
+  /// std::logic_error if it runs already. A stop ends it after the batch that is being executed.
   [[nodiscard]] task<> run();
 
   /// Queues an operation for the next batch; await the result. The jobs that a claim reserves belong to the caller,
