@@ -209,7 +209,7 @@ def idle(program, usage, database, seconds):
         time.sleep(seconds)
         return usage.backends_since(before) / seconds / NODES, (usage.wal()[0] - wal) / seconds / NODES
 
-    nodes = start_nodes(program, database, NODES)
+    nodes = start_nodes(program, database, NODES, sessions=1)
     try:
         time.sleep(12)  # the first vacuum of the new tables is over
         quiet = over()

@@ -109,13 +109,15 @@ def free_port():
         return listening.getsockname()[1]
 
 
-def start_nodes(program, database, count, folder=None):
-    """Pairs of port and process; with a folder, pairs of the path of a local socket in it and process."""
+def start_nodes(program, database, count, folder=None, sessions=None):
+    """Pairs of port and process; with a folder, pairs of the path of a local socket in it and process. Without `sessions`
+    a node has as many as it has by itself."""
     nodes = []
+    more = [] if sessions is None else ["--sessions", str(sessions)]
     for number in range(count):
         where = free_port() if folder is None else f"{folder}/n{number}"
         nodes.append((where, subprocess.Popen([program, "serve", "--store", database, "--node", f"n{number}", "--beanstalk",
-                                               f"127.0.0.1:{where}" if folder is None else f"unix:{where}"],
+                                               f"127.0.0.1:{where}" if folder is None else f"unix:{where}", *more],
                                               stderr=subprocess.DEVNULL)))
     for where, process in nodes:
         while process.poll() is None:

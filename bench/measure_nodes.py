@@ -50,7 +50,7 @@ def press(load, producers, rate, seconds):
 
 
 def measure(options, server, usage, count, rate):
-    nodes = start_nodes(options.program, server.database, count)
+    nodes = start_nodes(options.program, server.database, count, sessions=1)
     try:
         load = Load()
         producers = [Producer(load, port) for port, _ in nodes for _ in range(8)]

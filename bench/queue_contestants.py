@@ -24,6 +24,7 @@ class Contestant:
     workers: int  # jobs that may be under way at once, of all processes
     settings: dict = field(default_factory=dict)  # of peer.js
     nodes: int = 0
+    sessions: int | None = None  # of each node
     in_flight: int = 1
     tcp: bool = False  # else workers and nodes speak over local sockets, as all do with the database
     prefetches: bool = False
@@ -53,12 +54,15 @@ CONTESTANTS = [
     Contestant("pgboss-500", "pg-boss, 4 processes with batches of 500", "npm", 2000,
                {"module": "pgboss", "processes": 4, "workers": 1, "batch": 500}, prefetches=True),
     Contestant("foliot", "one node, 96 connections", "foliot", SAME, nodes=1),
+    Contestant("foliot-session", "as foliot, with one session", "foliot", SAME, nodes=1, sessions=1),
     Contestant("foliot-3", "three nodes, 96 connections", "foliot", SAME, nodes=3),
     Contestant("foliot-2000", "one node, 2,000 connections", "foliot", 2000, nodes=1),
     Contestant("foliot-3-2000", "three nodes, 2,000 connections", "foliot", 2000, nodes=3, workloads=("backlog", "flow")),
     Contestant("foliot-both", "one node, 96 connections that send delete and reserve at once", "foliot", SAME, nodes=1, in_flight=2,
                workloads=("backlog", "flow")),
     Contestant("foliot-both-2000", "one node, 2,000 connections that send delete and reserve at once", "foliot", 2000, nodes=1, in_flight=2,
+               workloads=("backlog", "flow")),
+    Contestant("foliot-session-both-2000", "as foliot-both-2000, with one session", "foliot", 2000, nodes=1, sessions=1, in_flight=2,
                workloads=("backlog", "flow")),
     Contestant("foliot-2-both-2000", "two such nodes", "foliot", 2000, nodes=2, in_flight=2, workloads=("backlog", "flow")),
     Contestant("foliot-3-both-2000", "three such nodes", "foliot", 2000, nodes=3, in_flight=2, workloads=("backlog", "flow")),
@@ -100,7 +104,7 @@ class Turn:
                 if database == "turn":
                     self.migrate(database)
                 folder = None if contestant.tcp else self.sockets.name
-                nodes = start_nodes(self.options.program, self.store(database), contestant.nodes, folder)
+                nodes = start_nodes(self.options.program, self.store(database), contestant.nodes, folder, contestant.sessions)
             with self._start(contestant, workload, numbers, nodes, database) as program:
                 try:
                     return self._steps(program, [process for _, process in nodes], database)

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
@@ -21,6 +23,7 @@
 #endif
 
 #include "../failure.hpp"
+#include "side_by_side.hpp"
 
 namespace foliot::program {
 
@@ -66,21 +69,47 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options&, const server_
 #endif
 
 #if defined(FOLIOT_HAS_POSTGRESQL_STORE)
-std::unique_ptr<jobs::job_store> open_database(const serve_options& options, const server_log& log) {
+/// The name of a node's session, the first of which has that of the node.
+std::string session_name(const std::string& node, std::size_t index) {
+  return index == 0 ? node : fmt::format("{} (session {})", node, index + 1);
+}
+static_assert(longest_node + std::string_view(" (session 32)").size() <= 200 && most_sessions < 100,
+              "the store takes names of 200 bytes");
+
+std::unique_ptr<jobs::job_store> open_session(const serve_options& options, const server_log& log, std::size_t index) {
   jobs::postgresql_options how;
   how.database = options.database;
-  how.node = options.node;
+  how.node = session_name(options.node, index);
   how.node_timeout = std::chrono::ceil<jobs::milliseconds>(std::chrono::nanoseconds(options.node_timeout.count()));
-  how.warn = [&log](std::string_view sentence) { log.warning(sentence); };
-  try {
-    auto store = std::make_unique<jobs::postgresql_store>(how);
-    log.info(
-        fmt::format("jobs are in the database {}, for all its nodes; this one is '{}'", store->place(), options.node));
+  how.warn = [&log, index](std::string_view sentence) {
+    log.warning(index == 0 ? std::string(sentence) : fmt::format("session {}: {}", index + 1, sentence));
+  };
+  auto store = std::make_unique<jobs::postgresql_store>(how);
+  if (index == 0) {
+    log.info(fmt::format("jobs are in the database {}, for all its nodes; this one is '{}', with {} session{}",
+                         store->place(), options.node, options.sessions, options.sessions == 1 ? "" : "s"));
     log.info("what is acknowledged has been committed, also by those standbys that the database is set to wait for");
-    return store;
+  }
+  return store;
+}
+
+/// The first session alone, so that what is wrong with the database is said once; then the others.
+std::vector<std::unique_ptr<jobs::job_store>> open_database(const serve_options& options, const server_log& log) {
+  std::vector<std::unique_ptr<jobs::job_store>> all(options.sessions);
+  try {
+    all.front() = open_session(options, log, 0);
   } catch (const jobs::store_failure& error) {
     throw failure(error.what());
   }
+  side_by_side(options.sessions - 1, [&](std::size_t i) {
+    try {
+      all[i + 1] = open_session(options, log, i + 1);
+    } catch (const jobs::store_failure& error) {
+      throw failure(fmt::format("{}; this was session {}: if the database allows too few connections, lower --sessions",
+                                error.what(), i + 2));
+    }
+  });
+  return all;
 }
 
 /// Opens the store as a node that serves nobody. Its name is its own: a node of the same name would lose its jobs.
@@ -93,21 +122,26 @@ std::unique_ptr<jobs::postgresql_store> visit_database(const std::string& databa
 #else
 constexpr const char* without_database = "this program was built without libpq, which --store needs";
 
-std::unique_ptr<jobs::job_store> open_database(const serve_options&, const server_log&) {
+std::vector<std::unique_ptr<jobs::job_store>> open_database(const serve_options&, const server_log&) {
   throw failure(without_database);
 }
 #endif
 
-}  // namespace
-
-std::unique_ptr<jobs::job_store> open_store(const serve_options& options, const server_log& log) {
-  if (!options.database.empty()) return open_database(options, log);
-  if (!options.folder.empty()) return open_folder(options, log);
+std::unique_ptr<jobs::job_store> open_memory(const serve_options& options, const server_log& log) {
   log.warning("jobs are in memory: they end with this process");
   jobs::memory_bounds bounds;
   if (options.max_jobs != 0) bounds.jobs = options.max_jobs;
   if (options.max_memory != 0) bounds.bytes = options.max_memory;
   return std::make_unique<jobs::memory_store>(jobs::store_clocks{}, bounds);
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<jobs::job_store>> open_stores(const serve_options& options, const server_log& log) {
+  if (!options.database.empty()) return open_database(options, log);
+  std::vector<std::unique_ptr<jobs::job_store>> one;
+  one.push_back(options.folder.empty() ? open_memory(options, log) : open_folder(options, log));
+  return one;
 }
 
 std::string back_up_store([[maybe_unused]] jobs::job_store& store, [[maybe_unused]] const serve_options& options) {

@@ -1,8 +1,9 @@
-// The store that the options ask for.
+// The stores that the options ask for.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <foliot/jobs/job_store.hpp>
 
@@ -11,8 +12,10 @@
 
 namespace foliot::program {
 
-/// Opens it, and logs what it promises. The store writes its warnings to `log`, which must outlive it. Throws failure.
-[[nodiscard]] std::unique_ptr<jobs::job_store> open_store(const serve_options& options, const server_log& log);
+/// Opens the store, or one for each session with a database, and logs what it promises. They write their warnings to
+/// `log`, which must outlive them. Throws failure.
+[[nodiscard]] std::vector<std::unique_ptr<jobs::job_store>> open_stores(const serve_options& options,
+                                                                        const server_log& log);
 
 /// Makes a backup of the store in a new folder, named by the time, in the folder `backups` of its own folder. Returns
 /// its name. Any thread, while the store is used. Throws failure, also where the store is not in a folder.

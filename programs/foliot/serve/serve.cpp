@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 #include <foliot/core/seam/sync.hpp>
@@ -37,10 +38,11 @@
 #include "beanstalk/session.hpp"
 #include "connections.hpp"
 #include "open_store.hpp"
+#include "opened_stores.hpp"
+#include "running_brokers.hpp"
 #include "serve_options.hpp"
 #include "server_log.hpp"
 #include "service_manager.hpp"
-#include "watched_store.hpp"
 
 namespace foliot::program {
 
@@ -105,11 +107,14 @@ std::size_t allow_descriptors(std::size_t connections, const server_log& log) {
   return left;
 }
 
-jobs::broker_limits limits_of(const serve_options& options) {
+/// The limits of each of so many brokers.
+jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
   jobs::broker_limits limits;
   limits.clients = options.max_connections;
   limits.waiting = options.max_connections;
   limits.tubes = options.max_tubes;
+  limits.operations /= count;
+  limits.queued_bytes /= count;
   limits.job.max_body = options.max_job_size;
   return limits;
 }
@@ -193,18 +198,18 @@ class backups {
 
 /// Handles signals until one of them, or a failure of the store, ends the server. Tells the service manager that the
 /// server works, if it wants to know: but not while a batch of the store takes longer than its patience.
-task<> until_the_end(const signals& come, const watched_store& store, beanstalk::server_state& state, backups& copies,
-                     const server_log& log) {
+task<> until_the_end(const signals& come, const opened_stores& stores, const running_brokers& running,
+                     beanstalk::server_state& state, backups& copies, const server_log& log) {
   auto watched = runtime::watched_descriptor::watch(come.descriptor());
   if (!watched) throw failure(fmt::format("cannot wait for signals: {}", watched.error().message()));
   const duration patience = watchdog_time();
   const bool has_watchdog = patience > duration::zero();
   const duration between = duration::nanoseconds(patience.count() / 2);
   for (;;) {
-    auto what = co_await runtime::select(watched->readable(), state.broker.failed(),
+    auto what = co_await runtime::select(watched->readable(), running.one_ended(),
                                          runtime::when(has_watchdog, runtime::after(between)));
     if (what.index() == 1) co_return;
-    if (has_watchdog && store.busy_for() < patience) tell_service_manager("WATCHDOG=1", true);
+    if (has_watchdog && stores.busy_for() < patience) tell_service_manager("WATCHDOG=1", true);
     while (const int signal = come.next()) {
       switch (signal) {
         case SIGUSR1:
@@ -220,11 +225,11 @@ task<> until_the_end(const signals& come, const watched_store& store, beanstalk:
 }
 
 /// Serves the clients of the listener until the end.
-task<> serve_clients(const serve_options& options, const watched_store& store, jobs::broker& broker,
+task<> serve_clients(const serve_options& options, const opened_stores& stores, const running_brokers& running,
                      runtime::listener& gate, const signals& come, backups& copies, const server_log& log) {
-  beanstalk::server_state state(broker, options.max_job_size, options.max_tubes);
-  if (!broker.has_other_nodes()) {
-    auto listing = broker.execute(jobs::list_tubes{});
+  beanstalk::server_state state(running.all(), options.max_job_size, options.max_tubes);
+  if (!state.brokers.has_other_nodes()) {
+    auto listing = running.first().execute(jobs::list_tubes{});
     const jobs::tubes_answer known = co_await listing;
     for (const std::string& each : known.tubes) static_cast<void>(state.tubes.obtain(each));
   }
@@ -232,23 +237,23 @@ task<> serve_clients(const serve_options& options, const watched_store& store, j
     beanstalk::session with(state, peer);
     co_await with.run();
   };
-  connections all(protocol, options.max_connections, std::string(beanstalk::reply::out_of_memory), log);
+  connections clients(protocol, options.max_connections, std::string(beanstalk::reply::out_of_memory), log);
   runtime::join_handle<> accepting;
   if (options.beanstalk) {
-    accepting = runtime::spawn(all.accept_all(gate), "accepts connections");
+    accepting = runtime::spawn(clients.accept_all(gate), "accepts connections");
     log.info(fmt::format("beanstalk clients connect to {}", gate.local_address().value().to_string()));
   }
   tell_service_manager("READY=1");
   std::exception_ptr failure;
   try {
-    co_await until_the_end(come, store, state, copies, log);
+    co_await until_the_end(come, stores, running, state, copies, log);
   } catch (...) {
     failure = std::current_exception();
   }
   tell_service_manager("STOPPING=1");
   gate.close();
   if (accepting) co_await accepting.join();
-  co_await all.end(end_of_sessions);
+  co_await clients.end(end_of_sessions);
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
@@ -260,22 +265,22 @@ void show_runtime(std::optional<runtime::runtime_statistics_socket>& shown, cons
   }
 }
 
-task<> serve_until_the_end(const serve_options& options, watched_store& store, const signals& come, backups& copies,
-                           const server_log& log) {
+task<> serve_until_the_end(const serve_options& options, const opened_stores& stores, const signals& come,
+                           backups& copies, const server_log& log) {
   runtime::listener gate;
   if (options.beanstalk) gate = co_await listen(*options.beanstalk);
   std::optional<runtime::runtime_statistics_socket> shown;
   if (!options.statistics.empty()) show_runtime(shown, options.statistics);
-  jobs::broker broker(store, limits_of(options));
-  auto executing = runtime::spawn(broker.run(), "the broker");
+  const std::vector<jobs::job_store*> every_store = stores.all();
+  running_brokers running(every_store, limits_of(options, every_store.size()));
   std::exception_ptr failure;
   try {
-    co_await serve_clients(options, store, broker, gate, come, copies, log);
+    running.start();
+    co_await serve_clients(options, stores, running, gate, come, copies, log);
   } catch (...) {
     failure = std::current_exception();
   }
-  broker.close();
-  co_await executing.join();  // throws what became of the store
+  co_await running.end();  // throws what became of the stores
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
@@ -290,9 +295,8 @@ void serve(const serve_options& asked) {
   log.info("foliot " FOLIOT_VERSION);
   const bool has_database = !options.database.empty();
   if (has_database && options.beanstalk) runtime::run(expect_free(*options.beanstalk));
-  const std::unique_ptr<jobs::job_store> opened = open_store(options, log);
-  watched_store store(*opened, [&log](const std::string& sentence) { log.warning(sentence); });
-  backups copies(*opened, options, log);
+  opened_stores stores(options, log);
+  backups copies(stores.first(), options, log);
   runtime::run_options how;
   how.measure = !options.statistics.empty();
   how.on_failure = [&log](std::string_view task, const std::exception_ptr& what) {
@@ -305,7 +309,7 @@ void serve(const serve_options& asked) {
     }
   };
   try {
-    runtime::run(serve_until_the_end(options, store, come, copies, log), how);
+    runtime::run(serve_until_the_end(options, stores, come, copies, log), how);
   } catch (const jobs::store_failure& error) {
     if (has_database) throw failure(error.what());
     const bool is_damaged = std::string_view(error.what()).find("restore a backup") != std::string_view::npos;
@@ -313,7 +317,7 @@ void serve(const serve_options& asked) {
                               is_damaged ? "" : ": start the server again"));
   }
   try {
-    store.close();
+    stores.close();
   } catch (const std::exception& error) {
     if (has_database) {
       log.warning(fmt::format("{}; what it has reserved is ready again within {}", error.what(),

@@ -64,6 +64,14 @@ void add_database(CLI::App& line, arguments& all) {
       ->check([](const std::string& name) { return name.empty() ? std::string("a node needs a name") : std::string(); })
       ->needs(store)
       ->group(group);
+  line.add_option("--sessions", all.options.sessions,
+                  "How many batches the database executes for this node at once;\n"
+                  "each session has two connections to it")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{1}, most_sessions).description(""))
+      ->needs(store)
+      ->group(group);
   line.add_option("--node-timeout", all.node_timeout,
                   "What a node has reserved is ready again when nothing was heard\n"
                   "of the node for so long")

@@ -21,6 +21,8 @@ struct serve_options {
   std::string database;
   /// The name of this node among those of the database.
   std::string node;
+  /// How many sessions the node has with the database: so many batches are executed at once.
+  std::size_t sessions = 2;
   /// When the other nodes take this one for dead, if they hear nothing of it.
   duration node_timeout = std::chrono::seconds(10);
   /// Whether a store whose log is damaged is opened without what lies behind the damage.
@@ -47,8 +49,10 @@ inline constexpr std::size_t most_job_size = std::size_t{1} << 30;
 /// The same with --store.
 inline constexpr std::size_t most_job_size_in_database = std::size_t{16} << 20;
 
-/// The longest name of a node in bytes.
-inline constexpr std::size_t longest_node = 200;
+/// The longest name of a node in bytes: with the number of a session it is not too long for the database.
+inline constexpr std::size_t longest_node = 180;
+/// The most --sessions.
+inline constexpr std::size_t most_sessions = 32;
 /// The shortest --node-timeout.
 inline constexpr duration least_node_timeout = std::chrono::seconds(1);
 

@@ -47,7 +47,7 @@ void watched_store::say_if_slow(duration took, std::size_t operations) {
       slow_batches_ > 1 ? fmt::format(" ({} slow batches since the last warning)", slow_batches_) : "";
   slow_batches_ = 0;
   warn_(
-      fmt::format("the job store took {:.1f} s to execute a batch of {} operations, and all clients waited: the {} "
+      fmt::format("the job store took {:.1f} s to execute a batch of {} operations, and its clients waited: the {} "
                   "is slow or stalls{}",
                   seconds(took), operations, inner_.others() == nullptr ? "disk" : "database", more));
 }

@@ -67,6 +67,7 @@ class Metrics(NodesCase):
         self.assertEqual(seen["reserved_overdue_seconds", "mails"], 0)
         self.assertGreater(seen["paused_seconds_left", "mails"], 600 - longest)
         self.assertEqual(seen["nodes", ""], 1)
+        self.assertEqual(seen["sessions", ""], 2)
         self.assertLess(seen["node_silent_seconds", "n0"], longest)
         self.assertGreater(seen["table_bytes", "ready"], 0)
         self.assertIn(("table_dead_rows", "reserved"), seen)

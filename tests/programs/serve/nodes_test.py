@@ -21,6 +21,7 @@ from workload import Workload, drain
 SEED = int(os.environ.get("FOLIOT_NODES_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 ROUNDS = int(os.environ.get("FOLIOT_NODES_ROUNDS", "6" if SANITIZED else "12"))
 NODES = 3
+CONNECTIONS_OF_FIRST_SESSION = 100  # programs/foliot/serve/brokers.hpp
 NODE_TIMEOUT = 2  # seconds, a whole number
 # Under load no node is to be taken for dead that only waits for a processor: the clients certainly have what they have
 # reserved. With a short time, on an idle machine, stopped nodes lose their jobs while others work.
@@ -52,9 +53,9 @@ class NodesCase(ServeCase):
                 server.process.wait()
             server.process.stderr.close()
 
-    def start_node(self, name):
+    def start_node(self, name, *more):
         server = beanstalk_client.foliot("--store", self.database.database, "--node", name, "--node-timeout",
-                                         f"{self.node_timeout}s")
+                                         f"{self.node_timeout}s", *more)
         self.nodes[name] = server
         return server
 
@@ -139,7 +140,7 @@ class Nodes(NodesCase):
         self.assertEqual(two.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
 
     def test_a_node_that_starts_again_gives_back_what_it_had(self):
-        # No other node ends what this one had: it is alone.
+        # No other node ends what this one had so soon: it is alone.
         one = self.connect(self.start_node("n0"))
         one.ask(put(b"a"))
         job = self.expect_reserved(one, b"a")
@@ -147,6 +148,80 @@ class Nodes(NodesCase):
         again = self.connect(self.start_node("n0"))
         self.assertEqual(again.ask(b"delete %d\r\n" % self.expect_reserved(again, b"a")), b"DELETED\r\n")
         self.assertEqual(again.ask(b"peek %d\r\n" % job), b"NOT_FOUND\r\n")
+
+    def connect_many(self, server):
+        """Connections of which half belong to each of the two sessions of the server."""
+        connections = []
+        for _ in range(2 * CONNECTIONS_OF_FIRST_SESSION):
+            connections.append(self.connect(server))
+            self.assertEqual(connections[-1].ask(b"watch default\r\n"), b"WATCHING 1\r\n")  # so it has its session
+        return connections
+
+    def reservations(self):
+        """By session, how many jobs are reserved."""
+        return self.database.sql(self.database.folder, "SELECT convert_from(n.name, 'UTF8'), count(*) FROM foliot.reserved r "
+                                 "JOIN foliot.node n ON n.session = r.session GROUP BY 1 ORDER BY 1").splitlines()
+
+    def test_the_connections_of_a_node_are_divided_among_its_sessions(self):
+        connections = self.connect_many(self.start_node("n0"))
+        for connection in connections:
+            connection.ask(put(b"a"))
+        for connection in connections:
+            self.expect_reserved(connection, b"a")
+        half = len(connections) // 2
+        self.assertEqual(self.reservations(), [f"n0|{half}", f"n0 (session 2)|{half}"])
+        seen = connections[0].numbers(b"stats\r\n")
+        self.assertEqual(seen["current-jobs-reserved"], len(connections))
+        self.assertEqual(seen["current-workers"], len(connections))
+        self.assertEqual(connections[0].numbers(b"stats-tube default\r\n")["current-watching"], len(connections))
+        self.kill_node("n0")
+        again = self.connect(self.start_node("n0"))  # gives back what both had
+        for _ in connections:
+            self.expect_reserved(again, b"a")
+
+    def test_a_client_of_one_session_hears_of_a_put_by_a_client_of_another(self):
+        connections = self.connect_many(self.start_node("n0"))
+        for waits, puts in [(connections[0], connections[-1]), (connections[-1], connections[0])]:
+            waits.send(b"reserve\r\n")
+            self.wait_until(puts, current_waiting=1)
+            self.assertRegex(puts.ask(put(b"a")), rb"\AINSERTED \d+\r\n\Z")
+            line = waits.answer()
+            self.assertRegex(line, rb"\ARESERVED \d+ 1\r\na\r\n\Z")
+            self.assertEqual(self.reservations(), ["n0|1" if waits is connections[0] else "n0 (session 2)|1"])
+            job = int(line.split()[1])
+            self.assertEqual(puts.ask(b"delete %d\r\n" % job), b"NOT_FOUND\r\n", "the other one has it")
+            self.assertEqual(waits.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
+
+    def test_a_tube_lives_while_a_client_of_any_session_uses_it(self):
+        first, *_, last = self.connect_many(self.start_node("n0"))
+        for leaves, stays in [(first, last), (last, first)]:
+            for each in (leaves, stays):
+                self.assertEqual(each.ask(b"use some\r\n"), b"USING some\r\n")
+            self.assertEqual(leaves.ask(b"use default\r\n"), b"USING default\r\n")
+            self.assertIn(b"- some\n", leaves.ask(b"list-tubes\r\n"))
+            self.assertEqual(leaves.numbers(b"stats-tube some\r\n")["current-using"], 1)
+            self.assertEqual(stays.ask(b"use default\r\n"), b"USING default\r\n")
+            self.assertNotIn(b"- some\n", leaves.ask(b"list-tubes\r\n"))
+
+    def test_a_session_without_a_connection_left_is_named(self):
+        """Four sessions want four connections to begin with, and the database allows three."""
+        run = lambda statement: self.database.sql(self.database.folder, statement)
+        run("CREATE ROLE narrow LOGIN CONNECTION LIMIT 3; GRANT USAGE ON SCHEMA foliot TO narrow; "
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA foliot TO narrow; "
+            "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA foliot TO narrow")
+        database = f"host={self.database.folder} user=narrow dbname=jobs"
+        code, _, told = self.run_foliot("serve", "--store", database, "--node", "n", "--sessions", "4", "--beanstalk", "off")
+        self.assertEqual(code, 2, told)
+        self.assertRegex(told, r"too many connections for role.*; this was session [234]: if the database allows too few "
+                               "connections, lower --sessions")
+
+    def test_a_node_may_have_one_session(self):
+        connections = self.connect_many(self.start_node("n0", "--sessions", "1"))
+        for connection in connections:
+            connection.ask(put(b"a"))
+        for connection in connections:
+            self.expect_reserved(connection, b"a")
+        self.assertEqual(self.reservations(), [f"n0|{len(connections)}"])
 
     def test_a_stopped_node_loses_its_jobs_and_is_told_so(self):
         servers = self.start_all()
@@ -163,12 +238,12 @@ class Nodes(NodesCase):
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class NodesBehindLines(NodesCase):
-    def start_behind(self, line, name):
+    def start_behind(self, line, name, *more):
         """A node that reaches the database over this line."""
         database = self.database.database
         self.database.database = f"host=127.0.0.1 port={line.port} user=postgres dbname=jobs"
         try:
-            return self.start_node(name)
+            return self.start_node(name, *more)
         finally:
             self.database.database = database
 
@@ -181,7 +256,7 @@ class NodesBehindLines(NodesCase):
 class NodeBehindASlowLine(NodesBehindLines):
     def test_large_bodies_take_their_time(self):
         """The bodies of one batch need longer than an answer is waited for."""
-        node = self.start_behind(self.line(16384, 0.01), "slow")  # at most 1.6 MB/s
+        node = self.start_behind(self.line(16384, 0.01), "slow", "--sessions", "1")  # at most 1.6 MB/s
         other = self.start_node("other")
         workers = [self.connect(node) for _ in range(120)]
         for worker in workers:
@@ -222,6 +297,22 @@ class NodesBehindCutLines(NodesBehindLines):
 
 
 class NodesUnderLoad(NodesCase):
+    def setUp(self):
+        super().setUp()
+        self.idle = []
+        self.addCleanup(lambda: [each.close() for each in self.idle])
+
+    def start_node(self, name, *more):
+        """The clients of the node `n1` belong to both of its sessions, in turn."""
+        server = super().start_node(name, *more)
+        if name == "n1":
+            for each in self.idle:
+                each.close()
+            self.idle = [server.connect() for _ in range(CONNECTIONS_OF_FIRST_SESSION - 1)]
+            for each in self.idle:
+                self.assertEqual(each.ask(b"list-tube-used\r\n"), b"USING default\r\n")
+        return server
+
     def test_the_database_crashes_and_starts_again(self):
         print(f"FOLIOT_NODES_SEED={SEED}")
         draw = random.Random(SEED)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/random.hpp>
@@ -26,8 +27,8 @@ std::string without_quotes(std::string text) {
 
 }  // namespace
 
-server_state::server_state(jobs::broker& with, std::size_t max_size, std::size_t most_tubes)
-    : broker(with),
+server_state::server_state(program::brokers with, std::size_t max_size, std::size_t most_tubes)
+    : brokers(std::move(with)),
       max_job_size(max_size),
       max_tubes(most_tubes),
       began_(monotonic_clock::instance().now()),
@@ -36,15 +37,15 @@ server_state::server_state(jobs::broker& with, std::size_t max_size, std::size_t
 server_statistics server_state::statistics() const {
   server_statistics all;
   for (std::size_t i = 0; i < verbs; ++i) all.commands[i] = commands[i];
-  const jobs::broker_counters of_broker = broker.counters();
-  all.job_timeouts = of_broker.expired;
+  const jobs::broker_counters of_brokers = brokers.counters();
+  all.job_timeouts = of_brokers.expired;
   all.total_jobs = total_jobs;
   all.max_job_size = max_job_size;
   all.current_tubes = tubes.size();
   all.current_connections = connections;
   all.current_producers = producers;
   all.current_workers = workers;
-  all.current_waiting = of_broker.waiting;
+  all.current_waiting = of_brokers.waiting;
   all.total_connections = total_connections;
   all.pid = ::getpid();
   all.version = FOLIOT_VERSION;

@@ -7,20 +7,20 @@
 
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
-#include <foliot/jobs/broker.hpp>
 
 #include "serve/beanstalk/commands.hpp"
 #include "serve/beanstalk/statistics.hpp"
 #include "serve/beanstalk/tube_records.hpp"
+#include "serve/brokers.hpp"
 
 namespace foliot::program::beanstalk {
 
 /// Any task may use it. The counters order nothing.
 class server_state {
  public:
-  server_state(jobs::broker& with, std::size_t max_job_size, std::size_t max_tubes);
+  server_state(program::brokers with, std::size_t max_job_size, std::size_t max_tubes);
 
-  jobs::broker& broker;
+  const program::brokers brokers;
   const std::size_t max_job_size;
   const std::size_t max_tubes;
   tube_records tubes;

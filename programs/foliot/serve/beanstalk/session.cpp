@@ -63,7 +63,7 @@ task<jobs::reserve_answer> reserve_and_wake(jobs::client& by, const runtime::str
 session::session(server_state& server, const runtime::stream& peer)
     : server_(server),
       peer_(peer),
-      client_(server.broker),
+      client_(server.brokers.for_next_connection()),
       commands_(static_cast<std::uint32_t>(server.max_job_size)),
       buffer_(first_buffer),
       used_(server.tubes.obtain("default")),
@@ -329,9 +329,9 @@ task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout
 task<> session::end_if_unused(shared_record tube) {
   if (tube == nullptr) co_return;
   const std::uint64_t uses = tube->uses;
-  const jobs::tube_clients clients = server_.broker.clients_of(tube->name);
+  const jobs::tube_clients clients = server_.brokers.clients_of(tube->name);
   if (clients.users > 0 || clients.watchers > 0) co_return;
-  if (server_.broker.has_other_nodes()) {
+  if (server_.brokers.has_other_nodes()) {
     server_.tubes.end(tube, uses);
     co_return;
   }
@@ -353,7 +353,7 @@ task<bool> session::has_jobs(std::string_view tube) {
 
 task<std::vector<std::string>> session::living_tubes() {
   std::vector<std::string> names = server_.tubes.names();
-  if (!server_.broker.has_other_nodes()) co_return names;
+  if (!server_.brokers.has_other_nodes()) co_return names;
   auto listing = client_.execute(jobs::list_tubes{});
   jobs::tubes_answer stored = co_await listing;
   const std::set<std::string> here(names.begin(), names.end());

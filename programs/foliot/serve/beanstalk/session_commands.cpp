@@ -219,7 +219,7 @@ task<> session::on(const kick_job& what) {
 task<> session::on(const pause_tube& what) {
   const shared_record tube = server_.tubes.find(what.tube);
   bool lives = tube != nullptr;
-  if (!lives && server_.broker.has_other_nodes()) lives = co_await has_jobs(what.tube);
+  if (!lives && server_.brokers.has_other_nodes()) lives = co_await has_jobs(what.tube);
   if (!lives) {
     out_ += reply::not_found;
     co_return;
@@ -237,7 +237,7 @@ task<> session::on(const stats&) {
   const jobs::count_answer all = co_await counting;
   server_statistics shown = server_.statistics();
   shown.counts = all.counts;
-  if (server_.broker.has_other_nodes()) {
+  if (server_.brokers.has_other_nodes()) {
     const std::vector<std::string> tubes = co_await living_tubes();
     shown.current_tubes = tubes.size();
   }
@@ -271,7 +271,7 @@ task<> session::on(const extended_stats_job& what) {
 
 task<> session::on(const stats_tube& what) {
   const shared_record tube = server_.tubes.find(what.tube);
-  if (tube == nullptr && !server_.broker.has_other_nodes()) {
+  if (tube == nullptr && !server_.brokers.has_other_nodes()) {
     out_ += reply::not_found;
     co_return;
   }
@@ -281,7 +281,7 @@ task<> session::on(const stats_tube& what) {
     out_ += reply::not_found;
     co_return;
   }
-  const jobs::tube_clients clients = server_.broker.clients_of(what.tube);
+  const jobs::tube_clients clients = server_.brokers.clients_of(what.tube);
   tube_statistics shown;
   shown.name = what.tube;
   shown.counts = seen.counts;
@@ -352,7 +352,7 @@ jobs::job_name session::name_of(const job_reference& job) const {
 void session::say_reserved(const jobs::claimed_job& got) {
   forget_ended_reservations();
   // Where other nodes have clients, too, a record lives only while a client here uses or watches its tube.
-  const bool is_shared = server_.broker.has_other_nodes();
+  const bool is_shared = server_.brokers.has_other_nodes();
   held_.insert_or_assign(got.job.id, is_shared ? server_.tubes.find(got.job.tube) : server_.tubes.obtain(got.job.tube));
   write_reserved(out_, got.job.id, got.job.body);
 }

@@ -24,7 +24,9 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT 'node_silent_seconds', encode(n.name, 'escape'), greatest(0, c.ms - n.seen / 1000000) / 1000
   FROM foliot.node n, clock c WHERE n.name IS NOT NULL
   UNION ALL
-  SELECT 'nodes', '', count(*) FROM foliot.node n WHERE n.name IS NOT NULL
+  SELECT f.name, '', f.value FROM (
+    SELECT count(*) AS sessions, count(DISTINCT regexp_replace(encode(n.name, 'escape'), ' [(]session [0-9]+[)]$', '')) AS nodes
+    FROM foliot.node n WHERE n.name IS NOT NULL) c, LATERAL (VALUES ('nodes', c.nodes), ('sessions', c.sessions)) f (name, value)
 $$;
 REVOKE EXECUTE ON FUNCTION foliot.job_metrics() FROM PUBLIC;
 

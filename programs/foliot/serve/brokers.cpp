@@ -1,0 +1,55 @@
+#include "brokers.hpp"
+
+#include <algorithm>
+#include <compare>
+
+namespace foliot::program {
+
+jobs::broker& brokers::for_next_connection() const noexcept {
+  if (all_.size() == 1) return *all_.front();
+  // Less is better.
+  struct rank {
+    bool is_unavailable = false;
+    bool is_crowded = false;
+    std::size_t clients = 0;
+    auto operator<=>(const rank&) const = default;
+  };
+  const auto rank_of = [this](const jobs::broker* const one) {
+    const jobs::broker_counters now = one->counters();
+    const bool has_room = one == all_.front() && now.clients < connections_of_first_broker;
+    return rank{now.is_unavailable, !has_room, now.clients};
+  };
+  return **std::ranges::min_element(all_, {}, rank_of);
+}
+
+jobs::broker_counters brokers::counters() const noexcept {
+  jobs::broker_counters sum;
+  for (const jobs::broker* const each : all_) {
+    const jobs::broker_counters one = each->counters();
+    sum.batches += one.batches;
+    sum.operations += one.operations;
+    sum.unavailable += one.unavailable;
+    sum.is_unavailable = sum.is_unavailable || one.is_unavailable;
+    sum.expired += one.expired;
+    sum.queued += one.queued;
+    sum.queued_bytes += one.queued_bytes;
+    sum.clients += one.clients;
+    sum.waiting += one.waiting;
+    sum.reservations += one.reservations;
+    sum.tubes += one.tubes;
+  }
+  return sum;
+}
+
+jobs::tube_clients brokers::clients_of(std::string_view tube) const {
+  jobs::tube_clients sum;
+  for (const jobs::broker* const each : all_) {
+    const jobs::tube_clients one = each->clients_of(tube);
+    sum.users += one.users;
+    sum.watchers += one.watchers;
+    sum.waiting += one.waiting;
+  }
+  return sum;
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,38 @@
+#include "opened_stores.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "open_store.hpp"
+#include "side_by_side.hpp"
+
+namespace foliot::program {
+
+opened_stores::opened_stores(const serve_options& options, const server_log& log) : opened_(open_stores(options, log)) {
+  for (std::size_t i = 0; i < opened_.size(); ++i) {
+    const std::string label = opened_.size() == 1 ? "" : fmt::format("session {}: ", i + 1);
+    watched_.push_back(std::make_unique<watched_store>(
+        *opened_[i], [&log, label](const std::string& sentence) { log.warning(label + sentence); }));
+  }
+}
+
+std::vector<jobs::job_store*> opened_stores::all() const {
+  std::vector<jobs::job_store*> found;
+  for (const auto& each : watched_) found.push_back(each.get());
+  return found;
+}
+
+duration opened_stores::busy_for() const noexcept {
+  duration longest{};
+  for (const auto& each : watched_) longest = std::max(longest, each->busy_for());
+  return longest;
+}
+
+void opened_stores::close() {
+  side_by_side(watched_.size(), [this](std::size_t i) { watched_[i]->close(); });
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,48 @@
+#include "running_brokers.hpp"
+
+#include <exception>
+#include <utility>
+
+namespace foliot::program {
+
+running_brokers::running_brokers(const std::vector<jobs::job_store*>& stores, const jobs::broker_limits& limits)
+    : ended_(stores.size()) {
+  for (jobs::job_store* const each : stores) all_.push_back(std::make_unique<jobs::broker>(*each, limits));
+  runs_.reserve(all_.size());
+}
+
+void running_brokers::start() {
+  for (const auto& each : all_) runs_.push_back(runtime::spawn(run(*each, ended_), "the broker"));
+}
+
+brokers running_brokers::all() const {
+  std::vector<jobs::broker*> found;
+  for (const auto& each : all_) found.push_back(each.get());
+  return brokers(std::move(found));
+}
+
+task<> running_brokers::run(jobs::broker& one, runtime::channel<ended_run> ended) {
+  std::exception_ptr failure;
+  try {
+    co_await one.run();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  static_cast<void>(ended.try_send(ended_run{}));
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+task<> running_brokers::end() {
+  for (const auto& each : all_) each->close();
+  std::exception_ptr failure;
+  for (auto& each : runs_) {
+    try {
+      co_await each.join();
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,50 @@
+// The brokers of a server, with the tasks that run them, from the start of the server to its end.
+//
+// A store that fails ends the server: so the first broker whose run ends is the end of all.
+//
+// Thread safety: one task; others may use all().
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/runtime/channel.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "serve/brokers.hpp"
+
+namespace foliot::program {
+
+class running_brokers {
+ public:
+  /// One for each of these stores, which must outlive it.
+  running_brokers(const std::vector<jobs::job_store*>& stores, const jobs::broker_limits& limits);
+  running_brokers(const running_brokers&) = delete;
+  running_brokers& operator=(const running_brokers&) = delete;
+
+  /// Spawns their tasks. Call it once, and end() then, also if this throws.
+  void start();
+
+  [[nodiscard]] brokers all() const;
+  [[nodiscard]] jobs::broker& first() const noexcept { return *all_.front(); }
+  /// A case of a select: a broker's run has ended.
+  [[nodiscard]] auto one_ended() const noexcept { return ended_.receive(); }
+  /// Closes them, and waits until all that were started have ended. All clients must be gone. Throws store_failure if a
+  /// store has failed.
+  [[nodiscard]] task<> end();
+
+ private:
+  /// A value for each broker that has ended.
+  struct ended_run {};
+
+  static task<> run(jobs::broker& one, runtime::channel<ended_run> ended);
+
+  std::vector<std::unique_ptr<jobs::broker>> all_;
+  runtime::channel<ended_run> ended_;
+  std::vector<runtime::join_handle<>> runs_;
+};
+
+}  // namespace foliot::program
