@@ -120,8 +120,8 @@ class Results:
 
         waiting = {each.name: rate[each.name] for each in CONTESTANTS
                    if each.name in rate and each.kind != "foliot" and not each.prefetches}
-        ours = {each.name: rate[each.name] for each in CONTESTANTS
-                if each.name in rate and each.kind == "foliot" and each.sessions is None}
+        ours_by_default = {each.name for each in CONTESTANTS if each.kind == "foliot" and each.sessions is None}
+        ours = {name: value for name, value in rate.items() if name in ours_by_default}
         for name, value in ours.items():
             if waiting:
                 best = max(waiting, key=waiting.get)
@@ -132,7 +132,7 @@ class Results:
             if three in ours and one in ours:
                 add(f"backlog, {three} against {one}", ours[three] / ours[one], 1)
         for name in self.measured("lateness"):
-            if name in ours or name == "foliot-3":
+            if name in ours_by_default:
                 add(f"lateness, {name}, p99 in ms", self.median("lateness", name, "p99"), at_most=LATENESS_TARGET)
         if self.measured("far"):
             add("backlog beside a million far jobs, against none",
