@@ -221,6 +221,8 @@ def parse():
     parser.add_argument("--seconds", type=arguments.positive, default=6, help="of flow")
     parser.add_argument("--rate", type=arguments.positive, default=1000, help="of lateness: jobs due in a second")
     parser.add_argument("--late-seconds", type=arguments.positive, default=15, help="of lateness")
+    parser.add_argument("--connections", type=arguments.positive, help="of foliot's contestants, instead of their own")
+    parser.add_argument("--sessions", type=arguments.positive, help="of each of foliot's nodes, instead of their own")
     parser.add_argument("--far-jobs", type=arguments.positive, default=1_000_000)
     parser.add_argument("--statements", action="store_true",
                         help="print the us and the calls of the longest statements for each job, after each turn; those of"
@@ -234,6 +236,10 @@ def main():
     if not postgresql_server.is_installed():
         sys.exit("compare_queues.py: there is no PostgreSQL server (Debian: postgresql-15)")
     contestants = [each for each in CONTESTANTS if each.name in options.only]
+    for each in contestants:
+        if each.kind == "foliot":
+            each.workers = options.connections or each.workers
+            each.sessions = options.sessions or each.sessions
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))  # of sockets
     prepare(options, contestants)

@@ -117,7 +117,8 @@ broker_core::step broker_core::next_step(bool has_yielded, next_change& until) {
     return step::hold_back;
   }
   scan_if_due(now);
-  // What is due is put and awaited elsewhere: those nodes look after it, and this one would only be in their way.
+  // A broker that was never used has no client for a due job. If it made the job ready, it would have to tell the other
+  // nodes, which would have made it ready themselves.
   if (!is_used_) next_.due = utc_time::max();
   if (has_work() || is_due()) {
     if (!has_yielded) {

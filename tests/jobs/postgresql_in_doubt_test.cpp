@@ -17,7 +17,7 @@
 
 #include "broken_node.hpp"
 #include "postgresql_connection.hpp"
-#include "postgresql_server.hpp"
+#include "postgresql_database.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -25,34 +25,16 @@ namespace {
 using namespace std::chrono_literals;
 using foliot_test::broken_node;
 using foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
 using foliot_test::until_available;
 
-class PostgresqlInDoubt : public ::testing::Test {
+class PostgresqlInDoubt : public foliot_test::postgresql_database {
  protected:
-  [[nodiscard]] postgresql_options options(const std::string& node) const {
-    postgresql_options made;
-    made.database = database_;
-    made.node = node;
-    made.node_timeout = 1h;
-    made.give_up_after = 30s;
-    return made;
-  }
   /// Of a node that gives up at once.
   [[nodiscard]] postgresql_options impatient(const std::string& node) const {
     postgresql_options made = options(node);
     made.give_up_after = 20ms;
     return made;
   }
-  std::string sql(const std::string& statement) { return other_.sql(statement); }
-
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string database_ = [this] {
-    std::string made = server_.new_database();
-    postgresql_store::migrate(made);
-    return made;
-  }();
-  postgresql_connection other_{database_};
 };
 
 job_id put_one(job_store& into, const std::string& body, milliseconds ttr = 1h) {

@@ -14,35 +14,17 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "postgresql_connection.hpp"
-#include "postgresql_server.hpp"
+#include "postgresql_database.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
 
-class PostgresqlKeys : public ::testing::Test {
+class PostgresqlKeys : public foliot_test::postgresql_database {
  protected:
-  [[nodiscard]] postgresql_options options(const std::string& node) const {
-    postgresql_options made;
-    made.database = database_;
-    made.node = node;
-    made.node_timeout = 1h;
-    made.give_up_after = 60s;
-    return made;
-  }
-  std::string sql(const std::string& statement) { return other_.sql(statement); }
   bool are_turns_taken() { return sql("SELECT foliot.are_turns_taken()") == "t"; }
-
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string database_ = [this] {
-    std::string made = server_.new_database();
-    postgresql_store::migrate(made);
-    return made;
-  }();
-  postgresql_connection other_{database_};
 };
 
 /// How often a test does what depends on the speed of the machine.

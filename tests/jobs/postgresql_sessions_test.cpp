@@ -22,37 +22,19 @@
 
 #include "../../src/jobs/postgresql/engine.hpp"
 #include "postgresql_connection.hpp"
-#include "postgresql_server.hpp"
+#include "postgresql_database.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
 
-class PostgresqlSessions : public ::testing::Test {
+class PostgresqlSessions : public foliot_test::postgresql_database {
  protected:
-  [[nodiscard]] postgresql_options options(const std::string& node) const {
-    postgresql_options made;
-    made.database = database_;
-    made.node = node;
-    made.node_timeout = 1h;
-    made.give_up_after = 30s;
-    return made;
-  }
   [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node) const {
     return std::make_unique<postgresql_store>(options(node));
   }
-  std::string sql(const std::string& statement) { return other_.sql(statement); }
-
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string database_ = [this] {
-    std::string made = server_.new_database();
-    postgresql_store::migrate(made);
-    return made;
-  }();
-  postgresql_connection other_{database_};
 };
 
 // One statement for all of them could take longer than an answer is waited for, and would never succeed.

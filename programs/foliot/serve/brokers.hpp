@@ -30,8 +30,8 @@ class brokers {
   /// Precondition: there is one.
   explicit brokers(std::vector<jobs::broker*> all) : all_(std::move(all)) {}
 
-  /// The broker for the next connection: the first one while few use it, then that with the fewest clients. One whose
-  /// store is unavailable only if all are.
+  /// The broker for the next connection: the first one while few use it, then that with the fewest clients. A
+  /// broker whose store is unavailable is chosen only if all stores are unavailable.
   [[nodiscard]] jobs::broker& for_next_connection() const noexcept;
   /// The sums.
   [[nodiscard]] jobs::broker_counters counters() const noexcept;

@@ -69,7 +69,7 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options&, const server_
 #endif
 
 #if defined(FOLIOT_HAS_POSTGRESQL_STORE)
-/// The name of a node's session, the first of which has that of the node.
+/// The name under which the database knows a session. The first session has the name of the node.
 std::string session_name(const std::string& node, std::size_t index) {
   return index == 0 ? node : fmt::format("{} (session {})", node, index + 1);
 }
@@ -81,9 +81,8 @@ std::unique_ptr<jobs::job_store> open_session(const serve_options& options, cons
   how.database = options.database;
   how.node = session_name(options.node, index);
   how.node_timeout = std::chrono::ceil<jobs::milliseconds>(std::chrono::nanoseconds(options.node_timeout.count()));
-  how.warn = [&log, index](std::string_view sentence) {
-    log.warning(index == 0 ? std::string(sentence) : fmt::format("session {}: {}", index + 1, sentence));
-  };
+  const std::string label = options.sessions == 1 ? "" : fmt::format("session {}: ", index + 1);
+  how.warn = [&log, label](std::string_view sentence) { log.warning(label + std::string(sentence)); };
   auto store = std::make_unique<jobs::postgresql_store>(how);
   if (index == 0) {
     log.info(fmt::format("jobs are in the database {}, for all its nodes; this one is '{}', with {} session{}",
@@ -93,7 +92,7 @@ std::unique_ptr<jobs::job_store> open_session(const serve_options& options, cons
   return store;
 }
 
-/// The first session alone, so that what is wrong with the database is said once; then the others.
+/// Opens the first session before the others, so that an error of the database is reported once.
 std::vector<std::unique_ptr<jobs::job_store>> open_database(const serve_options& options, const server_log& log) {
   std::vector<std::unique_ptr<jobs::job_store>> all(options.sessions);
   try {

@@ -12,8 +12,8 @@
 
 namespace foliot::program {
 
-/// Opens the store, or one for each session with a database, and logs what it promises. They write their warnings to
-/// `log`, which must outlive them. Throws failure.
+/// Opens the store, or one for each session with a database, and logs what it promises. The stores write their
+/// warnings to `log`, which must outlive them. Throws failure.
 [[nodiscard]] std::vector<std::unique_ptr<jobs::job_store>> open_stores(const serve_options& options,
                                                                         const server_log& log);
 

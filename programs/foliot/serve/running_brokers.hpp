@@ -1,6 +1,7 @@
 // The brokers of a server, with the tasks that run them, from the start of the server to its end.
 //
-// A store that fails ends the server: so the first broker whose run ends is the end of all.
+// The server ends when a store fails. The run() of that store's broker ends then, so the server waits for the first end
+// of a run.
 //
 // Thread safety: one task; others may use all().
 #pragma once

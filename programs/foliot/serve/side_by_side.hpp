@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <exception>
-#include <system_error>
 #include <vector>
 
 #include <foliot/core/seam/sync.hpp>
@@ -11,7 +10,7 @@
 namespace foliot::program {
 
 /// Calls `call(i)` for each i below `count`, and returns when all have returned. Throws what the first of them that
-/// failed has thrown. Where the system has no thread left, the calls come one after the other.
+/// failed has thrown. A call for which no thread can be started, for want of threads or memory, is made on this one.
 template <class Call>
 void side_by_side(std::size_t count, const Call& call) {
   std::vector<std::exception_ptr> failures(count);
@@ -27,7 +26,7 @@ void side_by_side(std::size_t count, const Call& call) {
   for (std::size_t i = 0; i < count; ++i) {
     try {
       threads.emplace_back("foliot-session", [&guarded, i] { guarded(i); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       guarded(i);
     }
   }
