@@ -1,4 +1,5 @@
 // The brokers of one server: which connection gets which, their sums, and how their run ends.
+#include <chrono>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,8 +10,11 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/memory_store.hpp>
 #include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
+#include "../../jobs/broker_world.hpp"
+#include "../../jobs/simulated_nodes.hpp"
 #include "serve/brokers.hpp"
 #include "serve/running_brokers.hpp"
 
@@ -156,6 +160,37 @@ TEST(RunningBrokers, AStoreThatFailsEndsAll) {
     }
     EXPECT_EQ(failure, "the disk is gone");
     EXPECT_EQ(jobs::execute_one(one, jobs::count_all{}).counts.ready, 1U);
+  });
+}
+
+TEST(RunningBrokers, AConnectionAvoidsABrokerWhoseStoreIsUnavailable) {
+  run_with_virtual_time([]() -> task<> {
+    jobs::memory_store memory;
+    test::simulated_nodes nodes[2];
+    test::spy_store one(memory, &nodes[0]);
+    test::spy_store two(memory, &nodes[1]);
+    running_brokers all({&one, &two}, {});
+    all.start();
+    {
+      jobs::client client(all.first());
+      EXPECT_EQ(&all.all().for_next_connection(), &all.first());
+      one.before = [](std::span<jobs::operation>) {
+        throw jobs::store_unavailable(jobs::store_unavailable::kind::not_executed, "the line is dead");
+      };
+      bool is_refused = false;
+      try {
+        co_await put_one(client);
+      } catch (const jobs::store_unavailable&) {
+        is_refused = true;
+      }
+      EXPECT_TRUE(is_refused);
+      EXPECT_NE(&all.all().for_next_connection(), &all.first());
+      one.before = nullptr;
+      co_await runtime::sleep(std::chrono::seconds(1));
+      co_await put_one(client);
+      EXPECT_EQ(&all.all().for_next_connection(), &all.first());
+    }
+    co_await all.end();
   });
 }
 
