@@ -151,6 +151,27 @@ BEGIN
   PERFORM FROM unnest(ids) o (id), LATERAL (SELECT FROM foliot.job j WHERE j.id = o.id LIMIT 1 FOR UPDATE) l;
 END $$;
 
+-- Locks jobs that are due: the soonest 1536; if there are as many, also 8 of each of the next 64 tubes that have delayed
+-- jobs, so that a burst in one tube does not delay the others. A job may be named twice. The session keeps the tube that
+-- was the last.
+CREATE OR REPLACE FUNCTION foliot.lock_due(now_ms bigint, OUT ids bigint[], OUT are_more boolean) LANGUAGE plpgsql AS $$
+DECLARE
+  last_tube integer := coalesce(nullif(current_setting('foliot.last_due_tube', true), '')::integer, 0);
+BEGIN
+  ids := ARRAY(
+    SELECT d.id FROM foliot.delayed d WHERE d.due <= now_ms ORDER BY d.due, d.id LIMIT 1536 FOR UPDATE SKIP LOCKED);
+  are_more := cardinality(ids) = 1536;
+  IF NOT are_more THEN RETURN; END IF;
+  FOR i IN 1 .. 64 LOOP
+    last_tube := (SELECT d.tube FROM foliot.delayed d WHERE d.tube > last_tube ORDER BY d.tube, d.due, d.id LIMIT 1);
+    EXIT WHEN last_tube IS NULL;
+    ids := ids || ARRAY(
+      SELECT d.id FROM foliot.delayed d WHERE d.tube = last_tube AND d.due <= now_ms ORDER BY d.due, d.id LIMIT 8
+      FOR UPDATE SKIP LOCKED);
+  END LOOP;
+  PERFORM set_config('foliot.last_due_tube', coalesce(last_tube, 0)::text, false);
+END $$;
+
 -- The first part of a batch, whose operations name these keys. `turns`: 0, it takes its turn if turns are taken; 1, turns
 -- begin (keys.sql); 2, it goes without; 3, turns end. Locks the jobs `to_lock`, which the batch names. Ends the reservations
 -- `over_…` of this node, whose time is over by the node's clock; those whose time is not over by this one are in `still_…`.
@@ -168,6 +189,7 @@ DECLARE
   part_of_ready smallint;
   tubes integer[];
   due_ids bigint[];
+  are_more boolean;
   ignored text;  -- an assignment is cheaper than PERFORM
 BEGIN
   now_ms := times[1];
@@ -219,15 +241,14 @@ BEGIN
     PERFORM foliot.note_ready(tubes);
   END IF;
   IF first_due <= now_ms THEN
-    due_ids := ARRAY(
-      SELECT d.id FROM foliot.delayed d WHERE d.due <= now_ms ORDER BY d.due, d.id LIMIT 2048 FOR UPDATE SKIP LOCKED);
+    SELECT * INTO due_ids, are_more FROM foliot.lock_due(now_ms);
     WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (due_ids) RETURNING d.*),
       made AS (
         INSERT INTO foliot.ready
         SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
     SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
     PERFORM foliot.note_ready(tubes);
-    ignored := set_config('foliot.is_behind', (cardinality(due_ids) = 2048)::text, true);
+    ignored := set_config('foliot.is_behind', are_more::text, true);
     PERFORM foliot.note_delayed();
   END IF;
 END $$;
