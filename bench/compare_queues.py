@@ -119,20 +119,20 @@ class Results:
                           | ({"at_least": at_least} if at_least is not None else {"at_most": at_most}))
 
         waiting = {each.name: rate[each.name] for each in CONTESTANTS
-                   if each.name in rate and each.kind != "foliot" and not each.prefetches}
-        ours_by_default = {each.name for each in CONTESTANTS if each.kind == "foliot" and each.sessions is None}
-        ours = {name: value for name, value in rate.items() if name in ours_by_default}
-        for name, value in ours.items():
+                   if each.name in rate and not each.is_foliot and not each.prefetches}
+        ours = {each.name: rate.get(each.name) for each in CONTESTANTS if each.is_foliot and not each.is_variant}
+        for name, value in [each for each in ours.items() if each[1]]:
             if waiting:
                 best = max(waiting, key=waiting.get)
                 add(f"backlog, {name} against {best}, the best that does not prefetch", value / waiting[best], 2)
             if "graphile-prefetch" in rate:
                 add(f"backlog, {name} against graphile-prefetch", value / rate["graphile-prefetch"], 1)
-        for three, one in (("foliot-3", "foliot"), ("foliot-3-2000", "foliot-2000"), ("foliot-3-both-2000", "foliot-both-2000")):
-            if three in ours and one in ours:
-                add(f"backlog, {three} against {one}", ours[three] / ours[one], 1)
+        for three, one in (("foliot-3", "foliot"), ("foliot-3-2000", "foliot-2000"), ("foliot-3-both-2000", "foliot-both-2000"),
+                           ("foliot-3-session-both-2000", "foliot-both-2000")):
+            if three in rate and one in rate:
+                add(f"backlog, {three} against {one}", rate[three] / rate[one], 1)
         for name in self.measured("lateness"):
-            if name in ours_by_default:
+            if name in ours:
                 add(f"lateness, {name}, p99 in ms", self.median("lateness", name, "p99"), at_most=LATENESS_TARGET)
         if self.measured("far"):
             add("backlog beside a million far jobs, against none",
@@ -211,6 +211,8 @@ def parse():
     parser.add_argument("--program", type=arguments.built, default=str(ROOT / "build" / "release" / "bin" / "foliot"))
     parser.add_argument("--clients", type=arguments.built, default=str(ROOT / "build" / "release" / "bin" / "queue_clients"),
                         help="the program of foliot's clients")
+    parser.add_argument("--workers", type=arguments.built, default=str(ROOT / "build" / "release" / "bin" / "queue_workers"),
+                        help="the program of the library's workers")
     parser.add_argument("--built", type=Path, default=ROOT / "build" / "peers", help="where the peers are built")
     parser.add_argument("--only", type=names(known), default=known, metavar="NAMES", help="contestants, with commas")
     parser.add_argument("--workloads", type=names(WORKLOADS), default=list(WORKLOADS), metavar="NAMES",
@@ -237,7 +239,7 @@ def main():
         sys.exit("compare_queues.py: there is no PostgreSQL server (Debian: postgresql-15)")
     contestants = [each for each in CONTESTANTS if each.name in options.only]
     for each in contestants:
-        if each.kind == "foliot":
+        if each.is_foliot:
             each.workers = options.connections or each.workers
             each.sessions = options.sessions or each.sessions
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -5,10 +5,12 @@
 
 Each job is put, reserved and deleted; a part of them is due a second later. Prints a line each minute: jobs finished in a
 second, how many are not finished, how late they were reserved, and the tables that are larger than a megabyte, with the
-dead rows that PostgreSQL estimates. At the end the rest must drain."""
+dead rows that PostgreSQL estimates. At the end the rest must drain, and the last third of the lines must be as the first:
+the rate, the jobs that are not finished, and the size of the database. Else the exit status is 1."""
 import argparse
 import selectors
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -133,8 +135,29 @@ def start_nodes(program, database, count, folder=None, sessions=None):
     return nodes
 
 
+def not_level(samples):
+    """What the last third of the samples has otherwise than the first, in sentences."""
+    third = len(samples) // 3
+    if third == 0:
+        return []
+    first, last = samples[:third], samples[-third:]
+
+    def median(of, name):
+        return statistics.median(each[name] for each in of)
+    found = []
+    if median(last, "rate") < 0.95 * median(first, "rate"):
+        found.append(f"the rate has fallen from {median(first, 'rate'):.0f} to {median(last, 'rate'):.0f} jobs/s")
+    if median(last, "open") > 1.5 * median(first, "open") + 200:
+        found.append(f"the jobs that are not finished have grown from {median(first, 'open'):.0f} to {median(last, 'open'):.0f}")
+    before, after = (max(each["megabytes"] for each in of) for of in (first, last))
+    if after > 1.5 * before + 16:
+        found.append(f"the database has grown from {before:.0f} to {after:.0f} MB")
+    return found
+
+
 def run(options, server, nodes):
     load = Load()
+    samples = []
     producers = [Producer(load, port) for port, _ in nodes for _ in range(8)]
     for number in range(options.workers):
         Worker(load, nodes[number % len(nodes)][0])
@@ -150,6 +173,8 @@ def run(options, server, nodes):
             rate = (load.finished - finished) / (now - shown_at)
             print(f"{now - begin:6.0f} s  {rate:7.1f}/s  open {load.answered - load.finished}  ready {quantiles(load.late[b'0'])}"
                   f"  delayed {quantiles(load.late[b'1'])}  {server.sql(server.folder, TABLES)}", flush=True)
+            size = int(server.sql(server.folder, "SELECT pg_database_size(current_database())"))
+            samples.append({"rate": rate, "open": load.answered - load.finished, "megabytes": size / 1048576})
             shown_at, finished = now, load.finished
             for each in load.late.values():
                 each.clear()
@@ -157,7 +182,9 @@ def run(options, server, nodes):
     while load.finished < load.put and time.monotonic() < end + 600:
         load.turn(0.1)
     print(f"{load.put} jobs, {load.put - load.finished} not finished {time.monotonic() - end:.1f} s after the last put")
-    return load.put == load.finished
+    for each in (grown := not_level(samples)):
+        print(f"not level: {each}")
+    return load.put == load.finished and not grown
 
 
 def main():

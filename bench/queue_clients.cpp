@@ -3,16 +3,8 @@
 //
 // usage: queue_clients NODES WORKLOAD JOBS RATE SECONDS WORKERS IN_FLIGHT
 //
-//   NODES      with commas: unix:PATH, or a port on 127.0.0.1; the connections are divided among them
-//   WORKLOAD   backlog: JOBS jobs are put; then workers begin, and finish them
-//              flow: for SECONDS, the jobs that are not finished are kept between JOBS / 2 and JOBS
-//              lateness: jobs are put that become due evenly, RATE a second for SECONDS; then workers finish them
-//              far: JOBS jobs that are due in a day are put, and stay
-//   WORKERS    connections that reserve and delete, one job at a time
-//   IN_FLIGHT  1: a worker sends `reserve` when its `delete` was answered; 2: it sends both at once
-//
-// Each step is a line. The program writes {"ready": true} when the jobs are put, and the figures when all are finished;
-// it waits for a line on standard input after each.
+// NODES, with commas, are unix:PATH, or a port on 127.0.0.1; the connections are divided among them. Each worker is a
+// connection. The other arguments are those of queue_load.hpp.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -22,86 +14,38 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <ctime>
-#include <exception>
-#include <iostream>
 #include <iterator>
 #include <memory>
-#include <sstream>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "queue_load.hpp"
+
 namespace {
+
+using bench::joined;
+using bench::number_in;
 
 constexpr std::size_t puts_in_flight = 256;  // of one connection
 constexpr int producers_of_node = 4;
-constexpr double lead = 2;  // seconds between the last put and the first due time
-
-/// Seconds since 1970.
-double now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_REALTIME, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-template <class... Parts>
-std::string joined(const Parts&... parts) {
-  std::ostringstream text;
-  text.precision(4);
-  text << std::fixed;
-  (text << ... << parts);
-  return text.str();
-}
-
-std::int64_t number_in(std::string_view text) {
-  std::int64_t number = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{}) {
-    throw std::runtime_error(joined("'", text, "' is not a number"));
-  }
-  return number;
-}
 
 struct options {
   std::vector<std::string> nodes;
-  std::string workload;
-  std::int64_t jobs = 0;
-  std::int64_t rate = 0;
-  std::int64_t seconds = 0;
-  std::int64_t workers = 0;
-  bool sends_both = false;
+  bench::queue_load load;
 
-  explicit options(const std::vector<std::string_view>& words) {
-    if (words.size() != 7) throw std::runtime_error("wrong arguments: see the head of queue_clients.cpp");
+  explicit options(const std::vector<std::string_view>& words) : load(std::span(words).subspan(words.empty() ? 0 : 1)) {
     for (std::string_view rest = words[0]; !rest.empty();) {
       const std::size_t comma = rest.find(',');
       nodes.emplace_back(rest.substr(0, comma));
       rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     }
-    workload = words[1];
-    jobs = number_in(words[2]);
-    rate = number_in(words[3]);
-    seconds = number_in(words[4]);
-    workers = number_in(words[5]);
-    sends_both = number_in(words[6]) > 1;
-    if (workload == "lateness") jobs = rate * seconds;
   }
-};
-
-/// What all connections have done.
-struct tally {
-  std::int64_t put = 0;  // sent
-  std::int64_t answered = 0;
-  std::int64_t finished = 0;
-  double first_start = 0;
-  double last_finish = 0;
-  std::vector<double> late_ms;
 };
 
 class connection {
@@ -189,37 +133,38 @@ class connection {
 
 class producer final : public connection {
  public:
-  producer(const std::string& node, tally& all) : connection(node), all_(all) {}
+  explicit producer(const std::string& node) : connection(node) {}
 
+  [[nodiscard]] std::int64_t answered() const { return answered_; }
   [[nodiscard]] std::size_t in_flight() const { return in_flight_; }
 
   /// `due` is in seconds since 1970, or 0.
   void put(double due) {
-    const auto due_ms = static_cast<std::int64_t>(due * 1000);
-    const std::string body = joined("{\"due\":", due_ms, "}");
+    const std::string body = bench::body_of(due);
     if (due > 0) {
+      const auto due_ms = static_cast<std::int64_t>(due * 1000);
       send_later(joined("x-put keep - 0 @", due_ms, " 60000 ", body.size(), "\r\n", body, "\r\n"));
     } else {
       send_later(joined("put 0 0 60 ", body.size(), "\r\n", body, "\r\n"));
     }
     ++in_flight_;
-    ++all_.put;
   }
 
  private:
   void take(std::string_view line, std::string_view) override {
     if (!line.starts_with("INSERTED ")) throw std::runtime_error(joined("a put was answered by ", line));
     --in_flight_;
-    ++all_.answered;
+    ++answered_;
   }
 
-  tally& all_;
+  std::int64_t answered_ = 0;
   std::size_t in_flight_ = 0;
 };
 
 class worker final : public connection {
  public:
-  worker(const std::string& node, const options& given, tally& all) : connection(node), given_(given), all_(all) {}
+  worker(const std::string& node, bool asks_for_both, bench::tally& all)
+      : connection(node), asks_for_both_(asks_for_both), all_(all) {}
 
   void begin() {
     send_later("reserve\r\n");
@@ -229,37 +174,32 @@ class worker final : public connection {
  private:
   void take(std::string_view line, std::string_view body) override {
     if (line.starts_with("RESERVED ")) {
-      const double at = now();
-      if (all_.first_start == 0) all_.first_start = at;
-      if (given_.workload == "lateness") {
-        all_.late_ms.push_back(at * 1000 - static_cast<double>(number_in(body.substr(body.find(':') + 1))));
-      }
+      all_.begin(body);
       const std::string_view id = line.substr(9, line.rfind(' ') - 9);
       send_later("delete ");
       send_later(id);
-      send_later(given_.sends_both ? "\r\nreserve\r\n" : "\r\n");
+      send_later(asks_for_both_ ? "\r\nreserve\r\n" : "\r\n");
     } else if (line == "DELETED") {
-      ++all_.finished;
-      all_.last_finish = now();
-      if (!given_.sends_both) send_later("reserve\r\n");
+      all_.finish();
+      if (!asks_for_both_) send_later("reserve\r\n");
     } else {
       throw std::runtime_error(joined("a worker was answered by ", line));
     }
   }
 
-  const options& given_;
-  tally& all_;
+  bool asks_for_both_;
+  bench::tally& all_;
 };
 
 class clients {
  public:
-  explicit clients(const options& given) : given_(given), poll_(::epoll_create1(0)) {
+  explicit clients(const options& given) : load_(given.load), all_(load_), poll_(::epoll_create1(0)) {
     for (const std::string& node : given.nodes) {
-      for (int i = 0; i < producers_of_node; ++i) producers_.push_back(add<producer>(node, all_));
+      for (int i = 0; i < producers_of_node; ++i) producers_.push_back(add<producer>(node));
     }
-    for (std::int64_t i = 0; i < given.workers; ++i) {
+    for (std::int64_t i = 0; i < load_.workers; ++i) {
       const std::size_t number = static_cast<std::size_t>(i) % given.nodes.size();
-      workers_.push_back(add<worker>(given.nodes[number], given, all_));
+      workers_.push_back(add<worker>(given.nodes[number], load_.asks_for_both, all_));
     }
   }
   clients(const clients&) = delete;
@@ -267,20 +207,23 @@ class clients {
   ~clients() { ::close(poll_); }
 
   void run() {
-    if (given_.workload == "flow") {
-      put_until(given_.jobs, 0);
+    if (load_.workload == "lateness") {
+      const bench::due_times due(load_);
+      put_all([&](std::int64_t number) { return due.of(number); });
+      due.check();
     } else {
-      put_all();
+      const double due = load_.workload == "far" ? bench::now() + 86'400 : 0;
+      put_all([due](std::int64_t) { return due; });
     }
-    pass("{\"ready\": true}");
-    if (given_.workload == "far") return;
+    bench::pass(bench::ready_line);
+    if (load_.workload == "far") return;
     for (worker* each : workers_) each->begin();
-    if (given_.workload == "flow") {
+    if (load_.workload == "flow") {
       flow();
-      return;
+    } else {
+      while (all_.finished() < load_.jobs) turn();
+      bench::pass(all_.figures());
     }
-    while (all_.finished < given_.jobs) turn();
-    report(all_.finished, all_.last_finish - all_.first_start);
   }
 
  private:
@@ -306,82 +249,38 @@ class clients {
   void send_puts(std::int64_t until, DueOf due_of) {
     for (producer* each : producers_) {
       if (each->in_flight() * 2 > puts_in_flight) continue;
-      while (all_.put < until && each->in_flight() < puts_in_flight) each->put(due_of(all_.put));
+      for (; put_ < until && each->in_flight() < puts_in_flight; ++put_) each->put(due_of(put_));
       each->flush();
     }
   }
 
-  void put_until(std::int64_t until, double due) {
-    while (all_.answered < until) {
-      send_puts(until, [due](std::int64_t) { return due; });
+  template <class DueOf>
+  void put_all(DueOf due_of) {
+    std::int64_t answered = 0;
+    while (answered < load_.jobs) {
+      send_puts(load_.jobs, due_of);
       turn();
-    }
-  }
-
-  void put_all() {
-    if (given_.workload == "far") {
-      put_until(given_.jobs, now() + 86'400);
-    } else if (given_.workload == "lateness") {
-      // By what a put takes here at most, all have been put before the first is due.
-      const double first = now() + lead + static_cast<double>(given_.jobs) / 1500;
-      const auto due_of = [&](std::int64_t n) {
-        return first + static_cast<double>(n) / static_cast<double>(given_.rate);
-      };
-      while (all_.answered < given_.jobs) {
-        send_puts(given_.jobs, due_of);
-        turn();
-      }
-      if (now() > first) throw std::runtime_error("jobs became due before all were put: take a lower rate");
-    } else {
-      put_until(given_.jobs, 0);
+      answered = 0;
+      for (const producer* each : producers_) answered += each->answered();
     }
   }
 
   void flow() {
-    const double begin = now();
-    double from = 0;
-    std::int64_t before = 0;
-    std::int64_t target = all_.put;
-    while (true) {
-      const double at = now();
-      if (from == 0 && at >= begin + 1) {  // warmed up
-        from = at;
-        before = all_.finished;
-      }
-      if (from > 0 && at >= from + static_cast<double>(given_.seconds)) {
-        report(all_.finished - before, at - from);
-        return;
-      }
-      const std::int64_t open = all_.put - all_.finished;
-      if (open < given_.jobs / 2) target = all_.put + given_.jobs - open;
+    bench::flow_window window(load_, all_);
+    std::int64_t target = put_;
+    while (!window.is_over()) {
+      const std::int64_t open = put_ - all_.finished();
+      if (open < load_.jobs / 2) target = put_ + load_.jobs - open;
       send_puts(target, [](std::int64_t) { return 0.0; });
       turn();
     }
+    bench::pass(window.figures());
   }
 
-  void report(std::int64_t jobs, double seconds) {
-    std::ranges::sort(all_.late_ms);
-    std::string late;
-    if (!all_.late_ms.empty()) {
-      const auto at = [&](double part) {
-        const auto last = all_.late_ms.size() - 1;
-        return all_.late_ms[static_cast<std::size_t>(static_cast<double>(last) * part)];
-      };
-      const auto early = std::ranges::count_if(all_.late_ms, [](double each) { return each < 0; });
-      late = joined(", \"early\": ", early, ", \"p50\": ", at(0.5), ", \"p99\": ", at(0.99), ", \"max\": ", at(1));
-    }
-    pass(joined("{\"jobs\": ", jobs, ", \"seconds\": ", seconds, late, "}"));
-  }
-
-  static void pass(const std::string& line) {
-    std::cout << line << std::endl;
-    std::string answer;
-    std::getline(std::cin, answer);
-  }
-
-  const options& given_;
+  bench::queue_load load_;
+  bench::tally all_;
   int poll_;
-  tally all_;
+  std::int64_t put_ = 0;  // sent
   std::vector<std::unique_ptr<connection>> connections_;
   std::vector<producer*> producers_;
   std::vector<worker*> workers_;
@@ -390,12 +289,6 @@ class clients {
 }  // namespace
 
 int main(int count, char** words) {
-  try {
-    const options given(std::vector<std::string_view>(words + 1, words + count));
-    clients(given).run();
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << "queue_clients: " << error.what() << '\n';
-    return 1;
-  }
+  return bench::run_program("queue_clients", count, words,
+                            [](const std::vector<std::string_view>& arguments) { clients(options(arguments)).run(); });
 }

@@ -20,15 +20,24 @@ PATIENCE = 300  # seconds for a step of a program
 class Contestant:
     name: str
     what: str  # for readers
-    kind: str  # river, npm or foliot
+    kind: str  # river, npm, foliot (workers of a server), or library (workers in a process with foliot's store)
     workers: int  # jobs that may be under way at once, of all processes
     settings: dict = field(default_factory=dict)  # of peer.js
     nodes: int = 0
-    sessions: int | None = None  # of each node
+    sessions: int | None = None  # of each node, or of the library's program
     in_flight: int = 1
     tcp: bool = False  # else workers and nodes speak over local sockets, as all do with the database
     prefetches: bool = False
     workloads: tuple = ("backlog", "flow", "lateness")
+
+    @property
+    def is_foliot(self):
+        return self.kind in ("foliot", "library")
+
+    @property
+    def is_variant(self):
+        """A server that has not the number of sessions that it would have by default: it has no targets but one."""
+        return self.kind == "foliot" and self.sessions is not None
 
 
 STATEMENTS = """SELECT round(total_exec_time * 1000 / {jobs}, 2), round(calls / {jobs}, 3), regexp_replace(query, '\\s+', ' ', 'g')
@@ -54,7 +63,6 @@ CONTESTANTS = [
     Contestant("pgboss-500", "pg-boss, 4 processes with batches of 500", "npm", 2000,
                {"module": "pgboss", "processes": 4, "workers": 1, "batch": 500}, prefetches=True),
     Contestant("foliot", "one node, 96 connections", "foliot", SAME, nodes=1),
-    Contestant("foliot-session", "as foliot, with one session", "foliot", SAME, nodes=1, sessions=1),
     Contestant("foliot-3", "three nodes, 96 connections", "foliot", SAME, nodes=3),
     Contestant("foliot-2000", "one node, 2,000 connections", "foliot", 2000, nodes=1),
     Contestant("foliot-3-2000", "three nodes, 2,000 connections", "foliot", 2000, nodes=3, workloads=("backlog", "flow")),
@@ -66,7 +74,15 @@ CONTESTANTS = [
                workloads=("backlog", "flow")),
     Contestant("foliot-2-both-2000", "two such nodes", "foliot", 2000, nodes=2, in_flight=2, workloads=("backlog", "flow")),
     Contestant("foliot-3-both-2000", "three such nodes", "foliot", 2000, nodes=3, in_flight=2, workloads=("backlog", "flow")),
+    Contestant("foliot-3-session-both-2000", "the same with one session each", "foliot", 2000, nodes=3, sessions=1, in_flight=2,
+               workloads=("backlog", "flow")),
     Contestant("foliot-tcp-2000", "as foliot-both-2000, but by TCP", "foliot", 2000, nodes=1, in_flight=2, tcp=True,
+               workloads=("backlog", "flow")),
+    Contestant("foliot-library", "96 workers in a process with the library foliot::jobs, two sessions", "library", SAME, sessions=2),
+    Contestant("foliot-library-both", "the same, but they finish and reserve at once", "library", SAME, sessions=2, in_flight=2,
+               workloads=("backlog", "flow")),
+    Contestant("foliot-library-2000", "as foliot-library, 2,000 workers", "library", 2000, sessions=2),
+    Contestant("foliot-library-both-2000", "as foliot-library-both, 2,000 workers", "library", 2000, sessions=2, in_flight=2,
                workloads=("backlog", "flow")),
 ]
 
@@ -100,9 +116,9 @@ class Turn:
                    self.options.late_seconds if workload == "lateness" else self.options.seconds]
         nodes = []
         try:
+            if contestant.is_foliot and database == "turn":
+                self.migrate(database)
             if contestant.kind == "foliot":
-                if database == "turn":
-                    self.migrate(database)
                 folder = None if contestant.tcp else self.sockets.name
                 nodes = start_nodes(self.options.program, self.store(database), contestant.nodes, folder, contestant.sessions)
             with self._start(contestant, workload, numbers, nodes, database) as program:
@@ -132,6 +148,9 @@ class Turn:
         if contestant.kind == "foliot":
             where = ",".join(str(each) if contestant.tcp else f"unix:{each}" for each, _ in nodes)
             command = [self.options.clients, where, workload, *numbers, str(contestant.workers), str(contestant.in_flight)]
+        elif contestant.kind == "library":
+            command = [self.options.workers, self.store(database), str(contestant.sessions), workload, *numbers,
+                       str(contestant.workers), str(contestant.in_flight)]
         elif contestant.kind == "river":
             command = [self.options.built / "river", workload, *numbers, str(contestant.workers)]
         else:

@@ -1,6 +1,9 @@
-"""bench/compare_queues.py refuses wrong arguments, and its medians and targets are right; no speed is measured."""
+"""bench/compare_queues.py refuses wrong arguments, its medians and targets are right, and foliot's contestants finish what
+they should; no speed is measured."""
+import json
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -8,7 +11,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 COMMAND = Path(__file__).resolve().parents[3] / "bench" / "compare_queues.py"
 sys.path.insert(0, str(COMMAND.parent))
 from compare_queues import Results
-from program_case import main
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
+import postgresql_server
+from program_case import FOLIOT, main
 
 
 def filled(*turns):
@@ -52,6 +57,27 @@ class CompareQueues(unittest.TestCase):
             "backlog, foliot-3 against foliot": (1999 / 2000, False),
             "lateness, foliot, p99 in ms": (19.9, True),
             "backlog beside a million far jobs, against none": (0.9, True)})
+
+
+@unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
+class OwnContestants(unittest.TestCase):
+    def turns(self, *options):
+        built = Path(FOLIOT).parent
+        with tempfile.TemporaryDirectory() as folder:
+            written = Path(folder) / "queues.json"
+            subprocess.run([sys.executable, "-B", COMMAND, "--program", FOLIOT, "--clients", built / "queue_clients",
+                            "--workers", built / "queue_workers", "--json", written, "--turns", "1", *options],
+                           check=True, timeout=300, stdout=subprocess.DEVNULL)
+            return json.loads(written.read_text())["turns"]
+
+    def test_they_finish_what_is_put(self):
+        names = ["foliot-3", "foliot-both", "foliot-library", "foliot-library-both"]
+        turns = self.turns("--workloads", "backlog", "--jobs", "1500", "--only", ",".join(names))
+        self.assertEqual([(each["contestant"], each["jobs"]) for each in turns], [(name, 1500) for name in names])
+
+    def test_jobs_flow_through_the_library(self):
+        turns = self.turns("--workloads", "flow", "--stock", "500", "--seconds", "4", "--only", "foliot-library")
+        self.assertGreater(turns[0]["jobs"], 0)
 
 
 if __name__ == "__main__":
