@@ -16,6 +16,7 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "documented_sql.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
 
@@ -24,6 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using application = foliot_test::postgresql_connection;
+using foliot_test::documented_grants;
 using foliot_test::postgresql_server;
 
 class PostgresqlSql : public ::testing::Test {
@@ -47,7 +49,6 @@ class PostgresqlSql : public ::testing::Test {
 
   postgresql_server& server_ = postgresql_server::instance();
   const std::string database_ = server_.new_database();
-  const std::string role_ = "shop_" + database_.substr(database_.rfind('=') + 1);
   application shop_{database_};
   const std::unique_ptr<postgresql_store> node_ = [this] {
     postgresql_store::migrate(database_);
@@ -342,33 +343,69 @@ TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
   EXPECT_EQ(execute_one(*node_, count_all{}).counts, job_counts{});
 }
 
-TEST_F(PostgresqlSql, ARoleThatMayUseTheSchemaCanDoNothingElse) {
-  shop_.sql("CREATE ROLE " + role_ + " LOGIN");
-  shop_.sql("GRANT USAGE ON SCHEMA foliot TO " + role_);
-  const job_id id = put("'mails', 'of another'");
-  {
-    std::string as_role = database_;
-    as_role.replace(as_role.find("user=postgres"), 13, "user=" + role_);
-    application least(as_role);
-    const std::string own = std::to_string(put(least, "'mails', 'x', key => 'k', delay => '1 h'"));
-    EXPECT_EQ(least.sql("SELECT foliot.reschedule(" + own + ", '2 h')"), "t");
-    EXPECT_EQ(least.sql("SELECT foliot.cancel_by_key('mails', 'k')"), "t");
-    least.sql("SELECT foliot.tell('mails')");
-    for (const char* table : {"job", "ready", "delayed", "reserved", "buried", "tube", "pause", "node", "batch"}) {
-      EXPECT_NE(least.error_of(std::string("SELECT * FROM foliot.") + table).find("permission denied"),
-                std::string::npos);
-      EXPECT_NE(least.error_of(std::string("DELETE FROM foliot.") + table).find("permission denied"),
-                std::string::npos);
-    }
-    EXPECT_NE(least.error_of("SELECT foliot.change_for_application(" + std::to_string(id) + ", NULL)")
-                  .find("permission denied"),
-              std::string::npos);
-    // Functions of the caller's own, or operators, are not called with the owner's rights.
-    least.sql("CREATE TEMP TABLE tube (id int, name bytea)");
-    EXPECT_NO_THROW(put(least, "'mails', 'x'"));
+/// Roles belong to the whole server: this one goes with its test.
+class PostgresqlSqlRole : public PostgresqlSql {
+ protected:
+  PostgresqlSqlRole() { shop_.sql("CREATE ROLE " + role_ + " LOGIN"); }
+  ~PostgresqlSqlRole() override {
+    shop_.sql("DROP OWNED BY " + role_);
+    shop_.sql("DROP ROLE " + role_);
   }
-  shop_.sql("DROP OWNED BY " + role_);
-  shop_.sql("DROP ROLE " + role_);
+  [[nodiscard]] std::string as_role() const {
+    std::string made = database_;
+    made.replace(made.find("user=postgres"), 13, "user=" + role_);
+    return made;
+  }
+  static void expect_refused(application& by, const std::string& statement) {
+    const std::string error = by.error_of(statement);
+    EXPECT_NE(error.find("permission denied"), std::string::npos) << statement << " says: " << error;
+  }
+
+  const std::string role_ = "shop_" + database_.substr(database_.rfind('=') + 1);
+};
+
+TEST_F(PostgresqlSqlRole, CanDoNothingElse) {
+  shop_.sql(documented_grants("serve/sql.md", "shop", role_));
+  const job_id id = put("'mails', 'of another'");
+  application least(as_role());
+  const std::string own = std::to_string(put(least, "'mails', 'x', key => 'k', delay => '1 h'"));
+  EXPECT_EQ(least.sql("SELECT foliot.reschedule(" + own + ", '2 h')"), "t");
+  EXPECT_EQ(least.sql("SELECT foliot.reschedule_by_key('mails', 'k', '3 h')"), "t");
+  EXPECT_EQ(least.sql("SELECT foliot.cancel_by_key('mails', 'k')"), "t");
+  EXPECT_EQ(least.sql("SELECT foliot.cancel(" + own + ")"), "f");
+  least.sql("SELECT foliot.tell('mails')");
+  for (const char* table : {"job", "ready", "delayed", "reserved", "buried", "tube", "pause", "node", "batch", "map",
+                            "database", "tube_place", "away", "leaving", "arrived", "origin"}) {
+    expect_refused(least, std::string("SELECT * FROM foliot.") + table);
+    expect_refused(least, std::string("DELETE FROM foliot.") + table);
+  }
+  expect_refused(least, "SELECT foliot.change_for_application(" + std::to_string(id) + ", NULL)");
+  // Functions of the caller's own, or operators, are not called with the owner's rights.
+  least.sql("CREATE TEMP TABLE tube (id int, name bytea)");
+  EXPECT_NO_THROW(put(least, "'mails', 'x'"));
+}
+
+TEST_F(PostgresqlSqlRole, CanCallWhatItWasGranted) {
+  const std::string puts = shop_.sql(
+      "SELECT string_agg(p.oid::regprocedure::text, ', ') FROM pg_proc p "
+      "WHERE p.pronamespace = 'foliot'::regnamespace AND p.proname = 'put'");
+  shop_.sql("GRANT USAGE ON SCHEMA foliot TO " + role_);
+  const std::vector<std::string> others{
+      "cancel(1)",     "cancel_by_key('mails', 'k')", "reschedule(1, '1 h')", "reschedule_by_key('mails', 'k', '1 h')",
+      "tell('mails')",
+  };
+  application least(as_role());
+  for (const char* body : {"'x'", "'x'::bytea"}) {
+    expect_refused(least, std::string("SELECT foliot.put('mails', ") + body + ")");
+  }
+  shop_.sql("GRANT EXECUTE ON FUNCTION " + puts + " TO " + role_);
+  for (int i = 0; i < 2; ++i) {
+    put(least, "'mails', 'x'");
+    put(least, "'mails', 'x'::bytea");
+    for (const std::string& each : others) expect_refused(least, "SELECT foliot." + each);
+    postgresql_store::migrate(database_);  // keeps what was granted, and refuses the rest again
+  }
+  EXPECT_EQ(execute_one(*node_, count_all{}).counts.ready, 4U);
 }
 
 TEST_F(PostgresqlSql, TellWakesANodeAndIsForAfterTheCommit) {

@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
+import documented_sql
 import postgresql_server
 from nodes_test import NodesCase
 from program_case import main
@@ -23,12 +24,11 @@ class Metrics(NodesCase):
         self.nodes = {}
         self.addCleanup(self.end_all)
         self.superuser = self.database.database
-        self.sql("CREATE ROLE owner LOGIN; GRANT CREATE ON DATABASE jobs TO owner; CREATE ROLE monitor LOGIN; "
-                 "CREATE ROLE shop LOGIN; GRANT pg_read_all_stats TO monitor", "postgres")
+        self.sql("CREATE ROLE owner LOGIN; GRANT CREATE ON DATABASE jobs TO owner; CREATE ROLE shop LOGIN", "postgres")
         self.database.database = self.as_role("owner")
         self.expect_done("serve", "--store", self.database.database, "--migrate")
-        self.sql("GRANT USAGE ON SCHEMA foliot TO monitor, shop; "
-                 "GRANT EXECUTE ON FUNCTION foliot.job_metrics() TO monitor", "owner")
+        self.sql(documented_sql.grants("serve/monitoring.md", "monitor"), "postgres")
+        self.sql(documented_sql.grants("serve/sql.md", "shop"), "owner")
 
     def as_role(self, role):
         return self.superuser.replace("user=postgres", f"user={role}")
@@ -92,12 +92,23 @@ class Metrics(NodesCase):
             time.sleep(0.2)
             self.assertGreaterEqual(self.metrics()["oldest_transaction_seconds", ""], 0.2)
 
+    def expect_refused(self, role, statement):
+        done = self.psql(statement, role, check=False)
+        self.assertNotEqual(done.returncode, 0, statement)
+        self.assertIn("permission denied", done.stderr)
+
     def test_other_roles_see_nothing(self):
-        for role, statement in [("shop", "SELECT * FROM foliot.metrics()"), ("monitor", "SELECT * FROM foliot.job"),
-                                ("monitor", "SELECT foliot.restored()")]:
-            done = self.psql(statement, role, check=False)
-            self.assertNotEqual(done.returncode, 0, statement)
-            self.assertIn("permission denied", done.stderr)
+        self.expect_refused("shop", "SELECT * FROM foliot.metrics()")
+
+    def test_the_role_can_do_nothing_else(self):
+        job = self.sql("SELECT foliot.put('mails', 'x', key => 'k')", "shop").strip()
+        for statement in ["SELECT * FROM foliot.job", f"SELECT foliot.peek({job}, '', '')", "SELECT foliot.restored()"]:
+            self.expect_refused("monitor", statement)
+        for call in ["put('mails', 'y')", "put('mails', 'y'::bytea)", f"cancel({job})", "cancel_by_key('mails', 'k')",
+                     f"reschedule({job}, '1 h')", "reschedule_by_key('mails', 'k', '1 h')", "tell('mails')"]:
+            self.expect_refused("monitor", f"SELECT foliot.{call}")
+        self.assertEqual(self.metrics()["jobs_ready", "mails"], 1)
+        self.assertEqual(self.sql(f"SELECT foliot.cancel({job})", "shop"), "t\n")
 
 
 # Those of the other file run there.

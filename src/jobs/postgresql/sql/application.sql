@@ -1,9 +1,9 @@
 -- For applications: jobs in their own transactions. These functions are stable: their names, parameters and answers
 -- stay as they are in later versions. docs/serve/sql.md describes them.
 --
--- They run with the rights of the schema's owner, so a role needs no more than USAGE of the schema. What a transaction
--- has locked stays locked until its end, so they leave no lock on a job that a worker has, for its worker could not
--- finish it; and nodes pass over what is locked for long (patient.sql).
+-- They run with the rights of the schema's owner, so a role needs no right to a table; but it must have been granted each
+-- function that it calls. What a transaction has locked stays locked until its end, so they leave no lock on a job that a
+-- worker has, for its worker could not finish it; and nodes pass over what is locked for long (patient.sql).
 
 CREATE OR REPLACE FUNCTION foliot.refuse(what text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -195,7 +195,7 @@ BEGIN
   RETURN made;
 END $$;
 
--- The same with a body of text, in UTF-8.
+-- The same with a body of text, in UTF-8. It has the rights of its caller, who needs the other one, too.
 CREATE OR REPLACE FUNCTION foliot.put(
   tube text, body text, delay interval DEFAULT '0', at timestamptz DEFAULT NULL, priority bigint DEFAULT 1024,
   ttr interval DEFAULT '60 s', key text DEFAULT NULL, existing text DEFAULT 'keep') RETURNS bigint
@@ -238,3 +238,9 @@ BEGIN
   END IF;
   PERFORM pg_notify('foliot', encode(foliot.checked_tube(tell.tube), 'hex'));
 END $$;
+
+-- By default all roles may execute a function, also those that only read the figures.
+REVOKE EXECUTE ON FUNCTION
+  foliot.put(text, bytea, interval, timestamptz, bigint, interval, text, text),
+  foliot.put(text, text, interval, timestamptz, bigint, interval, text, text),
+  foliot.cancel, foliot.cancel_by_key, foliot.reschedule, foliot.reschedule_by_key, foliot.tell FROM PUBLIC;
