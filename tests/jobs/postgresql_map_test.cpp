@@ -294,6 +294,38 @@ TEST_F(PostgresqlMap, ADatabaseThatIsDownTakesOnlyItsTubesAlong) {
   EXPECT_EQ(drain(*node, "two"), (std::vector<std::string>{"given back", "after", "after"}));
 }
 
+TEST_F(PostgresqlMap, ACheckIsOfAllDatabases) {
+  database_map map(first_);
+  map.add(second_);
+  map.move("two", 1);
+  const auto node = open("a");
+  const job_id id = put_one(*node, "two", "x");
+  ask(second_, "DELETE FROM foliot.ready");
+  const check_result damage = node->check();
+  ASSERT_FALSE(damage);
+  const std::string name = second_.substr(second_.rfind('=') + 1);
+  EXPECT_TRUE(says(damage.error(), "in the database 1 of the map, "));
+  EXPECT_TRUE(says(damage.error(), name + ": job " + std::to_string(id) + " has no state"));
+  ask(second_, "DELETE FROM foliot.job");
+
+  postgresql_connection admin(first_);
+  admin.sql("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
+  admin.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '" + name + "'");
+  const auto late = open("late");
+  for (const auto* each : {&node, &late, &late}) {
+    const std::string text = refusal([&] { static_cast<void>((*each)->check()); });
+    EXPECT_TRUE(says(text, "the database 1 of the map was not checked: the database "));
+    EXPECT_TRUE(says(text, name));
+  }
+  admin.sql("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true");
+  for (const auto* each : {&node, &late}) {
+    const check_result right = (*each)->check();
+    EXPECT_TRUE(right) << right.error();
+    put_one(**each, "two", "y");
+  }
+  EXPECT_EQ(jobs_in(second_), "2");
+}
+
 /// A move begins when no transaction is open that has put a job. It asks again and again, over one connection.
 TEST_F(PostgresqlMap, AMoveWaitsForOpenTransactions) {
   const auto node = open("a");

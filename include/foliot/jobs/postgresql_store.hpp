@@ -80,7 +80,8 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
   execution execute(std::span<operation> batch) override;
   /// O(1).
   [[nodiscard]] next_change next() const noexcept override;
-  /// Reads the whole database, in one snapshot.
+  /// Reads the whole database, in one snapshot; where there are several, one after the other. Throws store_unavailable,
+  /// which names it, if one of them does not answer.
   [[nodiscard]] check_result check() override;
   /// Gives back what the node has reserved, and ends its pauses. Throws store_failure if the database could not be
   /// reached: then they end after `node_timeout`.

@@ -66,6 +66,21 @@ class TwoDatabases(NodesCase):
         self.assertIn("moved 0 jobs", self.map("--move", "default", "1"))
         self.assertEqual(self.other.sql(self.other.folder, "SELECT count(*) FROM foliot.job"), "1")
 
+    def test_a_check_reads_all_databases(self):
+        self.map("--add", self.other.database)
+        self.map("--move", "mails", "1")
+        node = self.connect(self.start_node("n0"))
+        node.ask(b"use mails\r\n")
+        self.assertRegex(node.ask(put(b"a")), rb"\AINSERTED \d+\r\n\Z")
+        check = ["serve", "--store", self.database.database, "--check"]
+        self.assertIn(": no damage found\n", self.expect_done(*check))
+        self.other.stop_at_once()
+        self.expect_error(f"the database 1 of the map was not checked: the database {self.other.folder}", *check, code=1)
+        self.other.start()
+        self.assertIn(": no damage found\n", self.expect_done(*check))
+        self.other.sql(self.other.folder, "DELETE FROM foliot.ready")
+        self.expect_error("is damaged: in the database 1 of the map, ", *check, code=1)
+
     def test_what_is_wrong_is_named(self):
         self.expect_error("--move: 'x' is not the number of a database", "map", self.database.database, "--move", "t", "x")
         self.expect_error("there is no database with the number 7", "map", self.database.database, "--move", "t", "7")

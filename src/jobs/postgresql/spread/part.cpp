@@ -28,6 +28,12 @@ bool database_part::is_idle() const {
   return !share_.has_value();
 }
 
+std::exception_ptr database_part::wait() {
+  const lock held(lock_);
+  while (!outcome_) changed_.wait(lock_);
+  return outcome_->failure;
+}
+
 share_outcome database_part::take() {
   const lock held(lock_);
   while (!outcome_) changed_.wait(lock_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <foliot/core/clock.hpp>
@@ -297,11 +298,39 @@ next_change spread::next() const noexcept {
   return next;
 }
 
+postgresql_engine& spread::reach(member& one) {
+  if (!one.is_up) {
+    // An attempt that has succeeded may have brought news: they are for the next batch.
+    if (one.is_tried && one.part->wait() != nullptr) {
+      static_cast<void>(one.part->take());
+      one.is_tried = false;
+    }
+    if (!std::exchange(one.is_tried, true)) one.part->begin({});
+    if (const std::exception_ptr failure = one.part->wait()) std::rethrow_exception(failure);
+  }
+  return *one.part->engine();
+}
+
+check_result spread::check_member(int number, member& one) {
+  const std::string name = "the database " + std::to_string(number) + " of the map";
+  try {
+    postgresql_engine& engine = reach(one);
+    const check_result found = engine.check();
+    if (!found) return std::unexpected("in " + name + ", " + engine.place() + ": " + found.error());
+    return {};
+  } catch (const store_unavailable& error) {
+    std::string_view why = error.what();
+    if (constexpr std::string_view begin = "foliot: "; why.starts_with(begin)) why.remove_prefix(begin.size());
+    throw store_unavailable(store_unavailable::kind::not_executed,
+                            "foliot: " + name + " was not checked: " + std::string(why));
+  }
+}
+
 check_result spread::check() {
   check_result found = first_->check();
   for (auto& [number, one] : members_) {
     if (!found) break;
-    if (one.part->is_idle() && one.part->engine() != nullptr) found = one.part->engine()->check();
+    found = check_member(number, one);
   }
   return found;
 }

@@ -96,6 +96,10 @@ class spread {
   void read_map_if_changed(batch_state& state);
   void read_map();
   void open_member(int number, const std::string& connection);
+  /// The engine of a database, which has just been reached, or was when it was last used. Throws store_unavailable.
+  [[nodiscard]] static postgresql_engine& reach(member& one);
+  /// Throws store_unavailable, which names the database.
+  [[nodiscard]] static check_result check_member(int number, member& one);
   /// Lets the puts that no database has taken begin again, for a while. Returns false if there are none, or no longer.
   bool send_off_homeless(batch_state& state, instant until);
 
