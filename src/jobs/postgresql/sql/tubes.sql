@@ -191,7 +191,7 @@ CREATE OR REPLACE FUNCTION foliot.check_jobs() RETURNS text LANGUAGE sql STABLE 
       UNION ALL SELECT FROM foliot.reserved p WHERE p.id = j.id UNION ALL SELECT FROM foliot.buried p WHERE p.id = j.id
       UNION ALL SELECT FROM foliot.leaving p WHERE p.id = j.id)
     UNION ALL
-    SELECT format('job %s is %s', p.id, string_agg(p.state, ' and ')) FROM places p GROUP BY p.id HAVING count(*) > 1
+    SELECT format('job %s is %s', p.id, string_agg(p.state, ' and ' ORDER BY p.state)) FROM places p GROUP BY p.id HAVING count(*) > 1
     UNION ALL
     SELECT format('job %s is %s, but its text is missing', p.id, p.state)
     FROM places p WHERE NOT EXISTS (SELECT FROM foliot.job j WHERE j.id = p.id)
