@@ -81,7 +81,12 @@ class PostgresqlServer:
         self._run("continue", self.folder)
 
     def sql(self, folder, statement):
-        return self._run("sql", f"host={folder} user=postgres dbname=jobs", statement)
+        return self.ask(f"host={folder} user=postgres dbname=jobs", statement)
+
+    @classmethod
+    def ask(cls, database, statement):
+        """What the database with this connection string answers."""
+        return cls._run("sql", database, statement)
 
     def remove(self):
         if self.standby:

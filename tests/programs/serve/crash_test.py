@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
-from history import check, put_events
+from history import check, priorities_of
 from program_case import main
 from workload import Workload, drain
 
@@ -54,9 +54,7 @@ class Crash(unittest.TestCase):
         left = drain(server)
         self.assertEqual(server.stop(), (0, ""))
         events = work.history.events
-        released = {event.job for event in events if event.kind in ("release", "bury")}
-        priorities = {job: put.priority for job, put in put_events(events).items() if job not in released}
-        self.assertEqual(check(events, left, list(left), priorities), [])
+        self.assertEqual(check(events, left, list(left), priorities_of(events)), [])
         done = sum(event.answer is not None for event in events)
         print(f"{len(events)} requests, {done} answered, {len(left)} jobs at the end")
         self.assertGreater(done, 0, "the clients have done something")

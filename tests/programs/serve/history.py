@@ -23,8 +23,10 @@ AROUND = 20
 @dataclasses.dataclass
 class Event:
     client: int
-    # put, reserve, delete, release, bury, cancel, reschedule, fire, gone (the client), killed (the server), disturbed (one
-    # of several servers, or their database: reservations may end from then on)
+    # put, reserve, delete, release, bury, cancel, reschedule, fire, gone (the client); killed (the only server). Of several
+    # servers over a database: disturbed (the server at `node` ends: its reservations may end from then on. Without a
+    # `node` the database fails, or is replaced, which ends none), silent (the database hears nothing of the server at
+    # `node` from then on, and would take it for dead after the `timeout`), heard (it does again)
     kind: str
     begin: float
     wall: float
@@ -36,6 +38,8 @@ class Event:
     priority: int = 0
     delay: float = 0
     ttr: float = 0
+    node: Optional[tuple] = None  # the address of the server; of what a client asks, that of its server
+    timeout: float = 0
 
 
 class History:
@@ -145,30 +149,77 @@ def check_early(events):
             yield f"job {event.job} was handed out {due - event.end_wall:.6f} s early: {last} and {event}"
 
 
+@dataclasses.dataclass
+class Hold:
+    """A client certainly has the job from `end` on: until `until`, or until it makes the request `ending`."""
+    client: int
+    begin: float  # of its reserve
+    end: float
+    until: float
+    ending: Optional[Event] = None
+
+    def certain_until(self):
+        return min(self.until, self.ending.begin) if self.ending else self.until
+
+
+class Faults:
+    """When reservations may end that nobody has ended."""
+
+    def __init__(self, events):
+        self.kills, self.of_node, self.silences = [], {}, {}  # times; of each node its times, and its pairs of times
+        silent = {}  # node: the event, and when the node was heard again
+        for event in sorted(events, key=lambda each: each.begin):
+            if event.kind == "killed":
+                self.kills.append(event.begin)
+            elif event.kind == "disturbed" and event.node:
+                self.of_node.setdefault(event.node, []).append(event.begin)
+                if event.node in silent:
+                    self._end_silence(silent.pop(event.node)[0], event.begin)
+            elif event.kind == "heard" and event.node in silent:
+                silent[event.node][1] = event.begin
+            elif event.kind == "silent":
+                # It says that it is alive each quarter of its timeout: since it was heard it may have said nothing.
+                if event.node in silent and silent[event.node][1] + event.timeout / 4 < event.begin:
+                    self._end_silence(*silent.pop(event.node))
+                silent.setdefault(event.node, [event, None])[1] = float("inf")
+        for event, end in silent.values():
+            self._end_silence(event, end)
+
+    def _end_silence(self, event, end):
+        # When it began, the node may have said nothing for a quarter of its timeout. If it is silent for less than half
+        # of it, it keeps its reservations, and on a busy machine it may still be late.
+        latest = event.begin + event.timeout / 2
+        if end > latest:
+            self.silences.setdefault(event.node, []).append((latest, end))
+
+    def first_after(self, begin, node):
+        """The first one that may end a reservation that was made at this node after this time."""
+        ends = [times[place] for times in (self.kills, self.of_node.get(node, []))
+                if (place := bisect.bisect_left(times, begin)) < len(times)]
+        return min([*ends, *(first for first, end in self.silences.get(node, []) if begin < end)], default=float("inf"))
+
+
 def holds(events):
-    """For each job the times in which one client certainly held it, with that client."""
+    """For each job the times in which one client certainly held it."""
     of_job = {}
-    open_holds = {}  # (client, job): [begin, end at the latest]
-    ends = sorted(events, key=lambda each: each.begin)
+    open_holds = {}  # by client and job
+    faults = Faults(events)
     ttrs = {job: put.ttr for job, put in put_events(events).items()}
-    for event in ends:
+    for event in sorted(events, key=lambda each: each.begin):
         if event.kind == "reserve" and event.answer == "RESERVED":
             # It may have been reserved as early as `begin`, so that it may end a TTR after that.
-            hold = [event.client, event.begin, event.end, event.begin + ttrs.get(event.job, 0)]
+            until = min(event.begin + ttrs.get(event.job, 0), faults.first_after(event.begin, event.node))
+            hold = Hold(event.client, event.begin, event.end, until)
             open_holds[event.client, event.job] = hold
             of_job.setdefault(event.job, []).append(hold)
-        elif event.kind in ("delete", "release", "bury"):
+        elif event.kind in ("delete", "release", "bury") and event.answer != "INTERNAL_ERROR":  # that has changed nothing
             hold = open_holds.pop((event.client, event.job), None)
             if hold:
-                hold[3] = min(hold[3], event.begin)
+                hold.ending = event
         elif event.kind == "gone":
-            for client, job in [key for key in open_holds if key[0] == event.client]:
-                hold = open_holds.pop((client, job))
-                hold[3] = min(hold[3], event.begin)
-        elif event.kind in ("killed", "disturbed"):
-            for hold in open_holds.values():
-                hold[3] = min(hold[3], event.begin)
-            open_holds.clear()
+            for key in [key for key in open_holds if key[0] == event.client]:
+                hold = open_holds.pop(key)
+                hold.until = min(hold.until, event.begin)
     return of_job
 
 
@@ -177,8 +228,18 @@ def check_two_holders(events):
     for job, all_holds in holds(events).items():
         for one, other in itertools.permutations(all_holds, 2):
             # `other` was handed over between its begin and its end, all of it while `one` held.
-            if one[2] < other[1] and other[2] < one[3]:
-                yield f"job {job} was handed to the clients {one[0]} and {other[0]} at the same time: {one} {other}"
+            if one.end < other.begin and other.end < one.certain_until():
+                clients = f"{one.client} and {other.client}"
+                yield f"job {job} was handed to the clients {clients} at the same time: {one} {other}"
+
+
+def check_refused(events):
+    """Refused to its holder: while a client certainly has a job, no request of it for the job is answered by NOT_FOUND."""
+    for job, all_holds in holds(events).items():
+        for hold in all_holds:
+            ending = hold.ending
+            if ending and ending.answer == "NOT_FOUND" and ending.end < hold.until:
+                yield f"job {job} was refused to its holder, the client {hold.client}: {hold}"
 
 
 def check_contradictions(events):
@@ -196,7 +257,7 @@ def may_hold(events, grace=0.0):
     no answer, or waited so long that its batch may be in doubt. A reservation may outlast its TTR by the grace."""
     of_job, of_any = {}, []
     ttrs = {job: put.ttr for job, put in put_events(events).items()}
-    disturbed = any(event.kind == "disturbed" for event in events)
+    disturbed = any(event.kind in ("disturbed", "silent") for event in events)
     kills = sorted(event.begin for event in events if event.kind == "killed") + [float("inf")]
     ends = {}
     for event in events:
@@ -238,8 +299,14 @@ def check_truth(events, grace=0.0):
                 yield f"job {event.job} is said to be reserved, but nobody had it: {event}"
         else:
             for hold in certain.get(event.job, []):
-                if hold[2] < event.begin and event.end < hold[3]:
-                    yield f"job {event.job} was changed while the client {hold[0]} had it: {event}"
+                if hold.end < event.begin and event.end < hold.certain_until():
+                    yield f"job {event.job} was changed while the client {hold.client} had it: {event}"
+
+
+def priorities_of(events):
+    """The priorities of jobs, by id, but for those that may have got another one since they were put."""
+    changed = {event.job for event in events if event.kind in ("release", "bury")}
+    return {job: put.priority for job, put in put_events(events).items() if job not in changed}
 
 
 def check_order(drained, priorities):
@@ -254,7 +321,7 @@ def check(events, left, drained=(), priorities=None, grace=0.0):
     """All breaches of the promises, as sentences. `left` has the bodies of the jobs that are there at the end, by id.
     `grace`: the seconds by which a reservation may outlast its TTR, because the node that made it hangs."""
     return [*check_lost(events, left), *check_invented(events, left), *check_same_id(events), *check_back(events, left),
-            *check_early(events), *check_two_holders(events), *check_contradictions(events),
+            *check_early(events), *check_two_holders(events), *check_refused(events), *check_contradictions(events),
             *check_truth(events, grace), *check_order(drained, priorities or {})]
 
 
@@ -264,7 +331,8 @@ def events_around(events, breaches):
     jobs = {int(number) for breach in breaches for number in re.findall(r"\bjob (\d+)", breach)}
     times = [event.begin for event in events if event.job in jobs]
     for event in sorted(events, key=lambda each: each.begin) if jobs else []:
-        concerns_all = event.kind in ("gone", "killed", "disturbed") or event.kind == "reserve" and event.job is None
+        is_fault = event.kind in ("gone", "killed", "disturbed", "silent", "heard")
+        concerns_all = is_fault or event.kind == "reserve" and event.job is None
         is_near = times and min(times) - AROUND < event.begin < max(times) + AROUND
         if event.job in jobs or concerns_all and is_near:
             yield event

@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from history import Event, check, events_around
+from history import Event, check, events_around, priorities_of
 from program_case import main
 
 
@@ -17,8 +17,15 @@ def put(begin, end, job=1, **more):
     return event("put", begin, end, "INSERTED", job=job, **({"body": b"a", "ttr": 10} | more))
 
 
-def reserved(begin, end, client=2, job=1, body=b"a"):
-    return event("reserve", begin, end, "RESERVED", client=client, job=job, body=body)
+def reserved(begin, end, client=2, job=1, body=b"a", **more):
+    return event("reserve", begin, end, "RESERVED", client=client, job=job, body=body, **more)
+
+
+def fault(kind, begin, **more):
+    return event(kind, begin, begin, None, client=0, job=None, **more)
+
+
+ONE, OTHER = ("127.0.0.1", 1), ("127.0.0.1", 2)  # nodes
 
 
 class Checker(unittest.TestCase):
@@ -73,6 +80,46 @@ class Checker(unittest.TestCase):
         self.assertEqual(check([put(0, 1, ttr=1), reserved(1, 1.5), reserved(1.6, 3, client=3)], {1: b"a"}), [],
                          "its time may have been over")
 
+    def test_held_by_two_though_something_else_failed(self):
+        def twice(*faults):
+            return [put(0, 1), reserved(1, 2, node=ONE), *faults, reserved(7, 8, client=3, node=OTHER)]
+
+        for faults in [[fault("disturbed", 3)],  # the database
+                       [fault("disturbed", 3, node=OTHER)], [fault("silent", 3, node=OTHER, timeout=1)],
+                       [fault("disturbed", 0, node=ONE)],
+                       [fault("silent", 3, node=ONE, timeout=6), fault("heard", 5.9, node=ONE)],
+                       [fault("silent", 2.5, node=ONE, timeout=4), fault("heard", 3.5, node=ONE),
+                        fault("silent", 4.6, node=ONE, timeout=4), fault("heard", 6, node=ONE)],
+                       [fault("silent", 3, node=ONE, timeout=12)]]:
+            self.expect("same time", twice(*faults), {1: b"a"})
+        for faults in [[fault("killed", 3)], [fault("disturbed", 3, node=ONE)], [event("gone", 3, 3, None, client=2)],
+                       [fault("silent", 3, node=ONE, timeout=6), fault("heard", 6.1, node=ONE)],
+                       [fault("silent", 0.5, node=ONE, timeout=2), fault("heard", 1.6, node=ONE)],
+                       [fault("silent", 2.5, node=ONE, timeout=4), fault("heard", 3.5, node=ONE),
+                        fault("silent", 4.4, node=ONE, timeout=4), fault("heard", 6, node=ONE)],
+                       [fault("silent", 3, node=ONE, timeout=6)]]:
+            self.assertEqual(check(twice(*faults), {1: b"a"}), [], faults)
+
+    def test_held_by_two_after_a_request_that_has_changed_nothing(self):
+        for kind in ["delete", "release", "bury"]:
+            asked = [put(0, 1), reserved(1, 2), event(kind, 3, 4, "INTERNAL_ERROR", client=2), reserved(5, 6, client=3)]
+            self.expect("same time", asked, {1: b"a"})
+
+    def test_refused_to_its_holder(self):
+        def refused(*faults, end=4, kind="delete", ttr=10):
+            return [put(0, 1, ttr=ttr), reserved(1, 2, node=ONE), *faults, event(kind, 3, end, "NOT_FOUND", client=2)]
+
+        for kind in ["delete", "release", "bury"]:
+            self.expect("refused to its holder", refused(kind=kind), {1: b"a"})
+        for faults in [[fault("disturbed", 2.5)], [fault("disturbed", 2.5, node=OTHER)],
+                       [fault("silent", 2.5, node=ONE, timeout=2), fault("heard", 3.4, node=ONE)]]:
+            self.expect("refused to its holder", refused(*faults), {1: b"a"})
+        for faults in [[fault("disturbed", 2.5, node=ONE)], [fault("disturbed", 3.5, node=ONE)],
+                       [fault("silent", 2.5, node=ONE, timeout=2)]]:
+            self.assertEqual(check(refused(*faults), {1: b"a"}), [], faults)
+        self.assertEqual(check(refused(ttr=2.9), {1: b"a"}), [], "its time may have been over")
+        self.assertEqual(check([put(0, 1), event("delete", 3, 4, "NOT_FOUND")], {1: b"a"}), [], "it had no job")
+
     def test_contradictions(self):
         self.expect("twice", [put(0, 1), event("delete", 2, 3, "DELETED"), event("delete", 2, 3, "DELETED", client=2)], {})
 
@@ -107,6 +154,11 @@ class Checker(unittest.TestCase):
         self.expect("came before", [], {}, drained=[2, 1], priorities={1: 0, 2: 0})
         self.expect("came before", [], {}, drained=[1, 2], priorities={1: 5, 2: 4})
         self.assertEqual(check([], {}, drained=[2, 1], priorities={1: 5, 2: 4}), [])
+
+    def test_priorities_that_are_certain(self):
+        changed = [event("release", 1, 2, "RELEASED", job=2), event("bury", 1, None, None, job=3)]
+        puts = [put(0, 1, job=job, priority=7) for job in (1, 2, 3)]
+        self.assertEqual(priorities_of([*puts, *changed]), {1: 7})
 
 
 class Around(unittest.TestCase):

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
 import postgresql_server
-from history import check, events_around
+from history import check, events_around, priorities_of
 from line import Line
 from program_case import main
 from serve_case import SANITIZED, ServeCase, put
@@ -65,14 +65,27 @@ class NodesCase(ServeCase):
     def kill_node(self, name):
         self.nodes[name].kill()
 
+    def note_fault(self, work, kind, name):
+        """For the checker, before this happens to a node: see history.Event."""
+        work.history.begin(0, kind, node=self.nodes[name].address, timeout=self.node_timeout)
+
     def expect_reserved(self, connection, body):
         """The job that a reserve gets."""
         line = connection.ask(b"reserve-with-timeout %d\r\n" % beanstalk_client.PATIENCE)
         self.assertRegex(line, rb"\ARESERVED \d+ %d\r\n%s\r\n\Z" % (len(body), body))
         return int(line.split()[1])
 
-    def judge(self, work, seed):
-        """Ends the clients, and looks at what is there at the end."""
+    def expect_no_connection(self):
+        """The database has noticed that the nodes are gone: what they have left open would be passed over."""
+        ask = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'foliot' AND datname = current_database()"
+        primary = f"{self.database.database} target_session_attrs=read-write"
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while (count := postgresql_server.PostgresqlServer.ask(primary, ask)) != "0":
+            self.assertLess(time.monotonic(), until, f"{count} connections of nodes that are gone")
+            time.sleep(0.05)
+
+    def judge(self, work, seed, one_database=True):
+        """Ends the clients, and looks at what is there at the end. Over several databases a tube that moves has no order."""
         for server in self.nodes.values():
             server.process.kill()
             server.process.wait()
@@ -82,11 +95,13 @@ class NodesCase(ServeCase):
         for name in [f"n{number}" for number in range(NODES)]:  # each ends what it had reserved
             self.assertEqual(self.start_node(name).stop()[0], 0)
             del self.nodes[name]
-        judge = self.start_node("judge")
+        self.expect_no_connection()
+        # With one session, nothing else is done to the jobs meanwhile.
+        judge = self.start_node("judge", "--sessions", "1")
         self.assertEqual(self.connect(judge).numbers(b"stats\r\n")["current-jobs-reserved"], 0, "no node has a job")
         left = drain(judge)
         events = work.history.events
-        breaches = check(events, left, grace=GRACE)
+        breaches = check(events, left, list(left) if one_database else (), priorities_of(events), grace=GRACE)
         for line in events_around(events, breaches):
             print(line)
         self.assertEqual(breaches, [], f"FOLIOT_NODES_SEED={seed}")
@@ -284,12 +299,13 @@ class NodesBehindCutLines(NodesBehindLines):
                 if line.whole.is_set():
                     work.start(self.nodes[name].address)
             time.sleep(draw.random() * 0.7)
-            work.history.begin(0, "disturbed")
-            line = draw.choice(list(lines.values()))
-            if line.whole.is_set():
-                line.cut()
+            name = draw.choice(list(lines))
+            if lines[name].whole.is_set():
+                self.note_fault(work, "silent", name)
+                lines[name].cut()
             else:
-                line.mend()
+                self.note_fault(work, "heard", name)
+                lines[name].mend()
             time.sleep(draw.choice([0, 0, 1, 4]) * draw.random())
         for line in lines.values():
             line.mend()
@@ -340,20 +356,23 @@ class NodesUnderLoad(NodesCase):
             time.sleep(draw.random() * 0.7)
             name = f"n{draw.randrange(NODES)}"
             what = draw.choice(["kill", "stop", "continue", "continue", "database"])
-            work.history.begin(0, "disturbed")
             if what == "kill":
+                self.note_fault(work, "disturbed", name)
                 self.kill_node(name)
                 stopped.discard(name)
                 time.sleep(draw.random() * 2)
                 self.start_node(name)
             elif what == "stop":
+                self.note_fault(work, "silent", name)
                 self.nodes[name].process.send_signal(signal.SIGSTOP)
                 stopped.add(name)
             elif what == "continue" and stopped:
                 name = draw.choice(sorted(stopped))
+                self.note_fault(work, "heard", name)
                 self.nodes[name].process.send_signal(signal.SIGCONT)
                 stopped.discard(name)
             elif what == "database":
+                work.history.begin(0, "disturbed")
                 self.database.restart(draw.choice([0, 0.5]))
         self.judge(work, SEED)
 

@@ -56,12 +56,12 @@ class Patroni(FailoverCase):
     def make_database(self):
         self.addCleanup(self.cluster.start_all)  # each round makes a database of its own
 
-    def start_node(self, name):
+    def start_node(self, name, *more):
         try:
-            return super().start_node(name)
+            return super().start_node(name, *more)
         except RuntimeError:  # without a primary a node ends: on a machine that stood still, the members have changed roles
             self.cluster.primary_and_standby()
-            return super().start_node(name)
+            return super().start_node(name, *more)
 
     def timeline(self):
         """A number that each promotion makes larger."""

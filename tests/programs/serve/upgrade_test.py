@@ -63,8 +63,8 @@ class MixedVersions(UpgradeCase):
         for number in range(NODES):
             self.start_clients(work)
             time.sleep(draw.random() * 0.5)
-            work.history.begin(0, "disturbed")
             name = f"n{number}"
+            self.note_fault(work, "disturbed", name)
             code, log = self.nodes[name].stop()
             self.assertEqual(code, 0, f"{name} goes on over the newer schema: {log}")
             self.start_next(name)

@@ -35,6 +35,9 @@ class Client(threading.Thread):
         finally:
             self.connection.close()
 
+    def begin(self, kind, **more):
+        return self.history.begin(self.number, kind, node=self.address, **more)
+
     def ask(self, event, data, **more):
         words = self.connection.ask(data).split(b"\r\n", 1)
         first = words[0].decode().split()
@@ -49,7 +52,7 @@ class Client(threading.Thread):
         self.serial += 1
         body = b"%d/%d" % (self.number, self.serial)
         priority, delay, ttr = self.random.randrange(3), self.random.choice([0, 0, 0, 1]), self.random.choice([1, 60])
-        event = self.history.begin(self.number, "put", body=body, priority=priority, delay=delay, ttr=ttr)
+        event = self.begin("put", body=body, priority=priority, delay=delay, ttr=ttr)
         if self.random.randrange(2) == 0:
             self.ask(event, b"put %d %d %d %d\r\n%s\r\n" % (priority, delay, ttr, len(body), body))
             return
@@ -64,18 +67,18 @@ class Client(threading.Thread):
         name = self.random.choice([b"%d" % job, b"=" + key])
         kind = self.random.choice(["cancel", "cancel", "reschedule", "fire"])
         delay = self.random.choice([0, 0.1, 1]) if kind == "reschedule" else 0
-        event = self.history.begin(self.number, kind, job=job, delay=delay)
+        event = self.begin(kind, job=job, delay=delay)
         due = b" %d" % (1000 * delay) if kind == "reschedule" else b""
         self.ask(event, b"x-%s %s%s\r\n" % (kind.encode(), name, due))
 
     def reserve(self):
-        event = self.ask(self.history.begin(self.number, "reserve"), b"reserve-with-timeout 0\r\n")
+        event = self.ask(self.begin("reserve"), b"reserve-with-timeout 0\r\n")
         if event.answer == "RESERVED":
             self.held.append(event.job)
 
     def end(self, kind, command):
         job = self.held.pop(self.random.randrange(len(self.held)))
-        self.ask(self.history.begin(self.number, kind, job=job), command % job)
+        self.ask(self.begin(kind, job=job), command % job)
 
     def step(self):
         draw = self.random.randrange(100)
@@ -92,7 +95,7 @@ class Client(threading.Thread):
         elif draw < 99:
             self.end("bury", b"bury %d 1\r\n")
         else:
-            self.history.begin(self.number, "gone")
+            self.begin("gone")
             return False
         return True
 
