@@ -285,6 +285,29 @@ class NodeBehindASlowLine(NodesBehindLines):
             self.assertRegex(worker.line(), rb"\ARESERVED \d+ 60000\r\n\Z")
 
 
+class NodeBehindACutLine(NodesBehindLines):
+    node_timeout = NODE_TIMEOUT
+
+    def test_a_node_that_is_cut_off_loses_its_jobs_and_is_told_so(self):
+        line = self.line()
+        one = self.connect(self.start_behind(line, "cut-off"))
+        two = self.connect(self.start_node("other"))
+        one.ask(put(b"a"))
+        job = self.expect_reserved(one, b"a")
+        line.cut()
+        one.send(b"delete %d\r\n" % job)  # what the node sends for it comes to the database when another one has the job
+        self.assertEqual(self.expect_reserved(two, b"a"), job)
+        line.mend()
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while (answer := one.answer()) == b"INTERNAL_ERROR\r\n":  # the node had given it up
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
+            one.send(b"delete %d\r\n" % job)
+        self.assertEqual(answer, b"NOT_FOUND\r\n")
+        self.assertEqual(two.ask(b"peek %d\r\n" % job), b"FOUND %d 1\r\na\r\n" % job)
+        self.assertEqual(two.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
+
+
 class NodesBehindCutLines(NodesBehindLines):
     def test_lines_to_the_database_are_cut_at_random(self):
         """What a node has sent comes late, when it has long connected again; also a commit that it has asked about."""
