@@ -41,6 +41,10 @@ class PostgresqlServer:
         """As a crash of its processes."""
         self._run("crash", self.folder)
 
+    def kill(self):
+        """As stop_at_once(), but its processes get SIGKILL, so that none of them does anything before it ends."""
+        self._run("kill", self.folder)
+
     def restart(self, pause=0.0):
         self.stop_at_once()
         time.sleep(pause)  # an outage of any length: nothing relies on it
@@ -74,7 +78,7 @@ class PostgresqlServer:
         self._run("restore", self.folder, point)
 
     def hang(self):
-        """As if its machine was cut off: connections stay open, and nothing is answered."""
+        """Stops its processes: connections stay open, and nothing is answered."""
         self._run("hang", self.folder)
 
     def go_on(self):

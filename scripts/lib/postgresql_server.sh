@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A PostgreSQL server for one program, for postgresql_server.hpp of the tests and postgresql_server.py:
-#   make | start FOLDER | create FOLDER DATABASE | crash FOLDER | sql CONNECTION STATEMENT | remove FOLDER
+#   make | start FOLDER | create FOLDER DATABASE | crash FOLDER | kill FOLDER | sql CONNECTION STATEMENT | remove FOLDER
 # and a second server that follows it, and without which it commits nothing from then on:
 #   standby FOLDER | promote FOLDER
 # A server that has crashed, and that follows the one in PRIMARY from then on:
@@ -8,7 +8,7 @@
 # A server that archives its log in FOLDER/archive from its next start on, a base backup of it in FOLDER/base, and the
 # server as it was at the restore point POINT; without one, as the backup is by itself:
 #   archive FOLDER | backup FOLDER | restore FOLDER [POINT]
-# A hung server, as in a machine that is cut off:
+# A hung server: its connections stay open, and nothing is answered:
 #   hang FOLDER | continue FOLDER
 # PostgreSQL refuses to run as root: then it runs as the user postgres.
 set -euo pipefail
@@ -61,6 +61,12 @@ processes() {
     postmaster=$(head -n 1 "$1/data/postmaster.pid")
     echo "$postmaster"
     ps -o pid= --ppid "$postmaster"
+}
+
+# Stops all of them. The children of a stopped postmaster stay the same.
+stop_processes() {
+    kill -STOP "$(head -n 1 "$1/data/postmaster.pid")"
+    processes "$1" | xargs kill -STOP
 }
 
 case $1 in
@@ -120,13 +126,21 @@ END
         sleep 0.05
     done
     ;;
+kill)
+    stop_processes "$2"
+    list=$(processes "$2")
+    xargs kill -KILL <<<"$list"
+    # One that has ended stays in the list until its parent has seen it.
+    while [[ $(ps -o stat= -p "${list//$'\n'/,}") =~ (^|$'\n')[^Z] ]]; do sleep 0.01; done
+    # Another process may get the number that they have.
+    rm -f -- "$2/data/postmaster.pid" "$2"/.s.PGSQL.*.lock
+    ;;
 hang)
-    # The children of a stopped postmaster stay the same.
-    kill -STOP "$(head -n 1 "$2/data/postmaster.pid")"
-    processes "$2" | xargs kill -STOP
+    stop_processes "$2"
     ;;
 continue)
-    processes "$2" | xargs kill -CONT
+    # The postmaster last: it would remove children that have ended, and kill would not find them.
+    processes "$2" | tac | xargs kill -CONT
     ;;
 start)
     if ! (cd "$2" && as_server "$programs/pg_ctl" -D "$2/data" -l "$2/log" -w -t 60 start) >/dev/null; then

@@ -23,6 +23,8 @@ ROUNDS = int(os.environ.get("FOLIOT_MAP_ROUNDS", "4" if SANITIZED else "8"))
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class TwoDatabases(NodesCase):
+    seed_variable = "FOLIOT_MAP_SEED"
+
     def setUp(self):
         super().setUp()
         self.other = postgresql_server.PostgresqlServer()

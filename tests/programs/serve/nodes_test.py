@@ -32,6 +32,7 @@ GRACE = LOAD_TIMEOUT + 60  # seconds: an outage is shorter
 class NodesCase(ServeCase):
     """A database, and nodes that are started by name."""
     node_timeout = LOAD_TIMEOUT
+    seed_variable = "FOLIOT_NODES_SEED"
 
     def setUp(self):
         super().setUp()
@@ -104,7 +105,7 @@ class NodesCase(ServeCase):
         breaches = check(events, left, list(left) if one_database else (), priorities_of(events), grace=GRACE)
         for line in events_around(events, breaches):
             print(line)
-        self.assertEqual(breaches, [], f"FOLIOT_NODES_SEED={seed}")
+        self.assertEqual(breaches, [], f"{self.seed_variable}={seed}")
         self.expect_done("serve", "--store", self.database.database, "--check")
         done = sum(event.answer not in (None, "INTERNAL_ERROR") for event in events)
         refused = sum(event.answer == "INTERNAL_ERROR" for event in events)
@@ -378,7 +379,7 @@ class NodesUnderLoad(NodesCase):
                     work.start(server.address)
             time.sleep(draw.random() * 0.7)
             name = f"n{draw.randrange(NODES)}"
-            what = draw.choice(["kill", "stop", "continue", "continue", "database"])
+            what = draw.choice(["kill", "stop", "continue", "continue", "stop database", "kill database", "hang database"])
             if what == "kill":
                 self.note_fault(work, "disturbed", name)
                 self.kill_node(name)
@@ -394,9 +395,17 @@ class NodesUnderLoad(NodesCase):
                 self.note_fault(work, "heard", name)
                 self.nodes[name].process.send_signal(signal.SIGCONT)
                 stopped.discard(name)
-            elif what == "database":
+            elif what in ("stop database", "kill database"):
                 work.history.begin(0, "disturbed")
-                self.database.restart(draw.choice([0, 0.5]))
+                fail = self.database.kill if what == "kill database" else self.database.stop_at_once
+                fail()
+                time.sleep(draw.choice([0, 0.5]))
+                self.database.start()
+            elif what == "hang database":
+                work.history.begin(0, "disturbed")
+                self.database.hang()
+                time.sleep(draw.choice([0.5, 8]) * draw.random())  # some are longer than a node waits for an answer
+                self.database.go_on()
         self.judge(work, SEED)
 
 

@@ -22,6 +22,8 @@ ADMITS_NONE = {"FOLIOT_NEXT_ADMITS_NONE": "1"}
 
 
 class UpgradeCase(NodesCase):
+    seed_variable = "FOLIOT_UPGRADE_SEED"
+
     def setUp(self):
         if not NEXT:
             self.skipTest("this build has no program of another version")
