@@ -50,9 +50,10 @@ class PostgresqlServer:
         time.sleep(pause)  # an outage of any length: nothing relies on it
         self.start()
 
-    def add_standby(self):
-        """A second server, which must have each commit before it is acknowledged."""
-        self.standby = self._run("standby", self.folder)
+    def add_standby(self, port=""):
+        """A second server, which must have each commit before it is acknowledged. It reaches this one through the local
+        port, if there is one."""
+        self.standby = self._run("standby", self.folder, port)
         self.database = f"host={self.folder},{self.standby} user=postgres dbname=jobs"
 
     def promote_standby(self):

@@ -2,7 +2,8 @@
 # A PostgreSQL server for one program, for postgresql_server.hpp of the tests and postgresql_server.py:
 #   make | start FOLDER | create FOLDER DATABASE | crash FOLDER | kill FOLDER | sql CONNECTION STATEMENT | remove FOLDER
 # and a second server that follows it, and without which it commits nothing from then on:
-#   standby FOLDER | promote FOLDER
+#   standby FOLDER [PORT] | promote FOLDER
+# Its connection to the first one may lead through a local PORT.
 # A server that has crashed, and that follows the one in PRIMARY from then on:
 #   follow FOLDER PRIMARY
 # A server that archives its log in FOLDER/archive from its next start on, a base backup of it in FOLDER/base, and the
@@ -32,10 +33,12 @@ new_folder() {
     ((EUID != 0)) || chown postgres "$folder"
 }
 
-# follow PRIMARY: makes $folder a synchronous standby of the server in PRIMARY.
+# follow PRIMARY [PORT]: makes $folder a synchronous standby of the server in PRIMARY.
 follow() {
-    (cd "$folder" && as_server "$programs/pg_basebackup" -D "$folder/data" -h "$1" -U postgres -R -X stream -C -S standby \
-        -c fast) >/dev/null 2>&1
+    local way=(-h "$1")
+    [[ -z ${2-} ]] || way=(-h 127.0.0.1 -p "$2")
+    (cd "$folder" && as_server "$programs/pg_basebackup" -D "$folder/data" "${way[@]}" -U postgres -R -X stream -C \
+        -S standby -c fast) >/dev/null 2>&1
     # The last line of a setting counts.
     echo "unix_socket_directories = '$folder'" >>"$folder/data/postgresql.conf"
     sed -i "s|user=postgres|application_name=standby user=postgres|" "$folder/data/postgresql.auto.conf"
@@ -86,7 +89,7 @@ END
     ;;
 standby)
     new_folder
-    follow "$2"
+    follow "$2" "${3-}"
     echo "$folder"
     ;;
 follow)

@@ -1,5 +1,5 @@
-"""Three servers over a database with a synchronous standby: the primary dies or is cut off under load, and the standby
-takes its place."""
+"""Three servers over a database with a synchronous standby: the primary crashes or hangs under load, and the standby takes
+its place."""
 import itertools
 import os
 import random
@@ -16,6 +16,7 @@ from program_case import main
 from workload import LOST, Client, Workload
 
 SEED = int(os.environ.get("FOLIOT_FAILOVER_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+ROUNDS = int(os.environ.get("FOLIOT_FAILOVER_ROUNDS", "1"))
 LONGEST_OUTAGE = 300  # seconds: what lasts longer will not end
 
 
@@ -50,6 +51,7 @@ def longest_pause(history, began):
 
 class FailoverCase(NodesCase):
     """Nodes over a database whose primary goes away under load."""
+    seed_variable = "FOLIOT_FAILOVER_SEED"
 
     def put_until_acknowledged(self, work, server):
         work.started += 1
@@ -58,7 +60,6 @@ class FailoverCase(NodesCase):
     def work_through(self, draw, replace_primary):
         """Clients work at all nodes before, while and after replace_primary(work, servers) takes the primary away. Then
         another server is the primary, or becomes it."""
-        print(f"FOLIOT_FAILOVER_SEED={SEED}")
         work = Workload(draw, clients=2)
         servers = self.start_all()
         for server in servers:
@@ -75,15 +76,36 @@ class FailoverCase(NodesCase):
         return servers, work
 
 
-@unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
-class Failover(FailoverCase):
-    def setUp(self):
-        super().setUp()
+class StandbyCase(FailoverCase):
+    """The same over a primary and its standby, which the test itself promotes."""
+
+    def in_each_round(self, do_round):
+        """Calls do_round(draw, seed) with a new database and its standby."""
+        for number in range(ROUNDS):
+            print(f"FOLIOT_FAILOVER_SEED={SEED + number}", flush=True)
+            if number > 0:
+                self.end_all()
+                self.nodes = {}
+                self.database.remove()
+                self.make_database()
+            self.add_standby()
+            do_round(random.Random(SEED + number), SEED + number)
+
+    def add_standby(self):
         self.database.add_standby()
 
-    def work_through_promotion(self, fail):
-        draw = random.Random(SEED)
+    def stay_at_promoted(self, work, servers):
+        """The nodes connect again, and try the hosts in turn, while the old primary works."""
+        for _ in range(3):
+            self.database.sql(self.database.standby, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                              "WHERE application_name = 'foliot'")
+            for server in servers:
+                self.put_until_acknowledged(work, server)
 
+
+@unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
+class Failover(StandbyCase):
+    def work_through_promotion(self, draw, fail):
         def replace_primary(*_):
             fail()
             time.sleep(draw.choice([0, 0.5]))
@@ -92,20 +114,22 @@ class Failover(FailoverCase):
         return self.work_through(draw, replace_primary)
 
     def test_the_primary_crashes(self):
-        _, work = self.work_through_promotion(self.database.stop_at_once)
-        self.judge(work, SEED)
+        def do_round(draw, seed):
+            _, work = self.work_through_promotion(draw, self.database.stop_at_once)
+            self.judge(work, seed)
 
-    def test_the_primary_is_cut_off_and_comes_back(self):
-        servers, work = self.work_through_promotion(self.database.hang)
-        # The old primary answers again, and believes that it is one. No node may go back to it.
-        self.database.go_on()
-        for _ in range(3):  # the nodes try the hosts in turn
-            self.database.sql(self.database.standby, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                              "WHERE application_name = 'foliot'")
-            for server in servers:
-                self.put_until_acknowledged(work, server)
-        self.database.stop_at_once()
-        self.judge(work, SEED)  # finds in the new primary all that was acknowledged
+        self.in_each_round(do_round)
+
+    def test_the_primary_hangs_and_comes_back(self):
+        def do_round(draw, seed):
+            servers, work = self.work_through_promotion(draw, self.database.hang)
+            # The old primary answers again, and believes that it is one. No node may go back to it.
+            self.database.go_on()
+            self.stay_at_promoted(work, servers)
+            self.database.stop_at_once()
+            self.judge(work, seed)  # finds in the new primary all that was acknowledged
+
+        self.in_each_round(do_round)
 
 
 if __name__ == "__main__":

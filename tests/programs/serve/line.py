@@ -26,6 +26,7 @@ class Line:
 
     def close(self):
         self.mend()
+        self.listener.shutdown(socket.SHUT_RDWR)  # ends the accept() of the other thread
         self.listener.close()
 
     def _accept(self):

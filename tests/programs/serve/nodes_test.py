@@ -254,17 +254,18 @@ class Nodes(NodesCase):
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class NodesBehindLines(NodesCase):
-    def start_behind(self, line, name, *more):
-        """A node that reaches the database over this line."""
+    def start_behind(self, lines, name, *more):
+        """A node that reaches the database over these lines, one to each of its servers."""
         database = self.database.database
-        self.database.database = f"host=127.0.0.1 port={line.port} user=postgres dbname=jobs"
+        hosts, ports = ",".join("127.0.0.1" for _ in lines), ",".join(str(line.port) for line in lines)
+        self.database.database = f"host={hosts} port={ports} user=postgres dbname=jobs"
         try:
             return self.start_node(name, *more)
         finally:
             self.database.database = database
 
-    def line(self, *options):
-        made = Line(f"{self.database.folder}/.s.PGSQL.5432", *options)
+    def line(self, *options, to=None):
+        made = Line(f"{to or self.database.folder}/.s.PGSQL.5432", *options)
         self.addCleanup(made.close)
         return made
 
@@ -272,7 +273,7 @@ class NodesBehindLines(NodesCase):
 class NodeBehindASlowLine(NodesBehindLines):
     def test_large_bodies_take_their_time(self):
         """The bodies of one batch need longer than an answer is waited for."""
-        node = self.start_behind(self.line(16384, 0.01), "slow", "--sessions", "1")  # at most 1.6 MB/s
+        node = self.start_behind([self.line(16384, 0.01)], "slow", "--sessions", "1")  # at most 1.6 MB/s
         other = self.start_node("other")
         workers = [self.connect(node) for _ in range(120)]
         for worker in workers:
@@ -291,7 +292,7 @@ class NodeBehindACutLine(NodesBehindLines):
 
     def test_a_node_that_is_cut_off_loses_its_jobs_and_is_told_so(self):
         line = self.line()
-        one = self.connect(self.start_behind(line, "cut-off"))
+        one = self.connect(self.start_behind([line], "cut-off"))
         two = self.connect(self.start_node("other"))
         one.ask(put(b"a"))
         job = self.expect_reserved(one, b"a")
@@ -317,7 +318,7 @@ class NodesBehindCutLines(NodesBehindLines):
         work = Workload(draw, clients=2)
         lines = {f"n{number}": self.line() for number in range(NODES)}
         for name, line in lines.items():
-            self.start_behind(line, name)
+            self.start_behind([line], name)
         for _ in range(ROUNDS):
             for name, line in lines.items():
                 if line.whole.is_set():

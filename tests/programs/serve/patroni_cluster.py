@@ -171,11 +171,11 @@ class Member:
         file.unlink(missing_ok=True)
 
     def hang(self):
-        """As if its machine was cut off: connections stay open, and nothing is answered."""
+        """Stops its processes: connections stay open, and nothing is answered."""
         stop_all(self.folder)
 
     def start_again(self):
-        """The machine, after it was lost or cut off."""
+        """The machine, after it was lost or hung."""
         send(signal.SIGCONT, reversed(processes_of(self.folder)))
         if self.patroni.poll() is not None:
             self.start()
@@ -240,7 +240,7 @@ class PatroniCluster:
             print(f"{log}:\n{log.read_text(errors='replace')[-10000:]}")
 
     def start_all(self):
-        """Each member that was lost or cut off."""
+        """Each member that was lost or hung."""
         for member in self.members:
             member.start_again()
 
