@@ -312,6 +312,24 @@ TEST_F(PostgresqlSql, ASnapshotThatIsTooOldIsASerializationFailure) {
   shop_.sql("ROLLBACK");
 }
 
+TEST_F(PostgresqlSql, AKeyOfAJobThatHasEndedSinceTheSnapshotIsASerializationFailure) {
+  put("'mails', 'a', key => 'k'");
+  for (const char* const existing : {"keep", "refuse"}) {
+    shop_.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    EXPECT_NE(shop_.sql("SELECT foliot.put('mails', 'b', key => 'k')"),
+              "NULL");  // it is there, and stays without a lock
+    for (const claimed_job& mine : claim_all("mails").jobs) {
+      EXPECT_EQ(execute_one(*node_, finish{mine.token}).what, holder_answer::kind::done);
+    }
+    const std::string again =
+        std::string("SELECT foliot.put('mails', 'b', key => 'k', existing => '") + existing + "')";
+    const std::string error = shop_.error_of(again);
+    EXPECT_NE(error.find("could not serialize"), std::string::npos) << error;
+    shop_.sql("ROLLBACK");
+    put("'mails', 'a', key => 'k'");
+  }
+}
+
 TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
   const std::vector<std::pair<const char*, const char*>> wrong{
       {"put('', 'x')", "the name of a tube must have 1 to 200 letters"},

@@ -28,7 +28,8 @@ constexpr duration connect_patience = std::chrono::seconds(10);
 
 /// Only one migration at a time: a number that other programs hardly use. foliot.admit() has it, too.
 constexpr const char* lock_and_look =
-    "BEGIN; SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock(7310845120174305907); "
+    "BEGIN; SET LOCAL client_min_messages = warning; SET LOCAL search_path = pg_catalog; SELECT "
+    "pg_advisory_xact_lock(7310845120174305907); "
     "SET LOCAL lock_timeout = '1s'; SELECT to_regprocedure('foliot.schema_version()') IS NOT NULL";
 /// Waits until no batch and no rotation is at work, so that nothing that a node does has a part before the step and a
 /// part behind it. Nodes wait for these locks before they have any other one.

@@ -97,6 +97,17 @@ BEGIN
   END LOOP;
 END $$;
 
+-- For a transaction that keeps its snapshot: fails with 40001 if the job has ended since. The error at the end takes the
+-- lock away again, which its worker would wait for.
+CREATE OR REPLACE FUNCTION foliot.demand_present(job_id bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('transaction_isolation') = 'read committed' THEN RETURN; END IF;
+  PERFORM FROM foliot.job j WHERE j.id = job_id FOR KEY SHARE;
+  RAISE EXCEPTION 'present' USING ERRCODE = 'FL006';
+EXCEPTION
+  WHEN SQLSTATE 'FL006' THEN RETURN;
+END $$;
+
 -- Cancels a waiting job, or, with a due time, reschedules it. Returns false if there is no such job, or a worker has it.
 CREATE OR REPLACE FUNCTION foliot.change_for_application(job_id bigint, due bigint[]) RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -177,7 +188,10 @@ BEGIN
     IF key_bytes IS NOT NULL THEN
       SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = key_bytes AND j.part = 9;
       IF FOUND THEN
-        IF put.existing <> 'replace' THEN RETURN CASE put.existing WHEN 'keep' THEN old END; END IF;
+        IF put.existing <> 'replace' THEN
+          PERFORM foliot.demand_present(old);
+          RETURN CASE put.existing WHEN 'keep' THEN old END;
+        END IF;
         taken := foliot.take_waiting(old);
         IF taken.state = 2 THEN RETURN NULL; END IF;
         DELETE FROM foliot.job j WHERE j.id = old;
@@ -200,7 +214,7 @@ CREATE OR REPLACE FUNCTION foliot.put(
   tube text, body text, delay interval DEFAULT '0', at timestamptz DEFAULT NULL, priority bigint DEFAULT 1024,
   ttr interval DEFAULT '60 s', key text DEFAULT NULL, existing text DEFAULT 'keep') RETURNS bigint
 LANGUAGE sql AS $$
-  SELECT foliot.put(tube, convert_to(body, 'UTF8'), delay, at, priority, ttr, key, existing)
+  SELECT foliot.put(tube, pg_catalog.convert_to(body, 'UTF8'), delay, at, priority, ttr, key, existing)
 $$;
 
 -- Ends a job that no worker has. Returns false if there is no such job, or a worker has it.

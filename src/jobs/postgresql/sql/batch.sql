@@ -129,7 +129,10 @@ DECLARE
   heard_since bigint;
   dead bigint;
 BEGIN
-  UPDATE foliot.node n SET seen = now_ns, since = CASE WHEN n.seen < now_ns - n.timeout / 2 THEN now_ns ELSE n.since END
+  -- The clock has been set back: what lies ahead would keep dead nodes alive until then.
+  UPDATE foliot.node n SET seen = now_ns WHERE n.seen > now_ns + n.timeout;
+  UPDATE foliot.node n
+  SET seen = now_ns, since = CASE WHEN n.seen < now_ns - n.timeout / 2 OR n.since > now_ns THEN now_ns ELSE n.since END
   WHERE n.session = of_session RETURNING n.since INTO heard_since;
   DELETE FROM foliot.batch b WHERE b.session = of_session AND b.number >= before AND b.number < beat.number;
   FOR dead IN SELECT n.session FROM foliot.node n

@@ -161,6 +161,7 @@ BEGIN
       SELECT o.id, o.n, sum(octet_length(j.body)) OVER (ORDER BY o.n) AS size
       FROM unnest(ids) WITH ORDINALITY o (id, n), foliot.job_with(o.id) j) s
     WHERE s.n = 1 OR s.size <= bytes));
+  PERFORM foliot.recognize();  -- after a restore no number of a piece is given again
   piece := nextval('foliot.piece');
   WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.*)
   INSERT INTO foliot.leaving
@@ -225,8 +226,9 @@ CREATE OR REPLACE FUNCTION foliot.has_left(of_tube bytea) RETURNS void LANGUAGE 
   UPDATE foliot.away SET sends_until = clock_timestamp() + interval '60 s' WHERE tube = of_tube
 $$;
 
--- Whether the tube has left this database.
-CREATE OR REPLACE FUNCTION foliot.is_away(of_tube bytea) RETURNS boolean LANGUAGE sql STABLE AS $$
+-- Whether the tube has left this database. It waits for leave(), so it is VOLATILE: with the snapshot of the calling
+-- statement it would not see what it has waited for.
+CREATE OR REPLACE FUNCTION foliot.is_away(of_tube bytea) RETURNS boolean LANGUAGE sql VOLATILE AS $$
   SELECT EXISTS (SELECT FROM foliot.away a WHERE a.tube = of_tube)
 $$;
 
@@ -239,10 +241,12 @@ BEGIN
   END IF;
 END $$;
 
--- For a put of an application: its snapshot must not be older than the leave of a tube.
+-- For a put of an application: its snapshot must not be older than the leave of a tube. Nor may it say whether there are
+-- several databases, so the step of the ids does (give_ids_of()).
 CREATE OR REPLACE FUNCTION foliot.demand_new_snapshots() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF current_setting('transaction_isolation') <> 'read committed' AND (SELECT m.number FROM foliot.map m) IS NOT NULL THEN
+  IF current_setting('transaction_isolation') <> 'read committed'
+     AND (SELECT s.increment FROM pg_sequence_parameters('foliot.job_id'::regclass) s) > 1 THEN
     PERFORM foliot.refuse('where there are several databases, transactions that put jobs must be READ COMMITTED');
   END IF;
 END $$;

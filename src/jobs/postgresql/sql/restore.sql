@@ -1,6 +1,6 @@
 -- A database that is not where it was: a standby was promoted, or a backup was restored. What was committed last may be
--- missing then, also the numbers that sequences have given. So these skip some, and no job gets the id and no node the
--- session that another one had before. Tokens need no sequence: each connection of a node makes its own.
+-- missing then, also the numbers that sequences have given. So these skip some, and no job gets the id, no node the
+-- session and no piece of a tube that moves the number that another one had before. Tokens need no sequence: each connection of a node makes its own.
 
 -- What no two servers have in common that went different ways: the cluster, the database, the timeline.
 CREATE OR REPLACE FUNCTION foliot.here() RETURNS text LANGUAGE sql VOLATILE AS $$
@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION foliot.skip_numbers() RETURNS void LANGUAGE plpgsql A
 BEGIN
   PERFORM setval('foliot.job_id', nextval('foliot.job_id') + 4294967296);
   PERFORM setval('foliot.session', nextval('foliot.session') + 1048576);
+  PERFORM setval('foliot.piece', nextval('foliot.piece') + 1048576);  -- of a move to another database (map.sql)
 END $$;
 
 -- Each connection of a node begins with this. Returns here(). Runs with the rights of the schema's owner, for a node may

@@ -191,7 +191,8 @@ CREATE OR REPLACE FUNCTION foliot.check_jobs() RETURNS text LANGUAGE sql STABLE 
       UNION ALL SELECT FROM foliot.reserved p WHERE p.id = j.id UNION ALL SELECT FROM foliot.buried p WHERE p.id = j.id
       UNION ALL SELECT FROM foliot.leaving p WHERE p.id = j.id)
     UNION ALL
-    SELECT format('job %s is %s', p.id, string_agg(p.state, ' and ' ORDER BY p.state)) FROM places p GROUP BY p.id HAVING count(*) > 1
+    SELECT format('job %s is %s', p.id, string_agg(p.state, ' and ' ORDER BY p.state))
+    FROM places p GROUP BY p.id HAVING count(*) > 1
     UNION ALL
     SELECT format('job %s is %s, but its text is missing', p.id, p.state)
     FROM places p WHERE NOT EXISTS (SELECT FROM foliot.job j WHERE j.id = p.id)
@@ -210,6 +211,10 @@ CREATE OR REPLACE FUNCTION foliot.check_jobs() RETURNS text LANGUAGE sql STABLE 
     UNION ALL
     SELECT format('job %s has an id that was not given yet', j.id) FROM foliot.job j, foliot.job_id s
     WHERE j.id > s.last_value
+    UNION ALL
+    SELECT format('job %s is in a tube that has moved to another database', j.id)
+    FROM foliot.job j JOIN foliot.tube t ON t.id = j.tube JOIN foliot.away a ON a.tube = t.name
+    WHERE a.sends_until < 'infinity'
     UNION ALL
     SELECT format('tube %s is paused, but not known', p.tube) FROM foliot.pause p
     WHERE NOT EXISTS (SELECT FROM foliot.tube t WHERE t.id = p.tube)) wrong LIMIT 1
