@@ -1,0 +1,144 @@
+// What is acknowledged is durable: the store asks its database for that, and does not believe a commit that the
+// database warns of.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/database_map.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+
+#include "postgresql_connection.hpp"
+#include "postgresql_database.hpp"
+#include "postgresql_server.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using foliot_test::postgresql_connection;
+using foliot_test::postgresql_server;
+
+void put_job(job_store& into) { execute_one(into, put{.tube = "a", .body = "x"}); }
+
+/// A node over a server of its own, which can be told to wait for a standby that does not exist.
+class PostgresqlAbsentStandby : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::unique_ptr<postgresql_store> open() const {
+    postgresql_options made;
+    made.database = database_;
+    made.node = "a";
+    made.node_timeout = 1h;
+    made.give_up_after = 1h;
+    return std::make_unique<postgresql_store>(made);
+  }
+  void name_standby(const std::string& name) {
+    other_.sql("ALTER SYSTEM SET synchronous_standby_names = '" + name + "'");
+    other_.sql("SELECT pg_reload_conf()");
+  }
+  /// The process of the server that waits for the standby, with other work than `but`'s; "NULL": there is none.
+  std::string waiting(const std::string& but = "0") {
+    return other_.sql(
+        "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'foliot' AND pid <> " +
+        but);
+  }
+
+  postgresql_server server_;
+  const std::string database_ = [this] {
+    std::string made = server_.new_database();
+    postgresql_store::migrate(made);
+    return made;
+  }();
+  postgresql_connection other_{database_};
+};
+
+// The server warns of the commit, and would show it to others, though the standby does not have it.
+TEST_F(PostgresqlAbsentStandby, ACommitWhoseWaitWasCancelledIsNotBelieved) {
+  const auto node = open();
+  std::atomic<int> acknowledged = 0;
+  std::atomic<bool> is_last = false;
+  std::atomic<bool> is_done = false;
+  std::thread putting([&] {
+    while (!is_last) {
+      put_job(*node);
+      ++acknowledged;
+    }
+    is_done = true;
+  });
+  name_standby("absent");
+  std::string process;
+  while ((process = waiting()) == "NULL") {  // the server says not when the name counts
+  }
+  const int before = acknowledged;
+  is_last = true;
+  // First the commit of the put, then those of the questions what has become of it.
+  for (const char* const end : {"pg_cancel_backend", "pg_cancel_backend", "pg_terminate_backend"}) {
+    other_.sql(std::string("SELECT ") + end + "(" + process + ")");
+    std::string next;
+    while ((next = waiting(process)) == "NULL" && !is_done) {
+    }
+    process = next;
+    EXPECT_EQ(acknowledged, before) << "acknowledged without the standby, after " << end;
+    if (is_done) break;
+  }
+  name_standby("");
+  putting.join();
+  EXPECT_EQ(acknowledged, before + 1);
+  EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job"), std::to_string(before + 1));
+  put_job(*node);
+  EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job"), std::to_string(before + 2));
+}
+
+/// A database whose sessions begin with a setting of its own.
+class PostgresqlWeakDatabase : public foliot_test::postgresql_database {
+ protected:
+  void set_commit(const std::string& level) {
+    sql("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = " + level +
+        "', current_database()); END $$");
+  }
+  /// From now on seen() has what is set in transactions that insert into this table.
+  void watch(const std::string& table) {
+    sql("CREATE TABLE IF NOT EXISTS public.seen (level text)");
+    sql("CREATE OR REPLACE FUNCTION public.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "INSERT INTO public.seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$");
+    sql("CREATE TRIGGER see AFTER INSERT ON " + table + " FOR EACH ROW EXECUTE FUNCTION public.see()");
+  }
+  std::string seen() { return sql("SELECT string_agg(DISTINCT level, ' ') FROM public.seen"); }
+};
+
+TEST_F(PostgresqlWeakDatabase, WaitsForTheDiskAndTheStandbyAllTheSame) {
+  watch("foliot.batch");
+  for (const char* const level : {"off", "local", "remote_write"}) {
+    SCOPED_TRACE(level);
+    set_commit(level);
+    EXPECT_EQ(postgresql_connection(database_).sql("SHOW synchronous_commit"), level);
+    sql("TRUNCATE public.seen");
+    postgresql_store node(options("a"));
+    put_job(node);
+    EXPECT_EQ(seen(), "on");
+  }
+}
+
+TEST_F(PostgresqlWeakDatabase, MayBeAStrongerOne) {
+  watch("foliot.batch");
+  set_commit("remote_apply");
+  postgresql_store node(options("a"));
+  put_job(node);
+  EXPECT_EQ(seen(), "remote_apply");
+}
+
+TEST_F(PostgresqlWeakDatabase, TheMapWaitsForTheDiskAndTheStandbyAllTheSame) {
+  watch("foliot.database");
+  set_commit("off");
+  std::string added = server_.new_database();
+  postgresql_store::migrate(added);
+  database_map(database_).add(added);
+  EXPECT_EQ(seen(), "on");
+}
+
+}  // namespace
+}  // namespace foliot::jobs
