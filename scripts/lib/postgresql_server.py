@@ -56,6 +56,11 @@ class PostgresqlServer:
         self.standby = self._run("standby", self.folder, port)
         self.database = f"host={self.folder},{self.standby} user=postgres dbname=jobs"
 
+    def do_without_standby(self):
+        """The primary commits by itself from now on."""
+        self.sql(self.folder, "ALTER SYSTEM SET synchronous_standby_names = ''")
+        self.sql(self.folder, "SELECT pg_reload_conf()")
+
     def promote_standby(self):
         self._run("promote", self.standby)
 

@@ -36,6 +36,8 @@ class postgresql_server {
   /// Ends the server as a crash of its process would.
   void crash() { command("crash " + folder_); }
   void start() { command("start " + folder_); }
+  /// A standby becomes a primary.
+  void promote() { command("promote " + folder_); }
   /// Executes a statement in this database, and returns what it prints.
   std::string sql(const std::string& database, const std::string& statement) {
     return command("sql '" + database + "' \"" + statement + "\"");

@@ -22,14 +22,15 @@
 namespace foliot::jobs::detail {
 namespace {
 
-std::map<std::string, std::string> next_of(target& from) {
-  const target::arguments given = from.next();
+std::map<std::string, std::string> options_of(const target::arguments& given) {
   std::map<std::string, std::string> all;
   for (int i = 0; given.keywords()[i] != nullptr; ++i) {
     EXPECT_TRUE(all.emplace(given.keywords()[i], given.values()[i]).second) << given.keywords()[i] << " twice";
   }
   return all;
 }
+
+std::map<std::string, std::string> next_of(target& from) { return options_of(from.next()); }
 
 /// Why the string is refused; empty: it is not.
 std::string refusal(const std::string& database) {
@@ -102,6 +103,19 @@ TEST_F(Target, BeginsWithTheNextHostEachTime) {
     auto third = next_of(where);
     EXPECT_EQ(third["host"] + " " + third["hostaddr"] + " " + third["port"], "c,a,b 10.0.0.3,10.0.0.1, 3,1,2");
   }
+}
+
+// A value that is empty by itself libpq would take from the environment.
+TEST_F(Target, HasEachHostAlone) {
+  const target where("host=a,,c hostaddr=10.0.0.1,,10.0.0.3 port=1,2,3 dbname=d");
+  auto first = options_of(where.only(0));
+  EXPECT_EQ(first["host"] + " " + first["hostaddr"] + " " + first["port"], "a,a 10.0.0.1,10.0.0.1 1,1");
+  auto second = options_of(where.only(1));
+  EXPECT_EQ(second["host"] + " " + second["hostaddr"] + " " + second["port"], ", , 2,2");
+  EXPECT_EQ(second["dbname"], "d");
+  const target with_one_port("host=a,b port=7");
+  EXPECT_EQ(options_of(with_one_port.only(1))["host"], "b,b");
+  EXPECT_EQ(options_of(with_one_port.only(1))["port"], "7");
 }
 
 TEST_F(Target, OnePortIsThatOfAllHosts) {

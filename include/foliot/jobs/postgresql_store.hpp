@@ -18,7 +18,11 @@
 // again until `give_up_after` has passed, then throws store_unavailable; each later batch tries again. A commit whose
 // answer was lost is looked up by the number of its batch, and so has happened or not. If the database stays away
 // meanwhile, the batch is in doubt: once the database answers again, the store gives back the jobs that the batch has
-// reserved. A server whose timeline is older than one that this store has seen, a replaced primary, is refused.
+// reserved.
+//
+// A primary that another server has replaced is refused, and left: all stores of the process share the highest timeline
+// that each has seen of a database. The first store of a connection string with several hosts asks all of them and
+// takes the one with the highest timeline. A host that does not answer then costs two seconds.
 //
 // One thread at a time may use a store, but for others(). Besides it, the store has one thread of its own, which
 // carries the news of the nodes.
@@ -61,8 +65,9 @@ struct postgresql_options {
   /// The clocks of tests. None: those of the database; the ends of reservations are then shown by the system's
   /// monotonic clock.
   std::optional<store_clocks> clocks = std::nullopt;
-  /// Gets a sentence for each thing that an operator should know of the database: it does not sync its disk. Called by
-  /// the thread that uses the store; must not use the store, and must not throw.
+  /// Gets a sentence for each thing that an operator should know of the database: it does not sync its disk, or a
+  /// primary that another server has replaced accepts writes. Called by the thread that uses the store; must not use
+  /// the store, and must not throw.
   std::function<void(std::string_view)> warn = {};
 };
 

@@ -22,8 +22,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// How long a connection may take, and how long an answer.
-constexpr duration connect_patience{milliseconds(2000)};
+/// How long an answer may take.
 constexpr duration answer_patience{milliseconds(3000)};
 /// Between two transactions that notify.
 constexpr duration between_messages{milliseconds(5)};
@@ -172,11 +171,10 @@ void bell::run() noexcept {
   duration wait = first_wait;
   while (!is_ending()) {
     try {
-      const target::arguments to = target_.next();
-      lane over(to.keywords(), to.values(), now() + connect_patience, no_step_);
-      over.execute_text("SET synchronous_commit = off; LISTEN foliot", now() + answer_patience);
+      const primary_connection to = connect_to_primary(target_, no_step_);
+      to.over->execute_text("SET synchronous_commit = off; LISTEN foliot", now() + answer_patience);
       wait = first_wait;
-      talk(over);
+      talk(to);
     } catch (const std::exception&) {  // connects again
     }
     const instant until = now() + wait;
@@ -186,12 +184,14 @@ void bell::run() noexcept {
   }
 }
 
-void bell::talk(lane& over) {
+void bell::talk(const primary_connection& to) {
+  lane& over = *to.over;
   const polled_socket polled(poller_, over.socket());
   hear("");  // what was told before is not known
   instant next_message = now();
   instant last_heard = now();
-  while (!is_ending()) {
+  // The store may find a new primary while the old one still answers here.
+  while (!is_ending() && !timelines::of_process().is_replaced(to.server)) {
     if (has_to_tell() && next_message <= now()) {
       send(over);
       last_heard = now();

@@ -7,7 +7,8 @@
 //
 // The connection is made again whenever it is lost. Messages may have been lost with it, so any tube is news then.
 //
-// A connection that has been silent for long is tried, because a cut cable says nothing.
+// A connection that has been silent for long is tried, because a cut cable says nothing. One to a server that another
+// one has replaced is left at the next message, or after that silence.
 //
 // Thread safety: any thread. The destructor waits for the thread, which ends when the server has answered, or after 5 s
 // (2 s to connect, 3 s for an answer); resolving the name of a host may take longer.
@@ -28,6 +29,7 @@
 #include <foliot/jobs/other_nodes.hpp>
 
 #include "lane.hpp"
+#include "primary.hpp"
 #include "target.hpp"
 
 namespace foliot::jobs::detail {
@@ -75,8 +77,8 @@ class bell final : public other_nodes {
   };
 
   void run() noexcept;
-  /// Uses one connection until it fails, or the bell ends.
-  void talk(lane& over) FOLIOT_EXCLUDES(lock_);
+  /// Uses one connection until it fails, another server has replaced that one, or the bell ends.
+  void talk(const primary_connection& to) FOLIOT_EXCLUDES(lock_);
   /// Sends what is to be told.
   void send(lane& over) FOLIOT_EXCLUDES(lock_);
   void hear(std::string_view message) FOLIOT_EXCLUDES(lock_);

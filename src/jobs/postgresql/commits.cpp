@@ -31,7 +31,7 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
         backend_ = backend;
         return commit_state::committed;
       }
-      if (lane_ == nullptr) connect();
+      if (!is_connected()) connect();
       return has_happened(frame.number, got.part) ? commit_state::committed : commit_state::not_committed;
     } catch (const lane_failure& error) {
       try {

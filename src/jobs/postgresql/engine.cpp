@@ -21,8 +21,8 @@ namespace {
 
 using turn_taking = batch_frame::turn_taking;
 
-/// How long a connection may take, and a server that does not answer is waited for.
-constexpr duration connect_patience = std::chrono::seconds(2);
+/// How long the first statements of a connection may take.
+constexpr duration begin_patience = std::chrono::seconds(2);
 /// An answer is waited for at least so long, because a server may be busy.
 constexpr duration least_patience = std::chrono::seconds(3);
 /// Between two attempts of one batch, in ms: the first and the longest pause.
@@ -51,11 +51,10 @@ constexpr const char* settings =
     "SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; "
     "SET lock_timeout = '250ms'; SET idle_in_transaction_session_timeout = '2s'; SET client_connection_check_interval "
     "= '1s'; "
-    "SET tcp_user_timeout = '10s'; SET search_path = pg_catalog; "
+    "SET tcp_user_timeout = '10s'; "
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write'); "
-    "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint, "
-    "to_regprocedure('foliot.schema_version()') IS NOT NULL, current_setting('fsync'), "
+    "SELECT to_regprocedure('foliot.schema_version()') IS NOT NULL, current_setting('fsync'), "
     "(SELECT format('pid = %s AND extract(epoch FROM backend_start) = %s', pid, extract(epoch FROM backend_start)) "
     "FROM pg_stat_activity WHERE pid = pg_backend_pid())";
 
@@ -120,8 +119,13 @@ std::optional<std::vector<std::int64_t>> postgresql_engine::given_time() const {
                                    options_.clocks->monotonic->now().nanoseconds()};
 }
 
+bool postgresql_engine::is_connected() {
+  if (lane_ != nullptr && timelines::of_process().is_replaced(server_)) lane_.reset();
+  return lane_ != nullptr;
+}
+
 void postgresql_engine::make_ready() {
-  if (lane_ == nullptr) {
+  if (!is_connected()) {
     const std::string lost = backend_;
     connect();
     const std::string made = std::exchange(backend_, lost);
@@ -133,30 +137,24 @@ void postgresql_engine::make_ready() {
 }
 
 void postgresql_engine::connect() {
-  const target::arguments to = target_.next();
-  const instant deadline = monotonic_clock::instance().now() + connect_patience;
-  auto made = std::make_unique<lane>(to.keywords(), to.values(), deadline, at_step_);
+  auto [made, server] = connect_to_primary(target_, at_step_, options_.warn);
+  const instant deadline = monotonic_clock::instance().now() + begin_patience;
   const reply about = made->execute_text(settings, deadline);
-  const std::int64_t timeline = std::stoll(std::string(text_of(about, 0)));
-  if (timeline < timeline_) {
-    throw lane_failure("", made->place() + " is on timeline " + std::to_string(timeline) + ", but timeline " +
-                               std::to_string(timeline_) + " was seen: another server has replaced it");
-  }
-  if (text_of(about, 1) != "t") {
+  if (text_of(about, 0) != "t") {
     fail("the database " + made->place() +
          " has no schema of foliot: make it with postgresql_store::migrate(), or `foliot serve --migrate`");
   }
   expect_admitted(*made, deadline);
-  if (timeline_ == 0 && text_of(about, 2) != "on") {
+  if (origin_.empty() && text_of(about, 1) != "on") {
     warn("the database has fsync = off: a crash of its machine loses what was acknowledged");
   }
-  timeline_ = timeline;
   const reply here = made->execute_text("SELECT foliot.recognize()", deadline);
   has_moved_ = has_moved_ || (!origin_.empty() && origin_ != text_of(here, 0));
   origin_ = text_of(here, 0);
   opening_ = random_number();
-  backend_ = text_of(about, 3);
+  backend_ = text_of(about, 2);
   lane_ = std::move(made);
+  server_ = std::move(server);
   place_ = lane_->place();
 }
 

@@ -14,8 +14,8 @@
 //   - the session is over, because the node was taken for dead: the reservations that it has made have ended. The node
 //     announces itself again.
 //
-// A server that another one has replaced has a lower timeline than that one. Once the store has seen a timeline, it
-// refuses servers with lower ones.
+// A server that another one has replaced has a lower timeline than that one. Once a store of the process has seen a
+// timeline of the database, all of them refuse servers with lower ones, and leave such a one (primary.hpp).
 //
 // A database that was restored from a backup, or promoted, may have lost its last transactions: the store goes on with
 // what is there (sql/restore.sql). Each connection has an opening of its own, so no token is given a second time.
@@ -41,6 +41,7 @@
 #include "deadlines.hpp"
 #include "lane.hpp"
 #include "pause_between.hpp"
+#include "primary.hpp"
 #include "target.hpp"
 #include "tube_map.hpp"
 
@@ -80,6 +81,9 @@ class postgresql_engine {
 
   /// Connects and announces the node, if that is to be done.
   void make_ready();
+  /// Whether there is a connection. Drops one to a server that another one has replaced: another store of the process
+  /// may have found that out while this connection still works.
+  [[nodiscard]] bool is_connected();
   void connect();
   /// Waits until the server has ended the process of a connection that was lost, and with it the transaction that it
   /// had left open: a claim would pass over the jobs that it holds. Has the server end it if it does not see the loss.
@@ -126,12 +130,12 @@ class postgresql_engine {
   target target_;
   std::unique_ptr<lane> lane_;
   std::string place_;
-  std::string backend_;        // the server's process of the last connection, as a condition in SQL; empty: none to end
-  std::int64_t timeline_ = 0;  // the highest that was seen
-  std::string origin_;         // foliot.here() of the last connection
-  bool has_moved_ = false;     // it was another one before, and the reservations were not adopted since
-  std::int64_t opening_ = 0;   // of the tokens that this connection gives: a random number, which no other one has
-  std::int64_t session_ = 0;   // 0: the node is not announced
+  std::string backend_;       // the server's process of the last connection, as a condition in SQL; empty: none to end
+  reached_server server_;     // by the last connection
+  std::string origin_;        // foliot.here() of the last connection
+  bool has_moved_ = false;    // it was another one before, and the reservations were not adopted since
+  std::int64_t opening_ = 0;  // of the tokens that this connection gives: a random number, which no other one has
+  std::int64_t session_ = 0;  // 0: the node is not announced
   std::int64_t session_before_ = 0;
   std::int64_t number_ = 0;  // of the last batch
   deadlines own_;

@@ -7,13 +7,15 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/jobs/job_store.hpp>
 
+#include "primary.hpp"
+
 namespace foliot::jobs::detail {
 
 namespace {
 
 constexpr duration patience = std::chrono::seconds(30);
-constexpr duration connect_patience = std::chrono::seconds(2);
-constexpr int pause_between_attempts = 50;  // in ms
+constexpr duration begin_patience = std::chrono::seconds(2);  // for the first statements of a connection
+constexpr int pause_between_attempts = 50;                    // in ms
 
 /// The connection has failed, or another transaction was in the way.
 bool may_succeed_later(const lane_failure& error) {
@@ -29,15 +31,14 @@ reply errand::run(const call& what) {
   for (;;) {
     try {
       if (lane_ == nullptr) {
-        const target::arguments to = target_.next();
-        lane_ = std::make_unique<lane>(to.keywords(), to.values(), time.now() + connect_patience, no_step_);
+        lane_ = connect_to_primary(target_, no_step_).over;
         lane_->execute_text(
             "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; "
-            "SET search_path = pg_catalog; SET client_min_messages = warning; "
+            "SET client_min_messages = warning; "
             "SELECT set_config('synchronous_commit', 'on', false) "
             "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')",
-            time.now() + connect_patience);
-        if (lane_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + connect_patience)
+            time.now() + begin_patience);
+        if (lane_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + begin_patience)
                 .bytes(0, 0) != "t") {
           throw store_failure("foliot: the database " + target_.to_string() +
                               " has no schema of foliot: make it with `foliot serve --migrate`");

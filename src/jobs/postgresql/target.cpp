@@ -170,17 +170,30 @@ void target::describe(const std::string& name) {
 
 std::string target::value(std::string_view keyword) const { return value_in(options_, keyword); }
 
-target::arguments target::next() {
+template <typename Change>
+target::arguments target::with_hosts(const Change& change) const {
   options given = options_;
   for (auto& [keyword, list] : given) {
     if (keyword != "host" && keyword != "hostaddr" && keyword != "port") continue;
     std::vector<std::string> parts = split(list);
     if (parts.size() != hosts_) continue;  // one port for all hosts
-    std::ranges::rotate(parts, parts.begin() + static_cast<std::ptrdiff_t>(first_));
+    change(parts);
     list = joined(parts);
   }
-  first_ = (first_ + 1) % hosts_;
   return arguments(std::move(given));
+}
+
+target::arguments target::next() {
+  arguments made = with_hosts([&](std::vector<std::string>& parts) {
+    std::ranges::rotate(parts, parts.begin() + static_cast<std::ptrdiff_t>(first_));
+  });
+  first_ = (first_ + 1) % hosts_;
+  return made;
+}
+
+target::arguments target::only(std::size_t host) const {
+  // Twice: libpq looks elsewhere for a value that is empty, and takes "," for two that are its default.
+  return with_hosts([&](std::vector<std::string>& parts) { parts = {parts[host], parts[host]}; });
 }
 
 target::arguments::arguments(options given) : options_(std::move(given)) {

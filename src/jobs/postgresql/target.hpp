@@ -37,6 +37,8 @@ class target {
 
   /// The arguments of the next connection. Copies them: O(n) for the length of the string.
   [[nodiscard]] arguments next();
+  /// The arguments of a connection to this host alone. Precondition: it is below hosts(). O(n) as next().
+  [[nodiscard]] arguments only(std::size_t host) const;
   /// How many hosts there are: so many connections, one after the other, begin with each host once.
   [[nodiscard]] std::size_t hosts() const noexcept { return hosts_; }
   /// "db1:5432,db2:5432/jobs": what a person needs to recognise it, without a password.
@@ -47,6 +49,9 @@ class target {
   /// Adds the hosts and the ports that libpq would take from elsewhere than the string.
   void add_hosts(const options& resolved);
   void describe(const std::string& name);
+  /// The arguments whose hosts, addresses and ports change(parts) has changed.
+  template <typename Change>
+  [[nodiscard]] arguments with_hosts(const Change& change) const;
 
   options options_;
   std::size_t hosts_ = 1;

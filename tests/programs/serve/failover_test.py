@@ -123,8 +123,11 @@ class Failover(StandbyCase):
     def test_the_primary_hangs_and_comes_back(self):
         def do_round(draw, seed):
             servers, work = self.work_through_promotion(draw, self.database.hang)
-            # The old primary answers again, and believes that it is one. No node may go back to it.
+            for server in servers:  # each has found the new primary
+                self.put_until_acknowledged(work, server)
+            # The old primary answers again, believes that it is one, and commits by itself. No node may go back to it.
             self.database.go_on()
+            self.database.do_without_standby()
             self.stay_at_promoted(work, servers)
             self.database.stop_at_once()
             self.judge(work, seed)  # finds in the new primary all that was acknowledged

@@ -1,0 +1,30 @@
+// Connections to the primary: to the server that accepts writes and that no other one has replaced, as far as this
+// process knows (timelines.hpp).
+//
+// The first connection to a database with several hosts asks all of them, one after the other, and is the one to the
+// server with the highest timeline. A host that does not answer costs its patience then. Each later connection is to
+// the next host that accepts writes, and is refused if another server has replaced it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "lane.hpp"
+#include "target.hpp"
+#include "timelines.hpp"
+
+namespace foliot::jobs::detail {
+
+struct primary_connection {
+  std::unique_ptr<lane> over;
+  reached_server server;
+};
+
+/// Connects, and has the connection look for names in pg_catalog only. Throws lane_failure if no host is reached, and
+/// if the one that is has been replaced: then the next call asks another one. `at_step` must outlive the connection.
+/// `warn` may be empty; it gets a sentence for each server that is refused, once in this process.
+[[nodiscard]] primary_connection connect_to_primary(target& to, const lane_step& at_step,
+                                                    const std::function<void(std::string_view)>& warn = {});
+
+}  // namespace foliot::jobs::detail
