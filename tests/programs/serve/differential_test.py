@@ -19,6 +19,8 @@ FIRST_SEED = int(os.environ.get("FOLIOT_DIFFERENTIAL_SEED", "1"))
 # Values that depend on the time, on the process, on the machine, or on how often this test has looked.
 VOLATILE = re.compile(rb"^(age|time-left|pause-time-left|pid|version|rusage-[us]time|uptime|id|hostname|os|platform|"
                       rb"binlog-[a-z-]+|file|cmd-stats|total-connections): .*$", re.M)
+# What only foliot has.
+OWN = re.compile(rb"^foliot-[a-z-]+: \d+\n", re.M)
 # beanstalkd 1.13 quotes these, 1.12 does not.
 QUOTED = re.compile(rb'^(name|tube): "(.*)"$', re.M)
 
@@ -29,7 +31,7 @@ def neutral(answer):
         return answer
     head, body = answer.split(b"\r\n", 1)
     assert int(head.split()[1]) == len(body) - 2, answer
-    body = QUOTED.sub(rb"\1: \2", body)
+    body = OWN.sub(b"", QUOTED.sub(rb"\1: \2", body))
     if re.search(rb"^id: \d+$", body, re.M) and b"\nttr: " in body:  # a job's id is no time
         body = re.sub(rb"^id: ", b"job-id: ", body, flags=re.M)
     return b"OK\r\n" + VOLATILE.sub(rb"\1", body)

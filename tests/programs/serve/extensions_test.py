@@ -199,6 +199,17 @@ class Extensions:
         self.expect("x-fire =a", "FIRED 1")
         self.expect("x-cancel =a", "CANCELLED 1")
 
+    def test_the_statistics_have_what_the_store_was_asked(self):
+        self.begin()
+        before = self.client.numbers(b"stats\r\n")
+        for key in ["a", "b", "c"]:
+            self.client.ask(x_put("keep", key))
+        after = self.client.numbers(b"stats\r\n")
+        self.assertGreaterEqual(after["foliot-store-batches"], before["foliot-store-batches"] + 3)
+        self.assertGreaterEqual(after["foliot-store-operations"], before["foliot-store-operations"] + 3)
+        self.assertEqual(after["foliot-store-refused-batches"], 0)
+        self.assertEqual(after["foliot-store-unavailable"], 0)
+
     def race(self, first, second):
         """The answers to two commands that two clients send at once, in both orders."""
         one, other = self.racers

@@ -39,6 +39,18 @@ std::string from_1_12(const std::string& text) {
   return result;
 }
 
+/// What only foliot has, behind what beanstalkd has.
+const std::string figures_of_store =
+    "foliot-store-batches: 52\nfoliot-store-operations: 53\nfoliot-store-refused-batches: 54\n"
+    "foliot-store-unavailable: 1\n";
+
+void set_figures_of_store(server_statistics& server) {
+  server.store_batches = 52;
+  server.store_operations = 53;
+  server.store_refused_batches = 54;
+  server.store_unavailable = true;
+}
+
 template <class Statistics>
 void check_statistics(const Statistics& what, const std::string& of_1_12) {
   const std::string text = from_1_12(of_1_12);
@@ -125,9 +137,7 @@ TEST(BeanstalkWriter, ExtendedStatisticsOfAJob) {
 TEST(BeanstalkWriter, StatisticsOfATube) {
   tube_statistics tube;
   tube.name = "a";
-  tube.counts.urgent = 1;
-  tube.counts.ready = 1;
-  tube.counts.delayed = 1;
+  tube.counts = jobs::job_counts{.urgent = 1, .ready = 1, .delayed = 1};
   tube.total_jobs = 2;
   tube.watching_it = 1;
   tube.pauses = 1;
@@ -138,7 +148,7 @@ TEST(BeanstalkWriter, StatisticsOfATube) {
                    "current-jobs-delayed: 1\ncurrent-jobs-buried: 0\ntotal-jobs: 2\ncurrent-using: 0\n"
                    "current-watching: 1\ncurrent-waiting: 0\ncmd-delete: 0\ncmd-pause-tube: 1\npause: 100\n"
                    "pause-time-left: 99\n");
-  check_statistics(tube_statistics{"b", {1, 2, 3, 4, 5}, 6, 7, 8, 9, 10, 11, 12s, 13s},
+  check_statistics(tube_statistics{"b", jobs::job_counts{1, 2, 3, 4, 5}, 6, 7, 8, 9, 10, 11, 12s, 13s},
                    "---\nname: b\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 2\ncurrent-jobs-reserved: 3\n"
                    "current-jobs-delayed: 4\ncurrent-jobs-buried: 5\ntotal-jobs: 6\ncurrent-using: 7\n"
                    "current-watching: 8\ncurrent-waiting: 9\ncmd-delete: 10\ncmd-pause-tube: 11\npause: 12\n"
@@ -148,7 +158,7 @@ TEST(BeanstalkWriter, StatisticsOfATube) {
 /// The expected text is an answer of beanstalkd 1.12, with the values of its process.
 TEST(BeanstalkWriter, StatisticsOfTheServer) {
   server_statistics server;
-  server.counts = {1, 1, 0, 1, 1};
+  server.counts = jobs::job_counts{1, 1, 0, 1, 1};
   const auto count = [&](verb which) -> std::uint64_t& { return server.commands[static_cast<std::size_t>(which)]; };
   count(verb::put) = 3;
   count(verb::use) = 2;
@@ -176,6 +186,7 @@ TEST(BeanstalkWriter, StatisticsOfTheServer) {
   server.hostname = "vm";
   server.os = "#1 SMP PREEMPT_DYNAMIC @0";
   server.platform = "x86_64";
+  set_figures_of_store(server);
   check_statistics(
       server,
       "---\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 1\ncurrent-jobs-reserved: 0\ncurrent-jobs-delayed: 1\n"
@@ -187,12 +198,13 @@ TEST(BeanstalkWriter, StatisticsOfTheServer) {
       "current-workers: 1\ncurrent-waiting: 0\ntotal-connections: 2\npid: 14086\nversion: \"1.12\"\n"
       "rusage-utime: 0.000931\nrusage-stime: 0.000000\nuptime: 0\nbinlog-oldest-index: 0\nbinlog-current-index: 0\n"
       "binlog-records-migrated: 0\nbinlog-records-written: 0\nbinlog-max-size: 10485760\ndraining: false\n"
-      "id: f672ff74f9cf73b6\nhostname: vm\nos: #1 SMP PREEMPT_DYNAMIC @0\nplatform: x86_64\n");
+      "id: f672ff74f9cf73b6\nhostname: vm\nos: #1 SMP PREEMPT_DYNAMIC @0\nplatform: x86_64\n" +
+          figures_of_store);
 }
 
 TEST(BeanstalkWriter, EachNumberOfTheServerIsInItsPlace) {
   server_statistics server;
-  server.counts = {1, 2, 3, 4, 5};
+  server.counts = jobs::job_counts{1, 2, 3, 4, 5};
   for (std::size_t each = 0; each < verbs; ++each) server.commands[each] = 6 + each;
   server.job_timeouts = 28;
   server.total_jobs = 29;
@@ -218,6 +230,7 @@ TEST(BeanstalkWriter, EachNumberOfTheServerIsInItsPlace) {
   server.hostname = "49";
   server.os = "50";
   server.platform = "51";
+  set_figures_of_store(server);
   check_statistics(
       server,
       "---\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 2\ncurrent-jobs-reserved: 3\ncurrent-jobs-delayed: 4\n"
@@ -230,7 +243,18 @@ TEST(BeanstalkWriter, EachNumberOfTheServerIsInItsPlace) {
       "total-connections: 36\npid: 37\nversion: \"38\"\nrusage-utime: 39.000040\nrusage-stime: 41.999999\n"
       "uptime: 42\nbinlog-oldest-index: 43\nbinlog-current-index: 44\nbinlog-records-migrated: 45\n"
       "binlog-records-written: 46\nbinlog-max-size: 47\ndraining: true\nid: 0000000000000048\nhostname: 49\nos: 50\n"
-      "platform: 51\n");
+      "platform: 51\n" +
+          figures_of_store);
+}
+
+TEST(BeanstalkWriter, WhatTheServerDoesNotKnowIsLeftOut) {
+  tube_statistics some;
+  some.name = "a";
+  const std::string tube = written([&](std::string& out) { write_statistics(out, some); });
+  EXPECT_NE(tube.find("---\nname: \"a\"\ntotal-jobs: 0\n"), std::string::npos) << tube;
+  const std::string text = written([](std::string& out) { write_statistics(out, server_statistics{}); });
+  EXPECT_NE(text.find("---\ncmd-put: 0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nmax-job-size: 0\ncurrent-connections: 0\n"), std::string::npos) << text;
 }
 
 }  // namespace

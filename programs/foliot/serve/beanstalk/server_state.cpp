@@ -61,6 +61,10 @@ server_statistics server_state::statistics() const {
   all.hostname = without_quotes(machine.nodename);
   all.os = without_quotes(machine.version);
   all.platform = without_quotes(machine.machine);
+  all.store_batches = of_brokers.batches;
+  all.store_operations = of_brokers.operations;
+  all.store_refused_batches = of_brokers.unavailable;
+  all.store_unavailable = of_brokers.is_unavailable;
   return all;
 }
 

@@ -1,6 +1,8 @@
 // The commands of a session that ask the broker once.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include <foliot/core/clock.hpp>
@@ -233,14 +235,23 @@ task<> session::on(const pause_tube& what) {
 }
 
 task<> session::on(const stats&) {
-  auto counting = client_.execute(jobs::count_all{});
-  const jobs::count_answer all = co_await counting;
-  server_statistics shown = server_.statistics();
-  shown.counts = all.counts;
-  if (server_.brokers.has_other_nodes()) {
-    const std::vector<std::string> tubes = co_await living_tubes();
-    shown.current_tubes = tubes.size();
+  const bool is_shared = server_.brokers.has_other_nodes();
+  std::optional<jobs::job_counts> counts;
+  std::optional<std::uint64_t> tubes;
+  try {
+    auto counting = client_.execute(jobs::count_all{});
+    const jobs::count_answer all = co_await counting;
+    counts = all.counts;
+    if (is_shared) {
+      const std::vector<std::string> living = co_await living_tubes();
+      tubes = living.size();
+    }
+  } catch (const jobs::store_unavailable&) {
+    // What the server itself knows is wanted most when the store does not answer.
   }
+  server_statistics shown = server_.statistics();
+  shown.counts = counts;
+  if (is_shared) shown.current_tubes = tubes;
   write_statistics(out_, shown);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <foliot/jobs/job.hpp>
@@ -12,15 +13,15 @@
 
 namespace foliot::program::beanstalk {
 
-/// `stats`. The members are in the order in which the reply has them.
+/// `stats`. The members are in the order in which the reply has them; what is not known is left out.
 struct server_statistics {
-  jobs::job_counts counts;
+  std::optional<jobs::job_counts> counts;
   /// How often each command came, by its verb. The first shown_verbs of them are shown.
   std::array<std::uint64_t, verbs> commands{};
   std::uint64_t job_timeouts = 0;
   std::uint64_t total_jobs = 0;  ///< put since the start
   std::uint64_t max_job_size = 0;
-  std::uint64_t current_tubes = 0;
+  std::optional<std::uint64_t> current_tubes;
   std::uint64_t current_connections = 0;
   std::uint64_t current_producers = 0;  ///< connections that have put
   std::uint64_t current_workers = 0;    ///< connections that have reserved
@@ -41,12 +42,16 @@ struct server_statistics {
   std::string hostname;
   std::string os;
   std::string platform;
+  std::uint64_t store_batches = 0;  ///< that the store was asked to execute, since the start
+  std::uint64_t store_operations = 0;
+  std::uint64_t store_refused_batches = 0;
+  bool store_unavailable = false;  ///< whether it has refused the latest batch of a session
 };
 
-/// `stats-tube`.
+/// `stats-tube`. Without counts their lines are left out.
 struct tube_statistics {
   std::string name;
-  jobs::job_counts counts;
+  std::optional<jobs::job_counts> counts;
   std::uint64_t total_jobs = 0;
   std::uint64_t using_it = 0;     ///< connections that use the tube
   std::uint64_t watching_it = 0;  ///< connections that watch it

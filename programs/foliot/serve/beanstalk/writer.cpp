@@ -211,12 +211,12 @@ void write_tubes(std::string& out, std::span<const std::string> tubes) {
 
 void write_statistics(std::string& out, const server_statistics& what) {
   dictionary lines;
-  lines.add(what.counts);
+  if (what.counts) lines.add(*what.counts);
   for (std::size_t each = 0; each < shown_verbs; ++each) lines.add(command_keys[each], what.commands[each]);
   lines.add("job-timeouts", what.job_timeouts);
   lines.add("total-jobs", what.total_jobs);
   lines.add("max-job-size", what.max_job_size);
-  lines.add("current-tubes", what.current_tubes);
+  if (what.current_tubes) lines.add("current-tubes", *what.current_tubes);
   lines.add("current-connections", what.current_connections);
   lines.add("current-producers", what.current_producers);
   lines.add("current-workers", what.current_workers);
@@ -237,13 +237,17 @@ void write_statistics(std::string& out, const server_statistics& what) {
   lines.add_quoted("hostname", what.hostname);
   lines.add_quoted("os", what.os);
   lines.add_quoted("platform", what.platform);
+  lines.add("foliot-store-batches", what.store_batches);
+  lines.add("foliot-store-operations", what.store_operations);
+  lines.add("foliot-store-refused-batches", what.store_refused_batches);
+  lines.add("foliot-store-unavailable", what.store_unavailable ? 1 : 0);
   append_ok(out, lines.text());
 }
 
 void write_statistics(std::string& out, const tube_statistics& what) {
   dictionary lines;
   lines.add_quoted("name", what.name);
-  lines.add(what.counts);
+  if (what.counts) lines.add(*what.counts);
   lines.add("total-jobs", what.total_jobs);
   lines.add("current-using", what.using_it);
   lines.add("current-watching", what.watching_it);
