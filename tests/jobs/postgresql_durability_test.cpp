@@ -100,11 +100,14 @@ class PostgresqlWeakDatabase : public foliot_test::postgresql_database {
     sql("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = " + level +
         "', current_database()); END $$");
   }
-  /// From now on seen() has what is set in transactions that insert into this table.
+  /// From now on seen() has what is set in transactions that insert into this table, and where, if that is not the
+  /// session, whose setting does not follow when those of the server are reloaded.
   void watch(const std::string& table) {
     sql("CREATE TABLE IF NOT EXISTS public.seen (level text)");
     sql("CREATE OR REPLACE FUNCTION public.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        "INSERT INTO public.seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$");
+        "INSERT INTO public.seen SELECT setting || coalesce(', ' || nullif(source, 'session'), '') FROM pg_settings "
+        "WHERE "
+        "name = 'synchronous_commit'; RETURN NULL; END $$");
     sql("CREATE TRIGGER see AFTER INSERT ON " + table + " FOR EACH ROW EXECUTE FUNCTION public.see()");
   }
   std::string seen() { return sql("SELECT string_agg(DISTINCT level, ' ') FROM public.seen"); }
@@ -112,7 +115,7 @@ class PostgresqlWeakDatabase : public foliot_test::postgresql_database {
 
 TEST_F(PostgresqlWeakDatabase, WaitsForTheDiskAndTheStandbyAllTheSame) {
   watch("foliot.batch");
-  for (const char* const level : {"off", "local", "remote_write"}) {
+  for (const char* const level : {"off", "local", "remote_write", "on"}) {
     SCOPED_TRACE(level);
     set_commit(level);
     EXPECT_EQ(postgresql_connection(database_).sql("SHOW synchronous_commit"), level);

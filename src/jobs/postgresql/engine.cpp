@@ -52,8 +52,6 @@ constexpr const char* settings =
     "SET lock_timeout = '250ms'; SET idle_in_transaction_session_timeout = '2s'; SET client_connection_check_interval "
     "= '1s'; "
     "SET tcp_user_timeout = '10s'; "
-    "SELECT set_config('synchronous_commit', 'on', false) "
-    "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write'); "
     "SELECT to_regprocedure('foliot.schema_version()') IS NOT NULL, current_setting('fsync'), "
     "(SELECT format('pid = %s AND extract(epoch FROM backend_start) = %s', pid, extract(epoch FROM backend_start)) "
     "FROM pg_stat_activity WHERE pid = pg_backend_pid())";
@@ -139,7 +137,7 @@ void postgresql_engine::make_ready() {
 void postgresql_engine::connect() {
   auto [made, server] = connect_to_primary(target_, at_step_, options_.warn);
   const instant deadline = monotonic_clock::instance().now() + begin_patience;
-  const reply about = made->execute_text(settings, deadline);
+  const reply about = made->execute_text(std::string(durable_commits) + settings, deadline);
   if (text_of(about, 0) != "t") {
     fail("the database " + made->place() +
          " has no schema of foliot: make it with postgresql_store::migrate(), or `foliot serve --migrate`");

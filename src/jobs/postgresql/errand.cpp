@@ -32,12 +32,10 @@ reply errand::run(const call& what) {
     try {
       if (lane_ == nullptr) {
         lane_ = connect_to_primary(target_, no_step_).over;
-        lane_->execute_text(
-            "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; "
-            "SET client_min_messages = warning; "
-            "SELECT set_config('synchronous_commit', 'on', false) "
-            "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')",
-            time.now() + begin_patience);
+        lane_->execute_text(std::string(durable_commits) +
+                                "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
+                                "SET jit = off; SET client_min_messages = warning",
+                            time.now() + begin_patience);
         if (lane_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + begin_patience)
                 .bytes(0, 0) != "t") {
           throw store_failure("foliot: the database " + target_.to_string() +

@@ -16,6 +16,13 @@
 
 namespace foliot::jobs::detail {
 
+/// Makes commits durable for the rest of a connection: on the disk, and at those standbys that the database waits for.
+/// A session that keeps the setting of the server would follow when that is reloaded, so it gets one of its own in any
+/// case.
+constexpr std::string_view durable_commits =
+    "SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN "
+    "('off', 'local', 'remote_write') THEN 'on' ELSE current_setting('synchronous_commit') END, false); ";
+
 struct primary_connection {
   std::unique_ptr<lane> over;
   reached_server server;
