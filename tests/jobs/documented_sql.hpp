@@ -19,8 +19,9 @@ inline std::string documented_grants(const std::string& page, const std::string&
     at += begins.size();
     std::string block = text.substr(at, text.find(ends, at) - at);
     if (block.find(granted) == std::string::npos) continue;
-    for (std::size_t i = 0; (i = block.find(granted, i)) != std::string::npos;) {
-      block.replace(i, granted.size(), " TO " + to + ";");
+    const std::string wanted = " TO " + to + ";";
+    for (std::size_t i = 0; (i = block.find(granted, i)) != std::string::npos; i += wanted.size()) {
+      block.replace(i, granted.size(), wanted);
     }
     return block;
   }
