@@ -1,4 +1,5 @@
-// A database with the schema, for tests that open several nodes over it, and a connection beside them.
+// A database with the schema, for tests that open several nodes over it, and a connection beside them. The nodes have
+// the role that docs/serve/nodes.md describes, so that no test passes by rights that they do not have.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "node_role.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
 
@@ -17,7 +19,7 @@ class postgresql_database : public ::testing::Test {
  protected:
   [[nodiscard]] foliot::jobs::postgresql_options options(const std::string& node) const {
     foliot::jobs::postgresql_options made;
-    made.database = database_;
+    made.database = for_nodes_;
     made.node = node;
     made.node_timeout = std::chrono::hours(1);
     made.give_up_after = std::chrono::seconds(30);
@@ -31,6 +33,7 @@ class postgresql_database : public ::testing::Test {
     foliot::jobs::postgresql_store::migrate(made);
     return made;
   }();
+  const std::string for_nodes_ = as_node_role(database_);
   postgresql_connection other_{database_};
 };
 

@@ -334,22 +334,5 @@ TEST_F(PostgresqlNodes, WarnsOfADatabaseThatDoesNotSync) {
   EXPECT_NE(warnings_[0].find("fsync"), std::string::npos) << warnings_[0];
 }
 
-TEST_F(PostgresqlNodes, ARoleThatMayOnlyUseTheSchemaIsEnough) {
-  sql("DROP ROLE IF EXISTS foliot_node");
-  sql("CREATE ROLE foliot_node LOGIN");
-  sql("GRANT USAGE ON SCHEMA foliot TO foliot_node");
-  sql("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA foliot TO foliot_node");
-  sql("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA foliot TO foliot_node");
-  auto limited = options("a");
-  limited.database += " user=foliot_node";
-  postgresql_store a(limited);
-  put_one(a, "x");
-  EXPECT_EQ(execute_one(a, finish{claim_one(a)}).what, holder_answer::kind::done);
-  const check_result right = a.check();
-  EXPECT_TRUE(right) << right.error();
-  EXPECT_THROW(postgresql_store::migrate(limited.database), store_failure);
-  EXPECT_ANY_THROW(server_.sql(limited.database, "DROP TABLE foliot.job"));
-}
-
 }  // namespace
 }  // namespace foliot::jobs

@@ -1,5 +1,5 @@
-// postgresql_store for the suites that reopen stores: on a database of its own, over connections that break on demand,
-// while the parts of its tables change all the time.
+// postgresql_store for the suites that reopen stores: on a database of its own, by the role that docs/serve/nodes.md
+// describes, over connections that break on demand, while the parts of its tables change all the time.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,7 @@
 #include "../../src/jobs/postgresql/engine.hpp"
 #include "broken_connection.hpp"
 #include "conformance.hpp"
+#include "node_role.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
 
@@ -24,10 +25,11 @@ class postgresql_under_test final : public store_under_test {
     if (database_.empty()) {
       database_ = foliot_test::postgresql_server::instance().new_database();
       postgresql_store::migrate(database_);
+      for_nodes_ = foliot_test::as_node_role(database_);
       rotation_ = std::make_shared<rotation>(database_);
     }
     postgresql_options options;
-    options.database = database_;
+    options.database = for_nodes_;
     options.node = "node";
     options.clocks = clocks;
     return detail::postgresql_engine::as_store(std::make_unique<detail::postgresql_engine>(
@@ -78,6 +80,7 @@ class postgresql_under_test final : public store_under_test {
   };
 
   std::string database_;  // empty: the store was not opened yet
+  std::string for_nodes_;
   std::shared_ptr<rotation> rotation_;
   std::shared_ptr<breaks> breaks_ = std::make_shared<breaks>();
 };

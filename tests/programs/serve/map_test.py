@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
+import documented_sql
 import postgresql_server
 from nodes_test import NodesCase
 from program_case import FOLIOT, main
@@ -30,6 +31,17 @@ class TwoDatabases(NodesCase):
         self.other = postgresql_server.PostgresqlServer()
         self.addCleanup(self.other.remove)
         self.expect_done("serve", "--store", self.other.database, "--migrate")
+        # The nodes have a role of their own. No name of a database has one, so each program uses that of its environment.
+        for server in (self.database, self.other):
+            server.sql(server.folder, "CREATE ROLE foliot_node LOGIN; " + documented_sql.grants("serve/nodes.md", "foliot_node"))
+            server.database = f"host={server.folder} dbname=jobs"
+        operator = unittest.mock.patch.dict(os.environ, PGUSER="postgres")
+        operator.start()
+        self.addCleanup(operator.stop)
+
+    def start_node(self, name, *more):
+        with unittest.mock.patch.dict(os.environ, PGUSER="foliot_node"):
+            return super().start_node(name, *more)
 
     def map(self, *arguments):
         return self.expect_done("map", self.database.database, *arguments)
@@ -82,6 +94,13 @@ class TwoDatabases(NodesCase):
         self.assertIn(": no damage found\n", self.expect_done(*check))
         self.other.sql(self.other.folder, "DELETE FROM foliot.ready")
         self.expect_error("is damaged: in the database 1 of the map, ", *check, code=1)
+
+    def test_the_role_of_the_nodes_moves_no_tube(self):
+        self.map("--add", self.other.database)
+        with unittest.mock.patch.dict(os.environ, PGUSER="foliot_node"):
+            self.assertIn("database 1", self.map())
+            self.expect_error("permission denied", "map", self.database.database, "--move", "mails", "1")
+        self.map("--move", "mails", "1")
 
     def test_what_is_wrong_is_named(self):
         self.expect_error("--move: 'x' is not the number of a database", "map", self.database.database, "--move", "t", "x")

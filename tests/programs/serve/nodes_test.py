@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
+import documented_sql
 import postgresql_server
 from history import check, events_around, priorities_of
 from line import Line
@@ -222,9 +223,7 @@ class Nodes(NodesCase):
     def test_a_session_without_a_connection_left_is_named(self):
         """Four sessions want four connections to begin with, and the database allows three."""
         run = lambda statement: self.database.sql(self.database.folder, statement)
-        run("CREATE ROLE narrow LOGIN CONNECTION LIMIT 3; GRANT USAGE ON SCHEMA foliot TO narrow; "
-            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA foliot TO narrow; "
-            "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA foliot TO narrow")
+        run("CREATE ROLE narrow LOGIN CONNECTION LIMIT 3; " + documented_sql.grants("serve/nodes.md", "foliot_node", "narrow"))
         database = f"host={self.database.folder} user=narrow dbname=jobs"
         code, _, told = self.run_foliot("serve", "--store", database, "--node", "n", "--sessions", "4", "--beanstalk", "off")
         self.assertEqual(code, 2, told)

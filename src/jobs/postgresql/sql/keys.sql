@@ -9,16 +9,14 @@
 -- Turns are no help against a lock of an application, or against a node that was stopped in its turn. So a batch waits for
 -- its turn no longer than for a job, and then goes without; and turns end when a batch in its turn has waited in vain.
 
--- From now on batches with keys take turns, or, if `how_long` is 0, no more. In ms. Runs with the rights of the schema's
--- owner, because a node may not set sequences.
+-- From now on batches with keys take turns, or, if `how_long` is 0, no more. In ms. For nodes, to whose role it was
+-- granted: it runs with the rights of the schema's owner, because a node may not set sequences.
 CREATE OR REPLACE FUNCTION foliot.set_turns(how_long bigint) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF NOT has_table_privilege(session_user, 'foliot.ready', 'DELETE') THEN
-    RAISE EXCEPTION 'foliot.set_turns() is for nodes' USING ERRCODE = 'insufficient_privilege';
-  END IF;
   PERFORM setval('foliot.turns_until', floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + how_long);
 END $$;
+REVOKE EXECUTE ON FUNCTION foliot.set_turns FROM PUBLIC;
 
 -- A time that is further away than a turn may be is that of a clock which was wrong.
 CREATE OR REPLACE FUNCTION foliot.are_turns_taken() RETURNS boolean LANGUAGE sql VOLATILE AS $$

@@ -15,8 +15,8 @@ BEGIN
   PERFORM setval('foliot.piece', nextval('foliot.piece') + 1048576);  -- of a move to another database (map.sql)
 END $$;
 
--- Each connection of a node begins with this. Returns here(). Runs with the rights of the schema's owner, for a node may
--- not set sequences; whoever calls it changes nothing by it that a node would not change.
+-- Each connection of a node begins with this. Returns here(). For nodes, to whose role it was granted: it runs with the
+-- rights of the schema's owner, for a node may not set sequences.
 CREATE OR REPLACE FUNCTION foliot.recognize() RETURNS text LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -31,6 +31,7 @@ BEGIN
   END IF;
   RETURN place_now;
 END $$;
+REVOKE EXECUTE ON FUNCTION foliot.recognize FROM PUBLIC;
 
 -- For the operator, after a restore that recognize() cannot see: of a copy of the server's files that went on without
 -- recovery to a point. All nodes announce themselves again, and what they have reserved is ready again. Stable, as the

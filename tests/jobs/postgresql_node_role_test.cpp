@@ -1,0 +1,170 @@
+// The rights that docs/serve/nodes.md gives to the role of the nodes: enough for all that a node does, and for nothing
+// else. The conformance suite and the tests over postgresql_database have the same role.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+
+#include "postgresql_connection.hpp"
+#include "postgresql_database.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using foliot_test::postgresql_connection;
+
+class PostgresqlNodeRole : public foliot_test::postgresql_database {
+ protected:
+  void expect_refused(const std::string& statement) {
+    const std::string error = as_node_.error_of(statement);
+    EXPECT_TRUE(error.find("permission denied") != std::string::npos ||
+                error.find("must be owner") != std::string::npos)
+        << statement << " says: " << error;
+  }
+
+  postgresql_connection as_node_{for_nodes_};
+};
+
+TEST_F(PostgresqlNodeRole, IsEnoughForANode) {
+  {
+    postgresql_store node(options("a"));
+    execute_one(node, put{.tube = "a", .body = "x"});
+    const reservation held = execute_one(node, claim{{"a"}}).jobs.at(0).token;
+    EXPECT_EQ(execute_one(node, touch{held}).what, holder_answer::kind::done);
+    EXPECT_EQ(execute_one(node, bury{held}).what, holder_answer::kind::done);
+    EXPECT_EQ(execute_one(node, kick{.tube = "a"}).changed, 1U);
+    const reservation again = execute_one(node, claim{{"a"}}).jobs.at(0).token;
+    EXPECT_EQ(execute_one(node, release{.token = again, .due = 1h}).what, holder_answer::kind::done);
+    execute_one(node, pause{.tube = "b", .length = 1h});
+    execute_one(node, put{.tube = "a", .key = "k", .body = "x"});
+    EXPECT_EQ(execute_one(node, cancel{job_key{"a", "k"}}).what, change_answer::kind::done);
+    EXPECT_EQ(execute_one(node, clear_tube{.tube = "a"}).changed, 1U);
+    execute_one(node, put{.tube = "a", .body = "x"});
+    execute_one(node, claim{{"a"}});
+    const check_result right = node.check();
+    EXPECT_TRUE(right) << right.error();
+    node.close();
+  }
+  postgresql_store other(options("b"));
+  EXPECT_EQ(execute_one(other, finish{execute_one(other, claim{{"a"}}).jobs.at(0).token}).what,
+            holder_answer::kind::done);
+  EXPECT_EQ(execute_one(other, count_all{}).counts, job_counts{});
+}
+
+// A node takes its turns without a word, so only the tables show whether it may.
+TEST_F(PostgresqlNodeRole, IsEnoughForTheRotation) {
+  ASSERT_EQ(as_node_.error_of("SELECT foliot.rotate()"), "");
+  for (const char* part : {"0", "1"}) {  // which could be emptied by a vacuum instead
+    sql(std::string("ALTER TABLE foliot.ready_") + part + " SET (autovacuum_enabled = off)");
+  }
+  postgresql_store node(options("a"));
+  const auto use = [&] {
+    execute_one(node, put{.tube = "a", .body = "x"});
+    execute_one(node, finish{execute_one(node, claim{{"a"}}).jobs.at(0).token});
+  };
+  use();
+  const auto size = [&] { return sql("SELECT pg_relation_size('foliot.ready_0')"); };
+  ASSERT_NE(size(), "0");
+  sql("SELECT foliot.set_current_part('ready', 1::smallint)");
+  while (size() != "0") {
+    use();
+    sql("SELECT pg_sleep(0.05)");
+  }
+  // A part that has grown leaves the new rows to the next one.
+  sql("INSERT INTO foliot.ready SELECT i, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM generate_series(1000001, 1010000) i");
+  sql("DELETE FROM foliot.ready WHERE id > 1000000");
+  foliot_test::age_parts(other_, "ready", 11s);
+  while (sql("SELECT foliot.current_part('ready')") == "1") {
+    use();
+    sql("SELECT pg_sleep(0.05)");
+  }
+}
+
+TEST_F(PostgresqlNodeRole, IsEnoughForTurnsOfKeys) {
+  postgresql_store node(options("a"));
+  const put keyed{.tube = "a", .key = "k", .body = "x", .existing = on_existing::replace};
+  execute_one(node, keyed);
+  postgresql_connection application(database_);
+  application.sql("BEGIN");
+  application.sql("SELECT id FROM foliot.job FOR UPDATE");
+  std::vector<operation> batch{keyed};
+  EXPECT_TRUE(std::holds_alternative<passed_over_answer>(node.execute(batch).answers.at(0)));
+  EXPECT_EQ(sql("SELECT is_called FROM foliot.turns_until"), "t") << "turns began";
+  application.sql("ROLLBACK");
+  sql("SELECT foliot.set_turns(60000)");
+  EXPECT_EQ(execute_one(node, keyed).what, put_answer::kind::replaced);
+}
+
+TEST_F(PostgresqlNodeRole, CanDoNothingElse) {
+  EXPECT_THROW(postgresql_store::migrate(for_nodes_), store_failure);
+  for (const char* each : {
+           "CREATE TABLE foliot.mine (id int)",
+           "CREATE OR REPLACE FUNCTION foliot.here() RETURNS text LANGUAGE sql AS 'SELECT NULL::text'",
+           "ALTER TABLE foliot.job ADD COLUMN mine int",
+           "ALTER SEQUENCE foliot.job_id RESTART WITH 1",
+           "DROP TABLE foliot.job",
+           "DROP FUNCTION foliot.rotate",
+           "DROP SCHEMA foliot CASCADE",
+           "TRUNCATE foliot.ready",
+           "SELECT setval('foliot.job_id', 1)",
+           "SELECT nextval('foliot.part_of_job')",
+       }) {
+    expect_refused(each);
+  }
+  for (const std::string table : {"map", "database", "tube_place", "away", "leaving", "arrived", "origin"}) {
+    expect_refused("INSERT INTO foliot." + table + " DEFAULT VALUES");
+    expect_refused("DELETE FROM foliot." + table);
+    expect_refused("TRUNCATE foliot." + table);
+  }
+  expect_refused("UPDATE foliot.map SET version = version + 1");
+  expect_refused("UPDATE foliot.tube_place SET database = 1");
+  expect_refused("UPDATE foliot.tube SET name = 'x'");
+}
+
+TEST_F(PostgresqlNodeRole, CanCallNoFunctionOfAnOperatorOrAnApplication) {
+  for (const char* each : {
+           "restored()",
+           "skip_numbers()",
+           "clear_part('foliot.ready_0')",
+           "set_current_part('ready', 1::smallint)",
+           "job_metrics()",
+           "note_change_of_map()",
+           "give_ids_of(1::smallint, 0)",
+           "become_database(1::smallint)",
+           "add_database('dbname=x')",
+           "plan_move('a', 1::smallint)",
+           "end_move('a')",
+           "leave('a')",
+           "join('a', 0)",
+           "send_piece('a', 1, 1)",
+           "take_piece(0, 1, 'a', '{}', '{}', '{}')",
+           "forget_piece(1)",
+           "has_left('a')",
+           "put('a', 'x')",
+           "put('a', 'x'::bytea)",
+           "cancel(1)",
+           "cancel_by_key('a', 'k')",
+           "reschedule(1, '1 h')",
+           "reschedule_by_key('a', 'k', '1 h')",
+           "tell('a')",
+       }) {
+    expect_refused(std::string("SELECT foliot.") + each);
+  }
+}
+
+// What runs with the rights of the schema's owner is granted by name.
+TEST_F(PostgresqlNodeRole, NoFunctionWithTheRightsOfTheOwnerIsForAllRoles) {
+  EXPECT_EQ(sql("SELECT string_agg(p.oid::regprocedure::text, ', ') FROM pg_proc p "
+                "WHERE p.pronamespace = 'foliot'::regnamespace AND p.prosecdef "
+                "AND has_function_privilege('public', p.oid, 'EXECUTE')"),
+            "NULL");
+}
+
+}  // namespace
+}  // namespace foliot::jobs
