@@ -246,8 +246,9 @@ TEST_F(PostgresqlNodes, ANodeThatExecutesABatchIsNotTakenForDead) {
   const reservation old = claim_one(dead);
   const std::string session = sql("SELECT session FROM foliot.node");
   // Its batch is under way, and has not come to an end for long.
-  const std::string busy = "psql -qX -d '" + database_ + "' -c \"BEGIN; SELECT foliot.begin_batch(" + session +
-                           ", null, 0, '{}', '{}', '{}', '{}', '{}', '{}'); SELECT pg_sleep(3600)\" >/dev/null 2>&1 &";
+  const std::string busy =
+      "psql -qX -d '" + database_ + "' -c \"BEGIN; SELECT foliot.begin_batch(" + session +
+      ", null, 0, '{}', '{}', '{}', '{}', '{}', '{}', 0); SELECT pg_sleep(3600)\" >/dev/null 2>&1 &";
   ASSERT_EQ(std::system(busy.c_str()), 0);
   while (sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0") {
   }

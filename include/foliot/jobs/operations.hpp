@@ -320,7 +320,8 @@ struct passed_over_answer {
 };
 
 /// The answer to an operation whose database cannot be reached at present, where a store has several databases and
-/// others have executed the rest of the batch.
+/// others have executed the rest of the batch; or which the database has refused by itself: a pause for which there
+/// is no room.
 struct unavailable_answer {
   /// Whether it may have been executed.
   bool is_in_doubt = false;

@@ -24,6 +24,10 @@
 // that each has seen of a database. The first store of a connection string with several hosts asks all of them and
 // takes the one with the highest timeline. A host that does not answer then costs two seconds.
 //
+// A full disk. If PostgreSQL has no room for what an operation would store, but goes on (an error of the class 53), the
+// operation is answered with `no_space`, and the rest of its batch is executed: what ends jobs needs no room. Claims
+// bring as many jobs as there is room for; due jobs, and those whose reservation has ended, wait for room.
+//
 // One thread at a time may use a store, but for others(). Besides it, the store has one thread of its own, which
 // carries the news of the nodes.
 #pragma once

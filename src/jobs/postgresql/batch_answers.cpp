@@ -19,6 +19,12 @@ constexpr utc_time utc_of(std::int64_t ms) noexcept { return utc_time(millisecon
 
 std::uint32_t counter_of(std::int64_t count) noexcept { return static_cast<std::uint32_t>(count); }
 
+/// What the functions return for an operation that was passed over, for one that the database has no room for, and for
+/// a put into a tube that is not here.
+constexpr std::int64_t passed_over = -1;
+constexpr std::int64_t no_room = -2;
+constexpr std::int64_t elsewhere = 5;
+
 /// A row of the type foliot.claimed, whose first column is `at`.
 job read_job(const reply& from, int row, int at, job_state state, const batch_time& time) {
   const auto number = [&](int column) { return from.integer(row, at + column); };
@@ -46,7 +52,8 @@ claim_answer read_claim(const reply& from, std::int64_t opening, const batch_tim
   claim_answer result;
   for (int row = 0; row < from.rows(); ++row) {
     if (from.is_null(row, 0)) {
-      result.what = claim_answer::kind::cut_short;
+      const bool lacks_room = !from.is_null(row, 4) && from.integer(row, 4) == no_room;
+      result.what = lacks_room ? claim_answer::kind::no_space : claim_answer::kind::cut_short;
       break;
     }
     claimed_job one;
@@ -81,6 +88,7 @@ class answer_reader {
     }
     if (numbers().at(2 * index_) == elsewhere) return is_elsewhere();
     if (numbers().at(2 * index_) == passed_over) return passed_over_answer{};
+    if (numbers().at(2 * index_) == no_room) return put_answer{put_answer::kind::no_space};
     return put_answer{static_cast<put_answer::kind>(numbers().at(2 * index_)),
                       from_database(numbers().at(2 * index_ + 1))};
   }
@@ -105,10 +113,14 @@ class answer_reader {
   answer operator()(const reschedule&) { return changed(); }
   answer operator()(const fire_now&) { return changed(); }
   answer operator()(const kick_job&) { return changed(); }
-  answer operator()(const kick&) { return bulk_answer{from_database(from_->integer(0, 0))}; }
+  answer operator()(const kick&) {
+    if (from_->integer(0, 0) == no_room) return bulk_answer{0, bulk_answer::kind::no_space};
+    return bulk_answer{from_database(from_->integer(0, 0))};
+  }
   answer operator()(const clear_tube&) { return bulk_answer{from_database(from_->integer(0, 0))}; }
   answer operator()(const pause&) {
     if (from_->integer(0, 0) == passed_over) return passed_over_answer{};
+    if (from_->integer(0, 0) == no_room) return unavailable_answer{false, "foliot: the database has no room"};
     return pause_answer{};
   }
   answer operator()(const peek&) { return shown(); }
@@ -118,10 +130,6 @@ class answer_reader {
   answer operator()(const list_tubes&) { return tubes_answer{from_->texts(0, 0)}; }
 
  private:
-  /// What the functions return for an operation that was passed over, and for a put into a tube that is not here.
-  static constexpr std::int64_t passed_over = -1;
-  static constexpr std::int64_t elsewhere = 5;
-
   answer is_elsewhere() {
     was_elsewhere_ = true;
     return passed_over_answer{};
@@ -132,11 +140,14 @@ class answer_reader {
     return numbers_;
   }
   holder_answer held() {
+    if (numbers().at(index_) == no_room) return holder_answer{holder_answer::kind::no_space};
     const bool is_held = numbers().at(index_) != reply::null_element;
     return holder_answer{is_held ? holder_answer::kind::done : holder_answer::kind::not_held};
   }
   answer changed() {
     if (numbers().at(2 * index_) == passed_over) return passed_over_answer{};
+    const bool lacks_room = numbers().at(2 * index_) == no_room;
+    if (lacks_room) return change_answer{change_answer::kind::no_space, from_database(numbers().at(2 * index_ + 1))};
     return change_answer{static_cast<change_answer::kind>(numbers().at(2 * index_)),
                          from_database(numbers().at(2 * index_ + 1))};
   }

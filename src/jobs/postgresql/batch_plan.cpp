@@ -148,7 +148,7 @@ void batch_plan::builder::begin() {
   call first(statements::begin_batch);
   first.add(frame_.session).add(frame_.time).add(static_cast<std::int64_t>(frame_.turns));
   first.add(sql_integers(to_lock.begin(), to_lock.end())).add(key_tubes).add(keys);
-  first.add(over.ids).add(over.openings).add(over.attempts);
+  first.add(over.ids).add(over.openings).add(over.attempts).add(std::int64_t{frame_.lacks_room});
   plan_.calls_.push_back(std::move(first));
 }
 
@@ -166,7 +166,8 @@ void batch_plan::builder::give_back_unwanted() {
 
 void batch_plan::builder::end() {
   close();
-  plan_.calls_.push_back(call(statements::end_batch).add(frame_.session).add(frame_.number));
+  plan_.calls_.push_back(
+      call(statements::end_batch).add(frame_.session).add(frame_.number).add(std::int64_t{frame_.lacks_room}));
 }
 
 void batch_plan::builder::close() {
@@ -209,7 +210,7 @@ void batch_plan::builder::close_keyed() {
 }
 
 void batch_plan::builder::close_held() {
-  call made = new_call(statements::change_held);
+  call made = new_call(frame_.lacks_room ? statements::change_held_or_pass : statements::change_held);
   made.add(whats_).add(tokens_.ids).add(tokens_.openings).add(tokens_.attempts);
   made.add(priorities_).add(dues_.ats).add(dues_.dues);
   finish_call(std::move(made), changes_);
@@ -277,7 +278,7 @@ void batch_plan::builder::change_waiting(std::int64_t what, const job_name& name
 
 void batch_plan::builder::operator()(const claim& what) {
   close();
-  call made(statements::claim);
+  call made(frame_.lacks_room ? statements::claim_or_pass : statements::claim);
   made.add(frame_.session).add(frame_.opening).add(frame_.time);
   made.add(sql_texts(what.tubes.begin(), what.tubes.end())).add(std::int64_t{what.count});
   if (is_bounded(what)) {
@@ -297,7 +298,7 @@ void batch_plan::builder::operator()(const claim_job& what) {
 
 void batch_plan::builder::operator()(const kick& what) {
   close();
-  call made = new_call(statements::kick);
+  call made = new_call(frame_.lacks_room ? statements::kick_or_pass : statements::kick);
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   made.add(what.tube).add(to_database(std::min(what.count, most)));
   if (what.only) {

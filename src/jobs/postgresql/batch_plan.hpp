@@ -39,6 +39,9 @@ struct batch_frame {
   turn_taking turns = turn_taking::if_taken;
   /// Whether operations that do not get their locks are passed over (sql/patient.sql). Else the batch fails.
   bool passes_over = false;
+  /// Whether operations for which the database has no room are refused, each by itself. Then `passes_over` is set, too,
+  /// and there are no `unwanted` reservations. Else the batch fails.
+  bool lacks_room = false;
   /// Whether the node is to say that it is alive. Then the numbers of its batches from `last_beat` on and below
   /// `beats_until` are forgotten: nobody asks for them any more.
   bool beats = false;
@@ -86,8 +89,10 @@ class batch_plan {
     /// Whether the next batch should beat at once.
     bool beats_again = false;
     map_state map;
-    /// Where foliot.batch has the number of the batch, if it has changed something.
+    /// Where foliot.batch has the number of the batch, if it has changed something; or no_part.
     std::int64_t part = 0;
+    /// There was no room for the number: nobody can find out whether the batch has been committed.
+    static constexpr std::int64_t no_part = -1;
   };
   [[nodiscard]] outcome read(std::span<const reply> replies, batch_time& time) const;
 

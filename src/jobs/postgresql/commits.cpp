@@ -31,6 +31,12 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
         backend_ = backend;
         return commit_state::committed;
       }
+      if (got.part == batch_plan::outcome::no_part) {
+        leave_in_doubt(frame, got);
+        throw store_unavailable(store_unavailable::kind::in_doubt,
+                                "foliot: the answer to a commit is lost, and the database " + place_ +
+                                    " had no room for what it could be looked up by");
+      }
       if (!is_connected()) connect();
       return has_happened(frame.number, got.part) ? commit_state::committed : commit_state::not_committed;
     } catch (const lane_failure& error) {
@@ -62,6 +68,7 @@ void postgresql_engine::leave_in_doubt(const batch_frame& frame, const batch_pla
     }
   }
   if (made.claimed.empty() && made.given_back.empty()) return;
+  if (got.part == batch_plan::outcome::no_part) return;
   doubts_.push_back(std::move(made));
   settles_at_ = steady().now() + settles_after;
 }

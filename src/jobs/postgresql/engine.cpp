@@ -25,14 +25,8 @@ using turn_taking = batch_frame::turn_taking;
 constexpr duration begin_patience = std::chrono::seconds(2);
 /// An answer is waited for at least so long, because a server may be busy.
 constexpr duration least_patience = std::chrono::seconds(3);
-/// Between two attempts of one batch, in ms: the first and the longest pause.
+/// The first pause between two attempts of one batch, in ms.
 constexpr int first_pause = 5;
-constexpr int longest_pause = 100;
-/// For how long batches pass over locked jobs after a batch has waited too long for a lock, or do not take turns after
-/// one has waited too long for its turn.
-constexpr duration passes_over_for = std::chrono::seconds(5);
-/// What a batch takes at least that waits for a lock in vain, and in its turn once more. See lock_timeout.
-constexpr duration two_waits = std::chrono::milliseconds(600);
 /// Between two turns of sql/rotation.sql; and if they do not get their locks.
 constexpr duration rotates_every = std::chrono::seconds(1);
 constexpr duration rotates_at_least_every = std::chrono::seconds(30);
@@ -212,10 +206,6 @@ void postgresql_engine::adopt_reservations() {
   }
 }
 
-void postgresql_engine::pass_over_locked() noexcept {
-  passes_over_until_ = monotonic_clock::instance().now() + passes_over_for;
-}
-
 void postgresql_engine::session_is_over() noexcept {
   session_ = 0;
   doubts_.clear();
@@ -238,12 +228,15 @@ batch_frame postgresql_engine::frame_for(std::span<const operation> batch, insta
       if (std::ranges::find(frame.over, each) == frame.over.end()) frame.over.push_back(each);
     }
   }
-  frame.passes_over = monotonic_clock::instance().now() < passes_over_until_;
+  frame.lacks_room = lacks_room();
+  frame.passes_over = frame.lacks_room || monotonic_clock::instance().now() < passes_over_until_;
   frame.beats = !options_.clocks && next_beat_ <= now;
   frame.last_beat = last_beat_;
   frame.beats_until = doubts_.empty() ? frame.number : doubts_.front().number;
-  frame.unwanted.assign(unwanted_.begin(),
-                        unwanted_.begin() + static_cast<std::ptrdiff_t>(std::min(unwanted_.size(), ends_at_once)));
+  if (!frame.lacks_room) {
+    frame.unwanted.assign(unwanted_.begin(),
+                          unwanted_.begin() + static_cast<std::ptrdiff_t>(std::min(unwanted_.size(), ends_at_once)));
+  }
   return frame;
 }
 
@@ -282,18 +275,8 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       return std::move(got.done);
     } catch (const lane_failure& error) {
       if (error.is_state("FL001")) session_is_over();
-      const instant now = monotonic_clock::instance().now();
-      if (error.is_state("FL005")) {
-        ignores_turns_until_ = now + passes_over_for;
-        turns = turn_taking::ignore;
-      } else if (error.is_state("55P03")) {
-        if (has_keys && turns == turn_taking::if_taken && now + two_waits < until) {
-          turns = turn_taking::begin;
-        } else {
-          if (turns == turn_taking::begin) turns = turn_taking::end;
-          pass_over_locked();
-        }
-      }
+      turns = turns_after(error, turns, has_keys, until);
+      if (error.is_for_want_of_room()) note_want_of_room(error.what());
       recover(error, until, store_unavailable::kind::not_executed);
     }
   }
@@ -320,18 +303,6 @@ void postgresql_engine::rotate() noexcept {
   next_rotation_ = begin + rotations_.length();
 }
 
-void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {
-  const std::string where = place_.empty() ? target_.to_string() : place_;
-  if (lane_ != nullptr && !lane_->goes_on_after(from, patience())) lane_.reset();
-  if (monotonic_clock::instance().now() >= until) {
-    is_down_ = true;
-    throw store_unavailable(known, "foliot: the database " + where + " does not answer: " + from.what());
-  }
-  if (from.is_conflict() || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
-  static_cast<void>(::poll(nullptr, 0, pause_));
-  pause_ = std::min(2 * pause_, longest_pause);
-}
-
 void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::outcome& what,
                                  const batch_frame& frame) {
   std::vector<reservation>& expired = what.done.expired;
@@ -349,8 +320,7 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
   for (const reservation& each : frame.unwanted) own_.end(each);
   unwanted_.erase(unwanted_.begin(), unwanted_.begin() + static_cast<std::ptrdiff_t>(frame.unwanted.size()));
   for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
-  const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
-  if (std::ranges::any_of(what.done.answers, is_passed_over)) pass_over_locked();
+  note_obstacles(what.done.answers);
   next_ = what.next;
   map_seen_ = std::move(what.map);
 }

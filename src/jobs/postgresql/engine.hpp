@@ -11,6 +11,11 @@
 //   - a lock is held for long, by the transaction of an application: execute() sends the batch again so that operations
 //   which wait for such locks are passed over, and does so with the next batches for a while. A batch that has keys
 //   takes its turn before that, as it may have waited for a batch that waits for it (sql/keys.sql);
+//   - the database has no room, as on a full disk (SQLSTATE 53...): execute() sends the batch again so that each
+//   operation is executed by itself, and refused with `no_space` if it needs room, and does so with the next batches
+//   for a while. What only deletes goes on. Due jobs and ended reservations become ready as far as there is room. If
+//   there is none for the number of the batch either, its commit cannot be looked up, and stays in doubt if its answer
+//   is lost;
 //   - the session is over, because the node was taken for dead: the reservations that it has made have ended. The node
 //     announces itself again.
 //
@@ -112,13 +117,23 @@ class postgresql_engine {
   /// Follows the reservations of the node in its answers.
   void follow(const operation& of, const answer& got);
   /// An attempt has failed: drops the connection, and waits before the next one; if another transaction was in the way,
-  /// rolls back instead, if that is possible. Throws store_unavailable at `until`.
+  /// or there was no room, rolls back instead, if that is possible. Throws store_unavailable at `until`.
   void recover(const lane_failure& from, instant until, store_unavailable::kind known);
   void session_is_over() noexcept;
   /// Has the database's tables kept short. A failure is the next batch's.
   void rotate() noexcept;
+  // What is in the way of batches (obstacles.cpp).
+
   /// Something is locked for long: the next batches pass over it.
   void pass_over_locked() noexcept;
+  /// What the next attempt of a batch does about turns after this failure.
+  [[nodiscard]] batch_frame::turn_taking turns_after(const lane_failure& error, batch_frame::turn_taking turns,
+                                                     bool has_keys, instant until) noexcept;
+  /// Whether the database has had no room for an operation lately.
+  [[nodiscard]] bool lacks_room() const noexcept;
+  void note_want_of_room(std::string_view why);
+  /// What the answers of a batch show of locks and room.
+  void note_obstacles(const std::vector<answer>& answers) noexcept;
   void warn(std::string_view sentence) const;
   [[nodiscard]] instant patience() const;
   /// The clock of the reservations.
@@ -155,6 +170,8 @@ class postgresql_engine {
   std::int64_t last_beat_ = 0;  // the numbers of batches below this one are forgotten
   instant passes_over_until_ = instant::earliest();
   instant ignores_turns_until_ = instant::earliest();
+  instant lacks_room_until_ = instant::earliest();
+  instant warns_of_room_at_ = instant::earliest();
   instant next_rotation_ = instant::earliest();
   pause_between rotations_;
   int pause_;             // before the next attempt to connect, in ms

@@ -12,8 +12,8 @@ inline constexpr sql_statement beat{"beat", "SELECT foliot.beat($1, $2, $3, $4):
 inline constexpr sql_statement rotate{"rotate", "SELECT foliot.rotate()::bigint"};
 inline constexpr sql_statement reservations_of{"reservations_of", "SELECT * FROM foliot.reservations_of($1, $2)"};
 inline constexpr sql_statement begin_batch{"begin_batch",
-                                           "SELECT * FROM foliot.begin_batch($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
-inline constexpr sql_statement end_batch{"end_batch", "SELECT * FROM foliot.end_batch($1, $2)"};
+                                           "SELECT * FROM foliot.begin_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"};
+inline constexpr sql_statement end_batch{"end_batch", "SELECT * FROM foliot.end_batch($1, $2, $3)"};
 inline constexpr sql_statement has_happened{"has_happened", "SELECT foliot.has_happened($1, $2, $3)::integer::bigint"};
 inline constexpr sql_statement put_plain{"put_plain", "SELECT foliot.put_plain($1, $2, $3, $4, $5, $6, $7)"};
 inline constexpr sql_statement put_keyed{"put_keyed", "SELECT foliot.put_keyed($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
@@ -34,6 +34,12 @@ inline constexpr sql_statement claim_job_or_pass{"claim_job_or_pass",
 inline constexpr sql_statement change_waiting_or_pass{
     "change_waiting_or_pass", "SELECT foliot.change_waiting_or_pass($1, $2, $3, $4, $5, $6, $7)"};
 inline constexpr sql_statement pause_or_pass{"pause_or_pass", "SELECT foliot.pause_or_pass($1, $2, $3, $4)"};
+// And if the database has no room.
+inline constexpr sql_statement claim_or_pass{"claim_or_pass",
+                                             "SELECT * FROM foliot.claim_or_pass($1, $2, $3, $4, $5, $6)"};
+inline constexpr sql_statement change_held_or_pass{"change_held_or_pass",
+                                                   "SELECT foliot.change_held_or_pass($1, $2, $3, $4, $5, $6, $7, $8)"};
+inline constexpr sql_statement kick_or_pass{"kick_or_pass", "SELECT foliot.kick_or_pass($1, $2, $3, $4)"};
 inline constexpr sql_statement peek{"peek", "SELECT state, (shown).* FROM foliot.peek($1, $2, $3)"};
 inline constexpr sql_statement peek_first{"peek_first", "SELECT state, (shown).* FROM foliot.peek_first($1, $2)"};
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};

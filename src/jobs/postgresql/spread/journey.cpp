@@ -95,6 +95,11 @@ bool is_found(const answer& got) {
       got);
 }
 
+/// Whether the database has answered, and not executed the operation.
+bool is_refusal(const answer& got) {
+  return std::holds_alternative<passed_over_answer>(got) || std::holds_alternative<unavailable_answer>(got);
+}
+
 /// Adds an answer of the same kind.
 class adder {
  public:
@@ -105,7 +110,11 @@ class adder {
     std::ranges::move(more.jobs, std::back_inserter(all.jobs));
     if (more.what != claim_answer::kind::done) all.what = more.what;
   }
-  void operator()(bulk_answer& more) { std::get<bulk_answer>(all_).changed += more.changed; }
+  void operator()(bulk_answer& more) {
+    auto& all = std::get<bulk_answer>(all_);
+    all.changed += more.changed;
+    if (more.what != bulk_answer::kind::done) all.what = more.what;
+  }
   void operator()(peek_answer& more) {
     auto& all = std::get<peek_answer>(all_);
     if (!all.job) all = std::move(more);
@@ -198,7 +207,7 @@ void journey::take(int database, answer&& got, bool sends) {
   sends_ = sends_ || sends;
   if (!result_ || (kind_ == kind::found && !is_found(*result_))) {
     result_ = std::move(got);
-  } else if (!std::holds_alternative<passed_over_answer>(*result_)) {
+  } else if (!is_refusal(*result_)) {
     std::visit(adder(*result_), got);
   }
 }

@@ -141,8 +141,12 @@ BEGIN
     -- A node that executes a batch just now is alive, and so is one that has done so since this function looked.
     IF pg_try_advisory_xact_lock(foliot.lock_of(dead)) AND EXISTS (
          SELECT FROM foliot.node n WHERE n.session = dead AND (n.name IS NULL OR n.seen < now_ns - n.timeout)) THEN
-      PERFORM foliot.end_locked_session(dead);
-      RETURN true;
+      BEGIN
+        PERFORM foliot.end_locked_session(dead);
+        RETURN true;
+      EXCEPTION WHEN insufficient_resources THEN
+        RETURN false;  -- a later beat tries again: this one says that its node is alive
+      END;
     END IF;
   END LOOP;
   RETURN false;
@@ -154,18 +158,19 @@ BEGIN
   PERFORM FROM unnest(ids) o (id), LATERAL (SELECT FROM foliot.job j WHERE j.id = o.id LIMIT 1 FOR UPDATE) l;
 END $$;
 
--- Locks jobs that are due: the soonest 1536; if there are as many, also 8 of each of the next 64 tubes that have delayed
--- jobs, so that a burst in one tube does not delay the others. A job may be named twice. The session keeps the tube that
--- was the last.
-CREATE OR REPLACE FUNCTION foliot.lock_due(now_ms bigint, OUT ids bigint[], OUT are_more boolean) LANGUAGE plpgsql AS $$
+-- Locks up to `most` jobs that are due: three quarters of them are the soonest; if there are as many, the others are the
+-- soonest 8 of each of the next tubes that have delayed jobs, so that a burst in one tube does not delay the others. A job
+-- may be named twice. The session keeps the tube that was the last.
+CREATE OR REPLACE FUNCTION foliot.lock_due(now_ms bigint, most bigint, OUT ids bigint[], OUT are_more boolean) LANGUAGE plpgsql AS $$
 DECLARE
+  soonest bigint := most - most / 4;
   last_tube integer := coalesce(nullif(current_setting('foliot.last_due_tube', true), '')::integer, 0);
 BEGIN
   ids := ARRAY(
-    SELECT d.id FROM foliot.delayed d WHERE d.due <= now_ms ORDER BY d.due, d.id LIMIT 1536 FOR UPDATE SKIP LOCKED);
-  are_more := cardinality(ids) = 1536;
+    SELECT d.id FROM foliot.delayed d WHERE d.due <= now_ms ORDER BY d.due, d.id LIMIT soonest FOR UPDATE SKIP LOCKED);
+  are_more := cardinality(ids) = soonest;
   IF NOT are_more THEN RETURN; END IF;
-  FOR i IN 1 .. 64 LOOP
+  FOR i IN 1 .. most / 32 LOOP
     last_tube := (SELECT d.tube FROM foliot.delayed d WHERE d.tube > last_tube ORDER BY d.tube, d.due, d.id LIMIT 1);
     EXIT WHEN last_tube IS NULL;
     ids := ids || ARRAY(
@@ -175,13 +180,50 @@ BEGIN
   PERFORM set_config('foliot.last_due_tube', coalesce(last_tube, 0)::text, false);
 END $$;
 
+-- Ends those of these reservations whose time is over.
+CREATE OR REPLACE FUNCTION foliot.end_over(ids bigint[], openings bigint[], attempts bigint[], now_ns bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  tubes integer[];
+BEGIN
+  WITH gone AS (
+      DELETE FROM foliot.reserved r
+      WHERE r.id = ANY (ids) AND r.expires < now_ns
+        AND ((r.id, r.opening, r.reserves) IN (SELECT * FROM unnest(ids, openings, attempts))) IS TRUE
+      RETURNING r.*),
+    made AS (
+      INSERT INTO foliot.ready
+      SELECT id, tube, pri, due, delay, reserves, timeouts + 1, releases, buries, kicks FROM gone RETURNING tube)
+  SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
+  PERFORM foliot.note_ready(tubes);
+END $$;
+
+-- Makes up to `most` due jobs ready.
+CREATE OR REPLACE FUNCTION foliot.make_due_ready(now_ms bigint, most bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  due_ids bigint[];
+  are_more boolean;
+  tubes integer[];
+  ignored text;
+BEGIN
+  SELECT * INTO due_ids, are_more FROM foliot.lock_due(now_ms, most);
+  WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (due_ids) RETURNING d.*),
+    made AS (
+      INSERT INTO foliot.ready
+      SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
+  SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
+  PERFORM foliot.note_ready(tubes);
+  ignored := set_config('foliot.is_behind', are_more::text, true);
+  PERFORM foliot.note_delayed();
+END $$;
+
 -- The first part of a batch, whose operations name these keys. `turns`: 0, it takes its turn if turns are taken; 1, turns
 -- begin (keys.sql); 2, it goes without; 3, turns end. Locks the jobs `to_lock`, which the batch names. Ends the reservations
 -- `over_…` of this node, whose time is over by the node's clock; those whose time is not over by this one are in `still_…`.
--- Ends pauses and makes due jobs ready: at most 2048 of each.
+-- Ends pauses and makes due jobs ready: at most 2048 of each. If the database lacks room (1), that which needs some is left.
 CREATE OR REPLACE FUNCTION foliot.begin_batch(
   of_session bigint, given bigint[], turns bigint, to_lock bigint[], key_tubes bytea[], keys bytea[], over_ids bigint[],
-  over_openings bigint[], over_attempts bigint[],
+  over_openings bigint[], over_attempts bigint[], lacks_room bigint,
   OUT now_ms bigint, OUT now_ns bigint, OUT still_ids bigint[], OUT still_expires bigint[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -191,8 +233,6 @@ DECLARE
   first_due bigint;
   part_of_ready smallint;
   tubes integer[];
-  due_ids bigint[];
-  are_more boolean;
   ignored text;  -- an assignment is cheaper than PERFORM
 BEGIN
   now_ms := times[1];
@@ -221,17 +261,15 @@ BEGIN
     PERFORM foliot.lock_jobs(to_lock);
   END IF;
   IF cardinality(over_ids) > 0 THEN
-    WITH gone AS (
-        DELETE FROM foliot.reserved r
-        WHERE r.id = ANY (over_ids) AND r.expires < begin_batch.now_ns AND ((r.id, r.opening, r.reserves) IN (
-          SELECT * FROM unnest(over_ids, over_openings, over_attempts))) IS TRUE
-        RETURNING r.*),
-      made AS (
-        INSERT INTO foliot.ready
-        SELECT id, tube, pri, due, delay, reserves, timeouts + 1, releases, buries, kicks FROM gone RETURNING tube)
-    SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
-    PERFORM foliot.note_ready(tubes);
-    SELECT array_agg(r.id), array_agg(r.expires) INTO still_ids, still_expires
+    IF lacks_room = 0 THEN
+      ignored := foliot.end_over(over_ids, over_openings, over_attempts, now_ns);
+    ELSE
+      ignored := foliot.end_over_or_pass(over_ids, over_openings, over_attempts, now_ns);
+    END IF;
+    -- Those that are over stay only for want of room: the node tries again in a second.
+    SELECT array_agg(r.id), array_agg(CASE WHEN r.expires < begin_batch.now_ns THEN begin_batch.now_ns + 1000000000
+                                           ELSE r.expires END)
+    INTO still_ids, still_expires
     FROM foliot.reserved r WHERE r.id = ANY (over_ids) AND ((r.id, r.opening, r.reserves) IN (
       SELECT * FROM unnest(over_ids, over_openings, over_attempts))) IS TRUE;
   END IF;
@@ -244,21 +282,27 @@ BEGIN
     PERFORM foliot.note_ready(tubes);
   END IF;
   IF first_due <= now_ms THEN
-    SELECT * INTO due_ids, are_more FROM foliot.lock_due(now_ms);
-    WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (due_ids) RETURNING d.*),
-      made AS (
-        INSERT INTO foliot.ready
-        SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
-    SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
-    PERFORM foliot.note_ready(tubes);
-    ignored := set_config('foliot.is_behind', are_more::text, true);
-    PERFORM foliot.note_delayed();
+    IF lacks_room = 0 THEN
+      ignored := foliot.make_due_ready(now_ms, 2048);
+    ELSE
+      ignored := foliot.make_due_ready_or_pass(now_ms, 2048);
+    END IF;
   END IF;
 END $$;
 
--- The last part of a batch. A batch that has changed something leaves its number, in this part of the table.
+-- Leaves the number of a batch; returns the part of the table that has it.
+CREATE OR REPLACE FUNCTION foliot.leave_number(of_session bigint, number bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  part smallint := foliot.current_part('batch');
+BEGIN
+  INSERT INTO foliot.batch VALUES (of_session, number, false, 1000000000 * extract(epoch FROM now())::bigint, part);
+  RETURN part;
+END $$;
+
+-- The last part of a batch. A batch that has changed something leaves its number, in this part of the table; -1: the
+-- database lacks room (1) for it.
 CREATE OR REPLACE FUNCTION foliot.end_batch(
-  of_session bigint, number bigint,
+  of_session bigint, number bigint, lacks_room bigint,
   OUT ready_tubes bytea[], OUT emptied_tubes bytea[], OUT next_due bigint, OUT next_pause bigint,
   OUT map_version bigint, OUT sends bigint, OUT part bigint)
 LANGUAGE plpgsql AS $$
@@ -269,8 +313,11 @@ DECLARE
   known_due text := current_setting('foliot.next_due');  -- from begin_batch(); empty: see note_delayed()
 BEGIN
   IF pg_current_xact_id_if_assigned() IS NOT NULL THEN
-    part := foliot.current_part('batch');
-    INSERT INTO foliot.batch VALUES (of_session, number, false, 1000000000 * extract(epoch FROM now())::bigint, part);
+    IF lacks_room = 0 THEN
+      part := foliot.leave_number(of_session, number);
+    ELSE
+      part := foliot.leave_number_or_pass(of_session, number);
+    END IF;
   END IF;
   IF cardinality(ready) > 0 THEN
     ready_tubes := ARRAY(SELECT t.name FROM foliot.tube t WHERE t.id = ANY (ready));

@@ -1,12 +1,13 @@
 -- The operations of a batch that has met a lock which is held for long, as by the transaction of an application: each
--- waits a short time for its locks, and is passed over if it does not get them.
+-- waits a short time for its locks, and is passed over if it does not get them. So do those of a batch for which the
+-- database has no room, as on a full disk: each is refused if it needs some. What only deletes rows needs none.
 
 -- How long an operation waits: after four that have waited in vain, the others hardly wait at all.
 CREATE OR REPLACE FUNCTION foliot.wait_briefly(in_vain integer) RETURNS void LANGUAGE sql AS $$
   SELECT set_config('lock_timeout', CASE WHEN in_vain < 4 THEN '25ms' ELSE '1ms' END, true)
 $$;
 
--- As put_keyed(); -1 for a put that was passed over.
+-- As put_keyed(); -1 for a put that was passed over, -2 for one without room.
 CREATE OR REPLACE FUNCTION foliot.put_or_pass(given bigint[], tubes bytea[], keys bytea[], bodies bytea[], pris bigint[],
                                               ats bigint[], dues bigint[], ttrs bigint[], existing bigint[])
 RETURNS bigint[] LANGUAGE plpgsql SET lock_timeout = '25ms' AS $$
@@ -22,12 +23,14 @@ BEGIN
     EXCEPTION WHEN lock_not_available THEN
       answers := answers || ARRAY[-1, 0]::bigint[];
       in_vain := in_vain + 1;
+    WHEN insufficient_resources THEN
+      answers := answers || ARRAY[-2, 0]::bigint[];
     END;
   END LOOP;
   RETURN answers;
 END $$;
 
--- As change_waiting(); -1 for a change that was passed over.
+-- As change_waiting(); -1 for a change that was passed over, -2 for one without room.
 CREATE OR REPLACE FUNCTION foliot.change_waiting_or_pass(given bigint[], whats bigint[], ids bigint[], tubes bytea[],
                                                          keys bytea[], ats bigint[], dues bigint[])
 RETURNS bigint[] LANGUAGE plpgsql SET lock_timeout = '25ms' AS $$
@@ -42,26 +45,125 @@ BEGIN
     EXCEPTION WHEN lock_not_available THEN
       answers := answers || ARRAY[-1, 0]::bigint[];
       in_vain := in_vain + 1;
+    WHEN insufficient_resources THEN
+      answers := answers || ARRAY[-2, ids[i]];
     END;
   END LOOP;
   RETURN answers;
 END $$;
 
--- As claim_job(); one row of nulls if it was passed over.
+-- As claim_job(); one row of nulls if it was passed over, and its priority is -2 if there was no room.
 CREATE OR REPLACE FUNCTION foliot.claim_job_or_pass(of_session bigint, of_opening bigint, given bigint[], job_id bigint)
 RETURNS SETOF foliot.claimed LANGUAGE plpgsql SET lock_timeout = '25ms' AS $$
+DECLARE
+  none foliot.claimed;
 BEGIN
   RETURN QUERY SELECT * FROM foliot.claim_job(of_session, of_opening, given, job_id);
 EXCEPTION WHEN lock_not_available THEN
-  RETURN NEXT NULL::foliot.claimed;
+  RETURN NEXT none;
+WHEN insufficient_resources THEN
+  none.pri := -2;
+  RETURN NEXT none;
 END $$;
 
--- As pause(); returns 0, or -1 if it was passed over.
+-- As pause(); returns 0, -1 if it was passed over, or -2 if there was no room.
 CREATE OR REPLACE FUNCTION foliot.pause_or_pass(of_session bigint, given bigint[], of_name bytea, length bigint)
 RETURNS bigint LANGUAGE plpgsql SET lock_timeout = '25ms' AS $$
 BEGIN
   PERFORM foliot.pause(of_session, given, of_name, length);
   RETURN 0;
 EXCEPTION WHEN lock_not_available THEN
+  RETURN -1;
+WHEN insufficient_resources THEN
+  RETURN -2;
+END $$;
+
+-- How many jobs a step tries to move that moves up to `most`: where there is no room for many, there may be for some.
+CREATE OR REPLACE FUNCTION foliot.attempts_with(most bigint) RETURNS bigint[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT ARRAY(SELECT DISTINCT least(most, n) FROM unnest('{1, 32, 9223372036854775807}'::bigint[]) n ORDER BY 1 DESC)
+$$;
+
+-- As claim(); fewer jobs, or none, if there was no room.
+CREATE OR REPLACE FUNCTION foliot.claim_or_pass(of_session bigint, of_opening bigint, given bigint[], names bytea[],
+                                                most bigint, bytes bigint)
+RETURNS SETOF foliot.claimed LANGUAGE plpgsql AS $$
+DECLARE
+  fewer bigint;
+BEGIN
+  FOREACH fewer IN ARRAY foliot.attempts_with(most) LOOP
+    BEGIN
+      RETURN QUERY SELECT * FROM foliot.claim(of_session, of_opening, given, names, fewer, bytes);
+      RETURN;
+    EXCEPTION WHEN insufficient_resources THEN
+      NULL;
+    END;
+  END LOOP;
+END $$;
+
+-- As change_held(); -2 for a change without room.
+CREATE OR REPLACE FUNCTION foliot.change_held_or_pass(given bigint[], whats bigint[], ids bigint[], openings bigint[],
+                                                      attempts bigint[], pris bigint[], ats bigint[], dues bigint[])
+RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  answers bigint[] := '{}';
+BEGIN
+  FOR i IN 1 .. cardinality(ids) LOOP
+    BEGIN
+      answers := answers || foliot.change_held(given, whats[i:i], ids[i:i], openings[i:i], attempts[i:i], pris[i:i],
+                                               ats[i:i], dues[i:i]);
+    EXCEPTION WHEN insufficient_resources THEN
+      answers := answers || -2::bigint;
+    END;
+  END LOOP;
+  RETURN answers;
+END $$;
+
+-- As kick(); -2 if there was no room.
+CREATE OR REPLACE FUNCTION foliot.kick_or_pass(given bigint[], of_name bytea, most bigint, in_state bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN foliot.kick(given, of_name, most, in_state);
+EXCEPTION WHEN insufficient_resources THEN
+  RETURN -2;
+END $$;
+
+-- As end_over(), for as many as there is room for: the others stay, and their tokens hold nothing.
+CREATE OR REPLACE FUNCTION foliot.end_over_or_pass(ids bigint[], openings bigint[], attempts bigint[], now_ns bigint)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  fewer bigint;
+BEGIN
+  FOREACH fewer IN ARRAY foliot.attempts_with(cardinality(ids)) LOOP
+    BEGIN
+      PERFORM foliot.end_over(ids[:fewer], openings[:fewer], attempts[:fewer], now_ns);
+      RETURN;
+    EXCEPTION WHEN insufficient_resources THEN
+      NULL;
+    END;
+  END LOOP;
+END $$;
+
+-- As make_due_ready(), for as many as there is room for: the others stay delayed.
+CREATE OR REPLACE FUNCTION foliot.make_due_ready_or_pass(now_ms bigint, most bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  fewer bigint;
+BEGIN
+  FOREACH fewer IN ARRAY foliot.attempts_with(most) LOOP
+    BEGIN
+      PERFORM foliot.make_due_ready(now_ms, fewer);
+      RETURN;
+    EXCEPTION WHEN insufficient_resources THEN
+      NULL;
+    END;
+  END LOOP;
+  PERFORM foliot.note_delayed();
+END $$;
+
+-- As leave_number(); -1 if there was no room.
+CREATE OR REPLACE FUNCTION foliot.leave_number_or_pass(of_session bigint, number bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN foliot.leave_number(of_session, number);
+EXCEPTION WHEN insufficient_resources THEN
   RETURN -1;
 END $$;

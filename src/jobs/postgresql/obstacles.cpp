@@ -1,0 +1,93 @@
+// What is in the way of the batches of a postgresql_engine, and how it goes on: see engine.hpp.
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <variant>
+
+#include <foliot/core/clock.hpp>
+
+#include "engine.hpp"
+
+namespace foliot::jobs::detail {
+
+namespace {
+
+/// For how long batches pass over locked jobs after a batch has waited too long for a lock, do not take turns after one
+/// has waited too long for its turn, or execute each operation by itself after the database had no room for one.
+constexpr duration passes_over_for = std::chrono::seconds(5);
+/// What a batch takes at least that waits for a lock in vain, and in its turn once more. See lock_timeout.
+constexpr duration two_waits = std::chrono::milliseconds(600);
+/// The longest pause between two attempts of one batch, in ms.
+constexpr int longest_pause = 100;
+/// How often an operator is told of the same want of room.
+constexpr duration warns_every = std::chrono::minutes(1);
+
+bool is_without_room(const answer& got) {
+  return std::visit(
+      []<class Answer>(const Answer& it) {
+        if constexpr (requires { Answer::kind::no_space; }) {
+          return it.what == Answer::kind::no_space;
+        } else {
+          return false;
+        }
+      },
+      got);
+}
+
+}  // namespace
+
+batch_frame::turn_taking postgresql_engine::turns_after(const lane_failure& error, batch_frame::turn_taking turns,
+                                                        bool has_keys, instant until) noexcept {
+  using turn_taking = batch_frame::turn_taking;
+  const instant now = monotonic_clock::instance().now();
+  if (error.is_state("FL005")) {
+    ignores_turns_until_ = now + passes_over_for;
+    return turn_taking::ignore;
+  }
+  if (!error.is_state("55P03")) return turns;
+  if (has_keys && turns == turn_taking::if_taken && now + two_waits < until) return turn_taking::begin;
+  pass_over_locked();
+  return turns == turn_taking::begin ? turn_taking::end : turns;
+}
+
+void postgresql_engine::pass_over_locked() noexcept {
+  passes_over_until_ = monotonic_clock::instance().now() + passes_over_for;
+}
+
+bool postgresql_engine::lacks_room() const noexcept { return monotonic_clock::instance().now() < lacks_room_until_; }
+
+void postgresql_engine::note_want_of_room(std::string_view why) {
+  const instant now = monotonic_clock::instance().now();
+  lacks_room_until_ = now + passes_over_for;
+  if (now < warns_of_room_at_) return;
+  warns_of_room_at_ = now + warns_every;
+  // What PostgreSQL says of where it was is long, and of no use to an operator.
+  why = why.substr(0, std::min(why.find(" CONTEXT: "), why.size()));
+  warn("the database " + place_ +
+       " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
+}
+
+void postgresql_engine::note_obstacles(const std::vector<answer>& answers) noexcept {
+  const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
+  if (std::ranges::any_of(answers, is_passed_over)) pass_over_locked();
+  if (std::ranges::any_of(answers, is_without_room)) {
+    lacks_room_until_ = monotonic_clock::instance().now() + passes_over_for;
+  }
+}
+
+void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {
+  const std::string where = place_.empty() ? target_.to_string() : place_;
+  if (lane_ != nullptr && !lane_->goes_on_after(from, patience())) lane_.reset();
+  if (monotonic_clock::instance().now() >= until) {
+    is_down_ = true;
+    const std::string what = from.is_for_want_of_room() ? " has no room: " : " does not answer: ";
+    throw store_unavailable(known, "foliot: the database " + where + what + from.what());
+  }
+  if (from.is_conflict() || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
+  static_cast<void>(::poll(nullptr, 0, pause_));
+  pause_ = std::min(2 * pause_, longest_pause);
+}
+
+}  // namespace foliot::jobs::detail
