@@ -84,7 +84,10 @@ std::string show(const bulk_answer& it) {
 }
 std::string show(const pause_answer&) { return "paused"; }
 std::string show(const peek_answer& it) { return it.job ? show(*it.job) : "no job"; }
-std::string show(const count_answer& it) { return show(it.counts) + ", paused until " + show(it.paused_until); }
+std::string show(const count_answer& it) {
+  return (it.what == count_answer::kind::cut_short ? "at least " : "") + show(it.counts) + ", paused until " +
+         show(it.paused_until);
+}
 
 std::string show(const tubes_answer& it) {
   std::string text = "tubes";

@@ -298,9 +298,15 @@ struct peek_answer {
 
 /// The answer to count_tube and count_all.
 struct count_answer {
+  /// What has ended the count.
+  enum class kind : std::uint8_t {
+    done,       ///< it has counted all jobs
+    cut_short,  ///< it has taken long, and there are at least so many: only a store that is not in this process says so
+  };
   job_counts counts;
   /// Of a tube that is paused: when the pause ends, by the store's monotonic clock; else never().
   instant paused_until = instant::never();
+  kind what = kind::done;
 
   friend bool operator==(const count_answer&, const count_answer&) noexcept = default;
 };
@@ -320,8 +326,8 @@ struct passed_over_answer {
 };
 
 /// The answer to an operation whose database cannot be reached at present, where a store has several databases and
-/// others have executed the rest of the batch; or which the database has refused by itself: a pause for which there
-/// is no room.
+/// others have executed the rest of the batch; or which the database has refused by itself: a list of very many tubes,
+/// or a pause for which there is no room.
 struct unavailable_answer {
   /// Whether it may have been executed.
   bool is_in_doubt = false;

@@ -85,7 +85,8 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
   ~postgresql_store() override;
 
   /// As job_store says. A batch of n operations takes about one round trip and one commit, and O(log m) for each job
-  /// that an operation touches, m being all jobs; count_tube and count_all count, in O(m).
+  /// that an operation touches, m being all jobs. count_tube and count_all count, in O(m), and list_tubes looks at each
+  /// tube: those of a batch together for 250 ms, then they are cut short, or refused.
   execution execute(std::span<operation> batch) override;
   /// O(1).
   [[nodiscard]] next_change next() const noexcept override;

@@ -127,7 +127,10 @@ class answer_reader {
   answer operator()(const peek_first&) { return shown(); }
   answer operator()(const count_tube&) { return counted(); }
   answer operator()(const count_all&) { return counted(); }
-  answer operator()(const list_tubes&) { return tubes_answer{from_->texts(0, 0)}; }
+  answer operator()(const list_tubes&) {
+    if (!from_->is_null(0, 0)) return tubes_answer{from_->texts(0, 0)};
+    return unavailable_answer{false, "foliot: the database has too many tubes to list them in time"};
+  }
 
  private:
   answer is_elsewhere() {
@@ -163,6 +166,7 @@ class answer_reader {
                      .delayed = from_database(numbers().at(3)),
                      .buried = from_database(numbers().at(4))};
     if (numbers().at(5) != reply::null_element) result.paused_until = time_.to_local(numbers().at(5));
+    if (numbers().at(6) != 0) result.what = count_answer::kind::cut_short;
     return result;
   }
 

@@ -1,5 +1,7 @@
 // What the statistics of a node show, and what they leave out because the node does not know it.
+#include <chrono>
 #include <string>
+#include <variant>
 
 #include <gtest/gtest.h>
 
@@ -10,6 +12,8 @@
 
 namespace foliot::program::beanstalk {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(SessionStatistics, AreShownInAnOutageWithoutWhatOnlyTheStoreKnows) {
   for (const unavailable known : {unavailable::not_executed, unavailable::in_doubt}) {
@@ -41,6 +45,60 @@ TEST(SessionStatistics, AreShownInAnOutageWithoutWhatOnlyTheStoreKnows) {
           << after;
     });
   }
+}
+
+/// From now on counts have seen only some of the jobs.
+void cut_counts_short(node& on, jobs::job_counts seen) {
+  on.store.after = [seen](jobs::execution& done) {
+    for (jobs::answer& each : done.answers) {
+      if (auto* const counted = std::get_if<jobs::count_answer>(&each)) {
+        counted->counts = seen;
+        counted->what = jobs::count_answer::kind::cut_short;
+      }
+    }
+  };
+}
+
+TEST(SessionStatistics, ACountThatIsCutShortIsNotShown) {
+  with_node([](node& on) -> task<> {
+    co_await prepare(on);
+    cut_counts_short(on, {.ready = 1});
+    const std::string all = co_await ask_for_text(on, "stats\r\n");
+    EXPECT_EQ(all.find("current-jobs-"), std::string::npos) << all;
+    EXPECT_NE(all.find("current-tubes: 1\n"), std::string::npos) << all;
+    const std::string tube = co_await ask_for_text(on, "stats-tube default\r\n");
+    EXPECT_NE(tube.find("name: \"default\"\ntotal-jobs: 4\n"), std::string::npos) << tube;
+    on.store.after = nullptr;
+  });
+}
+
+/// A tube with so many jobs is one of those that an operator would pause.
+TEST(SessionStatistics, ATubeWhoseCountIsCutShortExists) {
+  with_node([](node& on) -> task<> {
+    on.put_elsewhere("far");
+    for (const jobs::job_counts& seen : {jobs::job_counts{.delayed = 1}, jobs::job_counts{}}) {
+      cut_counts_short(on, seen);
+      const std::string paused = co_await ask(on, "pause-tube far 5\r\n", 1);
+      EXPECT_EQ(paused, "PAUSED\r\n");
+      const std::string tube = co_await ask_for_text(on, "stats-tube far\r\n");
+      EXPECT_NE(tube.find("name: \"far\"\ntotal-jobs: 0\n"), std::string::npos) << tube;
+    }
+    on.store.after = nullptr;
+  });
+}
+
+TEST(SessionStatistics, AKickGoesOnWhereItsCountIsCutShort) {
+  with_node([](node& on) -> task<> {
+    co_await prepare(on);
+    for (int i = 0; i < 2500; ++i) on.put_elsewhere("default", 1h);
+    cut_counts_short(on, {.delayed = 1000});
+    const std::string delayed = co_await ask(on, "kick 2200\r\n", 1);
+    EXPECT_EQ(delayed, "KICKED 2200\r\n");
+    cut_counts_short(on, {.buried = 1});
+    const std::string buried = co_await ask(on, "kick 2200\r\n", 1);
+    EXPECT_EQ(buried, "KICKED 1\r\n");
+    on.store.after = nullptr;
+  });
 }
 
 }  // namespace

@@ -348,7 +348,7 @@ task<> session::end_if_unused(shared_record tube) {
 task<bool> session::has_jobs(std::string_view tube) {
   auto counting = client_.execute(jobs::count_tube{std::string(tube)});
   const jobs::count_answer seen = co_await counting;
-  co_return seen.counts.all() > 0;
+  co_return seen.counts.all() > 0 || seen.what == jobs::count_answer::kind::cut_short;
 }
 
 task<std::vector<std::string>> session::living_tubes() {

@@ -184,7 +184,10 @@ task<> session::on(const kick& what) {
   auto counting = client_.execute(jobs::count_tube{used_->name});
   const jobs::count_answer before = co_await counting;
   const bool takes_buried = before.counts.buried > 0;
-  std::uint64_t left = std::min<std::uint64_t>(what.count, takes_buried ? before.counts.buried : before.counts.delayed);
+  std::uint64_t left = what.count;
+  if (before.what == jobs::count_answer::kind::done) {
+    left = std::min<std::uint64_t>(left, takes_buried ? before.counts.buried : before.counts.delayed);
+  }
   std::uint64_t kicked = 0;
   bool is_full = false;
   for (bool goes_on = left > 0; goes_on;) {
@@ -241,7 +244,7 @@ task<> session::on(const stats&) {
   try {
     auto counting = client_.execute(jobs::count_all{});
     const jobs::count_answer all = co_await counting;
-    counts = all.counts;
+    if (all.what == jobs::count_answer::kind::done) counts = all.counts;
     if (is_shared) {
       const std::vector<std::string> living = co_await living_tubes();
       tubes = living.size();
@@ -288,14 +291,15 @@ task<> session::on(const stats_tube& what) {
   }
   auto counting = client_.execute(jobs::count_tube{std::string(what.tube)});
   const jobs::count_answer seen = co_await counting;
-  if (tube == nullptr && seen.counts.all() == 0) {
+  const bool is_counted = seen.what == jobs::count_answer::kind::done;
+  if (tube == nullptr && seen.counts.all() == 0 && is_counted) {
     out_ += reply::not_found;
     co_return;
   }
   const jobs::tube_clients clients = server_.brokers.clients_of(what.tube);
   tube_statistics shown;
   shown.name = what.tube;
-  shown.counts = seen.counts;
+  if (is_counted) shown.counts = seen.counts;
   shown.using_it = clients.users;
   shown.watching_it = clients.watchers;
   shown.waiting = clients.waiting;

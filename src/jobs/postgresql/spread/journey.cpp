@@ -129,6 +129,7 @@ class adder {
     if (all.paused_until.is_never() || (!more.paused_until.is_never() && more.paused_until > all.paused_until)) {
       all.paused_until = more.paused_until;
     }
+    if (more.what != count_answer::kind::done) all.what = more.what;
   }
   void operator()(tubes_answer& more) {
     auto& all = std::get<tubes_answer>(all_).tubes;

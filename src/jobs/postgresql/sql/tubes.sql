@@ -148,34 +148,6 @@ BEGIN
   END LOOP;
 END $$;
 
--- Counts the jobs of a tube, or of all tubes if it is null: urgent, ready, reserved, delayed, buried; and when the
--- tube's pause ends.
-CREATE OR REPLACE FUNCTION foliot.count_jobs(of_name bytea) RETURNS bigint[] LANGUAGE plpgsql AS $$
-DECLARE
-  of_tube integer := foliot.tube_id(of_name);
-BEGIN
-  IF of_name IS NULL THEN
-    RETURN ARRAY[(SELECT count(*) FROM foliot.ready WHERE pri < 1024), (SELECT count(*) FROM foliot.ready),
-                 (SELECT count(*) FROM foliot.reserved), (SELECT count(*) FROM foliot.delayed),
-                 (SELECT count(*) FROM foliot.buried), NULL];
-  END IF;
-  RETURN ARRAY[(SELECT count(*) FROM foliot.ready WHERE tube = of_tube AND pri < 1024),
-               (SELECT count(*) FROM foliot.ready WHERE tube = of_tube),
-               (SELECT count(*) FROM foliot.reserved WHERE tube = of_tube),
-               (SELECT count(*) FROM foliot.delayed WHERE tube = of_tube),
-               (SELECT count(*) FROM foliot.buried WHERE tube = of_tube),
-               (SELECT p.until FROM foliot.pause p WHERE p.tube = of_tube)];
-END $$;
-
--- The tubes that have a job, by name.
-CREATE OR REPLACE FUNCTION foliot.list_tubes() RETURNS bytea[] LANGUAGE sql AS $$
-  SELECT ARRAY(
-    SELECT t.name FROM foliot.tube t
-    WHERE EXISTS (SELECT FROM foliot.ready r WHERE r.tube = t.id) OR EXISTS (SELECT FROM foliot.delayed d WHERE d.tube = t.id)
-      OR EXISTS (SELECT FROM foliot.buried b WHERE b.tube = t.id) OR t.id IN (SELECT r.tube FROM foliot.reserved r)
-    ORDER BY t.name)
-$$;
-
 -- The first invariant that does not hold, or null. To be called in a transaction with one snapshot, which has
 -- locked the tables before.
 CREATE OR REPLACE FUNCTION foliot.check_jobs() RETURNS text LANGUAGE sql STABLE AS $$

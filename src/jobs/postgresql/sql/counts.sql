@@ -1,0 +1,149 @@
+-- Counts of jobs, and the list of tubes. They read all that they count, and a batch waits for them: so they go on for a
+-- limited time, and then say how far they have come.
+
+-- For how long the counts and lists of one batch go on together. Each goes on for at least one step of each table.
+CREATE OR REPLACE FUNCTION foliot.patience_of_counts() RETURNS interval LANGUAGE sql STABLE AS $$
+  SELECT interval '250 ms'
+$$;
+
+-- How many rows of a table are counted in any case.
+CREATE OR REPLACE FUNCTION foliot.step_of_counts() RETURNS bigint LANGUAGE sql STABLE AS $$ SELECT 10000::bigint $$;
+
+-- Until when the count or list that begins now goes on.
+CREATE OR REPLACE FUNCTION foliot.count_until() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+  SELECT clock_timestamp() + foliot.patience_of_counts()
+         - coalesce(nullif(current_setting('foliot.has_counted', true), '')::interval, interval '0')
+$$;
+
+-- It has ended.
+CREATE OR REPLACE FUNCTION foliot.end_count(until timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('foliot.has_counted', (clock_timestamp() - until + foliot.patience_of_counts())::text, true);
+END $$;
+
+-- How many rows this cursor brings: from `until` on, only some more than those that it has brought. Closes it. The cursor
+-- must not leave out rows that it reads, which would take time unseen.
+CREATE OR REPLACE FUNCTION foliot.count_rows(brought refcursor, until timestamptz, OUT rows bigint, OUT is_cut boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+  length bigint := foliot.step_of_counts();
+  moved bigint;
+BEGIN
+  rows := 0;
+  LOOP
+    MOVE FORWARD length IN brought;
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    rows := rows + moved;
+    is_cut := moved = length AND clock_timestamp() >= until;
+    EXIT WHEN is_cut OR moved < length;
+  END LOOP;
+  CLOSE brought;
+END $$;
+
+-- The numbers of count_jobs() but for the pause, in the snapshot of the statement that calls this. Buried jobs are
+-- counted first: a kick asks whether there are any.
+CREATE OR REPLACE FUNCTION foliot.count_states(of_tube integer, of_all boolean, until timestamptz,
+  OUT urgent bigint, OUT ready bigint, OUT reserved bigint, OUT delayed bigint, OUT buried bigint, OUT is_cut boolean)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  brought refcursor;
+  length bigint := foliot.step_of_counts();
+  step record;
+  last_id bigint := 0;
+BEGIN
+  urgent := 0;
+  ready := 0;
+  reserved := 0;
+  delayed := 0;
+  IF of_all THEN
+    OPEN brought FOR SELECT FROM foliot.buried b;
+  ELSE
+    OPEN brought FOR SELECT FROM foliot.buried b WHERE b.tube = of_tube;
+  END IF;
+  SELECT * INTO buried, is_cut FROM foliot.count_rows(brought, until);
+  IF is_cut THEN RETURN; END IF;
+  IF of_all THEN
+    OPEN brought FOR SELECT FROM foliot.delayed d;
+  ELSE
+    OPEN brought FOR SELECT FROM foliot.delayed d WHERE d.tube = of_tube;
+  END IF;
+  SELECT * INTO delayed, is_cut FROM foliot.count_rows(brought, until);
+  IF is_cut THEN RETURN; END IF;
+  LOOP  -- no index has their tubes
+    SELECT count(*) AS rows, count(*) FILTER (WHERE of_all OR r.tube = of_tube) AS meant, max(r.id) AS last INTO step
+    FROM (SELECT s.id, s.tube FROM foliot.reserved s WHERE s.id > last_id ORDER BY s.id LIMIT length) r;
+    reserved := reserved + step.meant;
+    last_id := step.last;
+    is_cut := step.rows = length AND clock_timestamp() >= until;
+    IF is_cut THEN RETURN; END IF;
+    EXIT WHEN step.rows < length;
+  END LOOP;
+  IF of_all THEN
+    last_id := 0;
+    LOOP
+      SELECT count(*) AS rows, count(*) FILTER (WHERE r.pri < 1024) AS meant, max(r.id) AS last INTO step
+      FROM (SELECT s.id, s.pri FROM foliot.ready s WHERE s.id > last_id ORDER BY s.id LIMIT length) r;
+      urgent := urgent + step.meant;
+      ready := ready + step.rows;
+      last_id := step.last;
+      is_cut := step.rows = length AND clock_timestamp() >= until;
+      EXIT WHEN is_cut OR step.rows < length;
+    END LOOP;
+  ELSE
+    OPEN brought FOR SELECT FROM foliot.ready r WHERE r.tube = of_tube AND r.pri < 1024;
+    SELECT * INTO urgent, is_cut FROM foliot.count_rows(brought, until);
+    ready := urgent;
+    IF is_cut THEN RETURN; END IF;
+    OPEN brought FOR SELECT FROM foliot.ready r WHERE r.tube = of_tube AND r.pri >= 1024;
+    SELECT ready + c.rows, c.is_cut INTO ready, is_cut FROM foliot.count_rows(brought, until) c;
+  END IF;
+END $$;
+
+-- Counts the jobs of a tube, or of all tubes if it is null: urgent, ready, reserved, delayed, buried; when the tube's
+-- pause ends; and 1 if the time was over: then there are at least so many.
+CREATE OR REPLACE FUNCTION foliot.count_jobs(of_name bytea) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  of_tube integer := foliot.tube_id(of_name);
+  until timestamptz := foliot.count_until();
+  c record;
+BEGIN
+  LOCK TABLE foliot.buried, foliot.delayed, foliot.reserved, foliot.ready IN ACCESS SHARE MODE;  -- before the snapshot
+  SELECT * INTO c FROM foliot.count_states(of_tube, of_name IS NULL, until);
+  PERFORM foliot.end_count(until);
+  RETURN ARRAY[c.urgent, c.ready, c.reserved, c.delayed, c.buried,
+               (SELECT p.until FROM foliot.pause p WHERE p.tube = of_tube), c.is_cut::integer];
+END $$;
+
+-- The tubes that have a job, in the snapshot of the statement that calls this; null: the time was over.
+CREATE OR REPLACE FUNCTION foliot.find_tubes(until timestamptz) RETURNS bytea[] LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  length bigint := foliot.step_of_counts() / 5;
+  with_reserved integer[] := ARRAY(SELECT DISTINCT r.tube FROM foliot.reserved r);
+  names bytea[] := '{}';
+  step record;
+  last_id integer := 0;
+BEGIN
+  LOOP
+    SELECT count(*) AS rows, max(t.id) AS last, array_agg(t.name) FILTER (
+             WHERE t.id = ANY (with_reserved) OR EXISTS (SELECT FROM foliot.ready r WHERE r.tube = t.id)
+               OR EXISTS (SELECT FROM foliot.delayed d WHERE d.tube = t.id)
+               OR EXISTS (SELECT FROM foliot.buried b WHERE b.tube = t.id)) AS found INTO step
+    FROM (SELECT s.id, s.name FROM foliot.tube s WHERE s.id > last_id ORDER BY s.id LIMIT length) t;
+    names := names || step.found;
+    IF step.rows < length THEN RETURN names; END IF;
+    IF clock_timestamp() >= until THEN RETURN NULL; END IF;
+    last_id := step.last;
+  END LOOP;
+END $$;
+
+-- The tubes that have a job, by name; null: the time was over.
+CREATE OR REPLACE FUNCTION foliot.list_tubes() RETURNS bytea[] LANGUAGE plpgsql AS $$
+DECLARE
+  until timestamptz := foliot.count_until();
+  names bytea[];
+BEGIN
+  LOCK TABLE foliot.buried, foliot.delayed, foliot.reserved, foliot.ready IN ACCESS SHARE MODE;  -- before the snapshot
+  names := foliot.find_tubes(until);
+  PERFORM foliot.end_count(until);
+  RETURN CASE WHEN names IS NOT NULL THEN ARRAY(SELECT n.name FROM unnest(names) n (name) ORDER BY n.name) END;
+END $$;
