@@ -65,9 +65,14 @@ class FOLIOT_EXPORT database_map {
   /// By their names.
   [[nodiscard]] std::vector<tube_place> places();
 
-  /// Adds a database, which must have the schema and no job; returns its number. The same one again does nothing. If it
-  /// throws, it may be repeated.
+  /// Adds a database, which must have the schema and no job; returns its number. The same one again does nothing, but
+  /// under another connection string it is refused. If it is refused, nodes see the map as it was. It may be
+  /// repeated, also if the process ended in the middle.
   int add(const std::string& connection);
+  /// Changes the connection string of the database with this number. Throws store_failure, and changes nothing, if what
+  /// the string leads to is not that database; std::invalid_argument if there is none with the number, or if it is 0.
+  /// Nodes that are running go on with the string that they had.
+  void rename(int number, const std::string& connection);
 
   /// What has moved so far.
   struct progress {
@@ -84,6 +89,8 @@ class FOLIOT_EXPORT database_map {
 
  private:
   [[nodiscard]] std::string connection_of(int number);
+  /// Of a database that has this number in this map already. Ends an add() that was interrupted.
+  int add_again(int number, const std::string& connection, const std::string& place);
 
   std::string first_name_;
   std::unique_ptr<detail::errand> first_;

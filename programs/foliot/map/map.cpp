@@ -83,6 +83,11 @@ void show_or_change_map(const map_options& options) {
   try {
     jobs::database_map map(options.first);
     if (!options.added.empty()) fmt::print("added database {}\n", map.add(options.added));
+    if (options.renamed) {
+      const auto& [number, connection] = *options.renamed;
+      map.rename(number, connection);
+      fmt::print("renamed database {}: nodes that are running use the new string when they are restarted\n", number);
+    }
     if (options.moved) move(map, options);
     print_map(map);
   } catch (const jobs::store_failure& error) {

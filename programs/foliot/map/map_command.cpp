@@ -15,15 +15,16 @@ namespace {
 
 struct arguments {
   map_options options;
+  std::vector<std::string> renamed;
   std::vector<std::string> moved;
   bool ends_early = false;
 };
 
 /// The number of a database. Throws failure.
-int number_of(const std::string& text) {
+int number_of(const std::string& text, const char* option) {
   int number = -1;
   if (!CLI::detail::lexical_cast(text, number) || number < 0 || number > 63) {
-    throw failure(fmt::format("--move: '{}' is not the number of a database, from 0 to 63", text));
+    throw failure(fmt::format("{}: '{}' is not the number of a database, from 0 to 63", option, text));
   }
   return number;
 }
@@ -42,6 +43,11 @@ void add_map(CLI::App& program, command& chosen) {
                    "called, and which has no jobs. All nodes must reach it under\n"
                    "this name")
       ->type_name("DATABASE");
+  line->add_option("--rename", all->renamed,
+                   "Change the connection string of the database with this\n"
+                   "number. It must be the same database")
+      ->type_name("NUMBER DATABASE")
+      ->expected(2);
   line->add_option("--move", all->moved, "Move a tube to the database with this number")
       ->type_name("TUBE NUMBER")
       ->expected(2);
@@ -56,7 +62,8 @@ void add_map(CLI::App& program, command& chosen) {
       "no job is lost, and none is doubled.");
   line->callback([all, &chosen] {
     chosen = [all] {
-      if (!all->moved.empty()) all->options.moved = {all->moved[0], number_of(all->moved[1])};
+      if (!all->renamed.empty()) all->options.renamed = {number_of(all->renamed[0], "--rename"), all->renamed[1]};
+      if (!all->moved.empty()) all->options.moved = {all->moved[0], number_of(all->moved[1], "--move")};
       all->options.waits = !all->ends_early;
       show_or_change_map(all->options);
     };

@@ -2,7 +2,10 @@
 
 #include <poll.h>
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "database_integers.hpp"
@@ -62,12 +65,33 @@ std::uint64_t carry(errand& from, errand& to, int number, std::int64_t piece, co
 /// The same for all names of a database.
 std::string identity(errand& of) { return std::string(of.run(call(statements::identity)).bytes(0, 0)); }
 
+/// Which database of which map one is, by what is stored in it.
+struct membership {
+  std::optional<int> number;  ///< none: it is the only one
+  std::string map;
+
+  explicit membership(errand& of) {
+    const reply stored = of.run(call(statements::membership));
+    if (!stored.is_null(0, 0)) number = static_cast<int>(stored.integer(0, 0));
+    map = stored.bytes(0, 1);
+  }
+};
+
+/// Since it was added, its connection string may have come to lead elsewhere.
+void expect_number(errand& of, int number, errand& first) {
+  const membership its(of);
+  if (its.number == number && its.map == membership(first).map) return;
+  throw store_failure("foliot: " + of.place() + " is not the database " + std::to_string(number) +
+                      " of this map, by what is stored in it: it is another one, or was made anew, or restored to a "
+                      "time before it was added");
+}
+
 }  // namespace
 
 database_map::database_map(const std::string& first) : first_name_(first), first_(std::make_unique<errand>(first)) {
-  const reply number = first_->run(call(statements::number_of_database));
-  if (number.integer(0, 0) > 0) {
-    throw store_failure("foliot: " + first_->place() + " is the database " + std::to_string(number.integer(0, 0)) +
+  const int number = membership(*first_).number.value_or(0);
+  if (number > 0) {
+    throw store_failure("foliot: " + first_->place() + " is the database " + std::to_string(number) +
                         " of several: name the first one, which has the map");
   }
 }
@@ -97,16 +121,48 @@ int database_map::add(const std::string& connection) {
   if (identity(added) == identity(*first_)) {
     throw store_failure("foliot: " + added.place() + " is the first database itself");
   }
-  if (added.run(call(statements::has_job)).integer(0, 0) != 0) {
-    for (const database& each : databases()) {
-      if (each.connection == connection) return each.number;
+  if (const membership its(added); its.number) {
+    if (its.map != membership(*first_).map) {
+      throw store_failure("foliot: " + added.place() + " is the database " + std::to_string(*its.number) +
+                          " of another map");
     }
+    return add_again(*its.number, connection, added.place());
+  }
+  for (const database& each : databases()) {
+    if (each.connection == connection) expect_number(added, each.number, *first_);  // it has none: this throws
+  }
+  if (added.run(call(statements::has_job)).integer(0, 0) != 0) {
     throw store_failure("foliot: the database " + added.place() +
                         " has jobs: only one without jobs can become one of several");
   }
-  const reply number = first_->run(call(statements::add_database).add(connection));
-  added.run(call(statements::become_database).add(number.integer(0, 0)));
-  return static_cast<int>(number.integer(0, 0));
+  const std::int64_t number = first_->run(call(statements::plan_database).add(connection)).integer(0, 0);
+  added.run(call(statements::become_database).add(number).add(membership(*first_).map));
+  first_->run(call(statements::place_database).add(number).add(connection));
+  return static_cast<int>(number);
+}
+
+int database_map::add_again(int number, const std::string& connection, const std::string& place) {
+  for (const database& each : databases()) {
+    if (each.number != number) continue;
+    if (each.connection == connection) return number;
+    const std::string its_number = std::to_string(number);
+    throw store_failure("foliot: " + place + " is in the map already: it is the database " + its_number + ", " +
+                        each.place + "; to change its connection string, use `foliot map … --rename " + its_number +
+                        " …`");
+  }
+  first_->run(call(statements::place_database).add(std::int64_t{number}).add(connection));
+  return number;
+}
+
+void database_map::rename(int number, const std::string& connection) {
+  if (number == 0) {
+    throw std::invalid_argument(
+        "foliot: the map has no connection string of the database 0: each node gets its own, with --store");
+  }
+  static_cast<void>(connection_of(number));
+  errand renamed(connection);
+  expect_number(renamed, number, *first_);
+  first_->run(call(statements::place_database).add(std::int64_t{number}).add(connection));
 }
 
 std::string database_map::connection_of(int number) {
@@ -120,10 +176,12 @@ std::string database_map::connection_of(int number) {
 void database_map::move(const std::string& tube, int to, const std::function<bool(const progress&)>& tell) {
   if (tube.empty()) throw std::invalid_argument("foliot: the name of a tube must not be empty");
   errand target(connection_of(to));
+  if (to != 0) expect_number(target, to, *first_);
   const reply planned = first_->run(call(statements::plan_move).add(tube).add(std::int64_t{to}));
   if (planned.is_null(0, 0)) return;  // it is there
   const int from = static_cast<int>(planned.integer(0, 0));
   errand source(connection_of(from));
+  if (from != 0) expect_number(source, from, *first_);
   const std::int64_t above = source.run(call(statements::leave).add(tube)).integer(0, 0);
   target.run(call(statements::join).add(tube).add(above));
   progress so_far;

@@ -48,17 +48,19 @@ inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tube
 inline constexpr sql_statement read_databases{"read_databases", "SELECT * FROM foliot.read_databases()"};
 inline constexpr sql_statement read_places{"read_places", "SELECT * FROM foliot.read_places()"};
 // Of its changes (database_map.hpp).
-inline constexpr sql_statement number_of_database{"number_of_database",
-                                                  "SELECT coalesce(m.number, 0)::bigint FROM foliot.map m"};
+inline constexpr sql_statement membership{
+    "membership", "SELECT m.number::bigint, convert_to(coalesce(m.id::text, ''), 'UTF8') FROM foliot.map m"};
 inline constexpr sql_statement identity{
     "identity",
     "SELECT convert_to(format('%s %s', s.system_identifier, d.oid), 'UTF8') "
     "FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()"};
 inline constexpr sql_statement has_job{"has_job", "SELECT (EXISTS (SELECT FROM foliot.job))::integer::bigint"};
-inline constexpr sql_statement add_database{"add_database",
-                                            "SELECT foliot.add_database(convert_from($1, 'UTF8'))::bigint"};
-inline constexpr sql_statement become_database{"become_database",
-                                               "SELECT 0::bigint FROM foliot.become_database($1::smallint)"};
+inline constexpr sql_statement plan_database{"plan_database",
+                                             "SELECT foliot.plan_database(convert_from($1, 'UTF8'))::bigint"};
+inline constexpr sql_statement become_database{
+    "become_database", "SELECT 0::bigint FROM foliot.become_database($1::smallint, convert_from($2, 'UTF8')::uuid)"};
+inline constexpr sql_statement place_database{
+    "place_database", "SELECT 0::bigint FROM foliot.place_database($1::smallint, convert_from($2, 'UTF8'))"};
 inline constexpr sql_statement plan_move{"plan_move", "SELECT foliot.plan_move($1, $2::smallint)::bigint"};
 inline constexpr sql_statement leave{"leave", "SELECT foliot.leave($1)"};
 inline constexpr sql_statement join{"join", "SELECT 0::bigint FROM foliot.join($1, $2)"};

@@ -61,6 +61,30 @@ class TwoDatabases(NodesCase):
         job = self.expect_reserved(node, b"a")
         self.assertEqual(node.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
 
+    def test_a_database_under_a_second_name_is_refused_and_may_be_renamed(self):
+        node = self.connect(self.start_node("n0"))
+        self.map("--add", self.other.database)
+        self.assertRegex(node.ask(put(b"a")), rb"\AINSERTED \d+\r\n\Z")
+        first, renamed = self.database.database, self.other.database + " connect_timeout=3"
+        shown = self.map()
+        self.expect_error("is in the map already: it is the database 1, ", "map", first, "--add", renamed)
+        self.assertEqual(self.map(), shown)
+        # What a node reads with its first batch after a change of the map.
+        self.map("--move", "mails", "1")
+        node.ask(b"use mails\r\n")
+        self.assertRegex(node.ask(put(b"b")), rb"\AINSERTED \d+\r\n\Z")
+        self.expect_error("is not the database 1 of this map", "map", first, "--rename", "1", first)
+        self.assertIn("renamed database 1: nodes that are running use the new string when they are restarted\n",
+                      self.map("--rename", "1", renamed))
+        self.assertEqual(self.database.sql(self.database.folder, "SELECT connection FROM foliot.database"), renamed)
+        self.assertRegex(node.ask(put(b"c")), rb"\AINSERTED \d+\r\n\Z")
+        self.kill_node("n0")
+        node = self.connect(self.start_node("n0"))
+        node.ask(b"use mails\r\n")
+        self.assertRegex(node.ask(put(b"d")), rb"\AINSERTED \d+\r\n\Z")
+        self.assertEqual(node.numbers(b"stats\r\n")["current-jobs-ready"], 4)
+        self.assertEqual(self.other.sql(self.other.folder, "SELECT count(*) FROM foliot.job"), "3")
+
     def test_a_move_ends_where_no_job_is_on_its_way(self):
         node = self.connect(self.start_node("n0"))
         for body in [b"a", b"b"]:
@@ -104,6 +128,7 @@ class TwoDatabases(NodesCase):
 
     def test_what_is_wrong_is_named(self):
         self.expect_error("--move: 'x' is not the number of a database", "map", self.database.database, "--move", "t", "x")
+        self.expect_error("--rename: '-1' is not the number of a", "map", self.database.database, "--rename", "-1", "x")
         self.expect_error("there is no database with the number 7", "map", self.database.database, "--move", "t", "7")
         self.expect_error("is the first database itself", "map", self.database.database, "--add", self.database.database)
 

@@ -4,6 +4,12 @@
 -- one. Each database knows by itself which tubes have left it, and takes no new jobs for them: so a node whose map is
 -- old puts no job where nobody looks for it. `version` in foliot.map rises with each change of what its database knows.
 --
+-- A database is added in these steps, each of which may be repeated:
+--   1. plan_database() at the first database gives it a number, which no other one gets. Nobody sees it yet;
+--   2. become_database() at the added one, which may refuse: then the map is as it was;
+--   3. place_database() at the first one: nodes see it from now on.
+-- So what nodes see has its number, and gives ids that no other database gives.
+--
 -- A tube moves in these steps, each of which may be repeated:
 --   1. plan_move() at the first database: the tube is in `database` and moves there from `before`. From now on nodes
 --      look for its jobs in `before` first, and then in `database`, for jobs only go that way;
@@ -25,24 +31,24 @@ BEGIN
   EXECUTE format('ALTER SEQUENCE foliot.job_id INCREMENT BY 64 RESTART WITH %s', first_id);
 END $$;
 
--- Makes this database, which has no job, the one with this number.
-CREATE OR REPLACE FUNCTION foliot.become_database(of_number smallint) RETURNS void LANGUAGE plpgsql AS $$
+-- Makes this database, which has no job, the one with this number in the map with this id.
+CREATE OR REPLACE FUNCTION foliot.become_database(of_number smallint, of_map uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   LOCK TABLE foliot.map IN EXCLUSIVE MODE;
-  IF (SELECT m.number FROM foliot.map m) = of_number THEN RETURN; END IF;
+  IF EXISTS (SELECT FROM foliot.map m WHERE m.number = of_number AND m.id = of_map) THEN RETURN; END IF;
   IF (SELECT m.number FROM foliot.map m) IS NOT NULL OR EXISTS (SELECT FROM foliot.database) THEN
     PERFORM foliot.refuse('this database is one of several already');
   END IF;
   IF EXISTS (SELECT FROM foliot.job) THEN
     PERFORM foliot.refuse('this database has jobs: only one without jobs can become one of several');
   END IF;
-  UPDATE foliot.map SET number = of_number;
+  UPDATE foliot.map SET number = of_number, id = of_map;
   PERFORM foliot.note_change_of_map();
   PERFORM foliot.give_ids_of(of_number, 0);
 END $$;
 
--- At the first database: adds another one, which is then to become it; returns its number.
-CREATE OR REPLACE FUNCTION foliot.add_database(of_connection text) RETURNS smallint LANGUAGE plpgsql AS $$
+-- At the first database: returns the number that another one is to become.
+CREATE OR REPLACE FUNCTION foliot.plan_database(of_connection text) RETURNS smallint LANGUAGE plpgsql AS $$
 DECLARE
   made smallint;
 BEGIN
@@ -53,20 +59,30 @@ BEGIN
     PERFORM foliot.refuse('this is not the first database: the map is in the one with the number 0');
   END IF;
   IF (SELECT m.number FROM foliot.map m) IS NULL THEN
-    UPDATE foliot.map SET number = 0;
+    UPDATE foliot.map SET number = 0, id = gen_random_uuid();
     PERFORM foliot.give_ids_of(0::smallint, 0);
   END IF;
   SELECT coalesce(max(d.number), 0) + 1 INTO made FROM foliot.database d;
   IF made > 63 THEN PERFORM foliot.refuse('there are 64 databases already'); END IF;
   INSERT INTO foliot.database VALUES (made, of_connection);
-  PERFORM foliot.note_change_of_map();
   RETURN made;
+END $$;
+
+-- At the first database: the one that has become this number is reached by this connection string.
+CREATE OR REPLACE FUNCTION foliot.place_database(of_number smallint, of_connection text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  LOCK TABLE foliot.map IN EXCLUSIVE MODE;
+  -- When this string led to another database, its add may have been interrupted.
+  DELETE FROM foliot.database d WHERE d.connection = of_connection AND d.number <> of_number AND NOT d.is_added;
+  UPDATE foliot.database d SET connection = of_connection, is_added = true WHERE d.number = of_number;
+  IF NOT FOUND THEN PERFORM foliot.refuse(format('the map has no database with the number %s', of_number)); END IF;
+  PERFORM foliot.note_change_of_map();
 END $$;
 
 -- The databases but for the first one.
 CREATE OR REPLACE FUNCTION foliot.read_databases(OUT numbers bigint[], OUT connections bytea[]) LANGUAGE sql STABLE AS $$
   SELECT array_agg(d.number::bigint ORDER BY d.number), array_agg(convert_to(d.connection, 'UTF8') ORDER BY d.number)
-  FROM foliot.database d
+  FROM foliot.database d WHERE d.is_added
 $$;
 
 -- The tubes that are not in the first database, or move. `before` is -1: it does not move.
@@ -84,7 +100,7 @@ DECLARE
   made_from smallint;
 BEGIN
   LOCK TABLE foliot.map IN EXCLUSIVE MODE;
-  IF to_database <> 0 AND NOT EXISTS (SELECT FROM foliot.database d WHERE d.number = to_database) THEN
+  IF to_database <> 0 AND NOT EXISTS (SELECT FROM foliot.database d WHERE d.number = to_database AND d.is_added) THEN
     PERFORM foliot.refuse(format('there is no database with the number %s', to_database));
   END IF;
   SELECT p.* INTO place FROM foliot.tube_place p WHERE p.tube = of_tube;
@@ -121,9 +137,12 @@ BEGIN
   RETURN (SELECT s.last_value FROM foliot.job_id s);
 END $$;
 
--- This database takes new jobs for the tube, with ids above this one.
+-- This database takes new jobs for the tube, with ids above this one. Without a number it would give those of others.
 CREATE OR REPLACE FUNCTION foliot.join(of_tube bytea, above bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  IF (SELECT m.number FROM foliot.map m) IS NULL THEN
+    PERFORM foliot.refuse('this database is not one of several: no tube can move to it');
+  END IF;
   PERFORM foliot.make_tubes(ARRAY[of_tube]);
   DELETE FROM foliot.away a WHERE a.tube = of_tube;
   PERFORM foliot.note_change_of_map();

@@ -149,12 +149,13 @@ CREATE TABLE foliot.batch (
 SELECT foliot.make_parts('batch', '{0, 1, 2}');
 
 -- Where tubes are spread over several databases (map.sql). `map` has one row; its number is null as long as there is but
--- one database. `database` and `tube_place` are used in the first one only.
-CREATE TABLE foliot.map (number smallint, version bigint NOT NULL);
-INSERT INTO foliot.map VALUES (NULL, 1);
+-- one database. All databases of one map have the same `id`. `database` and `tube_place` are used in the first one only.
+CREATE TABLE foliot.map (number smallint, id uuid, version bigint NOT NULL);
+INSERT INTO foliot.map VALUES (NULL, NULL, 1);
 CREATE TABLE foliot.database (
   number smallint PRIMARY KEY CHECK (number BETWEEN 1 AND 63),
-  connection text NOT NULL UNIQUE
+  connection text NOT NULL UNIQUE,
+  is_added boolean NOT NULL DEFAULT false
 );
 CREATE TABLE foliot.tube_place (
   tube bytea PRIMARY KEY,
