@@ -115,6 +115,7 @@ TEST_F(PostgresqlMapAdd, AnAddThatWasInterruptedGoesOn) {
   EXPECT_EQ(plan(third_), "2");
   become(third_, "2");
   expect_refused([&] { map.move("t", 2); }, "there is no database with the number 2");
+  expect_refused([&] { ask(first_, "SELECT foliot.plan_move('t', 2::smallint)"); }, "no database with the number 2");
   EXPECT_EQ(map.add(alias_of(third_)), 2) << "what is stored in it says which one it is";
   EXPECT_EQ(map.databases().size(), 2U);
   EXPECT_EQ(map.databases().back().connection, alias_of(third_));
