@@ -82,6 +82,9 @@ void postgresql_engine::recover(const lane_failure& from, instant until, store_u
   if (lane_ != nullptr && !lane_->goes_on_after(from, patience())) lane_.reset();
   if (monotonic_clock::instance().now() >= until) {
     is_down_ = true;
+    // Another host may be the primary by now. Here an earlier batch may wait for a standby that does not come, and keep
+    // the row of the node locked.
+    if (target_.hosts() > 1) lane_.reset();
     const std::string what = from.is_for_want_of_room() ? " has no room: " : " does not answer: ";
     throw store_unavailable(known, "foliot: the database " + where + what + from.what());
   }
