@@ -56,6 +56,12 @@ class PostgresqlServer:
         self.standby = self._run("standby", self.folder, port)
         self.database = f"host={self.folder},{self.standby} user=postgres dbname=jobs"
 
+    def stop_standby(self):
+        self._run("crash", self.standby)
+
+    def start_standby(self):
+        self._run("start", self.standby)
+
     def do_without_standby(self):
         """The primary commits by itself from now on."""
         self.sql(self.folder, "ALTER SYSTEM SET synchronous_standby_names = ''")

@@ -12,6 +12,7 @@
 #include <foliot/jobs/database_map.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "broken_node.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_database.hpp"
 #include "postgresql_server.hpp"
@@ -28,12 +29,12 @@ void put_job(job_store& into) { execute_one(into, put{.tube = "a", .body = "x"})
 /// A node over a server of its own, which can be told to wait for a standby that does not exist.
 class PostgresqlAbsentStandby : public ::testing::Test {
  protected:
-  [[nodiscard]] std::unique_ptr<postgresql_store> open() const {
+  [[nodiscard]] std::unique_ptr<postgresql_store> open(milliseconds give_up_after) const {
     postgresql_options made;
     made.database = database_;
     made.node = "a";
     made.node_timeout = 1h;
-    made.give_up_after = 1h;
+    made.give_up_after = give_up_after;
     return std::make_unique<postgresql_store>(made);
   }
   void name_standby(const std::string& name) {
@@ -58,7 +59,7 @@ class PostgresqlAbsentStandby : public ::testing::Test {
 
 // The server warns of the commit, and would show it to others, though the standby does not have it.
 TEST_F(PostgresqlAbsentStandby, ACommitWhoseWaitWasCancelledIsNotBelieved) {
-  const auto node = open();
+  const auto node = open(1h);
   std::atomic<int> acknowledged = 0;
   std::atomic<bool> is_last = false;
   std::atomic<bool> is_done = false;
@@ -91,6 +92,34 @@ TEST_F(PostgresqlAbsentStandby, ACommitWhoseWaitWasCancelledIsNotBelieved) {
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job"), std::to_string(before + 1));
   put_job(*node);
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job"), std::to_string(before + 2));
+}
+
+// Each commit that waits keeps a connection of the server, also when its node has given up.
+TEST_F(PostgresqlAbsentStandby, NoSecondCommitBeginsToWait) {
+  const auto node = open(1ms);
+  int acknowledged = 0;
+  const auto try_put = [&] {
+    try {
+      put_job(*node);
+      ++acknowledged;
+      return 'a';
+    } catch (const store_unavailable& error) {
+      return error.is_in_doubt() ? 'd' : 'n';
+    }
+  };
+  EXPECT_EQ(try_put(), 'a');  // else the next ones would wait for the row of the tube
+  name_standby("absent");
+  while (try_put() == 'a') {  // the server says not when the name counts
+  }
+  const std::string first = waiting();
+  EXPECT_NE(first, "NULL");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(try_put(), 'n');
+  EXPECT_EQ(waiting(first), "NULL");
+  const int before = acknowledged;
+  name_standby("");
+  foliot_test::until_available([&] { put_job(*node); });
+  EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job"), std::to_string(before + 2))
+      << "the one in doubt has happened";
 }
 
 /// A database whose sessions begin with a setting of its own.

@@ -26,9 +26,9 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
   for (;;) {
     try {
       if (!std::exchange(is_sent, true)) {
-        const std::string backend = std::exchange(backend_, "");  // its end could make the commit less durable
+        committing_ = std::exchange(backend_, "");  // its end could make the commit less durable
         lane_->commit(patience());
-        backend_ = backend;
+        backend_ = std::exchange(committing_, "");
         return commit_state::committed;
       }
       if (got.part == batch_plan::outcome::no_part) {
@@ -38,7 +38,9 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
                                     " had no room for what it could be looked up by");
       }
       if (!is_connected()) connect();
-      return has_happened(frame.number, got.part) ? commit_state::committed : commit_state::not_committed;
+      const bool is_committed = has_happened(frame.number, got.part);
+      committing_.clear();
+      return is_committed ? commit_state::committed : commit_state::not_committed;
     } catch (const lane_failure& error) {
       try {
         recover(error, until, store_unavailable::kind::in_doubt);
@@ -48,6 +50,15 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
       }
     }
   }
+}
+
+void postgresql_engine::expect_commits() {
+  if (committing_.empty()) return;
+  const std::string waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND " + committing_;
+  if (lane_->execute_text(waits, patience()).bytes(0, 0) != "0") {
+    throw lane_failure("", "it waits for a standby, without which it commits nothing");
+  }
+  committing_.clear();
 }
 
 bool postgresql_engine::has_happened(std::int64_t number, std::int64_t part) {

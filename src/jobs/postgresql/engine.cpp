@@ -117,12 +117,14 @@ bool postgresql_engine::is_connected() {
 }
 
 void postgresql_engine::make_ready() {
+  if (!committing_.empty()) lane_.reset();
   if (!is_connected()) {
     const std::string lost = backend_;
     connect();
     const std::string made = std::exchange(backend_, lost);
     end_lost(lost);
     backend_ = made;
+    expect_commits();
   }
   if (session_ == 0) announce();
   if (std::exchange(has_moved_, false)) adopt_reservations();

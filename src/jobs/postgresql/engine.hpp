@@ -94,6 +94,9 @@ class postgresql_engine {
   /// had left open: a claim would pass over the jobs that it holds. Has the server end it if it does not see the loss.
   /// If that does not help for long, those jobs come later.
   void end_lost(const std::string& backend);
+  /// Throws if the server still waits for its standby with the last commit that it did not answer: the next one would
+  /// wait as well, and each keeps a connection of the server. Only for a connection that was just made.
+  void expect_commits();
   void announce();
   /// Takes over the reservations that the database has of this session: after a failover or a restore they may be
   /// others than those that the node knows, and nobody else would end them.
@@ -146,6 +149,7 @@ class postgresql_engine {
   std::unique_ptr<lane> lane_;
   std::string place_;
   std::string backend_;       // the server's process of the last connection, as a condition in SQL; empty: none to end
+  std::string committing_;    // that of a commit that was not answered, in the same way
   reached_server server_;     // by the last connection
   std::string origin_;        // foliot.here() of the last connection
   bool has_moved_ = false;    // it was another one before, and the reservations were not adopted since

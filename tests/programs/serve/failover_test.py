@@ -1,5 +1,5 @@
 """Three servers over a database with a synchronous standby: the primary crashes or hangs under load, and the standby takes
-its place."""
+its place; or the standby is lost."""
 import itertools
 import os
 import random
@@ -17,6 +17,7 @@ from workload import LOST, Client, Workload
 
 SEED = int(os.environ.get("FOLIOT_FAILOVER_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 ROUNDS = int(os.environ.get("FOLIOT_FAILOVER_ROUNDS", "1"))
+SESSIONS = 2  # of a node
 LONGEST_OUTAGE = 300  # seconds: what lasts longer will not end
 
 
@@ -133,6 +134,52 @@ class Failover(StandbyCase):
             self.judge(work, seed)  # finds in the new primary all that was acknowledged
 
         self.in_each_round(do_round)
+
+
+@unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
+class LostStandby(FailoverCase):
+    """No commit is acknowledged without the standby, so all that change something wait for it."""
+
+    def setUp(self):
+        super().setUp()
+        self.database.add_standby()
+
+    def work_through_loss(self, end_loss):
+        def lose_standby(work, servers):
+            self.database.stop_standby()
+            for server in servers:
+                self.expect_errors(work, server)
+            # Commits that wait keep connections: one of each session, and one of its question what has become of it.
+            waiting = int(self.database.sql(self.database.folder, "SELECT count(*) FROM pg_stat_activity "
+                                            "WHERE wait_event = 'SyncRep'"))
+            print(f"{waiting} commits wait")
+            self.assertLessEqual(waiting, 2 * SESSIONS * len(servers))
+            end_loss()
+
+        _, work = self.work_through(random.Random(SEED), lose_standby)
+        self.judge(work, SEED)
+
+    def expect_errors(self, work, server):
+        """The connection of a put that is in doubt is closed, and the following puts are refused."""
+        refused = 0
+        until = time.monotonic() + LONGEST_OUTAGE
+        while refused < 5:
+            self.assertLess(time.monotonic(), until, "puts are not refused")
+            work.started += 1
+            client = Putting(work.started, server.address, work.history, 0)
+            client.connection = self.connect(server)
+            try:
+                client.put()
+            except LOST:
+                continue
+            self.assertEqual(client.last.answer, "INTERNAL_ERROR")
+            refused += 1
+
+    def test_the_standby_is_lost_and_comes_back(self):
+        self.work_through_loss(self.database.start_standby)
+
+    def test_the_standby_is_lost_and_the_primary_goes_on_alone(self):
+        self.work_through_loss(self.database.do_without_standby)
 
 
 if __name__ == "__main__":
