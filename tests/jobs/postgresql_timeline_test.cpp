@@ -13,6 +13,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "../../src/jobs/postgresql/bell.hpp"
+#include "broken_node.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
 
@@ -28,7 +29,7 @@ class PostgresqlReplacedPrimary : public ::testing::Test {
  protected:
   [[nodiscard]] std::string at(const std::string& hosts) const { return "host=" + hosts + here_; }
   /// A node that knows both servers, the first primary first.
-  [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node, const std::string& hosts) {
+  [[nodiscard]] postgresql_options options(const std::string& node, const std::string& hosts) {
     postgresql_options made;
     made.database = at(hosts) + " application_name=" + node;
     made.node = node;
@@ -37,7 +38,10 @@ class PostgresqlReplacedPrimary : public ::testing::Test {
     made.warn = [this](std::string_view sentence) {
       if (sentence.find("fsync") == sentence.npos) warnings_.emplace_back(sentence);
     };
-    return std::make_unique<postgresql_store>(made);
+    return made;
+  }
+  [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node, const std::string& hosts) {
+    return std::make_unique<postgresql_store>(options(node, hosts));
   }
   static void put_one(job_store& into) { execute_one(into, put{.tube = "a", .body = "x"}); }
   [[nodiscard]] std::string both() const { return old_.folder() + "," + new_->folder(); }
@@ -114,6 +118,24 @@ TEST_F(PostgresqlReplacedPrimary, IsLeftWhenAnotherStoreOfTheProcessHasFoundItsS
   const int at_new = jobs_of(*new_);
   put_one(*stays);
   EXPECT_EQ(jobs_of(old_), at_old);
+  EXPECT_EQ(jobs_of(*new_), at_new + 1);
+}
+
+// A node may wait for the answer to its commit while the old primary stands still and others find the new one.
+TEST_F(PostgresqlReplacedPrimary, IsNotBelievedWhenItCommitsLater) {
+  const auto moves = open("moves", both());
+  foliot_test::broken_node stays(options("stays", both()));
+  put_one(*stays);
+  divide();
+  int at_new = 0;
+  stays.break_at({});  // none: counts from here
+  stays.at_exchange = [&](int number) {
+    if (number != 3) return;  // its commit was sent
+    move(*moves, "moves");
+    at_new = jobs_of(*new_);
+  };
+  put_one(*stays);
+  EXPECT_GT(at_new, 0);
   EXPECT_EQ(jobs_of(*new_), at_new + 1);
 }
 

@@ -27,7 +27,7 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
     try {
       if (!std::exchange(is_sent, true)) {
         committing_ = std::exchange(backend_, "");  // its end could make the commit less durable
-        lane_->commit(patience());
+        commit_at_primary();
         backend_ = std::exchange(committing_, "");
         return commit_state::committed;
       }
@@ -52,6 +52,13 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
   }
 }
 
+void postgresql_engine::commit_at_primary() {
+  lane_->commit(patience());
+  if (timelines::of_process().is_replaced(server_)) {
+    throw lane_failure("", server_.place + " has committed, but another server has replaced it");
+  }
+}
+
 void postgresql_engine::expect_commits() {
   if (committing_.empty()) return;
   const std::string waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND " + committing_;
@@ -66,7 +73,7 @@ bool postgresql_engine::has_happened(std::int64_t number, std::int64_t part) {
   ask.add(session_).add(number).add(part);
   const auto replies = lane_->run(std::span(&ask, 1), patience());
   const bool answer = replies.front().integer(0, 0) != 0;
-  lane_->commit(patience());
+  commit_at_primary();
   return answer;
 }
 

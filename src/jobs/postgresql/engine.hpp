@@ -106,6 +106,9 @@ class postgresql_engine {
   /// Commits the transaction of this batch, which has brought these answers. Throws store_unavailable if it stays in
   /// doubt.
   [[nodiscard]] commit_state commit(const batch_frame& frame, const batch_plan::outcome& got);
+  /// Commits the open transaction. Fails, too, if another store of the process has met a new primary meanwhile: the old
+  /// one may have stood still until then, and may have committed by itself.
+  void commit_at_primary();
   /// Asks the server, and sees to it that the answer stays true. A conflict, soon, if the server still commits the
   /// batch.
   [[nodiscard]] bool has_happened(std::int64_t number, std::int64_t part);
