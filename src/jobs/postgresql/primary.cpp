@@ -44,16 +44,16 @@ void tell_refusal(const reached_server& server, const std::function<void(std::st
   warn("the database " + why_refused(server) + ". It accepts writes, which would be lost: stop it");
 }
 
-primary_connection connect_to_newest(const target& to, const lane_step& at_step,
+primary_connection connect_to_newest(target& to, const lane_step& at_step,
                                      const std::function<void(std::string_view)>& warn) {
-  std::vector<primary_connection> all;
+  std::vector<std::pair<std::size_t, primary_connection>> all;  // with their hosts
   std::vector<std::string> reasons;
   const auto note = [&](const std::string& reason) {
     if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
   };
   for (std::size_t host = 0; host < to.hosts(); ++host) {
     try {
-      all.push_back(connect(to.only(host), to, at_step));
+      all.emplace_back(host, connect(to.only(host), to, at_step));
     } catch (const connect_failure& error) {
       for (const std::string& each : error.reasons()) note(each);
     } catch (const lane_failure& error) {
@@ -61,12 +61,13 @@ primary_connection connect_to_newest(const target& to, const lane_step& at_step,
     }
   }
   primary_connection newest;
-  for (primary_connection& each : all) {
+  for (auto& [host, each] : all) {
     if (timelines::of_process().is_replaced(each.server)) {
       tell_refusal(each.server, warn);
       note(why_refused(each.server));
     } else if (newest.over == nullptr) {
       newest = std::move(each);
+      to.go_on_behind(host);  // if this server is lost, another one is asked first
     }
   }
   if (newest.over == nullptr) throw connect_failure(std::move(reasons));

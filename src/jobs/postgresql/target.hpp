@@ -39,6 +39,8 @@ class target {
   [[nodiscard]] arguments next();
   /// The arguments of a connection to this host alone. Precondition: it is below hosts(). O(n) as next().
   [[nodiscard]] arguments only(std::size_t host) const;
+  /// The next connection begins behind this host.
+  void go_on_behind(std::size_t host) noexcept { first_ = (host + 1) % hosts_; }
   /// How many hosts there are: so many connections, one after the other, begin with each host once.
   [[nodiscard]] std::size_t hosts() const noexcept { return hosts_; }
   /// "db1:5432,db2:5432/jobs": what a person needs to recognise it, without a password.
