@@ -268,10 +268,12 @@ void broker_core::hand_out(execution& done) {
   conclude_checks_of_pauses(std::span(done.answers).subspan(first_check, checked_.size()));
   if (others_ != nullptr) note_untold(done.ready_tubes);  // before the claims, which may show that nothing is left
   for (std::size_t i = 0; i < grants_.size(); ++i) {
-    // None, where its databases do not answer: the clients wait until they do.
-    claim_answer none;
-    auto* const brought = std::get_if<claim_answer>(&done.answers[first_claim + i]);
-    serve(grants_[i], brought == nullptr ? none : *brought);
+    answer& brought = done.answers[first_claim + i];
+    if (auto* const claimed = std::get_if<claim_answer>(&brought)) {
+      serve(grants_[i], *claimed);
+    } else {
+      note_refused(grants_[i], brought);
+    }
   }
   entries_.clear();
   for (const std::string& name : done.ready_tubes) {
@@ -305,10 +307,7 @@ void broker_core::conclude(const entry& of, answer& brought) {
   }
   if (of.request == nullptr) return;
   if (const auto refused = refusal_in(brought)) {
-    try {
-      why_unavailable_ = refused->what();
-    } catch (...) {  // no memory for the text: the refusal counts
-    }
+    note_why(*refused);
     const bool is_in_doubt = refused->is_in_doubt() && !of.request->only_looks_;
     return refuse(*of.request, is_in_doubt ? broker_request::refusal::in_doubt : broker_request::refusal::not_executed);
   }
@@ -321,6 +320,13 @@ void broker_core::give_back(const claimed_job& unwanted) noexcept {
   try {
     held_.add(unwanted, nullptr);
   } catch (...) {  // no memory: its TTR ends the reservation
+  }
+}
+
+void broker_core::note_why(const store_unavailable& refused) noexcept {
+  try {
+    why_unavailable_ = refused.what();
+  } catch (...) {  // no memory for the text: the refusal counts
   }
 }
 

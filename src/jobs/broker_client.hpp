@@ -32,6 +32,8 @@ struct client_state {
   phase now = phase::idle;
   /// Whether no claim has shown yet that the client has to wait.
   bool untried = false;
+  /// Whether its latest claim was refused alone: the databases of its tubes do not answer.
+  bool is_refused = false;
   /// The number of its wait: clients are served in this order.
   std::uint64_t arrival = 0;
   /// Its place among the clients for which the present batch claims.

@@ -198,6 +198,8 @@ class broker_core {
   void hand_out(execution& done) FOLIOT_REQUIRES(lock_);
   void conclude(const entry& of, answer& brought) FOLIOT_REQUIRES(lock_);
   void serve(const grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
+  void note_refused(const grant& by, const answer& brought) FOLIOT_REQUIRES(lock_);
+  void note_why(const store_unavailable& refused) noexcept FOLIOT_REQUIRES(lock_);
   void end_claims() noexcept FOLIOT_REQUIRES(lock_);
   void fail(const char* text) noexcept FOLIOT_REQUIRES(lock_);
   static void refuse(broker_request& one, broker_request::refusal why) noexcept;

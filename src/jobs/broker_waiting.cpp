@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/calls.hpp>
 #include <foliot/runtime/run.hpp>
 
 #include "broker_core.hpp"
@@ -37,6 +38,7 @@ void broker_core::begin_waiting(client_state& client) {
   client.arrival = ++arrivals_;
   client.event.clear();
   client.untried = true;
+  client.is_refused = false;
   untried_.push_back(client);
   ++untried_count_;
   waiting_.push_back(client);
@@ -55,7 +57,8 @@ broker_core::outlook broker_core::look(client_state& client) {
   client.event.clear();
   // A client cannot be tried before the store is tried again.
   seen.has_to_wait = !client.untried || holds_back(runtime::now());
-  seen.is_unknown = is_unavailable_ && std::ranges::any_of(client.tubes, &tube_record::may_have_ready);
+  seen.is_unknown =
+      client.is_refused || (is_unavailable_ && std::ranges::any_of(client.tubes, &tube_record::may_have_ready));
   if (!client.deadlines.empty()) seen.deadline = client.deadlines.begin()->first;
   return seen;
 }
@@ -156,6 +159,9 @@ void broker_core::serve(const grant& by, claim_answer& brought) {
   }
   std::size_t next = by.first_recipient;
   const std::size_t end = next + by.recipients;
+  for (std::size_t i = next; i < end; ++i) {
+    if (recipients_[i] != nullptr) recipients_[i]->is_refused = false;
+  }
   for (claimed_job& each : brought.jobs) {
     while (next != end && recipients_[next] == nullptr) ++next;
     if (next == end) {
@@ -168,6 +174,16 @@ void broker_core::serve(const grant& by, claim_answer& brought) {
     client.now = client_state::phase::served;
     client.job = std::move(each);
     client.event.set();
+  }
+}
+
+/// A claim was refused, and not the batch: its clients wait, as if there were no job. The news of the database, when it
+/// answers again, or a scan has them claim again.
+void broker_core::note_refused(const grant& by, const answer& brought) {
+  if (const auto refused = refusal_in(brought)) note_why(*refused);
+  for (std::size_t i = 0; i < by.tubes; ++i) grant_tubes_[by.first_tube + i]->may_have_ready = false;
+  for (std::size_t i = 0; i < by.recipients; ++i) {
+    if (client_state* const each = recipients_[by.first_recipient + i]) each->is_refused = true;
   }
 }
 

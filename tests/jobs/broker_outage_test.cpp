@@ -63,6 +63,16 @@ task<std::optional<reserve_answer>> try_reserve(client& by, duration timeout) {
   co_return std::nullopt;
 }
 
+task<> expect_refused(client& by, duration timeout, std::string text) {
+  try {
+    co_await by.reserve(timeout);
+    ADD_FAILURE() << "it is not known whether there is a job";
+  } catch (const store_unavailable& refused) {
+    EXPECT_FALSE(refused.is_in_doubt());
+    EXPECT_EQ(refused.what(), text);
+  }
+}
+
 task<std::size_t> count_ready(broker& by) {
   count_tube what;
   what.tube = "mail";
@@ -187,6 +197,36 @@ TEST(BrokerOutage, AnOperationWithoutItsDatabaseIsRefusedAlone) {
     co_await world.here.execute(later);
     const auto reserved = co_await waiting.join();
     EXPECT_TRUE(reserved && reserved->job) << "the client goes on waiting";
+    EXPECT_EQ(world.here.counters().unavailable, 0U);
+  });
+}
+
+TEST(BrokerOutage, AClaimThatIsRefusedAloneDoesNotSayThatThereIsNoJob) {
+  in_node_worlds([](two_nodes& world) -> task<> {
+    client worker(world.here);
+    worker.watch("mail");
+    bool is_down = true;
+    world.here_store.after = [&is_down](execution& done) {
+      for (answer& each : done.answers) {
+        if (is_down && std::holds_alternative<claim_answer>(each)) each = unavailable_answer{false, "db2 is down"};
+      }
+    };
+    co_await expect_refused(worker, 0ms, "db2 is down");
+    co_await expect_refused(worker, 3s, "db2 is down");
+    // It answers before the timeout has ended, and there is no job.
+    auto waiting = spawn(try_reserve(worker, 5s));
+    co_await sleep(1s);
+    is_down = false;
+    const auto none = co_await waiting.join();
+    EXPECT_TRUE(none && none->what == reserve_answer::kind::timed_out);
+    // And the other way round.
+    auto more = spawn(expect_refused(worker, 5s, "db2 is down"));
+    co_await sleep(1s);
+    is_down = true;
+    co_await more.join();
+    is_down = false;
+    const auto again = co_await try_reserve(worker, 0ms);
+    EXPECT_TRUE(again && again->what == reserve_answer::kind::timed_out);
     EXPECT_EQ(world.here.counters().unavailable, 0U);
   });
 }

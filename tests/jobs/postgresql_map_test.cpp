@@ -72,9 +72,30 @@ class PostgresqlMap : public ::testing::Test {
     ask(to, "SELECT foliot.take_piece(0, 1, 't', ARRAY['', '']::bytea[], '" + bodies + "'::bytea[], '" + numbers +
                 "'::bigint[])");
   }
+  /// The database ends all its connections, and refuses new ones.
+  void shut(const std::string& database) const {
+    const std::string name = name_of(database);
+    ask(server_database_, "ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
+    ask(server_database_,
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '" + name + "'");
+  }
+  void open_again(const std::string& database) const {
+    ask(server_database_, "ALTER DATABASE " + name_of(database) + " ALLOW_CONNECTIONS true");
+  }
+  static std::string name_of(const std::string& database) { return database.substr(database.rfind('=') + 1); }
+  static void put_when_it_answers(job_store& into, const std::string& tube, const std::string& body) {
+    for (;;) {
+      try {
+        put_one(into, tube, body);
+        return;
+      } catch (const store_unavailable&) {
+      }
+    }
+  }
   static std::string jobs_in(const std::string& database) { return ask(database, "SELECT count(*) FROM foliot.job"); }
 
   postgresql_server& server_ = postgresql_server::instance();
+  const std::string server_database_ = "host=" + server_.folder() + " user=postgres dbname=postgres";
   const std::string first_ = new_database();
   const std::string second_ = new_database();
 };
@@ -260,10 +281,7 @@ TEST_F(PostgresqlMap, ADatabaseThatIsDownTakesOnlyItsTubesAlong) {
   put_one(*node, "two", "given back");
   const auto held = claim_one(*node, {"two"});
   const auto given_back = claim_one(*node, {"two"});
-  const std::string name = second_.substr(second_.rfind('=') + 1);
-  postgresql_connection admin(first_);
-  admin.sql("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
-  admin.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '" + name + "'");
+  shut(second_);
   EXPECT_THROW(put_one(*node, "two", "lost"), store_unavailable);
   std::vector<operation> both{put{.tube = "one", .body = "x"}, put{.tube = "two", .body = "x"}, finish{held->token},
                               claim{.tubes = {"one", "two"}}, count_all{}};
@@ -278,20 +296,52 @@ TEST_F(PostgresqlMap, ADatabaseThatIsDownTakesOnlyItsTubesAlong) {
   const auto late = open("late");  // opens, though it cannot reach the second database
   put_one(*late, "one", "y");
   EXPECT_THROW(put_one(*late, "two", "y"), store_unavailable);
-  admin.sql("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true");
-  for (job_store* each : {static_cast<job_store*>(node.get()), static_cast<job_store*>(late.get())}) {
-    for (bool is_there = false; !is_there;) {
-      try {
-        put_one(*each, "two", "after");
-        is_there = true;
-      } catch (const store_unavailable&) {
-      }
-    }
-  }
+  open_again(second_);
+  put_when_it_answers(*node, "two", "after");
+  put_when_it_answers(*late, "two", "after");
   EXPECT_EQ(execute_one(*node, finish{held->token}).what, holder_answer::kind::done);
   while (execute_one(*node, count_tube{"two"}).counts.reserved != 0) {  // it is given back with some later batch
   }
   EXPECT_EQ(drain(*node, "two"), (std::vector<std::string>{"given back", "after", "after"}));
+}
+
+// The first one has the map, but the nodes have read it.
+TEST_F(PostgresqlMap, TheFirstDatabaseTakesOnlyItsTubesAlong) {
+  database_map map(first_);
+  map.add(second_);
+  map.move("two", 1);
+  const auto node = open("a");
+  put_one(*node, "one", "before");
+  put_one(*node, "one", "given back");
+  const auto held = claim_one(*node, {"one"});
+  const auto given_back = claim_one(*node, {"one"});
+  shut(first_);
+  std::vector<operation> lost{put{.tube = "one", .body = "lost"}};
+  EXPECT_TRUE(std::holds_alternative<unavailable_answer>(node->execute(lost).answers[0])) << "it is refused alone";
+  std::vector<operation> both{put{.tube = "one", .body = "x"}, put{.tube = "two", .body = "x"}, finish{held->token},
+                              claim{.tubes = {"one", "two"}}, count_all{}};
+  const auto got = node->execute(both).answers;
+  EXPECT_TRUE(std::holds_alternative<unavailable_answer>(got[0]));
+  EXPECT_EQ(std::get<put_answer>(got[1]).what, put_answer::kind::inserted);
+  EXPECT_TRUE(std::holds_alternative<unavailable_answer>(got[2]));
+  EXPECT_EQ(std::get<claim_answer>(got[3]).jobs.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<unavailable_answer>(got[4]));
+  EXPECT_EQ(execute_one(*node, abandon{given_back->token}).what, holder_answer::kind::done);
+  EXPECT_NO_THROW(node->execute({}));
+  ask(second_, "UPDATE foliot.map SET version = version + 1");  // as if another tube moved: the node cannot read it now
+  put_one(*node, "two", "y");
+  shut(second_);
+  EXPECT_THROW(put_one(*node, "two", "lost"), store_unavailable);
+  EXPECT_THROW(node->execute({}), store_unavailable) << "no database is left";
+  open_again(second_);
+  put_when_it_answers(*node, "two", "z");
+  open_again(first_);
+  put_when_it_answers(*node, "one", "after");
+  EXPECT_EQ(execute_one(*node, finish{held->token}).what, holder_answer::kind::done);
+  while (execute_one(*node, count_tube{"one"}).counts.reserved != 0) {  // it is given back with some later batch
+  }
+  EXPECT_EQ(drain(*node, "one"), (std::vector<std::string>{"given back", "after"}));
+  EXPECT_EQ(drain(*node, "two"), (std::vector<std::string>{"y", "z"}));
 }
 
 TEST_F(PostgresqlMap, ACheckIsOfAllDatabases) {
@@ -303,21 +353,19 @@ TEST_F(PostgresqlMap, ACheckIsOfAllDatabases) {
   ask(second_, "DELETE FROM foliot.ready");
   const check_result damage = node->check();
   ASSERT_FALSE(damage);
-  const std::string name = second_.substr(second_.rfind('=') + 1);
+  const std::string name = name_of(second_);
   EXPECT_TRUE(says(damage.error(), "in the database 1 of the map, "));
   EXPECT_TRUE(says(damage.error(), name + ": job " + std::to_string(id) + " has no state"));
   ask(second_, "DELETE FROM foliot.job");
 
-  postgresql_connection admin(first_);
-  admin.sql("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
-  admin.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '" + name + "'");
+  shut(second_);
   const auto late = open("late");
   for (const auto* each : {&node, &late, &late}) {
     const std::string text = refusal([&] { static_cast<void>((*each)->check()); });
     EXPECT_TRUE(says(text, "the database 1 of the map was not checked: the database "));
     EXPECT_TRUE(says(text, name));
   }
-  admin.sql("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true");
+  open_again(second_);
   for (const auto* each : {&node, &late}) {
     const check_result right = (*each)->check();
     EXPECT_TRUE(right) << right.error();

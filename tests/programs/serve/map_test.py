@@ -13,7 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import documented_sql
 import postgresql_server
-from nodes_test import NodesCase
+from beanstalk_client import PATIENCE
+from nodes_test import NODE_TIMEOUT, NodesCase
 from program_case import FOLIOT, main
 from serve_case import SANITIZED, put
 from workload import Workload
@@ -125,6 +126,42 @@ class TwoDatabases(NodesCase):
             self.assertIn("database 1", self.map())
             self.expect_error("permission denied", "map", self.database.database, "--move", "mails", "1")
         self.map("--move", "mails", "1")
+
+    def test_the_other_databases_go_on_while_the_first_one_is_stopped(self):
+        self.go_on_without_first(self.database.stop_at_once, self.database.start)
+
+    def test_the_other_databases_go_on_while_the_first_one_hangs(self):
+        self.go_on_without_first(self.database.hang, self.database.go_on)
+
+    def go_on_without_first(self, stop, start):
+        self.node_timeout = NODE_TIMEOUT  # while this one is stopped, it is due to be told often that the node is alive
+        self.map("--add", self.other.database)
+        self.map("--move", "mails", "1")
+        node = self.start_node("n0")
+        first, other = self.connect(node), self.connect(node)
+        for command in b"use mails", b"watch mails", b"ignore default":
+            other.ask(command + b"\r\n")
+        stop()
+        # Until the node knows of it, its clients wait. A peek changes nothing, so its answer is never in doubt.
+        self.assertEqual(first.ask(b"peek-ready\r\n"), b"INTERNAL_ERROR\r\n")
+        for number in range(40):
+            body = b"%d" % number
+            self.assertRegex(other.ask(put(body)), rb"\AINSERTED \d+\r\n\Z")
+            reserved = other.ask(b"reserve-with-timeout 0\r\n")
+            self.assertRegex(reserved, rb"\ARESERVED \d+ \d+\r\n%s\r\n\Z" % body)
+            self.assertEqual(other.ask(b"delete %s\r\n" % reserved.split()[1]), b"DELETED\r\n")
+            self.assertEqual(first.ask(b"reserve-with-timeout 0\r\n"), b"INTERNAL_ERROR\r\n")
+            time.sleep(0.05)  # some tries to reach the first database, and some times at which it is due
+        start()
+        until = time.monotonic() + PATIENCE
+        while (line := first.ask(put(b"again"))) == b"INTERNAL_ERROR\r\n":
+            self.assertLess(time.monotonic(), until)
+        self.assertRegex(line, rb"\AINSERTED \d+\r\n\Z")
+        self.expect_reserved(first, b"again")
+        self.assertRegex(other.ask(put(b"x")), rb"\AINSERTED \d+\r\n\Z")
+        _, log = node.stop()
+        self.assertRegex(log, r" warning session 1: the database 0 of the map does not answer, its tubes are not available: the database ")
+        self.assertRegex(log, r" warning session 1: the database 0 of the map answers again\n")
 
     def test_what_is_wrong_is_named(self):
         self.expect_error("--move: 'x' is not the number of a database", "map", self.database.database, "--move", "t", "x")

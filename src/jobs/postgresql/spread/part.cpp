@@ -4,9 +4,8 @@
 
 namespace foliot::jobs::detail {
 
-database_part::database_part(postgresql_options options) : options_(std::move(options)) {
-  thread_ = seam::thread("foliot-part", [this] { run(); });
-}
+database_part::database_part(postgresql_options options, std::unique_ptr<postgresql_engine> engine)
+    : options_(std::move(options)), engine_(std::move(engine)) {}
 
 database_part::~database_part() {
   {
@@ -14,10 +13,11 @@ database_part::~database_part() {
     ending_ = true;
     changed_.notify_all();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void database_part::begin(std::span<operation> share) {
+  if (!thread_.joinable()) thread_ = seam::thread("foliot-part", [this] { run(); });
   const lock held(lock_);
   share_ = share;
   changed_.notify_all();

@@ -33,15 +33,15 @@ struct share_outcome {
 
 class database_part {
  public:
-  /// `options` name the database. Nothing is opened yet. Throws std::system_error without a thread.
-  explicit database_part(postgresql_options options);
+  /// `options` name the database, which is opened by the first share unless `engine` is there.
+  explicit database_part(postgresql_options options, std::unique_ptr<postgresql_engine> engine = nullptr);
   /// Waits for what is being executed.
   ~database_part();
   database_part(const database_part&) = delete;
   database_part& operator=(const database_part&) = delete;
 
   /// Begins to execute a share: opens the database if that is to be done. Precondition: nothing is being executed, and
-  /// the operations live until it is.
+  /// the operations live until it is. The first call starts the thread: throws std::system_error if there is none.
   void begin(std::span<operation> share) FOLIOT_EXCLUDES(lock_);
   /// Whether the share has been executed, or none was begun.
   [[nodiscard]] bool is_idle() const FOLIOT_EXCLUDES(lock_);

@@ -22,6 +22,12 @@ constexpr int homeless_pause = 5;  // in ms
 
 instant now() noexcept { return monotonic_clock::instance().now(); }
 
+std::string_view without_prefix(std::string_view message) {
+  constexpr std::string_view prefix = "foliot: ";
+  if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
+  return message;
+}
+
 void add_names(std::vector<std::string>& all, std::vector<std::string>&& more) {
   for (std::string& each : more) {
     if (std::ranges::find(all, each) == all.end()) all.push_back(std::move(each));
@@ -36,17 +42,30 @@ void add_news(execution& all, execution& more) {
 
 }  // namespace
 
-spread::spread(const postgresql_options& options, std::unique_ptr<postgresql_engine> first)
-    : options_(options), first_(std::move(first)) {
-  if (other_nodes* const news = first_->others()) {
+spread::spread(const postgresql_options& options, std::unique_ptr<postgresql_engine> first) : options_(options) {
+  member& one = members_[0];
+  if (other_nodes* const news = first->others()) {
     bells_ = std::make_unique<bells>(news->scan_every());
     bells_->add(0, *news);
+    one.rings = true;
   }
-  map_version_ = first_->map_seen().version;
+  one.map_version = first->map_seen().version;
+  one.is_up = true;
+  one.part = std::make_unique<database_part>(options, std::move(first));
   read_map();
 }
 
 spread::~spread() = default;
+
+bool spread::is_any_up() const {
+  return std::ranges::any_of(members_, [](const auto& each) { return each.second.is_up; });
+}
+
+std::string spread::place() const {
+  const member& one = members_.at(0);
+  if (one.is_tried) static_cast<void>(one.part->wait());
+  return one.part->engine()->place();
+}
 
 bool spread::is_due(const next_change& what) const {
   const instant time = options_.clocks ? options_.clocks->monotonic->now() : now();
@@ -58,13 +77,13 @@ bool spread::is_due(const next_change& what) const {
 
 execution spread::execute(std::span<operation> batch) {
   batch_state state;
-  if (members_.empty()) {
-    execution done = first_->execute(batch);
-    if (first_->map_seen().version == map_version_) return done;
+  if (members_.size() == 1) {
+    execution done = first().execute(batch);
+    if (first().map_seen().version == members_.at(0).map_version) return done;
     begin(batch, state);
     static_cast<void>(add_operations(state));
     share all = std::exchange(state.shares, {})[0];
-    take(0, all, {.done = std::move(done), .map = first_->map_seen()}, state);
+    take(0, all, {.done = std::move(done), .map = first().map_seen(), .next = first().next()}, state);
     go_on(state);
   } else {
     begin(batch, state);
@@ -79,12 +98,11 @@ execution spread::execute(std::span<operation> batch) {
     }
   } while (send_off_homeless(state, until));
   end(batch.size(), state);
-  if (!state.has_executed && state.refusal != nullptr) std::rethrow_exception(state.refusal);
   return std::move(state.done);
 }
 
 void spread::end(std::size_t operations, batch_state& state) {
-  const bool is_refused = !state.has_executed && state.refusal != nullptr;
+  const bool is_refused = !state.has_executed && !is_any_up();
   for (std::size_t i = 0; i < state.journeys.size(); ++i) {
     answer got = state.journeys[i].result();
     const auto* const given_back = std::get_if<abandon>(&state.journeys[i].what());
@@ -97,6 +115,9 @@ void spread::end(std::size_t operations, batch_state& state) {
     }
     if (!is_own) state.done.answers.push_back(std::move(got));
   }
+  if (!is_refused) return;
+  if (state.refusal != nullptr) std::rethrow_exception(state.refusal);
+  throw store_unavailable(store_unavailable::kind::not_executed, "foliot: none of the databases of the map answers");
 }
 
 void spread::begin(std::span<operation> batch, batch_state& state) {
@@ -129,13 +150,9 @@ void spread::try_those_that_are_down(batch_state& state) {
 
 void spread::conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state) {
   one.is_tried = false;
-  one.tries_at = now() + between_attempts;
-  if (got.failure == nullptr) {
-    one.is_up = true;
-    if (bells_ && !one.rings) {
-      bells_->add(number, *one.part->engine()->others());
-      one.rings = true;
-    }
+  if (got.failure == nullptr && bells_ && !one.rings) {
+    bells_->add(number, *one.part->engine()->others());
+    one.rings = true;
   }
   share none;
   take(number, none, std::move(got), state);
@@ -143,9 +160,9 @@ void spread::conclude_attempt(int number, member& one, share_outcome&& got, batc
 
 void spread::add_due(batch_state& state) {
   // A batch without operations is executed for the sake of what is due.
-  if (state.journeys.empty() || is_due(first_->next())) state.shares.try_emplace(0);
+  const bool is_empty = state.journeys.empty();
   for (auto& [number, one] : members_) {
-    if (one.is_up && is_due(one.next)) state.shares.try_emplace(number);
+    if (one.is_up && (is_due(one.next) || (is_empty && number == 0))) state.shares.try_emplace(number);
   }
 }
 
@@ -160,17 +177,6 @@ bool spread::add_operations(batch_state& state) {
   return !state.shares.empty();
 }
 
-share_outcome spread::execute_first(share& of) noexcept {
-  share_outcome made;
-  try {
-    made.done = first_->execute(of.operations);
-    made.map = first_->map_seen();
-  } catch (...) {
-    made.failure = std::current_exception();
-  }
-  return made;
-}
-
 void spread::execute_round(batch_state& state) {
   std::map<int, share> shares = std::exchange(state.shares, {});
   for (auto& [number, of] : shares) {
@@ -179,7 +185,6 @@ void spread::execute_round(batch_state& state) {
   }
   // All of them must have ended before one can end this by an exception.
   std::map<int, share_outcome> got;
-  if (const auto first = shares.find(0); first != shares.end()) got[0] = execute_first(first->second);
   for (auto& [number, of] : shares) {
     const auto one = members_.find(number);
     if (one != members_.end() && one->second.is_up) got[number] = one->second.part->take();
@@ -194,24 +199,21 @@ void spread::execute_round(batch_state& state) {
 }
 
 void spread::take(int number, share& of, share_outcome&& got, batch_state& state) {
-  const auto one = members_.find(number);
+  member& one = members_.at(number);
   if (got.failure != nullptr) {
-    if (one != members_.end()) {
-      one->second.is_up = false;
-      one->second.tries_at = now() + between_attempts;
-    }
     try {
       std::rethrow_exception(got.failure);
     } catch (const store_unavailable& error) {
+      note_down(number, one, error.what());
       refuse(number, of, error.is_in_doubt(), error.what(), state);
       if (state.refusal == nullptr || error.is_in_doubt()) state.refusal = got.failure;
     }
     return;  // a store_failure has gone on
   }
+  note_up(number, one);
   state.has_executed = true;
-  if (one != members_.end()) one->second.next = got.next;
-  const std::int64_t known = one == members_.end() ? map_version_ : one->second.map_version;
-  if (got.map.version != known) state.newer[number] = got.map.version;
+  one.next = got.next;
+  if (got.map.version != one.map_version) state.newer[number] = got.map.version;
   add_news(state.done, got.done);
   auto elsewhere = got.map.elsewhere.begin();
   for (std::size_t i = 0; i < of.of.size(); ++i) {
@@ -230,25 +232,39 @@ void spread::refuse(int number, share& of, bool is_in_doubt, const std::string& 
   for (const std::size_t each : of.of) state.journeys[each].take_refusal(number, is_in_doubt, why);
 }
 
+void spread::note_down(int number, member& one, std::string_view why) {
+  one.tries_at = now() + between_attempts;
+  if (!std::exchange(one.is_up, false) || !options_.warn) return;
+  options_.warn("the database " + std::to_string(number) +
+                " of the map does not answer, its tubes are not available: " + std::string(without_prefix(why)));
+}
+
+void spread::note_up(int number, member& one) {
+  if (std::exchange(one.is_up, true) || !options_.warn) return;
+  options_.warn("the database " + std::to_string(number) + " of the map answers again");
+}
+
 void spread::read_map_if_changed(batch_state& state) {
-  if (state.newer.empty()) return;
-  try {
-    read_map();
-  } catch (const store_unavailable&) {
-    return;
-  }
-  for (const auto& [number, version] : state.newer) {
-    if (number == 0) {
-      map_version_ = version;
-    } else if (const auto one = members_.find(number); one != members_.end()) {
-      one->second.map_version = version;
-    }
-  }
+  if (state.newer.empty() || !try_to_read_map()) return;
+  for (const auto& [number, version] : state.newer) members_.at(number).map_version = version;
   state.newer.clear();
 }
 
+bool spread::try_to_read_map() {
+  member& one = members_.at(0);
+  if (!one.is_up) return false;
+  try {
+    read_map();
+    return true;
+  } catch (const store_unavailable& error) {
+    note_down(0, one, error.what());
+    return false;
+  }
+}
+
 void spread::read_map() {
-  map_ = std::make_shared<const tube_map>(first_->read_map());
+  map_ = std::make_shared<const tube_map>(first().read_map());
+  members_.at(0).next = first().next();
   if (bells_) bells_->set_map(map_);
   for (const auto& [number, connection] : map_->databases()) {
     if (!members_.contains(number)) open_member(number, connection);
@@ -261,23 +277,16 @@ void spread::open_member(int number, const std::string& connection) {
   member& one = members_[number];
   one.part = std::make_unique<database_part>(std::move(its));
   one.part->begin({});
+  one.is_up = true;  // until it turns out that it is not
   batch_state none;
   conclude_attempt(number, one, one.part->take(), none);
-  if (!one.is_up && options_.warn) {
-    options_.warn("the database " + std::to_string(number) +
-                  " of the map does not answer: its tubes are not available");
-  }
 }
 
 bool spread::send_off_homeless(batch_state& state, instant until) {
   const auto is_homeless = [](const journey& each) { return each.is_homeless(); };
-  if (std::ranges::none_of(state.journeys, is_homeless) || now() >= until) return false;
+  if (std::ranges::none_of(state.journeys, is_homeless) || !members_.at(0).is_up || now() >= until) return false;
   static_cast<void>(::poll(nullptr, 0, homeless_pause));
-  try {
-    read_map();
-  } catch (const store_unavailable&) {
-    return false;
-  }
+  if (!try_to_read_map()) return false;
   for (journey& each : state.journeys) {
     if (each.is_homeless()) each.begin_again(*map_);
   }
@@ -285,7 +294,8 @@ bool spread::send_off_homeless(batch_state& state, instant until) {
 }
 
 next_change spread::next() const noexcept {
-  next_change next = first_->next();
+  if (members_.size() == 1) return first().next();
+  next_change next;
   for (const auto& [number, one] : members_) {
     if (one.is_up) {
       next.due = std::min(next.due, one.next.due);
@@ -319,20 +329,18 @@ check_result spread::check_member(int number, member& one) {
     if (!found) return std::unexpected("in " + name + ", " + engine.place() + ": " + found.error());
     return {};
   } catch (const store_unavailable& error) {
-    std::string_view why = error.what();
-    if (constexpr std::string_view begin = "foliot: "; why.starts_with(begin)) why.remove_prefix(begin.size());
     throw store_unavailable(store_unavailable::kind::not_executed,
-                            "foliot: " + name + " was not checked: " + std::string(why));
+                            "foliot: " + name + " was not checked: " + std::string(without_prefix(error.what())));
   }
 }
 
 check_result spread::check() {
-  check_result found = first_->check();
+  if (members_.size() == 1) return first().check();
   for (auto& [number, one] : members_) {
-    if (!found) break;
-    found = check_member(number, one);
+    check_result found = check_member(number, one);
+    if (!found) return found;
   }
-  return found;
+  return {};
 }
 
 void spread::close() {
@@ -344,7 +352,6 @@ void spread::close() {
       failure = std::current_exception();
     }
   };
-  try_to_close(first_.get());
   for (auto& [number, one] : members_) {
     if (one.is_tried) static_cast<void>(one.part->take());
     one.is_tried = false;

@@ -8,9 +8,11 @@
 // into a tube that has left the database is refused by that, so that a map which is not new does no harm.
 //
 // A database that does not answer holds up the others once, until the attempts to reach it are given up. From then on
-// its operations are refused at once, and its own thread tries to reach it now and then. If none answers, the batch is
-// refused, as with one database. What is given back to a database that does not answer is given back later: its
-// client does not have it any more.
+// its operations are refused at once, and its own thread tries to reach it now and then. This holds for the first one,
+// too: while it is down, the map stays as it was read. If no database answers, the batch is refused, as with one. What
+// is given back to a database that does not answer is given back later: its client does not have it any more.
+//
+// While there is one database only, batches are executed by the caller's thread.
 //
 // Thread safety: one thread at a time, but for others().
 #pragma once
@@ -22,6 +24,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <foliot/core/contract.hpp>
@@ -49,10 +52,10 @@ class spread {
   [[nodiscard]] check_result check();
   void close();
   [[nodiscard]] other_nodes* others() noexcept { return bells_.get(); }
-  [[nodiscard]] std::string place() const { return first_->place(); }
+  [[nodiscard]] std::string place() const;
 
  private:
-  /// One of the databases but for the first one.
+  /// One of the databases. The first one has the number 0.
   struct member {
     std::unique_ptr<database_part> part;
     next_change next;
@@ -78,10 +81,13 @@ class spread {
     std::map<int, std::int64_t> newer;  // versions of the map that are not those with which it was read
   };
 
+  /// Precondition: there is one database only, or the first one is up.
+  [[nodiscard]] postgresql_engine& first() const noexcept { return *members_.at(0).part->engine(); }
+  [[nodiscard]] bool is_any_up() const;
   [[nodiscard]] bool is_due(const next_change& what) const;
   void begin(std::span<operation> batch, batch_state& state);
   void go_on(batch_state& state);
-  /// The answers of the journeys.
+  /// The answers of the journeys. Throws store_unavailable if no database is up.
   void end(std::size_t operations, batch_state& state);
   void try_those_that_are_down(batch_state& state);
   void conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state);
@@ -89,12 +95,16 @@ class spread {
   /// Returns false if no operation has anywhere to go.
   bool add_operations(batch_state& state);
   void execute_round(batch_state& state);
-  [[nodiscard]] share_outcome execute_first(share& of) noexcept;
   void take(int number, share& of, share_outcome&& got, batch_state& state);
-  void refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state);
+  static void refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state);
+  void note_down(int number, member& one, std::string_view why);
+  void note_up(int number, member& one);
   /// Reads the map again if a database knows more than it. If that is not possible now, the next batch does it.
   void read_map_if_changed(batch_state& state);
+  /// Throws store_unavailable.
   void read_map();
+  /// Returns false if the first database is down, also if that has just become known.
+  bool try_to_read_map();
   void open_member(int number, const std::string& connection);
   /// The engine of a database, which has just been reached, or was when it was last used. Throws store_unavailable.
   [[nodiscard]] static postgresql_engine& reach(member& one);
@@ -104,10 +114,8 @@ class spread {
   bool send_off_homeless(batch_state& state, instant until);
 
   const postgresql_options options_;
-  std::unique_ptr<postgresql_engine> first_;
-  std::int64_t map_version_ = 0;  // of the first database, with which the map was read
   std::shared_ptr<const tube_map> map_ = std::make_shared<const tube_map>();
-  std::map<int, member> members_;
+  std::map<int, member> members_;  // the first one is always there
   std::size_t claims_begin_ = 0;
   /// What was to be given back to databases that did not answer, and when it is tried again.
   std::vector<reservation> left_over_;
