@@ -133,7 +133,7 @@ class PostgresqlWeakDatabase : public foliot_test::postgresql_database {
   /// session, whose setting does not follow when those of the server are reloaded.
   void watch(const std::string& table) {
     sql("CREATE TABLE IF NOT EXISTS public.seen (level text)");
-    sql("CREATE OR REPLACE FUNCTION public.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    sql("CREATE OR REPLACE FUNCTION public.see() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN "
         "INSERT INTO public.seen SELECT setting || coalesce(', ' || nullif(source, 'session'), '') FROM pg_settings "
         "WHERE "
         "name = 'synchronous_commit'; RETURN NULL; END $$");

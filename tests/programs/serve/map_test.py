@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import documented_sql
 import postgresql_server
 from beanstalk_client import PATIENCE
-from nodes_test import NODE_TIMEOUT, NodesCase
+from nodes_test import NodesCase
 from program_case import FOLIOT, main
 from serve_case import SANITIZED, put
 from workload import Workload
@@ -134,13 +134,14 @@ class TwoDatabases(NodesCase):
         self.go_on_without_first(self.database.hang, self.database.go_on)
 
     def go_on_without_first(self, stop, start):
-        self.node_timeout = NODE_TIMEOUT  # while this one is stopped, it is due to be told often that the node is alive
         self.map("--add", self.other.database)
         self.map("--move", "mails", "1")
         node = self.start_node("n0")
         first, other = self.connect(node), self.connect(node)
         for command in b"use mails", b"watch mails", b"ignore default":
             other.ask(command + b"\r\n")
+        # A job becomes due there meanwhile, so that no batch is without something to do in the first database.
+        self.assertRegex(first.ask(b"put 0 3 600 5\r\nlater\r\n"), rb"\AINSERTED \d+\r\n\Z")
         stop()
         # Until the node knows of it, its clients wait. A peek changes nothing, so its answer is never in doubt.
         self.assertEqual(first.ask(b"peek-ready\r\n"), b"INTERNAL_ERROR\r\n")
@@ -151,12 +152,13 @@ class TwoDatabases(NodesCase):
             self.assertRegex(reserved, rb"\ARESERVED \d+ \d+\r\n%s\r\n\Z" % body)
             self.assertEqual(other.ask(b"delete %s\r\n" % reserved.split()[1]), b"DELETED\r\n")
             self.assertEqual(first.ask(b"reserve-with-timeout 0\r\n"), b"INTERNAL_ERROR\r\n")
-            time.sleep(0.05)  # some tries to reach the first database, and some times at which it is due
+            time.sleep(0.05)  # long enough for some tries to reach the first database
         start()
         until = time.monotonic() + PATIENCE
         while (line := first.ask(put(b"again"))) == b"INTERNAL_ERROR\r\n":
             self.assertLess(time.monotonic(), until)
         self.assertRegex(line, rb"\AINSERTED \d+\r\n\Z")
+        self.expect_reserved(first, b"later")
         self.expect_reserved(first, b"again")
         self.assertRegex(other.ask(put(b"x")), rb"\AINSERTED \d+\r\n\Z")
         _, log = node.stop()

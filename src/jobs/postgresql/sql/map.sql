@@ -140,11 +140,11 @@ END $$;
 -- This database takes new jobs for the tube, with ids above this one. Without a number it would give those of others.
 CREATE OR REPLACE FUNCTION foliot.join(of_tube bytea, above bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  PERFORM foliot.make_tubes(ARRAY[of_tube]);
+  DELETE FROM foliot.away a WHERE a.tube = of_tube;
   IF (SELECT m.number FROM foliot.map m) IS NULL THEN
     PERFORM foliot.refuse('this database is not one of several: no tube can move to it');
   END IF;
-  PERFORM foliot.make_tubes(ARRAY[of_tube]);
-  DELETE FROM foliot.away a WHERE a.tube = of_tube;
   PERFORM foliot.note_change_of_map();
   IF (SELECT s.last_value FROM foliot.job_id s) < above THEN
     PERFORM foliot.give_ids_of((SELECT m.number FROM foliot.map m), above);
