@@ -71,8 +71,8 @@ struct postgresql_options {
   std::optional<store_clocks> clocks = std::nullopt;
   /// Gets a sentence for each thing that an operator should know of the database: it does not sync its disk, or a
   /// primary that another server has replaced accepts writes; where there are several, one does not answer, or answers
-  /// again. Called by the thread that uses the store, and, where there are several databases, also by others at the same
-  /// time; must not use the store, and must not throw.
+  /// again. Called by the thread that uses the store, and, where there are several databases, also by others at the
+  /// same time; must not use the store, and must not throw.
   std::function<void(std::string_view)> warn = {};
 };
 
