@@ -145,7 +145,7 @@ class tally {
   std::vector<double> late_ms_;
 };
 
-/// The measured part of a flow: what is finished after the first second, for as long as asked.
+/// The measured part of a flow: the jobs finished in `seconds`, counted from the end of its first second.
 class flow_window {
  public:
   flow_window(const queue_load& given, tally& all) : given_(given), all_(all) {}

@@ -65,7 +65,7 @@ std::uint64_t carry(errand& from, errand& to, int number, std::int64_t piece, co
 /// The same for all names of a database.
 std::string identity(errand& of) { return std::string(of.run(call(statements::identity)).bytes(0, 0)); }
 
-/// Which database of which map one is, by what is stored in it.
+/// The number and the map that a database has stored.
 struct membership {
   std::optional<int> number;  ///< none: it is the only one
   std::string map;

@@ -128,7 +128,7 @@ class postgresql_engine {
   void session_is_over() noexcept;
   /// Has the database's tables kept short. A failure is the next batch's.
   void rotate() noexcept;
-  // What is in the way of batches (obstacles.cpp).
+  // Locked jobs, turns, a full disk and outages (obstacles.cpp).
 
   /// Something is locked for long: the next batches pass over it.
   void pass_over_locked() noexcept;

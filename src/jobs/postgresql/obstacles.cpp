@@ -1,4 +1,4 @@
-// What is in the way of the batches of a postgresql_engine, and how it goes on: see engine.hpp.
+// How a postgresql_engine goes on despite locked jobs, turns, a full disk and outages: see engine.hpp.
 #include <poll.h>
 
 #include <algorithm>

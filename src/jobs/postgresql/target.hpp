@@ -51,7 +51,7 @@ class target {
   /// Adds the hosts and the ports that libpq would take from elsewhere than the string.
   void add_hosts(const options& resolved);
   void describe(const std::string& name);
-  /// The arguments whose hosts, addresses and ports change(parts) has changed.
+  /// The arguments, after change(parts) was called for the list of hosts, of addresses and of ports.
   template <typename Change>
   [[nodiscard]] arguments with_hosts(const Change& change) const;
 

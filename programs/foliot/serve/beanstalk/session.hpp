@@ -13,7 +13,7 @@
 // While the store is unavailable, each command that needs it gets INTERNAL_ERROR, and nothing has changed; a reserve
 // that waits goes on waiting, and `stats` leaves out what only the store knows. If the store does not know whether it
 // has executed a command, any answer to it may be a lie: the session sends the answers before it, and ends. A client
-// takes that for what it is, a lost connection.
+// sees a lost connection, after which it cannot know.
 //
 // When the session ends, however it ends, the jobs that its client holds are ready again.
 #pragma once

@@ -161,7 +161,8 @@ END $$;
 -- Locks up to `most` jobs that are due: three quarters of them are the soonest; if there are as many, the others are the
 -- soonest 8 of each of the next tubes that have delayed jobs, so that a burst in one tube does not delay the others. A job
 -- may be named twice. The session keeps the tube that was the last.
-CREATE OR REPLACE FUNCTION foliot.lock_due(now_ms bigint, most bigint, OUT ids bigint[], OUT are_more boolean) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION foliot.lock_due(now_ms bigint, most bigint, OUT ids bigint[], OUT are_more boolean)
+LANGUAGE plpgsql AS $$
 DECLARE
   soonest bigint := most - most / 4;
   last_tube integer := coalesce(nullif(current_setting('foliot.last_due_tube', true), '')::integer, 0);
