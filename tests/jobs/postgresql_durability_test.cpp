@@ -4,12 +4,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/database_map.hpp>
+#include <foliot/jobs/operations.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "broken_node.hpp"
@@ -29,10 +33,11 @@ void put_job(job_store& into) { execute_one(into, put{.tube = "a", .body = "x"})
 /// A node over a server of its own, which can be told to wait for a standby that does not exist.
 class PostgresqlAbsentStandby : public ::testing::Test {
  protected:
-  [[nodiscard]] std::unique_ptr<postgresql_store> open(milliseconds give_up_after) const {
+  [[nodiscard]] std::unique_ptr<postgresql_store> open(milliseconds give_up_after,
+                                                       const std::string& name = "a") const {
     postgresql_options made;
     made.database = database_;
-    made.node = "a";
+    made.node = name;
     made.node_timeout = 1h;
     made.give_up_after = give_up_after;
     return std::make_unique<postgresql_store>(made);
@@ -120,6 +125,58 @@ TEST_F(PostgresqlAbsentStandby, NoSecondCommitBeginsToWait) {
   foliot_test::until_available([&] { put_job(*node); });
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job"), std::to_string(before + 2))
       << "the one in doubt has happened";
+}
+
+// Each changes nothing, but tells what the database knows. A primary whose standby has taken its place, unseen, may be
+// wrong.
+TEST_F(PostgresqlAbsentStandby, NoAnswerLeavesWithoutTheStandby) {
+  const auto first = open(1h);
+  const job_id kept = execute_one(*first, put{.tube = "b", .key = "k", .body = "x"}).id;
+  const job_id none = kept + 1000;
+  const std::vector<operation> all{
+      peek{none},
+      peek_first{"a"},
+      put{.tube = "b", .key = "k", .body = "x"},
+      finish{{none, 1, 1}},
+      release{{none, 1, 1}},
+      abandon{{none, 1, 1}},
+      bury{{none, 1, 1}},
+      touch{{none, 1, 1}},
+      cancel{none},
+      reschedule{none, milliseconds(0)},
+      fire_now{none},
+      kick_job{none},
+      claim_job{none},
+      kick{.tube = "a", .count = 1},
+      clear_tube{.tube = "a", .count = 1},
+      count_tube{"a"},
+      count_all{},
+      list_tubes{},
+  };
+  std::vector<std::unique_ptr<postgresql_store>> nodes;
+  for (std::size_t i = 0; i < all.size(); ++i) nodes.push_back(open(1h, "node " + std::to_string(i)));
+  std::atomic<bool> is_last = false;
+  std::vector<std::jthread> asking;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    asking.emplace_back([&, i] {
+      while (!is_last) {
+        operation each = all[i];
+        nodes[i]->execute(std::span(&each, 1));
+      }
+    });
+  }
+  name_standby("absent");
+  const std::string count =
+      "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'foliot'";
+  while (other_.sql(count) != std::to_string(all.size())) {  // the server says not when the name counts
+  }
+  is_last = true;
+  // It tells nobody that there is no job.
+  EXPECT_TRUE(execute_one(*first, claim{{"a"}}).jobs.empty());
+  EXPECT_EQ(other_.sql(count), std::to_string(all.size()));
+  name_standby("");
+  asking.clear();
+  EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job"), "1");
 }
 
 /// A database whose sessions begin with a setting of its own.

@@ -166,8 +166,12 @@ void batch_plan::builder::give_back_unwanted() {
 
 void batch_plan::builder::end() {
   close();
-  plan_.calls_.push_back(
-      call(statements::end_batch).add(frame_.session).add(frame_.number).add(std::int64_t{frame_.lacks_room}));
+  // A claim that finds no job tells nobody of it.
+  const bool tells =
+      !std::ranges::all_of(plan_.batch_, [](const operation& each) { return std::holds_alternative<claim>(each); });
+  call last(statements::end_batch);
+  last.add(frame_.session).add(frame_.number).add(std::int64_t{frame_.lacks_room}).add(std::int64_t{tells});
+  plan_.calls_.push_back(std::move(last));
 }
 
 void batch_plan::builder::close() {

@@ -89,8 +89,8 @@ class batch_plan {
     /// Whether the next batch should beat at once.
     bool beats_again = false;
     map_state map;
-    /// Where foliot.batch has the number of the batch, if it has changed something; or no_part.
-    std::int64_t part = 0;
+    /// Where foliot.batch has the number of the batch, or no_part; none: the batch has changed nothing.
+    std::optional<std::int64_t> part;
     /// There was no room for the number: nobody can find out whether the batch has been committed.
     static constexpr std::int64_t no_part = -1;
   };

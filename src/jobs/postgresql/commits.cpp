@@ -21,6 +21,10 @@ constexpr duration settles_again_after = std::chrono::seconds(1);
 }  // namespace
 
 postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& frame, const batch_plan::outcome& got) {
+  if (!got.part) {  // if it fails, the batch can be executed again
+    commit_at_primary();
+    return commit_state::committed;
+  }
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   bool is_sent = false;
   for (;;) {
@@ -38,7 +42,7 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
                                     " had no room for what it could be looked up by");
       }
       if (!is_connected()) connect();
-      const bool is_committed = has_happened(frame.number, got.part);
+      const bool is_committed = has_happened(frame.number, *got.part);
       committing_.clear();
       return is_committed ? commit_state::committed : commit_state::not_committed;
     } catch (const lane_failure& error) {
@@ -78,7 +82,7 @@ bool postgresql_engine::has_happened(std::int64_t number, std::int64_t part) {
 }
 
 void postgresql_engine::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
-  doubt made{frame.number, got.part, {}, frame.unwanted};
+  doubt made{frame.number, *got.part, {}, frame.unwanted};
   for (const answer& each : got.done.answers) {
     for (const claimed_job& job : jobs_claimed_by(each)) {
       own_.set_in_doubt(job.token, job.job.expires);  // it ends then, if nothing was found out before

@@ -13,7 +13,7 @@ inline constexpr sql_statement rotate{"rotate", "SELECT foliot.rotate()::bigint"
 inline constexpr sql_statement reservations_of{"reservations_of", "SELECT * FROM foliot.reservations_of($1, $2)"};
 inline constexpr sql_statement begin_batch{"begin_batch",
                                            "SELECT * FROM foliot.begin_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"};
-inline constexpr sql_statement end_batch{"end_batch", "SELECT * FROM foliot.end_batch($1, $2, $3)"};
+inline constexpr sql_statement end_batch{"end_batch", "SELECT * FROM foliot.end_batch($1, $2, $3, $4)"};
 inline constexpr sql_statement has_happened{"has_happened", "SELECT foliot.has_happened($1, $2, $3)::integer::bigint"};
 inline constexpr sql_statement put_plain{"put_plain", "SELECT foliot.put_plain($1, $2, $3, $4, $5, $6, $7)"};
 inline constexpr sql_statement put_keyed{"put_keyed", "SELECT foliot.put_keyed($1, $2, $3, $4, $5, $6, $7, $8, $9)"};

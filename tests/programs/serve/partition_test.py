@@ -80,6 +80,42 @@ class Partition(NodesBehindLines, StandbyCase):
         self.assertTrue(any(event.kind == "put" for event in events), "clients have asked the server")
         self.assertEqual([event for event in events if event.answer in CHANGES and event.end < now], [])
 
+    def test_what_the_primary_does_not_know_is_not_told(self):
+        self.node_timeout = 3600  # no node writes by itself, so none is refused because of an earlier commit that waits
+        self.add_standby()
+        lines = {name: [self.line(), self.line(to=self.database.standby)] for name in ("alone", "other")}
+        alone, other = [self.start_behind(both, name) for name, both in lines.items()]
+        ended = self.put_job(self.connect(other))
+        for line in (self.replication, lines["alone"][1], lines["other"][0]):
+            line.cut()
+        self.database.promote_standby()
+        connection = self.connect_to_promoted(other)
+        self.assertEqual(connection.ask(b"delete %d\r\n" % ended), b"DELETED\r\n")
+        made = self.put_job(connection)
+        asks = [command % ended for command in (b"peek %d", b"stats-job %d", b"x-stats-job %d")]
+        asks += [command % made for command in (b"peek %d", b"stats-job %d", b"delete %d", b"kick-job %d", b"x-cancel %d",
+                                                b"x-fire %d", b"x-reschedule %d 0", b"reserve-job %d")]
+        asks += [b"peek-ready", b"stats-tube default", b"list-tubes"]
+        asked = [(ask, self.connect(alone)) for ask in asks]
+        for ask, client in asked:
+            client.send(ask + b"\r\n")
+        for ask, client in asked:
+            self.assertEqual(client.answer(), b"INTERNAL_ERROR\r\n", ask)
+
+    def put_job(self, connection):
+        reply = connection.ask(b"put 0 0 60 1\r\nx\r\n")
+        self.assertRegex(reply, rb"\AINSERTED \d+\r\n\Z")
+        return int(reply.split()[1])
+
+    def connect_to_promoted(self, server):
+        """A connection to a node that has found the new primary."""
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while True:
+            connection = self.connect(server)
+            if connection.ask(b"peek-buried\r\n") == b"NOT_FOUND\r\n":
+                return connection
+            self.assertLess(time.monotonic(), until, "the node does not find the new primary")
+
 
 if __name__ == "__main__":
     main()

@@ -302,8 +302,12 @@ END $$;
 
 -- The last part of a batch. A batch that has changed something leaves its number, in this part of the table; -1: the
 -- database lacks room (1) for it.
+--
+-- A primary whose standby has taken its place, unseen, does not know what has changed since. So no answer of it may leave:
+-- the commit of a batch that has changed nothing, but tells (1) its clients what the database knows, is to wait for the
+-- standby, too. A commit waits if its transaction has written to the log.
 CREATE OR REPLACE FUNCTION foliot.end_batch(
-  of_session bigint, number bigint, lacks_room bigint,
+  of_session bigint, number bigint, lacks_room bigint, tells bigint,
   OUT ready_tubes bytea[], OUT emptied_tubes bytea[], OUT next_due bigint, OUT next_pause bigint,
   OUT map_version bigint, OUT sends bigint, OUT part bigint)
 LANGUAGE plpgsql AS $$
@@ -312,6 +316,7 @@ DECLARE
   ready integer[] := foliot.noted('foliot.ready');
   lost integer[] := foliot.noted('foliot.lost');
   known_due text := current_setting('foliot.next_due');  -- from begin_batch(); empty: see note_delayed()
+  ignored text;
 BEGIN
   IF pg_current_xact_id_if_assigned() IS NOT NULL THEN
     IF lacks_room = 0 THEN
@@ -319,6 +324,8 @@ BEGIN
     ELSE
       part := foliot.leave_number_or_pass(of_session, number);
     END IF;
+  ELSIF tells = 1 AND current_setting('synchronous_standby_names') <> '' THEN
+    ignored := pg_logical_emit_message(true, 'foliot', '');
   END IF;
   IF cardinality(ready) > 0 THEN
     ready_tubes := ARRAY(SELECT t.name FROM foliot.tube t WHERE t.id = ANY (ready));
