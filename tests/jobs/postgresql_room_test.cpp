@@ -3,16 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/database_map.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 #include <foliot/jobs/store_clocks.hpp>
 
 #include "broken_node.hpp"
+#include "postgresql_connection.hpp"
 #include "postgresql_database.hpp"
 
 namespace foliot::jobs {
@@ -20,6 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using foliot_test::broken_node;
+using foliot_test::postgresql_connection;
 
 /// A node on a clock of its own: it has one connection, and none for news.
 class PostgresqlRoom : public foliot_test::postgresql_database {
@@ -30,14 +34,23 @@ class PostgresqlRoom : public foliot_test::postgresql_database {
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'foliot' "
         "ORDER BY backend_start DESC LIMIT 1");
   }
-  /// From now on this table takes no row.
-  void fill(const std::string& table, const std::string& state = "53100") {
-    sql("CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        "RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '" +
-        state + "'; END $$");
+  /// From now on this table takes no row, or only if the condition is false.
+  void fill(const std::string& table, const std::string& state = "53100", const std::string& when = "true") {
+    sql("CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF " + when +
+        " THEN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '" + state +
+        "'; END IF; RETURN NEW; END $$");
     sql("CREATE TRIGGER refuse BEFORE INSERT ON foliot." + table + " FOR EACH ROW EXECUTE FUNCTION public.refuse()");
   }
   void make_room(const std::string& table) { sql("DROP TRIGGER refuse ON foliot." + table); }
+  void rotate() { sql("SELECT setval('foliot.last_turn', 1), foliot.rotate()"); }
+  /// Two turns of the rotation after a minute: one fills the ballast, the next one finds it filled.
+  void fill_ballast() {
+    sql("SELECT setval('foliot.ballast_tried', 1)");
+    rotate();
+    rotate();
+  }
+  std::string ballast() { return sql("SELECT pg_relation_size('foliot.ballast') / 1048576 || ' MB'"); }
+  std::string refuses_puts() { return sql("SELECT value FROM foliot.metrics() WHERE name = 'refuses_puts'"); }
   std::string rows(const std::string& table) { return sql("SELECT count(*) FROM foliot." + table); }
 
   job_id put_one(milliseconds due = 0ms) {
@@ -93,6 +106,7 @@ TEST_P(PostgresqlRoomOf, PutsAreRefusedAndTheRestOfTheirBatchHappens) {
   ASSERT_EQ(warnings_.size(), 1U);
   EXPECT_TRUE(warnings_[0].ends_with(": No space left on device")) << warnings_[0];
   make_room("job");
+  fill_ballast();
   EXPECT_EQ(execute_one(*node_, put{.tube = "a", .body = "x"}).what, put_answer::kind::inserted);
   EXPECT_EQ(execute_one(*node_, put{.tube = "new", .key = "k", .body = "x"}).what, put_answer::kind::inserted);
   expect_right();
@@ -201,6 +215,7 @@ TEST_F(PostgresqlRoom, AJobIsFinishedAlsoIfThereIsRoomForNothing) {
   EXPECT_EQ(rows("batch"), numbers);
   make_room("batch");
   make_room("job");
+  fill_ballast();
   put_one();
   EXPECT_EQ(counts().ready, 1U);
 }
@@ -210,7 +225,8 @@ TEST_F(PostgresqlRoom, AClaimInDoubtWithoutANumberEndsByItsTtr) {
   put_one();
   fill("batch");
   bool is_in_doubt = false;
-  node_.break_at({5});  // the statements, sent in vain, and rolled back; those without a number; then the commit
+  // The statements, sent in vain, and rolled back; the ballast, with a commit; those without a number; then the commit.
+  node_.break_at({7});
   try {
     claim_one();
   } catch (const store_unavailable& error) {
@@ -222,6 +238,100 @@ TEST_F(PostgresqlRoom, AClaimInDoubtWithoutANumberEndsByItsTtr) {
   (*node_).execute({});
   EXPECT_EQ(counts().ready, 1U);
   expect_right();
+}
+
+TEST_F(PostgresqlRoom, TheLastRoomIsForReservations) {
+  fill_ballast();
+  ASSERT_EQ(ballast(), "16 MB");
+  EXPECT_EQ(refuses_puts(), "0");
+  for (int i = 0; i < 40; ++i) put_one();
+  const job_id keyed = execute_one(*node_, put{.tube = "b", .key = "k", .body = "x"}).id;
+  const std::string is_full = "pg_relation_size('foliot.ballast') > 0";
+  for (const char* table : {"job", "reserved"}) fill(table, "53100", is_full);
+  const std::vector<claimed_job> got = execute_one(*node_, claim{{"a"}, 40}).jobs;
+  EXPECT_EQ(got.size(), 40U);
+  EXPECT_EQ(ballast(), "0 MB");
+  EXPECT_EQ(refuses_puts(), "1");
+
+  EXPECT_EQ(execute_one(*node_, put{.tube = "a", .body = "x"}).what, put_answer::kind::no_space);
+  EXPECT_EQ(execute_one(*node_, put{.tube = "a", .key = "new", .body = "x"}).what, put_answer::kind::no_space);
+  put again{.tube = "b", .key = "k", .body = "y", .existing = on_existing::replace};
+  EXPECT_EQ(execute_one(*node_, again).what, put_answer::kind::no_space);
+  again.existing = on_existing::keep;
+  EXPECT_EQ(execute_one(*node_, again), (put_answer{put_answer::kind::kept, keyed}));
+  const std::string refusal = other_.error_of("SELECT foliot.put('a', 'x')");
+  EXPECT_NE(refusal.find("no room for new jobs"), std::string::npos) << refusal;
+  EXPECT_NE(other_.error_of("SELECT foliot.put('b', 'y', key => 'k', existing => 'replace')"), "");
+  EXPECT_EQ(sql("SELECT foliot.put('b', 'y', key => 'k')"), std::to_string(keyed));
+  for (const claimed_job& each : got) {
+    EXPECT_EQ(execute_one(*node_, finish{each.token}).what, holder_answer::kind::done);
+  }
+  EXPECT_EQ(rows("job"), "1");
+  expect_right();
+
+  // There is room again, but the ballast is tried once in a minute.
+  for (const char* table : {"job", "reserved"}) make_room(table);
+  rotate();
+  EXPECT_EQ(ballast(), "0 MB");
+  fill_ballast();
+  EXPECT_EQ(ballast(), "16 MB");
+  EXPECT_EQ(refuses_puts(), "0");
+  put_one();
+}
+
+TEST_F(PostgresqlRoom, TheBallastTakesAllItsRoomOrNone) {
+  sql("CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+      "IF pg_relation_size('foliot.ballast') > 1048576 THEN RAISE disk_full; END IF; RETURN NEW; END $$");
+  sql("CREATE TRIGGER refuse BEFORE INSERT ON foliot.ballast FOR EACH ROW EXECUTE FUNCTION public.refuse()");
+  fill("ready");
+  EXPECT_EQ(execute_one(*node_, put{.tube = "a", .body = "x"}).what, put_answer::kind::no_space);
+  fill_ballast();
+  EXPECT_EQ(ballast(), "0 MB");
+  EXPECT_EQ(refuses_puts(), "1");
+  make_room("ready");
+  EXPECT_EQ(execute_one(*node_, put{.tube = "a", .body = "x"}).what, put_answer::kind::no_space);
+  make_room("ballast");
+  fill_ballast();
+  put_one();
+}
+
+/// What another database has room for goes there, and nothing moves into one without room.
+TEST_F(PostgresqlRoom, OneOfTwoDatabasesRefusesPuts) {
+  const std::string second = server_.new_database();
+  postgresql_store::migrate(second);
+  postgresql_connection at_second(second);
+  put_one();
+  database_map map(database_);
+  map.add(second);
+  postgresql_options made = options("b");
+  made.database = database_;
+  postgresql_store node(made);
+  ASSERT_EQ(execute_one(node, put{.tube = "there", .body = "x"}).what, put_answer::kind::inserted);
+  map.move("there", 1);  // the node does not know it yet
+  sql("SELECT setval('foliot.refusing_puts', 1)");
+  std::vector<operation> batch{put{.tube = "a", .body = "x"}, put{.tube = "there", .body = "x"},
+                               put{.tube = "there", .key = "k", .body = "x"}};
+  const std::vector<answer> got = node.execute(batch).answers;
+  EXPECT_EQ(std::get<put_answer>(got.at(0)).what, put_answer::kind::no_space);
+  EXPECT_EQ(std::get<put_answer>(got.at(1)).what, put_answer::kind::inserted);
+  EXPECT_EQ(std::get<put_answer>(got.at(2)).what, put_answer::kind::inserted);
+  EXPECT_EQ(at_second.sql("SELECT count(*) FROM foliot.job"), "3");
+
+  at_second.sql("SELECT setval('foliot.refusing_puts', 1)");
+  try {
+    map.move("a", 1);
+    ADD_FAILURE() << "jobs have moved into a database without room";
+  } catch (const store_failure& error) {
+    EXPECT_NE(std::string(error.what()).find("no room for new jobs"), std::string::npos) << error.what();
+  }
+  at_second.sql("SELECT setval('foliot.refusing_puts', 0)");
+  map.move("a", 1);
+  EXPECT_EQ(rows("job"), "0");
+  EXPECT_EQ(at_second.sql("SELECT count(*) FROM foliot.job"), "4");
+  std::size_t claimed = 0;
+  for (int i = 0; i < 2; ++i)
+    claimed += execute_one(node, claim{{"a", "there"}, 10}).jobs.size();  // it reads the map anew
+  EXPECT_EQ(claimed, 4U);
 }
 
 }  // namespace

@@ -84,7 +84,9 @@ class answer_reader {
   answer operator()(const put&) {
     if (is_plain_) {
       const std::int64_t id = numbers().at(index_);
-      return id == 0 ? is_elsewhere() : put_answer{put_answer::kind::inserted, from_database(id)};
+      if (id == 0) return is_elsewhere();
+      if (id == no_room) return put_answer{put_answer::kind::no_space};
+      return put_answer{put_answer::kind::inserted, from_database(id)};
     }
     if (numbers().at(2 * index_) == elsewhere) return is_elsewhere();
     if (numbers().at(2 * index_) == passed_over) return passed_over_answer{};

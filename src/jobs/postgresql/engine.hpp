@@ -138,7 +138,9 @@ class postgresql_engine {
   /// Whether the database has had no room for an operation lately.
   [[nodiscard]] bool lacks_room() const noexcept;
   void note_want_of_room(std::string_view why);
-  /// What the answers of a batch show of locks and room.
+  /// Gives reservations the room that the database has kept for them. Precondition: it is connected.
+  void give_up_ballast() noexcept;
+  /// What the answers of a batch show of locks.
   void note_obstacles(const std::vector<answer>& answers) noexcept;
   void warn(std::string_view sentence) const;
   [[nodiscard]] instant patience() const;

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <string>
 #include <variant>
 
 #include <foliot/core/clock.hpp>
 
 #include "engine.hpp"
+#include "statements.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -21,20 +23,10 @@ constexpr duration passes_over_for = std::chrono::seconds(5);
 constexpr duration two_waits = std::chrono::milliseconds(600);
 /// The longest pause between two attempts of one batch, in ms.
 constexpr int longest_pause = 100;
+/// The state of an error for want of room on a disk: see sql/ballast.sql.
+constexpr const char* disk_full = "53100";
 /// How often an operator is told of the same want of room.
 constexpr duration warns_every = std::chrono::minutes(1);
-
-bool is_without_room(const answer& got) {
-  return std::visit(
-      []<class Answer>(const Answer& it) {
-        if constexpr (requires { Answer::kind::no_space; }) {
-          return it.what == Answer::kind::no_space;
-        } else {
-          return false;
-        }
-      },
-      got);
-}
 
 }  // namespace
 
@@ -69,17 +61,27 @@ void postgresql_engine::note_want_of_room(std::string_view why) {
        " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
 }
 
+void postgresql_engine::give_up_ballast() noexcept {
+  try {
+    const call what(statements::give_up_ballast);
+    static_cast<void>(lane_->run(std::span(&what, 1), patience()));
+    lane_->commit(patience());
+  } catch (const lane_failure& error) {  // the next batch without room tries again
+    if (!lane_->goes_on_after(error, patience())) lane_.reset();
+  } catch (...) {
+    lane_.reset();
+  }
+}
+
 void postgresql_engine::note_obstacles(const std::vector<answer>& answers) noexcept {
   const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
   if (std::ranges::any_of(answers, is_passed_over)) pass_over_locked();
-  if (std::ranges::any_of(answers, is_without_room)) {
-    lacks_room_until_ = monotonic_clock::instance().now() + passes_over_for;
-  }
 }
 
 void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {
   const std::string where = place_.empty() ? target_.to_string() : place_;
   if (lane_ != nullptr && !lane_->goes_on_after(from, patience())) lane_.reset();
+  if (lane_ != nullptr && from.is_state(disk_full)) give_up_ballast();
   if (monotonic_clock::instance().now() >= until) {
     is_down_ = true;
     // Another host may be the primary by now. Here an earlier batch may wait for a standby that does not come, and keep

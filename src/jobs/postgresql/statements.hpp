@@ -10,6 +10,7 @@ inline constexpr sql_statement announce{"announce", "SELECT foliot.announce($1, 
 inline constexpr sql_statement end_session{"end_session", "SELECT foliot.close_session($1)::integer::bigint"};
 inline constexpr sql_statement beat{"beat", "SELECT foliot.beat($1, $2, $3, $4)::integer::bigint"};
 inline constexpr sql_statement rotate{"rotate", "SELECT foliot.rotate()::bigint"};
+inline constexpr sql_statement give_up_ballast{"give_up_ballast", "SELECT foliot.give_up_ballast()::integer::bigint"};
 inline constexpr sql_statement reservations_of{"reservations_of", "SELECT * FROM foliot.reservations_of($1, $2)"};
 inline constexpr sql_statement begin_batch{"begin_batch",
                                            "SELECT * FROM foliot.begin_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"};

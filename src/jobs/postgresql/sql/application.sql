@@ -192,11 +192,13 @@ BEGIN
           PERFORM foliot.demand_present(old);
           RETURN CASE put.existing WHEN 'keep' THEN old END;
         END IF;
+        PERFORM foliot.demand_room();
         taken := foliot.take_waiting(old);
         IF taken.state = 2 THEN RETURN NULL; END IF;
         DELETE FROM foliot.job j WHERE j.id = old;
       END IF;
     END IF;
+    PERFORM foliot.demand_room();
     made := nextval('foliot.job_id');
     INSERT INTO foliot.job
     VALUES (made, in_tube, key_bytes, times[1], ttr_ms, put.body,

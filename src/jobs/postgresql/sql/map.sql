@@ -214,6 +214,7 @@ BEGIN
   INSERT INTO foliot.arrived AS a VALUES (from_database, of_piece)
   ON CONFLICT ON CONSTRAINT arrived_pkey DO UPDATE SET piece = excluded.piece WHERE a.piece < excluded.piece;
   IF NOT FOUND THEN RETURN; END IF;
+  PERFORM foliot.demand_room();
   PERFORM foliot.make_tubes(ARRAY[of_name]);
   of_tube := foliot.tube_id(of_name);
   FOR i IN 1 .. cardinality(keys) LOOP

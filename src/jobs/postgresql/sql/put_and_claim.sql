@@ -34,7 +34,8 @@ BEGIN
   RETURN CASE WHEN key IS NOT NULL OR due > now_ms + 60000 THEN 9 ELSE foliot.current_part('job') END;
 END $$;
 
--- Puts jobs without keys; returns their ids, or 0 for each whose tube is in another database.
+-- Puts jobs without keys; returns their ids, or 0 for each whose tube is in another database, and -2 for each that is
+-- refused for want of room.
 CREATE OR REPLACE FUNCTION foliot.put_plain(given bigint[], tubes bytea[], bodies bytea[], pris bigint[], ats bigint[],
                                             dues bigint[], ttrs bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -46,6 +47,10 @@ DECLARE
   part_of_job smallint := foliot.current_part('job');
   part_of_delayed smallint;
 BEGIN
+  IF pg_sequence_last_value('foliot.refusing_puts') = 1 THEN
+    RETURN ARRAY(SELECT CASE WHEN foliot.is_away(t.name) THEN 0 ELSE -2 END
+                 FROM unnest(tubes) WITH ORDINALITY t (name, i) ORDER BY t.i);
+  END IF;
   IF EXISTS (SELECT FROM foliot.away a WHERE a.tube = ANY (tubes)) THEN
     FOR i IN 1 .. cardinality(tubes) LOOP
       ids := ids || CASE WHEN foliot.is_away(tubes[i]) THEN 0 ELSE (foliot.put_plain(
@@ -86,7 +91,7 @@ END $$;
 
 -- Puts jobs of which some have keys, one by one; a key of no bytes is none. `existing`: 0 keeps a job with the same key,
 -- 1 replaces it, 2 refuses the new one. Returns pairs of what and id: what is 0 inserted, 1 kept, 2 replaced, 3 exists,
--- 4 reserved, 5 the tube is in another database, -1 the job with the key is just moving there.
+-- 4 reserved, 5 the tube is in another database, -1 the job with the key is just moving there, -2 there is no room.
 CREATE OR REPLACE FUNCTION foliot.put_keyed(given bigint[], tubes bytea[], keys bytea[], bodies bytea[], pris bigint[],
                                             ats bigint[], dues bigint[], ttrs bigint[], existing bigint[])
 RETURNS bigint[] LANGUAGE plpgsql AS $$
@@ -117,6 +122,10 @@ BEGIN
           what := CASE existing[i] WHEN 0 THEN 1 ELSE 3 END;
           EXIT;
         END IF;
+        IF foliot.refuses_puts() THEN
+          what := -2;
+          EXIT;
+        END IF;
         lifted := foliot.lift(old, times[3]);
         IF lifted.state IN (2, 4) THEN
           what := CASE lifted.state WHEN 2 THEN 4 ELSE -1 END;
@@ -126,6 +135,9 @@ BEGIN
         what := 2;
       ELSIF foliot.is_away(tubes[i]) THEN
         what := 5;
+        EXIT;
+      ELSIF foliot.refuses_puts() THEN
+        what := -2;
         EXIT;
       END IF;
       made := nextval('foliot.job_id');

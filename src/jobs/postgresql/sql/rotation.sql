@@ -198,7 +198,8 @@ BEGIN
     PERFORM setval('foliot.last_turn', 1);
   ELSE
     PERFORM foliot.forget_old_batches();
-    PERFORM foliot.move_resting();
+    PERFORM foliot.refill_ballast(now_ms);
+    IF NOT foliot.refuses_puts() THEN PERFORM foliot.move_resting(); END IF;  -- it needs room
   END IF;
   RETURN answer;
 END $$;

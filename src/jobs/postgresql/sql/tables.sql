@@ -131,6 +131,14 @@ CREATE TABLE foliot.node (
   ended_until bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
+-- See ballast.sql. A row fills a page, and the sequences say whether new jobs are refused (1), and when, in milliseconds
+-- since 1970, the table was given up, or tried to be filled, last. It has no table for large values (TOAST), as the index of
+-- that would need a page when it is truncated.
+CREATE TABLE foliot.ballast (filling varchar(400) NOT NULL) WITH (fillfactor = 10);
+CREATE SEQUENCE foliot.refusing_puts AS bigint MINVALUE 0;
+CREATE SEQUENCE foliot.ballast_tried AS bigint MINVALUE 0;
+SELECT setval('foliot.ballast_tried', floor(extract(epoch FROM now()) * 1000)::bigint);
+
 -- The place of the database, when a node connected last (restore.sql); null: none has yet. One row.
 CREATE TABLE foliot.origin (place text);
 INSERT INTO foliot.origin VALUES (NULL);
