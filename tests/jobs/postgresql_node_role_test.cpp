@@ -2,8 +2,10 @@
 // else. The conformance suite and the tests over postgresql_database have the same role.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -84,6 +86,26 @@ TEST_F(PostgresqlNodeRole, IsEnoughForTheRotation) {
     use();
     sql("SELECT pg_sleep(0.05)");
   }
+}
+
+TEST_F(PostgresqlNodeRole, ARightThatItLacksIsToldOf) {
+  sql("REVOKE EXECUTE ON FUNCTION foliot.rotate FROM foliot_node");
+  std::vector<std::string> warnings;
+  postgresql_options made = options("a");
+  made.warn = [&](std::string_view sentence) { warnings.emplace_back(sentence); };
+  postgresql_store node(made);
+  const std::string connection =  // its first one, which is for its jobs
+      "SELECT pid FROM pg_stat_activity WHERE application_name = 'foliot' AND datname = current_database() "
+      "ORDER BY backend_start LIMIT 1";
+  const std::string before = sql(connection);
+  const auto refusals = [&] {
+    return std::ranges::count_if(warnings, [](const std::string& each) {
+      return each.find("refuses foliot.rotate(): ERROR:  permission denied") != std::string::npos;
+    });
+  };
+  for (int i = 0; i < 3; ++i) execute_one(node, put{.tube = "a", .body = "x"});
+  EXPECT_EQ(refusals(), 1) << "it tried when it was opened";
+  EXPECT_EQ(sql(connection), before) << "the connection is as good as before";
 }
 
 TEST_F(PostgresqlNodeRole, IsEnoughForTurnsOfKeys) {

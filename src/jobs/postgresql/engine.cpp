@@ -286,21 +286,12 @@ execution postgresql_engine::execute(std::span<operation> batch) {
 
 void postgresql_engine::rotate() noexcept {
   const instant begin = monotonic_clock::instance().now();
-  try {
-    const call what(statements::rotate);
-    const std::int64_t answer = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0);
-    lane_->commit(patience());
-    switch (answer) {  // see sql/rotation.sql
-      case 0: rotations_.failed(); break;
-      case 3: break;
-      case 2: rotations_.succeeded(); return;  // there may be more: the next turn comes with the next batch
-      default: rotations_.succeeded();
-    }
-  } catch (const lane_failure& error) {
-    rotations_.failed();
-    if (!lane_->goes_on_after(error, patience())) lane_.reset();  // the next batch connects again
-  } catch (...) {
-    lane_.reset();
+  const std::optional<std::int64_t> answer = run_aside(statements::rotate);
+  switch (answer.value_or(0)) {  // see sql/rotation.sql
+    case 0: rotations_.failed(); break;
+    case 3: break;
+    case 2: rotations_.succeeded(); return;  // there may be more: the next turn comes with the next batch
+    default: rotations_.succeeded();
   }
   next_rotation_ = begin + rotations_.length();
 }

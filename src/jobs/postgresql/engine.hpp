@@ -126,8 +126,12 @@ class postgresql_engine {
   /// or there was no room, rolls back instead, if that is possible. Throws store_unavailable at `until`.
   void recover(const lane_failure& from, instant until, store_unavailable::kind known);
   void session_is_over() noexcept;
-  /// Has the database's tables kept short. A failure is the next batch's.
+  /// Has the database's tables kept short.
   void rotate() noexcept;
+  /// Calls a function beside the batches, in a transaction of its own, and returns its answer. If it fails, none: then
+  /// it is the next attempt's. Precondition: the store is connected, which may have ended afterwards.
+  std::optional<std::int64_t> run_aside(const sql_statement& what) noexcept;
+  void note_failure_aside(const sql_statement& what, const lane_failure& error) noexcept;
   // Locked jobs, turns, a full disk and outages (obstacles.cpp).
 
   /// Something is locked for long: the next batches pass over it.
@@ -138,7 +142,7 @@ class postgresql_engine {
   /// Whether the database has had no room for an operation lately.
   [[nodiscard]] bool lacks_room() const noexcept;
   void note_want_of_room(std::string_view why);
-  /// Gives reservations the room that the database has kept for them. Precondition: it is connected.
+  /// Gives reservations the room that the database has kept for them. Precondition: that of run_aside().
   void give_up_ballast() noexcept;
   /// What the answers of a batch show of locks.
   void note_obstacles(const std::vector<answer>& answers) noexcept;
@@ -181,6 +185,7 @@ class postgresql_engine {
   instant ignores_turns_until_ = instant::earliest();
   instant lacks_room_until_ = instant::earliest();
   instant warns_of_room_at_ = instant::earliest();
+  instant warns_aside_at_ = instant::earliest();
   instant next_rotation_ = instant::earliest();
   pause_between rotations_;
   int pause_;             // before the next attempt to connect, in ms

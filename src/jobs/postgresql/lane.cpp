@@ -243,7 +243,8 @@ std::vector<reply> lane::read_replies(std::span<const expected_result> expected,
 }
 
 bool lane::goes_on_after(const lane_failure& failure, instant deadline) noexcept {
-  if (!(failure.is_conflict() || failure.is_for_want_of_room()) || !has_refused_) return false;
+  const bool is_in_order = failure.is_conflict() || failure.is_for_want_of_room() || failure.is_for_want_of_rights();
+  if (!is_in_order || !has_refused_) return false;
   try {
     roll_back(deadline);
     return true;

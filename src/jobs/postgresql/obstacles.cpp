@@ -25,7 +25,7 @@ constexpr duration two_waits = std::chrono::milliseconds(600);
 constexpr int longest_pause = 100;
 /// The state of an error for want of room on a disk: see sql/ballast.sql.
 constexpr const char* disk_full = "53100";
-/// How often an operator is told of the same want of room.
+/// How often an operator is told of the same want of room, or of the same failure.
 constexpr duration warns_every = std::chrono::minutes(1);
 
 }  // namespace
@@ -61,15 +61,32 @@ void postgresql_engine::note_want_of_room(std::string_view why) {
        " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
 }
 
-void postgresql_engine::give_up_ballast() noexcept {
+void postgresql_engine::give_up_ballast() noexcept { run_aside(statements::give_up_ballast); }
+
+std::optional<std::int64_t> postgresql_engine::run_aside(const sql_statement& what) noexcept {
   try {
-    const call what(statements::give_up_ballast);
-    static_cast<void>(lane_->run(std::span(&what, 1), patience()));
+    const call it(what);
+    const std::int64_t answer = lane_->run(std::span(&it, 1), patience()).front().integer(0, 0);
     lane_->commit(patience());
-  } catch (const lane_failure& error) {  // the next batch without room tries again
-    if (!lane_->goes_on_after(error, patience())) lane_.reset();
+    return answer;
+  } catch (const lane_failure& error) {
+    note_failure_aside(what, error);
+    if (!lane_->goes_on_after(error, patience())) lane_.reset();  // the next batch connects again
   } catch (...) {
     lane_.reset();
+  }
+  return std::nullopt;
+}
+
+void postgresql_engine::note_failure_aside(const sql_statement& what, const lane_failure& error) noexcept {
+  // Conflicts pass, and of lost connections and want of room the batches tell.
+  if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
+  const instant now = monotonic_clock::instance().now();
+  if (now < warns_aside_at_) return;
+  warns_aside_at_ = now + warns_every;
+  try {
+    warn("the database " + place_ + " refuses foliot." + what.name + "(): " + error.what());
+  } catch (...) {  // no memory for the sentence
   }
 }
 

@@ -92,6 +92,15 @@ class Metrics(NodesCase):
             time.sleep(0.2)
             self.assertGreaterEqual(self.metrics()["oldest_transaction_seconds", ""], 0.2)
 
+    def test_a_prepared_transaction_is_seen(self):
+        with (Path(self.database.folder) / "data" / "postgresql.conf").open("a") as settings:
+            settings.write("max_prepared_transactions = 1\n")
+        self.database.restart()
+        with subprocess.Popen(["psql", "-qXAt", "-d", self.superuser], stdin=subprocess.PIPE, text=True) as other:
+            other.communicate("BEGIN;\nSELECT pg_sleep(0.2);\nPREPARE TRANSACTION 'forgotten';\n")
+        time.sleep(0.2)
+        self.assertGreaterEqual(self.metrics()["oldest_transaction_seconds", ""], 0.2)
+
     def test_a_node_shows_an_outage_of_its_database(self):
         connection = self.connect(self.start_node("n0"))
         connection.ask(put(b"a"))

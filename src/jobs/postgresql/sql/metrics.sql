@@ -42,6 +42,8 @@ LANGUAGE sql AS $$
     FROM pg_stat_user_tables s WHERE s.schemaname = 'foliot' GROUP BY 1) t,
     LATERAL (VALUES ('table_dead_rows', t.of_table, t.dead), ('table_bytes', t.of_table, t.bytes)) f (name, label, value)
   UNION ALL
-  SELECT 'oldest_transaction_seconds', '', coalesce(max(extract(epoch FROM clock_timestamp() - a.xact_start)), 0)
-  FROM pg_stat_activity a WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+  SELECT 'oldest_transaction_seconds', '', coalesce(max(extract(epoch FROM clock_timestamp() - t.begin)), 0)
+  FROM (SELECT a.xact_start FROM pg_stat_activity a
+        WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.backend_type <> 'autovacuum worker'
+        UNION ALL SELECT p.prepared FROM pg_prepared_xacts p WHERE p.database = current_database()) t (begin)
 $$;
