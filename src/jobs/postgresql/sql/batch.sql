@@ -220,7 +220,7 @@ END $$;
 
 -- The first part of a batch, whose operations name these keys. `turns`: 0, it takes its turn if turns are taken; 1, turns
 -- begin (keys.sql); 2, it goes without; 3, turns end. Locks the jobs `to_lock`, which the batch names. Ends the reservations
--- `over_…` of this node, whose time is over by the node's clock; those whose time is not over by this one are in `still_…`.
+-- `over_*` of this node, whose time is over by the node's clock; those whose time is not over by this one are in `still_*`.
 -- Ends pauses and makes due jobs ready: at most 2048 of each. If the database lacks room (1), that which needs some is left.
 CREATE OR REPLACE FUNCTION foliot.begin_batch(
   of_session bigint, given bigint[], turns bigint, to_lock bigint[], key_tubes bytea[], keys bytea[], over_ids bigint[],

@@ -33,7 +33,7 @@ REVOKE EXECUTE ON FUNCTION foliot.job_metrics() FROM PUBLIC;
 
 -- All figures.
 CREATE OR REPLACE FUNCTION foliot.metrics() RETURNS TABLE (name text, label text, value double precision)
-LANGUAGE sql AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT * FROM foliot.job_metrics()
   UNION ALL
   SELECT f.name, f.label, f.value FROM (

@@ -8,8 +8,8 @@
 --
 -- To a snapshot that is older than the TRUNCATE, the part is empty, also of what was moved or ended later. So
 --   - functions that look at jobs are VOLATILE: then each statement has its locks before its snapshot;
---   - a part stays for 2 s after its last row has gone, so that a dump, whose snapshot is a little older than its locks,
---     has each job whole;
+--   - a part stays for 2 s after its last row has gone, and as long as pg_dump runs: its snapshot is older than its locks,
+--     by milliseconds or, with many tables or over a slow line, by minutes. It is known by its name;
 --   - an application's transaction that keeps its snapshot for longer gets an error where it would miss a job
 --     (was_truncated()).
 
@@ -23,13 +23,16 @@ BEGIN
 END $$;
 
 -- Truncates the part if it has no row. The lock waits for all batches, and they for it: so it is soon given up, and then
--- the answer is null. Else it is whether the part was truncated.
+-- the answer is null. So it is while pg_dump runs. Else it is whether the part was truncated.
 CREATE OR REPLACE FUNCTION foliot.clear_part(part regclass) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN  -- it would not see what has just come
     RAISE EXCEPTION 'foliot.rotate() needs a transaction that is READ COMMITTED';
   END IF;
   IF foliot.has_row(part) THEN RETURN false; END IF;
+  IF EXISTS (SELECT FROM pg_stat_activity a WHERE a.datname = current_database() AND a.application_name = 'pg_dump') THEN
+    RETURN NULL;
+  END IF;
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', part);
   -- A row that has just come ends the subtransaction, and with it the lock.
   IF foliot.has_row(part) THEN RAISE EXCEPTION 'not empty' USING ERRCODE = 'FL004'; END IF;
@@ -174,7 +177,7 @@ $$;
 -- put jobs and its transaction is open: then the next turn, which begins with another table, may wait longer. Returns 3 if
 -- it was not the time for a turn; else 1.
 CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' SET enable_seqscan = on AS $$
+SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' SET enable_seqscan = on SET quote_all_identifiers = off AS $$
 DECLARE
   now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
   turn bigint;

@@ -36,8 +36,10 @@ BEGIN
 END $$;
 CREATE SEQUENCE foliot.turn AS bigint;  -- of the rotation: how many there were
 CREATE SEQUENCE foliot.last_turn AS bigint;  -- and the time of the last one, in milliseconds since 1970
-CREATE FUNCTION foliot.make_parts(of_table text, numbers smallint[], options text DEFAULT '') RETURNS void
-LANGUAGE plpgsql AS $$
+-- By `identity` the rows of a part are known in a logical replication: a publication of all tables would else refuse to
+-- delete them.
+CREATE FUNCTION foliot.make_parts(of_table text, numbers smallint[], options text DEFAULT '', identity text DEFAULT 'FULL')
+RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   each_part smallint;
 BEGIN
@@ -46,6 +48,7 @@ BEGIN
   FOREACH each_part IN ARRAY numbers LOOP
     EXECUTE format('CREATE TABLE foliot.%1$s_%2$s PARTITION OF foliot.%1$s FOR VALUES IN (%2$s) %3$s', of_table,
                    each_part, options);
+    EXECUTE format('ALTER TABLE foliot.%s_%s REPLICA IDENTITY ' || identity, of_table, each_part);
     CONTINUE WHEN each_part = 9;
     EXECUTE format('CREATE SEQUENCE foliot.%s_%s_empty_since AS bigint MINVALUE 0', of_table, each_part);
     PERFORM setval(to_regclass(format('foliot.%s_%s_empty_since', of_table, each_part)), 0);
@@ -71,7 +74,7 @@ CREATE UNIQUE INDEX job_id_and_part ON foliot.job (id, part);
 CREATE UNIQUE INDEX job_key ON foliot.job (tube, key, part) WHERE key IS NOT NULL;
 -- Bodies are compressed by their clients, if at all.
 ALTER TABLE foliot.job ALTER COLUMN body SET STORAGE EXTERNAL;
-SELECT foliot.make_parts('job', '{0, 1, 9}');
+SELECT foliot.make_parts('job', '{0, 1, 9}', identity => 'USING INDEX %1$s_%2$s_id_part_idx');
 
 -- What the table of its state has of a job: the first ten columns of all four. `reserves` is also the number of the
 -- job's latest attempt.
@@ -142,6 +145,7 @@ SELECT setval('foliot.ballast_tried', floor(extract(epoch FROM now()) * 1000)::b
 -- The place of the database, when a node connected last (restore.sql); null: none has yet. One row.
 CREATE TABLE foliot.origin (place text);
 INSERT INTO foliot.origin VALUES (NULL);
+ALTER TABLE foliot.origin REPLICA IDENTITY FULL;
 
 -- The batches that have changed something, and those that were given up: a commit whose answer was lost has happened if
 -- its batch is here, and was not given up. Its node knows the part. There is no last part, as no row stays for long: a
@@ -154,12 +158,13 @@ CREATE TABLE foliot.batch (
   part smallint NOT NULL,
   PRIMARY KEY (session, number, part)
 ) PARTITION BY LIST (part);
-SELECT foliot.make_parts('batch', '{0, 1, 2}');
+SELECT foliot.make_parts('batch', '{0, 1, 2}', identity => 'DEFAULT');
 
 -- Where tubes are spread over several databases (map.sql). `map` has one row; its number is null as long as there is but
 -- one database. All databases of one map have the same `id`. `database` and `tube_place` are used in the first one only.
 CREATE TABLE foliot.map (number smallint, id uuid, version bigint NOT NULL);
 INSERT INTO foliot.map VALUES (NULL, NULL, 1);
+ALTER TABLE foliot.map REPLICA IDENTITY FULL;
 CREATE TABLE foliot.database (
   number smallint PRIMARY KEY CHECK (number BETWEEN 1 AND 63),
   connection text NOT NULL UNIQUE,
