@@ -56,11 +56,12 @@ class Connection:
 
 
 class Producer(Connection):
-    def put(self, count, delayed_share):
+    def put(self, count, options):
         commands = []
         for number in range(self.load.put, self.load.put + count):
-            delay = int(number * 37 % 100 < delayed_share * 100)
-            body = BODY % (time.time() + delay, delay, b"x")
+            is_delayed = number * 37 % 100 < options.delayed * 100
+            delay = options.delay if is_delayed else 0
+            body = BODY % (time.time() + delay, is_delayed, b"x")
             commands.append(b"put 0 %d 60 %d\r\n%s\r\n" % (delay, len(body), body))
         self.load.put += count
         self.socket.sendall(b"".join(commands))
@@ -166,7 +167,7 @@ def run(options, server, nodes):
     while (now := time.monotonic()) < begin + options.seconds:
         due = int((now - begin) * options.rate)
         while load.put < due and load.put - load.answered < MOST_UNANSWERED:
-            producers[turn % len(producers)].put(min(due - load.put, 20), options.delayed)
+            producers[turn % len(producers)].put(min(due - load.put, 20), options)
             turn += 1
         load.turn(0.002)
         if now >= shown_at + options.every:
@@ -193,7 +194,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--every", type=float, default=60, help="seconds between two lines")
     parser.add_argument("--rate", type=int, default=800, help="jobs in a second")
-    parser.add_argument("--delayed", type=float, default=0.25, help="the share of jobs that are due a second later")
+    parser.add_argument("--delayed", type=float, default=0.25, help="the share of jobs that are due later")
+    parser.add_argument("--delay", type=int, default=1, help="how many seconds later they are due")
     parser.add_argument("--workers", type=int, default=32)
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--pin", action="store_true", help="keep a transaction with a snapshot open")

@@ -158,29 +158,6 @@ BEGIN
   PERFORM FROM unnest(ids) o (id), LATERAL (SELECT FROM foliot.job j WHERE j.id = o.id LIMIT 1 FOR UPDATE) l;
 END $$;
 
--- Locks up to `most` jobs that are due: three quarters of them are the soonest; if there are as many, the others are the
--- soonest 8 of each of the next tubes that have delayed jobs, so that a burst in one tube does not delay the others. A job
--- may be named twice. The session keeps the tube that was the last.
-CREATE OR REPLACE FUNCTION foliot.lock_due(now_ms bigint, most bigint, OUT ids bigint[], OUT are_more boolean)
-LANGUAGE plpgsql AS $$
-DECLARE
-  soonest bigint := most - most / 4;
-  last_tube integer := coalesce(nullif(current_setting('foliot.last_due_tube', true), '')::integer, 0);
-BEGIN
-  ids := ARRAY(
-    SELECT d.id FROM foliot.delayed d WHERE d.due <= now_ms ORDER BY d.due, d.id LIMIT soonest FOR UPDATE SKIP LOCKED);
-  are_more := cardinality(ids) = soonest;
-  IF NOT are_more THEN RETURN; END IF;
-  FOR i IN 1 .. most / 32 LOOP
-    last_tube := (SELECT d.tube FROM foliot.delayed d WHERE d.tube > last_tube ORDER BY d.tube, d.due, d.id LIMIT 1);
-    EXIT WHEN last_tube IS NULL;
-    ids := ids || ARRAY(
-      SELECT d.id FROM foliot.delayed d WHERE d.tube = last_tube AND d.due <= now_ms ORDER BY d.due, d.id LIMIT 8
-      FOR UPDATE SKIP LOCKED);
-  END LOOP;
-  PERFORM set_config('foliot.last_due_tube', coalesce(last_tube, 0)::text, false);
-END $$;
-
 -- Ends those of these reservations whose time is over.
 CREATE OR REPLACE FUNCTION foliot.end_over(ids bigint[], openings bigint[], attempts bigint[], now_ns bigint) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -197,25 +174,6 @@ BEGIN
       SELECT id, tube, pri, due, delay, reserves, timeouts + 1, releases, buries, kicks FROM gone RETURNING tube)
   SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
   PERFORM foliot.note_ready(tubes);
-END $$;
-
--- Makes up to `most` due jobs ready.
-CREATE OR REPLACE FUNCTION foliot.make_due_ready(now_ms bigint, most bigint) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  due_ids bigint[];
-  are_more boolean;
-  tubes integer[];
-  ignored text;
-BEGIN
-  SELECT * INTO due_ids, are_more FROM foliot.lock_due(now_ms, most);
-  WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (due_ids) RETURNING d.*),
-    made AS (
-      INSERT INTO foliot.ready
-      SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
-  SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
-  PERFORM foliot.note_ready(tubes);
-  ignored := set_config('foliot.is_behind', are_more::text, true);
-  PERFORM foliot.note_delayed();
 END $$;
 
 -- The first part of a batch, whose operations name these keys. `turns`: 0, it takes its turn if turns are taken; 1, turns
@@ -249,7 +207,7 @@ BEGIN
   END IF;
   SELECT EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL),
          EXISTS (SELECT FROM foliot.pause p WHERE p.until <= times[3]),
-         (SELECT d.due FROM foliot.delayed d ORDER BY d.due, d.id LIMIT 1),
+         foliot.first_due(times[1]),
          foliot.current_part('ready')
   INTO goes_on, has_over, first_due, part_of_ready;
   IF NOT goes_on THEN
@@ -337,7 +295,7 @@ BEGIN
   IF known_due <> '' THEN
     next_due := nullif(known_due, 'none')::bigint;
   ELSE
-    SELECT d.due INTO next_due FROM foliot.delayed d ORDER BY d.due, d.id LIMIT 1;
+    next_due := foliot.first_due(now_ms);
     -- A job that is due, though this batch has not left any over, is held by another transaction, perhaps for long.
     IF next_due <= now_ms AND current_setting('foliot.is_behind', true) IS DISTINCT FROM 'true' THEN
       SELECT d.due INTO next_due FROM foliot.delayed d WHERE d.due > now_ms ORDER BY d.due, d.id LIMIT 1;

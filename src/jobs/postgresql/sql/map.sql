@@ -222,7 +222,8 @@ BEGIN
     INSERT INTO foliot.job VALUES (n[1], of_tube, nullif(keys[i], ''), n[2], n[3], bodies[i], 9);
     p := ROW(n[1], of_tube, n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12]);
     IF n[4] = 0 THEN
-      INSERT INTO foliot.delayed VALUES (p.*, 9);
+      INSERT INTO foliot.delayed
+      VALUES (p.*, foliot.part_for_delayed(p.due, floor(extract(epoch FROM now()) * 1000)::bigint));
     ELSIF n[4] = 1 THEN
       INSERT INTO foliot.ready VALUES (p.*);
     ELSE

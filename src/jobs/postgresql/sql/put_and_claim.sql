@@ -34,6 +34,11 @@ BEGIN
   RETURN CASE WHEN key IS NOT NULL OR due > now_ms + 60000 THEN 9 ELSE foliot.current_part('job') END;
 END $$;
 
+CREATE OR REPLACE FUNCTION foliot.part_for_delayed(due bigint, now_ms bigint) RETURNS smallint LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN CASE WHEN due > now_ms + 60000 THEN 9 ELSE foliot.current_part('delayed') END;
+END $$;
+
 -- Puts jobs without keys; returns their ids, or 0 for each whose tube is in another database, and -2 for each that is
 -- refused for want of room.
 CREATE OR REPLACE FUNCTION foliot.put_plain(given bigint[], tubes bytea[], bodies bytea[], pris bigint[], ats bigint[],
@@ -163,8 +168,7 @@ END $$;
 CREATE OR REPLACE FUNCTION foliot.settle(placed foliot.place, now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF placed.due > now_ms THEN
-    INSERT INTO foliot.delayed VALUES (placed.*, CASE WHEN placed.due > now_ms + 60000 THEN 9
-                                                      ELSE foliot.current_part('delayed') END);
+    INSERT INTO foliot.delayed VALUES (placed.*, foliot.part_for_delayed(placed.due, now_ms));
     PERFORM foliot.note_delayed();
   ELSE
     INSERT INTO foliot.ready VALUES (placed.*);

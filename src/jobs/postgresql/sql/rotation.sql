@@ -201,6 +201,7 @@ BEGIN
     PERFORM setval('foliot.last_turn', 1);
   ELSE
     PERFORM foliot.forget_old_batches();
+    PERFORM foliot.raise_due_floor(now_ms);
     PERFORM foliot.refill_ballast(now_ms);
     IF NOT foliot.refuses_puts() THEN PERFORM foliot.move_resting(); END IF;  -- it needs room
   END IF;

@@ -111,6 +111,10 @@ CREATE INDEX delayed_tube ON foliot.delayed (tube, due, id);
 -- Each part costs each batch a search, and a lock.
 SELECT foliot.make_parts('ready', '{0, 1, 9}');
 SELECT foliot.make_parts('delayed', '{0, 1, 2, 9}');
+-- Where the rows of the last part of `delayed` begin, and when that was last made sure of (due_times.sql), in milliseconds
+-- since 1970.
+CREATE SEQUENCE foliot.due_floor AS bigint MINVALUE 0;
+CREATE SEQUENCE foliot.due_floor_checked AS bigint MINVALUE 0;
 
 CREATE TABLE foliot.pause (
   tube integer PRIMARY KEY,
