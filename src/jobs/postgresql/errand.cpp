@@ -13,7 +13,6 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-constexpr duration patience = std::chrono::seconds(30);
 constexpr duration begin_patience = std::chrono::seconds(2);  // for the first statements of a connection
 constexpr int pause_between_attempts = 50;                    // in ms
 
@@ -23,32 +22,41 @@ bool may_succeed_later(const lane_failure& error) {
          error.is_conflict() || error.is_state("25006");
 }
 
+/// The setting ends a call whose program was killed while it waits. Else it would be executed later.
+constexpr const char* settings =
+    "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; "
+    "SET client_min_messages = warning; SET client_connection_check_interval = '1s'";
+
+std::string reason_of(const lane_failure& error) {
+  if (!error.is_state("55P03")) return error.what();
+  return "a transaction is open there that this step waits for, such as one of an application that has put jobs: the "
+         "step has changed nothing. End the transactions that have been open for long (pg_stat_activity), and try "
+         "again";
+}
+
 }  // namespace
 
 reply errand::run(const call& what) {
   const clock& time = monotonic_clock::instance();
-  const instant until = time.now() + patience;
+  const instant until = time.now() + patience_;
   for (;;) {
     try {
       if (lane_ == nullptr) {
         lane_ = connect_to_primary(target_, no_step_).over;
-        lane_->execute_text(std::string(durable_commits) +
-                                "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
-                                "SET jit = off; SET client_min_messages = warning",
-                            time.now() + begin_patience);
+        lane_->execute_text(std::string(durable_commits) + settings, time.now() + begin_patience);
         if (lane_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + begin_patience)
                 .bytes(0, 0) != "t") {
           throw store_failure("foliot: the database " + target_.to_string() +
                               " has no schema of foliot: make it with `foliot serve --migrate`");
         }
       }
-      auto replies = lane_->run(std::span(&what, 1), time.now() + patience);
-      lane_->commit(time.now() + patience);
+      auto replies = lane_->run(std::span(&what, 1), time.now() + patience_);
+      lane_->commit(time.now() + patience_);
       return std::move(replies.front());
     } catch (const lane_failure& error) {
-      if (lane_ != nullptr && !lane_->goes_on_after(error, time.now() + patience)) lane_.reset();
+      if (lane_ != nullptr && !lane_->goes_on_after(error, time.now() + patience_)) lane_.reset();
       if (!may_succeed_later(error) || time.now() >= until) {
-        throw store_failure("foliot: the database " + target_.to_string() + ": " + error.what());
+        throw store_failure("foliot: the database " + target_.to_string() + ": " + reason_of(error));
       }
       static_cast<void>(::poll(nullptr, 0, pause_between_attempts));
     }

@@ -2,8 +2,11 @@
 // calls must be such that they may be executed twice.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
+
+#include <foliot/core/instant.hpp>
 
 #include "call.hpp"
 #include "lane.hpp"
@@ -14,14 +17,16 @@ namespace foliot::jobs::detail {
 
 class errand {
  public:
-  explicit errand(const std::string& database) : target_(database) {}
+  explicit errand(const std::string& database, duration patience = std::chrono::seconds(30))
+      : target_(database), patience_(patience) {}
 
-  /// Throws store_failure after 30 s, and if the database refuses the call.
+  /// Throws store_failure after `patience`, and if the database refuses the call.
   reply run(const call& what);
   [[nodiscard]] const std::string& place() const noexcept { return target_.to_string(); }
 
  private:
   target target_;
+  const duration patience_;
   const lane_step no_step_;
   std::unique_ptr<lane> lane_;
 };

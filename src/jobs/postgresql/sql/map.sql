@@ -23,7 +23,8 @@ CREATE OR REPLACE FUNCTION foliot.note_change_of_map() RETURNS void LANGUAGE sql
   UPDATE foliot.map SET version = version + 1
 $$;
 
--- Ids that no other database gives: those whose remainder by 64 is the number.
+-- Ids that no other database gives: those whose remainder by 64 is the number. ALTER SEQUENCE waits for all transactions
+-- that have put a job, and all puts wait for it: so callers have a lock_timeout, give up soon, and are called again.
 CREATE OR REPLACE FUNCTION foliot.give_ids_of(of_number smallint, above bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   first_id bigint := (greatest(above, (SELECT s.last_value FROM foliot.job_id s)) / 64 + 1) * 64 + of_number;
@@ -32,7 +33,8 @@ BEGIN
 END $$;
 
 -- Makes this database, which has no job, the one with this number in the map with this id.
-CREATE OR REPLACE FUNCTION foliot.become_database(of_number smallint, of_map uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION foliot.become_database(of_number smallint, of_map uuid) RETURNS void LANGUAGE plpgsql
+SET lock_timeout = '50ms' AS $$
 BEGIN
   LOCK TABLE foliot.map IN EXCLUSIVE MODE;
   IF EXISTS (SELECT FROM foliot.map m WHERE m.number = of_number AND m.id = of_map) THEN RETURN; END IF;
@@ -48,7 +50,8 @@ BEGIN
 END $$;
 
 -- At the first database: returns the number that another one is to become.
-CREATE OR REPLACE FUNCTION foliot.plan_database(of_connection text) RETURNS smallint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION foliot.plan_database(of_connection text) RETURNS smallint LANGUAGE plpgsql
+SET lock_timeout = '50ms' AS $$
 DECLARE
   made smallint;
 BEGIN
@@ -137,8 +140,24 @@ BEGIN
   RETURN (SELECT s.last_value FROM foliot.job_id s);
 END $$;
 
+-- Gives only ids above this one from now on, and waits for no transaction that has put a job. Others may get ids between
+-- the two steps, so it skips 4,294,967,296 more, as after a restore. Two at once could go back, so there is a lock; the
+-- error at the end takes it away again, and a sequence keeps its value.
+CREATE OR REPLACE FUNCTION foliot.advance_ids(above bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  made bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock((1718578282::bigint << 32) + 1);
+  made := nextval('foliot.job_id');
+  PERFORM setval('foliot.job_id', greatest(made, above - above % 64 + made % 64) + 4294967296);
+  RAISE EXCEPTION 'advanced' USING ERRCODE = 'FL007';
+EXCEPTION
+  WHEN SQLSTATE 'FL007' THEN RETURN;
+END $$;
+
 -- This database takes new jobs for the tube, with ids above this one. Without a number it would give those of others.
-CREATE OR REPLACE FUNCTION foliot.join(of_tube bytea, above bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION foliot.join(of_tube bytea, above bigint) RETURNS void LANGUAGE plpgsql
+SET lock_timeout = '50ms' AS $$
 BEGIN
   PERFORM foliot.make_tubes(ARRAY[of_tube]);
   DELETE FROM foliot.away a WHERE a.tube = of_tube;
@@ -146,9 +165,7 @@ BEGIN
     PERFORM foliot.refuse('this database is not one of several: no tube can move to it');
   END IF;
   PERFORM foliot.note_change_of_map();
-  IF (SELECT s.last_value FROM foliot.job_id s) < above THEN
-    PERFORM foliot.give_ids_of((SELECT m.number FROM foliot.map m), above);
-  END IF;
+  IF (SELECT s.last_value FROM foliot.job_id s) < above THEN PERFORM foliot.advance_ids(above); END IF;
 END $$;
 
 -- Takes up to `most` jobs, or `bytes` bytes of bodies, that no worker has out of their tables, as the next piece. If there is a piece

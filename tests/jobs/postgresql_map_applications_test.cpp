@@ -1,0 +1,108 @@
+// Applications that put jobs in transactions of their own, where there are several databases or one is just added.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/database_map.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+
+#include "../../src/jobs/postgresql/errand.hpp"
+#include "../../src/jobs/postgresql/statements.hpp"
+#include "postgresql_connection.hpp"
+#include "postgresql_server.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using application = foliot_test::postgresql_connection;
+using foliot_test::postgresql_server;
+
+class PostgresqlMapApplications : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string new_database() const {
+    std::string made = server_.new_database();
+    postgresql_store::migrate(made);
+    return made;
+  }
+  static std::string ask(const std::string& database, const std::string& statement) {
+    return application(database).sql(statement);
+  }
+  /// Puts a job, and leaves the transaction open. The tube is known before, for others would wait for who makes it.
+  static void begin_with_put(application& by, const std::string& tube) {
+    by.sql("SELECT foliot.put('" + tube + "', 'x')");
+    by.sql("BEGIN");
+    by.sql("SELECT foliot.put('" + tube + "', 'x')");
+  }
+  /// Waits until another connection to this database waits for a lock in a statement with this text.
+  static void until_it_waits(const std::string& database, const std::string& text) {
+    application over(database);
+    while (over.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = "
+                    "'Lock' AND query LIKE '%" +
+                    text + "%' AND pid <> pg_backend_pid()") == "0") {
+    }
+  }
+  /// What a put by another application says, which waits for a second at most; empty: nothing.
+  static std::string refusal_of_put(const std::string& database, const std::string& tube) {
+    application over(database);
+    over.sql("SET lock_timeout = '1s'");
+    return over.error_of("SELECT foliot.put('" + tube + "', 'x')");
+  }
+
+  postgresql_server& server_ = postgresql_server::instance();
+  const std::string first_ = new_database();
+  const std::string second_ = new_database();
+};
+
+TEST_F(PostgresqlMapApplications, AnAddThatWaitsForATransactionHoldsUpNoPut) {
+  database_map map(first_);
+  application shop(first_);
+  begin_with_put(shop, "t");
+  auto adding = std::async(std::launch::async, [&] { return map.add(second_); });
+  for (int i = 0; i < 3; ++i) {
+    until_it_waits(first_, "foliot.plan_database(");
+    EXPECT_EQ(refusal_of_put(first_, "t"), "");
+  }
+  EXPECT_EQ(adding.wait_for(0s), std::future_status::timeout);
+  shop.sql("COMMIT");
+  EXPECT_EQ(adding.get(), 1);
+  EXPECT_EQ(ask(first_, "SELECT foliot.put('t', 'x')::bigint % 64"), "0");
+}
+
+// The database to which the tube moves has given lower ids, and an application has just put a job there.
+TEST_F(PostgresqlMapApplications, AMoveDoesNotWaitForTransactionsAtItsTarget) {
+  database_map map(first_);
+  map.add(second_);
+  map.move("there", 1);
+  const std::string highest = ask(first_, "SELECT max(foliot.put('t', 'x')) FROM generate_series(1, 100)");
+  application shop(second_);
+  begin_with_put(shop, "there");
+  auto moving = std::async(std::launch::async, [&] { map.move("t", 1); });
+  EXPECT_EQ(moving.wait_for(20s), std::future_status::ready);
+  shop.sql("COMMIT");
+  moving.get();
+  application other(second_);
+  EXPECT_EQ(other.sql("SELECT min(foliot.put(t, 'x')) > " + highest + " FROM unnest('{t,there}'::text[]) t"), "t");
+  EXPECT_EQ(other.sql("SELECT foliot.put('t', 'x') % 64"), "1");
+}
+
+TEST_F(PostgresqlMapApplications, AStepThatHasWaitedLongSaysWhatFor) {
+  application shop(first_);
+  begin_with_put(shop, "t");
+  detail::errand impatient(first_, 200ms);
+  try {
+    impatient.run(detail::call(detail::statements::plan_database).add(std::string_view(second_)));
+    ADD_FAILURE() << "it does not wait";
+  } catch (const store_failure& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("an application that has put jobs: the step has changed nothing"), std::string::npos) << text;
+  }
+  EXPECT_EQ(ask(first_, "SELECT count(*) FROM foliot.database"), "0");
+}
+
+}  // namespace
+}  // namespace foliot::jobs
