@@ -96,6 +96,29 @@ TEST_F(Journey, AJobThatMayHaveMovedIsLookedForOnceMore) {
   }
 }
 
+// Its job was on its way from 1, so it may be in 2.
+TEST_F(Journey, WhatWasPassedOverIsLookedForInTheNextDatabase) {
+  for (const bool is_there : {false, true}) {
+    journey it = of(peek{job_key{"moving", "k"}});
+    ASSERT_EQ(it.next(), databases{1});
+    it.take(1, passed_over_answer{}, false);
+    it.go_on(map_);
+    ASSERT_EQ(it.next(), databases{2});
+    it.take(2, is_there ? peek_answer{job{}} : peek_answer{}, false);
+    it.go_on(map_);
+    EXPECT_TRUE(it.next().empty());
+    EXPECT_EQ(std::holds_alternative<peek_answer>(it.result()), is_there) << "else it may be in neither";
+  }
+}
+
+TEST_F(Journey, APutThatWasPassedOverGoesNowhereElse) {
+  journey it = of(put{.tube = "moving", .key = "k", .body = ""});
+  it.take(1, passed_over_answer{}, true);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_TRUE(std::holds_alternative<passed_over_answer>(it.result()));
+}
+
 TEST_F(Journey, WhatIsInDoubtGoesNowhereElse) {
   journey it = of(cancel{job_id{64}});
   refuse(it, 0, true);

@@ -319,8 +319,8 @@ struct tubes_answer {
 };
 
 /// The answer to an operation that did not get its locks in time, because another program holds the job, its key or its
-/// tube in the database. Nothing has changed, and the same operation may succeed later. Only a store that is not in
-/// this process gives it.
+/// tube in the database, or the job is on its way to another database. Nothing has changed, and the same operation may
+/// succeed later. Only a store that is not in this process gives it.
 struct passed_over_answer {
   friend bool operator==(const passed_over_answer&, const passed_over_answer&) noexcept = default;
 };

@@ -156,9 +156,10 @@ class answer_reader {
     return change_answer{static_cast<change_answer::kind>(numbers().at(2 * index_)),
                          from_database(numbers().at(2 * index_ + 1))};
   }
-  peek_answer shown() const {
-    if (from_->rows() == 0) return {};
-    return {read_job(*from_, 0, 1, static_cast<job_state>(from_->integer(0, 0)), time_)};
+  answer shown() const {
+    if (from_->rows() == 0) return peek_answer{};
+    if (from_->is_null(0, 0)) return passed_over_answer{};
+    return peek_answer{read_job(*from_, 0, 1, static_cast<job_state>(from_->integer(0, 0)), time_)};
   }
   count_answer counted() {
     count_answer result;

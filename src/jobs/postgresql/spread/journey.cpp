@@ -75,7 +75,8 @@ std::vector<int> route_of(const operation& it, const tube_map& map, std::size_t 
       it);
 }
 
-/// Whether a database that gave this answer has the job.
+/// Whether a database that gave this answer has the job. One that passed over the operation does not know: the job may
+/// be on its way to the next one, or there already.
 bool is_found(const answer& got) {
   return std::visit(
       [](const auto& it) {
@@ -89,7 +90,7 @@ bool is_found(const answer& got) {
         } else if constexpr (std::is_same_v<type, peek_answer>) {
           return it.job.has_value();
         } else {
-          return true;
+          return !std::is_same_v<type, passed_over_answer>;
         }
       },
       got);
@@ -206,7 +207,7 @@ void journey::take(int database, answer&& got, bool sends) {
   asked_.insert(database);
   is_elsewhere_ = false;
   sends_ = sends_ || sends;
-  if (!result_ || (kind_ == kind::found && !is_found(*result_))) {
+  if (!result_ || (kind_ == kind::found && (is_found(got) || !is_refusal(*result_)))) {
     result_ = std::move(got);
   } else if (!is_refusal(*result_)) {
     std::visit(adder(*result_), got);

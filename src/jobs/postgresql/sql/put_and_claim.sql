@@ -124,7 +124,9 @@ BEGIN
       END IF;
       IF old IS NOT NULL THEN
         IF existing[i] <> 1 THEN
-          what := CASE existing[i] WHEN 0 THEN 1 ELSE 3 END;
+          -- A job on its way may have ended in the other database.
+          what := CASE WHEN EXISTS (SELECT FROM foliot.leaving l WHERE l.id = old) THEN -1
+                       WHEN existing[i] = 0 THEN 1 ELSE 3 END;
           EXIT;
         END IF;
         IF foliot.refuses_puts() THEN

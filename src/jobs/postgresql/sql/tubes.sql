@@ -106,7 +106,8 @@ BEGIN
   ON CONFLICT (tube) DO UPDATE SET until = excluded.until, session = excluded.session;
 END $$;
 
--- Shows a job, by its id, or, where the tube has a name, by its key.
+-- Shows a job, by its id, or, where the tube has a name, by its key. `state` is null: it is on its way to
+-- another database, where it may have changed.
 CREATE OR REPLACE FUNCTION foliot.peek(job_id bigint, of_name bytea, of_key bytea)
 RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
   SELECT s.state, ROW(j.id, t.name, j.key, j.body, s.pri, j.made, s.due, s.delay, j.ttr, s.expires, s.reserves, s.timeouts,
@@ -120,8 +121,8 @@ RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
                      r.kicks FROM foliot.reserved r WHERE r.id = j.id
     UNION ALL SELECT 3, NULL, b.id, b.tube, b.pri, b.due, b.delay, b.reserves, b.timeouts, b.releases, b.buries, b.kicks
               FROM foliot.buried b WHERE b.id = j.id
-    UNION ALL SELECT l.state, NULL, l.id, l.tube, l.pri, l.due, l.delay, l.reserves, l.timeouts, l.releases, l.buries,
-                     l.kicks FROM foliot.leaving l WHERE l.id = j.id) s
+    UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+              FROM foliot.leaving l WHERE l.id = j.id) s
   WHERE j.id = CASE WHEN of_name = '' THEN job_id
                     ELSE (SELECT k.id FROM foliot.job k WHERE k.tube = foliot.tube_id(of_name) AND k.key = of_key AND k.part = 9)
              END
