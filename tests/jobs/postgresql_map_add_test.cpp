@@ -107,7 +107,7 @@ TEST_F(PostgresqlMapAdd, AnAddThatWasInterruptedGoesOn) {
   };
   const auto become = [&](const std::string& database, const std::string& number) {
     ask(database, "SELECT foliot.become_database(" + number + "::smallint, '" +
-                      ask(first_, "SELECT m.id FROM foliot.map m") + "')");
+                      ask(first_, "SELECT m.id FROM foliot.map m") + "', 0)");
   };
   EXPECT_EQ(plan(second_), "1");
   EXPECT_TRUE(map.databases().empty()) << "nodes must not see it before it has its number";

@@ -32,6 +32,19 @@ class PostgresqlMapApplications : public ::testing::Test {
   static std::string ask(const std::string& database, const std::string& statement) {
     return application(database).sql(statement);
   }
+  [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& name) const {
+    postgresql_options made;
+    made.database = first_;
+    made.node = name;
+    return std::make_unique<postgresql_store>(made);
+  }
+  static std::string error_of(const std::string& database, const std::string& statement) {
+    return application(database).error_of(statement);
+  }
+  static ::testing::AssertionResult says(const std::string& text, const std::string& part) {
+    if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << '"' << text << "\" does not say \"" << part << '"';
+  }
   /// Puts a job, and leaves the transaction open. The tube is known before, for others would wait for who makes it.
   static void begin_with_put(application& by, const std::string& tube) {
     by.sql("SELECT foliot.put('" + tube + "', 'x')");
@@ -90,6 +103,42 @@ TEST_F(PostgresqlMapApplications, AMoveDoesNotWaitForTransactionsAtItsTarget) {
   EXPECT_EQ(other.sql("SELECT foliot.put('t', 'x') % 64"), "1");
 }
 
+// Of those that are nowhere else, all are in the first database, also new ones.
+TEST_F(PostgresqlMapApplications, APutIntoATubeOfTheFirstDatabaseIsRefusedElsewhere) {
+  const auto node = open("n");
+  database_map map(first_);
+  map.add(second_);
+  map.move("moved", 1);
+  const std::string elsewhere = "is in another database: this one has only the tubes that were moved to it";
+  for (const std::string& call : {std::string("put('t', 'x')"), std::string("put('t', 'x', key => 'k')"),
+                                  std::string("cancel_by_key('t', 'k')")}) {
+    EXPECT_TRUE(says(error_of(second_, "SELECT foliot." + call), "the tube t " + elsewhere)) << call;
+    EXPECT_EQ(error_of(first_, "SELECT foliot." + call), "") << call;
+  }
+  EXPECT_EQ(error_of(second_, "SELECT foliot.put('moved', 'x', key => 'k')"), "");
+  EXPECT_TRUE(says(error_of(first_, "SELECT foliot.put('moved', 'x')"), "another database, the one with the number 1"));
+  map.move("t", 1);
+  EXPECT_EQ(error_of(second_, "SELECT foliot.put('t', 'x', key => 'k')"), "");
+  map.move("moved", 0);
+  EXPECT_TRUE(says(error_of(second_, "SELECT foliot.put('moved', 'x')"), elsewhere));
+  EXPECT_EQ(error_of(first_, "SELECT foliot.put('moved', 'x')"), "");
+  EXPECT_EQ(execute_one(*node, count_tube{"t"}).counts.ready, 2U);
+  EXPECT_EQ(execute_one(*node, count_tube{"moved"}).counts.ready, 2U);
+}
+
+// The first database has given all ids up to 100. A node puts a job where the tube moves, before it has come there.
+TEST_F(PostgresqlMapApplications, ANewDatabaseGivesNoIdThatTheFirstOneHasGiven) {
+  ask(first_, "SELECT count(foliot.put('t', 'x')) FROM generate_series(1, 100)");
+  database_map map(first_);
+  map.add(second_);
+  ask(first_, "SELECT foliot.plan_move('t', 1::smallint)");
+  const job_id made = execute_one(*open("n"), put{.tube = "t", .body = "y"}).id;
+  EXPECT_EQ(made % 64, 1U);
+  EXPECT_GT(made, 100U);
+  map.move("t", 1);
+  EXPECT_EQ(ask(second_, "SELECT count(*) FROM foliot.job"), "101");
+}
+
 TEST_F(PostgresqlMapApplications, AStepThatHasWaitedLongSaysWhatFor) {
   application shop(first_);
   begin_with_put(shop, "t");
@@ -98,8 +147,7 @@ TEST_F(PostgresqlMapApplications, AStepThatHasWaitedLongSaysWhatFor) {
     impatient.run(detail::call(detail::statements::plan_database).add(std::string_view(second_)));
     ADD_FAILURE() << "it does not wait";
   } catch (const store_failure& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("an application that has put jobs: the step has changed nothing"), std::string::npos) << text;
+    EXPECT_TRUE(says(error.what(), "an application that has put jobs: the step has changed nothing"));
   }
   EXPECT_EQ(ask(first_, "SELECT count(*) FROM foliot.database"), "0");
 }

@@ -139,7 +139,7 @@ TEST_F(PostgresqlNodeRole, CanDoNothingElse) {
        }) {
     expect_refused(each);
   }
-  for (const std::string table : {"map", "database", "tube_place", "away", "leaving", "arrived", "origin"}) {
+  for (const std::string table : {"map", "database", "tube_place", "joined", "away", "leaving", "arrived", "origin"}) {
     expect_refused("INSERT INTO foliot." + table + " DEFAULT VALUES");
     expect_refused("DELETE FROM foliot." + table);
     expect_refused("TRUNCATE foliot." + table);
@@ -158,7 +158,7 @@ TEST_F(PostgresqlNodeRole, CanCallNoFunctionOfAnOperatorOrAnApplication) {
            "job_metrics()",
            "note_change_of_map()",
            "give_ids_of(1::smallint, 0)",
-           "become_database(1::smallint, gen_random_uuid())",
+           "become_database(1::smallint, gen_random_uuid(), 0)",
            "plan_database('dbname=x')",
            "place_database(1::smallint, 'dbname=x')",
            "plan_move('a', 1::smallint)",

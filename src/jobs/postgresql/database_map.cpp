@@ -136,7 +136,8 @@ int database_map::add(const std::string& connection) {
                         " has jobs: only one without jobs can become one of several");
   }
   const std::int64_t number = first_->run(call(statements::plan_database).add(connection)).integer(0, 0);
-  added.run(call(statements::become_database).add(number).add(membership(*first_).map));
+  const std::int64_t above = first_->run(call(statements::last_id)).integer(0, 0);
+  added.run(call(statements::become_database).add(number).add(membership(*first_).map).add(above));
   first_->run(call(statements::place_database).add(number).add(connection));
   return static_cast<int>(number);
 }

@@ -59,7 +59,9 @@ inline constexpr sql_statement has_job{"has_job", "SELECT (EXISTS (SELECT FROM f
 inline constexpr sql_statement plan_database{"plan_database",
                                              "SELECT foliot.plan_database(convert_from($1, 'UTF8'))::bigint"};
 inline constexpr sql_statement become_database{
-    "become_database", "SELECT 0::bigint FROM foliot.become_database($1::smallint, convert_from($2, 'UTF8')::uuid)"};
+    "become_database",
+    "SELECT 0::bigint FROM foliot.become_database($1::smallint, convert_from($2, 'UTF8')::uuid, $3)"};
+inline constexpr sql_statement last_id{"last_id", "SELECT s.last_value FROM foliot.job_id s"};
 inline constexpr sql_statement place_database{
     "place_database", "SELECT 0::bigint FROM foliot.place_database($1::smallint, convert_from($2, 'UTF8'))"};
 inline constexpr sql_statement plan_move{"plan_move", "SELECT foliot.plan_move($1, $2::smallint)::bigint"};

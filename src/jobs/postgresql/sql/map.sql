@@ -32,9 +32,10 @@ BEGIN
   EXECUTE format('ALTER SEQUENCE foliot.job_id INCREMENT BY 64 RESTART WITH %s', first_id);
 END $$;
 
--- Makes this database, which has no job, the one with this number in the map with this id.
-CREATE OR REPLACE FUNCTION foliot.become_database(of_number smallint, of_map uuid) RETURNS void LANGUAGE plpgsql
-SET lock_timeout = '50ms' AS $$
+-- Makes this database, which has no job, the one with this number in the map with this id. Its ids are above those that
+-- the first database has given while it was the only one, for these have any remainder.
+CREATE OR REPLACE FUNCTION foliot.become_database(of_number smallint, of_map uuid, above bigint) RETURNS void
+LANGUAGE plpgsql SET lock_timeout = '50ms' AS $$
 BEGIN
   LOCK TABLE foliot.map IN EXCLUSIVE MODE;
   IF EXISTS (SELECT FROM foliot.map m WHERE m.number = of_number AND m.id = of_map) THEN RETURN; END IF;
@@ -46,7 +47,7 @@ BEGIN
   END IF;
   UPDATE foliot.map SET number = of_number, id = of_map;
   PERFORM foliot.note_change_of_map();
-  PERFORM foliot.give_ids_of(of_number, 0);
+  PERFORM foliot.give_ids_of(of_number, above);
 END $$;
 
 -- At the first database: returns the number that another one is to become.
@@ -135,6 +136,7 @@ CREATE OR REPLACE FUNCTION foliot.leave(of_tube bytea) RETURNS bigint LANGUAGE p
 SET lock_timeout = '50ms' AS $$
 BEGIN
   LOCK TABLE foliot.away IN ACCESS EXCLUSIVE MODE;
+  DELETE FROM foliot.joined j WHERE j.tube = of_tube;
   INSERT INTO foliot.away VALUES (of_tube, 'infinity') ON CONFLICT (tube) DO UPDATE SET sends_until = 'infinity';
   PERFORM foliot.note_change_of_map();
   RETURN (SELECT s.last_value FROM foliot.job_id s);
@@ -161,6 +163,7 @@ SET lock_timeout = '50ms' AS $$
 BEGIN
   PERFORM foliot.make_tubes(ARRAY[of_tube]);
   DELETE FROM foliot.away a WHERE a.tube = of_tube;
+  INSERT INTO foliot.joined VALUES (of_tube) ON CONFLICT DO NOTHING;
   IF (SELECT m.number FROM foliot.map m) IS NULL THEN
     PERFORM foliot.refuse('this database is not one of several: no tube can move to it');
   END IF;
@@ -270,13 +273,21 @@ CREATE OR REPLACE FUNCTION foliot.is_away(of_tube bytea) RETURNS boolean LANGUAG
   SELECT EXISTS (SELECT FROM foliot.away a WHERE a.tube = of_tube)
 $$;
 
--- For an application: the tube must be here.
+-- For an application: the tube must be here. New tubes are in the first database. Nodes need not look: their map says that
+-- the tube is here, so it is, or will be, or it has left.
 CREATE OR REPLACE FUNCTION foliot.demand_tube(of_tube bytea) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  left_here boolean := foliot.is_away(of_tube);
+  own_number smallint := (SELECT m.number FROM foliot.map m);
+  its_number smallint := (SELECT p.database FROM foliot.tube_place p WHERE p.tube = of_tube);  -- only the first one knows
 BEGIN
-  IF foliot.is_away(of_tube) THEN
-    RAISE EXCEPTION 'foliot: the tube % is in another database', convert_from(of_tube, 'UTF8')
-      USING ERRCODE = 'object_not_in_prerequisite_state';
+  IF NOT left_here AND (coalesce(own_number, 0) = 0 OR EXISTS (SELECT FROM foliot.joined j WHERE j.tube = of_tube)) THEN
+    RETURN;
   END IF;
+  RAISE EXCEPTION 'foliot: the tube % is in another database%', convert_from(of_tube, 'UTF8'),
+    CASE WHEN its_number IS NULL THEN ': this one has only the tubes that were moved to it'
+         ELSE format(', the one with the number %s', its_number) END
+    USING ERRCODE = 'object_not_in_prerequisite_state';
 END $$;
 
 -- For a put of an application: its snapshot must not be older than the leave of a tube. Nor may it say whether there are

@@ -179,6 +179,8 @@ CREATE TABLE foliot.tube_place (
   database smallint NOT NULL,
   before smallint
 );
+-- The tubes that have moved to this database. One that is not the first has no others.
+CREATE TABLE foliot.joined (tube bytea PRIMARY KEY);
 -- The tubes that have left this database, and until when its jobs of them may just have gone to another one.
 CREATE TABLE foliot.away (tube bytea PRIMARY KEY, sends_until timestamptz NOT NULL);
 -- The jobs of the piece that is on its way to another database. Their rows in `job` stay until they have arrived.
