@@ -1,12 +1,10 @@
 // Requests, and the batches in which leaders execute them: see broker_core.hpp.
-#include <concepts>
 #include <cstddef>
 #include <exception>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -16,27 +14,11 @@
 #include <foliot/runtime/run.hpp>
 
 #include "broker_core.hpp"
+#include "operation_parts.hpp"
 
 namespace foliot::jobs::detail {
 
 namespace {
-
-template <class Operation>
-concept by_token = requires(const Operation& it) {
-  { it.token } -> std::convertible_to<reservation>;
-};
-
-reservation token_of(const operation& it) {
-  return std::visit(
-      [](const auto& what) {
-        if constexpr (by_token<std::decay_t<decltype(what)>>) {
-          return what.token;
-        } else {
-          return reservation{};
-        }
-      },
-      it);
-}
 
 std::size_t body_size(const operation& it) {
   const put* const what = std::get_if<put>(&it);

@@ -130,8 +130,7 @@ class broker_core {
  private:
   class runner;
 
-  // The most that one batch has, so that its tasks have their answers soon.
-  static constexpr std::size_t most_given_back = 512;
+  // The most that one batch has, so that its tasks have their answers soon; and most_given_back.
   static constexpr std::size_t most_requests = 1024;
   static constexpr std::size_t most_checks = 64;                   // of pauses
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of bodies; the last may exceed it

@@ -2,6 +2,7 @@
 // have brought.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -11,6 +12,9 @@
 #include <foliot/jobs/operations.hpp>
 
 namespace foliot::jobs::detail {
+
+/// How many reservations a batch gives back beside its operations, which more would hold up.
+inline constexpr std::size_t most_given_back = 512;
 
 /// The reservation that the operation shows; a default one if it shows none.
 [[nodiscard]] inline reservation token_of(const operation& it) {

@@ -10,6 +10,8 @@
 
 #include <foliot/core/clock.hpp>
 
+#include "../../operation_parts.hpp"
+
 namespace foliot::jobs::detail {
 
 namespace {
@@ -125,8 +127,9 @@ void spread::begin(std::span<operation> batch, batch_state& state) {
   state.journeys.reserve(batch.size());
   for (operation& each : batch) state.journeys.emplace_back(std::move(each), *map_, claims_begin_);
   if (left_over_.empty() || left_over_at_ > now()) return;
-  for (const reservation& each : std::exchange(left_over_, {})) {
-    state.journeys.emplace_back(abandon{each}, *map_, claims_begin_);
+  for (std::size_t i = 0; i < most_given_back && !left_over_.empty(); ++i) {
+    state.journeys.emplace_back(abandon{left_over_.front()}, *map_, claims_begin_);
+    left_over_.pop_front();
   }
 }
 

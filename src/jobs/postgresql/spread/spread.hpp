@@ -10,7 +10,8 @@
 // A database that does not answer holds up the others once, until the attempts to reach it are given up. From then on
 // its operations are refused at once, and its own thread tries to reach it now and then. This holds for the first one,
 // too: while it is down, the map stays as it was read. If no database answers, the batch is refused, as with one. What
-// is given back to a database that does not answer is given back later: its client does not have it any more.
+// is given back to a database that does not answer is given back later, in pieces: its client does not have it any
+// more.
 //
 // While there is one database only, batches are executed by the caller's thread.
 //
@@ -19,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
@@ -118,7 +120,7 @@ class spread {
   std::map<int, member> members_;  // the first one is always there
   std::size_t claims_begin_ = 0;
   /// What was to be given back to databases that did not answer, and when it is tried again.
-  std::vector<reservation> left_over_;
+  std::deque<reservation> left_over_;
   instant left_over_at_ = instant::earliest();
   std::unique_ptr<bells> bells_;  // null: a test gives the time
 };

@@ -1,0 +1,89 @@
+// Several databases of which one is in trouble: what the others, and the reservations in them, notice of it.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/database_map.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+
+#include "postgresql_connection.hpp"
+#include "postgresql_server.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using foliot_test::postgresql_connection;
+using foliot_test::postgresql_server;
+
+/// Two databases, of which the second one has the tube "two".
+class PostgresqlMapOutage : public ::testing::Test {
+ protected:
+  PostgresqlMapOutage() {
+    database_map map(first_);
+    map.add(second_);
+    map.move("two", 1);
+  }
+  [[nodiscard]] postgresql_options options() const {
+    postgresql_options made;
+    made.database = first_;
+    made.node = "a";
+    made.node_timeout = 1h;
+    made.give_up_after = 2s;
+    return made;
+  }
+  [[nodiscard]] std::string new_database() const {
+    std::string made = server_.new_database();
+    postgresql_store::migrate(made);
+    return made;
+  }
+  static std::string ask(const std::string& database, const std::string& statement) {
+    return postgresql_connection(database).sql(statement);
+  }
+  /// The database ends all its connections, and refuses new ones.
+  void shut(const std::string& database) const {
+    const std::string name = name_of(database);
+    ask(server_database_, "ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
+    ask(server_database_,
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '" + name + "'");
+  }
+  void open_again(const std::string& database) const {
+    ask(server_database_, "ALTER DATABASE " + name_of(database) + " ALLOW_CONNECTIONS true");
+  }
+  static std::string name_of(const std::string& database) { return database.substr(database.rfind('=') + 1); }
+
+  postgresql_server& server_ = postgresql_server::instance();
+  const std::string server_database_ = "host=" + server_.folder() + " user=postgres dbname=postgres";
+  const std::string first_ = new_database();
+  const std::string second_ = new_database();
+};
+
+TEST_F(PostgresqlMapOutage, WhatWasLeftOverIsGivenBackInPieces) {
+  constexpr std::size_t jobs = 1'100;
+  constexpr std::size_t most = 512;
+  postgresql_store node(options());
+  std::vector<operation> puts;
+  for (std::size_t i = 0; i < jobs; ++i) puts.emplace_back(put{.tube = "two", .body = "x"});
+  node.execute(puts);
+  const auto claimed = execute_one(node, claim{.tubes = {"two"}, .count = jobs}).jobs;
+  ASSERT_EQ(claimed.size(), jobs);
+  shut(second_);
+  std::vector<operation> given_back;
+  for (const claimed_job& each : claimed) given_back.emplace_back(abandon{each.token});
+  for (const answer& each : node.execute(given_back).answers) EXPECT_TRUE(std::holds_alternative<holder_answer>(each));
+  open_again(second_);
+  for (std::size_t left = jobs; left > 0;) {
+    node.execute({});
+    const std::size_t now = std::stoul(ask(second_, "SELECT count(*) FROM foliot.reserved"));
+    EXPECT_LE(left - now, most);
+    left = now;
+  }
+}
+
+}  // namespace
+}  // namespace foliot::jobs
