@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <cstddef>
-#include <memory>
+#include <future>
+#include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <foliot/jobs/calls.hpp>
@@ -83,6 +85,30 @@ TEST_F(PostgresqlMapOutage, WhatWasLeftOverIsGivenBackInPieces) {
     EXPECT_LE(left - now, most);
     left = now;
   }
+}
+
+/// The second database executes a put until the test lets it go on.
+TEST_F(PostgresqlMapOutage, ASlowDatabaseDoesNotKeepTheNodeFromBeingHeardOfInTheOthers) {
+  ask(second_, "CREATE TABLE public.hold AS SELECT 1 AS one");
+  ask(second_,
+      "CREATE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+      "WHILE EXISTS (SELECT FROM public.hold) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NEW; END $$");
+  ask(second_, "CREATE TRIGGER wait BEFORE INSERT ON foliot.job FOR EACH ROW EXECUTE FUNCTION public.wait()");
+  postgresql_options how = options();
+  how.node_timeout = 1s;
+  how.give_up_after = 1h;
+  postgresql_store node(how);
+  auto putting = std::async(std::launch::async, [&] { return execute_one(node, put{.tube = "two", .body = "x"}).id; });
+  postgresql_connection watching(first_);
+  std::set<std::string> heard_of;
+  const auto until = std::chrono::steady_clock::now() + 1min;
+  while (heard_of.size() < 4 && std::chrono::steady_clock::now() < until) {
+    heard_of.insert(watching.sql("SELECT seen FROM foliot.node, pg_sleep(0.01)"));
+  }
+  EXPECT_EQ(heard_of.size(), 4U);
+  EXPECT_EQ(putting.wait_for(0s), std::future_status::timeout);
+  ask(second_, "DELETE FROM public.hold");
+  EXPECT_GT(putting.get(), 0U);
 }
 
 }  // namespace

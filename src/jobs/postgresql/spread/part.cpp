@@ -28,6 +28,11 @@ bool database_part::is_idle() const {
   return !share_.has_value();
 }
 
+void database_part::wait_until(instant deadline) {
+  const lock held(lock_);
+  if (!outcome_) changed_.wait_until(lock_, deadline);
+}
+
 std::exception_ptr database_part::wait() {
   const lock held(lock_);
   while (!outcome_) changed_.wait(lock_);

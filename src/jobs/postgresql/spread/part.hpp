@@ -45,6 +45,8 @@ class database_part {
   void begin(std::span<operation> share) FOLIOT_EXCLUDES(lock_);
   /// Whether the share has been executed, or none was begun.
   [[nodiscard]] bool is_idle() const FOLIOT_EXCLUDES(lock_);
+  /// Waits until the share that was begun has been executed, or until `deadline`; may return earlier.
+  void wait_until(instant deadline) FOLIOT_EXCLUDES(lock_);
   /// Waits until the share that was begun has been executed, and returns why that has failed, if it has. The outcome is
   /// still there for take(), which must not have been called since begin().
   [[nodiscard]] std::exception_ptr wait() FOLIOT_EXCLUDES(lock_);

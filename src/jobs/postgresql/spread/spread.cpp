@@ -21,6 +21,8 @@ constexpr duration between_attempts = std::chrono::milliseconds(250);
 /// How long a put waits for the map to say which database takes it: a tube begins to move in less.
 constexpr duration homeless_patience = std::chrono::milliseconds(250);
 constexpr int homeless_pause = 5;  // in ms
+/// How often a batch that waits for a database looks at the others.
+constexpr duration looks_every = std::chrono::milliseconds(50);
 
 instant now() noexcept { return monotonic_clock::instance().now(); }
 
@@ -117,7 +119,10 @@ void spread::end(std::size_t operations, batch_state& state) {
     }
     if (!is_own) state.done.answers.push_back(std::move(got));
   }
-  if (!is_refused) return;
+  if (!is_refused) {
+    execution aside = std::exchange(aside_, {});
+    return add_news(state.done, aside);
+  }
   if (state.refusal != nullptr) std::rethrow_exception(state.refusal);
   throw store_unavailable(store_unavailable::kind::not_executed, "foliot: none of the databases of the map answers");
 }
@@ -182,22 +187,61 @@ bool spread::add_operations(batch_state& state) {
 
 void spread::execute_round(batch_state& state) {
   std::map<int, share> shares = std::exchange(state.shares, {});
+  std::set<int> begun;
   for (auto& [number, of] : shares) {
     const auto one = members_.find(number);
-    if (one != members_.end() && one->second.is_up) one->second.part->begin(of.operations);
+    if (one == members_.end() || !one->second.is_up) continue;
+    one->second.part->begin(of.operations);
+    begun.insert(number);
   }
-  // All of them must have ended before one can end this by an exception.
-  std::map<int, share_outcome> got;
+  // All of them have ended before one can end this by an exception.
+  round_outcome got = wait_for(std::move(begun));
   for (auto& [number, of] : shares) {
-    const auto one = members_.find(number);
-    if (one != members_.end() && one->second.is_up) got[number] = one->second.part->take();
-  }
-  for (auto& [number, of] : shares) {
-    if (const auto outcome = got.find(number); outcome != got.end()) {
+    if (const auto outcome = got.shares.find(number); outcome != got.shares.end()) {
       take(number, of, std::move(outcome->second), state);
     } else {
       refuse(number, of, false, "foliot: the database " + std::to_string(number) + " does not answer", state);
     }
+  }
+  conclude_beats(got, state);  // those of a database came after its share
+}
+
+spread::round_outcome spread::wait_for(std::set<int> awaited) {
+  round_outcome got;
+  std::set<int> beating;
+  std::set<int> failed;
+  const auto conclude = [&](int number, member& one) {
+    share_outcome made = one.part->take();
+    if (made.failure == nullptr) {
+      one.next = made.next;
+    } else {
+      failed.insert(number);
+    }
+    if (awaited.erase(number) != 0) {
+      got.shares[number] = std::move(made);
+    } else {
+      beating.erase(number);
+      got.beats.emplace_back(number, std::move(made));
+    }
+  };
+  for (;;) {
+    for (auto& [number, one] : members_) {
+      if (awaited.contains(number) || beating.contains(number)) {
+        if (one.part->is_idle()) conclude(number, one);
+      } else if (!awaited.empty() && one.is_up && !failed.contains(number) && is_due(one.next)) {
+        one.part->begin({});
+        beating.insert(number);
+      }
+    }
+    if (awaited.empty() && beating.empty()) return got;
+    members_.at(awaited.empty() ? *beating.begin() : *awaited.begin()).part->wait_until(now() + looks_every);
+  }
+}
+
+void spread::conclude_beats(round_outcome& of, batch_state& state) {
+  for (auto& [number, beat] : of.beats) {
+    share none;
+    take(number, none, std::move(beat), state);
   }
 }
 
@@ -281,8 +325,11 @@ void spread::open_member(int number, const std::string& connection) {
   one.part = std::make_unique<database_part>(std::move(its));
   one.part->begin({});
   one.is_up = true;  // until it turns out that it is not
+  round_outcome got = wait_for({number});
   batch_state none;
-  conclude_attempt(number, one, one.part->take(), none);
+  conclude_attempt(number, one, std::move(got.shares.at(number)), none);
+  conclude_beats(got, none);
+  add_news(aside_, none.done);
 }
 
 bool spread::send_off_homeless(batch_state& state, instant until) {

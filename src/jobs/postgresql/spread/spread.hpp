@@ -7,8 +7,9 @@
 // A node learns of a change of the map by its batches: each database says which version of its knowledge it has. A put
 // into a tube that has left the database is refused by that, so that a map which is not new does no harm.
 //
-// A database that does not answer holds up the others once, until the attempts to reach it are given up. From then on
-// its operations are refused at once, and its own thread tries to reach it now and then. This holds for the first one,
+// A database that does not answer holds up the others once, until the attempts to reach it are given up. Meanwhile they
+// get empty shares when they want one, because their beats say that the node is alive. From then on the operations of
+// that database are refused at once, and its own thread tries to reach it now and then. This holds for the first one,
 // too: while it is down, the map stays as it was read. If no database answers, the batch is refused, as with one. What
 // is given back to a database that does not answer is given back later, in pieces: its client does not have it any
 // more.
@@ -24,9 +25,11 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/contract.hpp>
@@ -72,6 +75,11 @@ class spread {
     std::vector<operation> operations;
     std::vector<std::size_t> of;  // by operation: its journey
   };
+  /// What databases have done in one round: with their shares, and with empty ones while the others had not ended.
+  struct round_outcome {
+    std::map<int, share_outcome> shares;
+    std::vector<std::pair<int, share_outcome>> beats;
+  };
   /// A batch that is being executed.
   struct batch_state {
     std::vector<journey> journeys;
@@ -97,6 +105,9 @@ class spread {
   /// Returns false if no operation has anywhere to go.
   bool add_operations(batch_state& state);
   void execute_round(batch_state& state);
+  /// Waits for the shares that these databases execute, and has the other ones go on meanwhile.
+  [[nodiscard]] round_outcome wait_for(std::set<int> awaited);
+  void conclude_beats(round_outcome& of, batch_state& state);
   void take(int number, share& of, share_outcome&& got, batch_state& state);
   static void refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state);
   void note_down(int number, member& one, std::string_view why);
@@ -122,6 +133,7 @@ class spread {
   /// What was to be given back to databases that did not answer, and when it is tried again.
   std::deque<reservation> left_over_;
   instant left_over_at_ = instant::earliest();
+  execution aside_;               // the news of beats that belong to no batch: the next one has them
   std::unique_ptr<bells> bells_;  // null: a test gives the time
 };
 
