@@ -2,6 +2,7 @@
 //
 // The exchanges of a batch are: its statements were sent, their replies are here, its commit was sent.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <chrono>
 #include <cstdint>
@@ -257,6 +258,36 @@ TEST_F(PostgresqlClaimInDoubt, ThatHasNotHappenedDoesNotShortenTheNextOne) {
   EXPECT_EQ(job(), "reserved 2, timeouts 1");
   EXPECT_EQ(expired_at(20s + 2ns), std::vector{next});
   EXPECT_EQ(job(), "ready 2, timeouts 2");
+}
+
+/// The process of a connection at the server, as one that waits for a disk that does not answer.
+class stuck_process {
+ public:
+  explicit stuck_process(const std::string& pid) : pid_(std::stoi(pid)) { ::kill(pid_, SIGSTOP); }
+  ~stuck_process() { ::kill(pid_, SIGCONT); }
+  stuck_process(const stuck_process&) = delete;
+  stuck_process& operator=(const stuck_process&) = delete;
+
+ private:
+  const pid_t pid_;
+};
+
+TEST_F(PostgresqlInDoubt, ALostConnectionWhoseProcessDoesNotEndIsWaitedForLessThanTheNodesTimeout) {
+  postgresql_options how = options("a");
+  how.node_timeout = 1s;  // it waits for a quarter of that, and never for the ten seconds that end_lost() may take
+  broken_node a(how);
+  put_one(*a, "x");
+  const reservation token = claim_one(*a);
+  const std::string process = sql(
+      "SELECT pid FROM pg_stat_activity WHERE application_name = 'foliot' AND datname = current_database() AND query = "
+      "'COMMIT'");
+  ASSERT_NE(process, "NULL");
+  const stuck_process stuck(process);
+  const instant begin = monotonic_clock::instance().now();
+  a.break_at({1});
+  (*a).execute({});
+  EXPECT_LT(monotonic_clock::instance().now() - begin, duration(10s));
+  EXPECT_EQ(execute_one(*a, finish{token}).what, holder_answer::kind::done);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ constexpr int first_pause = 5;
 /// Between two turns of sql/rotation.sql; and if they do not get their locks.
 constexpr duration rotates_every = std::chrono::seconds(1);
 constexpr duration rotates_at_least_every = std::chrono::seconds(30);
-/// How long the server may take to see by itself that a connection is lost, and then to end it.
+/// How long the server may take to see by itself that a connection is lost, and how long until its process has ended.
+/// Not longer than it is from beat to beat, or the others would take the node for dead.
 constexpr duration sight_patience = std::chrono::milliseconds(500);
 constexpr duration end_patience = std::chrono::seconds(10);
 /// How many reservations end in one batch.
@@ -160,9 +161,12 @@ void postgresql_engine::end_lost(const std::string& backend) {
   const std::string end = "SELECT count(pg_terminate_backend(pid))" + it +
                           " AND has_function_privilege('pg_terminate_backend(integer, bigint)', 'EXECUTE')";
   const instant begin = monotonic_clock::instance().now();
-  for (int pause = 1; monotonic_clock::instance().now() < begin + end_patience; pause = std::min(2 * pause, 50)) {
-    const bool has_seen = monotonic_clock::instance().now() < begin + sight_patience;
-    if (text_of(lane_->execute_text(has_seen ? look : end, patience()), 0) == "0") return;
+  const duration end_within = std::min(end_patience, beats_every());
+  const instant ends_at = begin + std::min(sight_patience, end_within / 2);
+  const instant until = begin + end_within;
+  for (int pause = 1; monotonic_clock::instance().now() < until; pause = std::min(2 * pause, 50)) {
+    const bool only_looks = monotonic_clock::instance().now() < ends_at;
+    if (text_of(lane_->execute_text(only_looks ? look : end, patience()), 0) == "0") return;
     static_cast<void>(::poll(nullptr, 0, pause));
   }
 }
@@ -267,7 +271,7 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       batch_plan::outcome got = plan.read(replies, time);
       if (commit(frame, got) == commit_state::not_committed) continue;
       if (frame.beats) {
-        next_beat_ = time.local + (got.beats_again ? duration::zero() : duration(options_.node_timeout) / 4);
+        next_beat_ = time.local + (got.beats_again ? duration::zero() : beats_every());
         last_beat_ = frame.beats_until;
       }
       conclude(batch, got, frame);

@@ -92,7 +92,7 @@ class postgresql_engine {
   void connect();
   /// Waits until the server has ended the process of a connection that was lost, and with it the transaction that it
   /// had left open: a claim would pass over the jobs that it holds. Has the server end it if it does not see the loss.
-  /// If that does not help for long, those jobs come later.
+  /// If that does not help within a quarter of the node's timeout, or ten seconds, those jobs come later.
   void end_lost(const std::string& backend);
   /// Throws if the server still waits for its standby with the last commit that it did not answer: the next one would
   /// wait as well, and each keeps a connection of the server. Only for a connection that was just made.
@@ -148,6 +148,7 @@ class postgresql_engine {
   void note_obstacles(const std::vector<answer>& answers) noexcept;
   void warn(std::string_view sentence) const;
   [[nodiscard]] instant patience() const;
+  [[nodiscard]] duration beats_every() const { return duration(options_.node_timeout) / 4; }
   /// The clock of the reservations.
   [[nodiscard]] const clock& steady() const noexcept;
 
