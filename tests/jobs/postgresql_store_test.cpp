@@ -96,6 +96,8 @@ TEST_F(PostgresqlStore, RefusesWrongOptionsByName) {
   wrong = options("n");
   wrong.node_timeout = 999ms;
   EXPECT_THROW(postgresql_store{wrong}, std::invalid_argument);
+  wrong.node_timeout = std::chrono::days(1) + 1ms;
+  EXPECT_THROW(postgresql_store{wrong}, std::invalid_argument);
   wrong = options("n");
   wrong.database = "host=somewhere password=secret nonsense";
   EXPECT_EQ(refusal(wrong).find("secret"), std::string::npos);
@@ -285,6 +287,13 @@ TEST_F(PostgresqlNodes, AfterAnOutageNoNodeIsTakenForDeadAtOnce) {
   }
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "2");
   EXPECT_EQ(execute_one(*a, finish{token}).what, holder_answer::kind::done);
+}
+
+TEST_F(PostgresqlNodes, AnOlderProgramsVeryLongTimeoutDoesNotHarmTheOthers) {
+  const auto other = open("other");
+  sql("UPDATE foliot.node SET timeout = 9223372036854775807");
+  const auto node = open("node");  // it beats at once, and looks at all nodes
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "2");
 }
 
 TEST_F(PostgresqlNodes, TheEndOfATtrIsTheDatabases) {

@@ -60,7 +60,8 @@ struct postgresql_options {
   std::string database;
   /// The name of this node, 1 to 200 bytes without a zero: unique among the nodes of the database at any time.
   std::string node;
-  /// A node that was not heard of for so long is taken for dead by the others: its reservations end. At least a second.
+  /// A node that was not heard of for so long is taken for dead by the others: its reservations end. From one second to
+  /// one day.
   milliseconds node_timeout = std::chrono::seconds(10);
   /// How long execute() tries to reach the database. Positive.
   milliseconds give_up_after = std::chrono::seconds(5);

@@ -59,6 +59,9 @@ duration node_timeout(const std::string& text) {
   if (*length < least_node_timeout) {
     throw failure(fmt::format("--node-timeout {} is too short: the least is {}", text, to_string(least_node_timeout)));
   }
+  if (*length > longest_node_timeout) {
+    throw failure(fmt::format("--node-timeout {} is too long: the most is {}", text, to_string(longest_node_timeout)));
+  }
   return *length;
 }
 

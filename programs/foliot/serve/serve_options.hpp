@@ -53,8 +53,9 @@ inline constexpr std::size_t most_job_size_in_database = std::size_t{16} << 20;
 inline constexpr std::size_t longest_node = 180;
 /// The most --sessions.
 inline constexpr std::size_t most_sessions = 32;
-/// The shortest --node-timeout.
+/// The shortest and the longest --node-timeout.
 inline constexpr duration least_node_timeout = std::chrono::seconds(1);
+inline constexpr duration longest_node_timeout = std::chrono::hours(24);
 
 /// Serves until a signal ends it. Throws failure.
 void serve(const serve_options& options);

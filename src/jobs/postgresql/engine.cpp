@@ -70,8 +70,8 @@ postgresql_engine::postgresql_engine(const postgresql_options& options, lane_ste
     throw std::invalid_argument("foliot: the name of a node must have 1 to " + std::to_string(longest_node_name) +
                                 " bytes, none of them zero; got " + std::to_string(options.node.size()));
   }
-  if (options.node_timeout < std::chrono::seconds(1)) {
-    throw std::invalid_argument("foliot: node_timeout must be at least one second");
+  if (options.node_timeout < std::chrono::seconds(1) || options.node_timeout > std::chrono::days(1)) {
+    throw std::invalid_argument("foliot: node_timeout must be from one second to one day");
   }
   if (options.give_up_after <= milliseconds(0) || options.scan_every <= milliseconds(0)) {
     throw std::invalid_argument("foliot: give_up_after and scan_every must be positive");

@@ -396,6 +396,7 @@ class Wrong(ServeCase):
                 ("--store", "--sessions", "2"),
                 ("--node-timeout", "--store", nowhere, "--node-timeout", "999ms"),
                 ("--node-timeout", "--store", nowhere, "--node-timeout", "soon"),
+                ("the most is", "--store", nowhere, "--node-timeout", "86401s"),
                 ("--max-job-size", "--store", nowhere, "--max-job-size", "16777217"),
                 ("--memory", "--store", nowhere, "--memory"),
                 ("--data", "--store", nowhere, "--data", "jobs"),

@@ -130,7 +130,7 @@ DECLARE
   dead bigint;
 BEGIN
   -- The clock has been set back: what lies ahead would keep dead nodes alive until then.
-  UPDATE foliot.node n SET seen = now_ns WHERE n.seen > now_ns + n.timeout;
+  UPDATE foliot.node n SET seen = now_ns WHERE n.seen - n.timeout > now_ns;
   UPDATE foliot.node n
   SET seen = now_ns, since = CASE WHEN n.seen < now_ns - n.timeout / 2 OR n.since > now_ns THEN now_ns ELSE n.since END
   WHERE n.session = of_session RETURNING n.since INTO heard_since;
