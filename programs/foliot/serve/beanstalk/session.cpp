@@ -66,8 +66,8 @@ session::session(server_state& server, const runtime::stream& peer)
       client_(server.brokers.for_next_connection()),
       commands_(static_cast<std::uint32_t>(server.max_job_size)),
       buffer_(first_buffer),
-      used_(server.tubes.obtain("default")),
-      watched_{used_} {
+      used_(server.tubes.hold("default")) {
+  watched_.push_back(server.tubes.hold("default"));
   client_.use(used_->name);
   client_.watch(used_->name);
   ++server_.connections;
@@ -365,12 +365,12 @@ task<std::vector<std::string>> session::living_tubes() {
 
 task<> session::leave_tubes() {
   client_.use("");
-  co_await end_if_unused(std::exchange(used_, nullptr));
+  co_await end_if_unused(used_.release());
   while (!watched_.empty()) {
-    shared_record last = std::move(watched_.back());
+    held_tube last = std::move(watched_.back());
     watched_.pop_back();
     client_.ignore(last->name);
-    co_await end_if_unused(std::move(last));
+    co_await end_if_unused(last.release());
   }
 }
 

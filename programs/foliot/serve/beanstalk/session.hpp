@@ -162,8 +162,8 @@ class session {
   std::string out_;
   std::deque<pending_put> puts_;
   std::optional<pending_delete> delete_;  // if there is one, there is no put
-  shared_record used_;
-  std::vector<shared_record> watched_;  // in beanstalkd's order: where one is ignored, the last one takes its place
+  held_tube used_;
+  std::vector<held_tube> watched_;  // in beanstalkd's order: where one is ignored, the last one takes its place
   /// The tubes of the jobs that the client holds, and of some that it held.
   std::unordered_map<jobs::job_id, std::weak_ptr<tube_record>> held_;
   bool put_is_extended_ = false;

@@ -54,8 +54,8 @@ void session::on(const body_discarded& what) {
 }
 
 task<> session::on(const use& what) {
-  shared_record next = server_.tubes.obtain(what.tube, server_.max_tubes);
-  bool is_full = next == nullptr;
+  held_tube next = server_.tubes.hold(what.tube, server_.max_tubes);
+  bool is_full = !next;
   try {
     if (!is_full) client_.use(what.tube);
   } catch (const jobs::broker_full&) {
@@ -67,15 +67,15 @@ task<> session::on(const use& what) {
     std::swap(used_, next);
     write_using(out_, used_->name);
   }
-  co_await end_if_unused(std::move(next));
+  co_await end_if_unused(next.release());
 }
 
 task<> session::on(const watch& what) {
-  const auto is_that = [&](const shared_record& each) { return each->name == what.tube; };
+  const auto is_that = [&](const held_tube& each) { return each->name == what.tube; };
   if (std::ranges::none_of(watched_, is_that)) {
-    shared_record added;
-    if (watched_.size() < most_watched) added = server_.tubes.obtain(what.tube, server_.max_tubes);
-    bool is_full = added == nullptr;
+    held_tube added;
+    if (watched_.size() < most_watched) added = server_.tubes.hold(what.tube, server_.max_tubes);
+    bool is_full = !added;
     try {
       if (!is_full) client_.watch(what.tube);
     } catch (const jobs::broker_full&) {
@@ -83,7 +83,7 @@ task<> session::on(const watch& what) {
     }
     if (is_full) {
       out_ += reply::out_of_memory;
-      co_await end_if_unused(std::move(added));
+      co_await end_if_unused(added.release());
       co_return;
     }
     watched_.push_back(std::move(added));
@@ -92,7 +92,7 @@ task<> session::on(const watch& what) {
 }
 
 task<> session::on(const ignore& what) {
-  const auto is_that = [&](const shared_record& each) { return each->name == what.tube; };
+  const auto is_that = [&](const held_tube& each) { return each->name == what.tube; };
   const auto found = std::ranges::find_if(watched_, is_that);
   if (found == watched_.end()) {
     write_number(out_, numbered_reply::watching, watched_.size());
@@ -102,12 +102,12 @@ task<> session::on(const ignore& what) {
     out_ += reply::not_ignored;
     co_return;
   }
-  shared_record ignored = std::exchange(*found, nullptr);
   std::swap(*found, watched_.back());
+  held_tube ignored = std::move(watched_.back());
   watched_.pop_back();
   client_.ignore(ignored->name);
   write_number(out_, numbered_reply::watching, watched_.size());
-  co_await end_if_unused(std::move(ignored));
+  co_await end_if_unused(ignored.release());
 }
 
 task<> session::on(const reserve_job& what) {
@@ -326,7 +326,7 @@ task<> session::on(const list_tubes&) {
 void session::on(const list_tubes_watched&) {
   std::vector<std::string> names;
   names.reserve(watched_.size());
-  for (const shared_record& each : watched_) names.push_back(each->name);
+  for (const held_tube& each : watched_) names.push_back(each->name);
   write_tubes(out_, names);
 }
 

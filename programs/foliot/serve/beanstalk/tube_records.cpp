@@ -4,8 +4,29 @@
 
 namespace foliot::program::beanstalk {
 
-shared_record tube_records::obtain(std::string_view name, std::size_t most) {
+shared_record held_tube::release() noexcept {
+  if (record_ != nullptr) from_->release(*record_);
+  return std::exchange(record_, nullptr);
+}
+
+shared_record tube_records::obtain(std::string_view name) {
   const lock held(lock_);
+  return obtain_locked(name, std::numeric_limits<std::size_t>::max());
+}
+
+held_tube tube_records::hold(std::string_view name, std::size_t most) {
+  const lock held(lock_);
+  shared_record of = obtain_locked(name, most);
+  if (of != nullptr) ++of->holders_;
+  return held_tube(*this, std::move(of));
+}
+
+void tube_records::release(tube_record& of) noexcept {
+  const lock held(lock_);
+  --of.holders_;
+}
+
+shared_record tube_records::obtain_locked(std::string_view name, std::size_t most) {
   if (const auto found = by_name_.find(name); found != by_name_.end()) {
     ++in_order_[found->second]->uses;
     return in_order_[found->second];
@@ -26,9 +47,8 @@ shared_record tube_records::find(std::string_view name) const {
 void tube_records::end(const shared_record& of, std::uint64_t uses) {
   const lock held(lock_);
   const auto found = by_name_.find(of->name);
-  constexpr long the_callers_and_ours = 2;  // no other is made without the lock, but from one of these
   if (found == by_name_.end() || in_order_[found->second] != of || found->second == 0) return;
-  if (of.use_count() > the_callers_and_ours || of->uses != uses) return;
+  if (of->holders_ > 0 || of->uses != uses) return;
   const std::size_t freed = found->second;
   by_name_.erase(found);
   if (freed + 1 != in_order_.size()) {
