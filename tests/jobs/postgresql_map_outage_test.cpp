@@ -6,6 +6,7 @@
 #include <future>
 #include <set>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include <foliot/jobs/database_map.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "broken_node.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
 
@@ -109,6 +111,25 @@ TEST_F(PostgresqlMapOutage, ASlowDatabaseDoesNotKeepTheNodeFromBeingHeardOfInThe
   EXPECT_EQ(putting.wait_for(0s), std::future_status::timeout);
   ask(second_, "DELETE FROM public.hold");
   EXPECT_GT(putting.get(), 0U);
+}
+
+TEST_F(PostgresqlMapOutage, ADatabaseWhoseSchemaIsAwayTakesOnlyItsOwnTubesAlong) {
+  postgresql_store node(options());
+  const auto put_one = [&](const std::string& tube) { return execute_one(node, put{.tube = tube, .body = "x"}).id; };
+  for (const auto& [away, its, other] : {std::tuple(second_, "two", "one"), std::tuple(first_, "one", "two")}) {
+    SCOPED_TRACE(its);
+    ask(away, "ALTER SCHEMA foliot RENAME TO away");
+    EXPECT_THROW(put_one(its), store_unavailable);
+    EXPECT_GT(put_one(other), 0U);
+    ask(away, "ALTER SCHEMA away RENAME TO foliot");
+    foliot_test::until_available([&] { put_one(its); });
+  }
+}
+
+TEST_F(PostgresqlMapOutage, ANodeWhoseNameWasTakenFails) {
+  postgresql_store node(options());
+  const postgresql_store same(options());
+  EXPECT_THROW(node.execute({}), store_failure);
 }
 
 }  // namespace

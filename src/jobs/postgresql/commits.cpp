@@ -52,6 +52,9 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
         leave_in_doubt(frame, got);
         throw;
       }
+    } catch (const store_failure& error) {  // connect() has found another schema, or none
+      leave_in_doubt(frame, got);
+      throw store_unavailable(store_unavailable::kind::in_doubt, error.what());
     }
   }
 }

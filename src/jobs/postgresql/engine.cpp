@@ -181,8 +181,8 @@ void postgresql_engine::announce() {
   const auto replies = lane_->run(calls, patience());
   lane_->commit(patience());
   if (replies.back().is_null(0, 0)) {
-    fail("another node with the name '" + options_.node + "' was opened in " + place_ +
-         ": this one has lost its jobs. Give each node a name of its own");
+    throw node_name_taken("foliot: another node with the name '" + options_.node + "' was opened in " + place_ +
+                          ": this one has lost its jobs. Give each node a name of its own");
   }
   session_ = replies.back().integer(0, 0);
   session_before_ = session_;

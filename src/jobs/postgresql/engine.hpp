@@ -39,6 +39,7 @@
 
 #include <foliot/core/contract.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "batch_plan.hpp"
@@ -53,6 +54,12 @@
 namespace foliot::jobs::detail {
 
 inline constexpr std::size_t longest_node_name = 200;
+
+/// Another process has opened a node of the same name. This one has lost its jobs, and does not get them back.
+class node_name_taken : public store_failure {
+ public:
+  using store_failure::store_failure;
+};
 
 class postgresql_engine {
  public:

@@ -62,6 +62,10 @@ share_outcome database_part::execute(std::span<operation> share) noexcept {
     made.done = engine_->execute(share);
     made.map = engine_->map_seen();
     made.next = engine_->next();
+  } catch (const node_name_taken&) {
+    made.failure = std::current_exception();
+  } catch (const store_failure& error) {  // as if its schema is away, or for newer programs: the others go on
+    made.failure = std::make_exception_ptr(store_unavailable(store_unavailable::kind::not_executed, error.what()));
   } catch (...) {
     made.failure = std::current_exception();
   }

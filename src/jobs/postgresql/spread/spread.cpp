@@ -255,7 +255,7 @@ void spread::take(int number, share& of, share_outcome&& got, batch_state& state
       refuse(number, of, error.is_in_doubt(), error.what(), state);
       if (state.refusal == nullptr || error.is_in_doubt()) state.refusal = got.failure;
     }
-    return;  // a store_failure has gone on
+    return;  // node_name_taken has gone on
   }
   note_up(number, one);
   state.has_executed = true;
@@ -305,8 +305,12 @@ bool spread::try_to_read_map() {
     return true;
   } catch (const store_unavailable& error) {
     note_down(0, one, error.what());
-    return false;
+  } catch (const node_name_taken&) {
+    throw;
+  } catch (const store_failure& error) {
+    note_down(0, one, error.what());
   }
+  return false;
 }
 
 void spread::read_map() {

@@ -12,7 +12,7 @@
 // that database are refused at once, and its own thread tries to reach it now and then. This holds for the first one,
 // too: while it is down, the map stays as it was read. If no database answers, the batch is refused, as with one. What
 // is given back to a database that does not answer is given back later, in pieces: its client does not have it any
-// more.
+// more. A database that does not have the schema that the program needs counts as one that does not answer.
 //
 // While there is one database only, batches are executed by the caller's thread.
 //
