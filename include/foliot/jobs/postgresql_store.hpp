@@ -71,9 +71,10 @@ struct postgresql_options {
   /// monotonic clock.
   std::optional<store_clocks> clocks = std::nullopt;
   /// Gets a sentence for each thing that an operator should know of the database: it does not sync its disk, or a
-  /// primary that another server has replaced accepts writes; where there are several, one does not answer, or answers
-  /// again. Called by the thread that uses the store, and, where there are several databases, also by others at the
-  /// same time; must not use the store, and must not throw.
+  /// primary that another server has replaced accepts writes; the connection for the news of other nodes is missing, or
+  /// is there again; where there are several databases, one does not answer, or answers again. Called by the thread
+  /// that uses the store, and, where there are several databases, also by others at the same time; must not use the
+  /// store, and must not throw.
   std::function<void(std::string_view)> warn = {};
 };
 

@@ -167,15 +167,40 @@ void bell::hear(std::string_view message) {
   if (was_empty) news_.ring();
 }
 
+std::optional<bell::missing_connection> bell::outage() const {
+  const lock held(lock_);
+  return missing_;
+}
+
+void bell::note_failure(instant attempt, std::string_view why) noexcept {
+  const lock held(lock_);
+  if (!missing_) missing_ = missing_connection{now(), attempt, {}};
+  missing_->attempt = attempt;
+  try {
+    missing_->why = why;
+  } catch (...) {  // no memory: that of the attempt before is good enough
+  }
+}
+
+void bell::note_connection() noexcept {
+  const lock held(lock_);
+  missing_.reset();
+}
+
 void bell::run() noexcept {
   duration wait = first_wait;
   while (!is_ending()) {
+    instant attempt = now();
     try {
       const primary_connection to = connect_to_primary(target_, no_step_);
       to.over->execute_text("SET synchronous_commit = off; LISTEN foliot", now() + answer_patience);
       wait = first_wait;
+      note_connection();
       talk(to);
-    } catch (const std::exception&) {  // connects again
+      attempt = now();
+      note_failure(attempt, "another server has replaced that of the last one");
+    } catch (const std::exception& error) {  // connects again
+      note_failure(attempt, error.what());
     }
     const instant until = now() + wait;
     wait = std::min(wait * 2, longest_wait);

@@ -6,6 +6,7 @@
 // standby, with all names of the last milliseconds at once.
 //
 // The connection is made again whenever it is lost. Messages may have been lost with it, so any tube is news then.
+// While it is missing, outage() says why.
 //
 // A connection that has been silent for long is tried, because a cut cable says nothing. One to a server that another
 // one has replaced is left at the next message, or after that silence.
@@ -15,6 +16,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -23,6 +25,7 @@
 
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
 #include <foliot/core/seam/poller.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
@@ -41,6 +44,13 @@ inline constexpr duration longest_silence = std::chrono::seconds(10);
 
 class bell final : public other_nodes {
  public:
+  /// Why there is no connection.
+  struct missing_connection {
+    instant since;    ///< when the last one was lost; if there was none, when the first attempt began
+    instant attempt;  ///< when the last attempt that has failed began
+    std::string why;
+  };
+
   /// Connects in its thread, and begins with news of any tube. Throws as target does, and std::system_error if the
   /// system has no descriptor or thread left. `silence` is for tests.
   bell(const std::string& database, duration scan_every, duration silence = longest_silence);
@@ -50,6 +60,8 @@ class bell final : public other_nodes {
   [[nodiscard]] int descriptor() const noexcept override { return news_.read_end(); }
   [[nodiscard]] news take_news() override;
   [[nodiscard]] duration scan_every() const noexcept override { return scan_every_; }
+  /// Nothing while there is a connection, and before the first attempt to make one has failed.
+  [[nodiscard]] std::optional<missing_connection> outage() const FOLIOT_EXCLUDES(lock_);
 
  private:
   /// A pipe that is readable while it has been rung.
@@ -82,6 +94,8 @@ class bell final : public other_nodes {
   /// Sends what is to be told.
   void send(lane& over) FOLIOT_EXCLUDES(lock_);
   void hear(std::string_view message) FOLIOT_EXCLUDES(lock_);
+  void note_failure(instant attempt, std::string_view why) noexcept FOLIOT_EXCLUDES(lock_);
+  void note_connection() noexcept FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] bool has_to_tell() const FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] bool is_ending() const FOLIOT_EXCLUDES(lock_);
 
@@ -94,6 +108,7 @@ class bell final : public other_nodes {
   mutable mutex lock_{lock_rank::object};
   names to_tell_ FOLIOT_GUARDED_BY(lock_);
   names heard_ FOLIOT_GUARDED_BY(lock_);
+  std::optional<missing_connection> missing_ FOLIOT_GUARDED_BY(lock_);
   bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
   seam::thread thread_;
 };

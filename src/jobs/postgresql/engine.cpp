@@ -151,6 +151,7 @@ void postgresql_engine::connect() {
   lane_ = std::move(made);
   server_ = std::move(server);
   place_ = lane_->place();
+  connected_at_ = monotonic_clock::instance().now();
 }
 
 void postgresql_engine::end_lost(const std::string& backend) {
@@ -277,6 +278,7 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       conclude(batch, got, frame);
       pause_ = first_pause;
       is_down_ = false;
+      note_missing_news();
       if (next_rotation_ <= monotonic_clock::instance().now()) rotate();
       return std::move(got.done);
     } catch (const lane_failure& error) {

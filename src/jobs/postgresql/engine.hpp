@@ -153,6 +153,9 @@ class postgresql_engine {
   void give_up_ballast() noexcept;
   /// What the answers of a batch show of locks.
   void note_obstacles(const std::vector<answer>& answers) noexcept;
+  /// Tells of a connection for news that is missing although that for jobs works, and of its end. Precondition: a batch
+  /// has just been executed.
+  void note_missing_news();
   void warn(std::string_view sentence) const;
   [[nodiscard]] instant patience() const;
   [[nodiscard]] duration beats_every() const { return duration(options_.node_timeout) / 4; }
@@ -194,6 +197,8 @@ class postgresql_engine {
   instant lacks_room_until_ = instant::earliest();
   instant warns_of_room_at_ = instant::earliest();
   instant warns_aside_at_ = instant::earliest();
+  instant connected_at_ = instant::earliest();  // for jobs
+  std::optional<instant> news_missing_since_;   // as an operator was told
   instant next_rotation_ = instant::earliest();
   pause_between rotations_;
   int pause_;             // before the next attempt to connect, in ms

@@ -2,9 +2,13 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include <foliot/core/clock.hpp>
@@ -27,6 +31,15 @@ constexpr int longest_pause = 100;
 constexpr const char* disk_full = "53100";
 /// How often an operator is told of the same want of room, or of the same failure.
 constexpr duration warns_every = std::chrono::minutes(1);
+/// So long the connection for news may be missing beside one for jobs that works. After an outage of the server both
+/// are made again, so they need not be there at the same instant.
+constexpr duration news_patience = std::chrono::seconds(3);
+
+std::string in_seconds(duration length) {
+  std::array<char, 32> text{};
+  static_cast<void>(std::snprintf(text.data(), text.size(), "%.1f s", static_cast<double>(length.count()) / 1e9));
+  return text.data();
+}
 
 }  // namespace
 
@@ -93,6 +106,23 @@ void postgresql_engine::note_failure_aside(const sql_statement& what, const lane
 void postgresql_engine::note_obstacles(const std::vector<answer>& answers) noexcept {
   const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
   if (std::ranges::any_of(answers, is_passed_over)) pass_over_locked();
+}
+
+void postgresql_engine::note_missing_news() {
+  if (!bell_) return;
+  const std::optional<bell::missing_connection> missing = bell_->outage();
+  const instant now = monotonic_clock::instance().now();
+  if (!missing && news_missing_since_) {
+    const duration length = now - *std::exchange(news_missing_since_, std::nullopt);
+    warn("the connection for news to the database " + place_ + " is there again, after " + in_seconds(length));
+  }
+  if (!missing || news_missing_since_) return;
+  // What the server refuses since the connection for jobs was made. Of an outage the batches tell.
+  if (missing->attempt < connected_at_ || now < std::max(missing->since, connected_at_) + news_patience) return;
+  news_missing_since_ = missing->since;
+  warn("there has been no connection for news to the database " + place_ + " for " + in_seconds(now - missing->since) +
+       ", so clients that wait get the jobs of other nodes later, by up to " + in_seconds(bell_->scan_every()) +
+       ". Each session needs two connections: " + missing->why);
 }
 
 void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {
