@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <regex>
+#include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -89,11 +92,11 @@ TEST_F(PostgresqlNodeRole, IsEnoughForTheRotation) {
 }
 
 TEST_F(PostgresqlNodeRole, ARightThatItLacksIsToldOf) {
-  sql("REVOKE EXECUTE ON FUNCTION foliot.rotate FROM foliot_node");
   std::vector<std::string> warnings;
   postgresql_options made = options("a");
   made.warn = [&](std::string_view sentence) { warnings.emplace_back(sentence); };
   postgresql_store node(made);
+  sql("REVOKE EXECUTE ON FUNCTION foliot.rotate FROM foliot_node");
   const std::string connection =  // its first one, which is for its jobs
       "SELECT pid FROM pg_stat_activity WHERE application_name = 'foliot' AND datname = current_database() "
       "ORDER BY backend_start LIMIT 1";
@@ -103,9 +106,97 @@ TEST_F(PostgresqlNodeRole, ARightThatItLacksIsToldOf) {
       return each.find("refuses foliot.rotate(): ERROR:  permission denied") != std::string::npos;
     });
   };
+  while (refusals() == 0) execute_one(node, put{.tube = "a", .body = "x"});
   for (int i = 0; i < 3; ++i) execute_one(node, put{.tube = "a", .body = "x"});
-  EXPECT_EQ(refusals(), 1) << "it tried when it was opened";
+  EXPECT_EQ(refusals(), 1);
   EXPECT_EQ(sql(connection), before) << "the connection is as good as before";
+}
+
+/// The text of the error that opening a store with these options ends with; empty: there was none.
+std::string error_of_opening(const postgresql_options& with) {
+  try {
+    const postgresql_store opened(with);
+  } catch (const store_failure& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(PostgresqlNodeRole, ANodeThatLacksARightDoesNotStartAndSaysWhich) {
+  sql("REVOKE DELETE ON foliot.pause FROM foliot_node");
+  sql("REVOKE EXECUTE ON FUNCTION foliot.rotate FROM foliot_node");
+  const std::string error = error_of_opening(options("a"));
+  EXPECT_NE(error.find("the role 'foliot_node' lacks rights in the database "), std::string::npos) << error;
+  EXPECT_NE(error.find(": DELETE on foliot.pause; EXECUTE on foliot.rotate. Repeat the GRANTs of "), std::string::npos)
+      << error;
+}
+
+TEST_F(PostgresqlNodeRole, ANodeThatMayNotUseTheSchemaSaysSo) {
+  sql("REVOKE USAGE ON SCHEMA foliot FROM foliot_node");
+  const std::string error = error_of_opening(options("a"));
+  EXPECT_NE(error.find(": USAGE on schema foliot. Repeat the GRANTs of "), std::string::npos) << error;
+}
+
+// What a role without any right of its own is told to need is what the page grants.
+TEST_F(PostgresqlNodeRole, IsWhatTheProgramAsksFor) {
+  sql("DO $$ BEGIN CREATE ROLE stranger LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$");
+  postgresql_options of_a_stranger = options("a");
+  of_a_stranger.database = database_ + " user=stranger";
+  const std::string error = error_of_opening(of_a_stranger);
+  std::set<std::string> asked;
+  const std::regex group("([A-Z]+(?:, [A-Z]+)*) on ((?:schema )?[a-z_.]+(?:, (?:schema )?[a-z_.]+)*)(?:; |[.] Repeat)");
+  const std::regex word("[^,]+");
+  const std::string list = error.substr(error.find(": ", error.find("lacks rights")) + 2);
+  const auto none = std::sregex_iterator();
+  for (std::sregex_iterator each(list.begin(), list.end(), group); each != none; ++each) {
+    const std::string rights = each->str(1);
+    const std::string names = each->str(2);
+    for (std::sregex_iterator right(rights.begin(), rights.end(), word); right != none; ++right) {
+      for (std::sregex_iterator name(names.begin(), names.end(), word); name != none; ++name) {
+        const auto trimmed = [](const std::string& it) { return it.substr(it.find_first_not_of(' ')); };
+        asked.insert(trimmed(right->str()) + " on " + trimmed(name->str()));
+      }
+    }
+  }
+  std::set<std::string> granted;
+  std::istringstream lines(
+      sql("SELECT string_agg(DISTINCT g.line, E'\\n') FROM ("
+          "SELECT a.privilege_type || ' on foliot.' || c.relname, a.grantee FROM pg_class c, aclexplode(c.relacl) a "
+          "WHERE c.relnamespace = 'foliot'::regnamespace "
+          "UNION ALL SELECT a.privilege_type || ' on foliot.' || p.proname, a.grantee "
+          "FROM pg_proc p, aclexplode(p.proacl) a WHERE p.pronamespace = 'foliot'::regnamespace "
+          "UNION ALL SELECT a.privilege_type || ' on schema ' || s.nspname, a.grantee "
+          "FROM pg_namespace s, aclexplode(s.nspacl) a WHERE s.nspname = 'foliot') g (line, grantee) "
+          "WHERE g.grantee = 'foliot_node'::regrole"));
+  for (std::string line; std::getline(lines, line);) granted.insert(line);
+  EXPECT_GT(granted.size(), 40U);
+  EXPECT_EQ(asked, granted);
+}
+
+TEST_F(PostgresqlNodeRole, ARightThatIsRevokedLaterIsARefusal) {
+  postgresql_options made = options("a");
+  made.give_up_after = 10ms;
+  postgresql_store node(made);
+  const auto error_of_a_pause = [&] {
+    try {
+      execute_one(node, pause{.tube = "b", .length = 1h});
+    } catch (const store_unavailable& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  sql("REVOKE INSERT ON foliot.pause FROM foliot_node");
+  const std::string refused = error_of_a_pause();
+  EXPECT_NE(refused.find(" refuses: ERROR:  permission denied for table pause"), std::string::npos) << refused;
+  // A new connection looks at the rights, and a store that is open waits for them.
+  sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'foliot' "
+      "AND datname = current_database()");
+  std::string lacks = error_of_a_pause();
+  while (lacks.find(" refuses: ") == std::string::npos) lacks = error_of_a_pause();
+  EXPECT_NE(lacks.find(": INSERT on foliot.pause. Repeat the GRANTs"), std::string::npos) << lacks;
+  sql("GRANT INSERT ON foliot.pause TO foliot_node");
+  while (!error_of_a_pause().empty()) {
+  }
 }
 
 TEST_F(PostgresqlNodeRole, IsEnoughForTurnsOfKeys) {

@@ -11,6 +11,7 @@
 
 #include "../operation_parts.hpp"
 #include "database_integers.hpp"
+#include "rights.hpp"
 #include "schema.hpp"
 #include "schema_history.hpp"
 #include "statements.hpp"
@@ -47,7 +48,8 @@ constexpr const char* settings =
     "SET lock_timeout = '250ms'; SET idle_in_transaction_session_timeout = '2s'; SET client_connection_check_interval "
     "= '1s'; "
     "SET tcp_user_timeout = '10s'; "
-    "SELECT to_regprocedure('foliot.schema_version()') IS NOT NULL, current_setting('fsync'), "
+    "SELECT EXISTS (SELECT FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace "
+    "WHERE s.nspname = 'foliot' AND p.proname = 'schema_version'), current_setting('fsync'), "
     "(SELECT format('pid = %s AND extract(epoch FROM backend_start) = %s', pid, extract(epoch FROM backend_start)) "
     "FROM pg_stat_activity WHERE pid = pg_backend_pid())";
 
@@ -139,6 +141,7 @@ void postgresql_engine::connect() {
     fail("the database " + made->place() +
          " has no schema of foliot: make it with postgresql_store::migrate(), or `foliot serve --migrate`");
   }
+  expect_rights(*made, deadline);
   expect_admitted(*made, deadline);
   if (origin_.empty() && text_of(about, 1) != "on") {
     warn("the database has fsync = off: a crash of its machine loses what was acknowledged");
@@ -152,6 +155,16 @@ void postgresql_engine::connect() {
   server_ = std::move(server);
   place_ = lane_->place();
   connected_at_ = monotonic_clock::instance().now();
+}
+
+void postgresql_engine::expect_rights(lane& over, instant deadline) const {
+  const std::string missing = missing_rights(over, deadline);
+  if (missing.empty()) return;
+  const std::string role(text_of(over.execute_text("SELECT current_user", deadline), 0));
+  const std::string sentence = "the role '" + role + "' lacks rights in the database " + over.place() + ": " + missing +
+                               ". Repeat the GRANTs of docs/serve/nodes.md, \"Privileges\"";
+  if (origin_.empty()) fail(sentence);
+  throw lane_failure(std::string(lacks_rights), sentence);  // a store that was open may wait for them
 }
 
 void postgresql_engine::end_lost(const std::string& backend) {

@@ -97,6 +97,9 @@ class postgresql_engine {
   /// may have found that out while this connection still works.
   [[nodiscard]] bool is_connected();
   void connect();
+  /// Throws if the role of this new connection lacks a right: store_failure when the store is opened, later
+  /// lane_failure.
+  void expect_rights(lane& over, instant deadline) const;
   /// Waits until the server has ended the process of a connection that was lost, and with it the transaction that it
   /// had left open: a claim would pass over the jobs that it holds. Has the server end it if it does not see the loss.
   /// If that does not help within a quarter of the node's timeout, or ten seconds, those jobs come later.

@@ -29,6 +29,9 @@
 
 namespace foliot::jobs::detail {
 
+/// The SQLSTATE of an error for want of rights.
+inline constexpr std::string_view lacks_rights = "42501";
+
 /// A statement has failed, or the connection.
 class lane_failure : public std::runtime_error {
  public:
@@ -41,7 +44,7 @@ class lane_failure : public std::runtime_error {
     return is_state("40001") || is_state("40P01") || is_state("55P03") || is_state("FL005");
   }
   /// The role has no right to do it.
-  [[nodiscard]] bool is_for_want_of_rights() const noexcept { return is_state("42501"); }
+  [[nodiscard]] bool is_for_want_of_rights() const noexcept { return is_state(lacks_rights); }
   /// The server has no room for what the statement needs, as on a full disk. What needs none may succeed.
   [[nodiscard]] bool is_for_want_of_room() const noexcept { return state_.starts_with("53"); }
 

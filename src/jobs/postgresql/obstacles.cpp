@@ -134,7 +134,9 @@ void postgresql_engine::recover(const lane_failure& from, instant until, store_u
     // Another host may be the primary by now. Here an earlier batch may wait for a standby that does not come, and keep
     // the row of the node locked.
     if (target_.hosts() > 1) lane_.reset();
-    const std::string what = from.is_for_want_of_room() ? " has no room: " : " does not answer: ";
+    std::string what = " does not answer: ";
+    if (from.is_for_want_of_room()) what = " has no room: ";
+    if (from.is_for_want_of_rights()) what = " refuses: ";
     throw store_unavailable(known, "foliot: the database " + where + what + from.what());
   }
   if (from.is_conflict() || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one

@@ -1,0 +1,17 @@
+// The rights that the role of a node needs: the one list of them. docs/serve/nodes.md grants them, and a test compares
+// that page with this list.
+#pragma once
+
+#include <string>
+
+#include <foliot/core/instant.hpp>
+
+namespace foliot::jobs::detail {
+
+class lane;
+
+/// Those of them that the role of this connection lacks, such as "DELETE on foliot.pause; EXECUTE on foliot.rotate";
+/// empty: none. What a schema of another version does not have is not missed. Needs no right by itself. One statement.
+[[nodiscard]] std::string missing_rights(lane& over, instant deadline);
+
+}  // namespace foliot::jobs::detail
