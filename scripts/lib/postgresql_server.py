@@ -1,5 +1,6 @@
 """A PostgreSQL server of a program's own, on a socket in a temporary folder. It ends with the program, also if that is
 killed."""
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -84,10 +85,18 @@ class PostgresqlServer:
         """A base backup of the running server."""
         self._run("backup", self.folder)
 
-    def restore(self, point=""):
-        """The server that has crashed, from its base backup: as it was at this restore point, or as the backup is
-        without the archive."""
-        self._run("restore", self.folder, point)
+    def restore(self):
+        """The server that has crashed, from its base backup: as that is without the archive."""
+        self._run("restore", self.folder)
+
+    def configure_beside_data(self):
+        """The configuration of the server that has crashed is in a folder of its own from now on, as Debian has it."""
+        self._run("configure", self.folder)
+
+    def as_owner(self, script):
+        """Runs this shell script as the user of the server, with its data folder in PGDATA."""
+        change = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
+        subprocess.run([*change, "env", f"PGDATA={self.folder}/data", "sh", "-euc", script], check=True, cwd=self.folder)
 
     def hang(self):
         """Stops its processes: connections stay open, and nothing is answered."""

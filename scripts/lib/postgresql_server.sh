@@ -7,8 +7,11 @@
 # A server that has crashed, and that follows the one in PRIMARY from then on:
 #   follow FOLDER PRIMARY
 # A server that archives its log in FOLDER/archive from its next start on, a base backup of it in FOLDER/base, and the
-# server as it was at the restore point POINT; without one, as the backup is by itself:
-#   archive FOLDER | backup FOLDER | restore FOLDER [POINT]
+# server as the backup is by itself:
+#   archive FOLDER | backup FOLDER | restore FOLDER
+# A server that has ended, with its configuration in FOLDER/etc from then on, beside its data, as Debian's packages have
+# it:
+#   configure FOLDER
 # A hung server: its connections stay open, and nothing is answered:
 #   hang FOLDER | continue FOLDER
 # PostgreSQL refuses to run as root: then it runs as the user postgres.
@@ -116,18 +119,15 @@ backup)
 restore)
     rm -rf -- "$2/data"
     cp -a "$2/base" "$2/data"
-    if [[ -n ${3-} ]]; then
-        cat >>"$2/data/postgresql.conf" <<END
-restore_command = 'cp $2/archive/%f %p'
-recovery_target_name = '$3'
-recovery_target_action = 'promote'
-END
-        as_server touch "$2/data/recovery.signal"
-    fi
     bash "${BASH_SOURCE[0]}" start "$2"
-    until [[ $(psql -qXAt -h "$2" -U postgres -d postgres -c "SELECT pg_is_in_recovery()") == f ]]; do
-        sleep 0.05
-    done
+    ;;
+configure)
+    (cd "$2" && as_server mkdir etc && as_server mv data/postgresql.conf data/pg_hba.conf data/pg_ident.conf etc)
+    cat >>"$2/etc/postgresql.conf" <<END
+data_directory = '$2/data'
+hba_file = '$2/etc/pg_hba.conf'
+ident_file = '$2/etc/pg_ident.conf'
+END
     ;;
 kill)
     stop_processes "$2"
@@ -146,7 +146,9 @@ continue)
     processes "$2" | tac | xargs kill -CONT
     ;;
 start)
-    if ! (cd "$2" && as_server "$programs/pg_ctl" -D "$2/data" -l "$2/log" -w -t 60 start) >/dev/null; then
+    options=()
+    [[ ! -d $2/etc ]] || options=(-o "-c config_file=$2/etc/postgresql.conf")
+    if ! (cd "$2" && as_server "$programs/pg_ctl" -D "$2/data" "${options[@]}" -l "$2/log" -w -t 60 start) >/dev/null; then
         tail -n 20 -- "$2/log" >&2
         exit 1
     fi

@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
+import documented_sql
 import postgresql_server
 from nodes_test import NodesCase
 from program_case import main
@@ -89,7 +90,33 @@ class RestoreCase(NodesCase):
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class PointInTime(RestoreCase):
     def test_jobs_are_as_they_were_at_the_point(self):
+        self.expect_restored_jobs(lambda: None)
+
+    def test_with_the_configuration_beside_the_data(self):
+        """As Debian's packages have it: the server reads no postgresql.conf in the data folder."""
+        def configure():
+            self.database.stop_at_once()
+            self.database.configure_beside_data()
+            self.database.start()
+        self.expect_restored_jobs(configure)
+
+    def go_back(self):
+        """What the page says, in the folder of this server instead of /backup."""
+        script = documented_sql.commands("serve/backup.md", "recovery.signal")
+        self.assertIn(f"'{POINT}'", script)
+        self.database.as_owner(script.replace("/backup/", f"{self.database.folder}/"))
+        self.database.start()
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while self.sql("SELECT pg_is_in_recovery()") != "f":
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
+        for line in documented_sql.commands("serve/backup.md", "ALTER SYSTEM RESET").splitlines():
+            self.sql(line.split('"')[1])
+        self.assertEqual(self.sql("SELECT count(*) FROM pg_file_settings WHERE name ~ '^(recovery_target|restore_command)'"), "0")
+
+    def expect_restored_jobs(self, configure):
         self.database.archive()
+        configure()
         stays, ends = self.start_node("stays"), self.start_node("ends")
         one, two = self.connect(stays), self.connect(ends)
         old = self.put(one, b"finished before")
@@ -122,7 +149,7 @@ class PointInTime(RestoreCase):
             time.sleep(0.01)
         self.kill_node("ends")
         self.database.stop_at_once()
-        self.database.restore(POINT)
+        self.go_back()
         # One node has gone on all the time. What it held at the point it holds.
         self.assertEqual(self.state(one, old), "NOT_FOUND")
         self.assertEqual(self.state(one, late), "NOT_FOUND")

@@ -1,4 +1,4 @@
-"""The SQL of a page for users, so that a test executes what the page says."""
+"""The SQL and the commands of a page for users, so that a test executes what the page says."""
 import re
 from pathlib import Path
 
@@ -11,3 +11,11 @@ def grants(page, role, to=None):
         if f" TO {role};" in block:
             return block.replace(f" TO {role};", f" TO {to or role};")
     raise ValueError(f"{page} has no SQL that grants something to {role}")
+
+
+def commands(page, with_text):
+    """The block of commands of this page that has this text."""
+    found = [block for block in re.findall(r"^```sh\n(.*?)^```$", (DOCS / page).read_text(), re.M | re.S) if with_text in block]
+    if len(found) != 1:
+        raise ValueError(f"{page} has {len(found)} blocks of commands with {with_text}")
+    return found[0]
