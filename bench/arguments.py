@@ -42,3 +42,16 @@ def built(text):
     if not (path.is_dir() or os.access(path, os.X_OK)):
         raise argparse.ArgumentTypeError(f"there is no {path}: build it, as with `scripts/test release`")
     return path
+
+
+def folder_with(*programs):
+    """A folder that has these programs."""
+    def checked(text):
+        for program in programs:
+            path = Path(text) / program
+            if not os.access(path, os.X_OK):
+                raise argparse.ArgumentTypeError(
+                    f"there is no {path}: build it with `cmake --preset release && cmake --build --preset release"
+                    f" --target {' '.join(programs)}`")
+        return Path(text)
+    return checked

@@ -263,7 +263,7 @@ def show(seen, parameters):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--programs", type=arguments.built, default=str(ROOT / "build" / "release" / "bin"))
+    parser.add_argument("--programs", type=arguments.folder_with("foliot", "batches"), default=str(ROOT / "build" / "release" / "bin"))
     parser.add_argument("--rounds", type=arguments.positive, default=3)
     parser.add_argument("--idle", type=float, default=15, help="seconds for which nodes without work are watched")
     parser.add_argument("--json", type=Path, help="write the parameters to this file")

@@ -2,7 +2,7 @@
 from pathlib import Path
 
 WAL = """SELECT (SELECT wal_lsn - '0/0' FROM pg_current_wal_lsn() wal_lsn), wal_sync, wal_sync_time, wal_fpi, wal_records,
-(SELECT n_tup_ins FROM pg_stat_user_tables WHERE schemaname = 'foliot' AND relname = 'batch') FROM pg_stat_wal"""
+(SELECT sum(n_tup_ins) FROM pg_stat_user_tables WHERE schemaname = 'foliot' AND relname ~ '^batch_') FROM pg_stat_wal"""
 SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables WHERE schemaname = 'foliot'"
 
 
