@@ -173,5 +173,17 @@ TEST_F(PostgresqlKeys, NodesThatPutTheSameKeysInOppositeOrdersGoOn) {
   EXPECT_EQ(execute_one(judge, count_all{}).counts.reserved, 0U);
 }
 
+// By SQL: it does not look at every job that has a key.
+TEST_F(PostgresqlKeys, AJobIsFoundByTheIndexOfKeys) {
+  sql("SELECT foliot.put('mails', 'x', delay => '1 h', key => 'k' || i) FROM generate_series(1, 100) i");
+  sql("BEGIN");
+  sql("SET LOCAL track_functions = 'all'");
+  EXPECT_EQ(sql("SELECT foliot.cancel_by_key('mails', 'k77')"), "t");
+  EXPECT_LT(std::stoi(sql("SELECT sum(calls) FROM pg_stat_xact_user_functions "
+                          "WHERE funcname IN ('checked_key', 'checked_tube', 'tube_id')")),
+            20);
+  sql("COMMIT");
+}
+
 }  // namespace
 }  // namespace foliot::jobs

@@ -83,7 +83,7 @@ TEST_F(PostgresqlSql, AJobIsThereIfTheTransactionIs) {
 }
 
 TEST_F(PostgresqlSql, AJobHasWhatItWasPutWith) {
-  const job_id id = put(R"('mails', '\x00ff'::bytea, priority => 7, ttr => '1.5 s', delay => '1 h', key => 'order 7')");
+  const job_id id = put(R"('mails', '\x00ff'::bytea, priority => 7, ttr => '1.5 s', delay => '1 h', key => 'order-7')");
   const std::optional<job> late = peek_at(id);
   ASSERT_TRUE(late);
   EXPECT_EQ(late->body, std::string("\0\xff", 2));
@@ -91,7 +91,7 @@ TEST_F(PostgresqlSql, AJobHasWhatItWasPutWith) {
   EXPECT_EQ(late->ttr, 1500ms);
   EXPECT_EQ(late->delay, 1h);
   EXPECT_EQ(late->state, job_state::delayed);
-  EXPECT_EQ(late->key, "order 7");
+  EXPECT_EQ(late->key, "order-7");
   const std::optional<job> timed = peek_at(put("'mails', 'x', at => '2100-01-01 00:00:00.0001Z'"));
   ASSERT_TRUE(timed);
   EXPECT_EQ(timed->due, utc_time(4102444800001ms));  // rounded up: never early
@@ -345,8 +345,10 @@ TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
       {"put('a', 'x', delay => '1 s', at => now())", "a delay or a time, not both"},
       {"put('a', 'x', at => 'infinity')", "from 1970 to 2261; got infinity"},
       {"put('a', 'x', at => '1969-12-31Z')", "from 1970 to 2261"},
-      {"put('a', 'x', key => '')", "a key must have 1 to 200 bytes; got 0"},
-      {"put('a', 'x', key => repeat('k', 201))", "a key must have 1 to 200 bytes; got 201"},
+      {"put('a', 'x', key => repeat('k', 129))", "got 129 of them: \"kkk"},
+      {"put('a', 'x', key => '-')", "not be - alone; got 1 of them: \"-\""},
+      {"put('a', 'x', key => E'a\\r\\nDELETED\\r\\nx')", R"(got 13 of them: "a\r\nDELETED\r\nx")"},
+      {"cancel_by_key('a', 'a b')", "got 3 of them: \"a b\""},
       {"put('a', 'x', existing => 'overwrite')", "existing must be keep, replace or refuse; got overwrite"},
       {"reschedule(1, '-1 s')", "delay must be from 0 ms"},
       {"tell('')", "the name of a tube must have 1 to 200 letters"},

@@ -62,6 +62,19 @@ class Psql(ApplicationCase):
         self.assertEqual(self.sql(f"SELECT foliot.cancel({job});"), "f")
         self.assertEqual(worker.ask(b"delete %d\r\n" % job), b"DELETED\r\n")
 
+    def test_each_key_is_one_that_clients_can_name(self):
+        client = self.client(self.start_node("n0"), b"mails")
+        visible = "".join(map(chr, range(0x21, 0x7f)))
+        for key in ["--", "=", visible, "k" * 128]:
+            quoted = key.replace("'", "''")
+            job = int(self.sql(f"SELECT foliot.put('mails', 'x', delay => '1 h', key => '{quoted}');"))
+            self.assertEqual(client.ask(b"x-cancel =%s\r\n" % key.encode()), b"CANCELLED %d\r\n" % job)
+
+    def test_a_body_above_the_limit_of_a_node_is_delivered(self):
+        client = self.client(self.start_node("n0"), b"mails")  # its --max-job-size is 65535
+        self.sql("SELECT foliot.put('mails', repeat('x', 100000));")
+        self.expect_reserved(client, b"x" * 100000)
+
     def test_an_open_transaction_holds_up_only_what_needs_its_jobs(self):
         server = self.start_node("n0")
         first, second = self.client(server, b"mails"), self.client(server, b"mails")

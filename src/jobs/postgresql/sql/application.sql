@@ -16,8 +16,8 @@ CREATE OR REPLACE FUNCTION foliot.time_of_call() RETURNS bigint[] LANGUAGE sql V
   SELECT ARRAY[floor(t.ms), ceil(t.ms), 0]::bigint[] FROM (SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms) t
 $$;
 
--- A name in bytes, if it is right.
-CREATE OR REPLACE FUNCTION foliot.checked_tube(name text) RETURNS bytea LANGUAGE plpgsql AS $$
+-- A name in bytes, if it is right. Stable, so that it can be looked up in an index.
+CREATE OR REPLACE FUNCTION foliot.checked_tube(name text) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF name IS NULL OR name !~ '^[A-Za-z0-9+/;.$_()][-A-Za-z0-9+/;.$_()]{0,199}$' THEN
     PERFORM foliot.refuse(format('the name of a tube must have 1 to 200 letters, digits or -+/;.$_(), and not begin with '
@@ -25,14 +25,14 @@ BEGIN
   END IF;
   RETURN convert_to(name, 'UTF8');
 END $$;
-CREATE OR REPLACE FUNCTION foliot.checked_key(key text) RETURNS bytea LANGUAGE plpgsql AS $$
-DECLARE
-  bytes bytea := convert_to(key, 'UTF8');
+-- Those keys that a client of a node can name, too: `=` and the key are a word of its command, and `-` stands for none.
+CREATE OR REPLACE FUNCTION foliot.checked_key(key text) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  IF octet_length(bytes) NOT BETWEEN 1 AND 200 THEN
-    PERFORM foliot.refuse(format('a key must have 1 to 200 bytes; got %s', octet_length(bytes)));
+  IF key !~ '^[\x21-\x7e]{1,128}$' OR key = '-' THEN
+    PERFORM foliot.refuse(format('a key must have 1 to 128 visible ASCII characters, without a space, and not be - alone; '
+                                 'got %s of them: %s', length(key), left(to_json(key)::text, 80)));
   END IF;
-  RETURN bytes;
+  RETURN convert_to(key, 'UTF8');
 END $$;
 
 -- A length of time in ms, rounded up.
@@ -139,6 +139,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
   meant bigint;
 BEGIN
+  PERFORM foliot.checked_key(key);  -- job_of() does not look at it where the tube is not known
   LOOP
     meant := foliot.job_of(tube, key);
     IF meant IS NULL THEN
