@@ -5,12 +5,19 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
+def all_grants(page, role):
+    """The blocks of this page that grant something to the role, in their order; at least one."""
+    blocks = [block for block in re.findall(r"^```sql\n(.*?)^```$", (DOCS / page).read_text(), re.M | re.S)
+              if f" TO {role};" in block]
+    if not blocks:
+        raise ValueError(f"{page} has no SQL that grants something to {role}")
+    return blocks
+
+
 def grants(page, role, to=None):
-    """The block of this page that grants something to the role: for the role `to`."""
-    for block in re.findall(r"^```sql\n(.*?)^```$", (DOCS / page).read_text(), re.M | re.S):
-        if f" TO {role};" in block:
-            return block.replace(f" TO {role};", f" TO {to or role};")
-    raise ValueError(f"{page} has no SQL that grants something to {role}")
+    """The only one of these blocks: for the role `to`."""
+    block, = all_grants(page, role)
+    return block.replace(f" TO {role};", f" TO {to or role};")
 
 
 def commands(page, with_text):

@@ -27,7 +27,9 @@ class Metrics(NodesCase):
         self.sql("CREATE ROLE owner LOGIN; GRANT CREATE ON DATABASE jobs TO owner; CREATE ROLE shop LOGIN", "postgres")
         self.database.database = self.as_role("owner")
         self.expect_done("serve", "--store", self.database.database, "--migrate")
-        self.sql(documented_sql.grants("serve/monitoring.md", "monitor"), "postgres")
+        of_the_superuser, of_the_owner = documented_sql.all_grants("serve/monitoring.md", "monitor")
+        self.sql(of_the_superuser, "postgres")
+        self.sql(of_the_owner, "owner")
         self.sql(documented_sql.grants("serve/sql.md", "shop"), "owner")
 
     def as_role(self, role):
