@@ -15,7 +15,7 @@ constexpr const char* look =
     "('table', 'SELECT', 'map database tube_place away leaving'), "
     "('sequence', 'USAGE SELECT', 'job_id session burial'), "
     "('sequence', 'SELECT', 'part_of_job part_of_ready part_of_delayed part_of_reserved part_of_batch turns_until "
-    "refusing_puts'), "
+    "refusing_puts due_floor'), "
     "('function', 'EXECUTE', 'recognize rotate set_turns give_up_ballast')), "
     // The catalogs are open to every role; a name like foliot.job is not, without the right to use the schema.
     "things AS ("
