@@ -139,6 +139,41 @@ TEST_F(PostgresqlMapApplications, ANewDatabaseGivesNoIdThatTheFirstOneHasGiven) 
   EXPECT_EQ(ask(second_, "SELECT count(*) FROM foliot.job"), "101");
 }
 
+TEST_F(PostgresqlMapApplications, ADatabaseIsNotAddedWithTheJobOfAnOpenTransaction) {
+  ask(second_, "ALTER FUNCTION foliot.become_database SET lock_timeout = '1min'");
+  for (int i = 0; i < 2; ++i) {  // with its first job, and the tube, and the next one
+    application shop(second_);
+    shop.sql("BEGIN");
+    shop.sql("SELECT foliot.put('t', 'x')");
+    application operators(second_);
+    operators.send("SELECT foliot.become_database(1::smallint, gen_random_uuid(), 0)");
+    until_it_waits(second_, "foliot.become_database(");
+    shop.sql("COMMIT");
+    EXPECT_TRUE(says(operators.finish(), "this database has jobs"));
+    EXPECT_EQ(ask(second_, "SELECT m.number FROM foliot.map m"), "NULL");
+    ask(second_, "TRUNCATE foliot.job, foliot.ready");
+  }
+}
+
+TEST_F(PostgresqlMapApplications, APutThatWaitsForTheAddOfItsDatabaseIsRefused) {
+  for (const std::string& level : {std::string("READ COMMITTED"), std::string("REPEATABLE READ")}) {
+    const std::string added = new_database();
+    application operators(added);
+    operators.sql("BEGIN");
+    operators.sql("SELECT foliot.become_database(1::smallint, gen_random_uuid(), 0)");
+    application shop(added);
+    shop.sql("BEGIN ISOLATION LEVEL " + level);
+    shop.sql("SELECT count(*) FROM pg_class");
+    shop.send("SELECT foliot.put('t', 'x')");
+    until_it_waits(added, "foliot.put(");
+    operators.sql("COMMIT");
+    const bool is_refused_for_the_tube = level == "READ COMMITTED";
+    EXPECT_TRUE(says(shop.finish(), is_refused_for_the_tube ? "in another database" : "must be READ COMMITTED"));
+    shop.sql("COMMIT");
+    EXPECT_EQ(ask(added, "SELECT count(*) FROM foliot.job"), "0");
+  }
+}
+
 TEST_F(PostgresqlMapApplications, AStepThatHasWaitedLongSaysWhatFor) {
   application shop(first_);
   begin_with_put(shop, "t");

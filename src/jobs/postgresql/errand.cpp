@@ -22,10 +22,12 @@ bool may_succeed_later(const lane_failure& error) {
          error.is_conflict() || error.is_state("25006");
 }
 
-/// The setting ends a call whose program was killed while it waits. Else it would be executed later.
+/// Steps look at what they have waited for, so they need a new snapshot then. The last setting ends a call whose
+/// program was killed while it waits. Else it would be executed later.
 constexpr const char* settings =
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; "
-    "SET client_min_messages = warning; SET client_connection_check_interval = '1s'";
+    "SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; SET "
+    "client_connection_check_interval = '1s'";
 
 std::string reason_of(const lane_failure& error) {
   if (!error.is_state("55P03")) return error.what();

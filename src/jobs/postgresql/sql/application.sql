@@ -181,8 +181,8 @@ BEGIN
   IF put.existing IS NULL OR put.existing NOT IN ('keep', 'replace', 'refuse') THEN
     PERFORM foliot.refuse(format('existing must be keep, replace or refuse; got %s', coalesce(put.existing, 'NULL')));
   END IF;
-  PERFORM foliot.demand_new_snapshots();
   PERFORM foliot.demand_tube(tube_name);
+  PERFORM foliot.demand_new_snapshots();
   PERFORM foliot.make_tubes(ARRAY[tube_name]);
   SELECT t.id INTO in_tube FROM foliot.tube t WHERE t.name = tube_name;
   LOOP

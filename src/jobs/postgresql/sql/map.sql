@@ -33,10 +33,13 @@ BEGIN
 END $$;
 
 -- Makes this database, which has no job, the one with this number in the map with this id. Its ids are above those that
--- the first database has given while it was the only one, for these have any remainder.
+-- the first database has given while it was the only one, for these have any remainder. The lock waits for all
+-- transactions that have put a job, so the look behind it sees their jobs; and who puts one meanwhile waits for it, and sees
+-- the number then (demand_tube()).
 CREATE OR REPLACE FUNCTION foliot.become_database(of_number smallint, of_map uuid, above bigint) RETURNS void
 LANGUAGE plpgsql SET lock_timeout = '50ms' AS $$
 BEGIN
+  LOCK TABLE foliot.away IN ACCESS EXCLUSIVE MODE;
   LOCK TABLE foliot.map IN EXCLUSIVE MODE;
   IF EXISTS (SELECT FROM foliot.map m WHERE m.number = of_number AND m.id = of_map) THEN RETURN; END IF;
   IF (SELECT m.number FROM foliot.map m) IS NOT NULL OR EXISTS (SELECT FROM foliot.database) THEN
@@ -291,7 +294,8 @@ BEGIN
 END $$;
 
 -- For a put of an application: its snapshot must not be older than the leave of a tube. Nor may it say whether there are
--- several databases, so the step of the ids does (give_ids_of()).
+-- several databases, so the step of the ids does (give_ids_of()). Precondition: demand_tube() has waited for what changes
+-- that.
 CREATE OR REPLACE FUNCTION foliot.demand_new_snapshots() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed'
