@@ -103,6 +103,55 @@ class Metrics(NodesCase):
         time.sleep(0.2)
         self.assertGreaterEqual(self.metrics()["oldest_transaction_seconds", ""], 0.2)
 
+    def use_transactions(self, count):
+        self.sql(f"DO $$ BEGIN FOR i IN 1..{count} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$", "postgres")
+
+    def expect_snapshot_of(self, count):
+        """The figure reaches it: what a standby tells comes at most a second later."""
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while self.metrics()["oldest_snapshot_transactions", ""] < count:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.1)
+
+    def test_a_snapshot_that_is_kept_is_seen(self):
+        self.use_transactions(500)
+        self.assertLess(self.metrics()["oldest_snapshot_transactions", ""], 500)
+        with subprocess.Popen(["psql", "-qXAt", "-d", self.superuser], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as other:
+            other.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT 1;\n")
+            other.stdin.flush()
+            other.stdout.readline()
+            self.use_transactions(500)
+            self.expect_snapshot_of(500)
+
+    def test_a_standby_that_keeps_rows_is_seen_also_when_it_is_lost(self):
+        self.database.add_standby()
+        standby = f"host={self.database.standby} user=postgres dbname=jobs"
+        for statement in ["ALTER SYSTEM SET hot_standby_feedback = on", "ALTER SYSTEM SET wal_receiver_status_interval = '1s'",
+                          "SELECT pg_reload_conf()"]:
+            postgresql_server.PostgresqlServer.ask(standby, statement)
+        with subprocess.Popen(["psql", "-qXAt", "-d", standby], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as other:
+            other.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT 1;\n")
+            other.stdin.flush()
+            other.stdout.readline()
+            self.use_transactions(500)
+            self.expect_snapshot_of(500)
+            self.database.stop_standby()
+        self.database.do_without_standby()
+        self.use_transactions(500)
+        self.expect_snapshot_of(1000)  # its slot has it
+        self.assertLess(self.metrics()["oldest_transaction_seconds", ""], 10)
+
+    def test_the_role_can_ask_what_the_page_asks_of_the_server(self):
+        block = documented_sql.block("serve/monitoring.md", "pg_stat_archiver")
+        for statement in block.split(";")[:-1]:
+            self.sql(statement, "monitor")
+        self.assertEqual(block.count(";"), 4)
+        left = int(self.sql(block.split(";")[3], "monitor"))
+        self.assertGreater(left, 0)
+        self.assertLess(left, int(self.sql("SHOW max_connections", "monitor")))
+
     def test_a_node_shows_an_outage_of_its_database(self):
         connection = self.connect(self.start_node("n0"))
         connection.ask(put(b"a"))

@@ -46,4 +46,15 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   FROM (SELECT a.xact_start FROM pg_stat_activity a
         WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.backend_type <> 'autovacuum worker'
         UNION ALL SELECT p.prepared FROM pg_prepared_xacts p WHERE p.database = current_database()) t (begin)
+  UNION ALL
+  -- Who keeps the rows that have gone: transactions of this database, and, of the whole server, standbys that tell of
+  -- theirs (hot_standby_feedback), by a connection or by a slot. The catalog_xmin of a slot keeps catalogs only.
+  SELECT 'oldest_snapshot_transactions', '', coalesce(max(age(k.kept)), 0)
+  FROM (SELECT a.backend_xid FROM pg_stat_activity a WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+        UNION ALL SELECT a.backend_xmin FROM pg_stat_activity a
+        WHERE (a.datname = current_database() OR a.backend_type = 'walsender') AND a.pid <> pg_backend_pid()
+          AND a.backend_type <> 'autovacuum worker'
+        UNION ALL SELECT s.xmin FROM pg_replication_slots s
+        UNION ALL SELECT p.transaction FROM pg_prepared_xacts p WHERE p.database = current_database()) k (kept)
+  WHERE k.kept IS NOT NULL
 $$;
