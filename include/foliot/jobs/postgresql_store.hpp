@@ -41,6 +41,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <foliot/core/export.h>
 #include <foliot/jobs/job.hpp>
@@ -103,6 +104,8 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
 
   /// The server that the store is connected to, for people: "db1:5432/jobs". Without a password.
   [[nodiscard]] std::string place() const;
+  /// Where there are several databases: each that was reached, in the order of their numbers.
+  [[nodiscard]] std::vector<std::string> places() const;
 
   /// What migrate() did.
   struct migration {

@@ -195,19 +195,19 @@ void check_store([[maybe_unused]] const std::string& folder) {
 
 void check_database([[maybe_unused]] const std::string& database) {
 #if defined(FOLIOT_HAS_POSTGRESQL_STORE)
-  std::string place;
+  std::vector<std::string> places;
   try {
     const auto store = visit_database(database, "check");
-    place = store->place();
     if (const auto found = store->check(); !found) {
-      throw failure(fmt::format("the store in {} is damaged: {}", place, found.error()), exit_code::bad_input);
+      throw failure(fmt::format("the store in {} is damaged: {}", store->place(), found.error()), exit_code::bad_input);
     }
+    places = store->places();
   } catch (const jobs::store_failure& error) {
     throw failure(error.what(), exit_code::bad_input);
   } catch (const jobs::store_unavailable& error) {
     throw failure(error.what(), exit_code::bad_input);
   }
-  fmt::print("{}: no damage found\n", place);
+  for (const std::string& each : places) fmt::print("{}: no damage found\n", each);
 #else
   throw failure(without_database);
 #endif

@@ -20,6 +20,7 @@ check_result postgresql_store::check() { return all_->check(); }
 void postgresql_store::close() { all_->close(); }
 other_nodes* postgresql_store::others() noexcept { return all_->others(); }
 std::string postgresql_store::place() const { return all_->place(); }
+std::vector<std::string> postgresql_store::places() const { return all_->places(); }
 
 postgresql_store::migration postgresql_store::migrate(const std::string& database) {
   return detail::migrate_schema(database);

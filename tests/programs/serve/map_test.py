@@ -112,11 +112,12 @@ class TwoDatabases(NodesCase):
         node.ask(b"use mails\r\n")
         self.assertRegex(node.ask(put(b"a")), rb"\AINSERTED \d+\r\n\Z")
         check = ["serve", "--store", self.database.database, "--check"]
-        self.assertIn(": no damage found\n", self.expect_done(*check))
+        both = f"{self.database.folder}/jobs: no damage found\n{self.other.folder}/jobs: no damage found\n"
+        self.assertEqual(self.expect_done(*check), both)
         self.other.stop_at_once()
         self.expect_error(f"the database 1 of the map was not checked: the database {self.other.folder}", *check, code=1)
         self.other.start()
-        self.assertIn(": no damage found\n", self.expect_done(*check))
+        self.assertEqual(self.expect_done(*check), both)
         self.other.sql(self.other.folder, "DELETE FROM foliot.ready")
         self.expect_error("is damaged: in the database 1 of the map, ", *check, code=1)
 

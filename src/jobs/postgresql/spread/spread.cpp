@@ -71,6 +71,15 @@ std::string spread::place() const {
   return one.part->engine()->place();
 }
 
+std::vector<std::string> spread::places() const {
+  std::vector<std::string> all;
+  for (const auto& [number, one] : members_) {
+    if (one.is_tried) static_cast<void>(one.part->wait());
+    if (const postgresql_engine* const engine = one.part->engine()) all.push_back(engine->place());
+  }
+  return all;
+}
+
 bool spread::is_due(const next_change& what) const {
   const instant time = options_.clocks ? options_.clocks->monotonic->now() : now();
   const utc_time wall = options_.clocks

@@ -58,6 +58,7 @@ class spread {
   void close();
   [[nodiscard]] other_nodes* others() noexcept { return bells_.get(); }
   [[nodiscard]] std::string place() const;
+  [[nodiscard]] std::vector<std::string> places() const;
 
  private:
   /// One of the databases. The first one has the number 0.
