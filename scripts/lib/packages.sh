@@ -28,9 +28,10 @@ test_packages=(
     patroni python3-etcd etcd-server # a manager of such servers; without a configuration its service does not start
 )
 
-# For `scripts/run cluster`, in addition to those that it needs to build. util-linux has setpriv.
+# For `scripts/run cluster`, in addition to those that it needs to build. util-linux has setpriv, and netcat-openbsd has nc,
+# with which it says how to look at the nodes.
 # shellcheck disable=SC2034
-cluster_packages=(postgresql-15 python3 procps util-linux)
+cluster_packages=(postgresql-15 python3 procps util-linux netcat-openbsd)
 
 # To test the preset `clang`, in addition to all those above.
 # shellcheck disable=SC2034

@@ -20,6 +20,17 @@ NODE_TIMEOUT = 10
 PATIENCE = 300  # seconds
 
 
+class Packages(unittest.TestCase):
+    def test_what_it_starts_and_shows_is_installed_first(self):
+        script = '. "$root/scripts/lib/packages.sh"; echo "${cluster_packages[@]}"'
+        installed = subprocess.run(["bash", "-euc", script], env=os.environ | {"root": str(ROOT)}, check=True, text=True,
+                                   stdout=subprocess.PIPE).stdout.split()
+        source = "".join(each.read_text() for each in (ROOT / "scripts" / "cluster").glob("*.py"))
+        for command, package in {"nc": "netcat-openbsd", "psql": "postgresql-15"}.items():
+            self.assertRegex(source, rf"\b{command} ")
+            self.assertIn(package, installed)
+
+
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class Cluster(unittest.TestCase):
     def start(self, *arguments):
