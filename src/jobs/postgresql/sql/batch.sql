@@ -158,7 +158,7 @@ BEGIN
   PERFORM FROM unnest(ids) o (id), LATERAL (SELECT FROM foliot.job j WHERE j.id = o.id LIMIT 1 FOR UPDATE) l;
 END $$;
 
--- Ends those of these reservations whose time is over.
+-- Of these reservations, ends each whose time is over.
 CREATE OR REPLACE FUNCTION foliot.end_over(ids bigint[], openings bigint[], attempts bigint[], now_ns bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -308,9 +308,9 @@ BEGIN
   INTO map_version, sends, next_pause FROM foliot.map m;
 END $$;
 
--- Whether this batch, whose number is in this part if it is anywhere, has been committed; if not, it is given up, and never will be. Waits for a twin that is still being
--- committed, and always writes, so that the commit of the answer is also the commit of all that it saw. May be asked
--- again if its own commit is in doubt.
+-- Whether this batch, whose number is in this part if it is anywhere, has been committed; if not, it is given up, and
+-- never will be. Waits for a twin that is still being committed, and always writes, so that the commit of the answer is
+-- also the commit of all that it saw. May be asked again if its own commit is in doubt.
 CREATE OR REPLACE FUNCTION foliot.has_happened(of_session bigint, number bigint, part bigint) RETURNS boolean
 LANGUAGE sql AS $$
   INSERT INTO foliot.batch AS b VALUES (of_session, number, true, 1000000000 * extract(epoch FROM now())::bigint, part)

@@ -1,6 +1,7 @@
 -- A database that is not where it was: a standby was promoted, or a backup was restored. What was committed last may be
 -- missing then, also the numbers that sequences have given. So these skip some, and no job gets the id, no node the
--- session and no piece of a tube that moves the number that another one had before. Tokens need no sequence: each connection of a node makes its own.
+-- session and no piece of a tube that moves the number that another one had before. Tokens need no sequence: each
+-- connection of a node makes its own.
 
 -- What no two servers have in common that went different ways: the cluster, the database, the timeline.
 CREATE OR REPLACE FUNCTION foliot.here() RETURNS text LANGUAGE sql VOLATILE AS $$

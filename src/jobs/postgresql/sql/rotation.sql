@@ -171,11 +171,11 @@ CREATE OR REPLACE FUNCTION foliot.was_truncated(of_table text) RETURNS boolean L
 $$;
 
 -- A turn of this, which any node may take; one at a time, and one in half a second. For nodes, to whose role it was
--- granted: it runs with the rights of the schema's owner. If its commit is lost, nothing is: so that does not wait for a standby. It clears at most one part, and
--- waits for one lock that it does not get, because batches wait for it meanwhile. Returns 2 if it has cleared one, when no
--- rows were moved, and the next turn may follow at once. Returns 0 if the lock was not free, as while an application has
--- put jobs and its transaction is open: then the next turn, which begins with another table, may wait longer. Returns 3 if
--- it was not the time for a turn; else 1.
+-- granted: it runs with the rights of the schema's owner. If its commit is lost, nothing is: so that does not wait for a
+-- standby. It clears at most one part, and waits for one lock that it does not get, because batches wait for it
+-- meanwhile. Returns 2 if it has cleared one, when no rows were moved, and the next turn may follow at once. Returns 0 if
+-- the lock was not free, as while an application has put jobs and its transaction is open: then the next turn, which
+-- begins with another table, may wait longer. Returns 3 if it was not the time for a turn; else 1.
 CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' SET enable_seqscan = on SET quote_all_identifiers = off AS $$
 DECLARE
