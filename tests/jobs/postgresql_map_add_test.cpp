@@ -131,10 +131,17 @@ TEST_F(PostgresqlMapAdd, ADatabaseThatRefusesItsNumberIsNotSeen) {
   const auto node = open("a");
   put_one(*node, "t");
   ask(second_,
-      "CREATE FUNCTION foliot.refuse_it() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'too late'; END $$; "
+      "CREATE FUNCTION foliot.refuse_it() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'too late' USING DETAIL = "
+      "'secret'; END $$; "
       "CREATE TRIGGER refuse_it BEFORE UPDATE ON foliot.map EXECUTE FUNCTION foliot.refuse_it()");
   database_map map(first_);
-  EXPECT_THROW(map.add(second_), store_failure);
+  try {
+    map.add(second_);
+    ADD_FAILURE() << "a database was added that refuses its number";
+  } catch (const store_failure& error) {
+    EXPECT_NE(std::string(error.what()).find("too late"), std::string::npos) << error.what();
+    EXPECT_EQ(std::string(error.what()).find("secret"), std::string::npos) << error.what();
+  }
   EXPECT_TRUE(map.databases().empty());
   put_one(*node, "t");
   ask(second_, "DROP TRIGGER refuse_it ON foliot.map");
@@ -170,6 +177,19 @@ TEST_F(PostgresqlMapAdd, TheConnectionStringOfADatabaseIsChanged) {
   expect_refused([&] { map.rename(1, first_); }, "is not the database 1 of this map");
   expect_refused([&] { map.rename(3, second_); }, "there is no database with the number 3");
   expect_refused([&] { map.rename(0, alias_of(first_)); }, "each node gets its own, with --store");
+  // Two strings are exchanged by way of a third one.
+  ask(first_, "UPDATE foliot.database SET connection = '" + alias_of(second_) + "' WHERE number = 2");
+  std::string refused;
+  try {
+    map.rename(1, alias_of(second_));
+  } catch (const store_failure& error) {
+    refused = error.what();
+  }
+  EXPECT_NE(refused.find("has this connection string for the database 2: give that another one first"),
+            std::string::npos)
+      << refused;
+  EXPECT_EQ(refused.find("alias"), std::string::npos) << refused;
+  map.rename(2, third_);
   map.rename(1, alias_of(second_));
   ASSERT_EQ(map.databases().size(), 2U);
   EXPECT_EQ(map.databases()[0].connection, alias_of(second_));

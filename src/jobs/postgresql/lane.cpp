@@ -136,12 +136,22 @@ PGresult* lane::next_result(instant deadline) {
 
 namespace {
 
+/// What people are told of an error: not where it was, nor its details, which may have values of rows, such as a
+/// connection string.
+std::string text_of_error(const PGresult* got) {
+  const auto field = [got](int code) { return trimmed(PQresultErrorField(got, code)); };
+  const std::string primary = field(PG_DIAG_MESSAGE_PRIMARY);
+  if (primary.empty()) return trimmed(PQresultErrorMessage(got));  // libpq's own
+  const std::string hint = field(PG_DIAG_MESSAGE_HINT);
+  return field(PG_DIAG_SEVERITY) + ":  " + primary + (hint.empty() ? "" : " HINT:  " + hint);
+}
+
 /// Throws if the result is an error.
 void check_result(const reply& got) {
   const ExecStatusType status = PQresultStatus(got.get());
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_PIPELINE_SYNC) return;
   const char* const state = PQresultErrorField(got.get(), PG_DIAG_SQLSTATE);
-  throw lane_failure(state == nullptr ? "" : state, trimmed(PQresultErrorMessage(got.get())));
+  throw lane_failure(state == nullptr ? "" : state, text_of_error(got.get()));
 }
 
 }  // namespace

@@ -68,8 +68,6 @@ void postgresql_engine::note_want_of_room(std::string_view why) {
   lacks_room_until_ = now + passes_over_for;
   if (now < warns_of_room_at_) return;
   warns_of_room_at_ = now + warns_every;
-  // What PostgreSQL says of where it was is long, and of no use to an operator.
-  why = why.substr(0, std::min(why.find(" CONTEXT: "), why.size()));
   warn("the database " + place_ +
        " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
 }

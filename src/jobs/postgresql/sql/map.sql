@@ -77,10 +77,17 @@ END $$;
 
 -- At the first database: the one that has become this number is reached by this connection string.
 CREATE OR REPLACE FUNCTION foliot.place_database(of_number smallint, of_connection text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  taken_by smallint;
 BEGIN
   LOCK TABLE foliot.map IN EXCLUSIVE MODE;
   -- When this string led to another database, its add may have been interrupted.
   DELETE FROM foliot.database d WHERE d.connection = of_connection AND d.number <> of_number AND NOT d.is_added;
+  SELECT d.number INTO taken_by FROM foliot.database d WHERE d.connection = of_connection AND d.number <> of_number;
+  IF FOUND THEN
+    PERFORM foliot.refuse(format('the map has this connection string for the database %s: give that another one first',
+                                 taken_by));
+  END IF;
   UPDATE foliot.database d SET connection = of_connection, is_added = true WHERE d.number = of_number;
   IF NOT FOUND THEN PERFORM foliot.refuse(format('the map has no database with the number %s', of_number)); END IF;
   PERFORM foliot.note_change_of_map();
