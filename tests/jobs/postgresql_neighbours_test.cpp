@@ -6,6 +6,7 @@
 #include <string>
 
 #include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/database_map.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "postgresql_connection.hpp"
@@ -90,6 +91,33 @@ TEST_F(PostgresqlNeighbours, NoFunctionOfOthersIsCalled) {
   sql("CREATE FUNCTION public.setval(text, bigint) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RAISE 'called'; END $$");
   EXPECT_EQ(other_.error_of("SELECT * FROM foliot.metrics()"), "");
   EXPECT_EQ(other_.error_of("SELECT foliot.restored()"), "");
+}
+
+TEST_F(PostgresqlNeighbours, TimeLimitsOfTheDatabaseDoNotHold) {
+  const std::string added = server_.new_database();
+  for (const std::string& each : {database_, added}) {
+    postgresql_connection to(each);
+    to.sql(
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = ''1h''', current_database()); END $$");
+    const std::string checks =
+        " LANGUAGE plpgsql AS $$ BEGIN "
+        "IF current_setting('statement_timeout') <> '0' THEN RAISE 'it has a time limit'; END IF; ";
+    to.sql("CREATE FUNCTION public.check_command() RETURNS event_trigger" + checks + "END $$");
+    to.sql("CREATE FUNCTION public.check_row() RETURNS trigger" + checks + "RETURN NEW; END $$");
+  }
+  postgresql_connection(added).sql(
+      "SET statement_timeout = 0; CREATE EVENT TRIGGER check_command ON ddl_command_start "
+      "EXECUTE FUNCTION public.check_command()");
+  for (const std::string table : {"job", "database"}) {
+    sql("CREATE TRIGGER check_row BEFORE INSERT ON foliot." + table +
+        " FOR EACH ROW EXECUTE FUNCTION public.check_row()");
+  }
+  EXPECT_NO_THROW(postgresql_store::migrate(added));
+  EXPECT_EQ(database_map(database_).add(added), 1);
+  auto how = options("a");
+  how.give_up_after = 1s;
+  postgresql_store node(how);
+  EXPECT_EQ(execute_one(node, put{.tube = "a", .body = "x"}).what, put_answer::kind::inserted);
 }
 
 TEST_F(PostgresqlNeighbours, TheDatabaseMayHaveAnyEncoding) {

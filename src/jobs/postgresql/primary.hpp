@@ -23,6 +23,12 @@ constexpr std::string_view durable_commits =
     "SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN "
     "('off', 'local', 'remote_write') THEN 'on' ELSE current_setting('synchronous_commit') END, false); ";
 
+/// Ends the time limits of the role, the database or the server for the rest of a connection: the program has its own,
+/// and takes a statement that was ended for a lost connection. The second one came with PostgreSQL 17.
+constexpr std::string_view no_time_limits =
+    "SELECT pg_catalog.set_config(s.name, '0', false) FROM pg_catalog.pg_settings s "
+    "WHERE s.name IN ('statement_timeout', 'transaction_timeout'); ";
+
 struct primary_connection {
   std::unique_ptr<lane> over;
   reached_server server;

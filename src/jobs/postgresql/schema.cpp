@@ -13,6 +13,7 @@
 #include <foliot/core/clock.hpp>
 
 #include "lane.hpp"
+#include "primary.hpp"
 #include "schema_history.hpp"
 #include "target.hpp"
 
@@ -87,7 +88,7 @@ postgresql_store::migration migrate_once(target& where, instant deadline) {
   const std::unique_ptr<lane> made = connect_to_any(where, no_step);
   lane& connection = *made;
   postgresql_store::migration did;
-  if (connection.execute_text(lock_and_look, deadline).bytes(0, 0) == "t") {
+  if (connection.execute_text(std::string(no_time_limits) + lock_and_look, deadline).bytes(0, 0) == "t") {
     did.from = number_of(connection.execute_text(look, deadline), 0);
   }
   if (did.from > history.version) {
