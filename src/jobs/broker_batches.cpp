@@ -25,6 +25,12 @@ std::size_t body_size(const operation& it) {
   return what == nullptr ? 0 : what->body.size();
 }
 
+/// Whether the answer may have the body of a job, which is not bounded as those of claims are.
+bool brings_body(const operation& it) {
+  return std::holds_alternative<peek>(it) || std::holds_alternative<peek_first>(it) ||
+         std::holds_alternative<claim_job>(it);
+}
+
 /// Whether the operation changes nothing.
 bool only_looks(const operation& it) {
   return std::holds_alternative<peek>(it) || std::holds_alternative<peek_first>(it) ||
@@ -223,9 +229,11 @@ void broker_core::gather_requests() {
   gather_ends_of_pauses();
   first_entry_ = batch_.size();
   std::size_t bytes = 0;
+  std::uint64_t asked_bytes = 0;  // at most
   while (broker_request* const one = queue_.front()) {
-    if (entries_.size() == most_requests || bytes >= most_bytes) break;
+    if (entries_.size() == most_requests || bytes >= most_bytes || asked_bytes >= most_claimed_bytes) break;
     bytes += body_size(one->operation_);
+    if (brings_body(one->operation_)) asked_bytes += limits_.job.max_body;
     if (const std::string* const name = tube_with_news(one->operation_)) {
       if (tube_record* const tube = tubes_.find(*name)) tubes_.note_news(*tube);
     }

@@ -135,9 +135,10 @@ class broker_core {
   static constexpr std::size_t most_checks = 64;                   // of pauses
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of bodies; the last may exceed it
   static constexpr std::size_t most_clients = 512;                 // for which a batch claims
-  static constexpr std::uint64_t most_claimed_bytes = 16U << 20;   // of bodies; the last may exceed it
-  static constexpr std::size_t most_clients_of_tube = 64;          // where clients of other tubes wait, too
-  static constexpr std::size_t most_claimed_tubes = 4096;          // named by its claims; the last one may exceed it
+  // Of bodies that claims bring; and as many that other requests may bring. The last one may exceed it.
+  static constexpr std::uint64_t most_claimed_bytes = 16U << 20;
+  static constexpr std::size_t most_clients_of_tube = 64;  // where clients of other tubes wait, too
+  static constexpr std::size_t most_claimed_tubes = 4096;  // named by its claims; the last one may exceed it
 
   /// A tube that a request has paused.
   struct paused_tube {

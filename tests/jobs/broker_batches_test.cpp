@@ -57,6 +57,28 @@ TEST(BrokerBatches, OperationsThatOneTaskQueuesAreOneBatch) {
   });
 }
 
+TEST(BrokerBatches, RequestsThatMayBringLargeBodiesAreDivided) {
+  broker_limits limits;
+  limits.job.max_body = std::size_t{6} << 20;  // three of them are more than 16 MiB
+  test::in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        const put_answer put = co_await world.jobs.execute(mail("hello"));
+        world.store.sizes.clear();
+        std::deque<in_flight<peek>> peeks;
+        for (int i = 0; i < 7; ++i) {
+          peek what;
+          what.name = put.id;
+          peeks.emplace_back(world.jobs, std::move(what));
+        }
+        for (auto& each : peeks) {
+          const peek_answer seen = co_await each;
+          EXPECT_EQ(seen.job.value().body, "hello");
+        }
+        EXPECT_EQ(world.store.sizes, (std::vector<std::size_t>{3, 3, 1}));
+      },
+      limits);
+}
+
 TEST(BrokerBatches, WithoutRunTheLeaderGoesOnUntilNothingIsLeft) {
   virtual_clock clock;
   broker_world world(clock);
