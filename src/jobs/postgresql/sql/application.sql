@@ -4,6 +4,9 @@
 -- They run with the rights of the schema's owner, so a role needs no right to a table; but it must have been granted each
 -- function that it calls. What a transaction has locked stays locked until its end, so they leave no lock on a job that a
 -- worker has, for its worker could not finish it; and nodes pass over what is locked for long (patient.sql).
+--
+-- Without `jit = off` each call that reads a table without an index would be compiled for some 20 ms: with
+-- `enable_seqscan = off` such a read seems to cost very much.
 
 CREATE OR REPLACE FUNCTION foliot.refuse(what text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -158,7 +161,7 @@ CREATE OR REPLACE FUNCTION foliot.put(
   tube text, body bytea, delay interval DEFAULT '0', at timestamptz DEFAULT NULL, priority bigint DEFAULT 1024,
   ttr interval DEFAULT '60 s', key text DEFAULT NULL, existing text DEFAULT 'keep') RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
   times bigint[] := foliot.time_of_call();
@@ -222,24 +225,24 @@ $$;
 
 -- Ends a job that no worker has. Returns false if there is no such job, or a worker has it.
 CREATE OR REPLACE FUNCTION foliot.cancel(job bigint) RETURNS boolean LANGUAGE sql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
   SELECT foliot.change_for_application(job, NULL)
 $$;
 CREATE OR REPLACE FUNCTION foliot.cancel_by_key(tube text, key text) RETURNS boolean LANGUAGE sql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
   SELECT foliot.change_key_for_application(tube, key, NULL)
 $$;
 
 -- Gives a job that no worker has a new due time. Returns false if there is no such job, or a worker has it.
 CREATE OR REPLACE FUNCTION foliot.reschedule(job bigint, delay interval DEFAULT '0', at timestamptz DEFAULT NULL)
 RETURNS boolean LANGUAGE sql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
   SELECT foliot.change_for_application(job, foliot.checked_due(delay, at))
 $$;
 CREATE OR REPLACE FUNCTION foliot.reschedule_by_key(tube text, key text, delay interval DEFAULT '0',
                                                     at timestamptz DEFAULT NULL)
 RETURNS boolean LANGUAGE sql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
   SELECT foliot.change_key_for_application(tube, key, foliot.checked_due(delay, at))
 $$;
 
