@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -150,6 +151,31 @@ TEST_F(PostgresqlReplacedPrimary, IsRefusedByTheFirstConnection) {
     EXPECT_EQ(jobs_of(old_), 0);
     expect_warning(old_);
   }
+}
+
+// What it has committed last may be missing in the new primary, also the ids that its sequence has given.
+TEST_F(PostgresqlReplacedPrimary, HasGivenNoIdThatAnApplicationGetsBeforeANodeHasConnected) {
+  constexpr std::int64_t skipped = std::int64_t{1} << 32;
+  const auto put = [&](const postgresql_server& into) {
+    return std::stoll(postgresql_connection(at(into.folder())).sql("SELECT foliot.put('a', 'x')"));
+  };
+  const std::int64_t given = put(old_);
+  EXPECT_LT(given, skipped) << "a new database skips none";
+  new_->promote();
+  const std::int64_t next = put(*new_);
+  EXPECT_GT(next, skipped);
+  EXPECT_EQ(put(*new_), next + 1) << "it skips once";
+  put_one(*open("n", new_->folder()));
+  EXPECT_GT(put(*new_), next + 1);
+}
+
+TEST_F(PostgresqlReplacedPrimary, HasGivenNoIdThatAnApplicationGetsAfterANodeOfThatHasGone) {
+  open("n", both())->close();
+  new_->promote();
+  postgresql_connection shop(at(new_->folder()));
+  shop.sql("BEGIN");
+  EXPECT_GT(std::stoll(shop.sql("SELECT foliot.put('b', 'x')")), std::int64_t{1} << 32);
+  put_one(*open("n", new_->folder()));  // the open transaction does not keep it from connecting
 }
 
 TEST_F(PostgresqlReplacedPrimary, DoesNotKeepTheFirstConnectionFromItsOnlyServer) {

@@ -186,6 +186,7 @@ BEGIN
   END IF;
   PERFORM foliot.demand_tube(tube_name);
   PERFORM foliot.demand_new_snapshots();
+  PERFORM foliot.demand_new_ids();
   PERFORM foliot.make_tubes(ARRAY[tube_name]);
   SELECT t.id INTO in_tube FROM foliot.tube t WHERE t.name = tube_name;
   LOOP

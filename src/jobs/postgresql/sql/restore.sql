@@ -11,7 +11,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION foliot.skip_numbers() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM setval('foliot.job_id', nextval('foliot.job_id') + 4294967296);
+  PERFORM foliot.advance_ids(0);
   PERFORM setval('foliot.session', nextval('foliot.session') + 1048576);
   PERFORM setval('foliot.piece', nextval('foliot.piece') + 1048576);  -- of a move to another database (map.sql)
 END $$;
@@ -33,6 +33,22 @@ BEGIN
   RETURN place_now;
 END $$;
 REVOKE EXECUTE ON FUNCTION foliot.recognize FROM PUBLIC;
+
+-- For a put of an application, which may come before a node has connected: its id was not given before. The row of
+-- foliot.origin would stay locked until the end of its transaction, and nodes wait for it: so this notes the place in a
+-- sequence.
+CREATE OR REPLACE FUNCTION foliot.demand_new_ids() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  place_now text := foliot.here();
+  hash_now bigint := hashtextextended(place_now, 0) & 9223372036854775807;
+  hash_then bigint := pg_sequence_last_value('foliot.place_of_ids');
+BEGIN
+  IF hash_then = hash_now OR EXISTS (SELECT FROM foliot.origin o WHERE o.place = place_now) THEN RETURN; END IF;
+  IF hash_then IS NOT NULL OR EXISTS (SELECT FROM foliot.origin o WHERE o.place IS NOT NULL) THEN
+    PERFORM foliot.advance_ids(0);
+  END IF;
+  PERFORM setval('foliot.place_of_ids', hash_now);
+END $$;
 
 -- For the operator, after a restore that recognize() cannot see: of a copy of the server's files that went on without
 -- recovery to a point. All nodes announce themselves again, and what they have reserved is ready again. Stable, as the

@@ -149,6 +149,8 @@ SELECT setval('foliot.ballast_tried', floor(extract(epoch FROM now()) * 1000)::b
 -- The place of the database, when a node connected last (restore.sql); null: none has yet. One row.
 CREATE TABLE foliot.origin (place text);
 INSERT INTO foliot.origin VALUES (NULL);
+-- A hash of the place of the database, when an application put a job before a node had connected (restore.sql).
+CREATE SEQUENCE foliot.place_of_ids AS bigint MINVALUE 0;
 ALTER TABLE foliot.origin REPLICA IDENTITY FULL;
 
 -- The batches that have changed something, and those that were given up: a commit whose answer was lost has happened if
