@@ -15,6 +15,8 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "documented_sql.hpp"
+#include "node_role.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_database.hpp"
 
@@ -270,6 +272,29 @@ TEST_F(PostgresqlNodeRole, CanCallNoFunctionOfAnOperatorOrAnApplication) {
        }) {
     expect_refused(std::string("SELECT foliot.") + each);
   }
+}
+
+// The default privileges of a careful owner: the documented grants are enough all the same.
+TEST_F(PostgresqlNodeRole, IsEnoughWhereFunctionsAreNotForAllRoles) {
+  const std::string database = server_.new_database();
+  postgresql_connection owner(database);
+  owner.sql("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC");
+  postgresql_store::migrate(database);
+  postgresql_options made = options("a");
+  made.database = foliot_test::as_node_role(database);
+  postgresql_store node(made);
+  owner.sql("DO $$ BEGIN CREATE ROLE foliot_shop LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$");
+  owner.sql(foliot_test::documented_grants("serve/sql.md", "shop", "foliot_shop"));
+  postgresql_connection shop(database + " user=foliot_shop");
+  for (const char* const each : {"put('a', 'x')", "put('a', 'x', key => 'k', delay => '1 h')", "tell('a')",
+                                 "reschedule_by_key('a', 'k', '2 h')", "cancel_by_key('a', 'k')"}) {
+    EXPECT_EQ(shop.error_of(std::string("SELECT foliot.") + each), "");
+  }
+  const reservation held = execute_one(node, claim{{"a"}}).jobs.at(0).token;
+  EXPECT_EQ(execute_one(node, release{.token = held, .due = 1h}).what, holder_answer::kind::done);
+  execute_one(node, put{.tube = "a", .key = "k", .body = "x"});
+  EXPECT_EQ(execute_one(node, clear_tube{.tube = "a"}).changed, 2U);
+  EXPECT_TRUE(node.check());
 }
 
 // What runs with the rights of the schema's owner is granted by name.

@@ -97,9 +97,9 @@ postgresql_store::migration migrate_once(target& where, instant deadline) {
                         ": use a newer program");
   }
   take_steps(connection, did.from, history, deadline);
-  for (const std::string_view file : schema_functions()) connection.execute_text(std::string(file), deadline);
   connection.execute_text(constant_function("schema_version", history.version), deadline);
   connection.execute_text(constant_function("oldest_program", history.oldest_program), deadline);
+  for (const std::string_view file : schema_functions()) connection.execute_text(std::string(file), deadline);
   connection.execute_text("COMMIT", deadline);
   did.to = history.version;
   return did;

@@ -249,7 +249,7 @@ $$;
 
 -- Tells the nodes that there are new jobs in a tube, so that they need not find them by themselves, which may take a
 -- second. To be called after the commit: a NOTIFY in a transaction that has written holds up the commits of all others.
-CREATE OR REPLACE FUNCTION foliot.tell(tube text) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION foliot.tell(tube text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF pg_current_xact_id_if_assigned() IS NOT NULL THEN
