@@ -13,6 +13,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "broken_node.hpp"
+#include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
 
 namespace foliot::jobs {
@@ -336,6 +337,23 @@ TEST_F(PostgresqlNodes, ADatabaseThatHasGoneIsUnavailableAndComesBack) {
   server_.start();
   until_available([&] { put_one(a, "put"); });
   EXPECT_EQ(execute_one(a, count_all{}).counts.ready, 2U);
+}
+
+TEST_F(PostgresqlNodes, GoOnWhereTheDatabaseChecksAssignments) {
+  foliot_test::postgresql_connection(database_).sql(
+      "LOAD 'plpgsql'; DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET plpgsql.extra_errors = %L', "
+      "current_database(), "
+      "'all'); END $$");
+  const auto a = open("a");
+  for (const milliseconds due : {0ms, milliseconds(1h)}) {
+    const put keyed{.tube = "t", .key = "k", .body = "x", .due = due, .existing = on_existing::replace};
+    EXPECT_EQ(execute_one(*a, keyed).what, put_answer::kind::inserted);
+    EXPECT_EQ(execute_one(*a, keyed).what, put_answer::kind::replaced);
+    EXPECT_EQ(execute_one(*a, reschedule{job_key{"t", "k"}, due}).what, change_answer::kind::done);
+    EXPECT_EQ(execute_one(*a, cancel{job_key{"t", "k"}}).what, change_answer::kind::done);
+  }
+  foliot_test::postgresql_connection shop(database_);
+  EXPECT_EQ(shop.sql("SELECT foliot.cancel(foliot.put('t', 'x'))"), "t");
 }
 
 TEST_F(PostgresqlNodes, WarnsOfADatabaseThatDoesNotSync) {

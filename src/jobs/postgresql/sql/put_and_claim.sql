@@ -184,13 +184,15 @@ END $$;
 CREATE OR REPLACE FUNCTION foliot.lift(job_id bigint, now_ns bigint, OUT state bigint, OUT placed foliot.place)
 LANGUAGE plpgsql AS $$
 BEGIN
-  DELETE FROM foliot.delayed d WHERE d.id = job_id RETURNING d.* INTO placed;
+  DELETE FROM foliot.delayed d WHERE d.id = job_id
+  RETURNING d.id, d.tube, d.pri, d.due, d.delay, d.reserves, d.timeouts, d.releases, d.buries, d.kicks INTO placed;
   IF FOUND THEN
     state := 0;
     PERFORM foliot.note_delayed();
     RETURN;
   END IF;
-  DELETE FROM foliot.ready r WHERE r.id = job_id RETURNING r.* INTO placed;
+  DELETE FROM foliot.ready r WHERE r.id = job_id
+  RETURNING r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts, r.releases, r.buries, r.kicks INTO placed;
   IF FOUND THEN state := 1; RETURN; END IF;
   DELETE FROM foliot.buried b WHERE b.id = job_id
   RETURNING b.id, b.tube, b.pri, b.due, b.delay, b.reserves, b.timeouts, b.releases, b.buries, b.kicks INTO placed;
