@@ -174,6 +174,30 @@ TEST_F(PostgresqlMapApplications, APutThatWaitsForTheAddOfItsDatabaseIsRefused) 
   }
 }
 
+TEST_F(PostgresqlMapApplications, AJobThatMayBeElsewhereIsNotSaidToBeGone) {
+  const auto change = [&](const std::string& in, const std::string& id) {
+    const std::string error = error_of(in, "SELECT foliot.cancel(" + id + ")");
+    const std::string other = error_of(in, "SELECT foliot.reschedule(" + id + ", '1 h')");
+    EXPECT_EQ(error.empty(), other.empty());
+    return error.empty() ? ask(in, "SELECT foliot.cancel(" + id + ")") : error;
+  };
+  const std::string may_be = "and may be in another one";
+  EXPECT_EQ(change(first_, "17"), "f") << "it is the only database";
+  database_map map(first_);
+  map.add(second_);
+  const std::string staying = ask(first_, "SELECT foliot.put('stays', 'x')");
+  EXPECT_EQ(ask(first_, "SELECT foliot.cancel(" + staying + ")"), "t");
+  EXPECT_EQ(change(first_, staying), "f") << "no job has left this database";
+  EXPECT_TRUE(says(change(first_, "65"), may_be));
+  const std::string moved = ask(first_, "SELECT foliot.put('t', 'x', key => 'k')");
+  map.move("t", 1);
+  EXPECT_TRUE(says(change(first_, moved), may_be));
+  EXPECT_TRUE(says(error_of(first_, "SELECT foliot.cancel_by_key('t', 'k')"), "the one with the number 1"));
+  EXPECT_EQ(ask(second_, "SELECT foliot.reschedule(" + moved + ", '1 h')"), "t");
+  EXPECT_EQ(ask(second_, "SELECT foliot.cancel(" + moved + ")"), "t");
+  EXPECT_EQ(ask(second_, "SELECT foliot.cancel_by_key('t', 'k')"), "f");
+}
+
 TEST_F(PostgresqlMapApplications, AStepThatHasWaitedLongSaysWhatFor) {
   application shop(first_);
   begin_with_put(shop, "t");

@@ -396,7 +396,7 @@ TEST_F(PostgresqlSqlRole, CanDoNothingElse) {
     expect_refused(least, std::string("SELECT * FROM foliot.") + table);
     expect_refused(least, std::string("DELETE FROM foliot.") + table);
   }
-  expect_refused(least, "SELECT foliot.change_for_application(" + std::to_string(id) + ", NULL)");
+  expect_refused(least, "SELECT foliot.change_for_application(" + std::to_string(id) + ", NULL, true)");
   // Functions of the caller's own, or operators, are not called with the owner's rights.
   least.sql("CREATE TEMP TABLE tube (id int, name bytea)");
   EXPECT_NO_THROW(put(least, "'mails', 'x'"));

@@ -112,13 +112,15 @@ EXCEPTION
 END $$;
 
 -- Cancels a waiting job, or, with a due time, reschedules it. Returns false if there is no such job, or a worker has it.
-CREATE OR REPLACE FUNCTION foliot.change_for_application(job_id bigint, due bigint[]) RETURNS boolean
-LANGUAGE plpgsql AS $$
+-- `is_anywhere`: nothing but its id says in which database it is.
+CREATE OR REPLACE FUNCTION foliot.change_for_application(job_id bigint, due bigint[], is_anywhere boolean)
+RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of_call();
   taken record := foliot.take_waiting(job_id);
   p foliot.place;
 BEGIN
+  IF taken.state = 5 AND is_anywhere THEN PERFORM foliot.demand_own_job(job_id); END IF;
   IF taken.state IN (2, 5) THEN RETURN false; END IF;
   IF due IS NULL THEN
     DELETE FROM foliot.job j WHERE j.id = job_id;
@@ -149,7 +151,7 @@ BEGIN
       PERFORM foliot.demand_tube(foliot.checked_tube(tube));
       RETURN false;
     END IF;
-    IF foliot.change_for_application(meant, due) THEN RETURN true; END IF;
+    IF foliot.change_for_application(meant, due, false) THEN RETURN true; END IF;
     -- A worker has it, or it has just been replaced by another one.
     IF meant IS NOT DISTINCT FROM foliot.job_of(tube, key) THEN RETURN false; END IF;
   END LOOP;
@@ -227,7 +229,7 @@ $$;
 -- Ends a job that no worker has. Returns false if there is no such job, or a worker has it.
 CREATE OR REPLACE FUNCTION foliot.cancel(job bigint) RETURNS boolean LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
-  SELECT foliot.change_for_application(job, NULL)
+  SELECT foliot.change_for_application(job, NULL, true)
 $$;
 CREATE OR REPLACE FUNCTION foliot.cancel_by_key(tube text, key text) RETURNS boolean LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
@@ -238,7 +240,7 @@ $$;
 CREATE OR REPLACE FUNCTION foliot.reschedule(job bigint, delay interval DEFAULT '0', at timestamptz DEFAULT NULL)
 RETURNS boolean LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
-  SELECT foliot.change_for_application(job, foliot.checked_due(delay, at))
+  SELECT foliot.change_for_application(job, foliot.checked_due(delay, at), true)
 $$;
 CREATE OR REPLACE FUNCTION foliot.reschedule_by_key(tube text, key text, delay interval DEFAULT '0',
                                                     at timestamptz DEFAULT NULL)

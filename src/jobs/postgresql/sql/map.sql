@@ -300,6 +300,19 @@ BEGIN
     USING ERRCODE = 'object_not_in_prerequisite_state';
 END $$;
 
+-- For an application that names a job by its id, which is not here: fails if the job may be in another database. It is in
+-- none if this database has given its id, and has never sent away a job. Sequences say so, for a snapshot may be old.
+CREATE OR REPLACE FUNCTION foliot.demand_own_job(job_id bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF (SELECT s.increment FROM pg_sequence_parameters('foliot.job_id'::regclass) s) > 1
+     AND (job_id % 64 <> (SELECT s.last_value FROM foliot.job_id s) % 64
+          OR pg_sequence_last_value('foliot.piece') IS NOT NULL) THEN
+    RAISE EXCEPTION 'foliot: the job % is not in this database, and may be in another one', job_id
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'Call the function there, or the one that takes a tube and a key.';
+  END IF;
+END $$;
+
 -- For a put of an application: its snapshot must not be older than the leave of a tube. Nor may it say whether there are
 -- several databases, so the step of the ids does (give_ids_of()). Precondition: demand_tube() has waited for what changes
 -- that.
