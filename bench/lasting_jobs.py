@@ -8,6 +8,7 @@ second, how many are not finished, how late they were reserved, and the tables t
 dead rows that PostgreSQL estimates. At the end the rest must drain, and the last third of the lines must be as the first:
 the rate, the jobs that are not finished, and the size of the database. Else the exit status is 1."""
 import argparse
+import contextlib
 import selectors
 import socket
 import statistics
@@ -136,6 +137,23 @@ def start_nodes(program, database, count, folder=None, sessions=None):
     return nodes
 
 
+@contextlib.contextmanager
+def pinned(database, is_pinned=True):
+    """Keeps a transaction with a snapshot open meanwhile."""
+    if not is_pinned:
+        yield
+        return
+    pin = subprocess.Popen(["psql", "-qXAt", "-d", database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        pin.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;\n")
+        pin.stdin.flush()
+        pin.stdout.readline()  # it has its snapshot
+        yield
+    finally:
+        pin.kill()
+        pin.wait()
+
+
 def not_level(samples):
     """What the last third of the samples has otherwise than the first, in sentences."""
     third = len(samples) // 3
@@ -202,23 +220,15 @@ def main():
     options = parser.parse_args()
     server = postgresql_server.PostgresqlServer()
     nodes = []
-    pin = None
     try:
         subprocess.run([options.program, "serve", "--store", server.database, "--migrate"], check=True)
         nodes = start_nodes(options.program, server.database, options.nodes)
-        if options.pin:
-            pin = subprocess.Popen(["psql", "-qX", "-d", server.database], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                   text=True)
-            pin.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;\n")
-            pin.stdin.flush()
-        return 0 if run(options, server, nodes) else 1
+        with pinned(server.database, options.pin):
+            return 0 if run(options, server, nodes) else 1
     finally:
         for _, process in nodes:
             process.kill()
             process.wait()
-        if pin:
-            pin.kill()
-            pin.wait()
         server.remove()
 
 
