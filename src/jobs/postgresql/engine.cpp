@@ -310,7 +310,12 @@ void postgresql_engine::rotate() noexcept {
   switch (answer.value_or(0)) {  // see sql/rotation.sql
     case 0: rotations_.failed(); break;
     case 3: break;
-    case 2: rotations_.succeeded(); return;  // there may be more: the next turn comes with the next batch
+    case 2: {  // there is more to do, and batches have half of the time
+      rotations_.succeeded();
+      const instant end = monotonic_clock::instance().now();
+      next_rotation_ = end + (end - begin);
+      return;
+    }
     default: rotations_.succeeded();
   }
   next_rotation_ = begin + rotations_.length();

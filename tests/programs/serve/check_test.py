@@ -10,7 +10,7 @@ from program_case import main
 # A job in the tube `t` that is ready, and one in `u` that a node has.
 SOUND = """
 TRUNCATE foliot.job, foliot.ready, foliot.delayed, foliot.reserved, foliot.buried, foliot.leaving, foliot.pause,
-  foliot.tube, foliot.node, foliot.away;
+  foliot.tube, foliot.node, foliot.away, foliot.ready_floor;
 SELECT foliot.put('t', 'waits'), foliot.put('u', 'is held');
 SELECT foliot.announce('n', 1, 3600000000000, 0, NULL);
 SELECT id FROM foliot.claim((SELECT session FROM foliot.node), 1, NULL, '{u}', 1, NULL);
@@ -29,6 +29,8 @@ DAMAGE = {
     "job {reserved} is reserved by a session that is over": "UPDATE foliot.reserved SET session = 999999",
     f"job {NOT_GIVEN} has an id that was not given yet":
         f"UPDATE foliot.job SET id = {NOT_GIVEN} WHERE id = {{ready}}; UPDATE foliot.ready SET id = {NOT_GIVEN}",
+    "job {ready} lies before the floor of its tube":
+        "INSERT INTO foliot.ready_floor SELECT tube, pri, id + 1 FROM foliot.ready; UPDATE foliot.ready SET part = 9",
     "job {ready} is in a tube that has moved to another database": "INSERT INTO foliot.away VALUES ('t', now())",
     "tube 999 is paused, but not known": "INSERT INTO foliot.pause VALUES (999, 9223372036854775807, 1)",
 }

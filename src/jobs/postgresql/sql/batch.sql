@@ -47,7 +47,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION foliot.has_job(of_tube integer) RETURNS boolean LANGUAGE sql AS $$
-  SELECT EXISTS (SELECT FROM foliot.ready WHERE tube = of_tube) OR EXISTS (SELECT FROM foliot.delayed WHERE tube = of_tube)
+  SELECT EXISTS (SELECT FROM foliot.best_ready(of_tube, 1)) OR EXISTS (SELECT FROM foliot.delayed WHERE tube = of_tube)
     OR EXISTS (SELECT FROM foliot.buried WHERE tube = of_tube) OR EXISTS (SELECT FROM foliot.reserved WHERE tube = of_tube)
 $$;
 

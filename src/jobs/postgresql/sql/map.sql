@@ -194,7 +194,7 @@ BEGIN
   is_left := true;
   SELECT l.piece INTO piece FROM foliot.leaving l LIMIT 1;
   IF FOUND THEN RETURN; END IF;
-  ids := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT most);
+  ids := ARRAY(SELECT r.id FROM foliot.best_ready(of_tube, most) r ORDER BY r.pri, r.id);
   IF cardinality(ids) = 0 THEN
     ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most);
   END IF;

@@ -231,21 +231,24 @@ DECLARE
     SELECT DISTINCT t.id FROM foliot.tube t
     WHERE t.name = ANY (names) AND NOT EXISTS (SELECT FROM foliot.pause p WHERE p.tube = t.id));
   ids bigint[];
-  rows tid[];  -- and parts: where the jobs lie, if they are of one tube
+  rows tid[];  -- and parts: where the jobs lie, if they are of one tube, and there are no floors
   parts smallint[];
   brought bigint;
   fit bigint;
   gone foliot.place[];
   part_of_reserved smallint;
+  met bigint;
 BEGIN
   IF cardinality(tubes) = 0 OR most = 0 THEN RETURN; END IF;
-  IF cardinality(tubes) = 1 THEN
+  met := foliot.gone_met();
+  IF cardinality(tubes) = 1 AND pg_sequence_last_value('foliot.floor_raised') = 0 THEN
     SELECT array_agg(l.id), array_agg(l.ctid), array_agg(l.part) INTO ids, rows, parts
     FROM (SELECT r.id, r.ctid, r.part FROM foliot.ready r WHERE r.tube = tubes[1] ORDER BY r.pri, r.id LIMIT most
           FOR UPDATE SKIP LOCKED) l;
   ELSE
     ids := foliot.lock_best(tubes, most);
   END IF;
+  IF foliot.gone_met() - met > 4000 + 1000 * cardinality(tubes) THEN PERFORM foliot.raise_floors(tubes); END IF;
   IF coalesce(cardinality(ids), 0) = 0 THEN RETURN; END IF;
   IF bytes IS NOT NULL THEN
     brought := coalesce(nullif(current_setting('foliot.claimed_bytes', true), '')::bigint, 0);
@@ -309,25 +312,20 @@ BEGIN
   RETURN taken;
 END $$;
 
--- Locks the rows of the best ready jobs of several tubes; returns their ids, the best first.
+-- Locks the rows of the best ready jobs of these tubes, from their floors on; returns their ids, the best first.
 CREATE OR REPLACE FUNCTION foliot.lock_best(tubes integer[], most bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   best bigint[];
   locked bigint[];
 BEGIN
   best := ARRAY(
-    SELECT b.id FROM unnest(tubes) o (tube),
-      LATERAL (SELECT r.pri, r.id FROM foliot.ready r WHERE r.tube = o.tube ORDER BY r.pri, r.id LIMIT most) b
-    ORDER BY b.pri, b.id LIMIT most);
+    SELECT b.id FROM unnest(tubes) o (tube), foliot.best_ready(o.tube, most) b ORDER BY b.pri, b.id LIMIT most);
   locked := ARRAY(SELECT l.id FROM (SELECT r.pri, r.id FROM foliot.ready r WHERE r.id = ANY (best) FOR UPDATE SKIP LOCKED) l
                   ORDER BY l.pri, l.id);
   IF cardinality(locked) = cardinality(best) THEN RETURN locked; END IF;
   -- Another transaction claims there, too: lock `most` rows in each tube, so that there are enough.
   RETURN ARRAY(
-    SELECT b.id FROM unnest(tubes) o (tube),
-      LATERAL (SELECT r.pri, r.id FROM foliot.ready r WHERE r.tube = o.tube ORDER BY r.pri, r.id LIMIT most
-               FOR UPDATE SKIP LOCKED) b
-    ORDER BY b.pri, b.id LIMIT most);
+    SELECT b.id FROM unnest(tubes) o (tube), foliot.lock_ready(o.tube, most) b ORDER BY b.pri, b.id LIMIT most);
 END $$;
 
 -- Claims this job, in whatever state it waits. A row of nulls: it is on its way to another database.

@@ -4,7 +4,8 @@
 -- A part that has grown leaves the new rows to an empty one. Its own rows go: ready jobs are reserved, delayed ones, which
 -- are due within a minute, become ready, reservations and jobs end, and batches are forgotten. When it has been empty for
 -- a while, it is truncated. Jobs that are due later lie in the last part from the begin, and what rests is moved there:
--- ready jobs that nobody reserves, long reservations, and the texts of both.
+-- ready jobs that nobody reserves, long reservations, and the texts of both. The last part of `ready` is truncated, too, when
+-- it is empty. Until then searches there begin at floors (floors.sql).
 --
 -- To a snapshot that is older than the TRUNCATE, the part is empty, also of what was moved or ended later. So
 --   - functions that look at jobs are VOLATILE: then each statement has its locks before its snapshot;
@@ -13,11 +14,14 @@
 --   - an application's transaction that keeps its snapshot for longer gets an error where it would miss a job
 --     (was_truncated()).
 
--- Whether the part has a row.
+-- Whether the part has a row. The last ones that came are mostly the last ones to go: so it looks at the end first.
 CREATE OR REPLACE FUNCTION foliot.has_row(part regclass) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
+  near_end bigint := greatest(pg_relation_size(part) / current_setting('block_size')::bigint - 16, 0);
   answer boolean;
 BEGIN
+  EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE ctid >= %L)', part, format('(%s,0)', near_end)) INTO answer;
+  IF answer OR near_end = 0 THEN RETURN answer; END IF;
   EXECUTE format('SELECT EXISTS (SELECT FROM %s)', part) INTO answer;
   RETURN answer;
 END $$;
@@ -74,6 +78,14 @@ BEGIN
                  (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint << 4) + number);
 END $$;
 
+-- The parts of a table that do not take its new rows, and may be truncated: the one first that took them longest ago, and
+-- last the one that never does.
+CREATE OR REPLACE FUNCTION foliot.idle_parts(of_table text) RETURNS SETOF smallint LANGUAGE sql VOLATILE AS $$
+  SELECT n::smallint FROM foliot.current_part(of_table) present, generate_series(0, 9) n
+  WHERE n <> present AND to_regclass(format('foliot.%s_%s_empty_since', of_table, n)) IS NOT NULL
+  ORDER BY n = 9, (n - present + 3) % 3
+$$;
+
 -- Lets another part of a table take the new rows if the present one has reached this size, in bytes, and this age. Before
 -- that it clears a part that is empty, if it may. Returns 2 if it has, 0 if a lock was not free, else 1. If the transaction
 -- does not commit, the choice of the part stays, and does no harm.
@@ -87,10 +99,8 @@ DECLARE
   cleared boolean;
   answer integer := 1;
 BEGIN
-  FOR i IN 1 .. 2 LOOP  -- the part that took new rows longest ago is first
-    number := (present + i) % 3;
+  FOR number IN SELECT p FROM foliot.idle_parts(name) p LOOP
     part := to_regclass(format('foliot.%s_%s', name, number));
-    CONTINUE WHEN part IS NULL OR number = present;
     IF pg_relation_size(part) > 0 THEN
       CONTINUE WHEN NOT foliot.is_empty_since(part, least(age, interval '2 s')) OR answer <> 1 OR NOT may_clear;
       cleared := foliot.clear_part(part);
@@ -101,7 +111,7 @@ BEGIN
       END IF;
       answer := 2;
     END IF;
-    next_part := coalesce(next_part, number);
+    IF number <> 9 THEN next_part := coalesce(next_part, number); END IF;
   END LOOP;
   IF foliot.age_of_part(name) < interval '0' THEN  -- the clock was set back
     PERFORM foliot.set_current_part(name, present);
@@ -112,32 +122,71 @@ BEGIN
   RETURN answer;
 END $$;
 
--- A part of the table that has taken no new rows for 10 s, and has pages; null: there is none.
-CREATE OR REPLACE FUNCTION foliot.resting_part(of_table text) RETURNS smallint LANGUAGE sql VOLATILE AS $$
-  SELECT n::smallint FROM generate_series(0, 2) n
-  WHERE n <> foliot.current_part(of_table) AND foliot.age_of_part(of_table) > interval '10 s'
-    AND pg_relation_size(to_regclass(format('foliot.%s_%s', of_table, n))) > 0
-  ORDER BY n LIMIT 1
+-- A part of the table that has taken no new rows for so long, and has pages; null: there is none.
+CREATE OR REPLACE FUNCTION foliot.resting_part(of_table text, length interval DEFAULT '10 s') RETURNS smallint
+LANGUAGE sql VOLATILE AS $$
+  SELECT p FROM foliot.idle_parts(of_table) p
+  WHERE p <> 9 AND foliot.age_of_part(of_table) > length
+    AND pg_relation_size(to_regclass(format('foliot.%s_%s', of_table, p))) > 0
+  ORDER BY p LIMIT 1
 $$;
 
--- Moves some rows of such parts to the last part. An UPDATE moves a row of `job` or `reserved`, so that a statement that
--- meets it at that moment gets an error (40001), and tries again: to miss it would be to say that there is no such job.
-CREATE OR REPLACE FUNCTION foliot.move_resting() RETURNS void LANGUAGE plpgsql AS $$
+-- How many entries of gone jobs are before the first job of this part of `ready`, by their ids. If PostgreSQL can remove
+-- them, it does so while this counts, and the next answer is small.
+CREATE OR REPLACE FUNCTION foliot.gone_before_first(part smallint) RETURNS bigint LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
-  from_part smallint := foliot.resting_part('ready');
-  found_ids bigint[];
-  rows tid[];
+  of_index regclass := to_regclass(format('foliot.ready_%s_id_idx', part));
+  met bigint := foliot.gone_met(of_index);
+BEGIN
+  EXECUTE format('SELECT r.id FROM foliot.ready_%s r ORDER BY r.id LIMIT 1', part);
+  RETURN foliot.gone_met(of_index) - met;
+END $$;
+
+-- Moves a piece of the ready jobs in a resting part to the last one; returns whether the next piece is to follow soon: if
+-- claims walk over many entries of gone jobs there, because a transaction stays open, and the last part has floors.
+--
+-- A piece begins with the youngest jobs, which claims mostly come to last: so the entries that it leaves are behind what
+-- claims walk over. It ends where the next one begins, which a sequence says. Claims pass over its jobs meanwhile, so it is
+-- small.
+CREATE OR REPLACE FUNCTION foliot.move_ready() RETURNS boolean LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+  from_part smallint := foliot.resting_part('ready', interval '2 s');
+  before bigint := pg_sequence_last_value('foliot.ready_moved_from');
+  is_urgent boolean;
   ids bigint[];
 BEGIN
-  IF from_part IS NOT NULL THEN
-    SELECT array_agg(l.id), array_agg(l.ctid) INTO found_ids, rows
-    FROM (SELECT r.id, r.ctid FROM foliot.ready r WHERE r.part = from_part LIMIT 1000 FOR UPDATE SKIP LOCKED) l;
-    ids := foliot.lock_some(found_ids);
-    rows := ARRAY(SELECT r.place FROM unnest(found_ids, rows) r (id, place) WHERE r.id IN (SELECT unnest(ids)));
-    WITH gone AS (DELETE FROM foliot.ready r WHERE r.part = from_part AND r.ctid = ANY (rows) RETURNING r.*)
-    INSERT INTO foliot.ready
-    SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, 9 FROM gone;
+  IF from_part IS NULL OR NOT foliot.lock_floors() THEN RETURN false; END IF;
+  is_urgent := foliot.gone_before_first(from_part) + foliot.gone_before_first(foliot.current_part('ready')) > 10000;
+  IF NOT is_urgent AND foliot.resting_part('ready') IS NULL THEN RETURN false; END IF;
+  ids := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.part = from_part AND r.id < before ORDER BY r.id DESC LIMIT 1000
+               FOR UPDATE SKIP LOCKED);
+  IF cardinality(ids) < 1000 THEN
+    PERFORM setval('foliot.ready_moved_from', 9223372036854775807);  -- the next one begins with the last job again
+  ELSE
+    PERFORM setval('foliot.ready_moved_from', ids[1000]);
   END IF;
+  ids := foliot.lock_some(ids);
+  WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.*),
+    made AS (INSERT INTO foliot.ready
+             SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, 9 FROM gone
+             RETURNING tube, pri, id)
+  UPDATE foliot.ready_floor f SET pri = m.pri, id = m.id
+  FROM (SELECT DISTINCT ON (n.tube) n.tube, n.pri, n.id FROM made n ORDER BY n.tube, n.pri, n.id) m
+  WHERE f.tube = m.tube AND (m.pri, m.id) < (f.pri, f.id);
+  RETURN is_urgent AND cardinality(ids) > 0;
+END $$;
+
+-- Moves some rows of resting parts to the last part; returns whether many more ready jobs are to be moved. An UPDATE moves
+-- a row of `job` or `reserved`, so that a statement that meets it at that moment gets an error (40001), and tries again: to
+-- miss it would be to say that there is no such job.
+CREATE OR REPLACE FUNCTION foliot.move_resting() RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  from_part smallint;
+  ids bigint[];
+BEGIN
+  IF foliot.move_ready() THEN RETURN true; END IF;
   from_part := foliot.resting_part('reserved');
   IF from_part IS NOT NULL THEN
     ids := foliot.lock_some(ARRAY(SELECT r.id FROM foliot.reserved r WHERE r.part = from_part LIMIT 1000
@@ -153,6 +202,7 @@ BEGIN
       WINDOW w AS (ORDER BY j.id)) s WHERE s.n = 1 OR s.size <= 1048576));
     UPDATE foliot.job j SET part = 9 WHERE j.part = from_part AND j.id = ANY (ids);
   END IF;
+  RETURN false;
 END $$;
 
 -- No node asks so late for a batch of a session that is over.
@@ -172,10 +222,10 @@ $$;
 
 -- A turn of this, which any node may take; one at a time, and one in half a second. For nodes, to whose role it was
 -- granted: it runs with the rights of the schema's owner. If its commit is lost, nothing is: so that does not wait for a
--- standby. It clears at most one part, and waits for one lock that it does not get, because batches wait for it
--- meanwhile. Returns 2 if it has cleared one, when no rows were moved, and the next turn may follow at once. Returns 0 if
--- the lock was not free, as while an application has put jobs and its transaction is open: then the next turn, which
--- begins with another table, may wait longer. Returns 3 if it was not the time for a turn; else 1.
+-- standby. It clears at most one part, and waits for one lock that it does not get, because batches wait for it meanwhile.
+-- Returns 2 if the next turn may follow soon: it has cleared a part, and moved no rows, or more are to be moved. Returns 0 if
+-- the lock was not free, as while an application has put jobs and its transaction is open: then the next turn, which begins
+-- with another table, may wait longer. Returns 3 if it was not the time for a turn; else 1.
 CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' SET enable_seqscan = on SET quote_all_identifiers = off AS $$
 DECLARE
@@ -185,7 +235,7 @@ DECLARE
   of_one integer;
   answer integer := 1;
 BEGIN
-  IF NOT pg_try_advisory_xact_lock(1718578282::bigint << 32) THEN RETURN 3; END IF;
+  IF NOT foliot.lock_floors() THEN RETURN 3; END IF;
   IF pg_sequence_last_value('foliot.last_turn') BETWEEN now_ms - 500 AND now_ms THEN RETURN 3; END IF;
   PERFORM setval('foliot.last_turn', now_ms);
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -197,14 +247,15 @@ BEGIN
     of_one := foliot.rotate_table(each.of_table, each.size, each.age, answer = 1);
     IF of_one <> 1 THEN answer := of_one; END IF;
   END LOOP;
-  IF answer = 2 THEN
-    PERFORM setval('foliot.last_turn', 1);
-  ELSE
+  IF answer <> 2 THEN
     PERFORM foliot.forget_old_batches();
     PERFORM foliot.raise_due_floor(now_ms);
     PERFORM foliot.refill_ballast(now_ms);
-    IF NOT foliot.refuses_puts() THEN PERFORM foliot.move_resting(); END IF;  -- it needs room
+    PERFORM foliot.forget_floors();
+    -- To move rows needs room.
+    IF NOT foliot.refuses_puts() AND foliot.move_resting() AND answer = 1 THEN answer := 2; END IF;
   END IF;
+  IF answer = 2 THEN PERFORM setval('foliot.last_turn', 1); END IF;
   RETURN answer;
 END $$;
 REVOKE EXECUTE ON FUNCTION foliot.rotate FROM PUBLIC;

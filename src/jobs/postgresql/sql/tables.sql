@@ -19,7 +19,7 @@ CREATE TABLE foliot.tube (
 
 -- A row that has gone lies where it was as long as any transaction of the database began before that. So the tables of
 -- jobs that come and go have parts: one takes the new rows, and one that is empty is truncated (rotation.sql). All parts
--- are always searched. The part 9 is never truncated, and has the rows that stay.
+-- are always searched. The part 9 has the rows that stay. It is never truncated, but for that of `ready`.
 --
 -- Which part takes the new rows of a table, and since when, is in a sequence, because that leaves no rows that have gone:
 -- its value is the time, in milliseconds since 1970, times 16, and the part.
@@ -37,8 +37,9 @@ END $$;
 CREATE SEQUENCE foliot.turn AS bigint;  -- of the rotation: how many there were
 CREATE SEQUENCE foliot.last_turn AS bigint;  -- and the time of the last one, in milliseconds since 1970
 -- By `identity` the rows of a part are known in a logical replication: a publication of all tables would else refuse to
--- delete them.
-CREATE FUNCTION foliot.make_parts(of_table text, numbers smallint[], options text DEFAULT '', identity text DEFAULT 'FULL')
+-- delete them. A part that may be truncated has a sequence, which says since when it is empty.
+CREATE FUNCTION foliot.make_parts(of_table text, numbers smallint[], options text DEFAULT '', identity text DEFAULT 'FULL',
+                                  keeps_last boolean DEFAULT true)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   each_part smallint;
@@ -49,7 +50,7 @@ BEGIN
     EXECUTE format('CREATE TABLE foliot.%1$s_%2$s PARTITION OF foliot.%1$s FOR VALUES IN (%2$s) %3$s', of_table,
                    each_part, options);
     EXECUTE format('ALTER TABLE foliot.%s_%s REPLICA IDENTITY ' || identity, of_table, each_part);
-    CONTINUE WHEN each_part = 9;
+    CONTINUE WHEN each_part = 9 AND keeps_last;
     EXECUTE format('CREATE SEQUENCE foliot.%s_%s_empty_since AS bigint MINVALUE 0', of_table, each_part);
     PERFORM setval(to_regclass(format('foliot.%s_%s_empty_since', of_table, each_part)), 0);
   END LOOP;
@@ -109,12 +110,22 @@ CREATE INDEX delayed_id ON foliot.delayed (id);
 CREATE INDEX delayed_due ON foliot.delayed (due, id);
 CREATE INDEX delayed_tube ON foliot.delayed (tube, due, id);
 -- Each part costs each batch a search, and a lock.
-SELECT foliot.make_parts('ready', '{0, 1, 9}');
+SELECT foliot.make_parts('ready', '{0, 1, 9}', keeps_last => false);
 SELECT foliot.make_parts('delayed', '{0, 1, 2, 9}');
 -- Where the rows of the last part of `delayed` begin, and when that was last made sure of (due_times.sql), in milliseconds
 -- since 1970.
 CREATE SEQUENCE foliot.due_floor AS bigint MINVALUE 0;
 CREATE SEQUENCE foliot.due_floor_checked AS bigint MINVALUE 0;
+CREATE SEQUENCE foliot.ready_moved_from AS bigint;  -- the job where the last piece ended (move_ready())
+SELECT setval('foliot.ready_moved_from', 9223372036854775807);
+-- Where searches begin in the last part of `ready` (floors.sql), for tubes of which many jobs have gone there.
+CREATE TABLE foliot.ready_floor (
+  tube integer PRIMARY KEY,
+  pri bigint NOT NULL,
+  id bigint NOT NULL
+);
+CREATE SEQUENCE foliot.floor_raised AS bigint MINVALUE 0;  -- when the last one was, in milliseconds since 1970; 0: there is none
+SELECT setval('foliot.floor_raised', 0);
 
 CREATE TABLE foliot.pause (
   tube integer PRIMARY KEY,

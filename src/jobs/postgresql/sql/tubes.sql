@@ -62,8 +62,7 @@ BEGIN
   IF of_tube IS NULL THEN RETURN 0; END IF;
   WHILE cleared < most LOOP
     ids := foliot.lock_some(CASE in_state
-      WHEN 1 THEN ARRAY(SELECT r.id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT most - cleared
-                        FOR UPDATE SKIP LOCKED)
+      WHEN 1 THEN ARRAY(SELECT r.id FROM foliot.lock_ready(of_tube, most - cleared) r ORDER BY r.pri, r.id LIMIT most - cleared)
       WHEN 0 THEN ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most - cleared
                         FOR UPDATE SKIP LOCKED)
       ELSE ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - cleared
@@ -139,7 +138,7 @@ BEGIN
     IF in_state = 0 THEN
       SELECT d.id INTO first_id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT 1;
     ELSIF in_state = 1 THEN
-      SELECT r.id INTO first_id FROM foliot.ready r WHERE r.tube = of_tube ORDER BY r.pri, r.id LIMIT 1;
+      SELECT r.id INTO first_id FROM foliot.best_ready(of_tube, 1) r;
     ELSE
       SELECT b.id INTO first_id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT 1;
     END IF;
@@ -166,6 +165,9 @@ CREATE OR REPLACE FUNCTION foliot.check_jobs() RETURNS text LANGUAGE sql STABLE 
     UNION ALL
     SELECT format('job %s is %s', p.id, string_agg(p.state, ' and ' ORDER BY p.state))
     FROM places p GROUP BY p.id HAVING count(*) > 1
+    UNION ALL
+    SELECT format('job %s lies before the floor of its tube', r.id)
+    FROM foliot.ready r JOIN foliot.ready_floor f ON f.tube = r.tube WHERE r.part = 9 AND (r.pri, r.id) < (f.pri, f.id)
     UNION ALL
     SELECT format('job %s is %s, but its text is missing', p.id, p.state)
     FROM places p WHERE NOT EXISTS (SELECT FROM foliot.job j WHERE j.id = p.id)
