@@ -21,7 +21,7 @@ from lasting_jobs import MOST_UNANSWERED, TABLES, Load, Producer, Worker, pinned
 def put_all(load, producers, jobs):
     while load.answered < jobs:
         while load.put < jobs and load.put - load.answered < MOST_UNANSWERED:
-            producers[load.put // 20 % len(producers)].put(min(jobs - load.put, 20), 0)
+            producers[load.put // 20 % len(producers)].put(min(jobs - load.put, 20))
         load.turn(0.01)
 
 

@@ -57,11 +57,12 @@ class Connection:
 
 
 class Producer(Connection):
-    def put(self, count, options):
+    def put(self, count, delayed_share=0, later=1):
+        """Puts so many jobs, of which this share is due so many seconds later."""
         commands = []
         for number in range(self.load.put, self.load.put + count):
-            is_delayed = number * 37 % 100 < options.delayed * 100
-            delay = options.delay if is_delayed else 0
+            is_delayed = number * 37 % 100 < delayed_share * 100
+            delay = later if is_delayed else 0
             body = BODY % (time.time() + delay, is_delayed, b"x")
             commands.append(b"put 0 %d 60 %d\r\n%s\r\n" % (delay, len(body), body))
         self.load.put += count
@@ -185,7 +186,7 @@ def run(options, server, nodes):
     while (now := time.monotonic()) < begin + options.seconds:
         due = int((now - begin) * options.rate)
         while load.put < due and load.put - load.answered < MOST_UNANSWERED:
-            producers[turn % len(producers)].put(min(due - load.put, 20), options)
+            producers[turn % len(producers)].put(min(due - load.put, 20), options.delayed, options.delay)
             turn += 1
         load.turn(0.002)
         if now >= shown_at + options.every:

@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import time
-import types
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +24,6 @@ from simulate_nodes import simulate
 import simulate_nodes
 
 BODY = 85  # bytes, about, of the jobs of lasting_jobs.py
-ALL_READY = types.SimpleNamespace(delayed=0, delay=0)  # what its producers are asked for
 
 
 class Counts:
@@ -46,7 +44,7 @@ def press(load, producers, rate, seconds):
     while (now := time.monotonic()) < begin + seconds:
         due = first + int((now - begin) * rate)
         while load.put < due and load.put - load.answered < MOST_UNANSWERED:
-            producers[turn % len(producers)].put(min(due - load.put, 20), ALL_READY)
+            producers[turn % len(producers)].put(min(due - load.put, 20))
             turn += 1
         load.turn(0.001)
 

@@ -1,9 +1,13 @@
-"""bench/lasting_jobs.py says what has not stayed level; no speed is measured."""
+"""bench/lasting_jobs.py says what has not stayed level, and it and bench/drain_backlog.py run; no speed is measured."""
+import os
+import subprocess
 import sys
 import unittest
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent), str(Path(__file__).resolve().parents[3] / "bench")]
+BENCH = Path(__file__).resolve().parents[3] / "bench"
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent), str(BENCH), str(BENCH.parent / "scripts" / "lib")]
+import postgresql_server
 from lasting_jobs import not_level
 from program_case import main
 
@@ -26,6 +30,23 @@ class LastingJobs(unittest.TestCase):
                          ["the jobs that are not finished have grown from 100 to 450"])
         self.assertEqual(not_level(samples(megabytes=(20, 20, 30, 40, 50, 60))),
                          ["the database has grown from 20 to 60 MB"])
+
+    def run_bench(self, *arguments):
+        if not postgresql_server.is_installed():
+            self.skipTest("PostgreSQL's server is not installed (Debian: postgresql)")
+        script, *options = arguments
+        done = subprocess.run([sys.executable, BENCH / script, "--program", os.environ["FOLIOT"], *options], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout
+
+    def test_a_load_lasts_for_a_moment(self):
+        said = self.run_bench("lasting_jobs.py", "--seconds", "2", "--rate", "50", "--delayed", "0.5", "--delay", "1", "--pin")
+        self.assertRegex(said, r"\d+ jobs, 0 not finished")
+
+    def test_a_small_backlog_drains(self):
+        said = self.run_bench("drain_backlog.py", "--jobs", "200", "--rest", "0", "--workers", "4", "--most", "1000000")
+        self.assertRegex(said, "200 jobs: .* beside an open transaction .* times")
 
 
 if __name__ == "__main__":
