@@ -181,9 +181,9 @@ BEGIN
   IF (SELECT s.last_value FROM foliot.job_id s) < above THEN PERFORM foliot.advance_ids(above); END IF;
 END $$;
 
--- Takes up to `most` jobs, or `bytes` bytes of bodies, that no worker has out of their tables, as the next piece. If there is a piece
--- already, also one of another tube, it stays that one. `piece` is null if nothing can be taken: `is_left` then says
--- whether the tube has a job.
+-- Takes up to `most` jobs, or `bytes` bytes of bodies, that no worker has out of their tables, as the next piece. If there
+-- is a piece already, also one of another tube, it stays that one. `piece` is null if nothing can be taken: `is_left` then
+-- says whether the tube has a job.
 CREATE OR REPLACE FUNCTION foliot.send_piece(of_name bytea, most bigint, bytes bigint, OUT piece bigint,
                                              OUT is_left boolean) LANGUAGE plpgsql AS $$
 DECLARE

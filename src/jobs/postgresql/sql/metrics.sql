@@ -25,9 +25,11 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   FROM foliot.node n, clock c WHERE n.name IS NOT NULL
   UNION ALL
   SELECT f.name, '', f.value FROM (
-    SELECT count(*) AS sessions, count(DISTINCT regexp_replace(encode(n.name, 'escape'), ' [(]session [0-9]+[)]$', '')) AS nodes
+    SELECT count(*) AS sessions,
+           count(DISTINCT regexp_replace(encode(n.name, 'escape'), ' [(]session [0-9]+[)]$', '')) AS nodes
     FROM foliot.node n WHERE n.name IS NOT NULL) c,
-    LATERAL (VALUES ('nodes', c.nodes), ('sessions', c.sessions), ('refuses_puts', foliot.refuses_puts()::integer)) f (name, value)
+    LATERAL (VALUES ('nodes', c.nodes), ('sessions', c.sessions),
+                    ('refuses_puts', foliot.refuses_puts()::integer)) f (name, value)
 $$;
 REVOKE EXECUTE ON FUNCTION foliot.job_metrics() FROM PUBLIC;
 
