@@ -127,8 +127,8 @@ TEST_F(PostgresqlAbsentStandby, NoSecondCommitBeginsToWait) {
       << "the one in doubt has happened";
 }
 
-// Each changes nothing, but tells what the database knows. A primary whose standby has taken its place, unseen, may be
-// wrong.
+// None of these operations changes anything, but each tells its client of the state of the jobs. If the standby has
+// become the primary unseen, that state is an old one.
 TEST_F(PostgresqlAbsentStandby, NoAnswerLeavesWithoutTheStandby) {
   const auto first = open(1h);
   const job_id kept = execute_one(*first, put{.tube = "b", .key = "k", .body = "x"}).id;

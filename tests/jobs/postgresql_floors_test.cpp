@@ -14,7 +14,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "postgresql_connection.hpp"
-#include "postgresql_server.hpp"
+#include "postgresql_one_node.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -24,7 +24,7 @@ using foliot_test::age_parts;
 using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
 
-class PostgresqlFloors : public ::testing::Test {
+class PostgresqlFloors : public foliot_test::postgresql_one_node {
  protected:
   PostgresqlFloors() {
     pin_.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
@@ -70,26 +70,10 @@ class PostgresqlFloors : public ::testing::Test {
     return after - before;
   }
   int floors() { return std::stoi(other_.sql("SELECT count(*) FROM foliot.ready_floor")); }
-  void expect_right() {
-    const check_result right = node_->check();
-    EXPECT_TRUE(right) << right.error();
-  }
 
   /// A claim leaves a floor at the latest when it has met so many.
   static constexpr int most_gone = 5000;
 
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string database_ = server_.new_database();
-  const std::unique_ptr<postgresql_store> node_ = [this] {
-    postgresql_store::migrate(database_);
-    postgresql_options options;
-    options.database = database_;
-    options.node = "n";
-    options.node_timeout = 1h;
-    options.give_up_after = 30s;
-    return std::make_unique<postgresql_store>(options);
-  }();
-  postgresql_connection other_{database_};
   postgresql_connection pin_{database_};
 };
 
@@ -128,7 +112,7 @@ TEST_F(PostgresqlFloors, ClaimsFromSeveralTubesDoNotEither) {
   expect_right();
 }
 
-// What comes to the last part later, and belongs before the floor, is found, and in its order.
+// A claim finds such a job, and brings it in the order of the priorities.
 TEST_F(PostgresqlFloors, AJobThatComesToBeforeAFloorLowersIt) {
   put_many(8000);
   rest();

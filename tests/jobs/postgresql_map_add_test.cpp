@@ -12,7 +12,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "postgresql_connection.hpp"
-#include "postgresql_server.hpp"
+#include "postgresql_two_databases.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -21,22 +21,14 @@ using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
 
-class PostgresqlMapAdd : public ::testing::Test {
+class PostgresqlMapAdd : public foliot_test::two_databases {
  protected:
-  [[nodiscard]] std::string new_database() const {
-    std::string made = server_.new_database();
-    postgresql_store::migrate(made);
-    return made;
-  }
   [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node) const {
     postgresql_options made;
     made.database = first_;
     made.node = node;
     made.node_timeout = 1h;
     return std::make_unique<postgresql_store>(made);
-  }
-  static std::string ask(const std::string& database, const std::string& statement) {
-    return postgresql_connection(database).sql(statement);
   }
   /// The same database under another connection string.
   static std::string alias_of(const std::string& database) { return database + " application_name=alias"; }
@@ -68,9 +60,6 @@ class PostgresqlMapAdd : public ::testing::Test {
     return execute_one(into, put{.tube = tube, .body = "x"}).id;
   }
 
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string first_ = new_database();
-  const std::string second_ = new_database();
   const std::string third_ = new_database();
 };
 

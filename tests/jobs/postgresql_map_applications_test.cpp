@@ -13,7 +13,7 @@
 #include "../../src/jobs/postgresql/errand.hpp"
 #include "../../src/jobs/postgresql/statements.hpp"
 #include "postgresql_connection.hpp"
-#include "postgresql_server.hpp"
+#include "postgresql_two_databases.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -22,16 +22,8 @@ using namespace std::chrono_literals;
 using application = foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
 
-class PostgresqlMapApplications : public ::testing::Test {
+class PostgresqlMapApplications : public foliot_test::two_databases {
  protected:
-  [[nodiscard]] std::string new_database() const {
-    std::string made = server_.new_database();
-    postgresql_store::migrate(made);
-    return made;
-  }
-  static std::string ask(const std::string& database, const std::string& statement) {
-    return application(database).sql(statement);
-  }
   [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& name) const {
     postgresql_options made;
     made.database = first_;
@@ -65,10 +57,6 @@ class PostgresqlMapApplications : public ::testing::Test {
     over.sql("SET lock_timeout = '1s'");
     return over.error_of("SELECT foliot.put('" + tube + "', 'x')");
   }
-
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string first_ = new_database();
-  const std::string second_ = new_database();
 };
 
 TEST_F(PostgresqlMapApplications, AnAddThatWaitsForATransactionHoldsUpNoPut) {

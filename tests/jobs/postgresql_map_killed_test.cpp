@@ -12,7 +12,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "postgresql_connection.hpp"
-#include "postgresql_server.hpp"
+#include "postgresql_two_databases.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -21,7 +21,7 @@ using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
 
 /// The job with the key "k" of the tube "t" is on its way from the first database to the second one.
-class PostgresqlMapKilled : public ::testing::Test {
+class PostgresqlMapKilled : public foliot_test::two_databases {
  protected:
   void SetUp() override {
     database_map(first_).add(second_);
@@ -39,11 +39,6 @@ class PostgresqlMapKilled : public ::testing::Test {
     over_second_.sql("SELECT foliot.take_piece(0, " + piece_ + ", 't', ARRAY[" + sent("key") + "]::bytea[], ARRAY[" +
                      sent("body") + "]::bytea[], " + sent("numbers") + ")");
   }
-  [[nodiscard]] std::string new_database() const {
-    std::string made = server_.new_database();
-    postgresql_store::migrate(made);
-    return made;
-  }
   [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& name) const {
     postgresql_options made;
     made.database = first_;
@@ -58,9 +53,6 @@ class PostgresqlMapKilled : public ::testing::Test {
     }
   }
 
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string first_ = new_database();
-  const std::string second_ = new_database();
   postgresql_connection over_first_{first_};
   postgresql_connection over_second_{second_};
   const std::unique_ptr<postgresql_store> node_ = open("a");

@@ -16,7 +16,7 @@
 
 #include "broken_node.hpp"
 #include "postgresql_connection.hpp"
-#include "postgresql_server.hpp"
+#include "postgresql_two_databases.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -26,7 +26,7 @@ using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
 
 /// Two databases, of which the second one has the tube "two".
-class PostgresqlMapOutage : public ::testing::Test {
+class PostgresqlMapOutage : public foliot_test::two_databases {
  protected:
   PostgresqlMapOutage() {
     database_map map(first_);
@@ -41,30 +41,6 @@ class PostgresqlMapOutage : public ::testing::Test {
     made.give_up_after = 2s;
     return made;
   }
-  [[nodiscard]] std::string new_database() const {
-    std::string made = server_.new_database();
-    postgresql_store::migrate(made);
-    return made;
-  }
-  static std::string ask(const std::string& database, const std::string& statement) {
-    return postgresql_connection(database).sql(statement);
-  }
-  /// The database ends all its connections, and refuses new ones.
-  void shut(const std::string& database) const {
-    const std::string name = name_of(database);
-    ask(server_database_, "ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
-    ask(server_database_,
-        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '" + name + "'");
-  }
-  void open_again(const std::string& database) const {
-    ask(server_database_, "ALTER DATABASE " + name_of(database) + " ALLOW_CONNECTIONS true");
-  }
-  static std::string name_of(const std::string& database) { return database.substr(database.rfind('=') + 1); }
-
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string server_database_ = "host=" + server_.folder() + " user=postgres dbname=postgres";
-  const std::string first_ = new_database();
-  const std::string second_ = new_database();
 };
 
 TEST_F(PostgresqlMapOutage, WhatWasLeftOverIsGivenBackInPieces) {

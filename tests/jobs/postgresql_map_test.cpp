@@ -18,7 +18,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "postgresql_connection.hpp"
-#include "postgresql_server.hpp"
+#include "postgresql_two_databases.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
 
-class PostgresqlMap : public ::testing::Test {
+class PostgresqlMap : public foliot_test::two_databases {
  protected:
   [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node) const {
     postgresql_options made;
@@ -36,11 +36,6 @@ class PostgresqlMap : public ::testing::Test {
     made.node_timeout = 1h;
     made.give_up_after = 2s;
     return std::make_unique<postgresql_store>(made);
-  }
-  [[nodiscard]] std::string new_database() const {
-    std::string made = server_.new_database();
-    postgresql_store::migrate(made);
-    return made;
   }
   static job_id put_one(job_store& into, const std::string& tube, const std::string& body) {
     return execute_one(into, put{.tube = tube, .body = body}).id;
@@ -58,10 +53,6 @@ class PostgresqlMap : public ::testing::Test {
     }
     return bodies;
   }
-  /// What a column of each database says.
-  static std::string ask(const std::string& database, const std::string& statement) {
-    return postgresql_connection(database).sql(statement);
-  }
   /// As a move does it with a piece of two jobs.
   static void take_first_piece(const std::string& from, const std::string& to) {
     const std::string numbers = ask(from,
@@ -72,17 +63,6 @@ class PostgresqlMap : public ::testing::Test {
     ask(to, "SELECT foliot.take_piece(0, 1, 't', ARRAY['', '']::bytea[], '" + bodies + "'::bytea[], '" + numbers +
                 "'::bigint[])");
   }
-  /// The database ends all its connections, and refuses new ones.
-  void shut(const std::string& database) const {
-    const std::string name = name_of(database);
-    ask(server_database_, "ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
-    ask(server_database_,
-        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '" + name + "'");
-  }
-  void open_again(const std::string& database) const {
-    ask(server_database_, "ALTER DATABASE " + name_of(database) + " ALLOW_CONNECTIONS true");
-  }
-  static std::string name_of(const std::string& database) { return database.substr(database.rfind('=') + 1); }
   static void put_when_it_answers(job_store& into, const std::string& tube, const std::string& body) {
     for (;;) {
       try {
@@ -93,11 +73,6 @@ class PostgresqlMap : public ::testing::Test {
     }
   }
   static std::string jobs_in(const std::string& database) { return ask(database, "SELECT count(*) FROM foliot.job"); }
-
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string server_database_ = "host=" + server_.folder() + " user=postgres dbname=postgres";
-  const std::string first_ = new_database();
-  const std::string second_ = new_database();
 };
 
 TEST_F(PostgresqlMap, ATubeIsWhereItsMapSays) {

@@ -122,8 +122,9 @@ TEST_F(PostgresqlNeighbours, TimeLimitsOfTheDatabaseDoNotHold) {
 
 TEST_F(PostgresqlNeighbours, TheDatabaseMayHaveAnyEncoding) {
   const std::string place = "host=" + server_.folder() + " user=postgres dbname=";
-  postgresql_connection(place + "postgres")
-      .sql("CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'");
+  postgresql_connection server(place + "postgres");
+  server.sql("DROP DATABASE IF EXISTS latin1 WITH (FORCE)");  // if the test is repeated
+  server.sql("CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'");
   postgresql_store::migrate(place + "latin1");
   postgresql_options made;
   made.database = place + "latin1";

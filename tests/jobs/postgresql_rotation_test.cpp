@@ -14,7 +14,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "postgresql_connection.hpp"
-#include "postgresql_server.hpp"
+#include "postgresql_one_node.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -24,7 +24,7 @@ using foliot_test::age_parts;
 using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
 
-class PostgresqlRotation : public ::testing::Test {
+class PostgresqlRotation : public foliot_test::postgresql_one_node {
  protected:
   job_id put_one(jobs::priority urgency = 0, milliseconds delay = 0ms) {
     return execute_one(*node_, put{.tube = "a", .body = "x", .priority = urgency, .due = delay}).id;
@@ -58,25 +58,9 @@ class PostgresqlRotation : public ::testing::Test {
       std::this_thread::yield();
     }
   }
-  void expect_right() {
-    const check_result right = node_->check();
-    EXPECT_TRUE(right) << right.error();
-  }
 
   static constexpr const char* tables[] = {"delayed", "ready", "reserved", "job", "batch"};
 
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string database_ = server_.new_database();
-  const std::unique_ptr<postgresql_store> node_ = [this] {
-    postgresql_store::migrate(database_);
-    postgresql_options options;
-    options.database = database_;
-    options.node = "n";
-    options.node_timeout = 1h;
-    options.give_up_after = 30s;
-    return std::make_unique<postgresql_store>(options);
-  }();
-  postgresql_connection other_{database_};
   std::vector<reservation> tokens_;
 };
 

@@ -153,7 +153,8 @@ TEST_F(PostgresqlReplacedPrimary, IsRefusedByTheFirstConnection) {
   }
 }
 
-// What it has committed last may be missing in the new primary, also the ids that its sequence has given.
+// The new primary may lack the last transactions of the old one, and with them the last ids that its sequence has
+// given.
 TEST_F(PostgresqlReplacedPrimary, HasGivenNoIdThatAnApplicationGetsBeforeANodeHasConnected) {
   constexpr std::int64_t skipped = std::int64_t{1} << 32;
   const auto put = [&](const postgresql_server& into) {

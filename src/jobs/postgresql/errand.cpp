@@ -22,8 +22,9 @@ bool may_succeed_later(const lane_failure& error) {
          error.is_conflict() || error.is_state("25006");
 }
 
-/// Steps look at what they have waited for, so they need a new snapshot then. The last setting ends a call whose
-/// program was killed while it waits. Else it would be executed later.
+/// A call waits for locks, and must then see what the transactions that had them have committed: so each statement
+/// needs a snapshot of its own (READ COMMITTED). If the program is killed while a call waits, the last setting ends the
+/// call, which would else be executed later.
 constexpr const char* settings =
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; "
     "SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; SET "

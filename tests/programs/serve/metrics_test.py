@@ -1,4 +1,5 @@
 """The figures of the database for monitoring, read by a role that may do nothing else. The schema's owner is no superuser."""
+import contextlib
 import subprocess
 import sys
 import time
@@ -85,12 +86,18 @@ class Metrics(NodesCase):
         self.assertGreater(seen["reserved_overdue_seconds", "default"], 0)
         self.assertGreaterEqual(seen["node_silent_seconds", "n0"], 1)
 
-    def test_a_transaction_that_stays_open_is_seen(self):
-        with subprocess.Popen(["psql", "-qXAt", "-d", self.superuser], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              text=True) as other:
-            other.stdin.write("BEGIN;\nSELECT 1;\n")
+    @contextlib.contextmanager
+    def open_transaction(self, begin, database=None):
+        """Another connection has begun a transaction, and its first statement has been executed."""
+        with subprocess.Popen(["psql", "-qXAt", "-d", database or self.superuser], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as other:
+            other.stdin.write(f"{begin};\nSELECT 1;\n")
             other.stdin.flush()
             other.stdout.readline()
+            yield
+
+    def test_a_transaction_that_stays_open_is_seen(self):
+        with self.open_transaction("BEGIN"):
             time.sleep(0.2)
             self.assertGreaterEqual(self.metrics()["oldest_transaction_seconds", ""], 0.2)
 
@@ -116,11 +123,7 @@ class Metrics(NodesCase):
     def test_a_snapshot_that_is_kept_is_seen(self):
         self.use_transactions(500)
         self.assertLess(self.metrics()["oldest_snapshot_transactions", ""], 500)
-        with subprocess.Popen(["psql", "-qXAt", "-d", self.superuser], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              text=True) as other:
-            other.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT 1;\n")
-            other.stdin.flush()
-            other.stdout.readline()
+        with self.open_transaction("BEGIN ISOLATION LEVEL REPEATABLE READ"):
             self.use_transactions(500)
             self.expect_snapshot_of(500)
 
@@ -130,11 +133,7 @@ class Metrics(NodesCase):
         for statement in ["ALTER SYSTEM SET hot_standby_feedback = on", "ALTER SYSTEM SET wal_receiver_status_interval = '1s'",
                           "SELECT pg_reload_conf()"]:
             postgresql_server.PostgresqlServer.ask(standby, statement)
-        with subprocess.Popen(["psql", "-qXAt", "-d", standby], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              text=True) as other:
-            other.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT 1;\n")
-            other.stdin.flush()
-            other.stdout.readline()
+        with self.open_transaction("BEGIN ISOLATION LEVEL REPEATABLE READ", standby):
             self.use_transactions(500)
             self.expect_snapshot_of(500)
             self.database.stop_standby()
