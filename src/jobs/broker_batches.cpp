@@ -27,7 +27,8 @@ std::size_t body_size(const operation& it) {
 
 /// Whether the answer may have the body of a job, which is not bounded as those of claims are.
 bool brings_body(const operation& it) {
-  return std::holds_alternative<peek>(it) || std::holds_alternative<peek_first>(it) ||
+  const peek* const what = std::get_if<peek>(&it);
+  return (what != nullptr && what->with_body) || std::holds_alternative<peek_first>(it) ||
          std::holds_alternative<claim_job>(it);
 }
 

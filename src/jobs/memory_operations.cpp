@@ -159,7 +159,9 @@ pause_answer memory_store::executor::operator()(pause& what) {
 peek_answer memory_store::executor::operator()(peek& what) {
   const record* it = find(what.name);
   if (it == nullptr) return {};
-  return {it->job};
+  peek_answer seen{it->job, utc_};
+  if (!what.with_body) seen.job->body.clear();
+  return seen;
 }
 
 peek_answer memory_store::executor::operator()(peek_first& what) {
@@ -167,7 +169,7 @@ peek_answer memory_store::executor::operator()(peek_first& what) {
   if (from == nullptr) return {};
   const auto first = [&](const auto& index) -> peek_answer {
     if (index.empty()) return {};
-    return {store_.jobs_.at(index.begin()->second).job};
+    return {store_.jobs_.at(index.begin()->second).job, utc_};
   };
   switch (what.state) {
     case job_state::delayed: return first(from->delayed);

@@ -46,21 +46,25 @@ TEST_P(JobStore, KeepsAllThatAPutSays) {
   const put_answer added = run(put{.tube = "a", .key = "k", .body = body, .priority = 7, .due = 5000ms, .ttr = 3s});
   EXPECT_EQ(added.what, put_kind::inserted);
   EXPECT_GE(added.id, 1U);
-  const job expected{.id = added.id,
-                     .tube = "a",
-                     .key = "k",
-                     .body = body,
-                     .priority = 7,
-                     .state = job_state::delayed,
-                     .made = store_.utc(),
-                     .due = store_.utc() + 5s,
-                     .delay = 5s,
-                     .ttr = 3s};
-  EXPECT_EQ(run(peek{added.id}).job, expected);
+  job expected{.id = added.id,
+               .tube = "a",
+               .key = "k",
+               .body = body,
+               .priority = 7,
+               .state = job_state::delayed,
+               .made = store_.utc(),
+               .due = store_.utc() + 5s,
+               .delay = 5s,
+               .ttr = 3s};
+  EXPECT_EQ(run(peek{added.id}), (peek_answer{expected, store_.utc()}));
   EXPECT_EQ(run(peek{job_key{"a", "k"}}).job, expected);
   EXPECT_EQ(run(peek_first{"a", job_state::delayed}).job, expected);
   EXPECT_FALSE(run(peek_first{"a", job_state::ready}).job);
   EXPECT_FALSE(run(peek{job_key{"b", "k"}}).job);
+  EXPECT_EQ(run(peek{job_key{"b", "k"}}), peek_answer{});
+  expected.body.clear();
+  EXPECT_EQ(run(peek{added.id, false}), (peek_answer{expected, store_.utc()}));
+  EXPECT_EQ(run(peek{job_key{"a", "k"}, false}).job, expected);
 }
 
 TEST_P(JobStore, GivesAscendingIdsAndNeverTheSameAgain) {

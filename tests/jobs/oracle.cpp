@@ -364,12 +364,15 @@ answer oracle::perform(const pause& what) {
 
 answer oracle::perform(const peek& what) {
   const entry* it = find(what.name);
-  return it == nullptr ? peek_answer{} : peek_answer{it->job};
+  if (it == nullptr) return peek_answer{};
+  peek_answer seen{it->job, utc_};
+  if (!what.with_body) seen.job->body.clear();
+  return seen;
 }
 
 answer oracle::perform(const peek_first& what) {
   const entry* it = first(what.tube, what.state);
-  return it == nullptr ? peek_answer{} : peek_answer{it->job};
+  return it == nullptr ? peek_answer{} : peek_answer{it->job, utc_};
 }
 
 answer oracle::perform(const count_tube& what) {

@@ -184,7 +184,7 @@ twin::pair_of_operations twin::address(const request& it) const {
     case 11: return {reschedule{named(job), due(it)}, reschedule{named(store_id(job)), due(it)}};
     case 12: return {fire_now{named(job)}, fire_now{named(store_id(job))}};
     case 13: return for_both(pause{tube, milliseconds(std::max<std::int64_t>(it.ahead, 0))});
-    case 14: return {peek{named(job)}, peek{named(store_id(job))}};
+    case 14: return {peek{named(job), it.with_priority}, peek{named(store_id(job)), it.with_priority}};
     case 15: return for_both(peek_first{tube, it.state});
     case 16: return for_both(count_tube{tube});
     case 17: return for_both(count_all{});
@@ -281,8 +281,9 @@ twin::difference twin::compare_one(const change_answer& expected, const change_a
 }
 
 twin::difference twin::compare_one(const peek_answer& expected, const peek_answer& got) {
-  if (expected.job && got.job) return compare_job(*expected.job, *got.job);
-  return unequal("answer", expected, got);
+  if (!expected.job || !got.job) return unequal("answer", expected, got);
+  if (expected.now != got.now) return unequal("time", expected.now, got.now);
+  return compare_job(*expected.job, *got.job);
 }
 
 twin::difference twin::compare_job(const job& expected, const job& got) {

@@ -163,6 +163,8 @@ struct pause {
 /// Shows a job, whatever state it is in.
 struct peek {
   job_name name;
+  /// Whether the answer has the job's body; else that is empty there.
+  bool with_body = true;
 
   friend bool operator==(const peek&, const peek&) = default;
 };
@@ -292,6 +294,8 @@ struct pause_answer {
 /// The answer to peek and peek_first.
 struct peek_answer {
   std::optional<jobs::job> job;
+  /// Where there is a job: the store's time at the look. The job's times are of the same clock.
+  utc_time now{};
 
   friend bool operator==(const peek_answer&, const peek_answer&) = default;
 };

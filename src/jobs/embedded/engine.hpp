@@ -121,7 +121,7 @@ class embedded_engine {
   void give_back(held_job& it);
   /// Reserves a job that is in the index `ready`, and not in the window.
   claimed_job reserve(record it, tube& home);
-  job shown(record it, tube& home, job_state state, instant expires);
+  job shown(record it, tube& home, job_state state, instant expires, bool with_body);
 
   // ---- the check: check.cpp
   struct found_jobs;

@@ -180,14 +180,14 @@ claimed_job embedded_engine::reserve(record it, tube& home) {
   record kept = it;
   it.body = std::move(body);
   held_.add(std::move(kept), home, token, expires);
-  return {token, shown(std::move(it), home, job_state::reserved, expires)};
+  return {token, shown(std::move(it), home, job_state::reserved, expires, true)};
 }
 
-job embedded_engine::shown(record it, tube& home, job_state state, instant expires) {
+job embedded_engine::shown(record it, tube& home, job_state state, instant expires, bool with_body) {
   return {.id = it.id,
           .tube = home.name,
           .key = std::move(it.key),
-          .body = body_of(it),
+          .body = with_body ? body_of(it) : std::string(),
           .priority = it.priority,
           .state = state,
           .made = utc_time(milliseconds(it.made)),

@@ -92,14 +92,14 @@ peek_answer embedded_engine::step(peek& what) {
   const job_id id = find_name(what.name);
   const held_job* const held = id == 0 ? nullptr : holder(id);  // may write the record
   record it;
-  if (id == 0 || !load(id, it, true)) return {};
+  if (id == 0 || !load(id, it, what.with_body)) return {};
   tube& home = home_of(it);
   if (held != nullptr) {
     it.counters = held->data.counters;
-    return {shown(std::move(it), home, job_state::reserved, held->expires)};
+    return {shown(std::move(it), home, job_state::reserved, held->expires, what.with_body), utc_};
   }
   const job_state state = waiting_state_of(it, home);
-  return {shown(std::move(it), home, state, instant::never())};
+  return {shown(std::move(it), home, state, instant::never(), what.with_body), utc_};
 }
 
 }  // namespace foliot::jobs::detail

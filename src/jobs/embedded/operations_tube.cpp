@@ -111,7 +111,7 @@ peek_answer embedded_engine::step(peek_first& what) {
   if (id == 0) return {};
   record it;
   load_known(id, it, true);
-  return {shown(std::move(it), *home, what.state, instant::never())};
+  return {shown(std::move(it), *home, what.state, instant::never(), true), utc_};
 }
 
 count_answer embedded_engine::step(count_tube& what) {

@@ -159,7 +159,8 @@ class answer_reader {
   answer shown() const {
     if (from_->rows() == 0) return peek_answer{};
     if (from_->is_null(0, 0)) return passed_over_answer{};
-    return peek_answer{read_job(*from_, 0, 1, static_cast<job_state>(from_->integer(0, 0)), time_)};
+    return peek_answer{read_job(*from_, 0, 1, static_cast<job_state>(from_->integer(0, 0)), time_),
+                       utc_of(time_.now_ms)};
   }
   count_answer counted() {
     count_answer result;

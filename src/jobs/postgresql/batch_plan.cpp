@@ -332,7 +332,7 @@ void batch_plan::builder::operator()(const peek& what) {
   made.add(by_key == nullptr ? to_database(std::get<job_id>(what.name)) : 0);
   made.add(by_key == nullptr ? std::string_view() : std::string_view(by_key->tube));
   made.add(by_key == nullptr ? std::string_view() : std::string_view(by_key->key));
-  alone(std::move(made));
+  alone(std::move(made.add(std::int64_t{what.with_body})));
 }
 
 void batch_plan::builder::operator()(const peek_first& what) {

@@ -41,7 +41,7 @@ inline constexpr sql_statement claim_or_pass{"claim_or_pass",
 inline constexpr sql_statement change_held_or_pass{"change_held_or_pass",
                                                    "SELECT foliot.change_held_or_pass($1, $2, $3, $4, $5, $6, $7, $8)"};
 inline constexpr sql_statement kick_or_pass{"kick_or_pass", "SELECT foliot.kick_or_pass($1, $2, $3, $4)"};
-inline constexpr sql_statement peek{"peek", "SELECT state, (shown).* FROM foliot.peek($1, $2, $3)"};
+inline constexpr sql_statement peek{"peek", "SELECT state, (shown).* FROM foliot.peek($1, $2, $3, $4 <> 0)"};
 inline constexpr sql_statement peek_first{"peek_first", "SELECT state, (shown).* FROM foliot.peek_first($1, $2)"};
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};
 inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tubes()"};

@@ -7,6 +7,7 @@
 
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/job_store.hpp>
+#include <foliot/runtime/sleep.hpp>
 
 #include "session_node.hpp"
 
@@ -98,6 +99,17 @@ TEST(SessionStatistics, AKickGoesOnWhereItsCountIsCutShort) {
     const std::string buried = co_await ask(on, "kick 2200\r\n", 1);
     EXPECT_EQ(buried, "KICKED 1\r\n");
     on.store.after = nullptr;
+  });
+}
+
+TEST(SessionStatistics, TimesOfAJobGoByTheClockOfTheStore) {
+  with_node([](node& on) -> task<> {  // whose time is not that of this machine
+    const std::string put = co_await ask(on, "put 0 100 60 1\r\nx\r\n", 1);
+    EXPECT_EQ(put, "INSERTED 1\r\n");
+    co_await runtime::sleep(30s);
+    const std::string job = co_await ask_for_text(on, "stats-job 1\r\n");
+    EXPECT_NE(job.find("\nage: 30\n"), std::string::npos) << job;
+    EXPECT_NE(job.find("\ntime-left: 70\n"), std::string::npos) << job;
   });
 }
 

@@ -26,20 +26,17 @@ std::chrono::seconds whole_seconds(jobs::milliseconds length) {
   return std::chrono::floor<std::chrono::seconds>(std::max(length, jobs::milliseconds::zero()));
 }
 
-jobs::utc_time utc_now() {
-  return std::chrono::floor<jobs::milliseconds>(wall_clock::to_sys(wall_clock::instance().now()));
-}
-
-job_statistics statistics_of(const jobs::job& job) {
+/// `now`: the time of the store's wall clock.
+job_statistics statistics_of(const jobs::job& job, jobs::utc_time now) {
   job_statistics shown;
   shown.id = job.id;
   shown.tube = job.tube;
   shown.state = job.state;
   shown.priority = job.priority;
-  shown.age = whole_seconds(utc_now() - job.made);
+  shown.age = whole_seconds(now - job.made);
   shown.delay = whole_seconds(job.delay);
   shown.ttr = whole_seconds(job.ttr);
-  if (job.state == jobs::job_state::delayed) shown.time_left = whole_seconds(job.due - utc_now());
+  if (job.state == jobs::job_state::delayed) shown.time_left = whole_seconds(job.due - now);
   if (job.state == jobs::job_state::reserved) {
     shown.time_left = whole_seconds(job.expires - monotonic_clock::instance().now());
   }
@@ -126,7 +123,7 @@ task<> session::on(const delete_job& what) {
     delete_.emplace(client_, what.id);
     co_return;
   }
-  auto looking = client_.execute(jobs::peek{what.id});  // its tube, for the statistics
+  auto looking = client_.execute(jobs::peek{what.id, false});  // its tube, for the statistics
   auto ending = client_.execute(jobs::cancel{what.id});
   jobs::peek_answer seen;
   try {
@@ -259,21 +256,21 @@ task<> session::on(const stats&) {
 }
 
 task<> session::on(const stats_job& what) {
-  auto looking = client_.execute(jobs::peek{what.id});
+  auto looking = client_.execute(jobs::peek{what.id, false});
   const jobs::peek_answer seen = co_await looking;
   if (seen.job) {
-    write_statistics(out_, statistics_of(*seen.job));
+    write_statistics(out_, statistics_of(*seen.job, seen.now));
   } else {
     out_ += reply::not_found;
   }
 }
 
 task<> session::on(const extended_stats_job& what) {
-  auto looking = client_.execute(jobs::peek{name_of(what.job)});
+  auto looking = client_.execute(jobs::peek{name_of(what.job), false});
   const jobs::peek_answer seen = co_await looking;
   if (seen.job) {
     extended_job_statistics shown;
-    shown.job = statistics_of(*seen.job);
+    shown.job = statistics_of(*seen.job, seen.now);
     shown.key = seen.job->key;
     shown.due = seen.job->due;
     shown.ttr = seen.job->ttr;
@@ -346,7 +343,7 @@ task<> session::change(Change what, numbered_reply done) {
 
 task<> session::on(const cancel& what) {
   const jobs::job_name name = name_of(what.job);
-  auto looking = client_.execute(jobs::peek{name});  // its tube, which may end with it
+  auto looking = client_.execute(jobs::peek{name, false});  // its tube, which may end with it
   auto cancelling = change(jobs::cancel{name}, numbered_reply::cancelled);
   const jobs::peek_answer seen = co_await looking;
   co_await cancelling;

@@ -107,9 +107,9 @@ END $$;
 
 -- Shows a job, by its id, or, where the tube has a name, by its key. `state` is null: it is on its way to
 -- another database, where it may have changed.
-CREATE OR REPLACE FUNCTION foliot.peek(job_id bigint, of_name bytea, of_key bytea)
+CREATE OR REPLACE FUNCTION foliot.peek(job_id bigint, of_name bytea, of_key bytea, with_body boolean DEFAULT true)
 RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
-  SELECT s.state, ROW(j.id, t.name, j.key, j.body, s.pri, j.made, s.due, s.delay, j.ttr, s.expires, s.reserves, s.timeouts,
+  SELECT s.state, ROW(j.id, t.name, j.key, CASE WHEN with_body THEN j.body ELSE '' END, s.pri, j.made, s.due, s.delay, j.ttr, s.expires, s.reserves, s.timeouts,
                       s.releases, s.buries, s.kicks)::foliot.claimed
   FROM foliot.job j JOIN foliot.tube t ON t.id = j.tube, LATERAL (
     SELECT 0::bigint AS state, NULL::bigint AS expires, d.id, d.tube, d.pri, d.due, d.delay, d.reserves, d.timeouts,
