@@ -331,7 +331,7 @@ struct passed_over_answer {
 
 /// The answer to an operation whose database cannot be reached at present, where a store has several databases and
 /// others have executed the rest of the batch; or which the database has refused by itself: a list of very many tubes,
-/// or a pause for which there is no room.
+/// a pause for which there is no room, or what meets a damaged row.
 struct unavailable_answer {
   /// Whether it may have been executed.
   bool is_in_doubt = false;

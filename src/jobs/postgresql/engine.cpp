@@ -28,6 +28,8 @@ constexpr duration begin_patience = std::chrono::seconds(2);
 constexpr duration least_patience = std::chrono::seconds(3);
 /// The first pause between two attempts of one batch, in ms.
 constexpr int first_pause = 5;
+/// How often a batch is tried as a whole that is refused for what it has met: that may pass.
+constexpr int attempts_of_whole = 2;
 /// Between two turns of sql/rotation.sql; and if they do not get their locks.
 constexpr duration rotates_every = std::chrono::seconds(1);
 constexpr duration rotates_at_least_every = std::chrono::seconds(30);
@@ -263,6 +265,10 @@ batch_frame postgresql_engine::frame_for(std::span<const operation> batch, insta
 
 execution postgresql_engine::execute(std::span<operation> batch) {
   if (is_closed_) fail("the store in " + place_ + " is closed");
+  return execute(batch, attempts_of_whole);
+}
+
+execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
   const instant begin = monotonic_clock::instance().now();
   const instant until = is_down_ ? begin : begin + duration(options_.give_up_after);
   const bool settles = begins_to_settle();
@@ -300,6 +306,9 @@ execution postgresql_engine::execute(std::span<operation> batch) {
       turns = turns_after(error, turns, has_keys, until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
       recover(error, until, store_unavailable::kind::not_executed);
+      if (error.is_for_what_it_met() && !batch.empty() && --attempts == 0) {
+        return batch.size() == 1 ? refuse_operation(error.what()) : execute_halves(batch);
+      }
     }
   }
 }

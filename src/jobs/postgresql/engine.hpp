@@ -54,6 +54,8 @@
 namespace foliot::jobs::detail {
 
 inline constexpr std::size_t longest_node_name = 200;
+/// How often an operator is told of the same want of room, or of the same failure.
+inline constexpr duration warns_every = std::chrono::minutes(1);
 
 /// Another process has opened a node of the same name. This one has lost its jobs, and does not get them back.
 class node_name_taken : public store_failure {
@@ -74,6 +76,8 @@ class postgresql_engine {
     return std::unique_ptr<postgresql_store>(new postgresql_store(std::move(engine)));
   }
 
+  /// If the database refuses an operation for what it met, answers that one with unavailable_answer, and executes the
+  /// others: then they are not one transaction.
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;
   [[nodiscard]] check_result check();
@@ -128,6 +132,12 @@ class postgresql_engine {
   [[nodiscard]] bool begins_to_settle();
   /// Finds out what has become of the batches that were left in doubt. Those that the server still commits stay so.
   void settle_doubts();
+  /// As execute(). After so many attempts that have failed for what they met the batch is divided.
+  execution execute(std::span<operation> batch, int attempts);
+  /// Executes a batch of which an operation is refused.
+  execution execute_halves(std::span<operation> batch);
+  /// Of the one operation that is refused, for this reason; throws store_unavailable if an empty batch is, too.
+  execution refuse_operation(const std::string& why);
   /// What a batch has changed in what the store keeps.
   void conclude(std::span<const operation> batch, batch_plan::outcome& what, const batch_frame& frame);
   /// Follows the reservations of the node in its answers.
@@ -152,6 +162,7 @@ class postgresql_engine {
   /// Whether the database has had no room for an operation lately.
   [[nodiscard]] bool lacks_room() const noexcept;
   void note_want_of_room(std::string_view why);
+  void note_refused_operation(std::string_view why);
   /// Gives reservations the room that the database has kept for them. Precondition: that of run_aside().
   void give_up_ballast() noexcept;
   /// What the answers of a batch show of locks.
@@ -199,6 +210,7 @@ class postgresql_engine {
   instant ignores_turns_until_ = instant::earliest();
   instant lacks_room_until_ = instant::earliest();
   instant warns_of_room_at_ = instant::earliest();
+  instant warns_of_operation_at_ = instant::earliest();
   instant warns_aside_at_ = instant::earliest();
   instant connected_at_ = instant::earliest();  // for jobs
   std::optional<instant> news_missing_since_;   // as an operator was told

@@ -47,6 +47,9 @@ class lane_failure : public std::runtime_error {
   [[nodiscard]] bool is_for_want_of_rights() const noexcept { return is_state(lacks_rights); }
   /// The server has no room for what the statement needs, as on a full disk. What needs none may succeed.
   [[nodiscard]] bool is_for_want_of_room() const noexcept { return state_.starts_with("53"); }
+  /// The statement met something that it cannot deal with, such as a damaged row, or a trigger that was added and
+  /// refuses one: others may succeed.
+  [[nodiscard]] bool is_for_what_it_met() const noexcept;
 
  private:
   std::string state_;
@@ -83,9 +86,9 @@ class lane {
   reply execute_text(const std::string& statements, instant deadline);
   /// Executes these calls in the open transaction, or in one that begins with them. The replies come in their order.
   std::vector<reply> run(std::span<const call> calls, instant deadline);
-  /// If this failure, the last one, was another transaction that was in the way of a run(), a want of room, or one of
-  /// rights, then nothing has happened, and the connection is as good as before: ends the transaction, so that the next
-  /// one may begin. Else returns false.
+  /// If this failure, the last one, was another transaction that was in the way of a run(), a want of room or of
+  /// rights, or what a statement met, then nothing has happened, and the connection is as good as before: ends the
+  /// transaction, so that the next one may begin. Else returns false.
   [[nodiscard]] bool goes_on_after(const lane_failure& failure, instant deadline) noexcept;
   /// Commits. A warning of the server is a failure: it may have given up waiting for its standby.
   void commit(instant deadline);

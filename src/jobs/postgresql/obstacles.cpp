@@ -29,8 +29,6 @@ constexpr duration two_waits = std::chrono::milliseconds(600);
 constexpr int longest_pause = 100;
 /// The state of an error for want of room on a disk: see sql/ballast.sql.
 constexpr const char* disk_full = "53100";
-/// How often an operator is told of the same want of room, or of the same failure.
-constexpr duration warns_every = std::chrono::minutes(1);
 /// So long the connection for news may be missing beside one for jobs that works. After an outage of the server both
 /// are made again, so they need not be there at the same instant.
 constexpr duration news_patience = std::chrono::seconds(3);

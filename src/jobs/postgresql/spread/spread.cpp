@@ -10,6 +10,7 @@
 
 #include <foliot/core/clock.hpp>
 
+#include "../../execution_news.hpp"
 #include "../../operation_parts.hpp"
 
 namespace foliot::jobs::detail {
@@ -30,18 +31,6 @@ std::string_view without_prefix(std::string_view message) {
   constexpr std::string_view prefix = "foliot: ";
   if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
   return message;
-}
-
-void add_names(std::vector<std::string>& all, std::vector<std::string>&& more) {
-  for (std::string& each : more) {
-    if (std::ranges::find(all, each) == all.end()) all.push_back(std::move(each));
-  }
-}
-
-void add_news(execution& all, execution& more) {
-  add_names(all.ready_tubes, std::move(more.ready_tubes));
-  add_names(all.emptied_tubes, std::move(more.emptied_tubes));
-  all.expired.insert(all.expired.end(), more.expired.begin(), more.expired.end());
 }
 
 }  // namespace

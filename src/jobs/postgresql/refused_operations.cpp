@@ -1,0 +1,51 @@
+// An operation that the database refuses for what it meets, such as a damaged row, or a trigger that was added, must
+// not cost the others of its batch their answers: the batch is divided until the operation is alone. See engine.hpp.
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <foliot/core/clock.hpp>
+
+#include "../execution_news.hpp"
+#include "engine.hpp"
+
+namespace foliot::jobs::detail {
+
+execution postgresql_engine::execute_halves(std::span<operation> batch) {
+  const std::size_t half = batch.size() / 2;
+  execution made = execute(batch.first(half), 1);
+  map_state map = std::move(map_seen_);
+  try {
+    execution rest = execute(batch.subspan(half), 1);
+    std::ranges::move(rest.answers, std::back_inserter(made.answers));
+    add_news(made, rest);
+    map.version = map_seen_.version;
+    map.sends = map.sends || map_seen_.sends;
+    for (const std::size_t each : map_seen_.elsewhere) map.elsewhere.push_back(half + each);
+  } catch (const store_unavailable& lost) {
+    // What has become of the first half is known, and must be told.
+    made.answers.resize(batch.size(), unavailable_answer{lost.is_in_doubt(), lost.what()});
+  }
+  map_seen_ = std::move(map);
+  return made;
+}
+
+execution postgresql_engine::refuse_operation(const std::string& why) {
+  execution made = execute({});
+  made.answers.emplace_back(
+      unavailable_answer{false, "foliot: the database " + place_ + " refuses this operation: " + why});
+  note_refused_operation(why);
+  return made;
+}
+
+void postgresql_engine::note_refused_operation(std::string_view why) {
+  const instant now = monotonic_clock::instance().now();
+  if (now < warns_of_operation_at_) return;
+  warns_of_operation_at_ = now + warns_every;
+  warn("the database " + place_ + " refuses an operation, and the rest goes on: " + std::string(why));
+}
+
+}  // namespace foliot::jobs::detail

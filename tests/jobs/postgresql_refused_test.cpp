@@ -1,0 +1,202 @@
+// An operation that the database refuses for what it meets: the others of its batch are executed. A trigger stands for
+// a damaged row, or for an error in the schema.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/database_map.hpp>
+#include <foliot/jobs/postgresql_store.hpp>
+#include <foliot/jobs/store_clocks.hpp>
+
+#include "broken_node.hpp"
+#include "postgresql_connection.hpp"
+#include "postgresql_database.hpp"
+#include "postgresql_two_databases.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using foliot_test::broken_node;
+using foliot_test::postgresql_connection;
+
+/// Statements that have a table refuse these rows.
+std::string refusal(const std::string& table, const std::string& event, const std::string& when,
+                    const std::string& state) {
+  return "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF " + when +
+         " THEN RAISE EXCEPTION 'poison' USING ERRCODE = '" + state +
+         "'; END IF; RETURN coalesce(NEW, OLD); END $$; CREATE TRIGGER refuse BEFORE " + event + " ON foliot." + table +
+         " FOR EACH ROW EXECUTE FUNCTION public.refuse()";
+}
+
+const put_answer* inserted(const answer& got) {
+  const auto* const it = std::get_if<put_answer>(&got);
+  return it != nullptr && it->what == put_answer::kind::inserted ? it : nullptr;
+}
+void expect_refused(const answer& got) {
+  const auto* const it = std::get_if<unavailable_answer>(&got);
+  ASSERT_NE(it, nullptr);
+  EXPECT_FALSE(it->is_in_doubt);
+  EXPECT_NE(it->why.find("refuses this operation: "), std::string::npos) << it->why;
+  EXPECT_NE(it->why.find("poison"), std::string::npos) << it->why;
+}
+
+class PostgresqlRefused : public foliot_test::postgresql_database {
+ protected:
+  void refuse(const std::string& table, const std::string& event, const std::string& when,
+              const std::string& state = "P0001") {
+    sql(refusal(table, event, when, state));
+  }
+  void refuse_no_more(const std::string& table) {
+    sql("DROP TRIGGER refuse ON foliot." + table);
+    sql("DROP FUNCTION public.refuse()");
+  }
+  job_id put_one(const std::string& tube, milliseconds due = 0ms) {
+    return execute_one(*node_, put{.tube = tube, .body = "x", .due = due, .ttr = 1h}).id;
+  }
+  void expect_right() {
+    const check_result right = (*node_).check();
+    EXPECT_TRUE(right) << right.error();
+  }
+
+  virtual_clock time_;
+  const virtual_wall_clock wall_{time_};
+  std::vector<std::string> warnings_;
+  broken_node node_{[this] {
+    postgresql_options made = options("a");
+    made.clocks = store_clocks{&wall_, &time_};
+    made.warn = [this](std::string_view sentence) { warnings_.emplace_back(sentence); };
+    made.give_up_after = 200ms;
+    return made;
+  }()};
+};
+
+TEST_F(PostgresqlRefused, OnePutOfManyIsAnsweredByItself) {
+  // As by a constraint, a function, a damaged page, a failing disk.
+  for (const std::string state : {"23514", "22012", "XX001", "58030"}) {
+    refuse("job", "INSERT", "NEW.body = 'bad'", state);
+    for (const std::size_t bad : {0U, 4U, 8U}) {
+      std::vector<operation> puts(9, put{.tube = "a", .body = "good"});
+      std::get<put>(puts[bad]).body = "bad";
+      const execution done = (*node_).execute(puts);
+      ASSERT_EQ(done.answers.size(), puts.size());
+      job_id last = 0;
+      for (std::size_t i = 0; i < puts.size(); ++i) {
+        if (i == bad) {
+          expect_refused(done.answers[i]);
+        } else if (const put_answer* const good = inserted(done.answers[i])) {
+          EXPECT_GT(good->id, last) << "in the order of the batch";
+          last = good->id;
+        } else {
+          ADD_FAILURE() << i << " of the batch with " << bad << ", " << state;
+        }
+      }
+      EXPECT_EQ(done.ready_tubes, std::vector<std::string>{"a"});
+    }
+    refuse_no_more("job");
+  }
+  EXPECT_EQ(execute_one(*node_, count_tube{"a"}).counts.ready, 96U);
+  const auto tells = [](const std::string& each) {
+    return each.find("refuses an operation, and the rest goes on: ERROR:  poison") != std::string::npos;
+  };
+  EXPECT_GE(std::ranges::count_if(warnings_, tells), 1);
+  expect_right();
+}
+
+TEST_F(PostgresqlRefused, AJobThatCannotBeMovedHoldsUpItsTubeOnly) {
+  const job_id bad = put_one("a");
+  const job_id good = put_one("b");
+  refuse("ready", "DELETE", "OLD.id = " + std::to_string(bad));
+  std::vector<operation> all{claim{{"a"}}, claim{{"b"}}, put{.tube = "c", .body = "x"}, cancel{bad}, peek{bad}};
+  const execution done = (*node_).execute(all);
+  expect_refused(done.answers.at(0));
+  EXPECT_EQ(std::get<claim_answer>(done.answers.at(1)).jobs.at(0).job.id, good);
+  EXPECT_NE(inserted(done.answers.at(2)), nullptr);
+  expect_refused(done.answers.at(3));
+  EXPECT_EQ(std::get<peek_answer>(done.answers.at(4)).job->id, bad);
+  refuse_no_more("ready");
+  EXPECT_EQ(execute_one(*node_, claim{{"a"}}).jobs.at(0).job.id, bad);
+  expect_right();
+}
+
+TEST_F(PostgresqlRefused, WhatRefusesAllIsAnOutage) {
+  const job_id due = put_one("a", 5ms);
+  refuse("delayed", "DELETE", "true");
+  time_.advance(10ms);
+  std::vector<operation> puts(3, put{.tube = "b", .body = "x"});
+  try {
+    (*node_).execute(puts);
+    ADD_FAILURE() << "a batch cannot make a job ready that is due, and is executed";
+  } catch (const store_unavailable& error) {
+    EXPECT_FALSE(error.is_in_doubt());
+    EXPECT_NE(std::string_view(error.what()).find("poison"), std::string_view::npos) << error.what();
+  }
+  refuse_no_more("delayed");
+  EXPECT_EQ(execute_one(*node_, count_tube{"b"}).counts.ready, 0U);
+  EXPECT_EQ(execute_one(*node_, claim{{"a"}}).jobs.at(0).job.id, due);
+  expect_right();
+}
+
+TEST_F(PostgresqlRefused, ALineThatBreaksAfterHalfOfABatchDoesNotHideTheOther) {
+  refuse("job", "INSERT", "NEW.body = 'bad'");
+  node_.at_exchange = [&](int) {
+    if (sql("SELECT count(*) FROM foliot.job WHERE body = 'first'") == "0") return;
+    node_.at_exchange = nullptr;
+    node_.break_from(1);
+  };
+  std::vector<operation> puts{put{.tube = "a", .body = "first"}, put{.tube = "a", .body = "bad"},
+                              put{.tube = "a", .body = "last"}, put{.tube = "a", .body = "last"}};
+  const execution done = (*node_).execute(puts);
+  node_.heal();
+  const put_answer* const first = inserted(done.answers.at(0));
+  ASSERT_NE(first, nullptr);
+  for (std::size_t i = 1; i < puts.size(); ++i) {
+    const auto* const lost = std::get_if<unavailable_answer>(&done.answers.at(i));
+    ASSERT_NE(lost, nullptr);
+    EXPECT_FALSE(lost->is_in_doubt) << lost->why;
+  }
+  foliot_test::until_available([&] { (*node_).execute({}); });
+  const claim_answer all = execute_one(*node_, claim{.tubes = {"a"}, .count = 9});
+  ASSERT_EQ(all.jobs.size(), 1U);
+  EXPECT_EQ(all.jobs[0].job.id, first->id);
+}
+
+using PostgresqlRefusedOnMap = foliot_test::two_databases;
+
+TEST_F(PostgresqlRefusedOnMap, PutsIntoATubeThatHasMovedFollowIt) {
+  database_map map(first_);
+  map.add(second_);
+  postgresql_options options;
+  options.database = first_;
+  options.node = "a";
+  options.node_timeout = 1h;
+  options.give_up_after = 30s;
+  postgresql_store node(options);
+  execute_one(node, put{.tube = "moves", .body = "x"});
+  map.move("moves", 1);  // which the node has not noticed
+  ask(first_, refusal("job", "INSERT", "NEW.body = 'bad'", "P0001"));
+  const put moves{.tube = "moves", .body = "x"};
+  const put stays{.tube = "stays", .body = "x"};
+  std::vector<operation> puts{stays, moves, put{.tube = "stays", .body = "bad"}, moves, stays, moves};
+  const execution done = node.execute(puts);
+  for (std::size_t i = 0; i < puts.size(); ++i) {
+    if (i == 2) {
+      expect_refused(done.answers.at(i));
+    } else {
+      EXPECT_NE(inserted(done.answers.at(i)), nullptr) << i;
+    }
+  }
+  EXPECT_EQ(ask(second_, "SELECT count(*) FROM foliot.job"), "4");
+  EXPECT_EQ(ask(first_, "SELECT count(*) FROM foliot.job"), "2");
+}
+
+}  // namespace
+}  // namespace foliot::jobs
