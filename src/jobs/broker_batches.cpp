@@ -298,6 +298,7 @@ void broker_core::conclude(const entry& of, answer& brought) {
   }
   if (of.request == nullptr) return;
   if (const auto refused = refusal_in(brought)) {
+    ++refused_operations_;
     note_why(*refused);
     const bool is_in_doubt = refused->is_in_doubt() && !of.request->only_looks_;
     return refuse(*of.request, is_in_doubt ? broker_request::refusal::in_doubt : broker_request::refusal::not_executed);

@@ -136,6 +136,7 @@ broker_counters broker_core::counters() const noexcept {
   broker_counters now;
   now.batches = batches_;
   now.unavailable = refused_;
+  now.refused = refused_operations_;
   now.is_unavailable = is_unavailable_;
   now.expired = expired_;
   now.operations = operations_;

@@ -301,7 +301,8 @@ class broker_core {
   instant scan_at_ FOLIOT_GUARDED_BY(lock_) = instant::never();
   std::vector<std::string> to_tell_ FOLIOT_GUARDED_BY(lock_);
 
-  std::uint64_t refused_ FOLIOT_GUARDED_BY(lock_) = 0;  // batches
+  std::uint64_t refused_ FOLIOT_GUARDED_BY(lock_) = 0;             // batches
+  std::uint64_t refused_operations_ FOLIOT_GUARDED_BY(lock_) = 0;  // of the others
   std::uint64_t batches_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint64_t expired_ FOLIOT_GUARDED_BY(lock_) = 0;  // reservations
   std::uint64_t operations_ FOLIOT_GUARDED_BY(lock_) = 0;

@@ -180,6 +180,7 @@ void broker_core::serve(const grant& by, claim_answer& brought) {
 /// A claim was refused, and not the batch: its clients wait, as if there were no job. The news of the database, when it
 /// answers again, or a scan has them claim again.
 void broker_core::note_refused(const grant& by, const answer& brought) {
+  ++refused_operations_;
   if (const auto refused = refusal_in(brought)) note_why(*refused);
   for (std::size_t i = 0; i < by.tubes; ++i) grant_tubes_[by.first_tube + i]->may_have_ready = false;
   for (std::size_t i = 0; i < by.recipients; ++i) {

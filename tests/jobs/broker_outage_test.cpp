@@ -188,6 +188,7 @@ TEST(BrokerOutage, AnOperationWithoutItsDatabaseIsRefusedAlone) {
     EXPECT_EQ(cancel_ended, unavailable::in_doubt);
     const auto count_ended = co_await counting.join();
     EXPECT_EQ(count_ended, unavailable::not_executed) << "it only looks";
+    EXPECT_EQ(world.here.counters().refused, 2U);
     client worker(world.here);
     worker.watch("other");
     auto waiting = spawn(try_reserve(worker, 10s));
@@ -227,6 +228,7 @@ TEST(BrokerOutage, AClaimThatIsRefusedAloneDoesNotSayThatThereIsNoJob) {
     is_down = false;
     const auto again = co_await try_reserve(worker, 0ms);
     EXPECT_TRUE(again && again->what == reserve_answer::kind::timed_out);
+    EXPECT_GE(world.here.counters().refused, 3U);
     EXPECT_EQ(world.here.counters().unavailable, 0U);
   });
 }

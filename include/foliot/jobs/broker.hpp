@@ -127,6 +127,7 @@ struct broker_counters {
   std::uint64_t batches = 0;      ///< calls of the store
   std::uint64_t operations = 0;   ///< operations in them
   std::uint64_t unavailable = 0;  ///< batches that a shared store refused, see store_unavailable
+  std::uint64_t refused = 0;      ///< operations that it refused beside others: passed_over_answer, unavailable_answer
   std::uint64_t expired = 0;      ///< reservations whose time was over
   bool is_unavailable = false;    ///< whether a shared store has refused the latest batch
   std::size_t queued = 0;         ///< operations that wait for the next batch

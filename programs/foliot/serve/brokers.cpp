@@ -29,6 +29,7 @@ jobs::broker_counters brokers::counters() const noexcept {
     sum.batches += one.batches;
     sum.operations += one.operations;
     sum.unavailable += one.unavailable;
+    sum.refused += one.refused;
     sum.is_unavailable = sum.is_unavailable || one.is_unavailable;
     sum.expired += one.expired;
     sum.queued += one.queued;

@@ -16,6 +16,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
+std::string refusals(int batches, int unavailable) {
+  return "foliot-store-refused-batches: " + std::to_string(batches) +
+         "\nfoliot-store-refused-operations: 0\nfoliot-store-unavailable: " + std::to_string(unavailable) + "\n";
+}
+
 TEST(SessionStatistics, AreShownInAnOutageWithoutWhatOnlyTheStoreKnows) {
   for (const unavailable known : {unavailable::not_executed, unavailable::in_doubt}) {
     with_node([known](node& on) -> task<> {
@@ -23,22 +28,19 @@ TEST(SessionStatistics, AreShownInAnOutageWithoutWhatOnlyTheStoreKnows) {
       const std::string before = co_await ask_for_text(on, "stats\r\n");
       EXPECT_NE(before.find("current-jobs-ready: 1\n"), std::string::npos) << before;
       EXPECT_NE(before.find("current-tubes: 1\n"), std::string::npos) << before;
-      EXPECT_NE(before.find("foliot-store-refused-batches: 0\nfoliot-store-unavailable: 0\n"), std::string::npos)
-          << before;
+      EXPECT_NE(before.find(refusals(0, 0)), std::string::npos) << before;
       on.refuse(known);
       const std::string in_outage = co_await ask_for_text(on, "stats\r\nlist-tube-used\r\n");
       EXPECT_EQ(in_outage.find("current-jobs-"), std::string::npos) << in_outage;
       EXPECT_EQ(in_outage.find("current-tubes"), std::string::npos) << in_outage;
       EXPECT_NE(in_outage.find("cmd-put: 4\n"), std::string::npos) << in_outage;
-      EXPECT_NE(in_outage.find("foliot-store-refused-batches: 1\nfoliot-store-unavailable: 1\n"), std::string::npos)
-          << in_outage;
+      EXPECT_NE(in_outage.find(refusals(1, 1)), std::string::npos) << in_outage;
       const std::string used = co_await read_lines(on.client, 1);
       EXPECT_EQ(used, "USING default\r\n");
       on.accept();
       const std::string after = co_await ask_for_text(on, "stats\r\n");
       EXPECT_NE(after.find("current-jobs-ready: 1\n"), std::string::npos) << after;
-      EXPECT_NE(after.find("foliot-store-refused-batches: 1\nfoliot-store-unavailable: 0\n"), std::string::npos)
-          << after;
+      EXPECT_NE(after.find(refusals(1, 0)), std::string::npos) << after;
       const jobs::broker_counters now = on.broker.counters();
       EXPECT_NE(after.find("foliot-store-batches: " + std::to_string(now.batches) +
                            "\nfoliot-store-operations: " + std::to_string(now.operations) + "\n"),

@@ -42,12 +42,13 @@ std::string from_1_12(const std::string& text) {
 /// What only foliot has, behind what beanstalkd has.
 const std::string figures_of_store =
     "foliot-store-batches: 52\nfoliot-store-operations: 53\nfoliot-store-refused-batches: 54\n"
-    "foliot-store-unavailable: 1\n";
+    "foliot-store-refused-operations: 55\nfoliot-store-unavailable: 1\n";
 
 void set_figures_of_store(server_statistics& server) {
   server.store_batches = 52;
   server.store_operations = 53;
   server.store_refused_batches = 54;
+  server.store_refused_operations = 55;
   server.store_unavailable = true;
 }
 

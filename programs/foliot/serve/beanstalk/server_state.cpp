@@ -64,6 +64,7 @@ server_statistics server_state::statistics() const {
   all.store_batches = of_brokers.batches;
   all.store_operations = of_brokers.operations;
   all.store_refused_batches = of_brokers.unavailable;
+  all.store_refused_operations = of_brokers.refused;
   all.store_unavailable = of_brokers.is_unavailable;
   return all;
 }

@@ -45,7 +45,8 @@ struct server_statistics {
   std::uint64_t store_batches = 0;  ///< that the store was asked to execute, since the start
   std::uint64_t store_operations = 0;
   std::uint64_t store_refused_batches = 0;
-  bool store_unavailable = false;  ///< whether it has refused the latest batch of a session
+  std::uint64_t store_refused_operations = 0;  ///< of batches that it has executed
+  bool store_unavailable = false;              ///< whether it has refused the latest batch of a session
 };
 
 /// `stats-tube`. Without counts their lines are left out.

@@ -240,6 +240,7 @@ void write_statistics(std::string& out, const server_statistics& what) {
   lines.add("foliot-store-batches", what.store_batches);
   lines.add("foliot-store-operations", what.store_operations);
   lines.add("foliot-store-refused-batches", what.store_refused_batches);
+  lines.add("foliot-store-refused-operations", what.store_refused_operations);
   lines.add("foliot-store-unavailable", what.store_unavailable ? 1 : 0);
   append_ok(out, lines.text());
 }
