@@ -97,16 +97,19 @@ TEST_F(PostgresqlNeighbours, TimeLimitsOfTheDatabaseDoNotHold) {
   const std::string added = server_.new_database();
   for (const std::string& each : {database_, added}) {
     postgresql_connection to(each);
-    to.sql(
-        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = ''1h''', current_database()); END $$");
+    for (const std::string limit : {"statement_timeout", "idle_session_timeout"}) {
+      to.sql("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET " + limit + " = ''1h''', current_database()); END $$");
+    }
     const std::string checks =
         " LANGUAGE plpgsql AS $$ BEGIN "
-        "IF current_setting('statement_timeout') <> '0' THEN RAISE 'it has a time limit'; END IF; ";
+        "IF current_setting('statement_timeout') <> '0' THEN RAISE 'it has a time limit'; END IF; "
+        "IF current_setting('idle_session_timeout') <> '0' THEN RAISE 'it may not rest'; END IF; ";
     to.sql("CREATE FUNCTION public.check_command() RETURNS event_trigger" + checks + "END $$");
     to.sql("CREATE FUNCTION public.check_row() RETURNS trigger" + checks + "RETURN NEW; END $$");
   }
   postgresql_connection(added).sql(
-      "SET statement_timeout = 0; CREATE EVENT TRIGGER check_command ON ddl_command_start "
+      "SET statement_timeout = 0; SET idle_session_timeout = 0; CREATE EVENT TRIGGER check_command ON "
+      "ddl_command_start "
       "EXECUTE FUNCTION public.check_command()");
   for (const std::string table : {"job", "database"}) {
     sql("CREATE TRIGGER check_row BEFORE INSERT ON foliot." + table +

@@ -138,8 +138,7 @@ void postgresql_engine::make_ready() {
 void postgresql_engine::connect() {
   auto [made, server] = connect_to_primary(target_, at_step_, options_.warn);
   const instant deadline = monotonic_clock::instance().now() + begin_patience;
-  const reply about =
-      made->execute_text(std::string(durable_commits) + std::string(no_time_limits) + settings, deadline);
+  const reply about = made->execute_text(std::string(durable_commits) + settings, deadline);
   if (text_of(about, 0) != "t") {
     fail("the database " + made->place() +
          " has no schema of foliot: make it with postgresql_store::migrate(), or `foliot serve --migrate`");

@@ -46,8 +46,7 @@ reply errand::run(const call& what) {
     try {
       if (lane_ == nullptr) {
         lane_ = connect_to_primary(target_, no_step_).over;
-        lane_->execute_text(std::string(durable_commits) + std::string(no_time_limits) + settings,
-                            time.now() + begin_patience);
+        lane_->execute_text(std::string(durable_commits) + settings, time.now() + begin_patience);
         if (lane_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + begin_patience)
                 .bytes(0, 0) != "t") {
           throw store_failure("foliot: the database " + target_.to_string() +

@@ -18,14 +18,14 @@ constexpr duration connect_patience = std::chrono::seconds(2);
 
 /// The name of the file that the log is being written to begins with the timeline.
 constexpr const char* look =
-    "SET search_path = pg_catalog; "
     "SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()";
 
 primary_connection connect(const target::arguments& with, const target& to, const lane_step& at_step) {
   const instant deadline = monotonic_clock::instance().now() + connect_patience;
   primary_connection made;
   made.over = std::make_unique<lane>(with.keywords(), with.values(), deadline, at_step);
-  const reply found = made.over->execute_text(look, deadline);
+  const reply found =
+      made.over->execute_text("SET search_path = pg_catalog; " + std::string(no_time_limits) + look, deadline);
   made.server.database = to.to_string();
   made.server.cluster = found.bytes(0, 0);
   made.server.place = made.over->place();

@@ -24,19 +24,20 @@ constexpr std::string_view durable_commits =
     "('off', 'local', 'remote_write') THEN 'on' ELSE current_setting('synchronous_commit') END, false); ";
 
 /// Ends the time limits of the role, the database or the server for the rest of a connection: the program has its own,
-/// and takes a statement that was ended for a lost connection. The second one came with PostgreSQL 17.
+/// and takes a statement that was ended for a lost connection. `transaction_timeout` came with PostgreSQL 17.
 constexpr std::string_view no_time_limits =
     "SELECT pg_catalog.set_config(s.name, '0', false) FROM pg_catalog.pg_settings s "
-    "WHERE s.name IN ('statement_timeout', 'transaction_timeout'); ";
+    "WHERE s.name IN ('statement_timeout', 'transaction_timeout', 'idle_session_timeout'); ";
 
 struct primary_connection {
   std::unique_ptr<lane> over;
   reached_server server;
 };
 
-/// Connects, and has the connection look for names in pg_catalog only. Throws lane_failure if no host is reached, and
-/// if the one that is has been replaced: then the next call asks another one. `at_step` must outlive the connection.
-/// `warn` may be empty; it gets a sentence for each server that is refused, once in this process.
+/// Connects, has the connection look for names in pg_catalog only, and ends its time limits. Throws lane_failure if no
+/// host is reached, and if the one that is has been replaced: then the next call asks another one. `at_step` must
+/// outlive the connection. `warn` may be empty; it gets a sentence for each server that is refused, once in this
+/// process.
 [[nodiscard]] primary_connection connect_to_primary(target& to, const lane_step& at_step,
                                                     const std::function<void(std::string_view)>& warn = {});
 
