@@ -127,21 +127,51 @@ TEST_F(PostgresqlRefused, AJobThatCannotBeMovedHoldsUpItsTubeOnly) {
   expect_right();
 }
 
-TEST_F(PostgresqlRefused, WhatRefusesAllIsAnOutage) {
+TEST_F(PostgresqlRefused, ADueJobThatCannotBeMovedHoldsUpDueJobsOnly) {
   const job_id due = put_one("a", 5ms);
+  put_one("b");
   refuse("delayed", "DELETE", "true");
   time_.advance(10ms);
+  (*node_).execute({});
+  std::vector<operation> all{put{.tube = "b", .body = "x"}, claim{.tubes = {"b"}, .count = 9}, claim{{"a"}}};
+  const execution done = (*node_).execute(all);
+  EXPECT_NE(inserted(done.answers.at(0)), nullptr);
+  EXPECT_EQ(std::get<claim_answer>(done.answers.at(1)).jobs.size(), 2U);
+  EXPECT_TRUE(std::get<claim_answer>(done.answers.at(2)).jobs.empty());
+  EXPECT_EQ(execute_one(*node_, peek{due}).job->state, job_state::delayed);
+  refuse_no_more("delayed");
+  EXPECT_EQ(execute_one(*node_, claim{{"a"}}).jobs.at(0).job.id, due);
+  expect_right();
+}
+
+TEST_F(PostgresqlRefused, AReservationThatCannotBeEndedHoldsUpNothing) {
+  execute_one(*node_, put{.tube = "a", .body = "x", .ttr = 1s});
+  const reservation token = execute_one(*node_, claim{{"a"}}).jobs.at(0).token;
+  refuse("reserved", "DELETE", "true");
+  time_.advance(2s);
+  EXPECT_TRUE((*node_).execute({}).expired.empty());
+  put_one("b");
+  refuse_no_more("reserved");
+  time_.advance(2s);
+  EXPECT_EQ((*node_).execute({}).expired, std::vector<reservation>{token});
+  EXPECT_EQ(execute_one(*node_, claim{{"a"}}).jobs.size(), 1U);
+  expect_right();
+}
+
+TEST_F(PostgresqlRefused, WhatRefusesAllIsAnOutage) {
+  sql("CREATE TABLE public.kept AS SELECT prosrc FROM pg_proc WHERE oid = 'foliot.end_batch'::regproc");
+  sql("UPDATE pg_proc SET prosrc = 'BEGIN RAISE EXCEPTION ''poison''; END' WHERE oid = 'foliot.end_batch'::regproc");
   std::vector<operation> puts(3, put{.tube = "b", .body = "x"});
   try {
     (*node_).execute(puts);
-    ADD_FAILURE() << "a batch cannot make a job ready that is due, and is executed";
+    ADD_FAILURE() << "no batch can end, and one is executed";
   } catch (const store_unavailable& error) {
     EXPECT_FALSE(error.is_in_doubt());
     EXPECT_NE(std::string_view(error.what()).find("poison"), std::string_view::npos) << error.what();
   }
-  refuse_no_more("delayed");
+  sql("UPDATE pg_proc SET prosrc = k.prosrc FROM public.kept k WHERE oid = 'foliot.end_batch'::regproc");
   EXPECT_EQ(execute_one(*node_, count_tube{"b"}).counts.ready, 0U);
-  EXPECT_EQ(execute_one(*node_, claim{{"a"}}).jobs.at(0).job.id, due);
+  put_one("b");
   expect_right();
 }
 

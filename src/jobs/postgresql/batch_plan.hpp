@@ -39,8 +39,9 @@ struct batch_frame {
   turn_taking turns = turn_taking::if_taken;
   /// Whether operations that do not get their locks are passed over (sql/patient.sql). Else the batch fails.
   bool passes_over = false;
-  /// Whether operations for which the database has no room are refused, each by itself. Then `passes_over` is set, too,
-  /// and there are no `unwanted` reservations. Else the batch fails.
+  /// Whether operations for which the database has no room are refused, each by itself; and jobs that cannot be made
+  /// ready stay as they are. Then `passes_over` is set, too, and there are no `unwanted` reservations. Else the batch
+  /// fails.
   bool lacks_room = false;
   /// Whether the node is to say that it is alive. Then the numbers of its batches from `last_beat` on and below
   /// `beats_until` are forgotten: nobody asks for them any more.

@@ -304,6 +304,7 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
       if (error.is_state("FL001")) session_is_over();
       turns = turns_after(error, turns, has_keys, until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
+      if (error.is_for_what_it_met()) note_refusal(error.what());
       recover(error, until, store_unavailable::kind::not_executed);
       if (error.is_for_what_it_met() && !batch.empty() && --attempts == 0) {
         return batch.size() == 1 ? refuse_operation(error.what()) : execute_halves(batch);

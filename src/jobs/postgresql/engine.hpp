@@ -54,6 +54,10 @@
 namespace foliot::jobs::detail {
 
 inline constexpr std::size_t longest_node_name = 200;
+/// For how long batches pass over locked jobs after a batch has waited too long for a lock, do not take turns after one
+/// has waited too long for its turn, or execute each operation by itself after the database had no room for one, or has
+/// refused one.
+inline constexpr duration passes_over_for = std::chrono::seconds(5);
 /// How often an operator is told of the same want of room, or of the same failure.
 inline constexpr duration warns_every = std::chrono::minutes(1);
 
@@ -159,10 +163,11 @@ class postgresql_engine {
   /// What the next attempt of a batch does about turns after this failure.
   [[nodiscard]] batch_frame::turn_taking turns_after(const lane_failure& error, batch_frame::turn_taking turns,
                                                      bool has_keys, instant until) noexcept;
-  /// Whether the database has had no room for an operation lately.
+  /// Whether the database has had no room for an operation lately, or has refused one.
   [[nodiscard]] bool lacks_room() const noexcept;
   void note_want_of_room(std::string_view why);
-  void note_refused_operation(std::string_view why);
+  /// The database has refused something for what it met.
+  void note_refusal(std::string_view why);
   /// Gives reservations the room that the database has kept for them. Precondition: that of run_aside().
   void give_up_ballast() noexcept;
   /// What the answers of a batch show of locks.
@@ -210,7 +215,7 @@ class postgresql_engine {
   instant ignores_turns_until_ = instant::earliest();
   instant lacks_room_until_ = instant::earliest();
   instant warns_of_room_at_ = instant::earliest();
-  instant warns_of_operation_at_ = instant::earliest();
+  instant warns_of_refusal_at_ = instant::earliest();
   instant warns_aside_at_ = instant::earliest();
   instant connected_at_ = instant::earliest();  // for jobs
   std::optional<instant> news_missing_since_;   // as an operator was told

@@ -20,9 +20,6 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-/// For how long batches pass over locked jobs after a batch has waited too long for a lock, do not take turns after one
-/// has waited too long for its turn, or execute each operation by itself after the database had no room for one.
-constexpr duration passes_over_for = std::chrono::seconds(5);
 /// What a batch takes at least that waits for a lock in vain, and in its turn once more. See lock_timeout.
 constexpr duration two_waits = std::chrono::milliseconds(600);
 /// The longest pause between two attempts of one batch, in ms.

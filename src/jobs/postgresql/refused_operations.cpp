@@ -1,5 +1,7 @@
 // An operation that the database refuses for what it meets, such as a damaged row, or a trigger that was added, must
-// not cost the others of its batch their answers: the batch is divided until the operation is alone. See engine.hpp.
+// not cost the others of its batch their answers. First the batch is tried again as where there is no room
+// (sql/patient.sql): then jobs that cannot be made ready stay as they are. If that does not help, the batch is divided
+// until the operation is alone. See engine.hpp.
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -37,14 +39,14 @@ execution postgresql_engine::refuse_operation(const std::string& why) {
   execution made = execute({});
   made.answers.emplace_back(
       unavailable_answer{false, "foliot: the database " + place_ + " refuses this operation: " + why});
-  note_refused_operation(why);
   return made;
 }
 
-void postgresql_engine::note_refused_operation(std::string_view why) {
+void postgresql_engine::note_refusal(std::string_view why) {
   const instant now = monotonic_clock::instance().now();
-  if (now < warns_of_operation_at_) return;
-  warns_of_operation_at_ = now + warns_every;
+  lacks_room_until_ = now + passes_over_for;
+  if (now < warns_of_refusal_at_) return;
+  warns_of_refusal_at_ = now + warns_every;
   warn("the database " + place_ + " refuses an operation, and the rest goes on: " + std::string(why));
 }
 

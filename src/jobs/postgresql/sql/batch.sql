@@ -179,7 +179,8 @@ END $$;
 -- The first part of a batch, whose operations name these keys. `turns`: 0, it takes its turn if turns are taken; 1, turns
 -- begin (keys.sql); 2, it goes without; 3, turns end. Locks the jobs `to_lock`, which the batch names. Ends the reservations
 -- `over_*` of this node, whose time is over by the node's clock; those whose time is not over by this one are in `still_*`.
--- Ends pauses and makes due jobs ready: at most 2048 of each. If the database lacks room (1), that which needs some is left.
+-- Ends pauses and makes due jobs ready: at most 2048 of each. If the database lacks room (1), that which needs some is left,
+-- and that which meets an error.
 CREATE OR REPLACE FUNCTION foliot.begin_batch(
   of_session bigint, given bigint[], turns bigint, to_lock bigint[], key_tubes bytea[], keys bytea[], over_ids bigint[],
   over_openings bigint[], over_attempts bigint[], lacks_room bigint,
@@ -225,7 +226,7 @@ BEGIN
     ELSE
       ignored := foliot.end_over_or_pass(over_ids, over_openings, over_attempts, now_ns);
     END IF;
-    -- Those that are over stay only for want of room: the node tries again in a second.
+    -- Those that are over stay only for want of room, or for an error: the node tries again in a second.
     SELECT array_agg(r.id), array_agg(CASE WHEN r.expires < begin_batch.now_ns THEN begin_batch.now_ns + 1000000000
                                            ELSE r.expires END)
     INTO still_ids, still_expires

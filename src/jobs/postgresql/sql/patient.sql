@@ -127,7 +127,8 @@ EXCEPTION WHEN insufficient_resources THEN
   RETURN -2;
 END $$;
 
--- As end_over(), for as many as there is room for: the others stay, and their tokens hold nothing.
+-- As end_over(), for as many as there is room for, and none if one of them meets a damaged row, or the like: the others
+-- stay, and their tokens hold nothing.
 CREATE OR REPLACE FUNCTION foliot.end_over_or_pass(ids bigint[], openings bigint[], attempts bigint[], now_ns bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -137,13 +138,14 @@ BEGIN
     BEGIN
       PERFORM foliot.end_over(ids[:fewer], openings[:fewer], attempts[:fewer], now_ns);
       RETURN;
-    EXCEPTION WHEN insufficient_resources THEN
+    EXCEPTION WHEN insufficient_resources OR internal_error OR data_exception OR integrity_constraint_violation
+                OR plpgsql_error OR system_error OR program_limit_exceeded THEN
       NULL;
     END;
   END LOOP;
 END $$;
 
--- As make_due_ready(), for as many as there is room for: the others stay delayed.
+-- As make_due_ready(), with the same exceptions: the others stay delayed.
 CREATE OR REPLACE FUNCTION foliot.make_due_ready_or_pass(now_ms bigint, most bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   fewer bigint;
@@ -152,7 +154,8 @@ BEGIN
     BEGIN
       PERFORM foliot.make_due_ready(now_ms, fewer);
       RETURN;
-    EXCEPTION WHEN insufficient_resources THEN
+    EXCEPTION WHEN insufficient_resources OR internal_error OR data_exception OR integrity_constraint_violation
+                OR plpgsql_error OR system_error OR program_limit_exceeded THEN
       NULL;
     END;
   END LOOP;
