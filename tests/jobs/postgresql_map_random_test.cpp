@@ -210,6 +210,13 @@ TEST(PostgresqlMapRandom, NothingIsLostOrDoubledWhileTubesMove) {
     // It waits for jobs that workers have; and some moves are broken off sooner.
     std::uint64_t pieces = random.below(4);
     map.move(tube, to, [&](const database_map::progress& so_far) { return !so_far.waits && pieces-- != 0; });
+    // One leaves the map, if it has no tube, and comes back.
+    const auto number = static_cast<int>(1 + random.below(databases - 1));
+    try {
+      map.remove(number);
+    } catch (const store_failure&) {
+    }
+    EXPECT_EQ(map.add(names[static_cast<std::size_t>(number)]), number);
   }
   threads.clear();
   for (const auto& each : map.places()) map.move(each.tube, each.database);

@@ -74,6 +74,12 @@ class FOLIOT_EXPORT database_map {
   /// Nodes that are running go on with the string that they had.
   void rename(int number, const std::string& connection);
 
+  /// Takes the database with this number, which has no tube and no job, out of the map: nodes that are running leave
+  /// it. It may be added again, and has its number then. `is_lost`: it is not asked whether it has jobs, for it will
+  /// never answer again. Throws store_failure, and changes nothing, if it has a tube or a job, or does not answer;
+  /// std::invalid_argument if there is none with the number, or if it is 0.
+  void remove(int number, bool is_lost = false);
+
   /// What has moved so far.
   struct progress {
     std::uint64_t jobs = 0;

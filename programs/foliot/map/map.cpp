@@ -88,6 +88,10 @@ void show_or_change_map(const map_options& options) {
       map.rename(number, connection);
       fmt::print("renamed database {}: nodes that are running use the new string when they are restarted\n", number);
     }
+    if (options.removed) {
+      map.remove(*options.removed, options.is_lost);
+      fmt::print("removed database {}\n", *options.removed);
+    }
     if (options.moved) move(map, options);
     print_map(map);
   } catch (const jobs::store_failure& error) {

@@ -16,6 +16,7 @@ namespace {
 struct arguments {
   map_options options;
   std::vector<std::string> renamed;
+  std::string removed;
   std::vector<std::string> moved;
   bool ends_early = false;
 };
@@ -48,6 +49,10 @@ void add_map(CLI::App& program, command& chosen) {
                    "number. It must be the same database")
       ->type_name("NUMBER DATABASE")
       ->expected(2);
+  line->add_option("--remove", all->removed, "Take the database with this number, which has no tubes, out of\nthe map")
+      ->type_name("NUMBER");
+  line->add_flag("--lost", all->options.is_lost, "Do not ask the database that is removed: it will never\nanswer again")
+      ->needs("--remove");
   line->add_option("--move", all->moved, "Move a tube to the database with this number")
       ->type_name("TUBE NUMBER")
       ->expected(2);
@@ -63,6 +68,7 @@ void add_map(CLI::App& program, command& chosen) {
   line->callback([all, &chosen] {
     chosen = [all] {
       if (!all->renamed.empty()) all->options.renamed = {number_of(all->renamed[0], "--rename"), all->renamed[1]};
+      if (!all->removed.empty()) all->options.removed = number_of(all->removed, "--remove");
       if (!all->moved.empty()) all->options.moved = {all->moved[0], number_of(all->moved[1], "--move")};
       all->options.waits = !all->ends_early;
       show_or_change_map(all->options);

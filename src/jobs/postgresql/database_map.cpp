@@ -166,6 +166,20 @@ void database_map::rename(int number, const std::string& connection) {
   first_->run(call(statements::place_database).add(std::int64_t{number}).add(connection));
 }
 
+void database_map::remove(int number, bool is_lost) {
+  if (number == 0) throw std::invalid_argument("foliot: the database 0 has the map, and cannot leave it");
+  const std::string connection = connection_of(number);
+  if (!is_lost) {
+    errand removed(connection);
+    expect_number(removed, number, *first_);
+    if (removed.run(call(statements::has_job)).integer(0, 0) != 0) {
+      throw store_failure("foliot: the database " + std::to_string(number) + ", " + removed.place() +
+                          ", has jobs: move its tubes to another one first");
+    }
+  }
+  first_->run(call(statements::remove_database).add(std::int64_t{number}));
+}
+
 std::string database_map::connection_of(int number) {
   if (number == 0) return first_name_;
   for (const database& each : databases()) {

@@ -86,6 +86,22 @@ class TwoDatabases(NodesCase):
         self.assertEqual(node.numbers(b"stats\r\n")["current-jobs-ready"], 4)
         self.assertEqual(self.other.sql(self.other.folder, "SELECT count(*) FROM foliot.job"), "3")
 
+    def test_a_database_is_removed(self):
+        node = self.connect(self.start_node("n0"))
+        first = self.database.database
+        self.map("--add", self.other.database)
+        self.map("--move", "mails", "1")
+        node.ask(b"use mails\r\n")
+        self.assertRegex(node.ask(put(b"a")), rb"\AINSERTED \d+\r\n\Z")
+        self.expect_error("has jobs: move its tubes to another one first", "map", first, "--remove", "1")
+        self.expect_error("the database 0 has the map", "map", first, "--remove", "0")
+        self.map("--move", "mails", "0")
+        self.assertEqual(self.map("--remove", "1"), f"removed database 1\ndatabase 0: {self.database.folder}/jobs\n")
+        self.assertRegex(node.ask(put(b"b")), rb"\AINSERTED \d+\r\n\Z")
+        self.other.stop_at_once()
+        self.assertEqual(node.numbers(b"stats\r\n")["current-jobs-ready"], 2)
+        self.expect_error("there is no database with the number 1", "map", first, "--remove", "1", "--lost")
+
     def test_a_move_ends_where_no_job_is_on_its_way(self):
         node = self.connect(self.start_node("n0"))
         for body in [b"a", b"b"]:

@@ -16,6 +16,12 @@ void bells::add(int database, other_nodes& news) {
   all_[database] = &news;
 }
 
+void bells::remove(int database, const other_nodes& news) noexcept {
+  const lock held(lock_);
+  any_.remove(news.descriptor());
+  all_.erase(database);
+}
+
 void bells::set_map(std::shared_ptr<const tube_map> map) {
   const lock held(lock_);
   map_ = std::move(map);

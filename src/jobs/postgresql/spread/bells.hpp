@@ -21,8 +21,9 @@ class bells final : public other_nodes {
   /// Throws std::system_error if the system has no descriptor left.
   explicit bells(duration scan_every) : scan_every_(scan_every) {}
 
-  /// Adds the news of this database. They must live as long as this.
+  /// Adds the news of this database. They must live until they are removed, or as long as this.
   void add(int database, other_nodes& news) FOLIOT_EXCLUDES(lock_);
+  void remove(int database, const other_nodes& news) noexcept FOLIOT_EXCLUDES(lock_);
   /// Where tubes are told from now on.
   void set_map(std::shared_ptr<const tube_map> map) FOLIOT_EXCLUDES(lock_);
 

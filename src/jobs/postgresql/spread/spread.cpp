@@ -291,7 +291,9 @@ void spread::note_up(int number, member& one) {
 
 void spread::read_map_if_changed(batch_state& state) {
   if (state.newer.empty() || !try_to_read_map()) return;
-  for (const auto& [number, version] : state.newer) members_.at(number).map_version = version;
+  for (const auto& [number, version] : state.newer) {
+    if (const auto one = members_.find(number); one != members_.end()) one->second.map_version = version;
+  }
   state.newer.clear();
 }
 
@@ -318,6 +320,21 @@ void spread::read_map() {
   for (const auto& [number, connection] : map_->databases()) {
     if (!members_.contains(number)) open_member(number, connection);
   }
+  leave_removed();
+}
+
+void spread::leave_removed() {
+  std::erase_if(members_, [this](auto& each) {
+    auto& [number, one] = each;
+    if (number == 0 || map_->databases().contains(number)) return false;
+    if (one.is_tried) static_cast<void>(one.part->take());
+    if (one.rings) bells_->remove(number, *one.part->engine()->others());
+    try {
+      if (one.is_up) one.part->engine()->close();
+    } catch (const store_failure&) {  // it has no job that could be given back
+    }
+    return true;
+  });
 }
 
 void spread::open_member(int number, const std::string& connection) {

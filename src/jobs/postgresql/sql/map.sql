@@ -70,7 +70,7 @@ BEGIN
     PERFORM foliot.give_ids_of(0::smallint, 0);
   END IF;
   SELECT coalesce(max(d.number), 0) + 1 INTO made FROM foliot.database d;
-  IF made > 63 THEN PERFORM foliot.refuse('there are 64 databases already'); END IF;
+  IF made > 63 THEN PERFORM foliot.refuse('the map has given all numbers, up to 63'); END IF;
   INSERT INTO foliot.database VALUES (made, of_connection);
   RETURN made;
 END $$;
@@ -89,6 +89,25 @@ BEGIN
                                  taken_by));
   END IF;
   UPDATE foliot.database d SET connection = of_connection, is_added = true WHERE d.number = of_number;
+  IF NOT FOUND THEN PERFORM foliot.refuse(format('the map has no database with the number %s', of_number)); END IF;
+  PERFORM foliot.note_change_of_map();
+END $$;
+
+-- At the first database: the one with this number, which has no tube, leaves the map. No other one gets its number,
+-- because the others have noted by it which pieces have arrived; but it may be added again. Its connection string is
+-- forgotten, for what that leads to may be made anew.
+CREATE OR REPLACE FUNCTION foliot.remove_database(of_number smallint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  has_tube bytea;
+BEGIN
+  LOCK TABLE foliot.map IN EXCLUSIVE MODE;
+  SELECT p.tube INTO has_tube FROM foliot.tube_place p WHERE of_number IN (p.database, p.before) ORDER BY p.tube LIMIT 1;
+  IF FOUND THEN
+    PERFORM foliot.refuse(format('the database %s has tubes, such as %s: move them to another one first', of_number,
+                                 convert_from(has_tube, 'UTF8')));
+  END IF;
+  UPDATE foliot.database d SET connection = format('removed %s', of_number), is_added = false
+  WHERE d.number = of_number AND d.is_added;
   IF NOT FOUND THEN PERFORM foliot.refuse(format('the map has no database with the number %s', of_number)); END IF;
   PERFORM foliot.note_change_of_map();
 END $$;
