@@ -28,6 +28,7 @@ class PostgresqlMapAdd : public foliot_test::two_databases {
     made.database = first_;
     made.node = node;
     made.node_timeout = 1h;
+    made.give_up_after = 30s;
     return std::make_unique<postgresql_store>(made);
   }
   /// The same database under another connection string.
@@ -187,6 +188,26 @@ TEST_F(PostgresqlMapAdd, TheConnectionStringOfADatabaseIsChanged) {
   EXPECT_EQ(execute_one(*open("b"), count_tube{"t"}).counts.ready, 2U);
   map.move("t", 0);
   EXPECT_EQ(execute_one(*node, count_tube{"t"}).counts.ready, 2U);
+}
+
+TEST_F(PostgresqlMapAdd, NodesThatAreRunningUseANewStringForTheirNextConnections) {
+  database_map map(first_);
+  map.add(second_);
+  map.move("t", 1);
+  const auto node = open("a");
+  put_one(*node, "t");
+  map.rename(1, alias_of(second_));
+  put_one(*node, "of the first database");  // which tells the node that the map has changed
+  const auto connections = [&] {
+    return ask(server_database_, "SELECT string_agg(application_name, ' ') FROM pg_stat_activity WHERE datname = '" +
+                                     name_of(second_) + "' AND application_name IN ('foliot', 'alias')");
+  };
+  while (connections() != "foliot foliot") {  // that for news may come later
+  }
+  shut(second_);
+  open_again(second_);
+  while (connections() != "alias alias") put_one(*node, "t");
+  EXPECT_EQ(ask(second_, "SELECT count(*) FROM foliot.node"), "1") << "it is the same session";
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ class FOLIOT_EXPORT database_map {
   int add(const std::string& connection);
   /// Changes the connection string of the database with this number. Throws store_failure, and changes nothing, if what
   /// the string leads to is not that database; std::invalid_argument if there is none with the number, or if it is 0.
-  /// Nodes that are running go on with the string that they had.
+  /// Nodes that are running use the new string for their next connections to it.
   void rename(int number, const std::string& connection);
 
   /// Takes the database with this number, which has no tube and no job, out of the map: nodes that are running leave

@@ -86,7 +86,7 @@ void show_or_change_map(const map_options& options) {
     if (options.renamed) {
       const auto& [number, connection] = *options.renamed;
       map.rename(number, connection);
-      fmt::print("renamed database {}: nodes that are running use the new string when they are restarted\n", number);
+      fmt::print("renamed database {}: nodes that are running use the new string for their next connection\n", number);
     }
     if (options.removed) {
       map.remove(*options.removed, options.is_lost);

@@ -122,6 +122,18 @@ bell::~bell() {
   thread_.join();
 }
 
+void bell::connect_to(target database) {
+  const lock held(lock_);
+  new_target_ = std::move(database);
+}
+
+void bell::take_new_target() {
+  const lock held(lock_);
+  if (!new_target_) return;
+  target_ = *std::move(new_target_);
+  new_target_.reset();
+}
+
 void bell::tell(std::span<const std::string> tubes) noexcept {
   {
     const lock held(lock_);
@@ -192,6 +204,7 @@ void bell::run() noexcept {
   while (!is_ending()) {
     instant attempt = now();
     try {
+      take_new_target();
       const primary_connection to = connect_to_primary(target_, no_step_);
       to.over->execute_text("SET synchronous_commit = off; LISTEN foliot", now() + answer_patience);
       wait = first_wait;

@@ -56,6 +56,9 @@ class bell final : public other_nodes {
   bell(const std::string& database, duration scan_every, duration silence = longest_silence);
   ~bell() override;
 
+  /// The next connection goes there.
+  void connect_to(target database) FOLIOT_EXCLUDES(lock_);
+
   void tell(std::span<const std::string> tubes) noexcept override;
   [[nodiscard]] int descriptor() const noexcept override { return news_.read_end(); }
   [[nodiscard]] news take_news() override;
@@ -96,6 +99,7 @@ class bell final : public other_nodes {
   void hear(std::string_view message) FOLIOT_EXCLUDES(lock_);
   void note_failure(instant attempt, std::string_view why) noexcept FOLIOT_EXCLUDES(lock_);
   void note_connection() noexcept FOLIOT_EXCLUDES(lock_);
+  void take_new_target() FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] bool has_to_tell() const FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] bool is_ending() const FOLIOT_EXCLUDES(lock_);
 
@@ -109,6 +113,7 @@ class bell final : public other_nodes {
   names to_tell_ FOLIOT_GUARDED_BY(lock_);
   names heard_ FOLIOT_GUARDED_BY(lock_);
   std::optional<missing_connection> missing_ FOLIOT_GUARDED_BY(lock_);
+  std::optional<target> new_target_ FOLIOT_GUARDED_BY(lock_);
   bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
   seam::thread thread_;
 };

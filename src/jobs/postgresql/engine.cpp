@@ -135,6 +135,11 @@ void postgresql_engine::make_ready() {
   if (std::exchange(has_moved_, false)) adopt_reservations();
 }
 
+void postgresql_engine::connect_to(const std::string& database) {
+  target_ = target(database);
+  if (bell_) bell_->connect_to(target_);
+}
+
 void postgresql_engine::connect() {
   auto [made, server] = connect_to_primary(target_, at_step_, options_.warn);
   const instant deadline = monotonic_clock::instance().now() + begin_patience;

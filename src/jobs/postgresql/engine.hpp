@@ -84,6 +84,8 @@ class postgresql_engine {
   /// others: then they are not one transaction.
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;
+  /// The next connections are made with this string, which leads to the same database. Throws as target does.
+  void connect_to(const std::string& database);
   [[nodiscard]] check_result check();
   void close();
   [[nodiscard]] other_nodes* others() noexcept { return bell_.get(); }

@@ -75,7 +75,7 @@ class TwoDatabases(NodesCase):
         node.ask(b"use mails\r\n")
         self.assertRegex(node.ask(put(b"b")), rb"\AINSERTED \d+\r\n\Z")
         self.expect_error("is not the database 1 of this map", "map", first, "--rename", "1", first)
-        self.assertIn("renamed database 1: nodes that are running use the new string when they are restarted\n",
+        self.assertIn("renamed database 1: nodes that are running use the new string for their next connection\n",
                       self.map("--rename", "1", renamed))
         self.assertEqual(self.database.sql(self.database.folder, "SELECT connection FROM foliot.database"), renamed)
         self.assertRegex(node.ask(put(b"c")), rb"\AINSERTED \d+\r\n\Z")

@@ -47,6 +47,11 @@ share_outcome database_part::take() {
   return taken;
 }
 
+void database_part::connect_to(const std::string& database) {
+  if (engine_ != nullptr) engine_->connect_to(database);
+  options_.database = database;
+}
+
 void database_part::open() {
   try {
     engine_ = std::make_unique<postgresql_engine>(options_);

@@ -55,13 +55,15 @@ class database_part {
   /// The engine; null: the database could not be reached yet. Precondition: idle.
   [[nodiscard]] postgresql_engine* engine() noexcept { return engine_.get(); }
   [[nodiscard]] const std::string& database() const noexcept { return options_.database; }
+  /// As engine's. Precondition: idle.
+  void connect_to(const std::string& database);
 
  private:
   void run() noexcept;
   void open();
   [[nodiscard]] share_outcome execute(std::span<operation> share) noexcept;
 
-  const postgresql_options options_;
+  postgresql_options options_;
   std::unique_ptr<postgresql_engine> engine_;  // of the thread while a share is being executed
   mutable mutex lock_{lock_rank::object};
   condition changed_;

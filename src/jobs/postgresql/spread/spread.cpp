@@ -318,9 +318,26 @@ void spread::read_map() {
   members_.at(0).next = first().next();
   if (bells_) bells_->set_map(map_);
   for (const auto& [number, connection] : map_->databases()) {
-    if (!members_.contains(number)) open_member(number, connection);
+    const auto one = members_.find(number);
+    if (one == members_.end()) {
+      open_member(number, connection);
+    } else if (one->second.part->database() != connection) {
+      reach_by(number, one->second, connection);
+    }
   }
   leave_removed();
+}
+
+void spread::reach_by(int number, member& one, const std::string& connection) {
+  if (one.is_tried) static_cast<void>(one.part->wait());
+  try {
+    one.part->connect_to(connection);
+  } catch (const store_failure& error) {
+    if (options_.warn) {
+      options_.warn("the new connection string of the database " + std::to_string(number) +
+                    " of the map is of no use: " + std::string(without_prefix(error.what())));
+    }
+  }
 }
 
 void spread::leave_removed() {

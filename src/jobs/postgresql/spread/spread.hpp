@@ -120,6 +120,8 @@ class spread {
   /// Returns false if the first database is down, also if that has just become known.
   bool try_to_read_map();
   void open_member(int number, const std::string& connection);
+  /// The map has another connection string for this database.
+  void reach_by(int number, member& one, const std::string& connection);
   /// Leaves those that are not in the map any more.
   void leave_removed();
   /// The engine of a database, which has just been reached, or was when it was last used. Throws store_unavailable.
