@@ -140,6 +140,38 @@ TEST_F(Journey, AJobThatWasNotFoundMayBeWhereNobodyAnswers) {
   EXPECT_EQ(std::get<unavailable_answer>(it.result()), (unavailable_answer{false, "why"}));
 }
 
+TEST_F(Journey, WhatWasNotFoundByAnOldMapMayBeElsewhere) {
+  journey it = of(cancel{job_key{"one", "k"}});
+  it.take(1, change_answer{change_answer::kind::gone, 0}, false);
+  it.take_doubt("why");
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<unavailable_answer>(it.result()), (unavailable_answer{false, "why"}));
+
+  journey found = of(cancel{job_key{"one", "k"}});
+  found.take(1, change_answer{change_answer::kind::done, 65}, true);
+  found.take_doubt("why");
+  found.go_on(map_);
+  EXPECT_EQ(std::get<change_answer>(found.result()).id, 65U);
+}
+
+TEST_F(Journey, APutGoesOnByAnOldMap) {
+  journey it = of(put{.tube = "moving", .key = "k", .body = ""});
+  it.take_elsewhere(1);
+  it.take_doubt("why");
+  it.go_on(map_);
+  EXPECT_EQ(it.next(), databases{2});
+}
+
+TEST_F(Journey, AJobThatItsDatabaseHasNoRoomToReserveIsFound) {
+  journey it = of(claim_job{65});
+  ASSERT_EQ(it.next(), databases{1});
+  it.take(1, claim_answer{{}, claim_answer::kind::no_space}, false);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<claim_answer>(it.result()).what, claim_answer::kind::no_space);
+}
+
 TEST_F(Journey, AClaimAsksEachDatabaseForItsTubesAndForWhatIsMissing) {
   journey it = of(claim{.tubes = {"other", "one", "moving"}, .count = 3}, 1);
   ASSERT_EQ(it.next(), databases{1});

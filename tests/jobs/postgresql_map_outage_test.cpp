@@ -102,6 +102,23 @@ TEST_F(PostgresqlMapOutage, ADatabaseWhoseSchemaIsAwayTakesOnlyItsOwnTubesAlong)
   }
 }
 
+// Its jobs are in the first database by now, and only that could say so.
+TEST_F(PostgresqlMapOutage, WhatHasMovedUnseenIsNotSaidToBeNowhere) {
+  postgresql_store node(options());
+  execute_one(node, put{.tube = "two", .key = "k", .body = "x"});
+  database_map(first_).move("two", 0);
+  shut(first_);
+  std::vector<operation> asked{cancel{job_key{"two", "k"}}, peek_first{.tube = "two", .state = job_state::ready},
+                               kick{.tube = "two"}, claim{{"two"}}, count_tube{"two"}};
+  for (const answer& each : node.execute(asked).answers) {
+    ASSERT_TRUE(std::holds_alternative<unavailable_answer>(each)) << each.index();
+    EXPECT_FALSE(std::get<unavailable_answer>(each).is_in_doubt);
+  }
+  open_again(first_);
+  foliot_test::until_available(
+      [&] { EXPECT_EQ(execute_one(node, cancel{job_key{"two", "k"}}).what, change_answer::kind::done); });
+}
+
 TEST_F(PostgresqlMapOutage, ANodeWhoseNameWasTakenFails) {
   postgresql_store node(options());
   const postgresql_store same(options());

@@ -86,7 +86,7 @@ bool is_found(const answer& got) {
         } else if constexpr (std::is_same_v<type, change_answer>) {
           return it.what != change_answer::kind::gone;
         } else if constexpr (std::is_same_v<type, claim_answer>) {
-          return !it.jobs.empty();
+          return !it.jobs.empty() || it.what == claim_answer::kind::no_space;
         } else if constexpr (std::is_same_v<type, peek_answer>) {
           return it.job.has_value();
         } else {
@@ -223,6 +223,10 @@ void journey::take_refusal(int database, bool is_in_doubt, const std::string& wh
   asked_.insert(database);
   is_elsewhere_ = false;
   if (!refused_ || (is_in_doubt && !refused_->is_in_doubt)) refused_ = unavailable_answer{is_in_doubt, why};
+}
+
+void journey::take_doubt(const std::string& why) {
+  if (kind_ != kind::taken && !refused_) refused_ = unavailable_answer{false, why};
 }
 
 bool journey::is_complete() const {

@@ -38,6 +38,9 @@ class journey {
   void take_elsewhere(int database);
   /// It was not executed there, or that is in doubt.
   void take_refusal(int database, bool is_in_doubt, const std::string& why);
+  /// A database that has answered knows more than the map: what it did not find may be where the map does not say. A
+  /// put learns so by being elsewhere.
+  void take_doubt(const std::string& why);
   /// Precondition: it has taken something from all in next(). The map is at least as new as that.
   void go_on(const tube_map& map);
 

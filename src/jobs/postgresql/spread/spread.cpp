@@ -25,6 +25,10 @@ constexpr int homeless_pause = 5;  // in ms
 /// How often a batch that waits for a database looks at the others.
 constexpr duration looks_every = std::chrono::milliseconds(50);
 
+/// Why what was not found is not known to be nowhere.
+constexpr const char* old_map =
+    "foliot: the map of databases has changed, and cannot be read, because the database 0 does not answer";
+
 instant now() noexcept { return monotonic_clock::instance().now(); }
 
 std::string_view without_prefix(std::string_view message) {
@@ -139,7 +143,11 @@ void spread::begin(std::span<operation> batch, batch_state& state) {
 void spread::go_on(batch_state& state) {
   read_map_if_changed(state);
   for (journey& each : state.journeys) {
-    if (!each.next().empty()) each.go_on(*map_);
+    if (each.next().empty()) continue;
+    for (const int number : each.next()) {
+      if (state.newer.contains(number)) each.take_doubt(old_map);
+    }
+    each.go_on(*map_);
   }
 }
 
