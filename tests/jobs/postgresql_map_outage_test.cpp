@@ -89,6 +89,25 @@ TEST_F(PostgresqlMapOutage, ASlowDatabaseDoesNotKeepTheNodeFromBeingHeardOfInThe
   EXPECT_GT(putting.get(), 0U);
 }
 
+/// The second database lets the node in when that has come to the third one.
+TEST_F(PostgresqlMapOutage, ASlowDatabaseDoesNotKeepTheNodeFromOpeningTheOthers) {
+  const std::string third = new_database();
+  database_map(first_).add(third);
+  ask(second_, "CREATE TABLE public.waited_in_vain (how_often integer)");
+  ask(second_,
+      "CREATE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+      "FOR i IN 1 .. 6000 LOOP PERFORM pg_stat_clear_snapshot(); "
+      "IF EXISTS (SELECT FROM pg_stat_activity WHERE datname = '" +
+          name_of(third) +
+          "' AND application_name = 'foliot') THEN RETURN NEW; END IF; PERFORM pg_sleep(0.01); END LOOP; "
+          "INSERT INTO public.waited_in_vain VALUES (1); RETURN NEW; END $$");
+  ask(second_, "CREATE TRIGGER wait BEFORE INSERT ON foliot.node FOR EACH ROW EXECUTE FUNCTION public.wait()");
+  postgresql_options how = options();
+  how.give_up_after = 1h;
+  const postgresql_store node(how);
+  EXPECT_EQ(ask(second_, "SELECT count(*) FROM public.waited_in_vain"), "0");
+}
+
 TEST_F(PostgresqlMapOutage, ADatabaseWhoseSchemaIsAwayTakesOnlyItsOwnTubesAlong) {
   postgresql_store node(options());
   const auto put_one = [&](const std::string& tube) { return execute_one(node, put{.tube = tube, .body = "x"}).id; };

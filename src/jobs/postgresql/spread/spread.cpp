@@ -325,15 +325,12 @@ void spread::read_map() {
   map_ = std::make_shared<const tube_map>(first().read_map());
   members_.at(0).next = first().next();
   if (bells_) bells_->set_map(map_);
+  leave_removed();
   for (const auto& [number, connection] : map_->databases()) {
     const auto one = members_.find(number);
-    if (one == members_.end()) {
-      open_member(number, connection);
-    } else if (one->second.part->database() != connection) {
-      reach_by(number, one->second, connection);
-    }
+    if (one != members_.end() && one->second.part->database() != connection) reach_by(number, one->second, connection);
   }
-  leave_removed();
+  open_members();
 }
 
 void spread::reach_by(int number, member& one, const std::string& connection) {
@@ -362,16 +359,24 @@ void spread::leave_removed() {
   });
 }
 
-void spread::open_member(int number, const std::string& connection) {
-  postgresql_options its = options_;
-  its.database = connection;
-  member& one = members_[number];
-  one.part = std::make_unique<database_part>(std::move(its));
-  one.part->begin({});
-  one.is_up = true;  // until it turns out that it is not
-  round_outcome got = wait_for({number});
+void spread::open_members() {
+  std::set<int> opened;
+  for (const auto& [number, connection] : map_->databases()) {
+    if (members_.contains(number)) continue;
+    postgresql_options its = options_;
+    its.database = connection;
+    member& one = members_[number];
+    one.part = std::make_unique<database_part>(std::move(its));
+    one.part->begin({});
+    one.is_up = true;  // until it turns out that it is not
+    opened.insert(number);
+  }
+  if (opened.empty()) return;
+  round_outcome got = wait_for(std::move(opened));
   batch_state none;
-  conclude_attempt(number, one, std::move(got.shares.at(number)), none);
+  for (auto& [number, outcome] : got.shares) {
+    conclude_attempt(number, members_.at(number), std::move(outcome), none);
+  }
   conclude_beats(got, none);
   add_news(aside_, none.done);
 }

@@ -119,7 +119,8 @@ class spread {
   void read_map();
   /// Returns false if the first database is down, also if that has just become known.
   bool try_to_read_map();
-  void open_member(int number, const std::string& connection);
+  /// Those that the map has and that are not there yet, side by side: it takes as long as the slowest one.
+  void open_members();
   /// The map has another connection string for this database.
   void reach_by(int number, member& one, const std::string& connection);
   /// Leaves those that are not in the map any more.
