@@ -99,6 +99,32 @@ TEST_F(PostgresqlMapKilled, AJobThatWasFinishedThereKeepsNoPut) {
   EXPECT_EQ(execute_one(*node_, keyed(on_existing::keep)).what, put_answer::kind::inserted);
 }
 
+// As if another process moved that tube.
+TEST_F(PostgresqlMapKilled, AnotherTubeWaitsForThePieceThatIsOnItsWay) {
+  execute_one(*node_, put{.tube = "u", .body = "x"});
+  int told = 0;
+  database_map(first_).move("u", 1, [&](const database_map::progress& so_far) {
+    if (++told == 2) {
+      EXPECT_EQ(so_far.jobs, 0U);
+      database_map(first_).move("t", 1);
+    }
+    return true;
+  });
+  EXPECT_EQ(execute_one(*node_, keyed(on_existing::keep)), (put_answer{put_answer::kind::kept, job_}));
+  EXPECT_EQ(over_second_.sql("SELECT count(*) FROM foliot.ready"), "2");
+}
+
+TEST_F(PostgresqlMapKilled, AnotherTubeSaysWhichMoveItWaitsForInVain) {
+  execute_one(*node_, put{.tube = "u", .body = "x"});
+  try {
+    database_map(first_).move("u", 1);
+    ADD_FAILURE() << "the piece of the tube t has not moved";
+  } catch (const store_failure& error) {
+    EXPECT_NE(std::string(error.what()).find("jobs of the tube 't' have been on their way from"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(PostgresqlMapKilled, AnApplicationIsToldThatTheTubeIsElsewhere) {
   for (const std::string arguments :
        {"'t', 'x', key => 'k'", "'t', 'x', key => 'k', existing => 'refuse'", "'t', 'x'"}) {

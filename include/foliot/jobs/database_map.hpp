@@ -89,8 +89,9 @@ class FOLIOT_EXPORT database_map {
   /// workers have move when they are given back. `tell` gets the progress before the first and after each piece of up
   /// to 256 jobs, and while it waits, and ends the move by returning false, or by throwing: then the tube goes on to
   /// have jobs in both databases. A move that has not ended goes on when it is asked for again. If the process ends
-  /// within a piece, its jobs are in neither database until then. Throws std::invalid_argument, or store_failure if a
-  /// database does not answer for 30 s.
+  /// within a piece, its jobs are in neither database until then. Other processes may move other tubes meanwhile; a
+  /// database sends one piece at a time. Throws std::invalid_argument, or store_failure if a database does not answer
+  /// for 30 s, or if a piece of another tube does not arrive.
   void move(const std::string& tube, int to, const std::function<bool(const progress&)>& tell = {});
 
  private:

@@ -2,11 +2,15 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include <foliot/core/clock.hpp>
 
 #include "database_integers.hpp"
 #include "errand.hpp"
@@ -44,14 +48,40 @@ struct piece_columns {
   detail::sql_integers numbers;
 };
 
-/// Moves the piece that is on its way; returns how many jobs it had.
-std::uint64_t carry(errand& from, errand& to, int number, std::int64_t piece, const std::string& tube) {
-  const reply sent = from.run(call(statements::sent_piece));
-  if (sent.rows() > 0) {
-    if (sent.bytes(0, 0) != tube) {
-      throw store_failure("foliot: the move of the tube '" + std::string(sent.bytes(0, 0)) + "' from " + from.place() +
-                          " was broken off: it must be ended first");
+/// Pieces of other tubes on their way from the same database, which sends one piece at a time: while another process
+/// moves one of these tubes, its pieces come and go.
+class other_moves {
+ public:
+  /// This piece of another tube was met. Throws store_failure if it stays.
+  void wait_for(std::int64_t piece, std::string_view tube, const errand& from) {
+    const instant now = monotonic_clock::instance().now();
+    if (std::exchange(piece_, piece) != piece) until_ = now + patience;
+    if (now >= until_) {
+      throw store_failure("foliot: jobs of the tube '" + std::string(tube) + "' have been on their way from " +
+                          from.place() + " for " + std::to_string(patience.count() / 1'000'000'000) +
+                          " s: its move was broken off, or is slow. Repeat that one, or wait for it, and then repeat "
+                          "this one");
     }
+    static_cast<void>(::poll(nullptr, 0, pause));
+  }
+
+ private:
+  static constexpr duration patience = std::chrono::seconds(5);
+  static constexpr int pause = 5;  // in ms
+
+  std::int64_t piece_ = 0;
+  instant until_ = instant::earliest();
+};
+
+/// Moves the piece that is on its way, if it is one of this tube; returns how many jobs it had.
+std::uint64_t carry(errand& from, errand& to, int number, std::int64_t piece, const std::string& tube,
+                    other_moves& others) {
+  const reply sent = from.run(call(statements::sent_piece));
+  if (sent.rows() > 0 && sent.bytes(0, 0) != tube) {
+    others.wait_for(piece, sent.bytes(0, 0), from);
+    return 0;
+  }
+  if (sent.rows() > 0) {
     const piece_columns columns(sent);
     call taking(statements::take_piece);
     taking.add(std::int64_t{number}).add(piece).add(tube);
@@ -199,13 +229,14 @@ void database_map::move(const std::string& tube, int to, const std::function<boo
   if (from != 0) expect_number(source, from, *first_);
   const std::int64_t above = source.run(call(statements::leave).add(tube)).integer(0, 0);
   target.run(call(statements::join).add(tube).add(above));
+  other_moves others;
   progress so_far;
   if (tell && !tell(so_far)) return;
   for (;;) {
     const reply piece = source.run(call(statements::send_piece).add(tube).add(most_jobs).add(most_bytes));
     so_far.waits = piece.is_null(0, 0);
     if (so_far.waits && piece.integer(0, 1) == 0) break;
-    if (!so_far.waits) so_far.jobs += carry(source, target, from, piece.integer(0, 0), tube);
+    if (!so_far.waits) so_far.jobs += carry(source, target, from, piece.integer(0, 0), tube, others);
     if (tell && !tell(so_far)) return;
     if (so_far.waits) static_cast<void>(::poll(nullptr, 0, pause_between_looks));
   }
