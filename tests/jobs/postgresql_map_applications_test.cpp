@@ -199,5 +199,13 @@ TEST_F(PostgresqlMapApplications, AStepThatHasWaitedLongSaysWhatFor) {
   EXPECT_EQ(ask(first_, "SELECT count(*) FROM foliot.database"), "0");
 }
 
+TEST_F(PostgresqlMapApplications, AStepGivesUpADatabaseSoonThatItNeverReached) {
+  shut(second_);
+  detail::errand step(second_, 1h, 100ms);
+  EXPECT_THROW(step.run(detail::call(detail::statements::identity)), store_failure);
+  open_again(second_);
+  EXPECT_EQ(step.run(detail::call(detail::statements::identity)).rows(), 1);
+}
+
 }  // namespace
 }  // namespace foliot::jobs

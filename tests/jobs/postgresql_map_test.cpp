@@ -223,6 +223,7 @@ TEST_F(PostgresqlMap, RefusesWhatWouldLoseJobs) {
   database_map map(first_);
   EXPECT_TRUE(says(refusal([&] { map.move("t", 1); }), "there is no database with the number 1"));
   EXPECT_TRUE(says(refusal([&] { map.move("", 0); }), "must not be empty"));
+  EXPECT_TRUE(says(refusal([&] { map.move(std::string(201, 't'), 0); }), "must have at most 200 bytes"));
   EXPECT_TRUE(says(refusal([&] { map.add(first_); }), "is the first database itself"));
   EXPECT_TRUE(says(refusal([&] { map.add(server_.new_database()); }), "foliot serve --migrate"));
   EXPECT_EQ(map.add(second_), 1);

@@ -90,8 +90,8 @@ class FOLIOT_EXPORT database_map {
   /// to 256 jobs, and while it waits, and ends the move by returning false, or by throwing: then the tube goes on to
   /// have jobs in both databases. A move that has not ended goes on when it is asked for again. If the process ends
   /// within a piece, its jobs are in neither database until then. Other processes may move other tubes meanwhile; a
-  /// database sends one piece at a time. Throws std::invalid_argument, or store_failure if a database does not answer
-  /// for 30 s, or if a piece of another tube does not arrive.
+  /// database sends one piece at a time. Throws std::invalid_argument, or store_failure if a database cannot be reached
+  /// for 5 s, or stops answering for 30 s, or if a piece of another tube does not arrive.
   void move(const std::string& tube, int to, const std::function<bool(const progress&)>& tell = {});
 
  private:

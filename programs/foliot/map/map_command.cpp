@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "../failure.hpp"
+#include "../printable.hpp"
 #include "map.hpp"
+#include "serve/beanstalk/command_line.hpp"
 
 namespace foliot::program {
 
@@ -28,6 +30,17 @@ int number_of(const std::string& text, const char* option) {
     throw failure(fmt::format("{}: '{}' is not the number of a database, from 0 to 63", option, text));
   }
   return number;
+}
+
+/// A tube that clients of foliot serve can name. Throws failure.
+const std::string& tube_of(const std::string& text) {
+  if (!beanstalk::is_tube_name(text)) {
+    throw failure(
+        fmt::format("--move: '{}' is not the name of a tube: 1 to 200 letters, digits or -+/;.$_(), the first of "
+                    "them no -",
+                    printable(text)));
+  }
+  return text;
 }
 
 }  // namespace
@@ -69,7 +82,7 @@ void add_map(CLI::App& program, command& chosen) {
     chosen = [all] {
       if (!all->renamed.empty()) all->options.renamed = {number_of(all->renamed[0], "--rename"), all->renamed[1]};
       if (!all->removed.empty()) all->options.removed = number_of(all->removed, "--remove");
-      if (!all->moved.empty()) all->options.moved = {all->moved[0], number_of(all->moved[1], "--move")};
+      if (!all->moved.empty()) all->options.moved = {tube_of(all->moved[0]), number_of(all->moved[1], "--move")};
       all->options.waits = !all->ends_early;
       show_or_change_map(all->options);
     };

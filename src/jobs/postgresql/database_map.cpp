@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <foliot/core/clock.hpp>
+#include <foliot/jobs/limits.hpp>
 
 #include "database_integers.hpp"
 #include "errand.hpp"
@@ -219,7 +220,7 @@ std::string database_map::connection_of(int number) {
 }
 
 void database_map::move(const std::string& tube, int to, const std::function<bool(const progress&)>& tell) {
-  if (tube.empty()) throw std::invalid_argument("foliot: the name of a tube must not be empty");
+  if (const auto problem = validate(count_tube{tube}, {})) throw std::invalid_argument("foliot: " + *problem);
   errand target(connection_of(to));
   if (to != 0) expect_number(target, to, *first_);
   const reply planned = first_->run(call(statements::plan_move).add(tube).add(std::int64_t{to}));

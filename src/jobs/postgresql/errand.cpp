@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include <foliot/core/clock.hpp>
@@ -41,11 +42,12 @@ std::string reason_of(const lane_failure& error) {
 
 reply errand::run(const call& what) {
   const clock& time = monotonic_clock::instance();
-  const instant until = time.now() + patience_;
+  const instant begin = time.now();
   for (;;) {
     try {
       if (lane_ == nullptr) {
         lane_ = connect_to_primary(target_, no_step_).over;
+        has_connected_ = true;
         lane_->execute_text(std::string(durable_commits) + settings, time.now() + begin_patience);
         if (lane_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + begin_patience)
                 .bytes(0, 0) != "t") {
@@ -58,7 +60,8 @@ reply errand::run(const call& what) {
       return std::move(replies.front());
     } catch (const lane_failure& error) {
       if (lane_ != nullptr && !lane_->goes_on_after(error, time.now() + patience_)) lane_.reset();
-      if (!may_succeed_later(error) || time.now() >= until) {
+      const duration patience = has_connected_ ? patience_ : std::min(patience_, first_patience_);
+      if (!may_succeed_later(error) || time.now() >= begin + patience) {
         throw store_failure("foliot: the database " + target_.to_string() + ": " + reason_of(error));
       }
       static_cast<void>(::poll(nullptr, 0, pause_between_attempts));

@@ -17,16 +17,20 @@ namespace foliot::jobs::detail {
 
 class errand {
  public:
-  explicit errand(const std::string& database, duration patience = std::chrono::seconds(30))
-      : target_(database), patience_(patience) {}
+  /// `first_patience` is for the first connection: if that fails, the string may well be wrong.
+  explicit errand(const std::string& database, duration patience = std::chrono::seconds(30),
+                  duration first_patience = std::chrono::seconds(5))
+      : target_(database), patience_(patience), first_patience_(first_patience) {}
 
-  /// Throws store_failure after `patience`, and if the database refuses the call.
+  /// Throws store_failure if the database has not answered for so long, and if it refuses the call.
   reply run(const call& what);
   [[nodiscard]] const std::string& place() const noexcept { return target_.to_string(); }
 
  private:
   target target_;
   const duration patience_;
+  const duration first_patience_;
+  bool has_connected_ = false;
   const lane_step no_step_;
   std::unique_ptr<lane> lane_;
 };

@@ -184,6 +184,8 @@ class TwoDatabases(NodesCase):
 
     def test_what_is_wrong_is_named(self):
         self.expect_error("--move: 'x' is not the number of a database", "map", self.database.database, "--move", "t", "x")
+        for tube in ["a b", "-a", "a" * 201, ""]:
+            self.expect_error(f"--move: '{tube}' is not the name of a tube", "map", self.database.database, "--move", tube, "0")
         self.expect_error("--rename: '-1' is not the number of a", "map", self.database.database, "--rename", "-1", "x")
         self.expect_error("there is no database with the number 7", "map", self.database.database, "--move", "t", "7")
         self.expect_error("is the first database itself", "map", self.database.database, "--add", self.database.database)
