@@ -186,6 +186,19 @@ TEST_F(PostgresqlMapApplications, AJobThatMayBeElsewhereIsNotSaidToBeGone) {
   EXPECT_EQ(ask(second_, "SELECT foliot.cancel_by_key('t', 'k')"), "f");
 }
 
+// The first database gave ids with any remainder by 64 while it was the only one.
+TEST_F(PostgresqlMapApplications, AJobFromTheTimeOfOneDatabaseIsNotSaidToBeGone) {
+  const std::string id = ask(first_, "SELECT foliot.put('t', 'x')");
+  ASSERT_EQ(id, "1");
+  database_map(first_).add(second_);
+  for (const char* const call : {"SELECT foliot.cancel(1)", "SELECT foliot.reschedule(1)"}) {
+    EXPECT_TRUE(says(error_of(second_, call), "the job 1 is not in this database, and may be in another one")) << call;
+  }
+  EXPECT_EQ(ask(second_, "SELECT foliot.cancel(foliot.job_id.last_value) FROM foliot.job_id"), "f");
+  EXPECT_EQ(ask(first_, "SELECT foliot.cancel(1)"), "t");
+  EXPECT_EQ(ask(first_, "SELECT foliot.cancel(0)"), "f");
+}
+
 TEST_F(PostgresqlMapApplications, AStepThatHasWaitedLongSaysWhatFor) {
   application shop(first_);
   begin_with_put(shop, "t");

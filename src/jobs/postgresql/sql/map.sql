@@ -23,13 +23,14 @@ CREATE OR REPLACE FUNCTION foliot.note_change_of_map() RETURNS void LANGUAGE sql
   UPDATE foliot.map SET version = version + 1
 $$;
 
--- Ids that no other database gives: those whose remainder by 64 is the number. ALTER SEQUENCE waits for all transactions
--- that have put a job, and all puts wait for it: so callers have a lock_timeout, give up soon, and are called again.
+-- Ids that no other database gives: those whose remainder by 64 is the number, from the start value of the sequence on.
+-- ALTER SEQUENCE waits for all transactions that have put a job, and all puts wait for it: so callers have a lock_timeout,
+-- give up soon, and are called again.
 CREATE OR REPLACE FUNCTION foliot.give_ids_of(of_number smallint, above bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   first_id bigint := (greatest(above, (SELECT s.last_value FROM foliot.job_id s)) / 64 + 1) * 64 + of_number;
 BEGIN
-  EXECUTE format('ALTER SEQUENCE foliot.job_id INCREMENT BY 64 RESTART WITH %s', first_id);
+  EXECUTE format('ALTER SEQUENCE foliot.job_id INCREMENT BY 64 START WITH %1$s RESTART WITH %1$s', first_id);
 END $$;
 
 -- Makes this database, which has no job, the one with this number in the map with this id. Its ids are above those that
@@ -320,11 +321,15 @@ BEGIN
 END $$;
 
 -- For an application that names a job by its id, which is not here: fails if the job may be in another database. It is in
--- none if this database has given its id, and has never sent away a job. Sequences say so, for a snapshot may be old.
+-- none if this database has given its id, and has never sent away a job. Ids before the start value are those of the time
+-- when there was but one database, which is the first one now. Sequences say so, for a snapshot may be old.
 CREATE OR REPLACE FUNCTION foliot.demand_own_job(job_id bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  ids record := pg_sequence_parameters('foliot.job_id'::regclass);
+  own_number bigint := (SELECT s.last_value FROM foliot.job_id s) % 64;
 BEGIN
-  IF (SELECT s.increment FROM pg_sequence_parameters('foliot.job_id'::regclass) s) > 1
-     AND (job_id % 64 <> (SELECT s.last_value FROM foliot.job_id s) % 64
+  IF ids.increment > 1
+     AND (job_id % 64 <> own_number OR (own_number > 0 AND job_id < ids.start_value)
           OR pg_sequence_last_value('foliot.piece') IS NOT NULL) THEN
     RAISE EXCEPTION 'foliot: the job % is not in this database, and may be in another one', job_id
       USING ERRCODE = 'object_not_in_prerequisite_state',
