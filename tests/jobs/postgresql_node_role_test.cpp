@@ -229,6 +229,8 @@ TEST_F(PostgresqlNodeRole, CanDoNothingElse) {
            "TRUNCATE foliot.ready",
            "SELECT setval('foliot.job_id', 1)",
            "SELECT nextval('foliot.part_of_job')",
+           "SELECT last_value FROM foliot.session",
+           "SELECT last_value FROM foliot.burial",
        }) {
     expect_refused(each);
   }
