@@ -138,6 +138,49 @@ TEST_F(PostgresqlMapOutage, WhatHasMovedUnseenIsNotSaidToBeNowhere) {
       [&] { EXPECT_EQ(execute_one(node, cancel{job_key{"two", "k"}}).what, change_answer::kind::done); });
 }
 
+TEST_F(PostgresqlMapOutage, NoJobIsSentToADatabaseThatTakesNone) {
+  postgresql_store node(options());
+  for (int i = 0; i < 300; ++i) execute_one(node, put{.tube = "one", .body = "x"});
+  const auto ready = [&] { return execute_one(node, count_tube{"one"}).counts.ready; };
+  const auto refuse_puts = [&](bool refuses) {
+    ask(second_, std::string("SELECT setval('foliot.refusing_puts', ") + (refuses ? "1)" : "0)"));
+  };
+  database_map map(first_);
+  refuse_puts(true);
+  EXPECT_THROW(map.move("one", 1), store_failure);
+  EXPECT_EQ(map.places().size(), 1U) << "the tube stays, and takes jobs";
+  execute_one(node, put{.tube = "one", .body = "x"});
+  EXPECT_EQ(ready(), 301U);
+  refuse_puts(false);
+  const auto fill_soon = [&](const database_map::progress&) {
+    refuse_puts(true);
+    return true;
+  };
+  EXPECT_THROW(map.move("one", 1, fill_soon), store_failure);
+  EXPECT_EQ(ready(), 301U);
+  EXPECT_EQ(execute_one(node, clear_tube{.tube = "one"}).changed, 301U);
+  map.move("one", 1);
+  EXPECT_EQ(map.places().size(), 2U) << "it ends where no job is left";
+}
+
+TEST_F(PostgresqlMapOutage, AMoveThatFailsSaysHowManyJobsAreOnTheirWay) {
+  postgresql_store node(options());
+  for (int i = 0; i < 3; ++i) execute_one(node, put{.tube = "one", .body = "x"});
+  ask(second_,
+      "CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'it fails'; END $$; "
+      "CREATE TRIGGER fail BEFORE INSERT ON foliot.job FOR EACH ROW EXECUTE FUNCTION public.fail()");
+  try {
+    database_map(first_).move("one", 1);
+    ADD_FAILURE() << "the trigger does not fail";
+  } catch (const store_failure& error) {
+    EXPECT_NE(std::string(error.what()).find("it fails. 3 jobs of the tube 'one' are on their way"), std::string::npos)
+        << error.what();
+  }
+  ask(second_, "DROP TRIGGER fail ON foliot.job");
+  database_map(first_).move("one", 1);
+  EXPECT_EQ(execute_one(node, count_tube{"one"}).counts.ready, 3U);
+}
+
 TEST_F(PostgresqlMapOutage, ANodeWhoseNameWasTakenFails) {
   postgresql_store node(options());
   const postgresql_store same(options());

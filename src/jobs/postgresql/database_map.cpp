@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -86,7 +87,12 @@ std::uint64_t carry(errand& from, errand& to, int number, std::int64_t piece, co
     const piece_columns columns(sent);
     call taking(statements::take_piece);
     taking.add(std::int64_t{number}).add(piece).add(tube);
-    to.run(taking.add(columns.keys).add(columns.bodies).add(columns.numbers));
+    try {
+      to.run(taking.add(columns.keys).add(columns.bodies).add(columns.numbers));
+    } catch (const store_failure& error) {
+      throw store_failure(std::string(error.what()) + ". " + std::to_string(sent.rows()) + " jobs of the tube '" +
+                          tube + "' are on their way: nobody gets them until the move is repeated");
+    }
   }
   from.run(call(statements::forget_piece).add(piece));
   to.run(call(statements::tell_of).add(tube));
@@ -107,6 +113,15 @@ struct membership {
     map = stored.bytes(0, 1);
   }
 };
+
+/// Whether a database takes no jobs, because its disk is full (sql/ballast.sql).
+bool refuses_jobs(errand& of) { return of.run(call(statements::refuses_puts)).integer(0, 0) != 0; }
+
+[[noreturn]] void fail_for_room(const errand& in) {
+  throw store_failure("foliot: the database " + in.place() +
+                      " has no room for new jobs: no job was sent to it. It takes some again within two minutes after "
+                      "there is room on its disk; then repeat the move");
+}
 
 /// Since it was added, its connection string may have come to lead elsewhere.
 void expect_number(errand& of, int number, errand& first) {
@@ -223,6 +238,8 @@ void database_map::move(const std::string& tube, int to, const std::function<boo
   if (const auto problem = validate(count_tube{tube}, {})) throw std::invalid_argument("foliot: " + *problem);
   errand target(connection_of(to));
   if (to != 0) expect_number(target, to, *first_);
+  const auto moves = [&](const tube_place& each) { return each.tube == tube && each.before; };
+  if (refuses_jobs(target) && std::ranges::none_of(places(), moves)) fail_for_room(target);
   const reply planned = first_->run(call(statements::plan_move).add(tube).add(std::int64_t{to}));
   if (planned.is_null(0, 0)) return;  // it is there
   const int from = static_cast<int>(planned.integer(0, 0));
@@ -234,9 +251,13 @@ void database_map::move(const std::string& tube, int to, const std::function<boo
   progress so_far;
   if (tell && !tell(so_far)) return;
   for (;;) {
-    const reply piece = source.run(call(statements::send_piece).add(tube).add(most_jobs).add(most_bytes));
+    // A piece that was sent before is to arrive, or to be forgotten if it has.
+    const bool has_room = !refuses_jobs(target);
+    const std::int64_t most = has_room ? most_jobs : 0;
+    const reply piece = source.run(call(statements::send_piece).add(tube).add(most).add(most_bytes));
     so_far.waits = piece.is_null(0, 0);
     if (so_far.waits && piece.integer(0, 1) == 0) break;
+    if (so_far.waits && !has_room) fail_for_room(target);
     if (!so_far.waits) so_far.jobs += carry(source, target, from, piece.integer(0, 0), tube, others);
     if (tell && !tell(so_far)) return;
     if (so_far.waits) static_cast<void>(::poll(nullptr, 0, pause_between_looks));

@@ -69,6 +69,7 @@ inline constexpr sql_statement remove_database{"remove_database",
 inline constexpr sql_statement plan_move{"plan_move", "SELECT foliot.plan_move($1, $2::smallint)::bigint"};
 inline constexpr sql_statement leave{"leave", "SELECT foliot.leave($1)"};
 inline constexpr sql_statement join{"join", "SELECT 0::bigint FROM foliot.join($1, $2)"};
+inline constexpr sql_statement refuses_puts{"refuses_puts", "SELECT foliot.refuses_puts()::integer::bigint"};
 inline constexpr sql_statement send_piece{"send_piece",
                                           "SELECT piece, is_left::integer::bigint FROM foliot.send_piece($1, $2, $3)"};
 inline constexpr sql_statement sent_piece{"sent_piece", "SELECT * FROM foliot.sent_piece()"};
