@@ -31,12 +31,6 @@ constexpr const char* old_map =
 
 instant now() noexcept { return monotonic_clock::instance().now(); }
 
-std::string_view without_prefix(std::string_view message) {
-  constexpr std::string_view prefix = "foliot: ";
-  if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
-  return message;
-}
-
 }  // namespace
 
 spread::spread(const postgresql_options& options, std::unique_ptr<postgresql_engine> first) : options_(options) {
@@ -295,90 +289,6 @@ void spread::note_down(int number, member& one, std::string_view why) {
 void spread::note_up(int number, member& one) {
   if (std::exchange(one.is_up, true) || !options_.warn) return;
   options_.warn("the database " + std::to_string(number) + " of the map answers again");
-}
-
-void spread::read_map_if_changed(batch_state& state) {
-  if (state.newer.empty() || !try_to_read_map()) return;
-  for (const auto& [number, version] : state.newer) {
-    if (const auto one = members_.find(number); one != members_.end()) one->second.map_version = version;
-  }
-  state.newer.clear();
-}
-
-bool spread::try_to_read_map() {
-  member& one = members_.at(0);
-  if (!one.is_up) return false;
-  try {
-    read_map();
-    return true;
-  } catch (const store_unavailable& error) {
-    note_down(0, one, error.what());
-  } catch (const node_name_taken&) {
-    throw;
-  } catch (const store_failure& error) {
-    note_down(0, one, error.what());
-  }
-  return false;
-}
-
-void spread::read_map() {
-  map_ = std::make_shared<const tube_map>(first().read_map());
-  members_.at(0).next = first().next();
-  if (bells_) bells_->set_map(map_);
-  leave_removed();
-  for (const auto& [number, connection] : map_->databases()) {
-    const auto one = members_.find(number);
-    if (one != members_.end() && one->second.part->database() != connection) reach_by(number, one->second, connection);
-  }
-  open_members();
-}
-
-void spread::reach_by(int number, member& one, const std::string& connection) {
-  if (one.is_tried) static_cast<void>(one.part->wait());
-  try {
-    one.part->connect_to(connection);
-  } catch (const store_failure& error) {
-    if (options_.warn) {
-      options_.warn("the new connection string of the database " + std::to_string(number) +
-                    " of the map is of no use: " + std::string(without_prefix(error.what())));
-    }
-  }
-}
-
-void spread::leave_removed() {
-  std::erase_if(members_, [this](auto& each) {
-    auto& [number, one] = each;
-    if (number == 0 || map_->databases().contains(number)) return false;
-    if (one.is_tried) static_cast<void>(one.part->take());
-    if (one.rings) bells_->remove(number, *one.part->engine()->others());
-    try {
-      if (one.is_up) one.part->engine()->close();
-    } catch (const store_failure&) {  // it has no job that could be given back
-    }
-    return true;
-  });
-}
-
-void spread::open_members() {
-  std::set<int> opened;
-  for (const auto& [number, connection] : map_->databases()) {
-    if (members_.contains(number)) continue;
-    postgresql_options its = options_;
-    its.database = connection;
-    member& one = members_[number];
-    one.part = std::make_unique<database_part>(std::move(its));
-    one.part->begin({});
-    one.is_up = true;  // until it turns out that it is not
-    opened.insert(number);
-  }
-  if (opened.empty()) return;
-  round_outcome got = wait_for(std::move(opened));
-  batch_state none;
-  for (auto& [number, outcome] : got.shares) {
-    conclude_attempt(number, members_.at(number), std::move(outcome), none);
-  }
-  conclude_beats(got, none);
-  add_news(aside_, none.done);
 }
 
 bool spread::send_off_homeless(batch_state& state, instant until) {

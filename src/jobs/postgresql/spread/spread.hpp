@@ -44,6 +44,13 @@
 
 namespace foliot::jobs::detail {
 
+/// What a message says of its cause.
+[[nodiscard]] inline std::string_view without_prefix(std::string_view message) noexcept {
+  constexpr std::string_view prefix = "foliot: ";
+  if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
+  return message;
+}
+
 class spread {
  public:
   /// With the engine of the first database.

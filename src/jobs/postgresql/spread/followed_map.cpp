@@ -1,0 +1,96 @@
+// How a spread follows the map: which databases it has, and how it reaches them. See spread.hpp.
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "../../execution_news.hpp"
+#include "spread.hpp"
+
+namespace foliot::jobs::detail {
+
+void spread::read_map_if_changed(batch_state& state) {
+  if (state.newer.empty() || !try_to_read_map()) return;
+  for (const auto& [number, version] : state.newer) {
+    if (const auto one = members_.find(number); one != members_.end()) one->second.map_version = version;
+  }
+  state.newer.clear();
+}
+
+bool spread::try_to_read_map() {
+  member& one = members_.at(0);
+  if (!one.is_up) return false;
+  try {
+    read_map();
+    return true;
+  } catch (const store_unavailable& error) {
+    note_down(0, one, error.what());
+  } catch (const node_name_taken&) {
+    throw;
+  } catch (const store_failure& error) {
+    note_down(0, one, error.what());
+  }
+  return false;
+}
+
+void spread::read_map() {
+  map_ = std::make_shared<const tube_map>(first().read_map());
+  members_.at(0).next = first().next();
+  if (bells_) bells_->set_map(map_);
+  leave_removed();
+  for (const auto& [number, connection] : map_->databases()) {
+    const auto one = members_.find(number);
+    if (one != members_.end() && one->second.part->database() != connection) reach_by(number, one->second, connection);
+  }
+  open_members();
+}
+
+void spread::reach_by(int number, member& one, const std::string& connection) {
+  if (one.is_tried) static_cast<void>(one.part->wait());
+  try {
+    one.part->connect_to(connection);
+  } catch (const store_failure& error) {
+    if (options_.warn) {
+      options_.warn("the new connection string of the database " + std::to_string(number) +
+                    " of the map is of no use: " + std::string(without_prefix(error.what())));
+    }
+  }
+}
+
+void spread::leave_removed() {
+  std::erase_if(members_, [this](auto& each) {
+    auto& [number, one] = each;
+    if (number == 0 || map_->databases().contains(number)) return false;
+    if (one.is_tried) static_cast<void>(one.part->take());
+    if (one.rings) bells_->remove(number, *one.part->engine()->others());
+    try {
+      if (one.is_up) one.part->engine()->close();
+    } catch (const store_failure&) {  // it has no job that could be given back
+    }
+    return true;
+  });
+}
+
+void spread::open_members() {
+  std::set<int> opened;
+  for (const auto& [number, connection] : map_->databases()) {
+    if (members_.contains(number)) continue;
+    postgresql_options its = options_;
+    its.database = connection;
+    member& one = members_[number];
+    one.part = std::make_unique<database_part>(std::move(its));
+    one.part->begin({});
+    one.is_up = true;  // until it turns out that it is not
+    opened.insert(number);
+  }
+  if (opened.empty()) return;
+  round_outcome got = wait_for(std::move(opened));
+  batch_state none;
+  for (auto& [number, outcome] : got.shares) {
+    conclude_attempt(number, members_.at(number), std::move(outcome), none);
+  }
+  conclude_beats(got, none);
+  add_news(aside_, none.done);
+}
+
+}  // namespace foliot::jobs::detail
