@@ -280,9 +280,9 @@ TEST_F(PostgresqlRoom, TheLastRoomIsForReservations) {
 }
 
 TEST_F(PostgresqlRoom, TheBallastTakesAllItsRoomOrNone) {
-  sql("CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+  sql("CREATE FUNCTION public.refuse_most() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
       "IF pg_relation_size('foliot.ballast') > 1048576 THEN RAISE disk_full; END IF; RETURN NEW; END $$");
-  sql("CREATE TRIGGER refuse BEFORE INSERT ON foliot.ballast FOR EACH ROW EXECUTE FUNCTION public.refuse()");
+  sql("CREATE TRIGGER refuse BEFORE INSERT ON foliot.ballast FOR EACH ROW EXECUTE FUNCTION public.refuse_most()");
   fill("ready");
   EXPECT_EQ(execute_one(*node_, put{.tube = "a", .body = "x"}).what, put_answer::kind::no_space);
   fill_ballast();
@@ -292,6 +292,7 @@ TEST_F(PostgresqlRoom, TheBallastTakesAllItsRoomOrNone) {
   EXPECT_EQ(execute_one(*node_, put{.tube = "a", .body = "x"}).what, put_answer::kind::no_space);
   make_room("ballast");
   fill_ballast();
+  EXPECT_EQ(ballast(), "16 MB");
   put_one();
 }
 

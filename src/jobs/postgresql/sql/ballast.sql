@@ -32,21 +32,26 @@ END $$;
 REVOKE EXECUTE ON FUNCTION foliot.give_up_ballast FROM PUBLIC;
 
 -- Gives the table its pages, all of them or none, and tries that once in a minute: each attempt on a full disk takes what
--- is left of it for a moment. Puts are taken again when that has been committed.
+-- is left of it for a moment. Puts are taken again when that has been committed. The table has rows if an attempt has
+-- succeeded; one that has failed leaves pages.
 CREATE OR REPLACE FUNCTION foliot.refill_ballast(now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  is_filled boolean;
 BEGIN
-  IF pg_relation_size('foliot.ballast') > 0 AND NOT foliot.refuses_puts() THEN RETURN; END IF;
-  IF pg_sequence_last_value('foliot.ballast_tried') BETWEEN now_ms - 60000 AND now_ms
-     AND pg_relation_size('foliot.ballast') = 0 THEN
-    RETURN;
-  END IF;
+  is_filled := EXISTS (SELECT FROM foliot.ballast);
+  IF is_filled AND NOT foliot.refuses_puts() THEN RETURN; END IF;
+  IF NOT is_filled AND pg_sequence_last_value('foliot.ballast_tried') BETWEEN now_ms - 60000 AND now_ms THEN RETURN; END IF;
   LOCK TABLE foliot.ballast IN ACCESS EXCLUSIVE MODE;
-  IF pg_relation_size('foliot.ballast') > 0 THEN
+  IF EXISTS (SELECT FROM foliot.ballast) THEN
     PERFORM setval('foliot.refusing_puts', 0);
     RETURN;
   END IF;
   PERFORM setval('foliot.ballast_tried', now_ms);
-  INSERT INTO foliot.ballast SELECT repeat(' ', 400) FROM generate_series(1, 2048);  -- a page each: 16 MB
+  BEGIN
+    INSERT INTO foliot.ballast SELECT repeat(' ', 400) FROM generate_series(1, 2048);  -- a page each: 16 MB
+  EXCEPTION WHEN insufficient_resources THEN
+    TRUNCATE TABLE foliot.ballast;
+  END;
 EXCEPTION WHEN insufficient_resources OR lock_not_available THEN
   NULL;
 END $$;
