@@ -87,6 +87,31 @@ TEST_F(PostgresqlRotation, APartThatIsEmptyIsTruncatedThoughATransactionIsOpen) 
   expect_right();
 }
 
+// Each batch looks for pauses, and would walk over all that have gone.
+TEST_F(PostgresqlRotation, PausesThatHaveGoneLeaveNothingBehind) {
+  postgresql_connection old(database_);
+  old.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  old.sql("SELECT 1");
+  other_.sql(
+      "DO $$ BEGIN FOR i IN 1 .. 2000 LOOP "
+      "PERFORM foliot.pause(1, NULL, 'a', 1000); PERFORM foliot.pause(1, NULL, 'a', 0); END LOOP; END $$");
+  const auto size = [&] { return std::stoi(other_.sql("SELECT pg_relation_size('foliot.pause')")); };
+  const auto turn = [&] { other_.sql("SELECT setval('foliot.last_turn', 1), foliot.rotate()"); };
+  execute_one(*node_, pause{.tube = "b", .length = 1h});
+  for (int i = 0; i < 3; ++i) turn();
+  EXPECT_GT(size(), 65536);
+  put_one();
+  execute_one(*node_, pause{.tube = "b", .length = 0ms});
+  for (int i = 0; size() > 0 && i < 1000; ++i) turn();
+  EXPECT_EQ(size(), 0);
+  execute_one(*node_, pause{.tube = "a", .length = 1h});
+  turn();
+  EXPECT_TRUE(claim_all().empty());
+  execute_one(*node_, pause{.tube = "a", .length = 0ms});
+  EXPECT_EQ(claim_all().size(), 1U);
+  expect_right();
+}
+
 TEST_F(PostgresqlRotation, JobsComeInTheirOrderFromAllParts) {
   std::vector<job_id> expected;
   expected.push_back(put_one(2));
