@@ -69,6 +69,14 @@ class PostgresqlFloors : public foliot_test::postgresql_one_node {
     other_.sql("COMMIT");
     return after - before;
   }
+  /// Whether a claim has found that there are many gone jobs before those that it took in the other parts.
+  bool claims_walk_far() { return other_.sql("SELECT last_value > 0 FROM foliot.ready_gone_met") == "t"; }
+  /// Has turns move ready jobs, as while claims walk far, until this is true.
+  void move_until(const std::string& condition) {
+    while (other_.sql(condition) != "t") {
+      other_.sql("SELECT foliot.move_ready() FROM (SELECT foliot.note_gone_met() OFFSET 0) n");
+    }
+  }
   int floors() { return std::stoi(other_.sql("SELECT count(*) FROM foliot.ready_floor")); }
 
   /// A claim leaves a floor at the latest when it has met so many.
@@ -193,36 +201,52 @@ TEST_F(PostgresqlFloors, AFloorIsNeverAboveAJob) {
   expect_right();
 }
 
-// Beside the transaction, a part of which the first jobs have gone is moved at once, the youngest jobs first, while
+// Beside the transaction, a part in which claims walk over gone jobs is moved at once, the youngest jobs first, while
 // claims go on.
 TEST_F(PostgresqlFloors, WhatIsBehindGoneJobsIsMovedSoon) {
   other_.sql("SELECT pg_advisory_lock(1718578282::bigint << 32)");  // the node takes no turn meanwhile
   put_many(14000);
   other_.sql("SELECT foliot.rotate_table('ready', 0, '0 s')");
-  const std::string move = "SELECT foliot.move_ready()";
   age_parts(other_, "ready", 3s);
-  EXPECT_EQ(other_.sql(move), "f");
+  EXPECT_EQ(other_.sql("SELECT foliot.move_ready()"), "f");
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.ready_9"), "0");  // it may be about to be taken
   EXPECT_EQ(claim_some(10001).size(), 10001U);
-  EXPECT_EQ(other_.sql(move), "t");
+  EXPECT_FALSE(claims_walk_far());
+  EXPECT_EQ(claim_some(1).front(), 10002U);
+  EXPECT_TRUE(claims_walk_far());
+  move_until("SELECT count(*) > 0 FROM foliot.ready_9");
   EXPECT_EQ(other_.sql("SELECT min(id) FROM foliot.ready_9"), "13001");
   std::vector<job_id> ids = claim_some(100);
-  EXPECT_EQ(ids.front(), 10002U);
+  EXPECT_EQ(ids.front(), 10003U);
   {
     postgresql_connection shop(database_);  // a job that another transaction has locked stays
     shop.sql("BEGIN");
     EXPECT_EQ(shop.sql("SELECT foliot.cancel(12500)"), "t");
-    for (int i = 0; i < 10; ++i) other_.sql(move);
-    EXPECT_EQ(other_.sql("SELECT string_agg(id::text, ' ') FROM foliot.ready WHERE part <> 9"), "12500");
-    EXPECT_EQ(other_.sql(move), "f");
+    move_until("SELECT count(*) = 1 FROM foliot.ready WHERE part <> 9");
+    EXPECT_EQ(other_.sql("SELECT id FROM foliot.ready WHERE part <> 9"), "12500");
+    EXPECT_EQ(other_.sql("SELECT foliot.move_ready()"), "f");
     shop.sql("ROLLBACK");
   }
-  while (other_.sql(move) == "t") {
-  }
-  EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.ready_9"), "3899");
+  move_until("SELECT count(*) = 0 FROM foliot.ready WHERE part <> 9");
+  EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.ready_9"), "3898");
   ids = claim_some(5000);
-  ASSERT_EQ(ids.size(), 3899U);
-  for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i], 10102 + i);
+  ASSERT_EQ(ids.size(), 3898U);
+  for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i], 10103 + i);
+  expect_right();
+}
+
+// Older jobs may be in the part that claims do not come to: those of another tube, or less urgent ones.
+TEST_F(PostgresqlFloors, ClaimsWalkFarAlsoWhereTheOldestJobsStay) {
+  other_.sql("SELECT pg_advisory_lock(1718578282::bigint << 32)");  // the node takes no turn meanwhile
+  put_many(2, "idle");
+  put_many(10100);
+  EXPECT_EQ(claim_some(10050).size(), 10050U);
+  EXPECT_EQ(claim_some(1).size(), 1U);
+  EXPECT_TRUE(claims_walk_far());
+  other_.sql("SELECT foliot.rotate_table('ready', 0, '0 s')");
+  age_parts(other_, "ready", 3s);
+  move_until("SELECT count(*) = 0 FROM foliot.ready WHERE part <> 9");
+  EXPECT_EQ(claim_some(100, {"a", "idle"}).size(), 51U);
   expect_right();
 }
 

@@ -17,7 +17,7 @@ constexpr const char* look =
     "('sequence', 'USAGE', 'session burial'), "
     "('sequence', 'SELECT', 'part_of_job part_of_ready part_of_delayed part_of_reserved part_of_batch turns_until "
     "refusing_puts due_floor floor_raised'), "
-    "('function', 'EXECUTE', 'recognize rotate set_turns give_up_ballast raise_floors')), "
+    "('function', 'EXECUTE', 'recognize rotate set_turns give_up_ballast raise_floors note_gone_met')), "
     // The catalogs are open to every role; a name like foliot.job is not, without the right to use the schema.
     "things AS ("
     "SELECT 'schema' AS kind, s.nspname AS name, s.oid FROM pg_namespace s WHERE s.nspname = 'foliot' "

@@ -54,6 +54,21 @@ CREATE OR REPLACE FUNCTION foliot.gone_met(
   SELECT pg_stat_get_xact_tuples_returned(of_index) - pg_stat_get_xact_tuples_fetched(of_index)
 $$;
 
+-- The same in the parts that take turns. What need not stay there, PostgreSQL marks in the first search, and passes over in
+-- the next ones.
+CREATE OR REPLACE FUNCTION foliot.gone_met_in_turns() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT foliot.gone_met('foliot.ready_0_tube_pri_id_part_idx') + foliot.gone_met('foliot.ready_1_tube_pri_id_part_idx')
+$$;
+
+-- A claim has walked over many there: so turns move the jobs to the last part soon (move_ready()). For nodes, to whose role
+-- it was granted: it runs with the rights of the schema's owner, because a node may not set sequences.
+CREATE OR REPLACE FUNCTION foliot.note_gone_met() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM setval('foliot.ready_gone_met', floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
+END $$;
+REVOKE EXECUTE ON FUNCTION foliot.note_gone_met FROM PUBLIC;
+
 -- Raises the floors of those of these tubes that have a thousand gone rows before their first job. For nodes, to whose role
 -- it was granted: it runs with the rights of the schema's owner, because a node may not set sequences.
 CREATE OR REPLACE FUNCTION foliot.raise_floors(tubes integer[]) RETURNS void LANGUAGE plpgsql SECURITY DEFINER

@@ -238,9 +238,11 @@ DECLARE
   gone foliot.place[];
   part_of_reserved smallint;
   met bigint;
+  met_in_turns bigint;
 BEGIN
   IF cardinality(tubes) = 0 OR most = 0 THEN RETURN; END IF;
   met := foliot.gone_met();
+  met_in_turns := foliot.gone_met_in_turns();
   IF cardinality(tubes) = 1 AND pg_sequence_last_value('foliot.floor_raised') = 0 THEN
     SELECT array_agg(l.id), array_agg(l.ctid), array_agg(l.part) INTO ids, rows, parts
     FROM (SELECT r.id, r.ctid, r.part FROM foliot.ready r WHERE r.tube = tubes[1] ORDER BY r.pri, r.id LIMIT most
@@ -249,6 +251,7 @@ BEGIN
     ids := foliot.lock_best(tubes, most);
   END IF;
   IF foliot.gone_met() - met > 4000 + 1000 * cardinality(tubes) THEN PERFORM foliot.raise_floors(tubes); END IF;
+  IF foliot.gone_met_in_turns() - met_in_turns > 10000 THEN PERFORM foliot.note_gone_met(); END IF;
   IF coalesce(cardinality(ids), 0) = 0 THEN RETURN; END IF;
   IF bytes IS NOT NULL THEN
     brought := coalesce(nullif(current_setting('foliot.claimed_bytes', true), '')::bigint, 0);

@@ -131,23 +131,9 @@ LANGUAGE sql VOLATILE AS $$
   ORDER BY p LIMIT 1
 $$;
 
--- How many entries of gone jobs are before the first job of this part of `ready`, by their ids, and stay there: those that
--- need not, PostgreSQL marks in the first search, and passes over them in the second.
-CREATE OR REPLACE FUNCTION foliot.gone_before_first(part smallint) RETURNS bigint LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-DECLARE
-  of_index regclass := to_regclass(format('foliot.ready_%s_id_idx', part));
-  search text := format('SELECT r.id FROM foliot.ready_%s r ORDER BY r.id LIMIT 1', part);
-  met bigint;
-BEGIN
-  EXECUTE search;
-  met := foliot.gone_met(of_index);
-  EXECUTE search;
-  RETURN foliot.gone_met(of_index) - met;
-END $$;
-
 -- Moves a piece of the ready jobs in a resting part to the last one; returns whether the next piece is to follow soon: if
--- claims walk over many entries of gone jobs there, because a transaction stays open, and the last part has floors.
+-- claims walk over many entries of gone jobs there (floors.sql), because a transaction stays open, and the last part has
+-- floors.
 --
 -- A piece begins with the youngest jobs, which claims mostly come to last: so the entries that it leaves are behind what
 -- claims walk over. It ends where the next one begins, which a sequence says. Claims pass over its jobs meanwhile, so it is
@@ -157,11 +143,11 @@ SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
   from_part smallint := foliot.resting_part('ready', interval '2 s');
   before bigint := pg_sequence_last_value('foliot.ready_moved_from');
-  is_urgent boolean;
+  now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
+  is_urgent boolean := pg_sequence_last_value('foliot.ready_gone_met') BETWEEN now_ms - 5000 AND now_ms;
   ids bigint[];
 BEGIN
   IF from_part IS NULL OR NOT foliot.lock_floors() THEN RETURN false; END IF;
-  is_urgent := foliot.gone_before_first(from_part) + foliot.gone_before_first(foliot.current_part('ready')) > 10000;
   IF NOT is_urgent AND foliot.resting_part('ready') IS NULL THEN RETURN false; END IF;
   ids := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.part = from_part AND r.id < before ORDER BY r.id DESC LIMIT 1000
                FOR UPDATE SKIP LOCKED);

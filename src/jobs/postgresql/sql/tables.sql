@@ -118,6 +118,9 @@ CREATE SEQUENCE foliot.due_floor AS bigint MINVALUE 0;
 CREATE SEQUENCE foliot.due_floor_checked AS bigint MINVALUE 0;
 CREATE SEQUENCE foliot.ready_moved_from AS bigint;  -- the job where the last piece ended (move_ready())
 SELECT setval('foliot.ready_moved_from', 9223372036854775807);
+-- When a claim walked over many gone jobs in the parts of `ready` that take turns, in milliseconds since 1970; 0: never.
+CREATE SEQUENCE foliot.ready_gone_met AS bigint MINVALUE 0;
+SELECT setval('foliot.ready_gone_met', 0);
 -- Where searches begin in the last part of `ready` (floors.sql), for tubes of which many jobs have gone there.
 CREATE TABLE foliot.ready_floor (
   tube integer PRIMARY KEY,
