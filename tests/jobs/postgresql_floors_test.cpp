@@ -107,6 +107,21 @@ TEST_F(PostgresqlFloors, ClaimsDoNotWalkOverWhatHasGone) {
   expect_right();
 }
 
+// It makes another index, also while a node runs.
+TEST_F(PostgresqlFloors, ClaimsLeaveFloorsAlsoAfterREINDEX) {
+  put_many(14000);
+  rest();
+  EXPECT_EQ(claim_some(100).size(), 100U);
+  pin_.sql("COMMIT");  // REINDEX waits for it
+  other_.sql("REINDEX TABLE CONCURRENTLY foliot.ready_9");
+  pin_.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  pin_.sql("SELECT 1");
+  EXPECT_EQ(claim_some(6000).size(), 6000U);
+  EXPECT_EQ(claim_some(1).size(), 1U);
+  EXPECT_EQ(floors(), 1);
+  expect_right();
+}
+
 TEST_F(PostgresqlFloors, ClaimsFromSeveralTubesDoNotEither) {
   put_many(9000, "a");
   put_many(9000, "b");

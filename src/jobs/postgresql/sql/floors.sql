@@ -47,17 +47,20 @@ LANGUAGE sql VOLATILE AS $$
     ORDER BY r.pri, r.id LIMIT most FOR UPDATE SKIP LOCKED) o
 $$;
 
--- How many entries of gone rows this session has met in an index since some time: only differences mean something. Without
--- the server's setting track_counts it is always 0, and there are no floors.
-CREATE OR REPLACE FUNCTION foliot.gone_met(
-  of_index regclass DEFAULT 'foliot.ready_9_tube_pri_id_part_idx'::regclass) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+-- How many entries of gone rows this session has met in the index of claims since some time: only differences mean
+-- something. Without the server's setting track_counts it is always 0, and there are no floors. The index has its name here,
+-- not in the default of a parameter: that would keep its number, and REINDEX CONCURRENTLY makes another index.
+CREATE OR REPLACE FUNCTION foliot.gone_met_in(of_index regclass) RETURNS bigint LANGUAGE sql VOLATILE AS $$
   SELECT pg_stat_get_xact_tuples_returned(of_index) - pg_stat_get_xact_tuples_fetched(of_index)
 $$;
-
--- The same in the parts that take turns. What need not stay there, PostgreSQL marks in the first search, and passes over in
--- the next ones.
+-- In the last part.
+CREATE OR REPLACE FUNCTION foliot.gone_met() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT foliot.gone_met_in('foliot.ready_9_tube_pri_id_part_idx')
+$$;
+-- In the parts that take turns. What need not stay there, PostgreSQL marks in the first search, and passes over in the next
+-- ones.
 CREATE OR REPLACE FUNCTION foliot.gone_met_in_turns() RETURNS bigint LANGUAGE sql VOLATILE AS $$
-  SELECT foliot.gone_met('foliot.ready_0_tube_pri_id_part_idx') + foliot.gone_met('foliot.ready_1_tube_pri_id_part_idx')
+  SELECT foliot.gone_met_in('foliot.ready_0_tube_pri_id_part_idx') + foliot.gone_met_in('foliot.ready_1_tube_pri_id_part_idx')
 $$;
 
 -- A claim has walked over many there: so turns move the jobs to the last part soon (move_ready()). For nodes, to whose role
