@@ -72,7 +72,7 @@ BEGIN
 END $$;
 REVOKE EXECUTE ON FUNCTION foliot.note_gone_met FROM PUBLIC;
 
--- Raises the floors of those of these tubes that have a thousand gone rows before their first job. For nodes, to whose role
+-- Raises the floors of those of these tubes that have a hundred gone rows before their first job. For nodes, to whose role
 -- it was granted: it runs with the rights of the schema's owner, because a node may not set sequences.
 CREATE OR REPLACE FUNCTION foliot.raise_floors(tubes integer[]) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -90,7 +90,7 @@ BEGIN
       AND (r.pri, r.id) >= (coalesce((SELECT f.pri FROM foliot.ready_floor f WHERE f.tube = each_tube), 0),
                             coalesce((SELECT f.id FROM foliot.ready_floor f WHERE f.tube = each_tube), 0))
     ORDER BY r.pri, r.id LIMIT 1;
-    CONTINUE WHEN foliot.gone_met() - met < 1000;
+    CONTINUE WHEN foliot.gone_met() - met < 100;
     INSERT INTO foliot.ready_floor
     VALUES (each_tube, coalesce(first.pri, 9223372036854775807), coalesce(first.id, 9223372036854775807))
     ON CONFLICT (tube) DO UPDATE SET pri = excluded.pri, id = excluded.id;

@@ -250,7 +250,7 @@ BEGIN
   ELSE
     ids := foliot.lock_best(tubes, most);
   END IF;
-  IF foliot.gone_met() - met > 4000 + 1000 * cardinality(tubes) THEN PERFORM foliot.raise_floors(tubes); END IF;
+  IF foliot.gone_met() - met > 4000 + 100 * cardinality(tubes) THEN PERFORM foliot.raise_floors(tubes); END IF;
   IF foliot.gone_met_in_turns() - met_in_turns > 10000 THEN PERFORM foliot.note_gone_met(); END IF;
   IF coalesce(cardinality(ids), 0) = 0 THEN RETURN; END IF;
   IF bytes IS NOT NULL THEN
