@@ -41,6 +41,32 @@ class PostgresqlMapOutage : public foliot_test::two_databases {
     made.give_up_after = 2s;
     return made;
   }
+  [[nodiscard]] postgresql_options with_frequent_beats() const {
+    postgresql_options made = options();
+    made.node_timeout = 1s;
+    made.give_up_after = 1h;
+    return made;
+  }
+  /// public.pass(), and the trigger function public.wait(), go on in this database when public.hold is empty.
+  static void hold(const std::string& database) {
+    ask(database, "CREATE TABLE public.hold AS SELECT 1 AS one");
+    ask(database,
+        "CREATE FUNCTION public.pass() RETURNS void LANGUAGE plpgsql AS $$ BEGIN "
+        "WHILE EXISTS (SELECT FROM public.hold) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$");
+    ask(database,
+        "CREATE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM public.pass(); "
+        "RETURN NEW; END $$");
+  }
+  /// Expects that a node is heard of some more times.
+  static void expect_beats_in(const std::string& database) {
+    postgresql_connection watching(database);
+    std::set<std::string> heard_of;
+    const auto until = std::chrono::steady_clock::now() + 1min;
+    while (heard_of.size() < 4 && std::chrono::steady_clock::now() < until) {
+      heard_of.insert(watching.sql("SELECT seen FROM foliot.node, pg_sleep(0.01)"));
+    }
+    EXPECT_EQ(heard_of.size(), 4U);
+  }
 };
 
 TEST_F(PostgresqlMapOutage, WhatWasLeftOverIsGivenBackInPieces) {
@@ -67,25 +93,30 @@ TEST_F(PostgresqlMapOutage, WhatWasLeftOverIsGivenBackInPieces) {
 
 /// The second database executes a put until the test lets it go on.
 TEST_F(PostgresqlMapOutage, ASlowDatabaseDoesNotKeepTheNodeFromBeingHeardOfInTheOthers) {
-  ask(second_, "CREATE TABLE public.hold AS SELECT 1 AS one");
-  ask(second_,
-      "CREATE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-      "WHILE EXISTS (SELECT FROM public.hold) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NEW; END $$");
+  hold(second_);
   ask(second_, "CREATE TRIGGER wait BEFORE INSERT ON foliot.job FOR EACH ROW EXECUTE FUNCTION public.wait()");
-  postgresql_options how = options();
-  how.node_timeout = 1s;
-  how.give_up_after = 1h;
-  postgresql_store node(how);
+  postgresql_store node(with_frequent_beats());
   auto putting = std::async(std::launch::async, [&] { return execute_one(node, put{.tube = "two", .body = "x"}).id; });
-  postgresql_connection watching(first_);
-  std::set<std::string> heard_of;
-  const auto until = std::chrono::steady_clock::now() + 1min;
-  while (heard_of.size() < 4 && std::chrono::steady_clock::now() < until) {
-    heard_of.insert(watching.sql("SELECT seen FROM foliot.node, pg_sleep(0.01)"));
-  }
-  EXPECT_EQ(heard_of.size(), 4U);
+  expect_beats_in(first_);
   EXPECT_EQ(putting.wait_for(0s), std::future_status::timeout);
   ask(second_, "DELETE FROM public.hold");
+  EXPECT_GT(putting.get(), 0U);
+}
+
+/// The first one is asked for the map until the test lets it answer.
+TEST_F(PostgresqlMapOutage, AMapThatIsReadSlowlyDoesNotKeepTheNodeFromBeingHeardOfInTheOtherDatabases) {
+  postgresql_store node(with_frequent_beats());
+  execute_one(node, put{.tube = "one", .body = "x"});
+  hold(first_);
+  ask(first_,
+      "CREATE OR REPLACE FUNCTION foliot.read_places(OUT tubes bytea[], OUT databases bigint[], OUT befores bigint[]) "
+      "LANGUAGE plpgsql AS $$ BEGIN PERFORM public.pass(); SELECT array_agg(p.tube), array_agg(p.database::bigint), "
+      "array_agg(-1::bigint) INTO tubes, databases, befores FROM foliot.tube_place p; END $$");
+  ask(first_, "SELECT foliot.note_change_of_map()");
+  auto putting = std::async(std::launch::async, [&] { return execute_one(node, put{.tube = "one", .body = "x"}).id; });
+  expect_beats_in(second_);
+  EXPECT_EQ(putting.wait_for(0s), std::future_status::timeout);
+  ask(first_, "DELETE FROM public.hold");
   EXPECT_GT(putting.get(), 0U);
 }
 

@@ -33,8 +33,20 @@ bool spread::try_to_read_map() {
   return false;
 }
 
+tube_map spread::map_now() {
+  if (members_.size() == 1) return first().read_map();
+  members_.at(0).part->begin_to_read_map();
+  round_outcome got = wait_for({0});
+  batch_state none;
+  conclude_beats(got, none);
+  add_news(aside_, none.done);
+  share_outcome& read = got.shares.at(0);
+  if (read.failure != nullptr) std::rethrow_exception(read.failure);
+  return *std::move(read.map_read);
+}
+
 void spread::read_map() {
-  map_ = std::make_shared<const tube_map>(first().read_map());
+  map_ = std::make_shared<const tube_map>(map_now());
   members_.at(0).next = first().next();
   if (bells_) bells_->set_map(map_);
   leave_removed();

@@ -16,10 +16,15 @@ database_part::~database_part() {
   if (thread_.joinable()) thread_.join();
 }
 
-void database_part::begin(std::span<operation> share) {
+void database_part::begin(std::span<operation> share) { begin(share, false); }
+
+void database_part::begin_to_read_map() { begin({}, true); }
+
+void database_part::begin(std::span<operation> share, bool reads_map) {
   if (!thread_.joinable()) thread_ = seam::thread("foliot-part", [this] { run(); });
   const lock held(lock_);
   share_ = share;
+  reads_map_ = reads_map;
   changed_.notify_all();
 }
 
@@ -77,16 +82,30 @@ share_outcome database_part::execute(std::span<operation> share) noexcept {
   return made;
 }
 
+share_outcome database_part::read_map() noexcept {
+  share_outcome made;
+  try {
+    made.map_read = engine_->read_map();
+    made.map = engine_->map_seen();
+    made.next = engine_->next();
+  } catch (...) {
+    made.failure = std::current_exception();
+  }
+  return made;
+}
+
 void database_part::run() noexcept {
   for (;;) {
     std::span<operation> share;
+    bool reads_map = false;
     {
       const lock held(lock_);
       while (!share_ && !ending_) changed_.wait(lock_);
       if (!share_) return;
       share = *share_;
+      reads_map = reads_map_;
     }
-    share_outcome made = execute(share);
+    share_outcome made = reads_map ? read_map() : execute(share);
     const lock held(lock_);
     outcome_ = std::move(made);
     share_.reset();

@@ -20,6 +20,7 @@
 
 #include "../batch_plan.hpp"
 #include "../engine.hpp"
+#include "../tube_map.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -28,6 +29,7 @@ struct share_outcome {
   execution done = {};
   map_state map = {};
   next_change next = {};
+  std::optional<tube_map> map_read = std::nullopt;  // by begin_to_read_map()
   std::exception_ptr failure = nullptr;
 };
 
@@ -43,6 +45,8 @@ class database_part {
   /// Begins to execute a share: opens the database if that is to be done. Precondition: nothing is being executed, and
   /// the operations live until it is. The first call starts the thread: throws std::system_error if there is none.
   void begin(std::span<operation> share) FOLIOT_EXCLUDES(lock_);
+  /// Begins to read the map, as if that were a share. Precondition: as that of begin(), and of the engine's read_map().
+  void begin_to_read_map() FOLIOT_EXCLUDES(lock_);
   /// Whether the share has been executed, or none was begun.
   [[nodiscard]] bool is_idle() const FOLIOT_EXCLUDES(lock_);
   /// Waits until the share that was begun has been executed, or until `deadline`; may return earlier.
@@ -62,12 +66,15 @@ class database_part {
   void run() noexcept;
   void open();
   [[nodiscard]] share_outcome execute(std::span<operation> share) noexcept;
+  [[nodiscard]] share_outcome read_map() noexcept;
+  void begin(std::span<operation> share, bool reads_map) FOLIOT_EXCLUDES(lock_);
 
   postgresql_options options_;
   std::unique_ptr<postgresql_engine> engine_;  // of the thread while a share is being executed
   mutable mutex lock_{lock_rank::object};
   condition changed_;
   std::optional<std::span<operation>> share_ FOLIOT_GUARDED_BY(lock_);
+  bool reads_map_ FOLIOT_GUARDED_BY(lock_) = false;  // instead of the share
   std::optional<share_outcome> outcome_ FOLIOT_GUARDED_BY(lock_);
   bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
   seam::thread thread_;

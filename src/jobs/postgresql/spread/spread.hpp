@@ -124,6 +124,8 @@ class spread {
   void read_map_if_changed(batch_state& state);
   /// Throws store_unavailable.
   void read_map();
+  /// The map as the first database has it; the others go on meanwhile. Throws store_unavailable.
+  [[nodiscard]] tube_map map_now();
   /// Returns false if the first database is down, also if that has just become known.
   bool try_to_read_map();
   /// Those that the map has and that are not there yet, side by side: it takes as long as the slowest one.
