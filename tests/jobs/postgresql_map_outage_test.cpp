@@ -57,6 +57,27 @@ class PostgresqlMapOutage : public foliot_test::two_databases {
         "CREATE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM public.pass(); "
         "RETURN NEW; END $$");
   }
+  [[nodiscard]] std::string add_third() const {
+    const std::string third = new_database();
+    database_map(first_).add(third);
+    return third;
+  }
+  /// In SQL: how many connections a node has there.
+  static std::string connections_to(const std::string& database) {
+    return "(SELECT count(*) FROM pg_stat_activity WHERE datname = '" + name_of(database) +
+           "' AND application_name = 'foliot')";
+  }
+  /// A session's begin (INSERT) or end (DELETE) in the second database waits until this is so, for a minute.
+  void wait_in_second(const std::string& event, const std::string& until) const {
+    ask(second_, "CREATE TABLE public.waited_in_vain (how_often integer)");
+    ask(second_,
+        "CREATE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "FOR i IN 1 .. 6000 LOOP PERFORM pg_stat_clear_snapshot(); IF " +
+            until +
+            " THEN RETURN coalesce(NEW, OLD); END IF; PERFORM pg_sleep(0.01); END LOOP; "
+            "INSERT INTO public.waited_in_vain VALUES (1); RETURN coalesce(NEW, OLD); END $$");
+    ask(second_, "CREATE TRIGGER wait BEFORE " + event + " ON foliot.node FOR EACH ROW EXECUTE FUNCTION public.wait()");
+  }
   /// Expects that a node is heard of some more times.
   static void expect_beats_in(const std::string& database) {
     postgresql_connection watching(database);
@@ -122,20 +143,24 @@ TEST_F(PostgresqlMapOutage, AMapThatIsReadSlowlyDoesNotKeepTheNodeFromBeingHeard
 
 /// The second database lets the node in when that has come to the third one.
 TEST_F(PostgresqlMapOutage, ASlowDatabaseDoesNotKeepTheNodeFromOpeningTheOthers) {
-  const std::string third = new_database();
-  database_map(first_).add(third);
-  ask(second_, "CREATE TABLE public.waited_in_vain (how_often integer)");
-  ask(second_,
-      "CREATE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-      "FOR i IN 1 .. 6000 LOOP PERFORM pg_stat_clear_snapshot(); "
-      "IF EXISTS (SELECT FROM pg_stat_activity WHERE datname = '" +
-          name_of(third) +
-          "' AND application_name = 'foliot') THEN RETURN NEW; END IF; PERFORM pg_sleep(0.01); END LOOP; "
-          "INSERT INTO public.waited_in_vain VALUES (1); RETURN NEW; END $$");
-  ask(second_, "CREATE TRIGGER wait BEFORE INSERT ON foliot.node FOR EACH ROW EXECUTE FUNCTION public.wait()");
+  const std::string third = add_third();
+  wait_in_second("INSERT", connections_to(third) + " > 0");
   postgresql_options how = options();
   how.give_up_after = 1h;
   const postgresql_store node(how);
+  EXPECT_EQ(ask(second_, "SELECT count(*) FROM public.waited_in_vain"), "0");
+}
+
+/// The second database lets the node go when that has left the third one, where the connection for news stays.
+TEST_F(PostgresqlMapOutage, ASlowDatabaseDoesNotKeepTheNodeFromLeavingTheOthers) {
+  const std::string third = add_third();
+  postgresql_options how = options();
+  how.give_up_after = 1h;
+  postgresql_store node(how);
+  while (ask(third, "SELECT " + connections_to(third)) != "2") {
+  }
+  wait_in_second("DELETE", connections_to(third) + " < 2");
+  node.close();
   EXPECT_EQ(ask(second_, "SELECT count(*) FROM public.waited_in_vain"), "0");
 }
 

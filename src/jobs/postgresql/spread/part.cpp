@@ -16,15 +16,17 @@ database_part::~database_part() {
   if (thread_.joinable()) thread_.join();
 }
 
-void database_part::begin(std::span<operation> share) { begin(share, false); }
+void database_part::begin(std::span<operation> share) { begin(share, task::execute); }
 
-void database_part::begin_to_read_map() { begin({}, true); }
+void database_part::begin_to_read_map() { begin({}, task::read_map); }
 
-void database_part::begin(std::span<operation> share, bool reads_map) {
+void database_part::begin_to_close() { begin({}, task::close); }
+
+void database_part::begin(std::span<operation> share, task what) {
   if (!thread_.joinable()) thread_ = seam::thread("foliot-part", [this] { run(); });
   const lock held(lock_);
   share_ = share;
-  reads_map_ = reads_map;
+  task_ = what;
   changed_.notify_all();
 }
 
@@ -94,18 +96,28 @@ share_outcome database_part::read_map() noexcept {
   return made;
 }
 
+share_outcome database_part::close() noexcept {
+  share_outcome made;
+  try {
+    if (engine_ != nullptr) engine_->close();
+  } catch (...) {
+    made.failure = std::current_exception();
+  }
+  return made;
+}
+
 void database_part::run() noexcept {
   for (;;) {
     std::span<operation> share;
-    bool reads_map = false;
+    task what = task::execute;
     {
       const lock held(lock_);
       while (!share_ && !ending_) changed_.wait(lock_);
       if (!share_) return;
       share = *share_;
-      reads_map = reads_map_;
+      what = task_;
     }
-    share_outcome made = reads_map ? read_map() : execute(share);
+    share_outcome made = what == task::read_map ? read_map() : what == task::close ? close() : execute(share);
     const lock held(lock_);
     outcome_ = std::move(made);
     share_.reset();

@@ -4,6 +4,7 @@
 // Thread safety: one thread at a time, but for other_nodes of the engine.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -47,6 +48,8 @@ class database_part {
   void begin(std::span<operation> share) FOLIOT_EXCLUDES(lock_);
   /// Begins to read the map, as if that were a share. Precondition: as that of begin(), and of the engine's read_map().
   void begin_to_read_map() FOLIOT_EXCLUDES(lock_);
+  /// Begins to close the engine, in the same way.
+  void begin_to_close() FOLIOT_EXCLUDES(lock_);
   /// Whether the share has been executed, or none was begun.
   [[nodiscard]] bool is_idle() const FOLIOT_EXCLUDES(lock_);
   /// Waits until the share that was begun has been executed, or until `deadline`; may return earlier.
@@ -63,18 +66,21 @@ class database_part {
   void connect_to(const std::string& database);
 
  private:
+  enum class task : std::uint8_t { execute, read_map, close };
+
   void run() noexcept;
   void open();
   [[nodiscard]] share_outcome execute(std::span<operation> share) noexcept;
   [[nodiscard]] share_outcome read_map() noexcept;
-  void begin(std::span<operation> share, bool reads_map) FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] share_outcome close() noexcept;
+  void begin(std::span<operation> share, task what) FOLIOT_EXCLUDES(lock_);
 
   postgresql_options options_;
   std::unique_ptr<postgresql_engine> engine_;  // of the thread while a share is being executed
   mutable mutex lock_{lock_rank::object};
   condition changed_;
   std::optional<std::span<operation>> share_ FOLIOT_GUARDED_BY(lock_);
-  bool reads_map_ FOLIOT_GUARDED_BY(lock_) = false;  // instead of the share
+  task task_ FOLIOT_GUARDED_BY(lock_) = task::execute;  // of the share, or instead of it
   std::optional<share_outcome> outcome_ FOLIOT_GUARDED_BY(lock_);
   bool ending_ FOLIOT_GUARDED_BY(lock_) = false;
   seam::thread thread_;

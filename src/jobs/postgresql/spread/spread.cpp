@@ -353,18 +353,15 @@ check_result spread::check() {
 }
 
 void spread::close() {
-  std::exception_ptr failure;
-  const auto try_to_close = [&](postgresql_engine* engine) {
-    try {
-      if (engine != nullptr) engine->close();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  };
+  if (members_.size() == 1) return first().close();
+  // Side by side, as one that does not answer takes some seconds.
   for (auto& [number, one] : members_) {
-    if (one.is_tried) static_cast<void>(one.part->take());
-    one.is_tried = false;
-    try_to_close(one.part->engine());
+    if (std::exchange(one.is_tried, false)) static_cast<void>(one.part->take());
+    one.part->begin_to_close();
+  }
+  std::exception_ptr failure;
+  for (auto& [number, one] : members_) {
+    if (share_outcome made = one.part->take(); made.failure != nullptr) failure = std::move(made.failure);
   }
   if (failure != nullptr) std::rethrow_exception(failure);
 }
