@@ -143,9 +143,9 @@ TEST_F(PostgresqlInDoubt, AClaimIsAskedForAgainWhileTheNodeGoesOn) {
   locking.sql("SELECT number FROM foliot.batch WHERE number = (SELECT max(number) FROM foliot.batch) FOR UPDATE");
   a.heal();
   for (int beats = 0; beats < 3;) {
-    const std::string before = sql("SELECT seen FROM foliot.node");
+    const std::string before = sql("SELECT seen FROM foliot.heard");
     until_available([&] { (*a).execute({}); });
-    if (sql("SELECT seen FROM foliot.node") != before) ++beats;
+    if (sql("SELECT seen FROM foliot.heard") != before) ++beats;
   }
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.reserved"), "1");
   locking.sql("COMMIT");

@@ -84,7 +84,7 @@ class PostgresqlMapOutage : public foliot_test::two_databases {
     std::set<std::string> heard_of;
     const auto until = std::chrono::steady_clock::now() + 1min;
     while (heard_of.size() < 4 && std::chrono::steady_clock::now() < until) {
-      heard_of.insert(watching.sql("SELECT seen FROM foliot.node, pg_sleep(0.01)"));
+      heard_of.insert(watching.sql("SELECT seen FROM foliot.heard, pg_sleep(0.01)"));
     }
     EXPECT_EQ(heard_of.size(), 4U);
   }

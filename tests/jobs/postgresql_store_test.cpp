@@ -255,12 +255,13 @@ TEST_F(PostgresqlNodes, ANodeThatExecutesABatchIsNotTakenForDead) {
   ASSERT_EQ(std::system(busy.c_str()), 0);
   while (sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0") {
   }
-  sql("UPDATE foliot.node SET seen = 0");
+  sql("UPDATE foliot.heard SET seen = 0");
   auto watching = options("alive");
   watching.node_timeout = 1s;
   postgresql_store alive(watching);
-  sql("UPDATE foliot.node SET since = 0 WHERE name = 'alive'");
-  const std::string seen = "SELECT seen FROM foliot.node WHERE name = 'alive'";
+  sql("UPDATE foliot.heard h SET since = 0 FROM foliot.node n WHERE n.session = h.session AND n.name = 'alive'");
+  const std::string seen =
+      "SELECT h.seen FROM foliot.heard h JOIN foliot.node n USING (session) WHERE n.name = 'alive'";
   for (const std::string before = sql(seen); sql(seen) == before;)
     alive.execute({});  // until it has looked for dead ones
   EXPECT_EQ(execute_one(alive, count_all{}).counts.reserved, 1U);
@@ -279,12 +280,13 @@ TEST_F(PostgresqlNodes, AfterAnOutageNoNodeIsTakenForDeadAtOnce) {
   fast.node_timeout = 1s;
   postgresql_store b(fast);
   // All have been silent for hours.
-  sql("UPDATE foliot.node SET seen = seen - 36000000000000, since = since - 36000000000000, timeout = 1000000000");
+  sql("UPDATE foliot.heard SET seen = seen - 36000000000000, since = since - 36000000000000");
+  sql("UPDATE foliot.node SET timeout = 1000000000");
   for (std::int64_t seen = 0; seen == 0;) {  // until b has been heard of
     b.execute({});
     seen =
-        std::stoll(sql("SELECT count(*) FROM foliot.node WHERE name = 'b' AND since > 1000000000 * extract(epoch FROM "
-                       "now() - interval '1 hour')"));
+        std::stoll(sql("SELECT count(*) FROM foliot.heard h JOIN foliot.node n USING (session) WHERE n.name = 'b' "
+                       "AND h.since > 1000000000 * extract(epoch FROM now() - interval '1 hour')"));
   }
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "2");
   EXPECT_EQ(execute_one(*a, finish{token}).what, holder_answer::kind::done);

@@ -10,13 +10,13 @@ namespace {
 constexpr const char* look =
     "WITH needed (kind, rights, names) AS (VALUES "
     "('schema', 'USAGE', 'foliot'), "
-    "('table', 'SELECT INSERT UPDATE DELETE', 'job ready delayed reserved buried pause node batch'), "
+    "('table', 'SELECT INSERT UPDATE DELETE', 'job ready delayed reserved buried pause node heard batch'), "
     "('table', 'SELECT INSERT', 'tube'), "
     "('table', 'SELECT', 'map database tube_place away leaving ready_floor'), "
     "('sequence', 'USAGE SELECT', 'job_id'), "
     "('sequence', 'USAGE', 'session burial'), "
-    "('sequence', 'SELECT', 'part_of_job part_of_ready part_of_delayed part_of_reserved part_of_batch turns_until "
-    "refusing_puts due_floor floor_raised'), "
+    "('sequence', 'SELECT', 'part_of_job part_of_ready part_of_delayed part_of_reserved part_of_batch part_of_heard "
+    "turns_until refusing_puts due_floor floor_raised'), "
     "('function', 'EXECUTE', 'recognize rotate set_turns give_up_ballast raise_floors note_gone_met')), "
     // The catalogs are open to every role; a name like foliot.job is not, without the right to use the schema.
     "things AS ("

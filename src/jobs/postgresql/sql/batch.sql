@@ -81,6 +81,7 @@ BEGIN
     UPDATE foliot.node n SET ended_until = ids[2048] WHERE n.session = ended;
     RETURN true;
   END IF;
+  DELETE FROM foliot.heard h WHERE h.session = ended;
   DELETE FROM foliot.node n WHERE n.session = ended;
   RETURN false;
 END $$;
@@ -114,8 +115,30 @@ BEGIN
   IF older.session IS NOT NULL THEN PERFORM foliot.end_session(older.session); END IF;
   made := nextval('foliot.session');
   -- Fails if another process announces the same name meanwhile: then the node tries again.
-  INSERT INTO foliot.node VALUES (made, node_name, of_process, node_timeout, now_ns, now_ns);
+  INSERT INTO foliot.node VALUES (made, node_name, of_process, node_timeout);
+  INSERT INTO foliot.heard VALUES (made, now_ns, now_ns, foliot.current_part('heard'));
   RETURN made;
+END $$;
+
+-- Writes down that the node is alive, in the present part; returns since when without a long silence. Null: the session is
+-- over.
+CREATE OR REPLACE FUNCTION foliot.hear(of_session bigint, now_ns bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  silence bigint := (SELECT n.timeout / 2 FROM foliot.node n WHERE n.session = of_session);
+  present smallint := foliot.current_part('heard');
+  heard_since bigint;
+BEGIN
+  FOR attempt IN 1 .. 2 LOOP
+    BEGIN
+      UPDATE foliot.heard h
+      SET seen = now_ns, part = CASE attempt WHEN 1 THEN present ELSE h.part END,
+          since = CASE WHEN h.seen < now_ns - silence OR h.since > now_ns THEN now_ns ELSE h.since END
+      WHERE h.session = of_session RETURNING h.since INTO heard_since;
+      RETURN heard_since;
+    EXCEPTION WHEN insufficient_resources THEN
+      IF attempt = 2 THEN RAISE; END IF;  -- else there may be room where the row is
+    END;
+  END LOOP;
 END $$;
 
 -- Says that the node is alive, and ends the sessions of nodes that have not said so for their timeout. A node looks for
@@ -130,17 +153,19 @@ DECLARE
   dead bigint;
 BEGIN
   -- The clock has been set back: what lies ahead would keep dead nodes alive until then.
-  UPDATE foliot.node n SET seen = now_ns WHERE n.seen - n.timeout > now_ns;
-  UPDATE foliot.node n
-  SET seen = now_ns, since = CASE WHEN n.seen < now_ns - n.timeout / 2 OR n.since > now_ns THEN now_ns ELSE n.since END
-  WHERE n.session = of_session RETURNING n.since INTO heard_since;
+  UPDATE foliot.heard h SET seen = now_ns
+  WHERE h.seen > now_ns AND h.seen - (SELECT n.timeout FROM foliot.node n WHERE n.session = h.session) > now_ns;
+  heard_since := foliot.hear(of_session, now_ns);
   DELETE FROM foliot.batch b WHERE b.session = of_session AND b.number >= before AND b.number < beat.number;
   FOR dead IN SELECT n.session FROM foliot.node n
-              WHERE n.name IS NULL OR (n.seen < now_ns - n.timeout AND heard_since < now_ns - n.timeout)
+              WHERE n.name IS NULL OR (heard_since < now_ns - n.timeout
+                AND NOT EXISTS (SELECT FROM foliot.heard h WHERE h.session = n.session AND h.seen >= now_ns - n.timeout))
               ORDER BY n.session LOOP
     -- A node that executes a batch just now is alive, and so is one that has done so since this function looked.
-    IF pg_try_advisory_xact_lock(foliot.lock_of(dead)) AND EXISTS (
-         SELECT FROM foliot.node n WHERE n.session = dead AND (n.name IS NULL OR n.seen < now_ns - n.timeout)) THEN
+    CONTINUE WHEN NOT pg_try_advisory_xact_lock(foliot.lock_of(dead));
+    IF EXISTS (
+         SELECT FROM foliot.node n WHERE n.session = dead AND (n.name IS NULL OR NOT EXISTS (
+           SELECT FROM foliot.heard h WHERE h.session = dead AND h.seen >= now_ns - n.timeout))) THEN
       BEGIN
         PERFORM foliot.end_locked_session(dead);
         RETURN true;

@@ -21,8 +21,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT 'paused_seconds_left', encode(t.name, 'escape'), greatest(0, p.until / 1000000 - c.ms) / 1000
   FROM foliot.pause p JOIN foliot.tube t ON t.id = p.tube, clock c
   UNION ALL
-  SELECT 'node_silent_seconds', encode(n.name, 'escape'), greatest(0, c.ms - n.seen / 1000000) / 1000
-  FROM foliot.node n, clock c WHERE n.name IS NOT NULL
+  SELECT 'node_silent_seconds', encode(n.name, 'escape'), greatest(0, c.ms - h.seen / 1000000) / 1000
+  FROM foliot.node n JOIN foliot.heard h ON h.session = n.session, clock c WHERE n.name IS NOT NULL
   UNION ALL
   SELECT f.name, '', f.value FROM (
     SELECT count(*) AS sessions,

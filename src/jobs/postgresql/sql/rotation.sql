@@ -2,8 +2,8 @@
 -- come to any part at any time, and all parts are always searched.
 --
 -- A part that has grown leaves the new rows to an empty one. Its own rows go: ready jobs are reserved, delayed ones, which
--- are due within a minute, become ready, reservations and jobs end, and batches are forgotten. When it has been empty for
--- a while, it is truncated. Jobs that are due later lie in the last part from the begin, and what rests is moved there:
+-- are due within a minute, become ready, reservations and jobs end, batches are forgotten, and nodes are heard of again.
+-- When it has been empty for a while, it is truncated. Jobs that are due later lie in the last part from the begin, and what rests is moved there:
 -- ready jobs that nobody reserves, long reservations, and the texts of both. The last part of `ready` is truncated, too, when
 -- it is empty. Until then searches there begin at floors (floors.sql).
 --
@@ -231,8 +231,9 @@ BEGIN
   turn := nextval('foliot.turn');
   FOR each IN SELECT t.* FROM (VALUES (0, 'delayed', 524288, interval '10 s'), (1, 'ready', 524288, interval '2 s'),
                                       (2, 'reserved', 4194304, interval '10 s'), (3, 'job', 8388608, interval '10 s'),
-                                      (4, 'batch', 524288, interval '10 s')) t (n, of_table, size, age)
-              ORDER BY (t.n + turn) % 5 LOOP
+                                      (4, 'batch', 524288, interval '10 s'), (5, 'heard', 131072, interval '10 s'))
+                                t (n, of_table, size, age)
+              ORDER BY (t.n + turn) % 6 LOOP
     of_one := foliot.rotate_table(each.of_table, each.size, each.age, answer = 1);
     IF of_one <> 1 THEN answer := of_one; END IF;
   END LOOP;

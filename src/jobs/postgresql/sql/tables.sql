@@ -138,19 +138,26 @@ CREATE TABLE foliot.pause (
 CREATE INDEX pause_until ON foliot.pause (until);
 
 -- A node's row lives from the node's opening until its session has ended, because it was closed or taken for dead.
--- `process` is a random number of the process. `seen` is when the node was last heard of, and `since` from when on
--- without a long silence. A session that is being ended has no name; its reservations up to the job `ended_until` have
--- ended.
+-- `process` is a random number of the process. A session that is being ended has no name; its reservations up to the job
+-- `ended_until` have ended. Batches look sessions up, so a beat changes nothing here.
 CREATE SEQUENCE foliot.session AS bigint;
 CREATE TABLE foliot.node (
   session bigint PRIMARY KEY,
   name bytea UNIQUE,
   process bigint NOT NULL,
   timeout bigint NOT NULL,
-  seen bigint NOT NULL,
-  since bigint NOT NULL,
   ended_until bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
+-- When a session's node was last heard of, and from when on without a long silence. Each beat moves the session's row to
+-- the part that takes the new rows, so the other one is soon empty. Only beats, and what watches nodes, read this.
+CREATE TABLE foliot.heard (
+  session bigint NOT NULL,
+  seen bigint NOT NULL,
+  since bigint NOT NULL,
+  part smallint NOT NULL,
+  PRIMARY KEY (session, part)
+) PARTITION BY LIST (part);
+SELECT foliot.make_parts('heard', '{0, 1}', 'WITH (fillfactor = 50)', 'DEFAULT');
 
 -- See ballast.sql. A row fills a page, and the sequences say whether new jobs are refused (1), and when, in milliseconds
 -- since 1970, the table was given up, or tried to be filled, last. It has no table for large values (TOAST), as the index of
