@@ -191,6 +191,9 @@ BEGIN
   PERFORM foliot.demand_new_ids();
   PERFORM foliot.make_tubes(ARRAY[tube_name]);
   SELECT t.id INTO in_tube FROM foliot.tube t WHERE t.name = tube_name;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN  -- see tube_names.sql
+    PERFORM FROM foliot.tube t WHERE t.id = in_tube FOR KEY SHARE;
+  END IF;
   LOOP
     IF key_bytes IS NOT NULL THEN
       SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = key_bytes AND j.part = 9;

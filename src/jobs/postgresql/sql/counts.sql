@@ -69,17 +69,14 @@ BEGIN
   END IF;
   SELECT * INTO delayed, is_cut FROM foliot.count_rows(brought, until);
   IF is_cut THEN RETURN; END IF;
-  LOOP  -- no index has their tubes
-    SELECT count(*) AS rows, count(*) FILTER (WHERE of_all OR r.tube = of_tube) AS meant, max(r.id) AS last INTO step
-    FROM (SELECT s.id, s.tube FROM foliot.reserved s WHERE s.id > last_id ORDER BY s.id LIMIT length) r;
-    reserved := reserved + step.meant;
-    last_id := step.last;
-    is_cut := step.rows = length AND clock_timestamp() >= until;
-    IF is_cut THEN RETURN; END IF;
-    EXIT WHEN step.rows < length;
-  END LOOP;
   IF of_all THEN
-    last_id := 0;
+    OPEN brought FOR SELECT FROM foliot.reserved r;
+  ELSE
+    OPEN brought FOR SELECT FROM foliot.reserved r WHERE r.tube = of_tube;
+  END IF;
+  SELECT * INTO reserved, is_cut FROM foliot.count_rows(brought, until);
+  IF is_cut THEN RETURN; END IF;
+  IF of_all THEN
     LOOP
       SELECT count(*) AS rows, count(*) FILTER (WHERE r.pri < 1024) AS meant, max(r.id) AS last INTO step
       FROM (SELECT s.id, s.pri FROM foliot.ready s WHERE s.id > last_id ORDER BY s.id LIMIT length) r;

@@ -26,13 +26,19 @@ BEGIN
   RETURN answer;
 END $$;
 
+-- With one snapshot, a turn that has waited for a lock would not see what has just come.
+CREATE OR REPLACE FUNCTION foliot.demand_read_committed() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'foliot.rotate() needs a transaction that is READ COMMITTED';
+  END IF;
+END $$;
+
 -- Truncates the part if it has no row. The lock waits for all batches, and they for it: so it is soon given up, and then
 -- the answer is null. So it is while pg_dump runs. Else it is whether the part was truncated.
 CREATE OR REPLACE FUNCTION foliot.clear_part(part regclass) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-  IF current_setting('transaction_isolation') <> 'read committed' THEN  -- it would not see what has just come
-    RAISE EXCEPTION 'foliot.rotate() needs a transaction that is READ COMMITTED';
-  END IF;
+  PERFORM foliot.demand_read_committed();
   IF foliot.has_row(part) THEN RETURN false; END IF;
   IF EXISTS (SELECT FROM pg_stat_activity a WHERE a.datname = current_database() AND a.application_name = 'pg_dump') THEN
     RETURN NULL;
@@ -211,10 +217,11 @@ $$;
 
 -- A turn of this, which any node may take; one at a time, and one in half a second. For nodes, to whose role it was
 -- granted: it runs with the rights of the schema's owner. If its commit is lost, nothing is: so that does not wait for a
--- standby. It clears at most one part, and waits for one lock that it does not get, because batches wait for it meanwhile.
--- Returns 2 if the next turn may follow soon: it has cleared a part, and moved no rows, or more are to be moved. Returns 0 if
--- the lock was not free, as while an application has put jobs and its transaction is open: then the next turn, which begins
--- with another table, may wait longer. Returns 3 if it was not the time for a turn; else 1.
+-- standby. It clears at most one part, or deletes names of tubes, and waits for one lock that it does not get, because batches
+-- wait for it meanwhile. Returns 2 if the next turn may follow soon: it has cleared a part, and moved no rows, or more rows are
+-- to be moved, or more names to be deleted. Returns 0 if the lock was not free, as while an application has put jobs and its
+-- transaction is open: then the next turn, which begins with another table, may wait longer. Returns 3 if it was not the time
+-- for a turn; else 1.
 CREATE OR REPLACE FUNCTION foliot.rotate() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' SET enable_seqscan = on SET quote_all_identifiers = off AS $$
 DECLARE
@@ -246,8 +253,11 @@ BEGIN
     PERFORM foliot.raise_due_floor(now_ms);
     PERFORM foliot.refill_ballast(now_ms);
     PERFORM foliot.forget_floors();
-    -- To move rows needs room.
-    IF NOT foliot.refuses_puts() AND foliot.move_resting() AND answer = 1 THEN answer := 2; END IF;
+    IF answer = 1 AND foliot.are_tubes_due(now_ms) THEN  -- last, as batches wait from then on
+      answer := foliot.forget_tubes();
+    ELSIF NOT foliot.refuses_puts() AND foliot.move_resting() AND answer = 1 THEN  -- to move rows needs room
+      answer := 2;
+    END IF;
   END IF;
   IF answer = 2 THEN PERFORM setval('foliot.last_turn', 1); END IF;
   RETURN answer;

@@ -14,8 +14,13 @@
 
 CREATE TABLE foliot.tube (
   id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  name bytea NOT NULL UNIQUE
+  name bytea NOT NULL UNIQUE,
+  made timestamptz NOT NULL DEFAULT now()
 );
+-- The names up to this id have been looked at, and when the next ones are (tube_names.sql), in milliseconds since 1970.
+CREATE SEQUENCE foliot.tubes_examined AS bigint MINVALUE 0;
+CREATE SEQUENCE foliot.tubes_due AS bigint MINVALUE 0;
+SELECT setval('foliot.tubes_examined', 0), setval('foliot.tubes_due', 0);
 
 -- A row that has gone lies where it was as long as any transaction of the database began before that. So the tables of
 -- jobs that come and go have parts: one takes the new rows, and one that is empty is truncated (rotation.sql). All parts
@@ -94,6 +99,7 @@ CREATE TABLE foliot.reserved (
   part smallint NOT NULL DEFAULT 9
 ) PARTITION BY LIST (part);
 CREATE UNIQUE INDEX reserved_id ON foliot.reserved (id, part);
+CREATE INDEX reserved_tube ON foliot.reserved (tube);
 SELECT foliot.make_parts('reserved', '{0, 1, 9}', 'WITH (fillfactor = 70)');
 
 -- Ready and delayed jobs are looked for from the begin of an index, where the rows lie that have just gone.
