@@ -32,16 +32,18 @@ LANGUAGE sql STABLE AS $$
   ORDER BY b.pri, b.id LIMIT most
 $$;
 
--- The same, locked: up to `most` in each half, but for those that another transaction has locked.
-CREATE OR REPLACE FUNCTION foliot.lock_ready(of_tube integer, most bigint) RETURNS TABLE (pri bigint, id bigint)
-LANGUAGE sql VOLATILE AS $$
+-- The same, locked, before this one: up to `most` in each half, but for those that another transaction has locked.
+CREATE OR REPLACE FUNCTION foliot.lock_ready(of_tube integer, most bigint, before_pri bigint DEFAULT 9223372036854775807,
+                                             before_id bigint DEFAULT 9223372036854775807)
+RETURNS TABLE (pri bigint, id bigint) LANGUAGE sql VOLATILE AS $$
   SELECT y.* FROM (
-    SELECT r.pri, r.id FROM foliot.ready r WHERE r.tube = of_tube AND r.part <> 9 ORDER BY r.pri, r.id LIMIT most
-    FOR UPDATE SKIP LOCKED) y
+    SELECT r.pri, r.id FROM foliot.ready r
+    WHERE r.tube = of_tube AND r.part <> 9 AND (r.pri, r.id) < (before_pri, before_id)
+    ORDER BY r.pri, r.id LIMIT most FOR UPDATE SKIP LOCKED) y
   UNION ALL
   SELECT o.* FROM (
     SELECT r.pri, r.id FROM foliot.ready r
-    WHERE r.tube = of_tube AND r.part = 9
+    WHERE r.tube = of_tube AND r.part = 9 AND (r.pri, r.id) < (before_pri, before_id)
       AND (r.pri, r.id) >= (coalesce((SELECT f.pri FROM foliot.ready_floor f WHERE f.tube = of_tube), 0),
                             coalesce((SELECT f.id FROM foliot.ready_floor f WHERE f.tube = of_tube), 0))
     ORDER BY r.pri, r.id LIMIT most FOR UPDATE SKIP LOCKED) o

@@ -316,19 +316,45 @@ BEGIN
 END $$;
 
 -- Locks the rows of the best ready jobs of these tubes, from their floors on; returns their ids, the best first.
+--
+-- Jobs that another transaction has locked, as another claim does, are passed over, and the next ones are known already. But
+-- a tube of which a job was passed over may have others before these that are not: so it is searched again, up to the last
+-- one. All tubes are searched again only if more jobs were passed over than there are tubes, or than 1,000.
 CREATE OR REPLACE FUNCTION foliot.lock_best(tubes integer[], most bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
-  best bigint[];
-  locked bigint[];
+  spare bigint := least(cardinality(tubes), 1000);
+  ids bigint[];  -- of those that are known, in their order, with their priorities and tubes
+  pris bigint[];
+  their_tubes integer[];
+  locked bigint[];  -- ids, and then where they are in `ids`
+  n integer;
+  last bigint;
+  passed integer[];
 BEGIN
-  best := ARRAY(
-    SELECT b.id FROM unnest(tubes) o (tube), foliot.best_ready(o.tube, most) b ORDER BY b.pri, b.id LIMIT most);
-  locked := ARRAY(SELECT l.id FROM (SELECT r.pri, r.id FROM foliot.ready r WHERE r.id = ANY (best) FOR UPDATE SKIP LOCKED) l
-                  ORDER BY l.pri, l.id);
-  IF cardinality(locked) = cardinality(best) THEN RETURN locked; END IF;
-  -- Another transaction claims there, too: lock `most` rows in each tube, so that there are enough.
+  SELECT array_agg(k.id), array_agg(k.pri), array_agg(k.tube) INTO ids, pris, their_tubes FROM (
+    SELECT b.id, b.pri, o.tube FROM unnest(tubes) o (tube), foliot.best_ready(o.tube, most) b
+    ORDER BY b.pri, b.id LIMIT most + spare) k;
+  locked := ARRAY(SELECT r.id FROM foliot.ready r WHERE r.id = ANY (ids[:most]) FOR UPDATE SKIP LOCKED);
+  IF ids IS NULL OR cardinality(locked) = least(most, cardinality(ids)) THEN RETURN coalesce(ids[:most], '{}'); END IF;
+  -- In their order, and none after the last one that is needed.
+  locked := ARRAY(
+    SELECT o.i FROM unnest(ids) WITH ORDINALITY o (id, i),
+      LATERAL (SELECT FROM foliot.ready r WHERE r.id = o.id LIMIT 1 FOR UPDATE SKIP LOCKED) l LIMIT most);
+  n := cardinality(locked);
+  IF n < most AND cardinality(ids) = most + spare THEN
+    RETURN ARRAY(
+      SELECT l.id FROM unnest(tubes) o (tube), foliot.lock_ready(o.tube, most) l ORDER BY l.pri, l.id LIMIT most);
+  END IF;
+  last := CASE WHEN n = most THEN locked[n] END;  -- null: there are less than are needed
+  passed := ARRAY(SELECT DISTINCT their_tubes[i] FROM generate_series(1, coalesce(last, cardinality(ids))) i
+                  WHERE i NOT IN (SELECT unnest(locked)));
   RETURN ARRAY(
-    SELECT b.id FROM unnest(tubes) o (tube), foliot.lock_ready(o.tube, most) b ORDER BY b.pri, b.id LIMIT most);
+    SELECT u.id FROM (
+      SELECT pris[i] AS pri, ids[i] AS id FROM unnest(locked) i
+      UNION
+      SELECT l.pri, l.id FROM unnest(passed) o (tube),
+        foliot.lock_ready(o.tube, most, coalesce(pris[last], 9223372036854775807), coalesce(ids[last], 9223372036854775807)) l) u
+    ORDER BY u.pri, u.id LIMIT most);
 END $$;
 
 -- Claims this job, in whatever state it waits. A row of nulls: it is on its way to another database.
