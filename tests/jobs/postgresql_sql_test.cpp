@@ -333,7 +333,7 @@ TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
       {"put(NULL, 'x')", "the name of a tube must have 1 to 200 letters"},
       {"put('two words', 'x')", "got 'two words'"},
       {"put('-a', 'x')", "not begin with a -"},
-      {"put(repeat('a', 201), 'x')", "the name of a tube must have 1 to 200 letters"},
+      {"put(repeat('a', 100000), 'x')", "aaa... (100002 characters)"},
       {"put('a', NULL::text)", "a body must have at most 16777216 bytes; got NULL"},
       {"put('a', repeat('x', 16777217))", "got 16777217"},
       {"put('a', 'x', priority => 4294967296)", "a priority must be from 0 to 4294967295; got 4294967296"},
@@ -345,17 +345,17 @@ TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
       {"put('a', 'x', delay => '1 s', at => now())", "a delay or a time, not both"},
       {"put('a', 'x', at => 'infinity')", "from 1970 to 2261; got infinity"},
       {"put('a', 'x', at => '1969-12-31Z')", "from 1970 to 2261"},
-      {"put('a', 'x', key => repeat('k', 129))", "got 129 of them: \"kkk"},
+      {"put('a', 'x', key => repeat('k', 129))", "kkk... (131 characters)"},
       {"put('a', 'x', key => '-')", "not be - alone; got 1 of them: \"-\""},
       {"put('a', 'x', key => E'a\\r\\nDELETED\\r\\nx')", R"(got 13 of them: "a\r\nDELETED\r\nx")"},
       {"cancel_by_key('a', 'a b')", "got 3 of them: \"a b\""},
-      {"put('a', 'x', existing => 'overwrite')", "existing must be keep, replace or refuse; got overwrite"},
+      {"put('a', 'x', existing => repeat('e', 100000))", "existing must be keep, replace or refuse; got eee"},
       {"reschedule(1, '-1 s')", "delay must be from 0 ms"},
       {"tell('')", "the name of a tube must have 1 to 200 letters"},
   };
   for (const auto& [call, text] : wrong) {
     const std::string error = shop_.error_of(std::string("SELECT foliot.") + call);
-    EXPECT_NE(error.find(text), std::string::npos) << call << " says: " << error;
+    EXPECT_TRUE(error.contains(text) && error.size() < 2000) << call << " says: " << error;
   }
   EXPECT_EQ(execute_one(*node_, count_all{}).counts, job_counts{});
 }

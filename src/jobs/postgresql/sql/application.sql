@@ -13,6 +13,11 @@ BEGIN
   RAISE EXCEPTION 'foliot: %', what USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
+-- As much of a wrong text as a message shows: an application may give it whatever its own users have sent.
+CREATE OR REPLACE FUNCTION foliot.shown_start(wrong text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN length(wrong) <= 80 THEN wrong ELSE left(wrong, 80) || '... (' || length(wrong) || ' characters)' END
+$$;
+
 -- The time of a call, as time_of() gives it to a batch: now, since the transaction may be old. No reservation is over
 -- by it: only nodes end reservations.
 CREATE OR REPLACE FUNCTION foliot.time_of_call() RETURNS bigint[] LANGUAGE sql VOLATILE AS $$
@@ -24,7 +29,7 @@ CREATE OR REPLACE FUNCTION foliot.checked_tube(name text) RETURNS bytea LANGUAGE
 BEGIN
   IF name IS NULL OR name !~ '^[A-Za-z0-9+/;.$_()][-A-Za-z0-9+/;.$_()]{0,199}$' THEN
     PERFORM foliot.refuse(format('the name of a tube must have 1 to 200 letters, digits or -+/;.$_(), and not begin with '
-                                 'a -; got %s', coalesce(quote_literal(name), 'NULL')));
+                                 'a -; got %s', coalesce(foliot.shown_start(quote_literal(name)), 'NULL')));
   END IF;
   RETURN convert_to(name, 'UTF8');
 END $$;
@@ -33,7 +38,7 @@ CREATE OR REPLACE FUNCTION foliot.checked_key(key text) RETURNS bytea LANGUAGE p
 BEGIN
   IF key !~ '^[\x21-\x7e]{1,128}$' OR key = '-' THEN
     PERFORM foliot.refuse(format('a key must have 1 to 128 visible ASCII characters, without a space, and not be - alone; '
-                                 'got %s of them: %s', length(key), left(to_json(key)::text, 80)));
+                                 'got %s of them: %s', length(key), foliot.shown_start(to_json(key)::text)));
   END IF;
   RETURN convert_to(key, 'UTF8');
 END $$;
@@ -184,7 +189,8 @@ BEGIN
     PERFORM foliot.refuse(format('a priority must be from 0 to 4294967295; got %s', coalesce(put.priority::text, 'NULL')));
   END IF;
   IF put.existing IS NULL OR put.existing NOT IN ('keep', 'replace', 'refuse') THEN
-    PERFORM foliot.refuse(format('existing must be keep, replace or refuse; got %s', coalesce(put.existing, 'NULL')));
+    PERFORM foliot.refuse(format('existing must be keep, replace or refuse; got %s',
+                                 coalesce(foliot.shown_start(put.existing), 'NULL')));
   END IF;
   PERFORM foliot.demand_tube(tube_name);
   PERFORM foliot.demand_new_snapshots();
