@@ -248,6 +248,12 @@ BEGIN
   IF answer = 1 AND pg_relation_size('foliot.pause') > 65536 THEN
     answer := coalesce(foliot.clear_part('foliot.pause')::integer + 1, 0);
   END IF;
+  -- Kicks walk over the jobs that were buried once, and so do others that look for buried jobs.
+  IF answer = 1 AND pg_relation_size('foliot.buried') > 65536
+     AND foliot.is_empty_since('foliot.buried', interval '2 s') THEN
+    answer := coalesce(foliot.clear_part('foliot.buried')::integer + 1, 0);
+    IF answer <> 2 THEN PERFORM setval('foliot.buried_empty_since', 0); END IF;
+  END IF;
   IF answer <> 2 THEN
     PERFORM foliot.forget_old_batches();
     PERFORM foliot.raise_due_floor(now_ms);

@@ -90,6 +90,8 @@ CREATE TYPE foliot.place AS (
 CREATE TABLE foliot.buried (LIKE foliot.place, seq bigint NOT NULL, PRIMARY KEY (id));
 CREATE UNIQUE INDEX buried_tube ON foliot.buried (tube, seq);
 CREATE SEQUENCE foliot.burial AS bigint;
+CREATE SEQUENCE foliot.buried_empty_since AS bigint MINVALUE 0;  -- it has no parts, but is truncated (rotation.sql)
+SELECT setval('foliot.buried_empty_since', 0);
 -- `expires` is in no index, so that a touch changes none.
 CREATE TABLE foliot.reserved (
   LIKE foliot.place,
