@@ -21,9 +21,24 @@ class PostgresqlGone : public foliot_test::postgresql_one_node {
  protected:
   PostgresqlGone() {
     pin_.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
-    pin_.sql("SELECT 1");  // from now on PostgreSQL keeps all rows that go
+    pin_.sql("SELECT 1");                                             // from now on PostgreSQL keeps all rows that go
+    other_.sql("SELECT pg_advisory_lock(1718578282::bigint << 32)");  // the node takes no turn meanwhile
+    // The plans of a node.
+    other_.sql(
+        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; "
+        "SET enable_mergejoin = off; SET enable_sort = off; SET jit = off; SET plan_cache_mode = force_generic_plan");
   }
 
+  /// How many entries of gone rows this call meets in the last part, in the order of the delayed jobs of a tube.
+  int met_by(const std::string& call) {
+    const std::string met = "SELECT foliot.gone_met_in('foliot.delayed_9_tube_due_id_idx')";
+    other_.sql("BEGIN");
+    const int before = std::stoi(other_.sql(met));
+    EXPECT_NE(other_.sql("SELECT foliot." + call), "NULL");
+    const int after = std::stoi(other_.sql(met));
+    other_.sql("ROLLBACK");
+    return after - before;
+  }
   void turn() { other_.sql("SELECT setval('foliot.last_turn', 1), foliot.rotate()"); }
 
   postgresql_connection pin_{database_};
@@ -58,6 +73,44 @@ TEST_F(PostgresqlGone, BuriedJobsLeaveNothingBehind) {
   ASSERT_EQ(execute_one(*node_, bury{again.token}).what, holder_answer::kind::done);
   turn();
   EXPECT_EQ(execute_one(*node_, kick{.tube = "a", .count = 10}).changed, 1U);
+  expect_right();
+}
+
+// They were due later than in a minute when they were put, as those that are left.
+TEST_F(PostgresqlGone, DelayedJobsThatHaveBecomeReadyAreNotWalkedOver) {
+  constexpr int left = 30;
+  for (int i = 0; i < left; ++i) execute_one(*node_, put{.tube = "a", .body = "x", .due = 1h});
+  other_.sql(
+      "INSERT INTO foliot.delayed SELECT i, 1, 0, i, 0, 0, 0, 0, 0, 0, 9 FROM generate_series(1000001, 1002000) i");
+  other_.sql("DELETE FROM foliot.delayed WHERE id > 1000000");
+  other_.sql("SELECT setval('foliot.due_floor', 0)");
+  EXPECT_GE(met_by("lock_delayed(1, 9223372036854775807, 1, 0)"), 2000);
+  turn();
+  EXPECT_EQ(met_by("kick(NULL, 'a', 1, 0)"), 0);
+  EXPECT_EQ(met_by("peek_first('a', 0)"), 0);
+  const std::string in_two_hours = "(extract(epoch FROM now())::bigint + 7200) * 1000";
+  EXPECT_EQ(met_by("lock_due(" + in_two_hours + ", 32)"), 0);
+  EXPECT_EQ(other_.sql("SELECT cardinality(ids) FROM foliot.lock_due(" + in_two_hours + ", 32)"), "32");
+  EXPECT_EQ(execute_one(*node_, kick{.tube = "a", .count = 2 * left}).changed, left);
+  expect_right();
+}
+
+// Their due times are ahead, so the floor of due times is no help.
+TEST_F(PostgresqlGone, DelayedJobsThatWereKickedLeaveNothingBehind) {
+  const job_id one = execute_one(*node_, put{.tube = "a", .body = "x", .due = 1h}).id;
+  EXPECT_EQ(execute_one(*node_, kick{.tube = "a", .count = 10}).changed, 1U);
+  const auto size = [&] { return std::stoi(other_.sql("SELECT pg_relation_size('foliot.delayed_9')")); };
+  EXPECT_GT(size(), 0);
+  for (int i = 0; size() > 0 && i < 1000; ++i) {
+    turn();
+    other_.sql(
+        "SELECT setval('foliot.delayed_9_empty_since', last_value - 2000) FROM foliot.delayed_9_empty_since "
+        "WHERE last_value > 0");
+  }
+  EXPECT_EQ(size(), 0);
+  const job_id other = execute_one(*node_, put{.tube = "a", .body = "x", .due = 1h}).id;
+  EXPECT_EQ(execute_one(*node_, peek_first{.tube = "a", .state = job_state::delayed}).job->id, other);
+  EXPECT_EQ(execute_one(*node_, claim{.tubes = {"a"}}).jobs.at(0).job.id, one);
   expect_right();
 }
 

@@ -25,6 +25,19 @@ BEGIN
                (SELECT d.due FROM foliot.delayed d WHERE d.part = 9 AND d.due >= due_floor ORDER BY d.due, d.id LIMIT 1));
 END $$;
 
+-- Locks the delayed jobs of a tube that are due at `until` or before, the soonest first: up to `most` of the last part, and
+-- of the others. Passes over those that another transaction has locked.
+CREATE OR REPLACE FUNCTION foliot.lock_delayed(of_tube integer, until bigint, most bigint, due_floor bigint)
+RETURNS TABLE (due bigint, id bigint) LANGUAGE sql VOLATILE AS $$
+  SELECT n.* FROM (
+    SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND d.part IN (0, 1, 2) AND d.due <= until
+    ORDER BY d.due, d.id LIMIT most FOR UPDATE SKIP LOCKED) n
+  UNION ALL
+  SELECT f.* FROM (
+    SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND d.part = 9 AND d.due BETWEEN due_floor AND until
+    ORDER BY d.due, d.id LIMIT most FOR UPDATE SKIP LOCKED) f
+$$;
+
 -- Raises the floor to the first row, or to the present time. Looks for rows below it, too, if the last time was 5 s ago
 -- and twenty times as long as that took: then the floor sinks to the first of them.
 CREATE OR REPLACE FUNCTION foliot.raise_due_floor(now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
@@ -65,11 +78,14 @@ BEGIN
   are_more := near = soonest OR cardinality(ids) - near = far;
   IF NOT are_more THEN RETURN; END IF;
   FOR i IN 1 .. most / 32 LOOP
-    last_tube := (SELECT d.tube FROM foliot.delayed d WHERE d.tube > last_tube ORDER BY d.tube, d.due, d.id LIMIT 1);
+    last_tube := least(
+      (SELECT d.tube FROM foliot.delayed d WHERE d.tube > last_tube AND d.part IN (0, 1, 2)
+       ORDER BY d.tube, d.due, d.id LIMIT 1),
+      (SELECT d.tube FROM foliot.delayed d WHERE d.tube > last_tube AND d.part = 9 AND d.due >= due_floor
+       ORDER BY d.tube, d.due, d.id LIMIT 1));
     EXIT WHEN last_tube IS NULL;
     ids := ids || ARRAY(
-      SELECT d.id FROM foliot.delayed d WHERE d.tube = last_tube AND d.due <= now_ms ORDER BY d.due, d.id LIMIT 8
-      FOR UPDATE SKIP LOCKED);
+      SELECT l.id FROM foliot.lock_delayed(last_tube, now_ms, 8, due_floor) l ORDER BY l.due, l.id LIMIT 8);
   END LOOP;
   PERFORM set_config('foliot.last_due_tube', coalesce(last_tube, 0)::text, false);
 END $$;

@@ -3,9 +3,10 @@
 --
 -- A part that has grown leaves the new rows to an empty one. Its own rows go: ready jobs are reserved, delayed ones, which
 -- are due within a minute, become ready, reservations and jobs end, batches are forgotten, and nodes are heard of again.
--- When it has been empty for a while, it is truncated. Jobs that are due later lie in the last part from the begin, and what rests is moved there:
--- ready jobs that nobody reserves, long reservations, and the texts of both. The last part of `ready` is truncated, too, when
--- it is empty. Until then searches there begin at floors (floors.sql).
+-- When it has been empty for a while, it is truncated. Jobs that are due later lie in the last part from the begin, and
+-- what rests is moved there: ready jobs that nobody reserves, long reservations, and the texts of both. The last parts of
+-- `ready` and of `delayed` are truncated, too, when they are empty. Until then searches there begin at floors (floors.sql,
+-- due_times.sql).
 --
 -- To a snapshot that is older than the TRUNCATE, the part is empty, also of what was moved or ended later. So
 --   - functions that look at jobs are VOLATILE: then each statement has its locks before its snapshot;

@@ -24,7 +24,7 @@ SELECT setval('foliot.tubes_examined', 0), setval('foliot.tubes_due', 0);
 
 -- A row that has gone lies where it was as long as any transaction of the database began before that. So the tables of
 -- jobs that come and go have parts: one takes the new rows, and one that is empty is truncated (rotation.sql). All parts
--- are always searched. The part 9 has the rows that stay. It is never truncated, but for that of `ready`.
+-- are always searched. The part 9 has the rows that stay. It is never truncated, but for those of `ready` and `delayed`.
 --
 -- Which part takes the new rows of a table, and since when, is in a sequence, because that leaves no rows that have gone:
 -- its value is the time, in milliseconds since 1970, times 16, and the part.
@@ -119,7 +119,7 @@ CREATE INDEX delayed_due ON foliot.delayed (due, id);
 CREATE INDEX delayed_tube ON foliot.delayed (tube, due, id);
 -- Each part costs each batch a search, and a lock.
 SELECT foliot.make_parts('ready', '{0, 1, 9}', keeps_last => false);
-SELECT foliot.make_parts('delayed', '{0, 1, 2, 9}');
+SELECT foliot.make_parts('delayed', '{0, 1, 2, 9}', keeps_last => false);
 -- Where the rows of the last part of `delayed` begin, and when that was last made sure of (due_times.sql), in milliseconds
 -- since 1970.
 CREATE SEQUENCE foliot.due_floor AS bigint MINVALUE 0;

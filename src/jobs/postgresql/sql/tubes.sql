@@ -32,8 +32,9 @@ BEGIN
       INSERT INTO foliot.ready
       SELECT id, tube, pri, times[1], delay, reserves, timeouts, releases, buries, kicks + 1 FROM gone;
     ELSE
-      ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most - kicked
-                   FOR UPDATE SKIP LOCKED);
+      ids := ARRAY(
+        SELECT l.id FROM foliot.lock_delayed(of_tube, 9223372036854775807, most - kicked, foliot.due_floor(times[1])) l
+        ORDER BY l.due, l.id LIMIT most - kicked);
       WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.*)
       INSERT INTO foliot.ready
       SELECT id, tube, pri, times[1], delay, reserves, timeouts, releases, buries, kicks + 1 FROM gone;
@@ -132,11 +133,18 @@ CREATE OR REPLACE FUNCTION foliot.peek_first(of_name bytea, in_state bigint)
 RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
+  due_floor bigint := foliot.due_floor(coalesce(nullif(current_setting('foliot.now', true), '')::bigint,
+                                                (foliot.time_of(NULL))[1]));
   first_id bigint;
 BEGIN
   FOR tries IN 1 .. 10 LOOP
     IF in_state = 0 THEN
-      SELECT d.id INTO first_id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT 1;
+      SELECT e.id INTO first_id FROM (
+        (SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND d.part IN (0, 1, 2)
+         ORDER BY d.due, d.id LIMIT 1)
+        UNION ALL
+        (SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND d.part = 9 AND d.due >= due_floor
+         ORDER BY d.due, d.id LIMIT 1)) e ORDER BY e.due, e.id LIMIT 1;
     ELSIF in_state = 1 THEN
       SELECT r.id INTO first_id FROM foliot.best_ready(of_tube, 1) r;
     ELSE
