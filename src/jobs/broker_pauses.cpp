@@ -60,7 +60,8 @@ void broker_core::conclude_checks_of_pauses(std::span<const answer> brought) {
     const auto* const seen = std::get_if<count_answer>(&brought[i]);
     if (seen == nullptr) continue;
     const bool is_paused = seen->paused_until != instant::never();
-    if (is_paused && seen->counts.all() != 0) continue;
+    // A count that was cut short may not have come to the tube's jobs.
+    if (is_paused && (seen->counts.all() != 0 || seen->what == count_answer::kind::cut_short)) continue;
     forget_pause(checked_[i]);
     if (is_paused) pauses_to_end_.push_back(std::move(checked_[i]));
   }

@@ -302,5 +302,29 @@ TEST(BrokerClients, APauseStaysWhileItsTubeHasAClientOrAJob) {
   });
 }
 
+/// As that of a store with very many jobs.
+TEST(BrokerClients, APauseStaysWhereTheCountOfItsTubeIsCutShort) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    world.store.after = [](execution& done) {
+      for (answer& each : done.answers) {
+        if (auto* const count = std::get_if<count_answer>(&each)) {
+          count->what = count_answer::kind::cut_short;
+          count->counts = {};
+        }
+      }
+    };
+    const instant start = now();
+    co_await put_job(world.jobs, mail("x"));
+    {
+      client one(world.jobs);
+      one.use("mail");
+      co_await pause_mail(world.jobs, 1min);
+    }
+    co_await sleep(10s);
+    const instant when = co_await take_at(world.jobs);
+    EXPECT_EQ(when, start + duration(1min));
+  });
+}
+
 }  // namespace
 }  // namespace foliot::jobs
