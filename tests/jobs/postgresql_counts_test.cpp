@@ -10,6 +10,7 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "postgresql_connection.hpp"
 #include "postgresql_database.hpp"
 
 namespace foliot::jobs {
@@ -130,6 +131,40 @@ TEST_F(PostgresqlCounts, AListOfVeryManyTubesIsRefused) {
   let_counts_take("1 hour");
   names.insert(names.begin(), "a");
   EXPECT_EQ(execute_one(store_, list_tubes{}).tubes, names);
+}
+
+/// They are walked over unseen.
+TEST_F(PostgresqlCounts, JobsThatHaveGoneTakeTimeToo) {
+  foliot_test::postgresql_connection pin(database_);
+  put_many("a", 1);
+  pin.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  pin.sql("SELECT 1");  // from now on PostgreSQL keeps all rows that go
+  for (const std::string table : {"buried", "delayed", "reserved", "ready"}) {
+    SCOPED_TRACE(table);
+    const std::string part = "foliot." + table + (table == "buried" ? "" : "_9");
+    const std::string columns = "(id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks";
+    const std::string others = table == "buried"     ? ", seq"
+                               : table == "reserved" ? ", part, session, opening, expires"
+                                                     : ", part";
+    const std::string values = table == "buried" ? ", i" : table == "reserved" ? ", 9, 1, 1, 1" : ", 9";
+    sql("INSERT INTO " + part + columns + others + ") SELECT i, 1, 0, 0, 0, 1, 0, 0, 0, 0" + values +
+        " FROM generate_series(1000001, 1003000) i");
+    sql("DELETE FROM " + part + " WHERE id > 1000000");
+    // The statistics come late.
+    while (sql("SELECT pg_stat_get_dead_tuples('" + part + "'::regclass) >= 2000") != "t") {
+      sql("SELECT pg_stat_force_next_flush()");
+    }
+    let_counts_take("0");
+    EXPECT_EQ(execute_one(store_, count_tube{"a"}).what, count_answer::kind::cut_short);
+    EXPECT_EQ(execute_one(store_, count_all{}).what, count_answer::kind::cut_short);
+    std::vector<operation> list{list_tubes{}};
+    EXPECT_TRUE(std::holds_alternative<unavailable_answer>(store_.execute(list).answers.at(0)));
+    let_counts_take("1 hour");
+    EXPECT_EQ(execute_one(store_, count_tube{"a"}).counts, (job_counts{.urgent = 1, .ready = 1}));
+    EXPECT_EQ(execute_one(store_, count_all{}).counts, (job_counts{.urgent = 1, .ready = 1}));
+    EXPECT_EQ(execute_one(store_, list_tubes{}).tubes, std::vector<std::string>{"a"});
+    sql("TRUNCATE " + part);
+  }
 }
 
 /// While a count goes on from one table to the next, jobs move from one to the other.
