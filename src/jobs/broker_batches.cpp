@@ -252,7 +252,6 @@ void broker_core::gather_requests() {
 void broker_core::hand_out(execution& done) {
   FOLIOT_ASSERT(done.answers.size() == batch_.size(), "a store answers each operation of a batch");
   expired_ += done.expired.size();
-  for (const reservation& ended : done.expired) held_.end(ended);
   for (std::size_t i = 0; i < entries_.size(); ++i) conclude(entries_[i], done.answers[first_entry_ + i]);
   const std::size_t first_check = first_entry_ + entries_.size();
   const std::size_t first_claim = first_check + checked_.size();
@@ -266,6 +265,8 @@ void broker_core::hand_out(execution& done) {
       note_refused(grants_[i], brought);
     }
   }
+  // After the claims: a store that has divided the batch may have ended what it had claimed before.
+  for (const reservation& ended : done.expired) held_.end(ended);
   entries_.clear();
   for (const std::string& name : done.ready_tubes) {
     if (tube_record* const tube = tubes_.find(name)) {

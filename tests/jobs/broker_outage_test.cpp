@@ -101,6 +101,28 @@ TEST(BrokerOutage, WhatAClientThatGaveUpLeavesIsTold) {
   });
 }
 
+// As by a batch that was divided, of which the second half took longer than the TTR.
+TEST(BrokerOutage, AReservationMayBeOverInTheBatchThatMadeIt) {
+  in_node_worlds([](two_nodes& world) -> task<> {
+    co_await put_job(world.here, mail("brief"));
+    world.here_store.after = [](execution& done) {
+      for (const answer& each : done.answers) {
+        const auto* const claimed = std::get_if<claim_answer>(&each);
+        if (claimed == nullptr) continue;
+        for (const claimed_job& job : claimed->jobs) done.expired.push_back(job.token);
+      }
+    };
+    client worker(world.here);
+    worker.watch("mail");
+    const reserve_answer got = co_await worker.reserve(0ms);
+    EXPECT_EQ(got.what, reserve_answer::kind::reserved);
+    EXPECT_FALSE(worker.held(got.job->job.id));
+    const reserve_answer none = co_await worker.reserve(0ms);
+    EXPECT_EQ(none.what, reserve_answer::kind::timed_out) << "not deadline_soon";
+    world.here_store.after = nullptr;
+  });
+}
+
 TEST(BrokerOutage, ARefusedBatchEndsItsOperations) {
   in_node_worlds([](two_nodes& world) -> task<> {
     world.refuse();
