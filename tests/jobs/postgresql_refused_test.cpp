@@ -199,6 +199,55 @@ TEST_F(PostgresqlRefused, ALineThatBreaksAfterHalfOfABatchDoesNotHideTheOther) {
   EXPECT_EQ(all.jobs[0].job.id, first->id);
 }
 
+TEST_F(PostgresqlRefused, AfterAnOutageTheOthersAreExecuted) {
+  refuse("job", "INSERT", "NEW.body = 'bad'");
+  node_.break_from(1);
+  EXPECT_THROW((*node_).execute({}), store_unavailable);
+  node_.heal();
+  std::vector<operation> puts{put{.tube = "a", .body = "bad"}, put{.tube = "a", .body = "good"}};
+  const execution done = (*node_).execute(puts);
+  expect_refused(done.answers.at(0));
+  EXPECT_NE(inserted(done.answers.at(1)), nullptr);
+  expect_right();
+}
+
+TEST_F(PostgresqlRefused, WhatIsRefusedAtTheCommitIsAnsweredByItself) {
+  refuse("job", "INSERT", "false");
+  sql("DROP TRIGGER refuse ON foliot.job");
+  sql("CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.body = 'bad' "
+      "THEN "
+      "RAISE EXCEPTION 'poison'; END IF; RETURN NULL; END $$");
+  sql("CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON foliot.job DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE "
+      "FUNCTION public.refuse()");
+  std::vector<operation> puts{put{.tube = "a", .body = "good"}, put{.tube = "a", .body = "bad"},
+                              put{.tube = "a", .body = "good"}};
+  const execution done = (*node_).execute(puts);
+  EXPECT_NE(inserted(done.answers.at(0)), nullptr);
+  expect_refused(done.answers.at(1));
+  EXPECT_NE(inserted(done.answers.at(2)), nullptr);
+  EXPECT_EQ(execute_one(*node_, count_tube{"a"}).counts.ready, 2U);
+  expect_right();
+}
+
+TEST_F(PostgresqlRefused, AStoreThatFailsAfterHalfOfABatchDoesNotHideTheOther) {
+  refuse("job", "INSERT", "NEW.body = 'bad'");
+  node_.at_exchange = [&](int) {
+    if (sql("SELECT count(*) FROM foliot.job WHERE body = 'first'") == "0") return;
+    node_.at_exchange = nullptr;
+    sql("ALTER FUNCTION foliot.schema_version RENAME TO schema_version_away");
+    node_.break_at({1});
+  };
+  std::vector<operation> puts{put{.tube = "a", .body = "first"}, put{.tube = "a", .body = "bad"},
+                              put{.tube = "a", .body = "last"}, put{.tube = "a", .body = "last"}};
+  const execution done = (*node_).execute(puts);
+  EXPECT_NE(inserted(done.answers.at(0)), nullptr);
+  for (std::size_t i = 1; i < puts.size(); ++i) {
+    EXPECT_TRUE(std::holds_alternative<unavailable_answer>(done.answers.at(i))) << i;
+  }
+  EXPECT_THROW((*node_).execute({}), store_failure);
+  sql("ALTER FUNCTION foliot.schema_version_away RENAME TO schema_version");
+}
+
 using PostgresqlRefusedOnMap = foliot_test::two_databases;
 
 TEST_F(PostgresqlRefusedOnMap, PutsIntoATubeThatHasMovedFollowIt) {

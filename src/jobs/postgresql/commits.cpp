@@ -1,5 +1,6 @@
 // The commits of a postgresql_engine, and what becomes of those that are in doubt: see engine.hpp.
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,8 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
   }
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   bool is_sent = false;
-  for (;;) {
+  std::optional<lane_failure> refusal;  // the server's answer to the commit, as by a deferred trigger
+  for (bool has_failed = false;;) {
     try {
       if (!std::exchange(is_sent, true)) {
         committing_ = std::exchange(backend_, "");  // its end could make the commit less durable
@@ -44,8 +46,11 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
       if (!is_connected()) connect();
       const bool is_committed = has_happened(frame.number, *got.part);
       committing_.clear();
-      return is_committed ? commit_state::committed : commit_state::not_committed;
+      if (is_committed) return commit_state::committed;
+      if (!refusal) return commit_state::not_committed;
+      break;
     } catch (const lane_failure& error) {
+      if (!std::exchange(has_failed, true) && error.is_for_what_it_met()) refusal = error;
       try {
         recover(error, until, store_unavailable::kind::in_doubt);
       } catch (const store_unavailable&) {
@@ -57,6 +62,7 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
       throw store_unavailable(store_unavailable::kind::in_doubt, error.what());
     }
   }
+  throw lane_failure(*refusal);
 }
 
 void postgresql_engine::commit_at_primary() {

@@ -310,10 +310,13 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
       turns = turns_after(error, turns, has_keys, until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
       if (error.is_for_what_it_met()) note_refusal(error.what());
-      recover(error, until, store_unavailable::kind::not_executed);
-      if (error.is_for_what_it_met() && !batch.empty() && --attempts == 0) {
+      // A database that refuses an operation does answer: the batch is divided however long it has been down before.
+      const bool is_refusal = error.is_for_what_it_met() && !batch.empty();
+      if (is_refusal && --attempts == 0) {
+        if (lane_ != nullptr && !lane_->goes_on_after(error, patience())) lane_.reset();
         return batch.size() == 1 ? refuse_operation(error.what()) : execute_halves(batch);
       }
+      recover(error, is_refusal ? instant::never() : until, store_unavailable::kind::not_executed);
     }
   }
 }

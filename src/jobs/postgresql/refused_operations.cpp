@@ -30,6 +30,8 @@ execution postgresql_engine::execute_halves(std::span<operation> batch) {
   } catch (const store_unavailable& lost) {
     // What has become of the first half is known, and must be told.
     made.answers.resize(batch.size(), unavailable_answer{lost.is_in_doubt(), lost.what()});
+  } catch (const store_failure& failure) {  // which the next batch meets as well
+    made.answers.resize(batch.size(), unavailable_answer{false, failure.what()});
   }
   map_seen_ = std::move(map);
   return made;
