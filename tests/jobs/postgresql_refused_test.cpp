@@ -248,6 +248,57 @@ TEST_F(PostgresqlRefused, AStoreThatFailsAfterHalfOfABatchDoesNotHideTheOther) {
   sql("ALTER FUNCTION foliot.schema_version_away RENAME TO schema_version");
 }
 
+using PostgresqlRefusedBeats = foliot_test::postgresql_database;
+
+TEST_F(PostgresqlRefusedBeats, ADeadNodeWhoseJobsCannotBeGivenBackHoldsUpNothing) {
+  postgresql_options beating = options("living");
+  beating.node_timeout = 1s;
+  postgresql_store living(beating);
+  postgresql_store poisoned(options("poisoned"));
+  postgresql_store dead(options("dead"));
+  const auto reserve_with = [](postgresql_store& by, const std::string& tube) {
+    execute_one(by, put{.tube = tube, .body = "x", .ttr = 1h});
+    return execute_one(by, claim{{tube}}).jobs.at(0).job.id;
+  };
+  const job_id bad = reserve_with(poisoned, "a");
+  const job_id good = reserve_with(dead, "b");
+  sql(refusal("ready", "INSERT", "NEW.id = " + std::to_string(bad), "P0001"));
+  sql("UPDATE foliot.node SET timeout = 1 WHERE name IN ('poisoned', 'dead')");  // which execute nothing from now on
+  for (;;) {
+    ASSERT_NE(inserted(execute_one(living, put{.tube = "c", .body = "x"})), nullptr);
+    const auto jobs = execute_one(living, claim{{"b"}}).jobs;
+    if (jobs.empty()) continue;
+    EXPECT_EQ(jobs.at(0).job.id, good);
+    break;
+  }
+  EXPECT_EQ(execute_one(living, peek{bad}).job->state, job_state::reserved);
+  sql("DROP TRIGGER refuse ON foliot.ready");
+  while (execute_one(living, claim{{"a"}}).jobs.empty()) {
+  }
+}
+
+TEST_F(PostgresqlRefused, AReservationThatCannotBeEndedHoldsUpNoOther) {
+  for (int i = 0; i < 5; ++i) execute_one(*node_, put{.tube = "a", .body = "x", .ttr = 1s});
+  const auto jobs = execute_one(*node_, claim{.tubes = {"a"}, .count = 9}).jobs;
+  refuse("reserved", "DELETE", "OLD.id = " + std::to_string(jobs.at(0).job.id));
+  time_.advance(2s);
+  EXPECT_EQ((*node_).execute({}).expired.size(), 4U);
+  EXPECT_EQ(execute_one(*node_, count_tube{"a"}).counts.ready, 4U);
+  expect_right();
+}
+
+TEST_F(PostgresqlRefused, ADueJobThatCannotBeMovedHoldsUpNoOther) {
+  const job_id bad = put_one("a", 5ms);
+  for (int i = 0; i < 4; ++i) put_one("b", 5ms);
+  refuse("delayed", "DELETE", "OLD.id = " + std::to_string(bad));
+  time_.advance(2s);
+  (*node_).execute({});
+  EXPECT_EQ(execute_one(*node_, count_tube{"b"}).counts.ready, 4U);
+  refuse_no_more("delayed");
+  EXPECT_EQ(execute_one(*node_, claim{{"a"}}).jobs.at(0).job.id, bad);
+  expect_right();
+}
+
 using PostgresqlRefusedOnMap = foliot_test::two_databases;
 
 TEST_F(PostgresqlRefusedOnMap, PutsIntoATubeThatHasMovedFollowIt) {

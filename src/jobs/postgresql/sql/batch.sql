@@ -171,6 +171,9 @@ BEGIN
         RETURN true;
       EXCEPTION WHEN insufficient_resources THEN
         RETURN false;  -- a later beat tries again: this one says that its node is alive
+      WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
+           OR program_limit_exceeded THEN
+        NULL;  -- it meets a damaged row, or the like, so later beats try again: the next session
       END;
     END IF;
   END LOOP;

@@ -90,21 +90,21 @@ BEGIN
   PERFORM set_config('foliot.last_due_tube', coalesce(last_tube, 0)::text, false);
 END $$;
 
--- Makes up to `most` due jobs ready.
-CREATE OR REPLACE FUNCTION foliot.make_due_ready(now_ms bigint, most bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Makes up to `most` due jobs ready, or these, which are locked.
+CREATE OR REPLACE FUNCTION foliot.make_due_ready(now_ms bigint, most bigint, due_ids bigint[] DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
-  due_ids bigint[];
   are_more boolean;
   tubes integer[];
   ignored text;
 BEGIN
-  SELECT * INTO due_ids, are_more FROM foliot.lock_due(now_ms, most);
+  IF due_ids IS NULL THEN SELECT * INTO due_ids, are_more FROM foliot.lock_due(now_ms, most); END IF;
   WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (due_ids) RETURNING d.*),
     made AS (
       INSERT INTO foliot.ready
       SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
   SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
   PERFORM foliot.note_ready(tubes);
-  ignored := set_config('foliot.is_behind', are_more::text, true);
+  IF are_more IS NOT NULL THEN ignored := set_config('foliot.is_behind', are_more::text, true); END IF;
   PERFORM foliot.note_delayed();
 END $$;

@@ -127,38 +127,72 @@ EXCEPTION WHEN insufficient_resources THEN
   RETURN -2;
 END $$;
 
--- As end_over(), for as many as there is room for, and none if one of them meets a damaged row, or the like: the others
--- stay, and their tokens hold nothing.
+-- As end_over(), for as many as there is room for, and but for those that meet a damaged row, or the like, which it finds
+-- by dividing: the others stay, and their tokens hold nothing.
 CREATE OR REPLACE FUNCTION foliot.end_over_or_pass(ids bigint[], openings bigint[], attempts bigint[], now_ns bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+  half integer := cardinality(ids) / 2;
   fewer bigint;
 BEGIN
   FOREACH fewer IN ARRAY foliot.attempts_with(cardinality(ids)) LOOP
     BEGIN
       PERFORM foliot.end_over(ids[:fewer], openings[:fewer], attempts[:fewer], now_ns);
       RETURN;
-    EXCEPTION WHEN insufficient_resources OR internal_error OR data_exception OR integrity_constraint_violation
-                OR plpgsql_error OR system_error OR program_limit_exceeded THEN
+    EXCEPTION WHEN insufficient_resources THEN
       NULL;
+    WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
+         OR program_limit_exceeded THEN
+      IF half = 0 THEN RETURN; END IF;
+      EXIT;
     END;
+    IF fewer = 1 THEN RETURN; END IF;
   END LOOP;
+  PERFORM foliot.end_over_or_pass(ids[:half], openings[:half], attempts[:half], now_ns);
+  PERFORM foliot.end_over_or_pass(ids[half + 1:], openings[half + 1:], attempts[half + 1:], now_ns);
+END $$;
+
+-- Makes these due jobs ready, which are locked, with the same exceptions.
+CREATE OR REPLACE FUNCTION foliot.make_ready_or_pass(now_ms bigint, ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  half integer := cardinality(ids) / 2;
+BEGIN
+  BEGIN
+    PERFORM foliot.make_due_ready(now_ms, 0, ids);
+    RETURN;
+  EXCEPTION WHEN insufficient_resources THEN
+    RETURN;
+  WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
+       OR program_limit_exceeded THEN
+    IF half = 0 THEN RETURN; END IF;
+  END;
+  PERFORM foliot.make_ready_or_pass(now_ms, ids[:half]);
+  PERFORM foliot.make_ready_or_pass(now_ms, ids[half + 1:]);
 END $$;
 
 -- As make_due_ready(), with the same exceptions: the others stay delayed.
 CREATE OR REPLACE FUNCTION foliot.make_due_ready_or_pass(now_ms bigint, most bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   fewer bigint;
+  due_ids bigint[];
 BEGIN
   FOREACH fewer IN ARRAY foliot.attempts_with(most) LOOP
     BEGIN
       PERFORM foliot.make_due_ready(now_ms, fewer);
       RETURN;
-    EXCEPTION WHEN insufficient_resources OR internal_error OR data_exception OR integrity_constraint_violation
-                OR plpgsql_error OR system_error OR program_limit_exceeded THEN
+    EXCEPTION WHEN insufficient_resources THEN
       NULL;
+    WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
+         OR program_limit_exceeded THEN
+      BEGIN
+        SELECT l.ids INTO due_ids FROM foliot.lock_due(now_ms, fewer) l;
+      EXCEPTION WHEN internal_error OR data_exception OR system_error THEN
+        due_ids := '{}';  -- the row cannot even be locked
+      END;
+      EXIT;
     END;
   END LOOP;
+  IF cardinality(due_ids) > 0 THEN PERFORM foliot.make_ready_or_pass(now_ms, due_ids); END IF;
   PERFORM foliot.note_delayed();
 END $$;
 
