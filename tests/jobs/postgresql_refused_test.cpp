@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include <foliot/core/clock.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/database_map.hpp>
@@ -275,6 +276,26 @@ TEST_F(PostgresqlRefusedBeats, ADeadNodeWhoseJobsCannotBeGivenBackHoldsUpNothing
   sql("DROP TRIGGER refuse ON foliot.ready");
   while (execute_one(living, claim{{"a"}}).jobs.empty()) {
   }
+}
+
+// Nobody else would: its client has gone, and its TTR may be long.
+TEST_F(PostgresqlRefusedBeats, AJobThatCannotBeGivenBackIsGivenBackLater) {
+  postgresql_store node(options("a"));
+  const job_id id = execute_one(node, put{.tube = "a", .body = "x", .ttr = 1h}).id;
+  const reservation token = execute_one(node, claim{{"a"}}).jobs.at(0).token;
+  sql(refusal("reserved", "DELETE", "true", "P0001"));
+  std::vector<operation> all{abandon{token}, put{.tube = "b", .body = "x"}};
+  const execution done = node.execute(all);
+  EXPECT_TRUE(std::holds_alternative<holder_answer>(done.answers.at(0))) << "the caller forgets it";
+  EXPECT_NE(inserted(done.answers.at(1)), nullptr);
+  EXPECT_LT(node.next().expiry, monotonic_clock::instance().now() + duration(10min)) << "before its next beat";
+  EXPECT_EQ(execute_one(node, peek{id}).job->state, job_state::reserved);
+  sql("DROP TRIGGER refuse ON foliot.reserved");
+  while (node.execute({}).ready_tubes.empty()) {
+  }
+  EXPECT_EQ(execute_one(node, claim{{"a"}}).jobs.at(0).job.id, id);
+  const check_result right = node.check();
+  EXPECT_TRUE(right) << right.error();
 }
 
 TEST_F(PostgresqlRefused, AReservationThatCannotBeEndedHoldsUpNoOther) {

@@ -78,8 +78,14 @@ bool spread::is_due(const next_change& what) const {
 execution spread::execute(std::span<operation> batch) {
   batch_state state;
   if (members_.size() == 1) {
+    give_back_left_over();
     execution done = first().execute(batch);
-    if (first().map_seen().version == members_.at(0).map_version) return done;
+    if (first().map_seen().version == members_.at(0).map_version) {
+      keep_left_over(batch, done.answers);
+      execution aside = std::exchange(aside_, {});
+      add_news(done, aside);
+      return done;
+    }
     begin(batch, state);
     static_cast<void>(add_operations(state));
     share all = std::exchange(state.shares, {})[0];
@@ -101,6 +107,36 @@ execution spread::execute(std::span<operation> batch) {
   return std::move(state.done);
 }
 
+void spread::leave_over(const reservation& token) {
+  left_over_.push_back(token);
+  left_over_at_ = now() + between_attempts;
+}
+
+void spread::keep_left_over(std::span<const operation> batch, std::vector<answer>& answers) {
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto* const given_back = std::get_if<abandon>(&batch[i]);
+    if (given_back == nullptr || !std::holds_alternative<unavailable_answer>(answers[i])) continue;
+    leave_over(given_back->token);
+    answers[i] = holder_answer{};
+  }
+}
+
+void spread::give_back_left_over() {
+  if (left_over_.empty() || left_over_at_ > now()) return;
+  const auto most = std::min(left_over_.size(), most_given_back);
+  const auto end = left_over_.begin() + static_cast<std::ptrdiff_t>(most);
+  std::vector<operation> batch;
+  for (auto each = left_over_.begin(); each != end; ++each) batch.emplace_back(abandon{*each});
+  left_over_at_ = now() + between_attempts;
+  try {
+    execution done = first().execute(batch);
+    left_over_.erase(left_over_.begin(), end);
+    keep_left_over(batch, done.answers);
+    add_news(aside_, done);
+  } catch (const store_unavailable&) {  // what it is to the batch that follows
+  }
+}
+
 void spread::end(std::size_t operations, batch_state& state) {
   const bool is_refused = !state.has_executed && !is_any_up();
   for (std::size_t i = 0; i < state.journeys.size(); ++i) {
@@ -109,8 +145,7 @@ void spread::end(std::size_t operations, batch_state& state) {
     const bool is_own = i >= operations;
     // If the whole batch is refused, its caller keeps what it gives back.
     if (given_back != nullptr && std::holds_alternative<unavailable_answer>(got) && (is_own || !is_refused)) {
-      left_over_.push_back(given_back->token);
-      left_over_at_ = now() + between_attempts;
+      leave_over(given_back->token);
       got = holder_answer{};
     }
     if (!is_own) state.done.answers.push_back(std::move(got));
@@ -303,7 +338,11 @@ bool spread::send_off_homeless(batch_state& state, instant until) {
 }
 
 next_change spread::next() const noexcept {
-  if (members_.size() == 1) return first().next();
+  if (members_.size() == 1) {
+    next_change of_one = first().next();
+    if (!left_over_.empty()) of_one.expiry = std::min(of_one.expiry, left_over_at_);
+    return of_one;
+  }
   next_change next;
   for (const auto& [number, one] : members_) {
     if (one.is_up) {
