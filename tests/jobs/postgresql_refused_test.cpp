@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -276,6 +277,25 @@ TEST_F(PostgresqlRefusedBeats, ADeadNodeWhoseJobsCannotBeGivenBackHoldsUpNothing
   sql("DROP TRIGGER refuse ON foliot.ready");
   while (execute_one(living, claim{{"a"}}).jobs.empty()) {
   }
+}
+
+TEST_F(PostgresqlRefusedBeats, ANodeStartsAlthoughItsOldJobsCannotBeGivenBack) {
+  postgresql_options brief = options("a");
+  brief.node_timeout = 1s;
+  brief.give_up_after = 1s;
+  auto old = std::make_unique<postgresql_store>(brief);
+  const job_id id = execute_one(*old, put{.tube = "a", .body = "x", .ttr = 1h}).id;
+  ASSERT_EQ(execute_one(*old, claim{{"a"}}).jobs.size(), 1U);
+  sql(refusal("ready", "INSERT", "true", "P0001"));
+  old.reset();
+  postgresql_store node(brief);
+  EXPECT_EQ(execute_one(node, peek{id}).job->state, job_state::reserved);
+  sql("DROP TRIGGER refuse ON foliot.ready");
+  claim_answer again;
+  while (again.jobs.empty()) again = execute_one(node, claim{{"a"}});
+  EXPECT_EQ(again.jobs.at(0).job.id, id);
+  const check_result right = node.check();
+  EXPECT_TRUE(right) << right.error();
 }
 
 // Nobody else would: its client has gone, and its TTR may be long.

@@ -112,7 +112,16 @@ DECLARE
 BEGIN
   SELECT n.* INTO older FROM foliot.node n WHERE n.name = node_name;
   IF before <> 0 AND older.session > before AND older.process <> of_process THEN RETURN NULL; END IF;
-  IF older.session IS NOT NULL THEN PERFORM foliot.end_session(older.session); END IF;
+  IF older.session IS NOT NULL THEN
+    PERFORM pg_advisory_xact_lock(foliot.lock_of(older.session));
+    BEGIN
+      PERFORM foliot.end_locked_session(older.session);
+    EXCEPTION WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
+                OR program_limit_exceeded THEN
+      -- It meets a damaged row, or the like: the session is over, and the beats of all nodes try to end it.
+      UPDATE foliot.node n SET name = NULL WHERE n.session = older.session;
+    END;
+  END IF;
   made := nextval('foliot.session');
   -- Fails if another process announces the same name meanwhile: then the node tries again.
   INSERT INTO foliot.node VALUES (made, node_name, of_process, node_timeout);
