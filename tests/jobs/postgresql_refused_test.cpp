@@ -298,6 +298,21 @@ TEST_F(PostgresqlRefusedBeats, ANodeStartsAlthoughItsOldJobsCannotBeGivenBack) {
   EXPECT_TRUE(right) << right.error();
 }
 
+TEST_F(PostgresqlRefused, APauseThatCannotBeEndedHoldsUpItsTubeOnly) {
+  const job_id id = put_one("a");
+  execute_one(*node_, pause{"a", 5ms});
+  refuse("pause", "DELETE", "true");
+  time_.advance(2s);
+  put_one("b");
+  EXPECT_GT((*node_).next().expiry, time_.now()) << "not again at once, and for ever";
+  EXPECT_EQ(execute_one(*node_, claim{.tubes = {"a", "b"}, .count = 9}).jobs.size(), 1U);
+  refuse_no_more("pause");
+  time_.advance(2s);
+  EXPECT_EQ((*node_).execute({}).ready_tubes, std::vector<std::string>{"a"});
+  EXPECT_EQ(execute_one(*node_, claim{{"a"}}).jobs.at(0).job.id, id);
+  expect_right();
+}
+
 // Nobody else would: its client has gone, and its TTR may be long.
 TEST_F(PostgresqlRefusedBeats, AJobThatCannotBeGivenBackIsGivenBackLater) {
   postgresql_store node(options("a"));

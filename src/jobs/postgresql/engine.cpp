@@ -30,6 +30,8 @@ constexpr duration least_patience = std::chrono::seconds(3);
 constexpr int first_pause = 5;
 /// How often a batch is tried as a whole that is refused for what it has met: that may pass.
 constexpr int attempts_of_whole = 2;
+/// Between two attempts at what a database refuses.
+constexpr duration tries_again_after = std::chrono::seconds(1);
 /// Between two turns of sql/rotation.sql; and if they do not get their locks.
 constexpr duration rotates_every = std::chrono::seconds(1);
 constexpr duration rotates_at_least_every = std::chrono::seconds(30);
@@ -357,6 +359,9 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
   for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
   note_obstacles(what.done.answers);
   next_ = what.next;
+  // A pause that is over stays only for an error.
+  const instant now = steady().now();
+  if (frame.lacks_room && next_.expiry <= now) next_.expiry = now + tries_again_after;
   map_seen_ = std::move(what.map);
 }
 

@@ -213,6 +213,21 @@ BEGIN
   PERFORM foliot.note_ready(tubes);
 END $$;
 
+-- Ends pauses that are over: at most 2048, or that of this tube.
+CREATE OR REPLACE FUNCTION foliot.end_pauses(now_ns bigint, of_tube integer DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  tubes integer[] := ARRAY[of_tube];
+BEGIN
+  IF of_tube IS NULL THEN
+    tubes := ARRAY(SELECT p.tube FROM foliot.pause p WHERE p.until <= now_ns ORDER BY p.until LIMIT 2048
+                   FOR UPDATE SKIP LOCKED);
+  END IF;
+  WITH over AS (DELETE FROM foliot.pause p WHERE p.tube = ANY (tubes) AND p.until <= now_ns RETURNING p.tube)
+  SELECT array_agg(over.tube) INTO tubes FROM over;
+  PERFORM foliot.note_ready(tubes);
+END $$;
+
 -- The first part of a batch, whose operations name these keys. `turns`: 0, it takes its turn if turns are taken; 1, turns
 -- begin (keys.sql); 2, it goes without; 3, turns end. Locks the jobs `to_lock`, which the batch names. Ends the reservations
 -- `over_*` of this node, whose time is over by the node's clock; those whose time is not over by this one are in `still_*`.
@@ -229,7 +244,6 @@ DECLARE
   has_over boolean;
   first_due bigint;
   part_of_ready smallint;
-  tubes integer[];
   ignored text;  -- an assignment is cheaper than PERFORM
 BEGIN
   now_ms := times[1];
@@ -271,12 +285,11 @@ BEGIN
       SELECT * FROM unnest(over_ids, over_openings, over_attempts))) IS TRUE;
   END IF;
   IF has_over THEN
-    WITH over AS (
-        DELETE FROM foliot.pause p WHERE p.tube = ANY (ARRAY(
-          SELECT q.tube FROM foliot.pause q WHERE q.until <= now_ns ORDER BY q.until LIMIT 2048 FOR UPDATE SKIP LOCKED))
-        RETURNING p.tube)
-    SELECT array_agg(over.tube) INTO tubes FROM over;
-    PERFORM foliot.note_ready(tubes);
+    IF lacks_room = 0 THEN
+      ignored := foliot.end_pauses(now_ns);
+    ELSE
+      ignored := foliot.end_pauses_or_pass(now_ns);
+    END IF;
   END IF;
   IF first_due <= now_ms THEN
     IF lacks_room = 0 THEN

@@ -152,6 +152,22 @@ BEGIN
   PERFORM foliot.end_over_or_pass(ids[half + 1:], openings[half + 1:], attempts[half + 1:], now_ns);
 END $$;
 
+-- As end_pauses(), but for those that meet a damaged row, or the like.
+CREATE OR REPLACE FUNCTION foliot.end_pauses_or_pass(now_ns bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  each_tube integer;
+BEGIN
+  FOR each_tube IN SELECT p.tube FROM foliot.pause p WHERE p.until <= now_ns ORDER BY p.until LIMIT 2048
+                   FOR UPDATE SKIP LOCKED LOOP
+    BEGIN
+      PERFORM foliot.end_pauses(now_ns, each_tube);
+    EXCEPTION WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
+                OR program_limit_exceeded THEN
+      NULL;
+    END;
+  END LOOP;
+END $$;
+
 -- Makes these due jobs ready, which are locked, with the same exceptions.
 CREATE OR REPLACE FUNCTION foliot.make_ready_or_pass(now_ms bigint, ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
