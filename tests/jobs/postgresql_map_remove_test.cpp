@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <foliot/jobs/calls.hpp>
@@ -96,6 +97,27 @@ TEST_F(PostgresqlMapRemove, OneThatIsDownForEverIsLeft) {
   put_one();  // by which the node learns of it
   EXPECT_EQ(jobs(), 1U) << "of the databases that there are";
   EXPECT_EQ(node_.places().size(), 1U);
+}
+
+TEST_F(PostgresqlMapRemove, ARenameAtTheSameTimeDoesNotBringItBack) {
+  map_.move("t", 0);
+  foliot_test::postgresql_connection removing(first_);
+  removing.sql("BEGIN");
+  removing.sql("SELECT foliot.remove_database(1::smallint)");
+  std::string refusal;
+  std::thread renaming([&] {
+    try {
+      database_map(first_).rename(1, second_ + " connect_timeout=3");
+    } catch (const store_failure& error) {
+      refusal = error.what();
+    }
+  });
+  while (ask(first_, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'foliot.map'::regclass") == "0") {
+  }
+  removing.sql("COMMIT");
+  renaming.join();
+  EXPECT_NE(refusal.find("the map has no database with the number 1"), std::string::npos) << refusal;
+  EXPECT_TRUE(map_.databases().empty());
 }
 
 TEST_F(PostgresqlMapRemove, ItMayBeAddedAgain) {

@@ -209,7 +209,7 @@ void database_map::rename(int number, const std::string& connection) {
   static_cast<void>(connection_of(number));
   errand renamed(connection);
   expect_number(renamed, number, *first_);
-  first_->run(call(statements::place_database).add(std::int64_t{number}).add(connection));
+  first_->run(call(statements::rename_database).add(std::int64_t{number}).add(connection));
 }
 
 void database_map::remove(int number, bool is_lost) {

@@ -64,6 +64,8 @@ inline constexpr sql_statement become_database{
 inline constexpr sql_statement last_id{"last_id", "SELECT s.last_value FROM foliot.job_id s"};
 inline constexpr sql_statement place_database{
     "place_database", "SELECT 0::bigint FROM foliot.place_database($1::smallint, convert_from($2, 'UTF8'))"};
+inline constexpr sql_statement rename_database{
+    "rename_database", "SELECT 0::bigint FROM foliot.place_database($1::smallint, convert_from($2, 'UTF8'), true)"};
 inline constexpr sql_statement remove_database{"remove_database",
                                                "SELECT 0::bigint FROM foliot.remove_database($1::smallint)"};
 inline constexpr sql_statement plan_move{"plan_move", "SELECT foliot.plan_move($1, $2::smallint)::bigint"};

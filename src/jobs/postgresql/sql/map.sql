@@ -76,12 +76,17 @@ BEGIN
   RETURN made;
 END $$;
 
--- At the first database: the one that has become this number is reached by this connection string.
-CREATE OR REPLACE FUNCTION foliot.place_database(of_number smallint, of_connection text) RETURNS void LANGUAGE plpgsql AS $$
+-- At the first database: the one that has become this number is reached by this connection string. `is_renamed`: it is in
+-- the map, unless another program has just taken it out.
+CREATE OR REPLACE FUNCTION foliot.place_database(of_number smallint, of_connection text, is_renamed boolean DEFAULT false)
+RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   taken_by smallint;
 BEGIN
   LOCK TABLE foliot.map IN EXCLUSIVE MODE;
+  IF is_renamed AND NOT EXISTS (SELECT FROM foliot.database d WHERE d.number = of_number AND d.is_added) THEN
+    PERFORM foliot.refuse(format('the map has no database with the number %s', of_number));
+  END IF;
   -- When this string led to another database, its add may have been interrupted.
   DELETE FROM foliot.database d WHERE d.connection = of_connection AND d.number <> of_number AND NOT d.is_added;
   SELECT d.number INTO taken_by FROM foliot.database d WHERE d.connection = of_connection AND d.number <> of_number;
