@@ -8,6 +8,7 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "../../src/jobs/postgresql/statements.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_one_node.hpp"
 
@@ -43,6 +44,17 @@ class PostgresqlGone : public foliot_test::postgresql_one_node {
 
   postgresql_connection pin_{database_};
 };
+
+/// To its snapshot, a job that has gone on meanwhile would be nowhere.
+TEST_F(PostgresqlGone, WhatACheckLooksAtIsNotTruncated) {
+  postgresql_connection check(database_);
+  check.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  check.sql(detail::statements::keep_parts.text);
+  other_.sql("SET lock_timeout = '50ms'");
+  for (const std::string each : {"job_0", "ready_0", "ready_9", "delayed_0", "delayed_9", "reserved_0", "buried"}) {
+    EXPECT_EQ(other_.sql("SELECT foliot.clear_part('foliot." + each + "')"), "NULL") << each;
+  }
+}
 
 TEST_F(PostgresqlGone, BuriedJobsLeaveNothingBehind) {
   execute_one(*node_, put{.tube = "a", .body = "x"});
