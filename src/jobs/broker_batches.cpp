@@ -265,7 +265,8 @@ void broker_core::hand_out(execution& done) {
       note_refused(grants_[i], brought);
     }
   }
-  // After the claims: a store that has divided the batch may have ended what it had claimed before.
+  // After the claims: a store may execute a batch in several steps, and a reservation that one step has made may be
+  // over in the next one.
   for (const reservation& ended : done.expired) held_.end(ended);
   entries_.clear();
   for (const std::string& name : done.ready_tubes) {

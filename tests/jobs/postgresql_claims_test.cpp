@@ -38,7 +38,7 @@ class PostgresqlClaims : public foliot_test::postgresql_one_node {
   std::string lock_best(const std::string& tubes, int most) {
     return other_.sql("SELECT foliot.lock_best(ARRAY(" + tubes + "), " + std::to_string(most) + ")");
   }
-  /// How often this session has searched in the order of the ready jobs: only differences mean something.
+  /// How often the connection has searched in the order of the ready jobs: only differences mean something.
   int searches() {
     return std::stoi(
         other_.sql("SELECT sum(pg_stat_get_xact_numscans(format('foliot.ready_%s_tube_pri_id_part_idx', p)::regclass)) "

@@ -1,4 +1,4 @@
-// Databases that leave the map: what is refused, what nodes do that are running, and what comes after it.
+// Databases that leave the map: one with a tube or a job is refused, running nodes leave it, and it may be added again.
 #include <gtest/gtest.h>
 
 #include <chrono>

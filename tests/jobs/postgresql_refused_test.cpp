@@ -1,5 +1,5 @@
-// An operation that the database refuses for what it meets: the others of its batch are executed. A trigger stands for
-// a damaged row, or for an error in the schema.
+// The database refuses one operation of a batch, because a row is damaged or a trigger raises an error: the other
+// operations of the batch are executed. In these tests it is always a trigger.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,9 +18,8 @@
 #include <foliot/jobs/postgresql_store.hpp>
 #include <foliot/jobs/store_clocks.hpp>
 
-#include "broken_node.hpp"
+#include "postgresql_clock_node.hpp"
 #include "postgresql_connection.hpp"
-#include "postgresql_database.hpp"
 #include "postgresql_two_databases.hpp"
 
 namespace foliot::jobs {
@@ -51,8 +50,9 @@ void expect_refused(const answer& got) {
   EXPECT_NE(it->why.find("poison"), std::string::npos) << it->why;
 }
 
-class PostgresqlRefused : public foliot_test::postgresql_database {
+class PostgresqlRefused : public foliot_test::postgresql_clock_node {
  protected:
+  PostgresqlRefused() : postgresql_clock_node(200ms) {}
   void refuse(const std::string& table, const std::string& event, const std::string& when,
               const std::string& state = "P0001") {
     sql(refusal(table, event, when, state));
@@ -64,21 +64,6 @@ class PostgresqlRefused : public foliot_test::postgresql_database {
   job_id put_one(const std::string& tube, milliseconds due = 0ms) {
     return execute_one(*node_, put{.tube = tube, .body = "x", .due = due, .ttr = 1h}).id;
   }
-  void expect_right() {
-    const check_result right = (*node_).check();
-    EXPECT_TRUE(right) << right.error();
-  }
-
-  virtual_clock time_;
-  const virtual_wall_clock wall_{time_};
-  std::vector<std::string> warnings_;
-  broken_node node_{[this] {
-    postgresql_options made = options("a");
-    made.clocks = store_clocks{&wall_, &time_};
-    made.warn = [this](std::string_view sentence) { warnings_.emplace_back(sentence); };
-    made.give_up_after = 200ms;
-    return made;
-  }()};
 };
 
 TEST_F(PostgresqlRefused, OnePutOfManyIsAnsweredByItself) {

@@ -14,9 +14,8 @@
 #include <foliot/jobs/postgresql_store.hpp>
 #include <foliot/jobs/store_clocks.hpp>
 
-#include "broken_node.hpp"
+#include "postgresql_clock_node.hpp"
 #include "postgresql_connection.hpp"
-#include "postgresql_database.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -25,8 +24,7 @@ using namespace std::chrono_literals;
 using foliot_test::broken_node;
 using foliot_test::postgresql_connection;
 
-/// A node on a clock of its own: it has one connection, and none for news.
-class PostgresqlRoom : public foliot_test::postgresql_database {
+class PostgresqlRoom : public foliot_test::postgresql_clock_node {
  protected:
   /// The server's process for the node's newest connection.
   std::string process() {
@@ -58,20 +56,6 @@ class PostgresqlRoom : public foliot_test::postgresql_database {
   }
   claimed_job claim_one() { return execute_one(*node_, claim{{"a"}}).jobs.at(0); }
   job_counts counts() { return execute_one(*node_, count_all{}).counts; }
-  void expect_right() {
-    const check_result right = (*node_).check();
-    EXPECT_TRUE(right) << right.error();
-  }
-
-  virtual_clock time_;
-  const virtual_wall_clock wall_{time_};
-  std::vector<std::string> warnings_;
-  broken_node node_{[this] {
-    postgresql_options made = options("a");
-    made.clocks = store_clocks{&wall_, &time_};
-    made.warn = [this](std::string_view sentence) { warnings_.emplace_back(sentence); };
-    return made;
-  }()};
 };
 
 class PostgresqlRoomOf : public PostgresqlRoom, public ::testing::WithParamInterface<const char*> {};

@@ -50,7 +50,7 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
       if (!refusal) return commit_state::not_committed;
       break;
     } catch (const lane_failure& error) {
-      if (!std::exchange(has_failed, true) && error.is_for_what_it_met()) refusal = error;
+      if (!std::exchange(has_failed, true) && error.is_refusal()) refusal = error;
       try {
         recover(error, until, store_unavailable::kind::in_doubt);
       } catch (const store_unavailable&) {

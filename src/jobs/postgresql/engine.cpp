@@ -28,7 +28,7 @@ constexpr duration begin_patience = std::chrono::seconds(2);
 constexpr duration least_patience = std::chrono::seconds(3);
 /// The first pause between two attempts of one batch, in ms.
 constexpr int first_pause = 5;
-/// How often a batch is tried as a whole that is refused for what it has met: that may pass.
+/// How often a refused batch is tried as a whole before it is divided: some errors pass by themselves.
 constexpr int attempts_of_whole = 2;
 /// Between two attempts at what a database refuses.
 constexpr duration tries_again_after = std::chrono::seconds(1);
@@ -311,9 +311,9 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
       if (error.is_state("FL001")) session_is_over();
       turns = turns_after(error, turns, has_keys, until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
-      if (error.is_for_what_it_met()) note_refusal(error.what());
+      if (error.is_refusal()) note_refusal(error.what());
       // A database that refuses an operation does answer: the batch is divided however long it has been down before.
-      const bool is_refusal = error.is_for_what_it_met() && !batch.empty();
+      const bool is_refusal = error.is_refusal() && !batch.empty();
       if (is_refusal && --attempts == 0) {
         if (lane_ != nullptr && !lane_->goes_on_after(error, patience())) lane_.reset();
         return batch.size() == 1 ? refuse_operation(error.what()) : execute_halves(batch);

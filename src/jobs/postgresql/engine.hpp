@@ -80,8 +80,8 @@ class postgresql_engine {
     return std::unique_ptr<postgresql_store>(new postgresql_store(std::move(engine)));
   }
 
-  /// If the database refuses an operation for what it met, answers that one with unavailable_answer, and executes the
-  /// others: then they are not one transaction.
+  /// If the database refuses one operation (lane_failure::is_refusal()), answers that one with unavailable_answer, and
+  /// executes the others. Then the batch is several transactions.
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;
   /// The next connections are made with this string, which leads to the same database. Throws as target does.
@@ -118,7 +118,7 @@ class postgresql_engine {
   /// wait as well, and each keeps a connection of the server. Only for a connection that was just made.
   void expect_commits();
   void announce();
-  /// Takes over the reservations that the database has of this session: after a failover or a restore they may be
+  /// Takes over the reservations that the database has of the node's session: after a failover or a restore they may be
   /// others than those that the node knows, and nobody else would end them.
   void adopt_reservations();
   [[nodiscard]] batch_frame frame_for(std::span<const operation> batch, instant now);
@@ -138,7 +138,7 @@ class postgresql_engine {
   [[nodiscard]] bool begins_to_settle();
   /// Finds out what has become of the batches that were left in doubt. Those that the server still commits stay so.
   void settle_doubts();
-  /// As execute(). After so many attempts that have failed for what they met the batch is divided.
+  /// As execute(). The batch is divided after so many attempts that were refused.
   execution execute(std::span<operation> batch, int attempts);
   /// Executes a batch of which an operation is refused.
   execution execute_halves(std::span<operation> batch);
@@ -168,7 +168,7 @@ class postgresql_engine {
   /// Whether the database has had no room for an operation lately, or has refused one.
   [[nodiscard]] bool lacks_room() const noexcept;
   void note_want_of_room(std::string_view why);
-  /// The database has refused something for what it met.
+  /// The database has refused a batch: for a while, operations are executed each by itself (sql/patient.sql).
   void note_refusal(std::string_view why);
   /// Gives reservations the room that the database has kept for them. Precondition: that of run_aside().
   void give_up_ballast() noexcept;
@@ -206,7 +206,7 @@ class postgresql_engine {
     std::vector<reservation> claimed;     // by it, if it has happened
     std::vector<reservation> given_back;  // by it: of the unwanted ones
   };
-  std::deque<doubt> doubts_;           // of this session; the oldest first
+  std::deque<doubt> doubts_;           // of session_; the oldest first
   std::vector<reservation> unwanted_;  // made by such batches, to be given back
   instant settles_at_ = instant::earliest();
   next_change next_;

@@ -71,7 +71,7 @@ void wait_for(int socket, short events, instant deadline, std::string_view doing
 
 }  // namespace
 
-bool lane_failure::is_for_what_it_met() const noexcept {
+bool lane_failure::is_refusal() const noexcept {
   static constexpr std::array<std::string_view, 10> classes{"21", "22", "23", "38", "39", "44", "54", "58", "P0", "XX"};
   return std::ranges::any_of(classes, [this](std::string_view each) { return state_.starts_with(each); });
 }
@@ -258,8 +258,8 @@ std::vector<reply> lane::read_replies(std::span<const expected_result> expected,
 }
 
 bool lane::goes_on_after(const lane_failure& failure, instant deadline) noexcept {
-  const bool is_in_order = failure.is_conflict() || failure.is_for_want_of_room() || failure.is_for_want_of_rights() ||
-                           failure.is_for_what_it_met();
+  const bool is_in_order =
+      failure.is_conflict() || failure.is_for_want_of_room() || failure.is_for_want_of_rights() || failure.is_refusal();
   if (!is_in_order || !has_refused_) return false;
   try {
     roll_back(deadline);

@@ -47,9 +47,9 @@ class lane_failure : public std::runtime_error {
   [[nodiscard]] bool is_for_want_of_rights() const noexcept { return is_state(lacks_rights); }
   /// The server has no room for what the statement needs, as on a full disk. What needs none may succeed.
   [[nodiscard]] bool is_for_want_of_room() const noexcept { return state_.starts_with("53"); }
-  /// The statement met something that it cannot deal with, such as a damaged row, or a trigger that was added and
-  /// refuses one: others may succeed.
-  [[nodiscard]] bool is_for_what_it_met() const noexcept;
+  /// One statement has failed, because a row is damaged, a trigger that somebody has added raises an error, or the
+  /// like. Other statements may succeed.
+  [[nodiscard]] bool is_refusal() const noexcept;
 
  private:
   std::string state_;

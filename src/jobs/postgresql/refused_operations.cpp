@@ -1,7 +1,7 @@
-// An operation that the database refuses for what it meets, such as a damaged row, or a trigger that was added, must
-// not cost the others of its batch their answers. First the batch is tried again as where there is no room
-// (sql/patient.sql): then jobs that cannot be made ready stay as they are. If that does not help, the batch is divided
-// until the operation is alone. See engine.hpp.
+// If the database refuses one operation, because a row is damaged or a trigger raises an error, the other operations of
+// the batch are executed. First the batch is tried again with the functions of sql/patient.sql, which leave jobs that
+// cannot be made ready as they are. If it is refused again, it is divided in halves until the operation is alone. See
+// engine.hpp.
 #include <algorithm>
 #include <cstddef>
 #include <iterator>

@@ -84,7 +84,7 @@ inline constexpr sql_statement end_move{"end_move", "SELECT 0::bigint FROM folio
 inline constexpr sql_statement check_jobs{"check_jobs", "SELECT foliot.check_jobs()::bytea"};
 inline constexpr sql_statement one_snapshot{"one_snapshot",
                                             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"};
-/// What is truncated would look empty to an older snapshot.
+/// A table, or a part of one, that is truncated would look empty to an older snapshot.
 inline constexpr sql_statement keep_parts{
     "keep_parts",
     "LOCK TABLE foliot.job, foliot.ready, foliot.delayed, foliot.reserved, foliot.buried IN ACCESS SHARE MODE"};

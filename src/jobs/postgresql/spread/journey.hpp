@@ -38,8 +38,9 @@ class journey {
   void take_elsewhere(int database);
   /// It was not executed there, or that is in doubt.
   void take_refusal(int database, bool is_in_doubt, const std::string& why);
-  /// A database that has answered knows more than the map: what it did not find may be where the map does not say. A
-  /// put learns so by being elsewhere.
+  /// The map has changed and cannot be read, so a job that was not found may be in a database that this node does not
+  /// know of. Such an answer becomes unavailable_answer. A put needs none of this: its database refuses it if the tube
+  /// has left.
   void take_doubt(const std::string& why);
   /// Precondition: it has taken something from all in next(). The map is at least as new as that.
   void go_on(const tube_map& map);

@@ -25,7 +25,7 @@ constexpr int homeless_pause = 5;  // in ms
 /// How often a batch that waits for a database looks at the others.
 constexpr duration looks_every = std::chrono::milliseconds(50);
 
-/// Why what was not found is not known to be nowhere.
+/// The reason in the answers of journey::take_doubt().
 constexpr const char* old_map =
     "foliot: the map of databases has changed, and cannot be read, because the database 0 does not answer";
 

@@ -109,7 +109,7 @@ class spread {
   void end(std::size_t operations, batch_state& state);
   /// A database has not given this back: it is tried again.
   void leave_over(const reservation& token);
-  /// Of a batch with these answers, keeps what was to be given back, and was refused.
+  /// Keeps the reservations of each abandon in the batch that was answered with unavailable_answer.
   void keep_left_over(std::span<const operation> batch, std::vector<answer>& answers);
   /// Tries it again, if it is time. Precondition: there is one database only.
   void give_back_left_over();
@@ -151,7 +151,7 @@ class spread {
   std::shared_ptr<const tube_map> map_ = std::make_shared<const tube_map>();
   std::map<int, member> members_;  // the first one is always there
   std::size_t claims_begin_ = 0;
-  /// What was to be given back to databases that did not answer, or refused it, and when it is tried again.
+  /// The reservations to give back to databases that did not answer or refused that; and when it is tried again.
   std::deque<reservation> left_over_;
   instant left_over_at_ = instant::earliest();
   execution aside_;               // the news of beats that belong to no batch: the next one has them

@@ -49,7 +49,7 @@ RETURNS TABLE (pri bigint, id bigint) LANGUAGE sql VOLATILE AS $$
     ORDER BY r.pri, r.id LIMIT most FOR UPDATE SKIP LOCKED) o
 $$;
 
--- How many entries of gone rows this session has met in the index of claims since some time: only differences mean
+-- How many entries of gone rows this connection has met in the index of claims since some time: only differences mean
 -- something. Without the server's setting track_counts it is always 0, and there are no floors. The index has its name here,
 -- not in the default of a parameter: that would keep its number, and REINDEX CONCURRENTLY makes another index.
 CREATE OR REPLACE FUNCTION foliot.gone_met_in(of_index regclass) RETURNS bigint LANGUAGE sql VOLATILE AS $$
