@@ -10,6 +10,7 @@
 #include <foliot/queue/node_pool.hpp>
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>
+#include <foliot/queue/red_black_tree.hpp>
 #include <foliot/queue/reference_queue.hpp>
 #include <foliot/queue/timer_queue.hpp>
 #include <foliot/queue/timer_slab.hpp>

@@ -59,6 +59,8 @@ extern const engine_kind quad_heap_lazy_engine;
 extern const engine_kind goim_engine;
 extern const engine_kind goim_heap_engine;
 extern const engine_kind epoll_heap_engine;
+// engines/trees.cpp
+extern const engine_kind red_black_tree_engine;
 // engines/wheels.cpp
 extern const engine_kind hashed_wheel_engine;
 extern const engine_kind hierarchical_wheel_engine;

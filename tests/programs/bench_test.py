@@ -13,8 +13,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True  # the module below is in the source tree
 from program_case import ProgramCase, main
 
-OWN = ["foliot", "quad-heap", "quad-heap-lazy", "goim-heap", "hashed-wheel", "hierarchical-wheel", "linux-wheel",
-       "erlang-wheel"]
+OWN = ["foliot", "quad-heap", "quad-heap-lazy", "goim-heap", "red-black-tree", "hashed-wheel", "hierarchical-wheel",
+       "linux-wheel", "erlang-wheel"]
 FLOORS = ["floor-store", "floor-load"]
 PEERS = ["multimap", "priority-queue"]
 PACKAGED = ["libuv", "libev", "libevent", "asio"]
@@ -43,7 +43,7 @@ SHARING = SERVICES + TASKS + ["multimap"]
 SLEEPING = [each for each in SERVICES if each != "foliot-now"] + TASKS + ["foliot-precise"]
 GENERATIONS = ["global-heap", "goim", "erlang-wheel", "bucket-heaps", "processor-heaps", "foliot", "foliot-runtime"]
 SYSTEM = [call + slack for call in ("futex", "clock_nanosleep", "epoll_pwait2", "timerfd") for slack in ("", "-slack1")]
-ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap",
+ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap", "red-black-tree",
            "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel"]
 FOREIGN = ["go", "tokio", "erlang"]
 CALLS = ["start", "stop", "reset", "expire"]

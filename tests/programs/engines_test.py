@@ -17,9 +17,9 @@ from program_case import ProgramCase, main
 
 REAL_LOG = Path(os.environ.get("FOLIOT_DATA_DIR", ".")) / "nasa-1995-08-01.log.gz"
 
-ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap",
+ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap", "red-black-tree",
            "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel", "foliot-runtime", "processor-heaps"]
-EXACT = ENGINES[:7] + ENGINES[-2:]
+EXACT = ENGINES[:8] + ENGINES[-2:]
 LATE = "linux-wheel"  # by more than its tick
 
 

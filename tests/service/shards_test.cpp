@@ -38,8 +38,8 @@ INSTANTIATE_TEST_SUITE_P(, ManyShards, every_engine_of_shards(), engine_as_name)
 TEST(Shards, AreAsManyAsTheEngineHasByItself) {
   EXPECT_EQ(timer_service().shards(), seam::processors());
   EXPECT_EQ(timer_service(with_engine("bucket-heaps")).shards(), 64u);
-  for (const char* one : {"global-heap", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap", "hashed-wheel",
-                          "hierarchical-wheel", "linux-wheel", "erlang-wheel"}) {
+  for (const char* one : {"global-heap", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap", "red-black-tree",
+                          "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel"}) {
     EXPECT_EQ(timer_service(with_engine(one)).shards(), 1u) << one;
   }
   virtual_clock clock;

@@ -35,7 +35,7 @@ TEST(ServiceOptions, AnEngineThatDoesNotExistIsRefusedWithTheListOfThoseThatDo) 
 }
 
 TEST(ServiceLateness, IsWhatTheEngineGivesUp) {
-  for (const char* exact : {"foliot", "global-heap", "quad-heap-lazy", "goim-heap", "epoll-heap"}) {
+  for (const char* exact : {"foliot", "global-heap", "quad-heap-lazy", "goim-heap", "epoll-heap", "red-black-tree"}) {
     EXPECT_EQ(timer_service::lateness(exact, 30min), duration::zero()) << exact;
   }
   for (const char* ticking : {"hashed-wheel", "hierarchical-wheel", "erlang-wheel"}) {

@@ -13,9 +13,9 @@ namespace foliot::detail {
 namespace {
 
 constexpr std::array kinds{
-    &foliot_engine,       &global_heap_engine, &bucket_heaps_engine, &quad_heap_lazy_engine,     &goim_engine,
-    &goim_heap_engine,    &epoll_heap_engine,  &hashed_wheel_engine, &hierarchical_wheel_engine, &linux_wheel_engine,
-    &erlang_wheel_engine,
+    &foliot_engine,       &global_heap_engine,        &bucket_heaps_engine, &quad_heap_lazy_engine,
+    &goim_engine,         &goim_heap_engine,          &epoll_heap_engine,   &red_black_tree_engine,
+    &hashed_wheel_engine, &hierarchical_wheel_engine, &linux_wheel_engine,  &erlang_wheel_engine,
 };
 
 }  // namespace

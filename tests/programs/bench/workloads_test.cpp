@@ -13,6 +13,7 @@
 #include <foliot/queue/hierarchical_wheel.hpp>
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>
+#include <foliot/queue/red_black_tree.hpp>
 #include <foliot/queue/reference_queue.hpp>
 
 #include "bench/contestants/queue_timers.hpp"
@@ -71,8 +72,8 @@ tally expected(workload what) { return done_by<reference_queue>(what); }
 
 template <class Queue>
 class EveryQueue : public testing::Test {};
-using queues = testing::Types<foliot_queue, quad_heap, quad_heap_lazy, goim_heap, hashed_wheel, hierarchical_wheel,
-                              linux_wheel, erlang_wheel>;
+using queues = testing::Types<foliot_queue, quad_heap, quad_heap_lazy, goim_heap, red_black_tree, hashed_wheel,
+                              hierarchical_wheel, linux_wheel, erlang_wheel>;
 TYPED_TEST_SUITE(EveryQueue, queues);
 
 TYPED_TEST(EveryQueue, DoesAsMuchAsAsked) {

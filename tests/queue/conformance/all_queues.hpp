@@ -13,6 +13,7 @@
 #include <foliot/queue/hierarchical_wheel.hpp>
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>
+#include <foliot/queue/red_black_tree.hpp>
 #include <foliot/queue/reference_queue.hpp>
 
 namespace foliot::conformance {
@@ -35,12 +36,13 @@ using small_erlang_wheel = basic_erlang_wheel<8>;
 
 using all_queues =
     ::testing::Types<reference_queue, foliot_queue, small_foliot_queue, quad_heap, quad_heap_lazy, goim_heap,
-                     hashed_wheel, hierarchical_wheel, linux_wheel, erlang_wheel, small_erlang_wheel>;
+                     red_black_tree, hashed_wheel, hierarchical_wheel, linux_wheel, erlang_wheel, small_erlang_wheel>;
 
 /// For the exhaustive suite, which makes half a million queues: without the queues that are large when empty, except in
 /// their small forms.
-using all_light_queues = ::testing::Types<reference_queue, small_foliot_queue, quad_heap, quad_heap_lazy, goim_heap,
-                                          hashed_wheel, hierarchical_wheel, linux_wheel, small_erlang_wheel>;
+using all_light_queues =
+    ::testing::Types<reference_queue, small_foliot_queue, quad_heap, quad_heap_lazy, goim_heap, red_black_tree,
+                     hashed_wheel, hierarchical_wheel, linux_wheel, small_erlang_wheel>;
 
 /// Names the cases of a typed suite after their queues.
 struct queue_name {

@@ -6,6 +6,7 @@
 #include <foliot/queue/hierarchical_wheel.hpp>
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>
+#include <foliot/queue/red_black_tree.hpp>
 
 #include "../roster.hpp"
 #include "../workloads/one_thread.hpp"
@@ -30,6 +31,7 @@ void add_queues(roster& to) {
   add_queue<quad_heap>(to);
   add_queue<quad_heap_lazy>(to);
   add_queue<goim_heap>(to);
+  add_queue<red_black_tree>(to);
   add_queue<hashed_wheel>(to);
   add_queue<hierarchical_wheel>(to);
   add_queue<linux_wheel>(to);
