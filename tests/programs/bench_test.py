@@ -36,12 +36,13 @@ GO = (["AfterFunc1000", "After", "Stop/impl=chan", "Stop/impl=func", "Simultaneo
       + LATE + [f"WithTimeout/concurrency={each}" for each in (40, 4000, 400000)]
       + [f"CancelTree/depth={each}" for each in (1, 10, 100, 1000)] + ["SetReadDeadline"]
       + [f"{family}{kind}Timeout" for kind in ("OneShot", "Persistent") for family in ("TCP4", "TCP6")] + WAKE_UPS + [ASLEEP])
-RUNTIMES = ["foliot", "processor-heaps"]
+RUNTIMES = ["foliot", "processor-heaps", "processor-heaps-1.14"]
 SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps", "goim", "erlang-wheel", "epoll-heap"]
-TASKS = ["foliot-runtime", "processor-heaps"]  # the runtimes, by their names among the services
+TASKS = ["foliot-runtime", "processor-heaps", "processor-heaps-1.14"]  # the runtimes, by their names among the services
 SHARING = SERVICES + TASKS + ["multimap"]
 SLEEPING = [each for each in SERVICES if each != "foliot-now"] + TASKS + ["foliot-precise"]
-GENERATIONS = ["global-heap", "goim", "erlang-wheel", "bucket-heaps", "processor-heaps", "foliot", "foliot-runtime"]
+GENERATIONS = ["global-heap", "goim", "erlang-wheel", "bucket-heaps", "processor-heaps-1.14", "processor-heaps",
+               "foliot", "foliot-runtime"]
 SYSTEM = [call + slack for call in ("futex", "clock_nanosleep", "epoll_pwait2", "timerfd") for slack in ("", "-slack1")]
 ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap", "red-black-tree",
            "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel"]
@@ -290,7 +291,7 @@ class BenchGenerations(BenchCase):
     """foliot bench generations: from Go's one heap to foliot's queue."""
 
     def heads_of_table(self, out):
-        return [each[:16].strip() for each in out[out.index("The generations of timers"):].splitlines()]
+        return [each.partition(" ")[0] for each in out[out.index("The generations of timers"):].splitlines()]
 
     def test_everything(self):
         figures, out = self.bench("generations", "--repetitions", "1")
@@ -339,7 +340,7 @@ class BenchGenerations(BenchCase):
         figures, _ = self.bench("generations", "--contestants", "global-heap,quad-heap", "--threads", "1,2", told=[
             "quad-heap is left out: it takes part in no workload that is measured, but in W1, [^\n]+",
             "not measured: ParallelTimerLatency, StaggeredTickerLatency: none of the contestants named takes part; "
-            "foliot, processor-heaps, go would"])
+            "foliot, processor-heaps, processor-heaps-1.14, go would"])
         self.assertEqual([each["workload"] for each in figures["not_measured"]], LATE)
 
     def test_only_they_tell_the_story(self):
@@ -408,7 +409,7 @@ class BenchGo(BenchCase):
     def test_help(self):
         text = self.expect_done("bench", "--help")
         for word in ("Subcommands", "go ", "AfterFunc1000", "StaggeredTickerLatency", "WakeupParallelSyscall", ASLEEP,
-                     "processor-heaps", "foliot-runtime"):
+                     "processor-heaps", "processor-heaps-1.14", "foliot-runtime"):
             self.assertIn(word, text)
 
     def test_without_go(self):

@@ -18,8 +18,9 @@ from program_case import ProgramCase, main
 REAL_LOG = Path(os.environ.get("FOLIOT_DATA_DIR", ".")) / "nasa-1995-08-01.log.gz"
 
 ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap", "red-black-tree",
-           "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel", "foliot-runtime", "processor-heaps"]
-EXACT = ENGINES[:8] + ENGINES[-2:]
+           "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel", "foliot-runtime", "processor-heaps",
+           "processor-heaps-1.14"]
+EXACT = ENGINES[:8] + ENGINES[-3:]
 LATE = "linux-wheel"  # by more than its tick
 
 
@@ -127,8 +128,8 @@ class Engines(Comparing):
                           "/dev/full", "sample.log")
 
     def test_all_is_named_where_engines_are(self):
-        self.assertRegex(self.expect_done("replay", "--help"), r"processor-heaps;\s+all runs each of them")
-        self.expect_error("foliot-runtime, processor-heaps, and all for each of them", "replay", "--engine", "sundial", "-")
+        self.assertRegex(self.expect_done("replay", "--help"), r"processor-heaps-1\.14;\s+all runs each of them")
+        self.expect_error("foliot-runtime, processor-heaps, processor-heaps-1.14, and all for each of them", "replay", "--engine", "sundial", "-")
 
 
 class EnginesOnRealLog(Comparing):

@@ -442,7 +442,7 @@ class Sessions(Comparing):
         self.expect_done("replay", "--sessions", "out.csv", "sample.log")
         expected = self.rows("out.csv")
         for engine in ("quad-heap-lazy", "goim-heap", "epoll-heap", "red-black-tree", "hashed-wheel", "hierarchical-wheel",
-                       "erlang-wheel", "foliot-runtime", "processor-heaps"):
+                       "erlang-wheel", "foliot-runtime", "processor-heaps", "processor-heaps-1.14"):
             self.expect_done("replay", "--engine", engine, "--sessions", "out.csv", "sample.log")
             self.assertEqual(sorted(self.rows("out.csv")), sorted(expected), engine)
         for engine in ("hashed-wheel", "hierarchical-wheel"):

@@ -31,9 +31,11 @@ inline constexpr std::array generations = {
                "a wheel of lists for each scheduler: no heap, and O(1), but timers fire by the millisecond"},
     generation{"bucket-heaps", "2018 to 2020", "Go 1.10 to 1.13",
                "64 heaps with a lock and a timer thread each; threads that keep to their own timers do not meet"},
-    generation{"processor-heaps", "2020 to 2024", "Go 1.14 to 1.22",
+    generation{"processor-heaps-1.14", "2020 to 2021", "Go 1.14 and 1.15",
                "a heap for each processor of the runtime, no timer threads; a stop or a reset by any thread only marks "
-               "the timer"},
+               "the timer, and the processor looks through its heap in each round in which one was brought forward"},
+    generation{"processor-heaps", "2021 to 2024", "Go 1.16 to 1.22",
+               "the same with a bound: the processor looks through its heap when the first of those timers is due"},
     generation{"foliot", "2026", "foliot's services",
                "a shard for each processor, O(1) in exact order; most stops and resets take no lock"},
     generation{"foliot-runtime", "2026", "foliot's runtime",

@@ -57,6 +57,7 @@ struct runtime_engine {
 constexpr std::array runtimes{
     runtime_engine{"foliot-runtime", "foliot"},
     runtime_engine{"processor-heaps", "processor-heaps"},
+    runtime_engine{"processor-heaps-1.14", "processor-heaps-1.14"},
 };
 
 const runtime_engine* find_runtime(std::string_view name) noexcept {

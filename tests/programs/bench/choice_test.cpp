@@ -78,7 +78,7 @@ TEST(BenchChoice, AWorkloadWithoutAnyOfTheContestantsIsReported) {
 TEST(BenchChoice, OtherContestantsThatTakePartAreReported) {
   const gaps missing = gaps_of(asking({"W5W1", "Sleep1000"}, {"multimap"}));
   EXPECT_THAT(messages_about(missing), ElementsAre("not measured: Sleep1000: none of the contestants named takes part; "
-                                                   "foliot, processor-heaps, go would"));
+                                                   "foliot, processor-heaps, processor-heaps-1.14, go would"));
 }
 
 TEST(BenchChoice, AWorkloadThatNeedsTwoThreadsIsReported) {

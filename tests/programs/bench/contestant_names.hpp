@@ -16,7 +16,7 @@ inline void PrintTo(const contestant& each, std::ostream* out) { *out << each.na
 
 inline std::string test_name(const testing::TestParamInfo<contestant>& each) {
   std::string name = each.param.name;
-  std::erase(name, '-');
+  std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
   return name;
 }
 

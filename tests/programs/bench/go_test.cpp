@@ -133,7 +133,7 @@ TEST(GoLateness, TimersThatFireTogetherEndTheirRound) {
 
 TEST(GoBenchmarks, AreAllThatGoHas) {
   const roster all = all_contestants();
-  for (const std::string who : {"foliot", "processor-heaps", "go"}) {
+  for (const std::string who : {"foliot", "processor-heaps", "processor-heaps-1.14", "go"}) {
     for (const workload what : go_workloads) {
       EXPECT_TRUE(std::ranges::any_of(
           all.contestants, [&](const contestant& each) { return each.name == who && each.takes_part(what); }))

@@ -117,14 +117,16 @@ TEST(ComparisonTable, IsAlignedAndMarksWhoDisagrees) {
   };
   const std::vector<engine_result> results{result("foliot", 0s, 2ms, ""), result("hierarchical-wheel", 1ms, 4ms, ""),
                                            result("linux-wheel", 4h + 39min + 37s + 216ms, 20s, "it does not"),
-                                           result("goim-heap", 0s, 0s, "")};
+                                           result("goim-heap", 0s, 0s, ""),
+                                           result("processor-heaps-1.14", 0s, 4ms, "")};
   EXPECT_EQ(
       comparison_table(results),
       "engine               ns/operation   operations/s     sessions  peak pending   may be late by  agrees\n"
       "foliot                       58.9     16,979,000        2,989         1,273                -  (reference)\n"
       "hierarchical-wheel          117.8      8,489,500        2,989         1,273              1ms  yes\n"
       "linux-wheel              588962.8          1,698        2,989         1,273     4h39m37.216s  NO\n"
-      "goim-heap                     0.0              0        2,989         1,273                -  yes\n");
+      "goim-heap                     0.0              0        2,989         1,273                -  yes\n"
+      "processor-heaps-1.14        117.8      8,489,500        2,989         1,273                -  yes\n");
 }
 
 }  // namespace

@@ -43,10 +43,10 @@ class SessionTracker : public testing::TestWithParam<const char*> {
   });
 };
 
-constexpr const char* engines[] = {"global-heap", "foliot-runtime", "processor-heaps"};
+constexpr const char* engines[] = {"global-heap", "foliot-runtime", "processor-heaps", "processor-heaps-1.14"};
 std::string as_name(const testing::TestParamInfo<const char*>& engine) {
   std::string name = engine.param;
-  std::ranges::replace(name, '-', '_');
+  std::ranges::replace_if(name, [](char c) { return c == '-' || c == '.'; }, '_');
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(, SessionTracker, testing::ValuesIn(engines), as_name);

@@ -181,9 +181,11 @@ void add_runtime(roster& to, std::string_view name, const std::string& timers) {
 
 void add_runtimes(roster& to) {
   add_runtime(to, "processor-heaps", "processor-heaps");
+  add_runtime(to, "processor-heaps-1.14", "processor-heaps-1.14");
   add_runtime(to, "foliot-runtime", "foliot");
   add_go_benchmarks(to.add("foliot"), "foliot");
   add_go_benchmarks(to.add("processor-heaps"), "processor-heaps");
+  add_go_benchmarks(to.add("processor-heaps-1.14"), "processor-heaps-1.14");
 }
 
 }  // namespace foliot::program::bench

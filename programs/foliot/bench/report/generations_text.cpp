@@ -19,8 +19,8 @@ namespace foliot::program::bench {
 
 namespace {
 
-constexpr std::size_t line_width = 124;
-constexpr std::size_t name_width = 16;
+constexpr std::size_t line_width = 128;
+constexpr std::size_t name_width = 16;  // at least
 constexpr std::size_t years_width = 13;
 constexpr std::size_t cell_width = 8;
 
@@ -46,12 +46,20 @@ std::vector<std::string> cast_of(const results& all) {
   return cast;
 }
 
+/// How wide the column of names is: longer names make it wider.
+std::size_t width_of_names(const std::vector<std::string>& cast) {
+  std::size_t width = name_width;
+  for (const std::string& each : cast) width = std::max(width, characters(each) + 1);
+  return width;
+}
+
 /// A label for each contestant, with its years, and one for the spread.
 std::vector<std::string> labels_of(const std::vector<std::string>& cast) {
   std::vector<std::string> labels;
+  const std::size_t width = width_of_names(cast);
   for (const std::string& each : cast) {
     const generation* const known = generation_of(each);
-    labels.push_back(left(each, name_width) + (known == nullptr ? "" : std::string(known->years)));
+    labels.push_back(left(each, width) + (known == nullptr ? "" : std::string(known->years)));
   }
   labels.emplace_back("widest spread");
   return labels;
@@ -82,7 +90,9 @@ auto scaled(double factor) {
 class story {
  public:
   explicit story(const results& all)
-      : all_(all), cast_(cast_of(all)), table_("", labels_of(cast_), name_width + years_width, 2, line_width) {
+      : all_(all),
+        cast_(cast_of(all)),
+        table_("", labels_of(cast_), width_of_names(cast_) + years_width, 2, line_width) {
     for (const workload what : all_workloads) {
       const records_of_one records = records_where(all, [what](const record& each) { return each.what == what; });
       if (is_of_generations(what) && !records.empty()) add_groups_of(what, records);
@@ -184,9 +194,10 @@ std::string generations_text(const results& all) {
   if (told.cast().empty()) return {};
   std::string text = "\nThe generations of timers, with as many threads or processors as stand above a column\n";
   text += told.table() + "\n" + legend(all) + warning_of_cores(all) + "\n";
+  const std::size_t width = width_of_names(told.cast());
   for (const std::string& name : told.cast()) {
     if (const generation* const each = generation_of(name)) {
-      text += fmt::format("{}{}: {}\n", left(name, name_width), each->original, each->step);
+      text += fmt::format("{}{}: {}\n", left(name, width), each->original, each->step);
     }
   }
   return text;

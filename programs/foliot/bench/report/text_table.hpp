@@ -81,14 +81,17 @@ struct column_group {
 
 class text_table {
  public:
-  /// `corner` stands above the labels. Between two groups is a gap; groups that are too many for a line go on below.
+  /// `corner` stands above the labels, which get `label_width`, or more if one is longer. Between two groups is a gap;
+  /// groups that are too many for a line go on below.
   text_table(std::string corner, std::vector<std::string> labels, std::size_t label_width, std::size_t gap = 0,
              std::size_t line_width = SIZE_MAX)
       : corner_(std::move(corner)),
         labels_(std::move(labels)),
         label_width_(label_width),
         gap_(gap),
-        line_width_(line_width) {}
+        line_width_(line_width) {
+    for (const std::string& each : labels_) label_width_ = std::max(label_width_, characters(each));
+  }
 
   void add(column_group group) { groups_.push_back(std::move(group)); }
   [[nodiscard]] const std::vector<std::string>& labels() const noexcept { return labels_; }
