@@ -52,6 +52,9 @@ template <class Design>
 constexpr bool design_keeps_log = requires { requires Design::keeps_log; };
 
 template <class Design>
+constexpr bool design_pools_records = requires { requires Design::pools_records; };
+
+template <class Design>
 constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1,
                               std::size_t most_shards = any_number_of_shards) noexcept {
   using queue = typename Design::queue;
@@ -62,6 +65,7 @@ constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1,
           .make_shaped = nullptr,
           .usual_slots = 0,
           .keeps_log = design_keeps_log<Design>,
+          .pools_records = design_pools_records<Design>,
           .turn = turn_of<queue>(),
           .shards = shards,
           .most_shards = most_shards};

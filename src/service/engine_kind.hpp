@@ -34,6 +34,8 @@ struct engine_kind {
   std::size_t usual_slots;
   /// Whether it can have a log.
   bool keeps_log;
+  /// Whether its records come from a free list.
+  bool pools_records;
   /// How many timers a turn fires if service_options::turn is unset.
   budget turn;
   /// How many shards a service has if service_options::shards is 0; shards_by_processors: one a processor.

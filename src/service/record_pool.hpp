@@ -25,12 +25,10 @@ class record_pool {
   using block = std::unique_ptr<std::byte[]>;
 
  public:
-  /// The number of cells in a block: goim's `num`.
-  static constexpr std::size_t cells_in_block = 1024;
-
-  /// Makes a pool of cells for records of this size. Allocates nothing yet.
-  explicit record_pool(std::size_t record_size) noexcept
-      : cell_size_((record_size + alignment - 1) / alignment * alignment) {}
+  /// Makes a pool of cells for records of this size, in blocks of `cells_in_block`, at least one: goim's `num`.
+  /// Allocates nothing yet.
+  record_pool(std::size_t record_size, std::size_t cells_in_block) noexcept
+      : cell_size_((record_size + alignment - 1) / alignment * alignment), cells_in_block_(cells_in_block) {}
   record_pool(const record_pool&) = delete;
   record_pool& operator=(const record_pool&) = delete;
   /// Precondition: all cells have been put back.
@@ -59,7 +57,7 @@ class record_pool {
   [[nodiscard]] room room_for(std::size_t count) const {
     room made;
     if (count <= capacity()) return made;
-    const std::size_t missing = (count - capacity() + cells_in_block - 1) / cells_in_block;
+    const std::size_t missing = (count - capacity() + cells_in_block_ - 1) / cells_in_block_;
     if (missing > 1) ask_for(missing * block_size());
     made.all_.reserve(blocks_.size() + missing);
     made.added_.reserve(missing);
@@ -79,13 +77,13 @@ class record_pool {
     }
   }
 
-  [[nodiscard]] std::size_t capacity() const noexcept { return blocks_.size() * cells_in_block; }
+  [[nodiscard]] std::size_t capacity() const noexcept { return blocks_.size() * cells_in_block_; }
   [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
 
  private:
   static constexpr std::size_t alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
-  [[nodiscard]] std::size_t block_size() const noexcept { return cells_in_block * cell_size_; }
+  [[nodiscard]] std::size_t block_size() const noexcept { return cells_in_block_ * cell_size_; }
   [[nodiscard]] block new_block() const { return std::make_unique_for_overwrite<std::byte[]>(block_size()); }
 
   void grow() {
@@ -96,11 +94,12 @@ class record_pool {
 
   /// Puts the cells of a block on the free list, the first one foremost. Precondition: `blocks_` has room for it.
   void add(block added) noexcept {
-    for (std::size_t i = cells_in_block; i > 0; --i) free_ = new (&added[(i - 1) * cell_size_]) cell{free_};
+    for (std::size_t i = cells_in_block_; i > 0; --i) free_ = new (&added[(i - 1) * cell_size_]) cell{free_};
     blocks_.push_back(std::move(added));
   }
 
   const std::size_t cell_size_;
+  const std::size_t cells_in_block_;
   std::size_t in_use_ = 0;
   cell* free_ = nullptr;
   std::vector<block> blocks_;
@@ -108,7 +107,7 @@ class record_pool {
 
 /// For designs that allocate each record.
 struct no_record_pool {
-  explicit no_record_pool(std::size_t /*record_size*/) noexcept {}
+  no_record_pool(std::size_t /*record_size*/, std::size_t /*cells_in_block*/) noexcept {}
 };
 
 }  // namespace foliot::detail

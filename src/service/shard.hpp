@@ -114,7 +114,7 @@ class shard final : public shard_base,
         queue_(empty_queue(options_)),
         phase_(options_.on_virtual_time ? phase::running : phase::unstarted),
         thread_(options_),
-        pool_(pooled_size()) {
+        pool_(pooled_size(), options_.free_list) {
     witness_forks();
   }
   ~shard() override {

@@ -21,6 +21,9 @@ class watcher;
 struct alignas(64) cache_lines {};
 struct no_padding {};
 
+/// How many records a block of a free list has unless service_options::free_list says otherwise.
+inline constexpr std::size_t usual_free_list = 1024;
+
 /// The options of a service as its shards need them; alike for all shards but `watches`.
 struct shard_options {
   const clock& time;
@@ -44,6 +47,8 @@ struct shard_options {
   timer_log log{};
   /// The tick and the size, where the design's queue is a wheel whose shape the user chooses.
   wheel_shape wheel{};
+  /// The size of a block of the free list, where the design has one.
+  std::size_t free_list = usual_free_list;
   /// Watches file descriptors on the shard's thread; null where the design has no poller.
   std::shared_ptr<detail::watcher> watcher{};
 };

@@ -61,6 +61,17 @@ const clock& clock_of(service_clock chosen) {
   }
 }
 
+/// The largest service_options::free_list.
+constexpr std::size_t largest_free_list = std::size_t{1} << 20;
+
+/// Makes room for `count` timers in each shard, since one thread may start them all; in all shards or in none.
+void reserve_in_all(const shard_list& shards, std::size_t count) {
+  std::vector<callable<void()>> rooms;
+  rooms.reserve(shards.size());
+  for (const auto& each : shards) rooms.push_back(as_shard(*each).room_for(count));
+  for (auto& take : rooms) take();
+}
+
 /// `on`: the virtual clock, if the service is on virtual time; else null.
 std::shared_ptr<const shard_list> make_shards(const virtual_clock* on, service_options options) {
   if (options.turn == 0) {
@@ -84,6 +95,15 @@ std::shared_ptr<const shard_list> make_shards(const virtual_clock* on, service_o
     throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) +
                                 "' keeps no log: choose the engine 'goim', or set no log");
   }
+  if (options.free_list && !kind.pools_records) {
+    throw std::invalid_argument("foliot: the engine '" + std::string(kind.name) +
+                                "' has no free list: choose the engine 'goim', or set none");
+  }
+  if (options.free_list && (*options.free_list == 0 || *options.free_list > largest_free_list)) {
+    throw std::invalid_argument("foliot: a block of a free list has room for 1 to " +
+                                std::to_string(largest_free_list) + " timers, got " +
+                                std::to_string(*options.free_list));
+  }
   shard_options common{on != nullptr ? *on : clock_of(options.clock),
                        system_clock_of(options.clock),
                        on != nullptr,
@@ -96,11 +116,13 @@ std::shared_ptr<const shard_list> make_shards(const virtual_clock* on, service_o
                        std::move(options.stalls)};
   if (options.wheel) common.wheel = wheel_of(kind, options.wheel);
   common.log = std::move(options.log);
+  common.free_list = options.free_list.value_or(usual_free_list);
   const auto make = options.wheel ? kind.make_shaped : kind.make_shard;
   const auto shards = std::make_shared<shard_list>();
   shards->resize(shards_of(kind, options.shards, on));
   for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = make(common, i);
   for (const auto& each : *shards) kind.introduce(*each, shards);
+  if (options.free_list) reserve_in_all(*shards, *options.free_list);
   return shards;
 }
 
@@ -144,13 +166,7 @@ std::size_t timer_service::drain(duration at_most) {
   return shut_down();
 }
 
-void timer_service::reserve(std::size_t count) {
-  // All of them in each shard, since one thread may start them all; and in all shards or in none.
-  std::vector<callable<void()>> rooms;
-  rooms.reserve(shards_->size());
-  for (const auto& each : *shards_) rooms.push_back(as_shard(*each).room_for(count));
-  for (auto& take : rooms) take();
-}
+void timer_service::reserve(std::size_t count) { reserve_in_all(*shards_, count); }
 
 service_counters timer_service::counters() const noexcept { return as_shard(*shards_->front()).counters(*shards_); }
 

@@ -175,6 +175,78 @@ TEST(ErlangWheel, ATurnThatEndsInASlotGoesOnThere) {
   EXPECT_EQ(many.wheel.next_deadline(), instant::never());
 }
 
+instant in_slot(std::size_t slot) { return instant{} + 1ms * static_cast<int>(slot); }
+
+/// Without a check after each step.
+void start(wheel_of& many, std::size_t i, instant deadline) { many.wheel.reset(many.timers[i], deadline); }
+
+/// How many timers each turn of `bump_timers` fires at `now`, until nothing is due.
+numbers bumps(erlang_wheel& wheel, instant now, budget limit = unlimited) {
+  numbers fired;
+  for (expiry turn{0, true}; turn.more; fired.push_back(turn.fired)) {
+    turn = wheel.bump_timers(now, limit, [](erlang_timer&) {});
+    EXPECT_EQ(broken(wheel), "");
+    EXPECT_EQ(turn.more, wheel.next_deadline() <= now);
+  }
+  return fired;
+}
+
+TEST(ErlangWheel, ABumpDoesNotCountTheFirstTimerOfASlot) {
+  wheel_of many(1000);
+  many.expire(instant{});
+  for (std::size_t i = 0; i < 1000; ++i) start(many, i, in_slot(1 + i));
+  EXPECT_EQ(bumps(many.wheel, instant{} + 1s), (numbers{1000}));
+  for (std::size_t i = 0; i < 1000; ++i) start(many, i, in_slot(1001 + i / 2));  // two in each slot
+  EXPECT_EQ(bumps(many.wheel, instant{} + 2s), (numbers{199, 198, 198, 198, 198, 9}));
+}
+
+TEST(ErlangWheel, ABumpCountsWhatIsDueAtOnce) {
+  wheel_of many(250);
+  many.expire(instant{} + 1s);
+  for (std::size_t i = 0; i < 250; ++i) start(many, i, instant{} + 1s);
+  EXPECT_EQ(bumps(many.wheel, instant{} + 1s), (numbers{99, 99, 52}));
+}
+
+TEST(ErlangWheel, ABumpThatGoesOnInASlotCountsAllOfItsTimers) {
+  wheel_of many(250);
+  many.expire(instant{});
+  for (std::size_t i = 0; i < 250; ++i) start(many, i, instant{} + 5ms);
+  EXPECT_EQ(bumps(many.wheel, instant{} + 5ms), (numbers{100, 99, 51}));
+}
+
+TEST(ErlangWheel, ABumpGivesBackWhatItPutsBack) {
+  wheel_of many(252);
+  many.expire(instant{});
+  start(many, 250, instant{} + 5ms + turn_of_the_wheel);  // the first of the slot, and of a later turn
+  for (std::size_t i = 0; i < 250; ++i) start(many, i, instant{} + 5ms);
+  start(many, 251, instant{} + 5ms + turn_of_the_wheel);
+  EXPECT_EQ(bumps(many.wheel, instant{} + 5ms), (numbers{100, 99, 51}));
+  EXPECT_EQ(many.wheel.size(), 2u);
+  EXPECT_EQ(bumps(many.wheel, instant{} + 5ms + turn_of_the_wheel), (numbers{2}));
+}
+
+TEST(ErlangWheel, TheCallersBudgetBoundsABumpToo) {
+  wheel_of many(1000);
+  many.expire(instant{});
+  for (std::size_t i = 0; i < 25; ++i) start(many, i, in_slot(1 + i));
+  EXPECT_EQ(bumps(many.wheel, instant{} + 1s, 10), (numbers{10, 10, 5}));
+  for (std::size_t i = 0; i < 250; ++i) start(many, i, instant{} + 2s);
+  EXPECT_EQ(bumps(many.wheel, instant{} + 2s, 40), (numbers{40, 40, 40, 40, 40, 40, 10}));
+  const expiry none = many.wheel.bump_timers(instant{} + 2s, 0, [](erlang_timer&) {});
+  EXPECT_EQ(none.fired, 0u);
+  EXPECT_FALSE(none.more);
+}
+
+/// A call of expire fires as many timers as its budget allows, whatever a turn of bump_timers has left.
+TEST(ErlangWheel, ABumpLeavesExpireAsItIs) {
+  wheel_of many(500);
+  many.expire(instant{});
+  for (std::size_t i = 0; i < 500; ++i) start(many, i, instant{} + 5ms);
+  EXPECT_EQ(many.wheel.bump_timers(instant{} + 5ms, unlimited, [](erlang_timer&) {}).fired, 100u);
+  EXPECT_EQ(many.expire(instant{} + 5ms, 300).size(), 300u);
+  EXPECT_EQ(bumps(many.wheel, instant{} + 5ms), (numbers{99, 1}));
+}
+
 /// After a stall of any length the timers fire in order, also those that callbacks start meanwhile.
 TEST(ErlangWheel, StallsAreCaughtUpInOrder) {
   constexpr std::size_t count = 2000;

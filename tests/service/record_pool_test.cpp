@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <new>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,17 +21,19 @@ namespace {
 using namespace std::chrono_literals;
 using detail::record_pool;
 
+constexpr std::size_t block = 1024;
+
 TEST(RecordPool, GivesEachCellOnceAndTheLastOneBackFirst) {
-  record_pool pool(40);
+  record_pool pool(40, block);
   EXPECT_EQ(pool.capacity(), 0u);
   std::set<void*> out;
   std::vector<void*> order;
-  for (std::size_t i = 0; i < 3 * record_pool::cells_in_block; ++i) {
+  for (std::size_t i = 0; i < 3 * block; ++i) {
     void* const cell = pool.get();
     EXPECT_TRUE(out.insert(cell).second);
     order.push_back(cell);
   }
-  EXPECT_EQ(pool.capacity(), 3 * record_pool::cells_in_block);
+  EXPECT_EQ(pool.capacity(), 3 * block);
   pool.put(order[5]);
   pool.put(order[7]);
   EXPECT_EQ(pool.get(), order[7]);
@@ -44,7 +48,7 @@ TEST(RecordPool, GivesEachCellOnceAndTheLastOneBackFirst) {
 
 TEST(RecordPool, AGrowthWithoutMemoryChangesNothing) {
   for (const std::size_t succeeding : {0u, 1u}) {
-    record_pool pool(40);
+    record_pool pool(40, block);
     {
       const failing_allocations fail(succeeding);
       EXPECT_THROW(static_cast<void>(pool.get()), std::bad_alloc);
@@ -56,7 +60,7 @@ TEST(RecordPool, AGrowthWithoutMemoryChangesNothing) {
 }
 
 TEST(RecordPool, AReserveCountsWhatCameMeanwhile) {
-  record_pool pool(40);
+  record_pool pool(40, block);
   auto room = pool.room_for(2000);
   std::vector<void*> out;
   for (int i = 0; i < 3000; ++i) out.push_back(pool.get());
@@ -102,6 +106,68 @@ TEST(RecordPool, IsWhatGoimsTimersComeFrom) {
       EXPECT_EQ(fired, 1);
     }
   }
+}
+
+/// goim's `num`, the size of a block; goim's `init` makes the first block, and a heap of that capacity.
+TEST(RecordPool, ItsBlocksAreAsLargeAsAskedForAndTheFirstIsMadeWithTheService) {
+  constexpr std::size_t num = 8;
+  for (const bool asked : {false, true}) {
+    service_options options = with_engine("goim");
+    if (asked) options.free_list = num;
+    virtual_clock clock;
+    timer_service timers(clock, std::move(options));
+    std::vector<timer> many(num + 1);
+    const allocation_count allocations;
+    for (std::size_t i = 0; i < num; ++i) {
+      many[i] = timer(timers, 1h, [] {});
+      EXPECT_EQ(allocations.so_far() == 0, asked) << i;
+    }
+    const std::size_t before = allocations.so_far();
+    many[num] = timer(timers, [] {});
+    EXPECT_EQ(allocations.so_far() > before, asked) << "the second block, where blocks have eight";
+    many.clear();
+  }
+}
+
+TEST(RecordPool, IsOfAPossibleSizeAndOnlyGoims) {
+  const auto refused = [](const char* engine, std::size_t size) -> std::string {
+    service_options options = with_engine(engine);
+    options.free_list = size;
+    try {
+      const timer_service service(std::move(options));
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refused("goim", 1), "accepted");
+  EXPECT_EQ(refused("goim", 1'048'576), "accepted");
+  EXPECT_EQ(refused("goim", 0), "foliot: a block of a free list has room for 1 to 1048576 timers, got 0");
+  EXPECT_EQ(refused("goim", 1'048'577), "foliot: a block of a free list has room for 1 to 1048576 timers, got 1048577");
+  for (const char* other : {"foliot", "goim-heap"}) {
+    EXPECT_EQ(refused(other, 8), "foliot: the engine '" + std::string(other) +
+                                     "' has no free list: choose the engine 'goim', or set none");
+  }
+}
+
+TEST(RecordPool, AServiceWithoutMemoryForItsFirstBlockIsNotMade) {
+  const std::size_t before = live_bytes();
+  std::size_t refused = 0;
+  for (std::size_t succeeding = 0;; ++succeeding) {
+    ASSERT_LT(succeeding, 1000u);
+    service_options options = with_engine("goim");
+    options.free_list = 8;
+    virtual_clock clock;
+    const failing_allocations fail(succeeding);
+    try {
+      const timer_service timers(clock, std::move(options));
+      break;
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 2u);
+  EXPECT_EQ(live_bytes(), before);
 }
 
 TEST(RecordPool, StaysWithTheShardUntilItsEnd) {

@@ -91,6 +91,10 @@ struct service_options {
   /// `hierarchical-wheel` (Kafka's tickMs and wheelSize). Unset means 1 ms, and 512 slots or 20 a level. See
   /// wheel_shape.hpp.
   std::optional<wheel_shape> wheel{};
+  /// How many timers have room in a block of the free list of `goim`, its `num`, from 1 to 1,048,576. If it is set, the
+  /// constructor allocates the first block in each shard, and a heap for as many timers, as goim's `init` does. Unset
+  /// means 1,024, and no block before the first timer is made. Only for `goim`.
+  std::optional<std::size_t> free_list{};
   /// Receives an entry for each timer that is added, is removed or expires, and for each alarm. Only for `goim`. See
   /// timer_log.hpp.
   timer_log log{};
@@ -101,7 +105,8 @@ class FOLIOT_EXPORT timer_service {
  public:
   /// Makes a service on a system clock; its threads start later. Throws std::invalid_argument for an engine that does
   /// not exist (the message lists the engines), for a number of shards that the engine cannot have, a turn of zero, a
-  /// wheel whose shape is impossible or that the engine does not have, a log that the engine does not keep, a
+  /// wheel whose shape is impossible or that the engine does not have, a free list of an impossible size or that the
+  /// engine does not have, a log that the engine does not keep, a
   /// slow-callback report without a function or with a negative limit, and a stall report without a function or with a
   /// limit that is not positive; std::bad_alloc; std::system_error when the thread of stall reports cannot be started.
   explicit timer_service(service_options options = {});
