@@ -37,12 +37,15 @@ install(EXPORT foliotTargets NAMESPACE foliot:: DESTINATION ${foliot_cmake_dir})
 if(TARGET foliot_tls)
   install(EXPORT foliotTlsTargets NAMESPACE foliot:: DESTINATION ${foliot_cmake_dir})
 endif()
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/tidy_coroutines.py TYPE BIN RENAME foliot-check-coroutines)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/foliotConfig.cmake.in foliotConfig.cmake
   INSTALL_DESTINATION ${foliot_cmake_dir}
+  PATH_VARS CMAKE_INSTALL_BINDIR
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 # While the major version is 0, a new minor version may break programs that were written for the one before.
 write_basic_package_version_file(foliotConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES
+  ${PROJECT_SOURCE_DIR}/cmake/FoliotCheckCoroutines.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/foliotConfig.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/foliotConfigVersion.cmake
   DESTINATION ${foliot_cmake_dir})
