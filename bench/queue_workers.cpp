@@ -123,7 +123,7 @@ class workers {
       due.check();
     } else {
       const double due = given_.workload == "far" ? bench::now() + 86'400 : 0;
-      co_await put(given_.jobs, [due](std::int64_t) { return job_due(due); });
+      co_await put(given_.jobs, [&](std::int64_t) { return job_due(due); });
     }
   }
 

@@ -37,12 +37,15 @@ install(EXPORT foliotTargets NAMESPACE foliot:: DESTINATION ${foliot_cmake_dir})
 if(TARGET foliot_tls)
   install(EXPORT foliotTlsTargets NAMESPACE foliot:: DESTINATION ${foliot_cmake_dir})
 endif()
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/tidy_coroutines.py TYPE BIN RENAME foliot-check-coroutines)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/foliotConfig.cmake.in foliotConfig.cmake
   INSTALL_DESTINATION ${foliot_cmake_dir}
+  PATH_VARS CMAKE_INSTALL_BINDIR
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 # While the major version is 0, a new minor version may break programs that were written for the one before.
 write_basic_package_version_file(foliotConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES
+  ${PROJECT_SOURCE_DIR}/cmake/FoliotCheckCoroutines.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/foliotConfig.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/foliotConfigVersion.cmake
   DESTINATION ${foliot_cmake_dir})
@@ -74,6 +77,31 @@ if(TARGET foliot_tls)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/foliot_tls.pc.in foliot_tls.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/foliot_tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
+
+# foliot_store_pc(name description library): the file of a job store. A program that links the static library also links
+# the library that the store is over; the shared one brings it.
+function(foliot_store_pc name description library)
+  if(NOT TARGET ${name})
+    return()
+  endif()
+  set(foliot_pc_name ${name})
+  set(foliot_pc_description ${description})
+  cmake_path(GET library PARENT_PATH directory)
+  cmake_path(GET library STEM needed)
+  string(REGEX REPLACE "^lib" " -l" needed ${needed})
+  if(NOT directory IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+    string(PREPEND needed " -L${directory}")
+  endif()
+  if(BUILD_SHARED_LIBS)
+    set(foliot_pc_needed_privately "${needed}")
+  else()
+    set(foliot_pc_needed "${needed}")
+  endif()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/foliot_store.pc.in ${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+foliot_store_pc(foliot_jobs_embedded "foliot's job store on disk" "${ROCKSDB_LIBRARY}")
+foliot_store_pc(foliot_jobs_postgresql "foliot's job store in PostgreSQL" "${LIBPQ_LIBRARY}")
 
 # The documentation: the pages as they are, so that the links of the installed README.md work, and the site, where
 # `scripts/run site` has made it.

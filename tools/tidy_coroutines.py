@@ -1,13 +1,158 @@
-"""Where a coroutine awaits in a way that g++ 12 miscompiles.
+#!/usr/bin/env python3
+"""Finds the coroutines that g++ 12 miscompiles: it destroys some temporaries of a co_await expression twice.
 
-A full expression may have one co_await, which stands neither inside ?:, && or || nor inside an
-initialiser's braces. This reads brackets and a few words, no C++: && and || are operators if white
-space is on both sides, as the formatter leaves them, and the text before a brace decides whether it
-begins a block.
+usage: foliot-check-coroutines [--quiet] [FILE | FOLDER]...
+
+Reads the C++ sources that are named, or below the folders that are named, the present one by default, and prints
+`path:line: what is wrong, and what to write instead` for each breach. Exit status: 0 without any, 1 with some, 2 for
+wrong arguments. A line that is right all the same ends with a comment, with a reason:
+`foliot-check-coroutines: allow this class has a constructor`.
+
+A full expression may have one co_await, which stands neither inside ?:, && or || nor inside an initialiser's braces. In
+the same expression no object is made with braces, or by an aggregate's parentheses, and no closure that captures by
+copy: these are what is destroyed twice.
+
+This reads brackets and a few words, no C++: && and || are operators if white space is on both sides, as formatters
+leave them, and the text before a brace decides whether it begins a block. Of a class it knows what the files that it
+reads declare: classes with constructors are safe, and so are structs of plain numbers, pointers and references, and the
+standard library's classes, but std::array. A class that it does not know counts as a struct.
 """
+import argparse
+import os
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+
+# The tokens of C++ text. The first group is a comment, the second a string. Numbers and words match
+# so that a quote inside a number (1'000) does not begin a string.
+CPP_TOKEN = re.compile(
+    r"""(//(?:\\\n|[^\n])*|/\*.*?\*/)"""
+    r"""|((?<!\w)(?:u8|[uUL])?R"([^()\\\s]*)\(.*?\)\3"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+    r"""|(?<!\w)\d(?:'?[\w.])*|\w+""", re.S)
+
+
+def blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def without_comments_and_strings(text: str) -> str:
+    """C++ code with its comments and strings blanked, but for the quotes; lines and columns stay."""
+    def blanked(token: re.Match) -> str:
+        if token[1]:
+            return blank(token[0])
+        return token[2][0] + blank(token[2][1:-1]) + token[2][-1] if token[2] else token[0]
+    return CPP_TOKEN.sub(blanked, text)
+
+
+# ---------------------------------------------------------------- which classes are safe
+
+CLASS_HEAD = re.compile(r"(?<!enum )\b(struct|class|union)\s+(?:(?:[A-Z][A-Z_]{2,}(?:\([^()]*\))?|\[\[[^\]]*\]\]"
+                        r"|alignas\([^()]*\))\s+)*([A-Za-z_]\w*)(?:<[^;{}()]*>)?(?:\s+final)?\s*(:(?!:)[^;{}()]*)?\{")
+OTHER_NAME = re.compile(r"\benum\s+(?:class\s+|struct\s+)?([A-Za-z_]\w*)|\busing\s+([A-Za-z_]\w*)\s*=\s*([^;]*);")
+PLAIN = re.compile(
+    r"(?:(?:const|mutable|unsigned|signed|long|short|volatile)\s+)*"
+    r"(?:bool|char|int|unsigned|long|short|float|double|std::byte|(?:std::)?(?:string_view|nullptr_t)"
+    r"|(?:std::)?(?:u?int(?:_fast|_least)?\d+|size|ssize|ptrdiff|u?intptr)_t|std::chrono::\w+|std::span<[^;]*>"
+    r"|(?:foliot::)?(?:duration|instant)|.*[*&])\s*(?:const)?", re.S)
+NO_MEMBER = re.compile(r"(?:static|using|friend|typedef|template|enum|struct|class|union|public|private|protected)\b")
+
+
+@dataclass(frozen=True)
+class Class:
+    """What the text of a class, an enumeration or an alias shows."""
+    is_aggregate: bool = False
+    members: tuple[str, ...] = ()  # the types of an aggregate's
+    alias_of: str = ""
+
+
+Classes = Mapping[str, list[Class]]  # by name: several classes may have the same
+
+
+def body_of(code: str, opening: int) -> str:
+    """The text between a brace and the one that closes it, without what is in braces inside of it."""
+    depth, kept, since = 1, [], opening + 1
+    for brace in re.finditer("[{}]", code[opening + 1:]):
+        at = opening + 1 + brace.start()
+        if brace[0] == "{":
+            if depth == 1:
+                kept.append(code[since:at])
+            depth += 1
+        else:
+            depth -= 1
+            if depth == 1:
+                since = at + 1
+            elif depth == 0:
+                return ";".join([*kept, code[since:at]])
+    return ""
+
+
+def without_angles(text: str) -> str:
+    while (shorter := re.sub(r"<[^<>]*>", "", text)) != text:
+        text = shorter
+    return text
+
+
+def class_of(kind: str, name: str, base: str | None, body: str) -> Class:
+    if kind != "struct" or re.search(r"\b(?:virtual|private|protected)\b|\busing\s+[\w:]+::(\w+)\s*;", body):
+        return Class()
+    if re.search(rf"(?<![~\w:]){name}\s*\(", body):
+        return Class()
+    members = [base] if base else []
+    for statement in body.split(";"):
+        statement = re.sub(r"\[\[[^\]]*\]\]|^[\s\w]*:(?!:)", "", statement.strip()).strip()
+        plain = without_angles(statement)
+        if statement and not NO_MEMBER.match(statement) and "(" not in plain and "operator" not in plain:
+            of = re.sub(r"\s*=.*|\s*\[.*", "", statement, flags=re.S)
+            members.append(re.sub(r"(?<![\w:])\w+\s*$", "", of).strip())
+    return Class(True, tuple(members))
+
+
+def classes_of(codes: Iterable[str]) -> Classes:
+    """The classes, enumerations and aliases that this code declares."""
+    found: dict[str, list[Class]] = {}
+    for code in codes:
+        for head in CLASS_HEAD.finditer(code):
+            found.setdefault(head[2], []).append(class_of(head[1], head[2], head[3], body_of(code, head.end() - 1)))
+        for other in OTHER_NAME.finditer(code):
+            found.setdefault(other[1] or other[2], []).append(Class(alias_of=(other[3] or "int").strip()))
+    return found
+
+
+def last_name(name: str) -> str:
+    return without_angles(name).strip().split("::")[-1]
+
+
+def does_something_at_its_end(kind: str, classes: Classes, depth: int = 0) -> bool:
+    """Whether objects of this type have a destructor that does something, as far as is known."""
+    if PLAIN.fullmatch(kind):
+        return False
+    known = classes.get(last_name(re.sub(r"\b(?:const|mutable)\s+", "", kind)))
+    return not known or depth > 8 or any(
+        not (one.is_aggregate or one.alias_of)
+        or any(does_something_at_its_end(member, classes, depth + 1) for member in one.members)
+        or (one.alias_of != "" and does_something_at_its_end(one.alias_of, classes, depth + 1)) for one in known)
+
+
+def is_destroyed_twice(name: str, classes: Classes, depth: int = 0) -> bool | None:
+    """Whether temporaries of that class are; None if it is not known."""
+    if SAFE_NAME.fullmatch(without_angles(name).strip()) or PLAIN.fullmatch(name):
+        return False
+    known = classes.get(last_name(name))
+    if not known or depth > 8:
+        return None
+    each = [is_destroyed_twice(one.alias_of, classes, depth + 1) if one.alias_of else
+            one.is_aggregate and any(does_something_at_its_end(member, classes) for member in one.members)
+            for one in known]
+    return True if True in each else None if None in each else False
+
+
+SAFE_NAME = re.compile(
+    r"(?:::)?std::(?!array\b).*|(?:::)?(?:bool|char|int|unsigned|long|short|float|double|u?int\d+_t|size_t|auto)"
+    r"|(?:[\w:]*::)?(?:seconds|milliseconds|microseconds|nanoseconds|minutes|hours|duration|instant)")
+
+# ---------------------------------------------------------------- full expressions
 
 COROUTINE_TOKEN = re.compile(
     r"\boperator\s+co_await|\bco_await\b|\b(?:if|while|for|switch)\s*(?:constexpr\s*)?(?=\()"
@@ -16,6 +161,11 @@ OPENS_BLOCK = re.compile(
     r"(?:^|[;{})\]:&]|\b(?:else|do|try|const|noexcept|override|final|mutable)"
     r"|(?:[)\]&]|\b(?:const|noexcept|mutable))\s*->[^;{}()=]+"
     r"|\b(?:class|struct|union|enum|namespace|extern)\b[^;{}=]*)$")
+NAME_BEFORE = re.compile(r"(?<![\w:])((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<[^;{}()]*>)?$")
+NO_CLASS = re.compile(r"(?:co_await|co_return|co_yield|return|and|or|not|sizeof|alignof|decltype|noexcept|throw|new|if"
+                      r"|while|for|switch|catch|case)$")
+CLOSURE_BEFORE = re.compile(r"(?:^|[(,{=&|?:;<>!]|\b(?:co_await|co_return|return|and|or|not))$")
+GIVE_A_NAME = "give the object a name in a statement of its own, and pass std::move(name)"
 
 
 @dataclass
@@ -24,10 +174,11 @@ class Statement:
     open: list[str] = field(default_factory=list)
     awaits: list[tuple[int, int, bool]] = field(default_factory=list)  # position, depth, in braces
     branches: list[int] = field(default_factory=list)  # the depth of each ?, &&, ||
+    twice: list[tuple[int, str]] = field(default_factory=list)  # what would be destroyed twice beside a co_await
 
     def end(self) -> Iterable[tuple[int, str]]:
-        awaits, branches = self.awaits, self.branches
-        self.awaits, self.branches = [], []
+        awaits, branches, twice = self.awaits, self.branches, self.twice
+        self.awaits, self.branches, self.twice = [], [], []
         if len(awaits) > 1:
             yield awaits[1][0], "one co_await in a full expression: give the first result a name"
         for position, depth, in_braces in awaits:
@@ -35,22 +186,96 @@ class Statement:
                 yield position, "no co_await inside ?:, && or ||: give the result a name, or use if"
             if in_braces:
                 yield position, "no co_await inside an initialiser's braces: give the result a name"
+        if awaits and not any(in_braces for _, _, in_braces in awaits):
+            yield from twice
 
 
-def await_breaches(code: str) -> Iterable[tuple[int, str]]:
+def until_closed(code: str, opening: int) -> str:
+    """The text from behind a bracket to the one that closes it."""
+    depth = 1
+    for bracket in re.finditer(r"[(){}\[\]]", code[opening + 1:opening + 4000]):
+        depth += 1 if bracket[0] in "({[" else -1
+        if depth == 0:
+            return code[opening + 1:opening + 1 + bracket.start()]
+    return ""
+
+
+def parts(list_: str) -> list[str]:
+    """What stands between the commas of a list, if they are not inside brackets."""
+    depth, found, since = 0, [], 0
+    for token in re.finditer(r"[(){}\[\],]", list_):
+        if token[0] == ",":
+            if depth == 0:
+                found.append(list_[since:token.start()])
+                since = token.end()
+        else:
+            depth += 1 if token[0] in "({[" else -1
+    return [part.strip() for part in [*found, list_[since:]] if part.strip()]
+
+
+def made_with_braces(before: str, in_argument: bool, classes: Classes) -> str | None:
+    """What is wrong with the object that these braces make, if something is. Braces that have no name before them are
+    those of an argument; others initialise a variable or a member."""
+    if re.search(r"[(,]$", before):
+        return (f"no braces as an argument beside a co_await, which g++ 12 destroys twice: {GIVE_A_NAME}"
+                if in_argument else None)
+    name = NAME_BEFORE.search(before)
+    if name is None or NO_CLASS.match(name[1]) or SAFE_NAME.fullmatch(name[1]):
+        return None
+    if not in_argument and not re.search(r"\bco_await\b[^;{}]*$", before[:name.start()]):
+        return None  # a variable with this initialiser
+    twice = is_destroyed_twice(name[1], classes)
+    if twice is False:
+        return None
+    unless = "" if twice else ", unless its class has a constructor"
+    return f"g++ 12 destroys this {name[1]}, which is made beside a co_await, twice{unless}: {GIVE_A_NAME}"
+
+
+def made_with_parentheses(before: str, inside: str, classes: Classes) -> str | None:
+    """The same of parentheses: `classes` are those of the same file, as functions of others may have their names."""
+    name = NAME_BEFORE.search(before)
+    if name is None or not is_destroyed_twice(name[1], classes) or len(parts(inside)) < 2:
+        return None
+    if re.search(r"[\w>*&.]\s*$", before[:name.start()]) and not re.search(
+            r"\b(?:co_await|co_return|return)\s*$", before[:name.start()]):
+        return None  # a declaration, or a member function of that name
+    return f"g++ 12 destroys this {name[1]}, which is made beside a co_await, twice: {GIVE_A_NAME}"
+
+
+def captures_by_copy(captures: str) -> bool:
+    return any(not re.match(r"&|this$", capture) for capture in parts(captures))
+
+
+def await_breaches(code: str, classes: Classes | None = None) -> Iterable[tuple[int, str]]:
+    """The breaches of code without comments and strings. `classes`: those that other files declare."""
+    own = classes_of([code])
+    classes = {**(classes or {}), **own}
     statements, after_keyword = [Statement()], -1  # one statement for each block that is open
     for token in COROUTINE_TOKEN.finditer(code):
         word, here = token[0], statements[-1]
+        before = code[max(0, token.start() - 400):token.start()].rstrip() if word in ("{", "(", "[") else ""
         if word == "co_await":
             here.awaits.append((token.start(), len(here.open), "{" in here.open))
         elif word in ("?", "&&", "||", "and", "or"):
             here.branches.append(len(here.open))
         elif word in ("(", "["):
+            if word == "(":
+                wrong = made_with_parentheses(before, until_closed(code, token.start()), own)
+            else:
+                is_closure = CLOSURE_BEFORE.search(before) and code[token.start():token.start() + 2] != "[["
+                wrong = None
+                if is_closure and captures_by_copy(until_closed(code, token.start())):
+                    wrong = ("g++ 12 destroys this closure, which captures by copy beside a co_await, twice: "
+                             + GIVE_A_NAME)
+            if wrong:
+                here.twice.append((token.start(), wrong))
             here.open.append("if(" if token.start() == after_keyword else word)
         elif word == "{":
-            before = code[max(0, token.start() - 400):token.start()].rstrip()
             nested = here.open[-1:] == ["{"] and before.endswith("{")
             if nested or not OPENS_BLOCK.search(before):
+                wrong = None if nested else made_with_braces(before, bool(here.open), classes)
+                if wrong:
+                    here.twice.append((token.start(), wrong))
                 here.open.append("{")
                 continue
             if not here.open:  # otherwise a lambda in the middle of an expression
@@ -65,3 +290,70 @@ def await_breaches(code: str) -> Iterable[tuple[int, str]]:
             yield from statements.pop().end()
         elif word[0] in "iwfs":
             after_keyword = token.end()
+
+
+# ---------------------------------------------------------------- the program
+
+SUFFIXES = {".cpp", ".cc", ".cxx", ".c++", ".hpp", ".hh", ".hxx", ".h++", ".h", ".ipp", ".inl", ".tpp"}
+ALLOW = re.compile(r"//.*foliot-check-coroutines: allow\b[ \t]*(.*)")
+
+
+def sources(places: Iterable[Path]) -> Iterable[Path]:
+    for place in places:
+        if not place.is_dir():
+            yield place
+            continue
+        for folder, folders, names in os.walk(place):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            yield from (Path(folder) / name for name in sorted(names) if Path(name).suffix in SUFFIXES)
+
+
+def breaches_of(text: str, code: str, classes: Classes) -> list[tuple[int, str]]:
+    """The lines with a breach, without those that a comment allows."""
+    found = sorted({(text.count("\n", 0, position) + 1, message)
+                    for position, message in await_breaches(code, classes)})
+    if not found and "foliot-check-coroutines" not in text:
+        return found
+    for number, line in enumerate(text.split("\n"), 1):
+        allowed = ALLOW.search(line)
+        if not allowed:
+            continue
+        excused = [finding for finding in found if finding[0] == number]
+        found = [finding for finding in found if finding[0] != number]
+        if not allowed[1]:
+            found.append((number, "a reason is missing: foliot-check-coroutines: allow and a reason"))
+        elif not excused:
+            found.append((number, "nothing is wrong here: remove the comment"))
+    return sorted(found)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="foliot-check-coroutines", formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="foliot-check-coroutines [--quiet] [FILE | FOLDER]...", description=__doc__.split("\n\n", 2)[0] + "\n\n"
+        + __doc__.split("\n\n", 2)[2])
+    parser.add_argument("places", nargs="*", type=Path, default=[Path(".")], metavar="FILE | FOLDER")
+    parser.add_argument("--quiet", action="store_true", help="print nothing if nothing is wrong")
+    options = parser.parse_args()
+    for place in options.places:
+        if not place.exists():
+            parser.error(f"{place}: no such file or folder")
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sources(options.places)}
+    codes = {path: without_comments_and_strings(text) for path, text in texts.items()}
+    classes = classes_of(codes.values())
+    count = 0
+    for path, text in texts.items():
+        if "co_await" not in text:
+            continue
+        for line, message in breaches_of(text, codes[path], classes):
+            print(f"{path}:{line}: {message}")
+            count += 1
+    if options.quiet and count == 0:
+        return 0
+    print(f"foliot-check-coroutines: {len(texts)} {'file' if len(texts) == 1 else 'files'}, "
+          f"{count} {'breach' if count == 1 else 'breaches'}", file=sys.stderr)
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

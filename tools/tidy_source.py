@@ -6,19 +6,10 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
+from tidy_coroutines import CPP_TOKEN, blank, without_comments_and_strings
+
 KINDS = {".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".ipp": "cpp",
          ".py": "py", ".sh": "sh", ".md": "md", ".cmake": "cmake"}
-
-# The tokens of C++ text. The first group is a comment, the second a string. Numbers and words match
-# so that a quote inside a number (1'000) does not begin a string.
-CPP_TOKEN = re.compile(
-    r"""(//(?:\\\n|[^\n])*|/\*.*?\*/)"""
-    r"""|((?<!\w)(?:u8|[uUL])?R"([^()\\\s]*)\(.*?\)\3"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
-    r"""|(?<!\w)\d(?:'?[\w.])*|\w+""", re.S)
-
-
-def blank(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)
 
 
 class File:
@@ -45,8 +36,7 @@ class File:
     @cached_property
     def code(self) -> str:
         """The same with strings blanked too, but for their quotes."""
-        return CPP_TOKEN.sub(lambda token: token[2][0] + blank(token[2][1:-1]) + token[2][-1]
-                             if token[2] else token[0], self.uncommented)
+        return without_comments_and_strings(self.text)
 
     def line_at(self, position: int) -> int:
         return self.text.count("\n", 0, position) + 1

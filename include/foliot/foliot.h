@@ -289,7 +289,8 @@ FOLIOT_EXPORT int64_t foliot_loop_timeout(foliot_loop* loop) FOLIOT_NOEXCEPT;
  * for never; at most the largest int. */
 FOLIOT_EXPORT int foliot_loop_timeout_ms(foliot_loop* loop) FOLIOT_NOEXCEPT;
 /* A file descriptor that is readable while a timer is due, for loops that wait for descriptors alone. The loop owns it:
- * do not read from it, and do not close it. -1 if there is none, and for null. */
+ * do not read from it, and do not close it. -1 if there is none, and for null. The child of a fork has a copy of the
+ * loop, behind a descriptor of the same number that is the child's own; it needs an epoll instance of its own, too. */
 FOLIOT_EXPORT int foliot_loop_fd(const foliot_loop* loop) FOLIOT_NOEXCEPT;
 /* Fires the timers that are due, at most `limit`; 0 means no limit. Sets `fired` to how many have fired, and `more` to
  * whether the limit has left timers that may be due: then the next wait must not block (the timeout is 0, and the

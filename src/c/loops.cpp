@@ -16,7 +16,7 @@
 
 struct foliot_loop {
   std::unique_ptr<foliot::loop_timers> timers;
-  int descriptor = -1;
+  const foliot::epoll_timers* with_descriptor = nullptr;  // the same, if the loop has a descriptor
 };
 struct foliot_loop_timer {
   foliot::loop_timer itself;
@@ -44,7 +44,7 @@ std::unique_ptr<foliot_loop> make_loop(const foliot_loop_options& from) {
     made->timers = std::make_unique<foliot::loop_timers>(from.virtual_time->itself);
   } else if (from.descriptor) {
     auto with_descriptor = std::make_unique<foliot::epoll_timers>();
-    made->descriptor = with_descriptor->fd();
+    made->with_descriptor = with_descriptor.get();
     made->timers = std::move(with_descriptor);
   } else {
     made->timers = std::make_unique<foliot::loop_timers>();
@@ -96,7 +96,9 @@ int foliot_loop_timeout_ms(foliot_loop* loop) noexcept {
   return static_cast<int>(std::min<std::int64_t>(rounded_up, std::numeric_limits<int>::max()));
 }
 
-int foliot_loop_fd(const foliot_loop* loop) noexcept { return loop == nullptr ? -1 : loop->descriptor; }
+int foliot_loop_fd(const foliot_loop* loop) noexcept {
+  return loop == nullptr || loop->with_descriptor == nullptr ? -1 : loop->with_descriptor->fd();
+}
 
 foliot_status foliot_loop_expire(foliot_loop* loop, size_t limit, size_t* fired, bool* more) noexcept {
   return guarded([&] {

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/fork.hpp"
+
 namespace foliot::test {
 namespace {
 
@@ -44,6 +46,20 @@ struct type_names {
 };
 using timers = testing::Types<asio::steady_timer, asio_timer>;
 TYPED_TEST_SUITE(AsioTimer, timers, type_names);
+
+TYPED_TEST(AsioTimer, AForkOfWhichTheContextIsToldLeavesBothTimersPending) {
+  TypeParam timer(this->context, 1ms);
+  timer.async_wait(this->note(1));
+  this->context.notify_fork(asio::io_context::fork_prepare);
+  expect_in_child([&] {
+    this->context.notify_fork(asio::io_context::fork_child);
+    this->context.run_for(60s);
+    return this->outcomes == std::vector{1};
+  });
+  this->context.notify_fork(asio::io_context::fork_parent);
+  this->context.run_for(60s);
+  EXPECT_EQ(this->outcomes, std::vector{1});
+}
 
 TYPED_TEST(AsioTimer, AWaitEndsAtTheExpiryAndNotBefore) {
   const auto before = clock_type::now();

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
@@ -11,8 +13,11 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <vector>
+
+#include "support/fork.hpp"
 
 namespace foliot::test {
 namespace {
@@ -177,6 +182,75 @@ TEST_F(EpollTimers, ATickerMakesItReadableForEachTick) {
   EXPECT_FALSE(armed());
 }
 
+TEST_F(EpollTimers, WhatTheChildOfAForkDoesIsNotSeenInTheParent) {
+  std::optional<loop_timer> hour;
+  hour.emplace(timers, [] { FAIL(); });
+  hour->reset(1h);
+  expect_in_child([&] {
+    hour->stop();
+    timers.dispatch();
+    const bool off = !armed();
+    epoll_ctl(epoll, EPOLL_CTL_DEL, timers.fd(), nullptr);  // from the parent's epoll instance
+    return off;
+  });
+  EXPECT_TRUE(armed()) << "the child has switched off the parent's alarm";
+  expect_in_child([&] {
+    hour.reset();
+    return true;
+  });
+  EXPECT_TRUE(armed());
+  bool fired = false;
+  loop_timer soon(timers, [&] { fired = true; });
+  soon.reset(0s);
+  EXPECT_TRUE(readable(long_enough)) << "the child has removed the descriptor from the parent's epoll instance";
+  timers.dispatch();
+  EXPECT_TRUE(fired);
+}
+
+TEST_F(EpollTimers, InTheChildOfAForkTheTimersGoOn) {
+  bool fired = false;
+  loop_timer one(timers, [&] { fired = true; });
+  one.reset(1ms);
+  const int number = timers.fd();
+  expect_in_child([&] {
+    // The child's child, whose parent is this one, ends what is pending: that must not be seen here.
+    expect_in_child([&] {
+      one.stop();
+      timers.dispatch();
+      return true;
+    });
+    pollfd ready{.fd = timers.fd(), .events = POLLIN, .revents = 0};
+    if (timers.fd() != number || poll(&ready, 1, long_enough) != 1) return false;
+    timers.dispatch();
+    if (!fired || armed()) return false;
+    fired = false;
+    one.reset(1ms);
+    if (poll(&ready, 1, long_enough) != 1) return false;
+    timers.dispatch();
+    return fired && !HasFailure();
+  });
+  EXPECT_TRUE(readable(long_enough));
+  timers.dispatch();
+  EXPECT_TRUE(fired);
+}
+
+TEST_F(EpollTimers, ACallbackMayFork) {
+  loop_timer hour(timers, [] { FAIL(); });
+  hour.reset(1h);
+  loop_timer forks(timers, [&] {
+    expect_in_child([&] {
+      hour.stop();
+      return true;
+    });
+  });
+  const pid_t parent = getpid();
+  forks.reset(0s);
+  ASSERT_TRUE(readable(long_enough));
+  timers.dispatch();
+  ASSERT_EQ(getpid(), parent);
+  EXPECT_TRUE(armed());
+}
+
 #if !defined(FOLIOT_SANITIZED)  // UBSan checks a vtable through a pipe, for which no descriptor is left here
 TEST(EpollTimersLimits, WithoutADescriptorThereIsAnError) {
   rlimit before{};
@@ -189,6 +263,55 @@ TEST(EpollTimersLimits, WithoutADescriptorThereIsAnError) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   EXPECT_THROW(epoll_timers(), std::system_error);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST(EpollTimersLimits, TheChildOfAForkNeedsNoFurtherDescriptor) {
+  epoll_timers timers;
+  loop_timer hour(timers, [] { FAIL(); });
+  hour.reset(1h);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(timers.fd() + 8);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<int> all;
+  for (int one = dup(0); one >= 0; one = dup(0)) all.push_back(one);
+  const auto armed = [&] {
+    itimerspec left{};
+    return timerfd_gettime(timers.fd(), &left) == 0 && left.it_value.tv_sec > 0;
+  };
+  const int number = timers.fd();
+  expect_in_child([&] {
+    const bool as_before = timers.fd() == number && armed();
+    hour.stop();
+    timers.dispatch();
+    return as_before && !armed();
+  });
+  EXPECT_TRUE(armed());
+  for (const int one : all) close(one);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST(EpollTimersLimits, AChildWithoutADescriptorLeavesThatOfItsParentAlone) {
+  epoll_timers timers;
+  bool fired = false;
+  loop_timer hour(timers, [&] { fired = true; });
+  hour.reset(1h);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  expect_in_child([&] {
+    hour.reset(0s);
+    while (timers.dispatch().fired == 0) {
+    }
+    return timers.fd() == -1 && fired;
+  });
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  itimerspec left{};
+  EXPECT_EQ(timerfd_gettime(timers.fd(), &left), 0);
+  EXPECT_GT(left.it_value.tv_sec, 0);
 }
 #endif
 

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "support/fork.hpp"
+
 namespace foliot::test {
 namespace {
 
@@ -219,6 +221,59 @@ TEST_F(UvTimers, AnExceptionComesOutOfRunAndNothingIsLost) {
   EXPECT_EQ(timers->run(), 0);
   EXPECT_EQ(fired, 1);
   EXPECT_NO_THROW(timers->rethrow());
+}
+
+/// Stops a loop that would otherwise run for ever.
+class guarded_loop {
+ public:
+  explicit guarded_loop(uv_loop_t* loop) {
+    uv_timer_init(loop, &limit_);
+    uv_timer_start(&limit_, [](uv_timer_t* handle) { uv_stop(handle->loop); }, 60'000, 0);
+    uv_unref(reinterpret_cast<uv_handle_t*>(&limit_));
+  }
+  ~guarded_loop() {
+    uv_loop_t* const loop = limit_.loop;
+    uv_close(reinterpret_cast<uv_handle_t*>(&limit_), nullptr);
+    uv_run(loop, UV_RUN_NOWAIT);
+  }
+
+ private:
+  uv_timer_t limit_{};
+};
+
+TEST_F(UvTimers, InTheChildOfAForkTheyGoOnAndTheParentDoesNotNotice) {
+  int fired = 0;
+  loop_timer one(*timers, [&] { ++fired; });
+  one.reset(1ms);
+  expect_in_child([&] {
+    if (uv_loop_fork(&loop) != 0) return false;
+    const guarded_loop guard(&loop);
+    timers->run();  // the one that its parent has started
+    if (fired != 1) return false;
+    one.reset(1ms);
+    timers->run();
+    return fired == 2;
+  });
+  const guarded_loop guard(&loop);
+  timers->run();
+  EXPECT_EQ(fired, 1) << "the child has silenced its parent's timer";
+}
+
+TEST_F(UvTimers, AChildMayDestroyThemWithoutLoopFork) {
+  bool fired = false;
+  loop_timer one(*timers, [&] { fired = true; });
+  loop_timer hour(*timers, [] { FAIL(); });
+  hour.reset(1h);
+  uv_run(&loop, UV_RUN_NOWAIT);  // puts the descriptor into the epoll instance
+  expect_in_child([&] {
+    timers.reset();
+    return true;
+  });
+  hour.stop();
+  one.reset(1ms);
+  const guarded_loop guard(&loop);
+  timers->run();
+  EXPECT_TRUE(fired) << "the child has removed the descriptor from its parent's epoll instance";
 }
 
 TEST_F(UvTimers, TheyMayEndWithTimersPending) {

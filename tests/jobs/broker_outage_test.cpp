@@ -186,7 +186,8 @@ TEST(BrokerOutage, AnOperationThatIsPassedOverIsRefusedAlone) {
     EXPECT_EQ(cancel_ended, unavailable::not_executed);
     EXPECT_EQ(world.here.counters().unavailable, 0U);
     world.here_store.after = nullptr;
-    const auto again = co_await refusal_of(world.here, cancel{job_id{1}}, "");
+    const cancel first{job_id{1}};
+    const auto again = co_await refusal_of(world.here, first, "");
     EXPECT_EQ(again, std::nullopt);
   });
 }

@@ -1,9 +1,10 @@
 # Whether a file is refused by the compiler, and for the right reason. Run by ctest.
 #
 #   FILE      the misuse. Its first lines say what the compiler has to say: `// expect: TEXT`, and
-#             `// expect with clang: TEXT` where clang words it differently, or alone sees it.
+#             `// expect with clang: TEXT` where clang words it differently, or alone sees it, and
+#             `// expect with g++ 12: TEXT` where that compiler alone refuses it.
 #   COMPILER  the compiler and its options, separated by spaces
-#   ID        what CMake calls the compiler
+#   ID        what CMake calls the compiler, and its major version
 #
 # The file is compiled twice: as it is, and with CORRECT defined, which must work, so that the first
 # cannot have failed for a wrong reason.

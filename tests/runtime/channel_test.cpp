@@ -340,6 +340,28 @@ TEST(Channel, EmplaceMakesTheValueInTheSend) {
   });
 }
 
+TEST(Channel, AStructWithANameIsCopiedOrMoved) {
+  everywhere([]() -> task<> {
+    const auto counted = std::make_shared<int>(0);
+    {
+      channel<job> jobs(2);
+      const send_end<job> to = jobs;
+      job named{1, "a text that is too long for the object itself", counted};
+      co_await jobs.send(named);
+      EXPECT_EQ(named.text, "a text that is too long for the object itself");
+      co_await to.emplace(std::move(named));
+      EXPECT_EQ(counted.use_count(), 3);
+      for (int i = 0; i < 2; ++i) {
+        const auto got = co_await jobs.receive();
+        EXPECT_EQ(got->text, "a text that is too long for the object itself");
+        EXPECT_EQ(got->shared, counted);
+      }
+      EXPECT_EQ(counted.use_count(), 1);
+    }
+    EXPECT_EQ(counted.use_count(), 1);
+  });
+}
+
 TEST(Channel, EmplaceOfNothingAndOfWhatDoesNotMoveWell) {
   everywhere([]() -> task<> {
     channel<int> numbers(1);

@@ -195,7 +195,7 @@ TEST(TaskReports, SayWhatKindOfWaitItIs) {
         [&]() -> task<> {
           static_cast<void>(co_await select(values.receive(), beat.c(), after(1h), when(false, group.wait())));
         },
-        {wait_kind::select, cases});
+        wait_reason(wait_kind::select, cases));
     co_await check([]() -> task<> { co_await select(); }, wait_kind::select);
     co_await check(
         [&]() -> task<> {

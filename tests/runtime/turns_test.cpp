@@ -217,12 +217,13 @@ TEST(Turns, JoinsOfTasksThatHaveEndedLetOthersRun) {
 
 TEST(Turns, BlockingCallsOnVirtualTimeLetOthersRun) {
   test::in_virtual_worlds([]() -> task<> {
-    co_await lets_others_run({"blocking",
-                              [](rounds& all) -> task<> {
-                                const auto call = [] {};
-                                while (all.go_on()) co_await blocking(call);
-                              },
-                              false});
+    const busy calls{"blocking",
+                     [](rounds& all) -> task<> {
+                       const auto call = [] {};
+                       while (all.go_on()) co_await blocking(call);
+                     },
+                     false};
+    co_await lets_others_run(calls);
   });
 }
 

@@ -131,7 +131,7 @@ class ComputesOn {
         for (std::uint64_t left = choose(2'000); left > 0; --left) point();
       }
       const bool known = ++rounds_at_[&seam::this_thread()] > 7;
-      for (const runtime::channel<sent>& each : made_) co_await each.send({.at = runtime::now(), .known = known});
+      for (const runtime::channel<sent>& each : made_) co_await each.send(sent{.at = runtime::now(), .known = known});
       compute(2ms);
     }
     for (join_handle<>& each : receivers) co_await each.join();

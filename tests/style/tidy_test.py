@@ -29,6 +29,8 @@ class TidyTest(unittest.TestCase):
     def findings(self, path, text, others=None):
         """What tidy reports for one file: a set of (line, rule)."""
         write_tree(self.root, {path: text} | (others or {}))
+        tidy.tree.cache_clear()  # the tree before
+        tidy.known_classes.cache_clear()
         tidy_names.known_words.cache_clear()  # of the tree before
         tidy_terms.retired_pattern.cache_clear()  # of the tree before
         file = tidy.File(self.root, path, text)

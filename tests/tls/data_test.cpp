@@ -154,8 +154,8 @@ task<> through_a_relay(std::uint64_t seed, std::size_t size) {
   auto there = spawn(relay(near.second, far.first, seed), "relay");
   auto back = spawn(relay(far.first, near.second, seed + 1), "relay back");
   {
-    const auto made =
-        co_await test::shake({std::move(near.first), std::move(far.second)}, test::client(), test::server());
+    std::pair ends(std::move(near.first), std::move(far.second));
+    const auto made = co_await test::shake(std::move(ends), test::client(), test::server());
     EXPECT_TRUE(made.client.has_value());
     EXPECT_TRUE(made.server.has_value());
     if (made.client && made.server) co_await exchange(*made.client, *made.server, size, seed);

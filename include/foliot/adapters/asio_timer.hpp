@@ -18,9 +18,16 @@
 // Thread safety: that of steady_timer: distinct timers from any thread, one timer from one thread at a time.
 // Lifetime: after the end of its context a timer must not be used, except that it may be destroyed.
 // Complexity: a wait allocates by its handler's associated allocator; the rest is that of foliot_queue, O(1).
+//
+// One source file may include Asio and Boost.Asio from Boost 1.81 on; before that their own headers declare the same
+// names, so each needs a source file of its own.
 #pragma once
 
 #include <foliot/core/language.hpp>
+
+#if defined(BOOST_ASIO_VERSION) && BOOST_VERSION < 108100
+#error foliot: one source file cannot include Asio and Boost.Asio before Boost 1.81: give each a file of its own
+#else
 
 #include <asio/any_io_executor.hpp>
 #include <asio/associated_allocator.hpp>
@@ -35,6 +42,7 @@
 #include <asio/execution_context.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
+#include <asio/version.hpp>
 #include <asio/wait_traits.hpp>
 
 #include <foliot/adapters/detail/asio_common.hpp>
@@ -71,3 +79,5 @@ using basic_asio_timer = with_asio::basic_asio_timer<Executor>;
 using asio_timer = basic_asio_timer<>;
 
 }  // namespace foliot::inline adapters
+
+#endif

@@ -6,13 +6,20 @@
 //   idle.expires_after(30s);                // the wait ends with operation_aborted
 //   co_await idle.async_wait(boost::asio::use_awaitable);
 //
-// A program may include both headers: the types are distinct, and so are the queues of their contexts. Handlers have
-// cancellation slots from Boost 1.77 on.
+// A program may use both headers: the types are distinct, and so are the queues of their contexts. One source file may
+// include both from Boost 1.81 on. The libraries' own headers declare the same names before that, so each of the two
+// needs a source file of its own. Handlers have cancellation slots from Boost 1.77 on.
 //
 // Thread safety, lifetime, complexity: as asio_timer.hpp.
 #pragma once
 
 #include <foliot/core/language.hpp>
+
+#include <boost/version.hpp>
+
+#if defined(ASIO_VERSION) && BOOST_VERSION < 108100
+#error foliot: one source file cannot include Asio and Boost.Asio before Boost 1.81: give each a file of its own
+#else
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_allocator.hpp>
@@ -76,3 +83,5 @@ using basic_boost_asio_timer = with_boost_asio::basic_asio_timer<Executor>;
 using boost_asio_timer = basic_boost_asio_timer<>;
 
 }  // namespace foliot::inline adapters
+
+#endif

@@ -10,16 +10,19 @@
 // makes a system call only if it makes the next deadline earlier, and a stop makes none; so the reset of a heartbeat
 // makes none. With EPOLLET the loop must call dispatch until the result has no `more`.
 //
+// In the child of a fork the timers are a copy of the parent's, pending as there, behind a descriptor of the same
+// number that is the child's own. The child needs an epoll instance of its own, too: the one that it inherits is the
+// parent's.
+//
 // Thread safety: none, see loop_timers.hpp. The descriptor may be waited for on another thread.
 #pragma once
 
 #include <foliot/adapters/loop_timer.hpp>
 #include <foliot/adapters/loop_timers.hpp>
-#include <foliot/core/clock.hpp>
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
-#include <foliot/core/seam/alarm.hpp>
+#include <foliot/core/seam/loop_alarm.hpp>
 
 namespace foliot::inline adapters {
 
@@ -27,9 +30,9 @@ namespace foliot::inline adapters {
 class FOLIOT_EXPORT epoll_timers final : public loop_timers {
  public:
   /// Throws std::system_error when the process has no file descriptor left or the system no memory.
-  epoll_timers() : alarm_(seam::clock_id::monotonic) {}
+  epoll_timers() = default;
 
-  /// The descriptor to wait for. The destructor closes it.
+  /// The descriptor to wait for. The destructor closes it. -1 in the child of a fork for which the system had none.
   [[nodiscard]] int fd() const noexcept { return alarm_.descriptor(); }
 
   /// Fires the timers that are due, at most `limit`, and sets the descriptor for the next one. Throws as expire does.
@@ -38,7 +41,7 @@ class FOLIOT_EXPORT epoll_timers final : public loop_timers {
  private:
   void wake_at(instant next) noexcept override { alarm_.set(next); }
 
-  seam::alarm alarm_;
+  seam::loop_alarm alarm_;
 };
 
 }  // namespace foliot::inline adapters

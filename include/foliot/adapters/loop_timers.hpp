@@ -16,7 +16,7 @@
 // is due in the same turn. A callback may start, stop, reset and destroy every timer, its own included. If it throws,
 // expire throws the same exception: that timer has fired, and the others stay pending.
 //
-// Thread safety: none. One thread owns the timers and their loop.
+// Thread safety: none. One thread owns the timers and their loop. The child of a fork has a copy of them.
 // Lifetime: the destructor ends pending timers without firing them. Timers may be destroyed after their loop_timers,
 // but must not be used otherwise then. Complexity: that of foliot_queue, O(1).
 #pragma once

@@ -12,6 +12,9 @@
 // An exception must not pass through libuv, which is C. If a callback throws, the loop is stopped (uv_stop); then
 // run(), or rethrow() after a uv_run, throws the exception. No timer is lost: the next run continues.
 //
+// In the child of a fork the timers are a copy of the parent's, pending as there, with a descriptor of their own, and
+// go on as libuv's own timers do: after uv_loop_fork.
+//
 // Thread safety: none. They belong to the loop's thread: see loop_timers.hpp.
 // Lifetime: they must be destroyed before their loop is closed, and not in a callback of theirs. The destructor closes
 // their handle, so the loop must run once more before uv_loop_close, as for every handle of libuv.
@@ -31,7 +34,7 @@
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
-#include <foliot/core/seam/alarm.hpp>
+#include <foliot/core/seam/loop_alarm.hpp>
 
 namespace foliot::inline adapters {
 
@@ -40,7 +43,7 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
  public:
   /// Timers of `loop`, of which at most `turn` fire before the loop polls its other handles. Throws std::system_error
   /// if there is no file descriptor left or the loop refuses the descriptor, and std::bad_alloc.
-  explicit uv_timers(uv_loop_t* loop, budget turn = 256) : turn_(turn), alarm_(seam::clock_id::monotonic) {
+  explicit uv_timers(uv_loop_t* loop, budget turn = 256) : turn_(turn) {
     auto handle = std::make_unique<uv_poll_t>();
     throw_if_error(uv_poll_init(loop, handle.get(), alarm_.descriptor()), "foliot: uv_poll_init");
     handle_ = handle.release();
@@ -108,7 +111,7 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
   [[nodiscard]] uv_handle_t* as_handle() const noexcept { return reinterpret_cast<uv_handle_t*>(handle_); }
 
   const budget turn_;
-  seam::alarm alarm_;
+  seam::loop_alarm alarm_;
   uv_poll_t* handle_ = nullptr;  // from uv_close on libuv owns it, until the close callback deletes it
   std::exception_ptr failure_;
   bool pending_ = false;

@@ -43,6 +43,7 @@
 #include <foliot/runtime/detail/frame_pool.hpp>
 #include <foliot/runtime/detail/intrusive_ptr.hpp>
 #include <foliot/runtime/detail/operation.hpp>
+#include <foliot/runtime/detail/temporaries.hpp>
 
 namespace foliot::runtime {
 
@@ -93,6 +94,15 @@ class channel_handle {
     } else {
       return awaiter(core(), std::move(value));
     }
+  }
+  template <class Value>
+  [[nodiscard]] auto refuse_send(T&& value) const {
+    static_assert(
+        !destroyed_twice<Value>,
+        "foliot: g++ 12 destroys a struct that is made in a co_await expression twice: write co_await "
+        "c.emplace(a, b) instead of co_await c.send(T{a, b}), and co_await c.emplace(std::move(name)) instead "
+        "of co_await c.send(std::move(name))");
+    return make_send(std::move(value));
   }
   template <class... Arguments>
   [[nodiscard]] auto make_emplace(Arguments&&... arguments) const {
@@ -149,12 +159,29 @@ class send_end : public detail::channel_handle<T> {
 
   /// A task must await the result: it waits for a receiver, or for room. The wait throws channel_closed, and
   /// `cancelled`; if T's moves may throw, this throws what they throw, and std::bad_alloc.
-  [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
+  [[nodiscard("co_await it")]] sending<T> send(T value) const
+    requires(!detail::destroyed_twice<T>)
+  {
+    return this->make_send(std::move(value));
+  }
+  /// The same with a copy of the value, where g++ 12 would destroy the struct of co_await jobs.send(job{id, reply})
+  /// twice.
+  [[nodiscard("co_await it")]] sending<T> send(const T& value) const
+    requires detail::destroyed_twice<T>
+  {
+    return this->make_send(T(value));
+  }
+  /// Does not compile: that struct, or one that was moved from, which the compiler cannot tell from it.
+  template <class Value = T>
+  [[nodiscard("co_await it")]] sending<T> send(T&& value) const
+    requires detail::destroyed_twice<T>
+  {
+    return this->template refuse_send<Value>(std::move(value));
+  }
   /// The same with the value T(arguments...), which is made before the wait: co_await jobs.emplace(id, reply), also for
-  /// an aggregate. g++ 12 destroys the struct of co_await jobs.send(job{id, reply}) twice, and not this one; the
-  /// arguments must have no such form themselves (docs/runtime/README.md). They are moved from also if the wait throws.
-  /// Numbers narrow without a warning, and a member that is a reference must not be bound to an argument that is
-  /// converted.
+  /// an aggregate, or co_await jobs.emplace(std::move(name)). The arguments must have no form that g++ 12 destroys
+  /// twice (docs/runtime/README.md). They are moved from also if the wait throws. Numbers narrow without a warning, and
+  /// a member that is a reference must not be bound to an argument that is converted.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   [[nodiscard("co_await it")]] sending<T> emplace(Arguments&&... arguments) const {
@@ -190,12 +217,29 @@ class channel : public detail::channel_handle<T> {
 
   /// A task must await the result: it waits for a receiver, or for room. The wait throws channel_closed, and
   /// `cancelled`; if T's moves may throw, this throws what they throw, and std::bad_alloc.
-  [[nodiscard("co_await it")]] sending<T> send(T value) const { return this->make_send(std::move(value)); }
+  [[nodiscard("co_await it")]] sending<T> send(T value) const
+    requires(!detail::destroyed_twice<T>)
+  {
+    return this->make_send(std::move(value));
+  }
+  /// The same with a copy of the value, where g++ 12 would destroy the struct of co_await jobs.send(job{id, reply})
+  /// twice.
+  [[nodiscard("co_await it")]] sending<T> send(const T& value) const
+    requires detail::destroyed_twice<T>
+  {
+    return this->make_send(T(value));
+  }
+  /// Does not compile: that struct, or one that was moved from, which the compiler cannot tell from it.
+  template <class Value = T>
+  [[nodiscard("co_await it")]] sending<T> send(T&& value) const
+    requires detail::destroyed_twice<T>
+  {
+    return this->template refuse_send<Value>(std::move(value));
+  }
   /// The same with the value T(arguments...), which is made before the wait: co_await jobs.emplace(id, reply), also for
-  /// an aggregate. g++ 12 destroys the struct of co_await jobs.send(job{id, reply}) twice, and not this one; the
-  /// arguments must have no such form themselves (docs/runtime/README.md). They are moved from also if the wait throws.
-  /// Numbers narrow without a warning, and a member that is a reference must not be bound to an argument that is
-  /// converted.
+  /// an aggregate, or co_await jobs.emplace(std::move(name)). The arguments must have no form that g++ 12 destroys
+  /// twice (docs/runtime/README.md). They are moved from also if the wait throws. Numbers narrow without a warning, and
+  /// a member that is a reference must not be bound to an argument that is converted.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   [[nodiscard("co_await it")]] sending<T> emplace(Arguments&&... arguments) const {

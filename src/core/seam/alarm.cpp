@@ -8,11 +8,11 @@
 #include <cerrno>
 #include <system_error>
 
+#include "timer_descriptor.hpp"
+
 namespace foliot::inline core::seam {
 
 namespace {
-
-constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
 clockid_t system_id(clock_id clock) noexcept {
   switch (clock) {
@@ -27,7 +27,7 @@ clockid_t system_id(clock_id clock) noexcept {
 instant now(clock_id clock) noexcept {
   timespec shown{};
   ::clock_gettime(system_id(clock), &shown);  // cannot fail: each of them exists on every Linux
-  return instant::from_nanoseconds(shown.tv_sec * nanoseconds_per_second + shown.tv_nsec);
+  return instant::from_nanoseconds(shown.tv_sec * 1'000'000'000 + shown.tv_nsec);
 }
 
 alarm::alarm(clock_id clock) : descriptor_(::timerfd_create(system_id(clock), TFD_CLOEXEC)) {
@@ -36,15 +36,7 @@ alarm::alarm(clock_id clock) : descriptor_(::timerfd_create(system_id(clock), TF
 
 alarm::~alarm() { ::close(descriptor_); }
 
-void alarm::set(instant at) noexcept {
-  itimerspec when{};  // all zero: not at all
-  if (!at.is_never()) {
-    // What is before the origin has passed, as its first nanosecond has.
-    const std::int64_t nanoseconds = at.nanoseconds() < 1 ? 1 : at.nanoseconds();
-    when.it_value = {.tv_sec = nanoseconds / nanoseconds_per_second, .tv_nsec = nanoseconds % nanoseconds_per_second};
-  }
-  ::timerfd_settime(descriptor_, TFD_TIMER_ABSTIME, &when, nullptr);  // cannot fail with these arguments
-}
+void alarm::set(instant at) noexcept { set_timer(descriptor_, at); }
 
 wait_status alarm::wait() noexcept {
   std::uint64_t rings = 0;

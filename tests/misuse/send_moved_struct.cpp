@@ -1,0 +1,18 @@
+// expect with g++ 12: foliot: g++ 12 destroys a struct that is made in a co_await expression twice
+#include <foliot/runtime.hpp>
+
+#include <string>
+
+struct job {
+  std::string text;
+  int priority;
+};
+
+foliot::task<> run(foliot::channel<job> jobs) {
+  job named{"named", 1};
+#ifdef CORRECT
+  co_await jobs.emplace(std::move(named));
+#else
+  co_await jobs.send(std::move(named));
+#endif
+}
