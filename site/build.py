@@ -17,6 +17,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from check_links import Site
 from reference_xml import Reference
+from search_index import write_index
 
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent
@@ -62,6 +63,11 @@ def run_sphinx(into: Path) -> None:
     subprocess.run(sphinx_command(into), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True)
 
 
+def make_search(into: Path) -> None:
+    write_index(into / "html", SITE / "navigation.md")
+    (into / "html/searchindex.js").unlink()  # of the search of sphinx, whose page is not there
+
+
 def check_links(into: Path) -> None:
     broken = Site(into / "html").broken()
     if broken:
@@ -77,6 +83,7 @@ def main() -> int:
         run_doxygen(into)
         gather_pages(into)
         run_sphinx(into)
+        make_search(into)
         check_links(into)
     except FileNotFoundError as missing:
         sys.exit(f"site: cannot run {missing.filename}: is it installed?")

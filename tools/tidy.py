@@ -37,7 +37,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 SEAM = r"(?:include/foliot|src)/core/seam/"
 STANDARD_HEADER = r"[a-z_0-9]+"
 SYSTEM_HEADER = r"(?:(?:linux|sys|asm|net|netinet|arpa|sanitizer|foliot_simulation|foliot_model)/)?\w+(?:\.h|\.hpp)?"
-PROGRAM_LIBRARY = r"CLI/|fmt/|nlohmann/|zlib\.h$"
+PROGRAM_LIBRARY = r"CLI/|fmt/|nlohmann/|(?:bzlib|lzma|zlib|zstd|zstd_errors)\.h$"
 TEST_LIBRARY = r"(?:gtest|gmock|rapidcheck|benchmark)/|rapidcheck\.h$"
 
 

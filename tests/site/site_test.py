@@ -13,6 +13,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True  # the modules below are in the source tree
@@ -94,17 +95,49 @@ class TheSite(unittest.TestCase):
         for words in ("docs/gone.md", "gone-heading", "no file src/gone.cpp", "no file include/foliot/gone.hpp"):
             self.assertIn(words, made.stderr)
 
+    def test_sidebar_has_engines_of_the_past_behind_what_users_look_for(self):
+        sidebar = self.text_of("index.html").partition('class="sidebar-tree"')[2]
+        history = sidebar.index('href="docs/engines/')
+        for page in ("docs/adapters.html", "docs/runtime/README.html", "docs/serve/README.html", "docs/replay.html",
+                     "reference/service.html", "docs/migrating/go.html"):
+            self.assertLess(sidebar.index(f'href="{page}"'), history, page)
+
     @unittest.skipIf(BROWSER is None, "there is no chromium to search in")
-    def test_search_finds_functions_and_pages(self):
-        for words, page in [("stop_and_wait", "reference/service.html"), ("backoff", "docs/cookbook.html")]:
-            with self.subTest(words), tempfile.TemporaryDirectory() as profile:
-                found = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu",
-                                        f"--user-data-dir={profile}", "--allow-file-access-from-files",
-                                        "--virtual-time-budget=60000", "--dump-dom",
-                                        f"{(self.html / 'search.html').as_uri()}?q={words}"],
-                                       capture_output=True, text=True, timeout=300).stdout
-                results = found.partition('id="search-results"')[2]
-                self.assertIn(f'href="{page}', results)
+    def test_search_finds_what_users_ask_for(self):
+        for words, page in [("ABI", "docs/building.html#shared-libraries"), ("thread safe", "docs/promises/threads.html"),
+                            ("memory per timer", "docs/promises/cost.html"), ("fork", "docs/promises/threads.html"),
+                            ("stop_and_wait", "reference/service.html"), ("backoff", "docs/cookbook.html")]:
+            with self.subTest(words):
+                first = self.results_of(words)[0]
+                self.assertEqual(first[0], "For users")
+                pages = [link for link, _ in first[1]]
+                self.assertTrue(any(link.startswith(page) for link in pages[:6]), pages)
+                for link, excerpt in first[1]:
+                    self.assertIn("<mark>", excerpt, link)
+
+    @unittest.skipIf(BROWSER is None, "there is no chromium to search in")
+    def test_search_shows_pages_for_users_before_internals(self):
+        results = self.results_of("wheel")
+        self.assertEqual([title for title, _ in results][:2], ["For users", "How foliot works inside"])
+        self.assertFalse([link for link, _ in results[0][1] if link.startswith(("docs/engines/", "docs/decisions/"))])
+        self.assertTrue([link for link, _ in results[1][1] if link.startswith("docs/engines/")])
+
+    @unittest.skipIf(BROWSER is None, "there is no chromium to search in")
+    def test_search_says_that_it_finds_nothing(self):
+        self.assertEqual(self.results_of("xylophone"), [])
+
+    def results_of(self, words):
+        """The titles of the results' lists, each with the links and items of its list. The site is opened as files."""
+        with tempfile.TemporaryDirectory() as profile:
+            page = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
+                                   "--virtual-time-budget=60000", "--dump-dom",
+                                   f"{(self.html / 'search.html').as_uri()}?q={quote(words)}"],
+                                  capture_output=True, text=True, timeout=300).stdout
+        results = re.search(r'<div id="search-results">(.*?)</div>', page, re.S)
+        self.assertIsNotNone(results, page[:500])
+        self.assertRegex(results[1], "<h2>|No page has all of these words")
+        return [(title, re.findall(r'<li><a href="([^"]*)">(.*?)</li>', items, re.S))
+                for title, items in re.findall(r"<h2>(.*?)</h2><ul>(.*?)</ul>", results[1], re.S)]
 
 
 def main():

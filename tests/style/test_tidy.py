@@ -53,7 +53,7 @@ class Includes(TidyTest):
         self.breaks("includes", "src/core/seam/a.cpp", "#include <boost/a.hpp>")
 
     def test_libraries_of_programs_and_tests(self):
-        for name in ["CLI/CLI.hpp", "fmt/format.h", "nlohmann/json.hpp", "zlib.h"]:
+        for name in ["CLI/CLI.hpp", "fmt/format.h", "nlohmann/json.hpp", "zlib.h", "bzlib.h", "lzma.h", "zstd.h"]:
             self.breaks("includes", "src/service/a.cpp", f"#include <{name}>")
             for folder in ["programs", "tests", "bench"]:
                 self.keeps(f"{folder}/a.cpp", f"#include <{name}>")

@@ -1,9 +1,12 @@
 #include "log_line.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+
+#include <arpa/inet.h>
 
 #include "../load_word.hpp"
 
@@ -22,7 +25,7 @@ std::string_view without_trailing_space(std::string_view line) noexcept {
 
 /// The index of the first space or control character; the size if there is none. Examines eight bytes at a time, since
 /// every line has a client.
-std::size_t end_of_field(std::string_view line) noexcept {
+inline std::size_t end_of_field(std::string_view line) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101;
   std::size_t at = 0;
   for (; at + 8 <= line.size(); at += 8) {
@@ -33,6 +36,80 @@ std::size_t end_of_field(std::string_view line) noexcept {
   }
   while (at < line.size() && static_cast<unsigned char>(line[at]) > ' ') ++at;
   return at;
+}
+
+std::string_view without_mark(std::string_view line) noexcept {
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  if (line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
+  return line;
+}
+
+/// A client, and the index of the space that follows its field.
+struct found_client {
+  std::string_view name;
+  std::size_t end;
+};
+
+/// The end of the field that begins at `at`, which a space follows. It may be empty.
+std::expected<std::size_t, malformed> find_space(std::string_view line, std::size_t at) noexcept {
+  const std::size_t end = at + end_of_field(line.substr(at));
+  if (end == line.size()) return std::unexpected(malformed::no_ident);
+  if (line[end] != ' ') return std::unexpected(malformed::control_character);
+  return end;
+}
+
+/// The leftmost address of the list that begins at `at`. Its first field ends at `end`; a comma at the end of a field
+/// says that another one follows.
+std::expected<found_client, malformed> read_list(std::string_view line, std::size_t at, std::size_t end) noexcept {
+  while (line[end - 1] == ',') {
+    const auto next = find_space(line, end + 1);
+    if (!next) return std::unexpected(next.error());
+    if (*next == end + 1) return std::unexpected(malformed::empty_address);
+    end = *next;
+  }
+  const std::string_view list = line.substr(at, end - at);
+  if (list.starts_with(',') || list.find(",,") != none || list.find(" ,") != none) {
+    return std::unexpected(malformed::empty_address);
+  }
+  return found_client{list.substr(0, list.find(',')), end};
+}
+
+/// The client whose field begins at `at`.
+std::expected<found_client, malformed> read_client(std::string_view line, std::size_t at) noexcept {
+  const auto end = find_space(line, at);
+  if (!end) return std::unexpected(end.error());
+  const std::string_view name = line.substr(at, *end - at);
+  if (name.empty()) return std::unexpected(malformed::no_client);
+  if (name.find(',') != none) return read_list(line, at, *end);
+  return found_client{name, *end};
+}
+
+bool is_address(std::string_view text) noexcept {
+  char copy[INET6_ADDRSTRLEN] = {};
+  if (text.size() >= sizeof copy) return false;
+  text.copy(copy, text.size());
+  in6_addr address{};
+  return ::inet_pton(AF_INET, copy, &address) == 1 || ::inet_pton(AF_INET6, copy, &address) == 1;
+}
+
+/// Whether these can be what follows a client, and not the fields of another format.
+bool are_ident_and_user(std::string_view ident, std::string_view user) noexcept {
+  if (user.find(' ') != none && user.size() > 1) {
+    return ident == "-" && !user.starts_with("- ") && !user.ends_with(" -");
+  }
+  return ident == "-" || (ident.find(',') == none && !is_address(ident));
+}
+
+/// Whether the line begins with a virtual host as Apache's %v:%p writes it: example.org:443, [::1]:80.
+bool begins_with_host_and_port(std::string_view line) noexcept {
+  const std::string_view field = line.substr(0, end_of_field(line));
+  const std::size_t colon = field.rfind(':');
+  if (colon == none || colon == 0) return false;
+  const std::string_view host = field.substr(0, colon);
+  const std::string_view port = field.substr(colon + 1);
+  const bool in_brackets = host.starts_with('[') && host.ends_with(']');
+  return !port.empty() && port.size() <= 5 && std::ranges::all_of(port, is_digit) &&
+         (in_brackets || host.find(':') == none);
 }
 
 /// The end of ` status size` that begins at `at`, or none.
@@ -56,53 +133,112 @@ std::size_t status_and_size_end(std::string_view line, std::size_t at) noexcept 
 
 /// The error in the line after its time, if any. `request` is where the request's text
 /// begins. It is taken to end at the first quote that makes sense of the rest.
-std::optional<malformed> check_rest(std::string_view line, std::size_t request) noexcept {
+std::optional<malformed> check_rest(std::string_view line, std::size_t request, log_format format) noexcept {
   malformed reason = malformed::no_status;
   for (std::size_t quote = line.find('"', request); quote != none; quote = line.find('"', quote + 1)) {
     const std::size_t end = status_and_size_end(line, quote + 1);
     if (end == none) continue;
     // Where the quoted fields end does not matter: quotes may be inside them, and the line may be cut off there.
-    if (end == line.size() || line.compare(end, 2, " \"") == 0) return std::nullopt;
-    reason = malformed::no_quoted_field;
+    const bool ends = end == line.size();
+    if (!ends && format == log_format::common) {
+      reason = malformed::after_the_size;
+    } else if (ends ? format != log_format::combined : line.compare(end, 2, " \"") == 0) {
+      return std::nullopt;
+    } else {
+      reason = malformed::no_quoted_field;
+    }
   }
   return reason;
 }
 
 }  // namespace
 
+std::optional<log_format> log_format_named(std::string_view name) noexcept {
+  const auto found = std::ranges::find(log_format_names, name);
+  if (found == log_format_names.end()) return std::nullopt;
+  return static_cast<log_format>(found - log_format_names.begin());
+}
+
 std::string_view to_text(malformed reason) noexcept {
   switch (reason) {
     case malformed::empty: return "it is empty";
     case malformed::too_long: return "longer than 65536 bytes";
-    case malformed::no_client: return "it begins with a space instead of a client";
+    case malformed::no_host: return "no virtual host in front of the client";
+    case malformed::no_client: return "no client where one belongs";
+    case malformed::empty_address: return "a list of forwarded addresses, one of which is empty";
     case malformed::control_character: return "a control character in the client";
     case malformed::no_ident: return "the client is not followed by an identity and a user, each at least -";
-    case malformed::no_user: return "no user between the second field and the time";
+    case malformed::no_user: return "no user between the identity and the time";
+    case malformed::other_fields: return "other fields before the time than a client, an identity and a user";
     case malformed::no_time: return "no time in brackets, as [02/Mar/2026:13:45:07 +0100]";
     case malformed::impossible_time: return "a time that does not exist, or not as [02/Mar/2026:13:45:07 +0100]";
     case malformed::no_request: return "no request in quotes after the time";
     case malformed::no_status: return "no status and size after the request in quotes";
-    case malformed::no_quoted_field: return "the text after the size is not a referer in quotes";
+    case malformed::no_quoted_field: return "no referer in quotes after the size";
+    case malformed::after_the_size: return "text after the size, where the common format ends";
   }
   return "not in the format";
 }
 
+inline std::optional<log_parser::fields> log_parser::read_usual_fields(std::string_view line) noexcept {
+  const std::size_t end = end_of_field(line);
+  const std::size_t user = end + 3;
+  if (end == 0 || user >= line.size() || format_ == log_format::vhost_combined) return std::nullopt;
+  if (line[end] != ' ' || line[end + 1] != '-' || line[end + 2] != ' ') return std::nullopt;
+  if (std::memchr(line.data(), ',', end) != nullptr) return std::nullopt;
+  const auto time = find_time(line, user);
+  if (!time) return std::nullopt;
+  if (time->begin > user + 1 && line.substr(user, time->begin - user).find(' ') != none) return std::nullopt;
+  return fields{line.substr(0, end), time->time, time->end};
+}
+
 std::expected<log_request, malformed> log_parser::parse(std::string_view line) noexcept {
-  line = without_trailing_space(line);
+  line = without_mark(without_trailing_space(line));
   if (line.empty()) return std::unexpected(malformed::empty);
-  const std::size_t client_end = end_of_field(line);
-  if (client_end == line.size()) return std::unexpected(malformed::no_ident);
-  if (line[client_end] != ' ') return std::unexpected(malformed::control_character);
-  if (client_end == 0) return std::unexpected(malformed::no_client);
-
-  const std::size_t ident_end = line.find(' ', client_end + 1);
-  if (ident_end == none || ident_end == client_end + 1) return std::unexpected(malformed::no_ident);
-
-  const auto found = find_time(line, ident_end + 1);
-  if (!found) return std::unexpected(found.error());
+  std::optional<fields> found = read_usual_fields(line);
+  if (!found) [[unlikely]] {
+    const auto other = read_fields(line);
+    if (!other) return std::unexpected(other.error());
+    found = *other;
+  }
   if (line.compare(found->end, 2, " \"") != 0) return std::unexpected(malformed::no_request);
-  if (const auto reason = check_rest(line, found->end + 2)) return std::unexpected(*reason);
-  return log_request{line.substr(0, client_end), found->time};
+  if (const auto reason = check_rest(line, found->end + 2, format_)) return std::unexpected(*reason);
+  return log_request{found->client, found->time};
+}
+
+std::expected<log_parser::fields, malformed> log_parser::read_fields(std::string_view line) noexcept {
+  if (format_ == log_format::vhost_combined) return read_fields_behind_host(line);
+  auto found = read_fields_from(line, 0);
+  // A client may have its port, too, so only the fields that follow tell a virtual host from one.
+  if (!found && found.error() == malformed::other_fields && format_ == log_format::any &&
+      begins_with_host_and_port(line)) {
+    return read_fields_behind_host(line);
+  }
+  return found;
+}
+
+std::expected<log_parser::fields, malformed> log_parser::read_fields_behind_host(std::string_view line) noexcept {
+  const auto end = find_space(line, 0);
+  if (!end) return std::unexpected(end.error());
+  if (*end == 0 || line[*end - 1] == ',') return std::unexpected(malformed::no_host);
+  if (line.substr(*end).starts_with(" - ")) return std::unexpected(malformed::no_client);
+  return read_fields_from(line, *end + 1);
+}
+
+std::expected<log_parser::fields, malformed> log_parser::read_fields_from(std::string_view line,
+                                                                          std::size_t client) noexcept {
+  const auto found = read_client(line, client);
+  if (!found) return std::unexpected(found.error());
+  const std::size_t ident = found->end + 1;
+  const std::size_t ident_end = line.find(' ', ident);
+  if (ident_end == none || ident_end == ident) return std::unexpected(malformed::no_ident);
+  const std::size_t user = ident_end + 1;
+  const auto time = find_time(line, user);
+  if (!time) return std::unexpected(time.error());
+  if (!are_ident_and_user(line.substr(ident, ident_end - ident), line.substr(user, time->begin - user))) {
+    return std::unexpected(malformed::other_fields);
+  }
+  return fields{found->name, time->time, time->end};
 }
 
 std::expected<log_parser::found_time, malformed> log_parser::find_time(std::string_view line,
@@ -115,7 +251,7 @@ std::expected<log_parser::found_time, malformed> log_parser::find_time(std::stri
     const std::size_t bracket = text + log_time_length;
     instant time;
     if (bracket < line.size() && line[bracket] == ']' && read_time(line.substr(text, log_time_length), time)) {
-      return found_time{time, bracket + 1};
+      return found_time{time, space, bracket + 1};
     }
     reason = malformed::impossible_time;
   }

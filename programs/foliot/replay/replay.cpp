@@ -5,7 +5,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
@@ -19,6 +21,7 @@
 #include "input_file.hpp"
 #include "line_reader.hpp"
 #include "log_line.hpp"
+#include "log_order.hpp"
 #include "session_csv.hpp"
 #include "session_tracker.hpp"
 #include "summary.hpp"
@@ -29,13 +32,14 @@ namespace foliot::program {
 namespace {
 
 constexpr std::uint64_t lines_between_progress = 4096;
-constexpr std::uint64_t malformed_lines_shown = 3;
+constexpr std::uint64_t lines_shown = 3;  // of each kind
 
 /// One run, from the options to the summary.
 class run {
  public:
   explicit run(const replay_options& options)
       : options_(options),
+        logs_(in_order_of_first_lines(options.logs, options.format)),
         progress_(monotonic_clock::instance(), bytes_to_read(options), standard_error_if_terminal()) {
     if (options_.sessions) {
       sessions_file_.emplace(*options_.sessions);
@@ -53,14 +57,16 @@ class run {
   }
 
   void read_logs() {
-    for (const std::string& log : options_.logs) read(log);
+    for (const std::string& log : logs_) read(log);
     if (tracker_) tracker_->finish();
     if (comparison_) comparison_->finish();
     if (sessions_) sessions_->finish();
     progress_.wipe();
-    if (malformed_ > malformed_lines_shown) {
-      const std::uint64_t more = malformed_ - malformed_lines_shown;
-      report(fmt::format("{} more malformed {} skipped", grouped(more), more == 1 ? "line" : "lines"));
+    report_rest();
+    if (lines_ > 0 && malformed_ == lines_) {
+      throw failure(options_.format == log_format::any
+                        ? "no line is in a format that foliot reads: common, combined or vhost_combined"
+                        : fmt::format("no line is in the format {}", name_of(options_.format)));
     }
   }
 
@@ -79,14 +85,27 @@ class run {
   }
 
  private:
+  void report_rest() const {
+    if (malformed_ > lines_shown) {
+      const std::uint64_t more = malformed_ - lines_shown;
+      report(fmt::format("{} more malformed {} skipped", grouped(more), more == 1 ? "line" : "lines"));
+    }
+    if (backward_.count() > backward_shown_) {
+      const std::uint64_t more = backward_.count() - backward_shown_;
+      report(fmt::format("{} more {} back by more than --idle", grouped(more), more == 1 ? "line goes" : "lines go"));
+    }
+  }
+
   void read(const std::string& log) {
     input_file file(log);
     line_reader lines(file);
+    backward_.begin_log(log);
     for (std::uint64_t number = 1; const auto line = lines.next(); ++number) {
       ++lines_;
       if (lines_ % lines_between_progress == 0) progress_.update(bytes_before_ + file.bytes_read(), lines_);
       const auto request = line->too_long ? std::unexpected(malformed::too_long) : parser_.parse(line->text);
       if (request) {
+        if (backward_.add(number, request->time)) go_back(number, request->time);
         handle(*request);
       } else {
         skip(log, number, request.error());
@@ -105,18 +124,29 @@ class run {
 
   void skip(const std::string& log, std::uint64_t number, malformed reason) {
     ++malformed_;
-    if (malformed_ > malformed_lines_shown) return;
-    const std::string what =
-        fmt::format("{}:{}: malformed line ({})", log == "-" ? "standard input" : log, number, to_text(reason));
+    if (malformed_ > lines_shown) return;
+    warn(fmt::format("{}:{}: malformed line ({})", shown_log(log), number, to_text(reason)), ", skipped");
+  }
+
+  void go_back(std::uint64_t number, instant time) {
+    if (backward_shown_ == lines_shown) return;
+    const auto what = backward_.sentence(number, time);
+    if (!what) return;
+    ++backward_shown_;
+    warn(*what, "; it counts as that time");
+  }
+
+  /// Tells of a line. Throws failure with --strict.
+  void warn(const std::string& what, std::string_view consequence) {
     if (options_.strict) throw failure(what + "; --strict allows none", exit_code::bad_input);
     progress_.wipe();
-    report(what + ", skipped");
+    report(fmt::format("{}{}", what, consequence));
   }
 
   replay_summary summarise() const {
     const session_tracker& tracker = tracker_ ? *tracker_ : comparison_->reference();
     replay_summary summary;
-    summary.logs = options_.logs;
+    summary.logs = logs_;
     summary.idle = options_.idle;
     summary.engine = options_.engine;
     summary.lines = lines_;
@@ -141,6 +171,7 @@ class run {
   }
 
   const replay_options& options_;
+  const std::vector<std::string> logs_;
   const instant start_ = monotonic_clock::instance().now();
   progress progress_;
   std::optional<output_file> sessions_file_;
@@ -148,9 +179,11 @@ class run {
   std::optional<session_csv> sessions_;
   std::unique_ptr<session_tracker> tracker_;  // null with all_engines
   std::optional<comparison> comparison_;      // only with all_engines
-  log_parser parser_;
+  log_parser parser_{options_.format};
+  backward_lines backward_{options_.idle};
   std::uint64_t lines_ = 0;
   std::uint64_t malformed_ = 0;
+  std::uint64_t backward_shown_ = 0;
   std::uint64_t bytes_before_ = 0;  // in the logs before this one
 };
 

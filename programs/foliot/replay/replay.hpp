@@ -13,19 +13,22 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/queue/wheel_shape.hpp>
 
+#include "log_line.hpp"
+
 namespace foliot::program {
 
 /// Stands for every engine.
 inline constexpr std::string_view all_engines = "all";
 
 struct replay_options {
-  std::vector<std::string> logs{};        ///< read in this order; "-" is standard input, at most once
+  std::vector<std::string> logs{};        ///< "-" is standard input, at most once
+  log_format format = log_format::any;    ///< of their lines
   duration idle{};                        ///< positive
   std::string engine{};                   ///< by name, or all_engines
   std::optional<wheel_shape> wheel{};     ///< the tick and the size, for an engine that is a wheel of that kind
   std::optional<std::string> sessions{};  ///< where the CSV goes; "-" is standard output
   std::optional<std::string> json{};      ///< where the summary for programs goes, likewise
-  bool strict = false;                    ///< a malformed line ends the run
+  bool strict = false;                    ///< a malformed line ends the run, and one that goes back too far
 
   /// Whether one of these files is standard output.
   [[nodiscard]] bool standard_output_taken() const noexcept;

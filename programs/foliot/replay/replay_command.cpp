@@ -19,6 +19,7 @@ namespace {
 
 struct arguments {
   replay_options options{.engine = service_options{}.engine.name()};
+  std::string format = std::string(log_format_names.front());
   std::string idle = "30m";
   std::string tick;
   std::size_t wheel_size = 0;
@@ -33,9 +34,17 @@ void add_replay(CLI::App& program, command& chosen) {
   CLI::App* line =
       program.add_subcommand("replay", "Find the sessions in access logs, with one idle timer for each client");
   line->add_option("LOG", all->options.logs,
-                   "Logs in Common or Combined Log Format, plain or gzip, in this order;\n- is standard input")
+                   "Logs in Common or Combined Log Format, plain or packed by gzip, xz, zstd\nor bzip2, read in the "
+                   "order of their "
+                   "first lines; - is standard input")
       ->type_name("")
       ->required();
+  line->add_option("--format", all->format,
+                   fmt::format("The format of the lines: {}; vhost_combined has Apache's\nvirtual host in front, "
+                               "and any decides line by line",
+                               fmt::join(log_format_names, ", ")))
+      ->type_name("NAME")
+      ->capture_default_str();
   line->add_option("--idle", all->idle,
                    "A session ends when its client has asked for nothing for this long,\nsuch as 90s, 30m or 1h30m")
       ->type_name("DURATION")
@@ -65,14 +74,23 @@ void add_replay(CLI::App& program, command& chosen) {
   const CLI::Option* json =
       line->add_option("--json", all->json, "Write the summary to FILE, as JSON; - is standard output")
           ->type_name("FILE");
-  line->add_flag("--strict", all->options.strict, "End at the first malformed line, with exit code 1");
+  line->add_flag("--strict", all->options.strict,
+                 "End at the first malformed line, or the first that goes back by more\nthan --idle, with exit code 1");
   line->footer(
       "Time is the log's: a line earlier than one before it counts as now, and is\n"
-      "counted as out of order. Malformed lines are skipped, and counted.\n\n"
-      "Exit codes: 0 done, 1 a malformed line with --strict, or engines that\n"
-      "disagree, 2 any other error.");
+      "counted as out of order. Malformed lines are skipped, and counted. A line\n"
+      "that is earlier by more than --idle is reported. Logs that are not all\n"
+      "regular files are read in the order given.\n\n"
+      "Exit codes: 0 done, 1 such a line with --strict, or engines that disagree,\n"
+      "2 any other error.");
   line->callback([all, tick, wheel_size, sessions, json, &chosen] {
     chosen = [all, tick, wheel_size, sessions, json] {
+      const auto format = log_format_named(all->format);
+      if (!format) {
+        throw failure(
+            fmt::format("there is no format '{}'; there are {}", all->format, fmt::join(log_format_names, ", ")));
+      }
+      all->options.format = *format;
       const auto idle = parse_duration(all->idle);
       if (!idle) throw failure("--idle: " + idle.error());
       all->options.idle = *idle;

@@ -14,17 +14,20 @@ using namespace std::string_literals;
 
 constexpr std::int64_t august_1995 = 807256800;  // 01/Aug/1995:02:00:00 -0400
 
-std::expected<log_request, malformed> parse(std::string_view line) { return log_parser().parse(line); }
+std::expected<log_request, malformed> parse(std::string_view line, log_format format = log_format::any) {
+  return log_parser(format).parse(line);
+}
 
-void expect_request(std::string_view line, std::string_view client = "h", std::int64_t second = august_1995) {
-  const auto request = parse(line);
+void expect_request(std::string_view line, std::string_view client = "h", std::int64_t second = august_1995,
+                    log_format format = log_format::any) {
+  const auto request = parse(line, format);
   ASSERT_TRUE(request) << line << ": " << to_text(request.error());
   EXPECT_EQ(request->client, client) << line;
   EXPECT_EQ(request->time.nanoseconds(), second * 1'000'000'000) << line;
 }
 
-void expect_malformed(std::string_view line, malformed reason) {
-  const auto request = parse(line);
+void expect_malformed(std::string_view line, malformed reason, log_format format = log_format::any) {
+  const auto request = parse(line, format);
   ASSERT_FALSE(request) << line;
   EXPECT_EQ(to_text(request.error()), to_text(reason)) << line;
 }
@@ -49,8 +52,7 @@ TEST(LogLine, ReadsCombinedLogFormat) {
 }
 
 TEST(LogLine, ReadsAnyKindOfClient) {
-  for (const char* client :
-       {"::1", "2001:db8::7", "fe80::1%eth0", "192.0.2.7,198.51.100.1", "h\"q\"", "\xc3\xa4.example"}) {
+  for (const char* client : {"::1", "2001:db8::7", "fe80::1%eth0", "192.0.2.7:4711", "h\"q\"", "\xc3\xa4.example"}) {
     expect_request(client + " - - "s + TIME " \"GET /\" 200 5", client);
   }
 }
@@ -67,7 +69,11 @@ TEST(LogLine, TheClientEndsAtTheFirstSpaceAndHasNoControlCharacter) {
         const std::string line = client + rest;
         const auto request = parse(line);
         if (byte > ' ') {
-          ASSERT_TRUE(request && request->client == client) << byte;
+          // A comma separates the addresses of a list, none of which is empty.
+          const std::string leftmost = client.substr(0, client.find(','));
+          const bool whole = byte != ',' || (place > 0 && place + 1 < size);
+          ASSERT_EQ(request.has_value(), whole) << byte;
+          ASSERT_TRUE(!whole || request->client == leftmost) << byte;
         } else if (byte == ' ' && place > 0) {
           ASSERT_TRUE(!request || request->client == client.substr(0, place)) << place;
         } else {
@@ -77,6 +83,79 @@ TEST(LogLine, TheClientEndsAtTheFirstSpaceAndHasNoControlCharacter) {
       }
     }
   }
+}
+
+TEST(LogLine, CountsTheLeftmostForwardedAddress) {
+  const std::string rest = " - - " TIME " \"GET /\" 200 5";
+  for (const char* const list : {"192.0.2.7,10.0.0.1", "192.0.2.7, 10.0.0.1", "192.0.2.7, 10.0.0.1,10.0.0.2",
+                                 "192.0.2.7, 10.0.0.1, ::1", "192.0.2.7, unknown", "192.0.2.7, -"}) {
+    expect_request(list + rest, "192.0.2.7");
+    expect_request("example.org:80 "s + list + rest, "192.0.2.7");
+    expect_request(list + rest, "192.0.2.7", august_1995, log_format::common);
+  }
+  for (const char* const list : {",10.0.0.1", ", 10.0.0.1", "192.0.2.7,,10.0.0.1", "192.0.2.7, ,10.0.0.1", ","}) {
+    expect_malformed(list + rest, malformed::empty_address);
+  }
+  expect_malformed("192.0.2.7,  10.0.0.1" + rest, malformed::empty_address);
+  expect_malformed("192.0.2.7," + rest, malformed::no_user);
+  expect_malformed("192.0.2.7, 10.0.0.1", malformed::no_ident);
+  expect_malformed("192.0.2.7, 10.0.0.1\t" + rest, malformed::control_character);
+}
+
+TEST(LogLine, SkipsAVirtualHost) {
+  const std::string rest = " - - " TIME " \"GET /\" 200 5 \"-\" \"c\"";
+  for (const char* const host : {"example.org:443", "192.0.2.1:80", "[::1]:8080", "x:0"}) {
+    expect_request(host + " 198.51.100.1"s + rest, "198.51.100.1");
+    expect_request(host + " ::1"s + rest, "::1");
+    expect_request(host + " h - anna maria "s + TIME " \"GET /\" 200 5", "h");
+    expect_malformed(host + " -"s + rest, malformed::no_client);
+    expect_malformed(host + " 198.51.100.1 203.0.113.5"s + rest, malformed::other_fields);
+    // Three fields alone are a client with its port.
+    expect_request(host + rest, host);
+  }
+  for (const char* const name : {"example.org", "::1", "a:b", "example.org:", ":80", "x:123456", "[::1]"}) {
+    expect_malformed(name + " 198.51.100.1"s + rest, malformed::other_fields);
+  }
+}
+
+TEST(LogLine, OtherFieldsInFrontOfTheTimeAreMalformed) {
+  const std::string rest = " " TIME " \"GET /\" 200 5";
+  for (const char* const fields :
+       {"192.0.2.7 203.0.113.5 - -", "192.0.2.7 203.0.113.5 - anna", "example.org 192.0.2.7 -", "example.org ::1 anna",
+        "192.0.2.7 - - -", "192.0.2.7 - - anna", "192.0.2.7 - anna -", "203.0.113.5 192.0.2.7, 10.0.0.1 - -",
+        "example.org 192.0.2.7, 10.0.0.1", "192.0.2.7 ident anna maria"}) {
+    expect_malformed(fields + rest, malformed::other_fields);
+  }
+}
+
+TEST(LogLine, ANamedFormatTakesNoOther) {
+  const std::string common = "h - - " TIME " \"GET /\" 200 5";
+  const std::string combined = common + " \"-\" \"c\"";
+  for (const std::string& tail : {common, combined}) {
+    expect_request(tail);
+    expect_request("v:80 " + tail);
+    expect_request("v:80 " + tail, "h", august_1995, log_format::vhost_combined);
+    expect_request("v " + tail, "h", august_1995, log_format::vhost_combined);
+    expect_malformed(tail, malformed::no_client, log_format::vhost_combined);
+    expect_malformed(" " + tail, malformed::no_host, log_format::vhost_combined);
+    expect_malformed("a, " + tail, malformed::no_host, log_format::vhost_combined);
+    expect_malformed("v:80 " + tail, malformed::other_fields, log_format::common);
+    expect_malformed("v:80 " + tail, malformed::other_fields, log_format::combined);
+  }
+  expect_request(common, "h", august_1995, log_format::common);
+  expect_malformed(combined, malformed::after_the_size, log_format::common);
+  expect_request(combined, "h", august_1995, log_format::combined);
+  expect_malformed(common, malformed::no_quoted_field, log_format::combined);
+  EXPECT_EQ(log_format_named("vhost_combined"), log_format::vhost_combined);
+  EXPECT_EQ(log_format_named("any"), log_format::any);
+  EXPECT_EQ(log_format_named("json"), std::nullopt);
+}
+
+TEST(LogLine, SkipsAByteOrderMark) {
+  expect_request("\xef\xbb\xbfh - - " TIME " \"GET /\" 200 5");
+  expect_request("\xef\xbb\xbfv:80 h - - " TIME " \"GET /\" 200 5");
+  expect_malformed("\xef\xbb\xbf", malformed::empty);
+  expect_request("\xef\xbbh - - " TIME " \"GET /\" 200 5", "\xef\xbbh");
 }
 
 TEST(LogLine, AUserMayHaveSpacesAndBrackets) {
@@ -153,7 +232,7 @@ TEST(LogLine, SaysWhatIsMalformed) {
 }
 
 TEST(LogLine, EveryReasonHasWords) {
-  for (int i = 0; i <= static_cast<int>(malformed::no_quoted_field); ++i) {
+  for (int i = 0; i <= static_cast<int>(malformed::after_the_size); ++i) {
     EXPECT_NE(to_text(static_cast<malformed>(i)), "not in the format");
   }
 }
