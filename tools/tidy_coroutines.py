@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds the coroutines that g++ 12 miscompiles: it destroys some temporaries of a co_await expression twice.
 
-usage: foliot-check-coroutines [--quiet] [FILE | FOLDER]...
+usage: foliot-check-coroutines [--quiet] [--skip-missing] [FILE | FOLDER]...
 
 Reads the C++ sources that are named, or below the folders that are named, the present one by default, and prints
 `path:line: what is wrong, and what to write instead` for each breach. Exit status: 0 without any, 1 with some, 2 for
@@ -305,7 +305,8 @@ def sources(places: Iterable[Path]) -> Iterable[Path]:
             continue
         for folder, folders, names in os.walk(place):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
-            yield from (Path(folder) / name for name in sorted(names) if Path(name).suffix in SUFFIXES)
+            files = (Path(folder) / name for name in sorted(names) if Path(name).suffix in SUFFIXES)
+            yield from (file for file in files if file.is_file())  # an editor's lock is a link to nothing
 
 
 def breaches_of(text: str, code: str, classes: Classes) -> list[tuple[int, str]]:
@@ -330,15 +331,20 @@ def breaches_of(text: str, code: str, classes: Classes) -> list[tuple[int, str]]
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="foliot-check-coroutines", formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="foliot-check-coroutines [--quiet] [FILE | FOLDER]...", description=__doc__.split("\n\n", 2)[0] + "\n\n"
+        usage="foliot-check-coroutines [--quiet] [--skip-missing] [FILE | FOLDER]...", description=__doc__.split("\n\n", 2)[0] + "\n\n"
         + __doc__.split("\n\n", 2)[2])
-    parser.add_argument("places", nargs="*", type=Path, default=[Path(".")], metavar="FILE | FOLDER")
+    parser.add_argument("places", nargs="*", type=Path, metavar="FILE | FOLDER")
     parser.add_argument("--quiet", action="store_true", help="print nothing if nothing is wrong")
+    parser.add_argument("--skip-missing", action="store_true",
+                        help="leave out files that are not there, such as generated ones; read nothing by default")
     options = parser.parse_args()
-    for place in options.places:
+    places = options.places or ([] if options.skip_missing else [Path(".")])
+    if options.skip_missing:
+        places = [place for place in places if place.exists()]
+    for place in places:
         if not place.exists():
             parser.error(f"{place}: no such file or folder")
-    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sources(options.places)}
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sources(places)}
     codes = {path: without_comments_and_strings(text) for path, text in texts.items()}
     classes = classes_of(codes.values())
     count = 0

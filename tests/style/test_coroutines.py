@@ -123,6 +123,17 @@ class Coroutines(unittest.TestCase):
         result = self.check("--quiet", "a.cpp", files={"a.cpp": "task<> f() { co_await g({1}); }\n"})
         self.assertEqual((result.returncode, result.stderr), (1, "foliot-check-coroutines: 1 file, 1 breach\n"))
 
+    def test_what_is_not_there(self):
+        one = "task<> f() { co_await g({1}); }\n"
+        write_tree(self.root, {"a.cpp": one})
+        (self.root / ".#b.cpp").symlink_to("user@host:1")  # an editor's lock
+        self.assertEqual(self.check().stderr, "foliot-check-coroutines: 1 file, 1 breach\n")
+        result = self.check("--skip-missing", "generated.cpp", "a.cpp")
+        self.assertEqual((result.returncode, result.stderr), (1, "foliot-check-coroutines: 1 file, 1 breach\n"))
+        result = subprocess.run([sys.executable, CHECK, "--skip-missing"], cwd=self.root, capture_output=True, text=True,
+                                check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, "foliot-check-coroutines: 0 files, 0 breaches\n"))
+
     def test_lines_that_are_allowed(self):
         line = "task<> f() { co_await g({1}); }"
         result = self.check(files={"a.cpp": f"{line}  // {ALLOW} g takes a pair\n"})
