@@ -1,5 +1,6 @@
-# One source that includes the timers for Asio and for Boost.Asio, in both orders. From Boost 1.81 on it compiles.
-# Before that the libraries' own headers do not, so the second header must say that in one error. Run by ctest.
+# One source that includes the timers for Asio and for Boost.Asio, in both orders, or the timers for one library after a
+# header of the other. From Boost 1.81 on it compiles. Before that the libraries' own headers do not, so the second header
+# must say that in one error. Run by ctest.
 #
 #   COMPILER  the compiler and its options, separated by spaces
 #   SCRATCH   a folder for the files that are compiled
@@ -19,10 +20,12 @@ endfunction()
 compile("#include <boost/version.hpp>\n#if BOOST_VERSION < 108100\n#error old\n#endif\n")
 set(together ${status})  # 0 from 1.81 on
 
-foreach(pair IN ITEMS "asio_timer;boost_asio_timer" "boost_asio_timer;asio_timer")
+set(ours foliot/adapters)
+foreach(pair IN ITEMS "${ours}/asio_timer;${ours}/boost_asio_timer" "${ours}/boost_asio_timer;${ours}/asio_timer"
+    "asio/io_context;${ours}/boost_asio_timer" "boost/asio/io_context;${ours}/asio_timer")
   list(GET pair 0 first)
   list(GET pair 1 second)
-  compile("#include <foliot/adapters/${first}.hpp>\n#include <foliot/adapters/${second}.hpp>\n")
+  compile("#include <${first}.hpp>\n#include <${second}.hpp>\n")
   string(REGEX MATCHALL "error:" errors "${output}")
   list(LENGTH errors count)
   string(FIND "${output}" "foliot: one source file cannot include Asio and Boost.Asio before Boost 1.81" place)

@@ -25,7 +25,8 @@
 
 #include <foliot/core/language.hpp>
 
-#if defined(BOOST_ASIO_VERSION) && BOOST_VERSION < 108100
+// Headers of Boost.Asio without executors do no harm; the others include query.hpp, and few include version.hpp.
+#if (defined(BOOST_ASIO_VERSION) || defined(BOOST_ASIO_QUERY_HPP)) && BOOST_VERSION < 108100
 #error foliot: one source file cannot include Asio and Boost.Asio before Boost 1.81: give each a file of its own
 #else
 

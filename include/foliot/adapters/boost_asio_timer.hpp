@@ -17,7 +17,8 @@
 
 #include <boost/version.hpp>
 
-#if defined(ASIO_VERSION) && BOOST_VERSION < 108100
+// Headers of Asio without executors do no harm; the others include query.hpp, and few include version.hpp.
+#if (defined(ASIO_VERSION) || defined(ASIO_QUERY_HPP)) && BOOST_VERSION < 108100
 #error foliot: one source file cannot include Asio and Boost.Asio before Boost 1.81: give each a file of its own
 #else
 
