@@ -178,6 +178,7 @@ service_counters& service_counters::operator+=(const service_counters& other) no
   fired += other.fired;
   skipped += other.skipped;
   dropped += other.dropped;
+  refused += other.refused;
   wake_ups += other.wake_ups;
   wakes_with_work += other.wakes_with_work;
   wakes_without_work += other.wakes_without_work;

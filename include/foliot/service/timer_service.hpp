@@ -13,7 +13,8 @@
 //
 // Thread safety: every member from any thread, and from inside callbacks.
 // Lifetime: the destructor shuts the service down. Handles may outlive the service; their timers are idle and closed
-// then.
+// then. What is started in a service that has ended, or in the child of a fork, is closed from the beginning: nothing
+// throws, and service_counters::refused counts it.
 #pragma once
 
 #include <cstddef>
