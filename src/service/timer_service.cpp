@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -104,6 +105,22 @@ std::shared_ptr<const shard_list> make_shards(const virtual_clock* on, service_o
   return shards;
 }
 
+/// The locks of all shards, in the order of a start that moves a timer, and of a fork.
+class all_locks {
+ public:
+  explicit all_locks(const shard_list& of) noexcept : shards_(of) {
+    for (const auto& each : shards_ | std::views::reverse) as_shard(*each).lock_with_others();
+  }
+  ~all_locks() {
+    for (const auto& each : shards_) as_shard(*each).unlock_with_others();
+  }
+  all_locks(const all_locks&) = delete;
+  all_locks& operator=(const all_locks&) = delete;
+
+ private:
+  const shard_list& shards_;
+};
+
 }  // namespace
 
 timer_service::timer_service(service_options options) {
@@ -148,6 +165,7 @@ void timer_service::reserve(std::size_t count) {
   // All of them in each shard, since one thread may start them all; and in all shards or in none.
   std::vector<callable<void()>> rooms;
   rooms.reserve(shards_->size());
+  const all_locks held(*shards_);
   for (const auto& each : *shards_) rooms.push_back(as_shard(*each).room_for(count));
   for (auto& take : rooms) take();
 }

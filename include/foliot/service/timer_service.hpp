@@ -129,8 +129,8 @@ class FOLIOT_EXPORT timer_service {
   std::size_t drain(duration at_most);
 
   /// Makes room for `count` pending timers in each shard: up to that number no start allocates. Throws std::bad_alloc,
-  /// with nothing changed and all of its memory given back; at once if `count` timers exceed the address space. Threads
-  /// that stop timers during the call may make their shard give back memory that the call has counted on.
+  /// with nothing changed and all of its memory given back; at once if `count` timers exceed the address space. Other
+  /// calls that take a shard's lock wait meanwhile.
   void reserve(std::size_t count);
 
   /// The counters of all shards. Takes the shards' locks.
