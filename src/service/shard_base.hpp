@@ -29,7 +29,7 @@ class shard_base : public engine {
   /// start of that timer was dropped, or was refused because the shard has ended. Allocates only what the queue needs
   /// for one more timer and, with an executor, a record if more threads sleep at once than ever before. Throws as reset
   /// does, without having slept. Not on a thread that runs this shard's timers.
-  virtual bool sleep_until(instant deadline) = 0;
+  virtual bool sleep_until(instant deadline, std::source_location here) = 0;
 
   /// The watcher of file descriptors on this shard's thread, which it starts unless the shard has ended; null where the
   /// design has no poller. Throws std::system_error when the thread or the poller cannot be made.

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -164,7 +165,7 @@ class FOLIOT_EXPORT timer_service {
   friend class timer;
   friend class ticker;
   friend class watch;
-  friend bool sleep_until(timer_service& service, timer_deadline deadline);
+  friend bool sleep_until(timer_service& service, timer_deadline deadline, std::source_location here);
 
   /// The shard that the calling thread is assigned to.
   [[nodiscard]] detail::engine& home() const noexcept {
