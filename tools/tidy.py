@@ -228,7 +228,7 @@ RULES = [
         (file.line_at(match.start()), f"{match[0]} is a path of one machine: use a path inside the tree, or a variable")
         for match in re.finditer(MACHINE_PATH, file.text)], kinds=""),
     Rule("coroutine", check_coroutines, unless=r"tests/style/coroutine_forms\.cpp$"),
-    Rule("awaiter", check_awaiters, where=r"(?:include/foliot|src)/runtime/"),
+    Rule("awaiter", check_awaiters, where=r"(?:include/foliot|src)/|programs/"),
     Rule("name", check_names, where="(?:include|src|programs)/"),
     Rule("retired", check_retired, kinds="cpp py sh cmake md",
          where=r"(?:include|src|programs|tests|tools|scripts|docs)/|(?:README|CONTRIBUTING)\.md$",

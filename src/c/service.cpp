@@ -109,10 +109,9 @@ foliot_status foliot_service_get_counters(const foliot_service* service, foliot_
     need_handle(service);
     need(result, "foliot: the pointer to the counters must not be null");
     const foliot::service_counters now = service->counters();
-    *result = {now.started,  now.superseded,      now.stopped,
-               now.fired,    now.skipped,         now.dropped,
-               now.wake_ups, now.wakes_with_work, now.wakes_without_work,
-               now.pending,  now.peak_pending};
+    *result = {now.started, now.superseded,  now.stopped,  now.fired,           now.skipped,
+               now.dropped, now.refused,     now.wake_ups, now.wakes_with_work, now.wakes_without_work,
+               now.pending, now.peak_pending};
   });
 }
 

@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include <foliot/core/contract.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/fork.hpp>
 #include <foliot/core/seam/sync.hpp>
@@ -12,6 +11,8 @@
 #include <foliot/core/sync/note.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/wait_group.hpp>
+
+#include "scheduler.hpp"
 
 namespace foliot::runtime {
 
@@ -39,7 +40,10 @@ class background_runtime::state final : private seam::fork_witness {
     main->retain();
     const detail::intrusive_ptr<detail::spawned<void>> keep(*main);
     try {
-      thread_ = seam::thread("foliot-runtime", [this, keep] { work(*keep); });
+      thread_ = seam::thread("foliot-runtime", [this, keep] {
+        work(*keep);
+        if (is_abandoned_) delete this;
+      });
     } catch (...) {
       main->release();  // on behalf of the scheduler, which never gets it
       throw;
@@ -67,6 +71,18 @@ class background_runtime::state final : private seam::fork_witness {
   }
   /// Whether the process has forked, and this is the child.
   [[nodiscard]] bool is_lost() const noexcept { return lost_; }
+  /// Whether the caller runs a task, a callback or a call by blocking(): the runtime cannot end before it returns.
+  [[nodiscard]] bool runs_caller() const noexcept {
+    return !lost_ && (gate_->runs_caller() || scheduler_.get().blocking().runs_caller());
+  }
+  /// Ends the runtime, and destroys this object, when the caller returns to the runtime, if it does: in exit() it does
+  /// not, and then no task is destroyed. Precondition: runs_caller().
+  void abandon() noexcept {
+    is_abandoned_ = true;
+    if (is_only_thread_) return;  // other threads may have held any lock at the fork
+    thread_.detach();
+    request_stop();
+  }
 
  private:
   /// The main task.
@@ -93,7 +109,10 @@ class background_runtime::state final : private seam::fork_witness {
   void after_fork_in_parent() noexcept override { gate_->unlock_after_fork(); }
   void after_fork_in_child() noexcept override {
     gate_->unlock_after_fork();
-    if (gate_->runs_caller()) return;  // the thread of a task: it is the only one that is left of the runtime
+    if (gate_->runs_caller()) {  // the thread of a task: it is the only one that is left of the runtime
+      is_only_thread_ = true;
+      return;
+    }
     gate_->end_in_child();
     thread_.forget();
     lost_ = true;
@@ -106,9 +125,12 @@ class background_runtime::state final : private seam::fork_witness {
   seam::atomic<bool> stop_requested_{false};  // by the threads that ask for a stop: only the first one counts
   // Woken when the main task has begun, or the runtime has ended before that; publishes the two fields below.
   note started_;
-  bool runs_ = false;           // written by the main task
-  std::exception_ptr failure_;  // written by the runtime's thread, when the main task has ended or will not begin
-  bool lost_ = false;           // written in the child of a fork
+  bool runs_ = false;            // written by the main task
+  std::exception_ptr failure_;   // written by the runtime's thread, when the main task has ended or will not begin
+  bool lost_ = false;            // written in the child of a fork
+  bool is_only_thread_ = false;  // the same
+  // Written by a thread of the runtime; read by the runtime's thread, after the other one has ended.
+  bool is_abandoned_ = false;
   mutex joining_{lock_rank::engine};
   seam::thread thread_;
 };
@@ -116,7 +138,10 @@ class background_runtime::state final : private seam::fork_witness {
 background_runtime::background_runtime(const run_options& options) : state_(std::make_unique<state>(options)) {}
 
 background_runtime::~background_runtime() {
-  FOLIOT_ASSERT(!state_->gate()->runs_caller(), "a background_runtime must not be destroyed by one of its own tasks");
+  if (state_->runs_caller()) {
+    state_.release()->abandon();
+    return;
+  }
   state_->request_stop();
   state_->join();
   if (state_->is_lost()) static_cast<void>(state_.release());  // its tasks and locks may be in any state

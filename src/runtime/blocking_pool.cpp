@@ -1,5 +1,6 @@
 #include "blocking_pool.hpp"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +14,7 @@ void blocking_pool::submit(blocking_job& job) {
   if (waiting_count_ >= idle_ && threads_.size() < most_) {
     try {
       threads_.reserve(threads_.size() + 1);
+      jobs_run_on_.reserve(threads_.size() + 1);
       threads_.emplace_back("foliot-blocking", [this] { work(); });
       ++idle_;  // until it takes a job
     } catch (...) {
@@ -27,6 +29,7 @@ void blocking_pool::submit(blocking_job& job) {
 
 void blocking_pool::work() noexcept {
   lock held(lock_);
+  jobs_run_on_.push_back(&seam::this_thread());  // the thread that made this one has made room
   for (;;) {
     while (waiting_.empty() && !closed_) come_.wait(lock_);
     blocking_job* const job = waiting_.pop_front();
@@ -43,6 +46,11 @@ void blocking_pool::work() noexcept {
     held.enter();
     ++idle_;
   }
+}
+
+bool blocking_pool::runs_caller() const noexcept {
+  const lock held(lock_);
+  return std::ranges::find(jobs_run_on_, static_cast<const void*>(&seam::this_thread())) != jobs_run_on_.end();
 }
 
 void blocking_pool::close() noexcept {
@@ -62,6 +70,8 @@ void blocking_pool::end() noexcept {
     threads_.clear();
   }
   for (seam::thread& each : threads) each.join();
+  const lock held(lock_);
+  jobs_run_on_.clear();
 }
 
 }  // namespace foliot::runtime::detail

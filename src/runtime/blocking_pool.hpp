@@ -31,6 +31,9 @@ class blocking_pool {
   /// Closes the pool, and waits until the jobs that have begun are done.
   void end() noexcept;
 
+  /// Whether the caller is one of the pool's threads, and so in a job.
+  [[nodiscard]] bool runs_caller() const noexcept;
+
   /// Whether a call has not returned. If false, the tasks of all calls have been made ready.
   [[nodiscard]] bool is_busy() const noexcept { return calls() != 0; }
   /// How many calls have not returned.
@@ -58,6 +61,7 @@ class blocking_pool {
   std::size_t waiting_count_ FOLIOT_GUARDED_BY(lock_) = 0;
   bool closed_ FOLIOT_GUARDED_BY(lock_) = false;
   std::vector<seam::thread> threads_ FOLIOT_GUARDED_BY(lock_);
+  std::vector<const void*> jobs_run_on_ FOLIOT_GUARDED_BY(lock_);  // the threads, by the addresses of their states
 };
 
 }  // namespace foliot::runtime::detail

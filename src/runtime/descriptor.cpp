@@ -41,11 +41,12 @@ bool descriptor::has_come(instant deadline) const noexcept {
   return is_due(deadline, now(*owner_));
 }
 
-std::expected<descriptor::advice, std::error_code> descriptor::prepare(direction way) noexcept {
+std::expected<descriptor::advice, std::error_code> descriptor::prepare(direction way,
+                                                                       direction whose_deadline) noexcept {
   const lock held(lock_);
   if (closed_) return std::unexpected(make_error_code(io_errc::closed));
+  if (has_come(at(whose_deadline).deadline)) return std::unexpected(make_error_code(io_errc::deadline_exceeded));
   side& here = at(way);
-  if (has_come(here.deadline)) return std::unexpected(make_error_code(io_errc::deadline_exceeded));
   if (!here.ready && !here.stays_ready) return advice::waits;
   here.ready = false;
   return advice::tries;
@@ -54,6 +55,14 @@ std::expected<descriptor::advice, std::error_code> descriptor::prepare(direction
 void descriptor::keep_ready(direction way) noexcept {
   const lock held(lock_);
   at(way).ready = true;
+}
+
+void descriptor::share_ready(direction way) noexcept {
+  ready_list woken;
+  const lock held(lock_);
+  set_ready(way, lasts::for_an_attempt, woken);
+  // Under the lock, as in finish_close().
+  while (task_state* const task = woken.pop_front()) make_ready(*task);
 }
 
 void descriptor::check_alone(const side& here) {
@@ -126,14 +135,17 @@ void descriptor::set_ready(direction way, lasts how_long, ready_list& ready) noe
   side& here = at(way);
   here.ready = true;
   here.stays_ready = here.stays_ready || how_long == lasts::forever;
-  if (here.wait != nullptr && here.wait->heeds(true)) ready.claim(*here.wait->wait_, here.wait->by_);
+  for (const side& each : sides_) {
+    if (each.wait != nullptr && each.wait->heeded_ == way && each.wait->heeds(true))
+      ready.claim(*each.wait->wait_, each.wait->by_);
+  }
 }
 
 void descriptor_wait::begin(wait_point& wait, wait_word::source by) {
   const lock held(descriptor_->lock_);
   descriptor::side& here = descriptor_->at(way_);
   descriptor::check_alone(here);
-  if (descriptor_->closed_ || heeds(here.ready) || descriptor_->has_come(here.deadline)) {
+  if (descriptor_->closed_ || heeds(descriptor_->at(heeded_).ready) || descriptor_->has_come(here.deadline)) {
     wait.claim(by);
     return;
   }

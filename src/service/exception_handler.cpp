@@ -5,6 +5,8 @@
 
 #include <foliot/service/firing.hpp>
 
+#include "../core/place_text.hpp"
+
 namespace foliot::inline service {
 
 void exception_handler::print(const callback_failure& failure) noexcept {
@@ -12,8 +14,10 @@ void exception_handler::print(const callback_failure& failure) noexcept {
   const auto length = static_cast<int>(failure.name.size());
   if (failure.armed_at.line() != 0) {
     const char* const of = length > 0 ? "timer '" : "timer";
-    std::snprintf(timer, sizeof timer, " (%s%.*s%s armed at %s:%u)", of, length, failure.name.data(),
-                  length > 0 ? "'" : "", failure.armed_at.file_name(), unsigned{failure.armed_at.line()});
+    const bool known = !foliot::detail::is_in_standard_library(failure.armed_at);
+    std::snprintf(timer, sizeof timer, " (%s%.*s%s armed %s%s:%u)", of, length, failure.name.data(),
+                  length > 0 ? "'" : "", known ? "at " : "at a line that is not known, by ",
+                  failure.armed_at.file_name(), unsigned{failure.armed_at.line()});
   }
   try {
     std::rethrow_exception(failure.error);

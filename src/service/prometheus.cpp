@@ -18,6 +18,9 @@ std::string prometheus_text(const service_statistics& now, std::string_view pref
   all.single("timers_skipped_total", "counter", "Ticks that were skipped because the ticker fired too late.",
              c.skipped);
   all.single("timers_dropped_total", "counter", "Timers that were pending when the service ended.", c.dropped);
+  all.single("timers_refused_total", "counter",
+             "Starts, sleeps and watches that began nothing: the service was ending, or the timer was closed.",
+             c.refused);
   all.single("early_wake_ups_total", "counter", "Times that a thread was woken before its time, for an earlier timer.",
              c.wake_ups);
   all.single("wake_ups_with_work_total", "counter", "Times that a thread woke and something was due.",

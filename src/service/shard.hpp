@@ -138,7 +138,7 @@ class shard final : public shard_base,
   }
   void destroy(timer_record* timer) noexcept override { at_home_then_release<&shard::destroy_here>(as_record(*timer)); }
   void detach(timer_record* timer) noexcept override { at_home_then_release<&shard::detach_here>(as_record(*timer)); }
-  bool sleep_until(instant deadline) override;
+  bool sleep_until(instant deadline, std::source_location here) override;
   void run_posted(timer_record& timer) noexcept override { at_home_then_release<&shard::run_job>(as_record(timer)); }
   void drop_posted(timer_record& timer) noexcept override { at_home_then_release<&shard::drop_job>(as_record(timer)); }
 
@@ -154,6 +154,8 @@ class shard final : public shard_base,
   std::size_t end() noexcept override;
   void wait_for_end() noexcept override;
 
+  void lock_with_others() noexcept override FOLIOT_NO_ANALYSIS { lock_.lock_beside_others(); }
+  void unlock_with_others() noexcept override FOLIOT_NO_ANALYSIS { lock_.unlock_beside_others(); }
   callable<void()> room_for(std::size_t count) override;
   service_counters counters(const shard_list& of_service) const noexcept override;
   void add_to(service_statistics& sum) const noexcept override;
@@ -338,7 +340,7 @@ class shard final : public shard_base,
   // shard_sleeps.hpp
 
   bool start_sleep(sleeping& one, instant deadline);
-  std::unique_ptr<sleeping> take_spare_sleep(one_sleep& own);
+  std::unique_ptr<sleeping> take_spare_sleep(one_sleep& own, std::source_location here);
   void end_sleep(sleeping& one) noexcept FOLIOT_REQUIRES(lock_);
   void end_sleep_before_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
   void wake_sleeping_thread(one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_);

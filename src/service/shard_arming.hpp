@@ -88,7 +88,10 @@ template <class DeadlineOf, class Then>
 [[gnu::always_inline]] inline auto shard<Design>::arm(record& r, DeadlineOf deadline_of, Then then,
                                                       log_entries& entries) -> armed {
   if (phase_ != phase::running || r.life().closed()) [[unlikely]] {
-    if (!try_admit(r)) return {reset_result::closed};
+    if (!try_admit(r)) {
+      ++counters_.refused;
+      return {reset_result::closed};
+    }
     if (phase_ == phase::unstarted) start_thread();
   }
   const instant deadline = deadline_of();

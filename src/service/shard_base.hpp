@@ -29,7 +29,7 @@ class shard_base : public engine {
   /// start of that timer was dropped, or was refused because the shard has ended. Allocates only what the queue needs
   /// for one more timer and, with an executor, a record if more threads sleep at once than ever before. Throws as reset
   /// does, without having slept. Not on a thread that runs this shard's timers.
-  virtual bool sleep_until(instant deadline) = 0;
+  virtual bool sleep_until(instant deadline, std::source_location here) = 0;
 
   /// The watcher of file descriptors on this shard's thread, which it starts unless the shard has ended; null where the
   /// design has no poller. Throws std::system_error when the thread or the poller cannot be made.
@@ -49,9 +49,15 @@ class shard_base : public engine {
   /// a shard that may wait for it.
   virtual void wait_for_end() noexcept = 0;
 
+  /// Takes this shard's lock, for a caller that takes those of all shards of the service, in descending order of their
+  /// indexes.
+  virtual void lock_with_others() noexcept = 0;
+  virtual void unlock_with_others() noexcept = 0;
   /// Allocates room for `count` pending timers, so that up to that number no start allocates, and returns a function
   /// that puts the memory to use, once, and does not throw. If that function is destroyed uncalled, it frees the
-  /// memory. These are two steps so that a service reserves in all of its shards or in none. Throws std::bad_alloc.
+  /// memory. These are two steps so that a service reserves in all of its shards or in none. The caller holds the lock
+  /// from the first step to the second: in between a stop could give memory back that the first step has counted on.
+  /// Throws std::bad_alloc.
   [[nodiscard]] virtual callable<void()> room_for(std::size_t count) = 0;
   /// The counters of all shards of the service, of which this is one. Shard by shard; where timers move between shards,
   /// all at one moment.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "shard.hpp"
+#include "watcher.hpp"
 
 namespace foliot::detail {
 
@@ -48,6 +49,7 @@ service_counters shard<Design>::counters_here() const noexcept {
   now.pending = count_queued() - without_lock.stopped_but_queued(count_queued());
   now.superseded += without_lock.postponed;
   now.started += without_lock.starts;
+  if (options_.watcher != nullptr) now.refused += options_.watcher->refused();
   // Once the shard has ended, timers that are still there count as dropped.
   if (phase_ == phase::ended) now.dropped += std::exchange(now.pending, 0);
   // Each start has one outcome: the starts that are neither fired, pending nor dropped were stopped.

@@ -122,11 +122,11 @@ template <timer_queue Queue, class Word, class Home>
 struct sleeping_record final : extended_record<Queue, Word, Home> {
   using base = extended_record<Queue, Word, Home>;
 
-  sleeping_record(engine& owner, one_sleep& sleep, typename base::location where) noexcept
+  sleeping_record(engine& owner, one_sleep& sleep, typename base::location where, std::source_location here) noexcept
       : base(owner, timer_callback([&sleep](const firing&) noexcept { sleep.fired = true; }), duration::zero(), where),
         sleep_(&sleep) {
     this->is_sleep_ = true;
-    this->armed_at_.store(std::source_location::current(), seam::relaxed);
+    this->armed_at_.store(here, seam::relaxed);
   }
 
   // The shard's, under its lock.

@@ -66,18 +66,18 @@ void shard<Design>::free_record(record& r) noexcept {
 
 template <class Design>
 callable<void()> shard<Design>::room_for(std::size_t count) {
+  lock_.assert_held();
   refuse_impossible(count);
   if (!options_.on_virtual_time) count += lockless_.most_stopped;
-  const lock held(lock_);
   if constexpr (pools_records) {
     return [this, room = queue_.room_for(count), cells = pool_.room_for(count)]() mutable {
-      const lock held_again(lock_);
+      lock_.assert_held();
       queue_.take(std::move(room));
       pool_.take(std::move(cells));
     };
   } else if constexpr (requires { queue_.take(queue_.room_for(count)); }) {
     return [this, room = queue_.room_for(count)]() mutable {
-      const lock held_again(lock_);
+      lock_.assert_held();
       queue_.take(std::move(room));
     };
   } else {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <memory>
+#include <source_location>
 #include <utility>
 
 #include "shard.hpp"
@@ -20,14 +21,14 @@
 namespace foliot::detail {
 
 template <class Design>
-bool shard<Design>::sleep_until(instant deadline) {
+bool shard<Design>::sleep_until(instant deadline, std::source_location here) {
   one_sleep own;
   if (!options_.executor) {
-    sleeping one(*this, own, location());
+    sleeping one(*this, own, location(), here);
     if (start_sleep(one, deadline)) own.woken.sleep_until(instant::never());
     return own.fired;
   }
-  std::unique_ptr<sleeping> one = take_spare_sleep(own);
+  std::unique_ptr<sleeping> one = take_spare_sleep(own, here);
   if (!start_sleep(*one, deadline)) return false;
   static_cast<void>(one.release());  // end_sleep() gives it to the shard
   own.woken.sleep_until(instant::never());
@@ -50,16 +51,16 @@ bool shard<Design>::start_sleep(sleeping& one, instant deadline) {
 
 /// A record that an earlier sleep has left, or a new one. Throws std::bad_alloc.
 template <class Design>
-auto shard<Design>::take_spare_sleep(one_sleep& own) -> std::unique_ptr<sleeping> {
+auto shard<Design>::take_spare_sleep(one_sleep& own, std::source_location here) -> std::unique_ptr<sleeping> {
   std::unique_ptr<sleeping> spare;
   {
     const lock held(lock_);
     spare.reset(spare_sleeps_.pop_front());
   }
-  if (spare == nullptr) return std::make_unique<sleeping>(*this, own, location());
+  if (spare == nullptr) return std::make_unique<sleeping>(*this, own, location(), here);
   sleeping* const again = spare.release();
   std::destroy_at(again);
-  return std::unique_ptr<sleeping>(std::construct_at(again, *this, own, location()));
+  return std::unique_ptr<sleeping>(std::construct_at(again, *this, own, location(), here));
 }
 
 /// The sleep is over, and no thread but the sleeping one uses its timer any more.

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "../core/place_text.hpp"
 #include "stall_default.hpp"
 
 namespace foliot::detail {
@@ -32,8 +33,13 @@ std::string to_string(const stall& one) {
       break;
   }
   if (!one.name.empty()) text.append(" '").append(one.name).append("'");
+  if (foliot::detail::is_in_standard_library(one.armed_at)) {
+    text.append(" armed at a line that is not known, by ");
+  } else if (one.armed_at.line() != 0) {
+    text.append(" armed at ");
+  }
   if (one.armed_at.line() != 0) {
-    text.append(" armed at ").append(one.armed_at.file_name()).append(":").append(std::to_string(one.armed_at.line()));
+    text.append(one.armed_at.file_name()).append(":").append(std::to_string(one.armed_at.line()));
   }
   text.append(" has been running for ").append(to_string(one.running));
   return text.append(" on thread ").append(std::to_string(one.thread));

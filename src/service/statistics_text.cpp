@@ -25,6 +25,7 @@ constexpr std::array counter_lines{
     counter_line{"fired", &service_counters::fired},
     counter_line{"skipped", &service_counters::skipped},
     counter_line{"dropped", &service_counters::dropped},
+    counter_line{"refused", &service_counters::refused},
     counter_line{"early_wake_ups", &service_counters::wake_ups},
     counter_line{"wake_ups_with_work", &service_counters::wakes_with_work},
     counter_line{"wake_ups_without_work", &service_counters::wakes_without_work},

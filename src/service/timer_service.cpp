@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -64,10 +65,27 @@ const clock& clock_of(service_clock chosen) {
 /// The largest service_options::free_list.
 constexpr std::size_t largest_free_list = std::size_t{1} << 20;
 
-/// Makes room for `count` timers in each shard, since one thread may start them all; in all shards or in none.
+/// The locks of all shards, in the order of a start that moves a timer, and of a fork.
+class all_locks {
+ public:
+  explicit all_locks(const shard_list& of) noexcept : shards_(of) {
+    for (const auto& each : shards_ | std::views::reverse) as_shard(*each).lock_with_others();
+  }
+  ~all_locks() {
+    for (const auto& each : shards_) as_shard(*each).unlock_with_others();
+  }
+  all_locks(const all_locks&) = delete;
+  all_locks& operator=(const all_locks&) = delete;
+
+ private:
+  const shard_list& shards_;
+};
+
+/// Room for `count` timers in each shard, since one thread may start them all; and in all shards or in none.
 void reserve_in_all(const shard_list& shards, std::size_t count) {
   std::vector<callable<void()>> rooms;
   rooms.reserve(shards.size());
+  const all_locks held(shards);
   for (const auto& each : shards) rooms.push_back(as_shard(*each).room_for(count));
   for (auto& take : rooms) take();
 }
@@ -194,6 +212,7 @@ service_counters& service_counters::operator+=(const service_counters& other) no
   fired += other.fired;
   skipped += other.skipped;
   dropped += other.dropped;
+  refused += other.refused;
   wake_ups += other.wake_ups;
   wakes_with_work += other.wakes_with_work;
   wakes_without_work += other.wakes_without_work;

@@ -61,6 +61,7 @@ watch_record* watcher::watch(int fd, interest what, watch_callback callback) {
   lock held(lock_);
   watch_record& record = records_.put(std::move(made));
   if (ended_ || !poller_) {
+    refused_.fetch_add(1, seam::relaxed);
     if (close_and_wait(record)) retire(record);
     return &record;
   }
@@ -76,7 +77,10 @@ watch_record* watcher::watch(int fd, interest what, watch_callback callback) {
 
 bool watcher::modify(watch_record& record, interest what) {
   const lock held(lock_);
-  if (record.life.closed() || ended_) return false;
+  if (record.life.closed() || ended_) {
+    refused_.fetch_add(1, seam::relaxed);
+    return false;
+  }
   poll(record, what);
   return true;
 }

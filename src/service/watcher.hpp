@@ -25,6 +25,7 @@
 #include <foliot/core/readiness.hpp>
 #include <foliot/core/seam/fork.hpp>
 #include <foliot/core/seam/poller.hpp>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/condition.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/service/firing.hpp>
@@ -73,6 +74,9 @@ class watcher final : private seam::fork_witness {
   void destroy(watch_record& record) noexcept;
   [[nodiscard]] bool watching(const watch_record& record) const noexcept;
 
+  /// How many watches were closed when they were made or modified. Any thread, also under the shard's lock.
+  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_.load(seam::relaxed); }
+
  private:
   void before_fork() noexcept override { lock_.lock_beside_others(); }
   void after_fork_in_parent() noexcept override { lock_.unlock_beside_others(); }
@@ -95,6 +99,8 @@ class watcher final : private seam::fork_witness {
   mutable mutex lock_{lock_rank::engine};
   watch_table records_ FOLIOT_GUARDED_BY(lock_);
   bool ended_ FOLIOT_GUARDED_BY(lock_) = false;
+  // Written under the lock, read by any thread. Relaxed, both: a count, which publishes nothing.
+  seam::atomic<std::uint64_t> refused_{0};
   /// Notified when a closure is not in use any more.
   condition done_ FOLIOT_GUARDED_BY(lock_);
   /// This process is the child of a fork, and the poller is the parent's. Written while there is one thread.

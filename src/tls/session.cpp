@@ -16,11 +16,16 @@ namespace foliot::tls::detail {
 
 namespace {
 
+constexpr std::size_t longest_host = 253;  // of DNS, without a dot at the end
 constexpr std::size_t largest_record = SSL3_RT_MAX_PLAIN_LENGTH;
 /// How many bytes of answers may wait for a peer that does not read: some hundred.
 constexpr std::size_t most_answers = 16'384;
 /// A larger empty buffer is freed, as a connection may be idle for long.
 constexpr std::size_t kept_capacity = 1024;
+
+runtime::or_error<std::size_t> would_block() noexcept {
+  return std::unexpected(std::make_error_code(std::errc::operation_would_block));
+}
 
 }  // namespace
 
@@ -66,7 +71,7 @@ std::error_code session::expect_host(std::string_view host) noexcept try {
   if (host.empty() && !context_->verifies) return {};
   std::string name(host.ends_with('.') ? host.substr(0, host.size() - 1) : host);
   // For OpenSSL a name that begins with a dot is any name below it, and a NUL is the end.
-  if (name.empty() || name.front() == '.' || name.contains('\0')) return bad_argument();
+  if (name.empty() || name.size() > longest_host || name.front() == '.' || name.contains('\0')) return bad_argument();
   X509_VERIFY_PARAM* const verification = SSL_get0_param(ssl_.get());
   X509_VERIFY_PARAM_set_hostflags(verification,
                                   X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
@@ -244,16 +249,27 @@ bool session::has_tickets_only() const noexcept {
 
 // ---------------------------------------------------------------- the buffers
 
-void session::received(std::size_t bytes) noexcept {
+void session::begin_receive() noexcept {
   const lock held(mutex_);
-  in_begin_ = 0;
-  in_end_ = bytes;
-  ++receipts_;
+  ++receivers_;
+}
+void session::end_receive() noexcept {
+  const lock held(mutex_);
+  --receivers_;
 }
 
-std::uint64_t session::receipts() const noexcept {
+session::receipt session::try_receive(std::uint64_t receipts, int fd) noexcept {
   const lock held(mutex_);
-  return receipts_;
+  if (receipts_ != receipts) return {};
+  receipt now{.was_needed = true, .is_shared = receivers_ > 1};
+  now.bytes = fd >= 0 ? seam::receive(fd, in_) : would_block();
+  if (now.bytes && *now.bytes > 0) {
+    in_begin_ = 0;
+    in_end_ = *now.bytes;
+    ++receipts_;
+    now.filled_the_room = in_end_ == in_.size();
+  }
+  return now;
 }
 
 std::span<const std::byte> session::output() noexcept {

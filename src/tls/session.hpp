@@ -5,13 +5,13 @@
 // keys nor take another write (OpenSSL's issues 8677, 12485, 13729). What is made stays bounded all the same, since a
 // task sends all of it before it has OpenSSL encrypt another record, and answers to the peer are counted.
 //
-// Three locks:
-//   mutex_      OpenSSL's object and the buffers. Held during calls of OpenSSL, never during a wait.
+// Two locks:
+//   mutex_      OpenSSL's object and the buffers. Held during calls of OpenSSL and attempts to receive, never during a
+//               wait.
 //   sending()   a task_mutex: the task that holds it sends what output() returns, in order. Held by a write to its end.
-//   receiving() a task_mutex: the task that holds it receives into input_room(). A write waits for input too if a
-//               message of TLS has come in part: until it is there, OpenSSL writes nothing.
-// A task locks sending() before receiving(). Each is held during waits for the network in its own direction only, but
-// for the writer that needs input.
+// A write needs input, too, if a message of TLS has come in part: until the rest is there, OpenSSL writes nothing. Then
+// the reader and the writer receive, each when the descriptor is readable and by a deadline of its own; the one that
+// receives wakes the other.
 #pragma once
 
 #include <array>
@@ -28,6 +28,7 @@
 
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/detail/descriptor.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/task_mutex.hpp>
 #include <foliot/tls/tls_certificate.hpp>
@@ -57,6 +58,10 @@ class transport : public runtime::stream {
  public:
   explicit transport(runtime::stream&& below) noexcept : stream(std::move(below)) {}
   [[nodiscard]] runtime::or_error<std::size_t> try_write(std::span<const std::byte> from) const noexcept;
+  /// Keeps the system's descriptor open; or nothing, if it is closed.
+  [[nodiscard]] runtime::detail::descriptor_use use() const noexcept {
+    return runtime::detail::descriptor_use(descriptor_);
+  }
 };
 
 /// What the handshake has settled. Written by the task that shakes hands, and not changed afterwards.
@@ -80,7 +85,6 @@ class session {
 
   [[nodiscard]] transport& below() noexcept { return below_; }
   [[nodiscard]] runtime::task_mutex& sending() noexcept { return sending_; }
-  [[nodiscard]] runtime::task_mutex& receiving() noexcept { return receiving_; }
   [[nodiscard]] const agreement& agreed() const noexcept { return agreed_; }
 
   /// Decrypts received data; 0 bytes at the end of the stream. `into` must not be empty.
@@ -95,12 +99,18 @@ class session {
   /// (OpenSSL's issues 7948, 7967, 10880).
   [[nodiscard]] bool has_tickets_only() const noexcept;
 
-  /// Where input goes; only for the task that holds receiving(), when input is needed.
-  [[nodiscard]] std::span<std::byte> input_room() noexcept { return in_; }
-  /// That many bytes are in input_room().
-  void received(std::size_t bytes) noexcept;
-  /// How often received() was called.
-  [[nodiscard]] std::uint64_t receipts() const noexcept;
+  /// What an attempt to receive came to.
+  struct receipt {
+    bool was_needed = false;  // else input has come since OpenSSL asked for it, and nothing was tried
+    runtime::or_error<std::size_t> bytes{};
+    bool filled_the_room = false;  // more may be there
+    bool is_shared = false;        // another task wants input, too
+  };
+  /// Receives, without waiting, unless input has come since there were so many receipts; a negative `fd` means that it
+  /// would have to wait. Between begin_receive() and end_receive().
+  [[nodiscard]] receipt try_receive(std::uint64_t receipts, int fd) noexcept;
+  void begin_receive() noexcept;
+  void end_receive() noexcept;
 
   /// What is to be sent next; empty if there is nothing. Only for the task that holds sending(). Valid until sent().
   [[nodiscard]] std::span<const std::byte> output() noexcept;
@@ -140,7 +150,6 @@ class session {
   const std::shared_ptr<const context> context_;
   transport below_;
   runtime::task_mutex sending_;
-  runtime::task_mutex receiving_;
   agreement agreed_;
 
   mutable mutex mutex_{lock_rank::object};
@@ -153,15 +162,15 @@ class session {
   std::size_t answers_ FOLIOT_GUARDED_BY(mutex_) = 0;   // bytes that reads have made since all was sent
   std::size_t in_begin_ FOLIOT_GUARDED_BY(mutex_) = 0;  // received, and not yet read by OpenSSL
   std::size_t in_end_ FOLIOT_GUARDED_BY(mutex_) = 0;
-  std::uint64_t receipts_ FOLIOT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t receipts_ FOLIOT_GUARDED_BY(mutex_) = 0;   // how often input has come
+  std::size_t receivers_ FOLIOT_GUARDED_BY(mutex_) = 0;    // tasks that want input
   std::vector<std::byte> made_ FOLIOT_GUARDED_BY(mutex_);  // what OpenSSL has written
 
   // Changed under mutex_ by the task that holds sending(), which reads them during its waits.
   std::vector<std::byte> leaving_;
   std::size_t sent_ = 0;  // of leaving_
 
-  // Between the task that holds receiving() and give_input(): one waits for the other (see receipts()).
-  std::array<std::byte, 16'384 + 512> in_;
+  std::array<std::byte, 16'384 + 512> in_ FOLIOT_GUARDED_BY(mutex_);
 };
 
 }  // namespace foliot::tls::detail

@@ -3,6 +3,8 @@
 #include <array>
 #include <stdexcept>
 
+#include <foliot/runtime/detail/descriptor.hpp>
+#include <foliot/runtime/detail/step.hpp>
 #include <foliot/runtime/net/io_error.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task_mutex.hpp>
@@ -18,6 +20,10 @@ using detail::outcome;
 using detail::request;
 using detail::role;
 using runtime::io_errc;
+using runtime::detail::descriptor;
+using runtime::detail::descriptor_awaiter;
+using runtime::detail::descriptor_use;
+using runtime::detail::direction;
 using runtime::detail::inner;
 using session_ptr = std::shared_ptr<detail::session>;
 
@@ -45,15 +51,44 @@ task<std::error_code> drain(session_ptr on) {
   co_return std::error_code();
 }
 
-/// Waits for input, unless some has come since the call of OpenSSL that needed it.
-task<std::error_code> receive(session_ptr on, std::uint64_t receipts) {
-  const auto held = co_await inner(on->receiving().lock());
-  if (on->receipts() != receipts) co_return std::error_code();
-  const auto got = co_await inner(on->below().read_some(on->input_room()));
-  if (!got) co_return got.error();
-  if (*got == 0) co_return make_error_code(tls_errc::truncated);
-  on->received(*got);
-  co_return std::error_code();
+constexpr int no_attempt = -1;  // instead of a descriptor
+
+/// A task that wants input.
+class receiver {
+ public:
+  explicit receiver(detail::session& of) noexcept : session_(of) { session_.begin_receive(); }
+  receiver(const receiver&) = delete;
+  receiver& operator=(const receiver&) = delete;
+  ~receiver() { session_.end_receive(); }
+
+ private:
+  detail::session& session_;
+};
+
+/// Waits for input, unless some has come since the call of OpenSSL that needed it. By the deadline of the operation: a
+/// write that needs input has that for writing.
+task<std::error_code> receive(session_ptr on, std::uint64_t receipts, direction whose_deadline) {
+  co_await inner(runtime::detail::checkpoint());  // a task that always finds data never waits
+  const descriptor_use by = on->below().use();
+  if (!by) co_return make_error_code(io_errc::closed);
+  const receiver one(*on);
+  for (;;) {
+    const auto advice = by->prepare(direction::in, whose_deadline);
+    if (!advice) co_return advice.error();
+    const bool tries = *advice == descriptor::advice::tries;
+    const auto come = on->try_receive(receipts, tries ? by->fd() : no_attempt);
+    if (!come.was_needed) {  // another task has received
+      if (tries) by->keep_ready(direction::in);
+      co_return std::error_code();
+    }
+    if (come.bytes || come.bytes.error() != std::errc::operation_would_block) {
+      if (!come.bytes || *come.bytes == 0 || come.filled_the_room) by->keep_ready(direction::in);
+      if (come.is_shared) by->share_ready(direction::in);
+      if (!come.bytes) co_return come.bytes.error();
+      co_return *come.bytes > 0 ? std::error_code() : make_error_code(tls_errc::truncated);
+    }
+    co_await inner(descriptor_awaiter(*by, whose_deadline, direction::in));
+  }
 }
 
 task<> send_later(session_ptr on) {
@@ -96,7 +131,7 @@ task<or_error<std::size_t>> read(session_ptr on, std::span<std::byte> into, amou
     if (come.has_output) send_answers(on);
     if (come.what == outcome::kind::failed) co_return std::unexpected(come.error);
     if (come.what == outcome::kind::needs_input) {
-      const std::error_code error = co_await inner(receive(on, come.receipts));
+      const std::error_code error = co_await inner(receive(on, come.receipts, direction::in));
       if (error) co_return std::unexpected(error);
       continue;
     }
@@ -119,7 +154,7 @@ task<or_error<std::size_t>> perform(session_ptr on, request what, std::span<cons
     const std::error_code error = co_await inner(drain(on));
     if (error) co_return std::unexpected(error);
     if (done) co_return come.bytes;
-    const std::error_code receive_error = co_await inner(receive(on, come.receipts));
+    const std::error_code receive_error = co_await inner(receive(on, come.receipts, direction::out));
     if (receive_error) co_return std::unexpected(receive_error);
   }
 }

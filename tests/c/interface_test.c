@@ -169,9 +169,13 @@ static void clocks_and_counters(void) {
   EXPECT(foliot_virtual_clock_now(time_) == now + FOLIOT_SECOND);
   EXPECT(foliot_service_get_counters(service, &counters) == FOLIOT_OK);
   EXPECT(counters.started == 4 && counters.fired == 3 && counters.pending == 1 && counters.peak_pending == 4);
+  EXPECT(counters.refused == 0);
   EXPECT(foliot_virtual_clock_advance_to(time_, now + 5 * FOLIOT_SECOND, 0, &fired) == FOLIOT_OK && fired == 1);
   EXPECT(foliot_virtual_clock_now(time_) == now + 5 * FOLIOT_SECOND);
   EXPECT(foliot_service_drain(service, FOLIOT_SECOND, NULL) == FOLIOT_NOT_ALLOWED);
+  foliot_service_shut_down(service, NULL);
+  foliot_timer_reset(timers[0], FOLIOT_SECOND, NULL);
+  EXPECT(foliot_service_get_counters(service, &counters) == FOLIOT_OK && counters.refused == 1);
   for (int i = 0; i < 4; ++i) foliot_timer_destroy(timers[i]);
   foliot_service_destroy(service);
 }

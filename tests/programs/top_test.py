@@ -26,6 +26,7 @@ stopped                              1
 fired                                0
 skipped                              0
 dropped                              0
+refused                              0
 woken early                          0
 wake-ups with work                   0
 wake-ups without work                0

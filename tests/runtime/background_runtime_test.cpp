@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -19,6 +20,7 @@
 #include <foliot/core/sync/note.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/background_runtime.hpp>
+#include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/this_task.hpp>
@@ -192,6 +194,66 @@ TEST(BackgroundRuntime, InTheChildOfAForkItHasEnded) {
   EXPECT_EQ(handle.call(seven()), 7) << "the runtime must go on in the parent";
   ends = true;
   uses.join();
+}
+
+/// Runs `in_it` in a task of a static background_runtime, whose destructor exit() calls, and waits for ever.
+template <class Function>
+[[noreturn]] void end_by_exit_in(Function in_it) {
+  alarm(250);  // ends a process that hangs
+  static const background_runtime background;
+  background.handle().spawn(in_it());
+  for (;;) pause();
+}
+
+task<> exit_later() {
+  co_await sleep(1ms);
+  std::exit(5);
+}
+task<> exit_in_a_blocking_call() {
+  co_await blocking([] { std::exit(5); });
+}
+task<> exit_in_a_callback() {
+  const callback_timer ends = after_func(1ms, [] { std::exit(5); });
+  co_await sleep(1h);
+}
+task<> exit_in_the_child_of_a_fork() {
+  co_await sleep(1ms);
+  const pid_t child = fork();
+  if (child == 0) std::exit(6);
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::exit(WIFEXITED(status) && WEXITSTATUS(status) == 6 ? 5 : 1);
+}
+
+TEST(BackgroundRuntimeDeathTest, ATaskOfAStaticOneMayCallExit) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(end_by_exit_in(exit_later), testing::ExitedWithCode(5), "");
+  EXPECT_EXIT(end_by_exit_in(exit_in_a_blocking_call), testing::ExitedWithCode(5), "");
+  EXPECT_EXIT(end_by_exit_in(exit_in_a_callback), testing::ExitedWithCode(5), "");
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST(BackgroundRuntimeDeathTest, ATaskThatHasForkedMayCallExitInTheChild) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(end_by_exit_in(exit_in_the_child_of_a_fork), testing::ExitedWithCode(5), "");
+}
+#endif
+
+task<> destroy_by_itself(std::unique_ptr<background_runtime>& runtime, note& destroyed) {
+  runtime.reset();
+  destroyed.wake();
+  co_await sleep(1h);
+}
+
+/// The runtime ends by itself, and destroys the task.
+TEST(BackgroundRuntime, ATaskOfItsOwnMayDestroyIt) {
+  auto background = std::make_unique<background_runtime>();
+  const runtime_handle handle = background->handle();
+  note destroyed;
+  const auto spawned = handle.spawn(destroy_by_itself(background, destroyed));
+  destroyed.sleep_until(instant::never());
+  while (!spawned.done()) std::this_thread::yield();
+  EXPECT_TRUE(handle.ended());
 }
 
 }  // namespace

@@ -224,15 +224,34 @@ TEST(CallOn, WhatTheExecutorThrowsReachesTheTask) {
   });
 }
 
-TEST(CallOn, AnExecutorThatHasCalledTheJobAndThrowsIsTooLate) {
+TEST(CallOn, WhatTheExecutorThrowsReachesTheTaskAlsoIfItHasCalledTheJob) {
   test::everywhere([]() -> task<> {
     const auto executor = [](posted_call job) {
       job();
       throw std::length_error("full");
     };
-    const auto seven = [] { return 7; };
-    const int got = co_await call_on(executor, seven);
-    EXPECT_EQ(got, 7);
+    int called = 0;
+    const auto seven = [&called] {
+      ++called;
+      return 7;
+    };
+    const auto fails = [&called]() -> int {
+      ++called;
+      throw std::out_of_range("far");
+    };
+    int caught = 0;
+    try {
+      static_cast<void>(co_await call_on(executor, seven));
+    } catch (const std::length_error&) {
+      ++caught;
+    }
+    try {
+      static_cast<void>(co_await call_on(executor, fails));
+    } catch (const std::length_error&) {
+      ++caught;
+    }
+    EXPECT_EQ(called, 2);
+    EXPECT_EQ(caught, 2);
   });
 }
 

@@ -8,6 +8,8 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <semaphore>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -150,6 +152,60 @@ TEST_P(Faults, AReserveThatFindsNoMemoryGivesAllOfItBack) {
     ASSERT_FALSE(HasFailure());
     if (n > 40) n += n / 8;  // there are many allocations of the same kind
   }
+}
+
+/// A service of two shards with a timer in each.
+struct two_shards {
+  two_shards() {
+    for (std::optional<timer>& each : pending) {
+      std::thread([&] { each.emplace(timers, 1h, [] {}); }).join();
+    }
+  }
+  static service_options options() {
+    service_options chosen;
+    chosen.engine = "foliot";
+    chosen.shards = 2;
+    return chosen;
+  }
+  timer_service timers{options()};
+  std::array<std::optional<timer>, 2> pending;
+};
+
+/// The end of a timer in one shard, while the reserve allocates for the next one, could give memory back that it has
+/// counted on.
+TEST(Reserve, LetsNoTimerEndUntilAllShardsHaveTheirMemory) {
+  std::size_t allocations = 0;
+  {
+    two_shards same;
+    const allocation_count count;
+    same.timers.reserve(5000);
+    allocations = count.so_far();
+  }
+  two_shards fresh;
+  std::latch begin(1);
+  std::counting_semaphore<2> ended(0);
+  std::vector<std::thread> threads;
+  for (std::optional<timer>& each : fresh.pending) {
+    threads.emplace_back([&] {
+      begin.wait();
+      each.reset();
+      ended.release();
+    });
+  }
+  bool was_asked = false;
+  bool has_ended = false;
+  {
+    const before_allocation last(allocations, [&] {
+      was_asked = true;
+      begin.count_down();
+      has_ended = ended.try_acquire_for(50ms);
+    });
+    fresh.timers.reserve(5000);
+  }
+  if (!was_asked) begin.count_down();
+  for (std::thread& each : threads) each.join();
+  EXPECT_TRUE(was_asked);
+  EXPECT_FALSE(has_ended);
 }
 
 TEST_P(Faults, AReserveOfMoreThanThereCanBeIsRefusedAtOnce) {

@@ -25,6 +25,7 @@ service_statistics some() {
                   .fired = 5,
                   .skipped = 6,
                   .dropped = 7,
+                  .refused = 14,
                   .wake_ups = 8,
                   .wakes_with_work = 9,
                   .wakes_without_work = 10,
@@ -39,9 +40,9 @@ TEST(Prometheus, HasEachCounterAndGauge) {
   for (const char* line :
        {"foliot_timers_started_total 12", "foliot_timers_reset_total 3", "foliot_timers_stopped_total 4",
         "foliot_timers_fired_total 5", "foliot_timers_skipped_total 6", "foliot_timers_dropped_total 7",
-        "foliot_early_wake_ups_total 8", "foliot_wake_ups_with_work_total 9", "foliot_wake_ups_without_work_total 10",
-        "foliot_timers_pending 11", "foliot_timers_peak_pending 13", "foliot_shards 2",
-        "# TYPE foliot_timers_fired_total counter", "# TYPE foliot_timers_pending gauge"}) {
+        "foliot_timers_refused_total 14", "foliot_early_wake_ups_total 8", "foliot_wake_ups_with_work_total 9",
+        "foliot_wake_ups_without_work_total 10", "foliot_timers_pending 11", "foliot_timers_peak_pending 13",
+        "foliot_shards 2", "# TYPE foliot_timers_fired_total counter", "# TYPE foliot_timers_pending gauge"}) {
     EXPECT_TRUE(has_line(text, line)) << line << "\n" << text;
   }
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <source_location>
 #include <stdexcept>
 #include <string>
@@ -188,6 +189,41 @@ TEST(SlowCallbackWatch, NeedsSomebodyToTellAndNoNegativeLimit) {
   service_options negative;
   negative.slow_callback = {.longer_than = -1ns, .tell = [](const slow_callback&) {}};
   EXPECT_THROW(timer_service{std::move(negative)}, std::invalid_argument);
+}
+
+TEST(SlowestCallbacks, OfASleepNamesTheLineThatSleeps) {
+  for (const bool posted : {false, true}) {
+    service_options options;
+    options.measure = true;
+    options.slow_callback = {.longer_than = 1h, .tell = [](const slow_callback&) {}};
+    if (posted) options.executor = callback_executor([](auto job) { job(); });
+    timer_service timers(std::move(options));
+    const std::uint32_t line = line_here() + 1;
+    EXPECT_TRUE(sleep_for(timers, 1us));
+    timers.shut_down();  // the callback that woke this thread has been recorded
+    const std::vector<slowest_callback> slowest = timers.slowest_callbacks();
+    ASSERT_EQ(slowest.size(), 1u);
+    EXPECT_EQ(slowest[0].armed_at, "slow_callback_test.cpp:" + std::to_string(line));
+  }
+}
+
+/// A constructor that the standard library calls gets a place in the standard library.
+TEST(SlowestCallbacks, SayThatTheLineIsUnknownWhereTheStandardLibraryMadeTheTimer) {
+  virtual_clock clock{instant::from_nanoseconds(1'000'000'000)};
+  service_options options;
+  options.measure = true;
+  options.slow_callback = {.longer_than = 1h, .tell = [](const slow_callback&) {}};
+  timer_service timers(clock, std::move(options));
+  std::map<int, timer> sessions;
+  sessions.try_emplace(1, timers, 1s, [&clock] { clock.stall(3ms); }).first->second.name("session");
+  const std::uint32_t line = line_here() + 1;
+  sessions.try_emplace(2, timers, 1s, [&clock] { clock.stall(2ms); }, std::source_location::current());
+  clock.advance(2s);
+  const std::vector<slowest_callback> slowest = timers.slowest_callbacks();
+  ASSERT_EQ(slowest.size(), 2u);
+  EXPECT_EQ(slowest[0].name, "session");
+  EXPECT_TRUE(slowest[0].armed_at.starts_with("unknown, by ")) << slowest[0].armed_at;
+  EXPECT_EQ(slowest[1].armed_at, "slow_callback_test.cpp:" + std::to_string(line)) << "a place that is passed counts";
 }
 
 }  // namespace

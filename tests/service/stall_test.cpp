@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <source_location>
@@ -298,6 +299,31 @@ TEST(StallReport, AsText) {
   EXPECT_EQ(to_string(one),
             "a drain or the end of a service has waited 1s for the callback of the timer 'idle' armed at " + place +
                 " has been running for 1.5s on thread 4711");
+}
+
+/// std::map::try_emplace calls the constructor, so the place is in the standard library.
+TEST(StallReport, SaysThatTheLineIsUnknownWhereTheStandardLibraryArmedTheTimer) {
+  struct armed {
+    explicit armed(int, std::source_location here = std::source_location::current()) : at(here) {}
+    std::source_location at;
+  };
+  std::map<int, armed> made;
+  stall one{.kind = stall_kind::callback_runs,
+            .running = 1500ms,
+            .waited = duration::zero(),
+            .thread = 4711,
+            .armed_at = made.try_emplace(1, 1).first->second.at,
+            .fired = {},
+            .name = "idle"};
+  const std::string place = std::string(one.armed_at.file_name()) + ":" + std::to_string(one.armed_at.line());
+  EXPECT_EQ(to_string(one), "the callback of the timer 'idle' armed at a line that is not known, by " + place +
+                                " has been running for 1.5s on thread 4711");
+  testing::internal::CaptureStderr();
+  exception_handler()({std::make_exception_ptr(std::runtime_error("broken")), one.armed_at, one.name});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "foliot: a timer's callback threw: broken (timer 'idle' armed at "
+            "a line that is not known, by " +
+                place + ")\n");
 }
 
 /// Standard error is a pipe during its life, with the report of libraries built for Debug.

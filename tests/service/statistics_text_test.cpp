@@ -17,6 +17,7 @@ service_snapshot some(bool measured) {
                   .fired = 4,
                   .skipped = 5,
                   .dropped = 6,
+                  .refused = 19,
                   .wake_ups = 7,
                   .wakes_with_work = 8,
                   .wakes_without_work = 9,

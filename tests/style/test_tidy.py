@@ -317,6 +317,8 @@ class Coroutines(TidyTest):
             self.keeps(path, HEAD + language + f"namespace foliot {{\n{head}\n{suspend}}};\n}}")
         self.keeps(path, HEAD + language + "// A class with `await_suspend`.\nclass sleeps {};")
         self.keeps("tests/a.cpp", f"class sleeps {{\n{suspend}}};")
+        for path in ["src/jobs/a.cpp", "src/tls/a.cpp", "programs/foliot/serve/a.cpp"]:
+            self.breaks("awaiter", path, f"class sleeps {{\n{suspend}}};", 2)
 
 
 class Program(TidyTest):

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <utility>
 
 namespace foliot::test {
 namespace {
@@ -16,10 +17,13 @@ thread_local std::size_t allocations = 0;
 thread_local std::size_t until_failure = never_fail;
 thread_local std::size_t failures_left = 0;
 thread_local bool has_failed = false;
+thread_local std::size_t until_act = 0;  // 0: there is none
+thread_local const std::function<void()>* act_before = nullptr;
 std::atomic<std::size_t> live{0};
 
 void* allocate(std::size_t size, std::size_t alignment) {
   ++allocations;
+  if (until_act != 0 && --until_act == 0) (*act_before)();
   if (until_failure != never_fail && until_failure-- == 0) {
     until_failure = --failures_left == 0 ? never_fail : 0;
     has_failed = true;
@@ -50,6 +54,15 @@ failing_allocations::failing_allocations(std::size_t succeeding, std::size_t fai
 }
 failing_allocations::~failing_allocations() { until_failure = never_fail; }
 bool failing_allocations::failed() const noexcept { return has_failed; }
+
+before_allocation::before_allocation(std::size_t nth, std::function<void()> act) {
+  act_before = new std::function<void()>(std::move(act));
+  until_act = nth;
+}
+before_allocation::~before_allocation() {
+  until_act = 0;
+  delete std::exchange(act_before, nullptr);
+}
 
 std::size_t live_bytes() noexcept { return live.load(std::memory_order_relaxed); }
 

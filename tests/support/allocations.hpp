@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <limits>
 
 namespace foliot::test {
@@ -28,6 +29,16 @@ class failing_allocations {
   failing_allocations& operator=(const failing_allocations&) = delete;
   /// Whether one has failed yet.
   [[nodiscard]] bool failed() const noexcept;
+};
+
+/// While one lives, calls a function, once, before this thread's allocation number `nth`, counted from 1. The
+/// function's own allocations do not count.
+class before_allocation {
+ public:
+  before_allocation(std::size_t nth, std::function<void()> act);
+  ~before_allocation();
+  before_allocation(const before_allocation&) = delete;
+  before_allocation& operator=(const before_allocation&) = delete;
 };
 
 /// Bytes allocated and not yet freed, by all threads.

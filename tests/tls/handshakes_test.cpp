@@ -82,9 +82,15 @@ TEST(Handshake, RefusesOtherHosts) {
   EXPECT_EQ(both.server, "sslv3 alert bad certificate");
   // For OpenSSL alone ".com" would be any name below "com", and the text would end at a NUL.
   for (const std::string& host :
-       {std::string(), std::string("."), std::string(".example.com"), std::string("localhost\0.evil.org", 19)}) {
+       {std::string(), std::string("."), std::string(".example.com"), std::string("localhost\0.evil.org", 19),
+        std::string(254, 'a'), std::string(300, 'a'), std::string(100'000, 'a')}) {
     EXPECT_EQ(judge(test::client(), test::server(), host).client,
               std::make_error_code(std::errc::invalid_argument).message());
+  }
+  const std::string longest =
+      std::string(63, 'a') + "." + std::string(63, 'b') + "." + std::string(63, 'c') + "." + std::string(61, 'd');
+  for (const std::string& host : {longest, longest + "."}) {
+    EXPECT_EQ(judge(test::client(), test::server(), host).client, "certificate verify failed: hostname mismatch");
   }
 }
 

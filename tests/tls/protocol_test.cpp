@@ -217,9 +217,12 @@ TEST(PartOfAMessage, LetsAWriteWaitWithoutAReader) {
       both->ours.set_read_deadline(1s);
       const auto got = co_await both->ours.read_some(std::span<char>(text));
       EXPECT_EQ(error_of(got), io_errc::deadline_exceeded);
+      const instant begin = runtime::now();
+      both->ours.set_write_deadline(3s);
       const std::error_code early = co_await perform(both->ours, what);
-      EXPECT_EQ(early, io_errc::deadline_exceeded);  // the deadline for reading
-      both->ours.set_read_deadline(instant::never());
+      EXPECT_EQ(early, io_errc::deadline_exceeded);
+      EXPECT_TRUE(runtime::now() == begin + 3s) << "it ends by the deadline for writing; that for reading has passed";
+      both->ours.set_write_deadline(instant::never());
       auto performing = spawn(perform(both->ours, what), "waits for the rest");
       co_await sleep(1s);
       EXPECT_FALSE(performing.done());
@@ -231,6 +234,7 @@ TEST(PartOfAMessage, LetsAWriteWaitWithoutAReader) {
       EXPECT_TRUE(sent.has_value());
       const std::error_code error = co_await again.join();
       EXPECT_FALSE(error) << error.message();
+      both->ours.set_read_deadline(instant::never());
       both->raw.encrypt("answer");
       co_await both->raw.send();
       const auto answer = co_await both->ours.read_some(std::span<char>(text));
@@ -239,6 +243,51 @@ TEST(PartOfAMessage, LetsAWriteWaitWithoutAReader) {
         const std::string nothing = co_await both->raw.read(1);
         EXPECT_EQ(nothing, "");
         EXPECT_EQ(SSL_get_shutdown(both->raw.ssl()), SSL_RECEIVED_SHUTDOWN);
+      }
+    }
+  });
+}
+
+/// A reader and a writer that both wait for the rest of a message end each by a deadline of its own, also if it is
+/// moved meanwhile, and whichever of them began to wait first.
+TEST(PartOfAMessage, LetsAReaderAndAWriterEndByTheirDeadlines) {
+  in_virtual_worlds([]() -> task<> {
+    for (const act what : {act::writes, act::renews_keys, act::ends}) {
+      for (const bool reads_first : {false, true}) {
+        for (const bool write_ends_first : {false, true}) {
+          const auto both = co_await raw_pair(raw_peer::side::server, TLS1_3_VERSION, send_no_tickets);
+          const std::string rest = co_await send_a_part_of_a_ticket(both->raw);
+          std::string text(10, ' ');
+          const instant begin = runtime::now();
+          both->ours.set_read_deadline(begin + 1s);
+          const auto part = co_await both->ours.read_some(std::span<char>(text));
+          EXPECT_EQ(error_of(part), io_errc::deadline_exceeded);
+          both->ours.set_read_deadline(begin + (write_ends_first ? 7s : 4s));
+          both->ours.set_write_deadline(begin + 9s);
+          runtime::join_handle<or_error<std::size_t>> reading;
+          if (reads_first) reading = spawn(read_into(both->ours, text), "reads");
+          co_await sleep(1s);
+          auto performing = spawn(perform(both->ours, what), "waits for the rest");
+          co_await sleep(1s);
+          if (!reads_first) reading = spawn(read_into(both->ours, text), "reads");
+          if (write_ends_first) both->ours.set_write_deadline(begin + 5s);
+          if (write_ends_first) {
+            const std::error_code ended = co_await performing.join();
+            EXPECT_EQ(ended, io_errc::deadline_exceeded);
+            EXPECT_TRUE(runtime::now() == begin + 5s);
+            EXPECT_FALSE(reading.done());
+          }
+          const auto got = co_await reading.join();
+          EXPECT_EQ(error_of(got), io_errc::deadline_exceeded);
+          EXPECT_TRUE(runtime::now() == begin + (write_ends_first ? 7s : 4s));
+          if (!write_ends_first) {
+            EXPECT_FALSE(performing.done());
+            const auto sent = co_await both->raw.below().write_all(std::string_view(rest));
+            EXPECT_TRUE(sent.has_value());
+            const std::error_code error = co_await performing.join();
+            EXPECT_FALSE(error) << error.message();
+          }
+        }
       }
     }
   });

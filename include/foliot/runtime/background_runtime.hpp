@@ -14,11 +14,14 @@
 // If the runtime cannot go on, because the system refuses it a thread, the constructor throws the error, or
 // run_options::on_failure gets it under the name `background_runtime`; the handles then throw runtime_ended.
 //
+// A static background_runtime lets a task, a timer's function or a call by blocking() end the program by exit(): its
+// destructor does not wait for the thread that it runs on. The runtime runs no further tasks then, and destroys none.
+//
 // In the child of a fork a background_runtime has ended, unless one of its own tasks has forked: its handles throw
 // runtime_ended, and its destructor leaves the memory of its tasks alone.
 //
-// Thread safety: all functions from any thread, but the destructor. A task of the runtime may call handle() and
-// request_stop() only.
+// Thread safety: all functions from any thread. A task of the runtime must not call stop(), and no other thread may use
+// the object while it is destroyed.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -37,7 +40,8 @@ class FOLIOT_EXPORT background_runtime {
   /// Starts the runtime, and returns when it runs tasks. Throws as run() does for its options, and std::system_error if
   /// a thread or a file descriptor cannot be had.
   explicit background_runtime(const run_options& options = {});
-  /// Stops the runtime. No task of the runtime may call it.
+  /// Stops the runtime, and waits for its end, as stop() does; but not in a thread of the runtime, which ends when the
+  /// caller has returned to it.
   ~background_runtime();
   background_runtime(const background_runtime&) = delete;
   background_runtime& operator=(const background_runtime&) = delete;

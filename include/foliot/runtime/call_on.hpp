@@ -11,7 +11,8 @@
 // code does: `reactor.post([window, text] { … })`.
 //
 // - A job that is destroyed without having been called ends the wait with call_dropped; and so does a loop that ends
-//   with jobs in its queue, if it destroys them. What the executor throws reaches the task.
+//   with jobs in its queue, if it destroys them. What the executor throws reaches the task, also if it has called the
+//   job; the result of the function is dropped then, or its exception. A job that has not begun does nothing.
 // - Nothing ends the wait early: a stop or a timeout is seen by the next one. When the main task has ended, a function
 //   that has begun is waited for; one that has not is not called, and is destroyed with its task, after which the job
 //   does nothing. So the function must not wait for the end of the runtime.
@@ -200,15 +201,16 @@ class executor_call final : private outside_call, public task_awaiter {
       posted_call job(link_);
       executor_(std::move(job));
     } catch (...) {
-      refusal_ = std::current_exception();  // if the executor has kept the job nevertheless, the job decides
+      refusal_ = std::current_exception();  // if the executor has kept the job nevertheless, the job ends the wait
       if (!link_ || link_->withdraw()) wait_.claim(0);
     }
     return wait_.park(wait_point::interrupts::deferred);
   }
   result await_resume() {
     static_cast<void>(wait_.ended_by());  // pairs with the claim, where the job was over before the task had parked
-    if (!end()) {
-      if (refusal_ != nullptr) std::rethrow_exception(refusal_);
+    const bool was_called = end();
+    if (refusal_ != nullptr) std::rethrow_exception(refusal_);
+    if (!was_called) {
       throw call_dropped("foliot: the executor destroyed the job of call_on() without having called it");
     }
     return result_.take();

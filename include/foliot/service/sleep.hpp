@@ -14,7 +14,11 @@
 // for one more timer (timer_service::reserve allocates that in advance). With an executor, which may keep a job for
 // longer than the sleep lasts, the service allocates the timers of sleeps and reuses them: at most one for each thread
 // that sleeps at once and for each job that the executor still has.
+//
+// `here` is the source location of the call, which reports of callbacks show; callers leave it out.
 #pragma once
+
+#include <source_location>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
@@ -27,10 +31,12 @@ namespace foliot::inline service {
 /// false if the sleep was cut short (see the head of this file). Any thread but those that run callbacks of the
 /// service: there it throws std::logic_error, also for a length of zero, since the sleep could not end. Throws
 /// std::bad_alloc when the queue must grow and cannot, std::system_error when the service's thread cannot be started.
-FOLIOT_EXPORT bool sleep_for(timer_service& service, duration length);
+FOLIOT_EXPORT bool sleep_for(timer_service& service, duration length,
+                             std::source_location here = std::source_location::current());
 
 /// Blocks the calling thread until the service's clock shows `deadline`. Otherwise as sleep_for; throws
 /// std::invalid_argument for a time point of another clock (timer_deadline.hpp).
-FOLIOT_EXPORT bool sleep_until(timer_service& service, timer_deadline deadline);
+FOLIOT_EXPORT bool sleep_until(timer_service& service, timer_deadline deadline,
+                               std::source_location here = std::source_location::current());
 
 }  // namespace foliot::inline service

@@ -21,12 +21,16 @@ namespace foliot::inline service {
 
 /// What a service has done since it began.
 struct FOLIOT_EXPORT service_counters {
-  std::uint64_t started = 0;             ///< starts of timers that were not pending
-  std::uint64_t superseded = 0;          ///< resets of timers that were pending
-  std::uint64_t stopped = 0;             ///< stops that found the timer pending
-  std::uint64_t fired = 0;               ///< callbacks run, those of tickers included
-  std::uint64_t skipped = 0;             ///< ticks of tickers that were left out because they came too late
-  std::uint64_t dropped = 0;             ///< timers that were pending when the service ended
+  std::uint64_t started = 0;     ///< starts of timers that were not pending
+  std::uint64_t superseded = 0;  ///< resets of timers that were pending
+  std::uint64_t stopped = 0;     ///< stops that found the timer pending
+  std::uint64_t fired = 0;       ///< callbacks run, those of tickers included
+  std::uint64_t skipped = 0;     ///< ticks of tickers that were left out because they came too late
+  std::uint64_t dropped = 0;     ///< timers that were pending when the service ended
+  /// Starts, sleeps and watches that began nothing, since the service drained or had ended, or the timer was closed:
+  /// each `reset_result::closed`, also in a constructor; each sleep that found the service ended; each watch that was
+  /// closed when it was made or modified.
+  std::uint64_t refused = 0;
   std::uint64_t wake_ups = 0;            ///< times that a thread of the service was woken before its time
   std::uint64_t wakes_with_work = 0;     ///< times that a thread woke, for any reason, and a timer was due
   std::uint64_t wakes_without_work = 0;  ///< times that a thread woke, and no timer was due

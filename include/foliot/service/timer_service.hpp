@@ -13,13 +13,15 @@
 //
 // Thread safety: every member from any thread, and from inside callbacks.
 // Lifetime: the destructor shuts the service down. Handles may outlive the service; their timers are idle and closed
-// then.
+// then. What is started in a service that has ended, or in the child of a fork, is closed from the beginning: nothing
+// throws, and service_counters::refused counts it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -133,8 +135,8 @@ class FOLIOT_EXPORT timer_service {
   std::size_t drain(duration at_most);
 
   /// Makes room for `count` pending timers in each shard: up to that number no start allocates. Throws std::bad_alloc,
-  /// with nothing changed and all of its memory given back; at once if `count` timers exceed the address space. Threads
-  /// that stop timers during the call may make their shard give back memory that the call has counted on.
+  /// with nothing changed and all of its memory given back; at once if `count` timers exceed the address space. Other
+  /// calls that take a shard's lock wait meanwhile.
   void reserve(std::size_t count);
 
   /// The counters of all shards. Takes the shards' locks.
@@ -168,7 +170,7 @@ class FOLIOT_EXPORT timer_service {
   friend class timer;
   friend class ticker;
   friend class watch;
-  friend bool sleep_until(timer_service& service, timer_deadline deadline);
+  friend bool sleep_until(timer_service& service, timer_deadline deadline, std::source_location here);
 
   /// The shard that the calling thread is assigned to.
   [[nodiscard]] detail::engine& home() const noexcept {

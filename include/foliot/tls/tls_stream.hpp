@@ -17,7 +17,9 @@
 // TLS other than `truncated` every operation returns that error. A client learns of a server that refuses its
 // certificate by the first read, not by connect(): so is TLS 1.3.
 //
-// Deadlines, and `cancelled` in a task that is asked to stop: as a stream's. The tls_stream stays usable afterwards. A
+// Deadlines, and `cancelled` in a task that is asked to stop: as a stream's, for the whole operation. Reads end by the
+// read deadline; write_some, write_all, close_write and update_keys by the write deadline, also while they wait for the
+// peer to send the rest of a message of TLS. The tls_stream stays usable afterwards. A
 // read has then read nothing (read_all: possibly a part). A write may have written a part; what TLS has made of it goes
 // out before the next write. During connect() and accept() either of them closes the connection.
 //
@@ -28,8 +30,8 @@
 // made in.
 //
 // A read never waits for the peer to read: answers of TLS to the peer (alerts) are sent by a task of their own if they
-// have to wait. A write may have to wait until the peer has sent the rest of a message of TLS, by the read deadline; a
-// server's session tickets go out with its first write.
+// have to wait. A write may have to wait until the peer has sent the rest of a message of TLS. A server's session
+// tickets go out with its first write.
 //
 // Memory: a buffer of 16 KiB, OpenSSL's own (some 20 KiB, and while it reads or writes 34 KiB more), and at most one
 // record of what is being written. Cost: that of OpenSSL, a copy, and a lock.
@@ -98,7 +100,8 @@ class FOLIOT_EXPORT tls_stream {
   /// of `below` are replaced by `deadline`, and are none afterwards.
   ///
   /// Returns io_errc::deadline_exceeded, errors of TLS, and errc::invalid_argument for a server's context, or for a
-  /// host that is no name, which it must be unless the context does not verify servers. `below` is closed then.
+  /// host that is no name or is longer than 253 bytes; it may be empty only if the context does not verify servers.
+  /// `below` is closed then.
   [[nodiscard]] static task<or_error<tls_stream>> connect(runtime::stream&& below, const tls_context& context,
                                                           std::string_view host, instant deadline = instant::never());
   /// The server's side of connect().
@@ -138,7 +141,8 @@ class FOLIOT_EXPORT tls_stream {
   /// may go on writing. Waits until the system has taken it, by the write deadline. May be called repeatedly.
   [[nodiscard]] task<std::error_code> close_write() const;
   /// The orderly end: close_write(), then reads until the peer writes no more, discards that, and closes the
-  /// connection, also after an error. Set a read deadline for a peer that may go on writing.
+  /// connection, also after an error. The former by the write deadline, the latter by the read deadline: set one for a
+  /// peer that may go on writing.
   [[nodiscard]] task<std::error_code> shutdown() const;
   /// Closes the connection at once, without a word to the peer, for which it is truncated. Waiting operations return
   /// io_errc::closed. Any task, and repeatedly.

@@ -31,6 +31,7 @@ constexpr std::array service_rows{
     service_row{"fired", &service_counters::fired},
     service_row{"skipped", &service_counters::skipped},
     service_row{"dropped", &service_counters::dropped},
+    service_row{"refused", &service_counters::refused},
     service_row{"woken early", &service_counters::wake_ups},
     service_row{"wake-ups with work", &service_counters::wakes_with_work},
     service_row{"wake-ups without work", &service_counters::wakes_without_work},

@@ -34,9 +34,13 @@ std::expected<std::vector<socket_address>, std::error_code> addresses_of(const s
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_NUMERICSERV;
   addrinfo* list = nullptr;
+  errno = 0;
   const int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &list);
   if (failed == EAI_MEMORY) throw std::bad_alloc();
   if (failed == EAI_SYSTEM) return std::unexpected(std::error_code(errno, std::generic_category()));
+  // Without a descriptor for /etc/hosts and a socket the system says that it does not know the name.
+  const bool lacks = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+  if (failed != 0 && lacks) return std::unexpected(std::error_code(errno, std::generic_category()));
   if (failed != 0) return std::unexpected(std::error_code(failed, name_category()));
   const std::unique_ptr<addrinfo, free_list> owned(list);
   std::vector<socket_address> found;

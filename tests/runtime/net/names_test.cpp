@@ -133,6 +133,18 @@ TEST_F(Names, FailWithTheSystemsWords) {
     fake().error = EMFILE;
     const auto system = co_await resolve("host.example", 1);
     EXPECT_EQ(error_of(system), std::errc::too_many_files_open);
+    // So glibc does where it cannot open /etc/hosts.
+    for (const int failure : {EAI_NONAME, EAI_AGAIN, EAI_NODATA}) {
+      fake().failure = failure;
+      for (const int lack : {EMFILE, ENFILE, ENOMEM, ENOBUFS}) {
+        fake().error = lack;
+        const auto unknown = co_await resolve("host.example", 1);
+        EXPECT_EQ(error_of(unknown), std::error_code(lack, std::generic_category()));
+      }
+      fake().error = ENOENT;
+      const auto known = co_await resolve("host.example", 1);
+      EXPECT_EQ(error_of(known), std::error_code(failure, seam::name_category()));
+    }
     fake().failure = EAI_MEMORY;
     const auto memory = co_await connect_to_host("host.example", 1);
     EXPECT_EQ(error_of(memory), std::errc::not_enough_memory);

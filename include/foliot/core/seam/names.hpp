@@ -21,8 +21,8 @@ namespace foliot::inline core::seam {
 [[nodiscard]] FOLIOT_EXPORT const std::error_category& name_category() noexcept;
 
 /// The addresses of a host, for streams, with this port, in the order of the system; at least one. Blocks, as a rule
-/// until a server has answered or some seconds have passed. Returns errors of name_category() and of the system. Throws
-/// std::bad_alloc.
+/// until a server has answered or some seconds have passed. Returns errors of name_category() and of the system; the
+/// latter also if it could not look everywhere for lack of descriptors or memory. Throws std::bad_alloc.
 [[nodiscard]] FOLIOT_EXPORT std::expected<std::vector<socket_address>, std::error_code> addresses_of(
     const std::string& host, std::uint16_t port);
 

@@ -68,9 +68,13 @@ class FOLIOT_EXPORT descriptor {
     waits,  ///< wait: it would block
   };
   /// Must be called before each attempt in that direction. Returns io_errc::closed, or io_errc::deadline_exceeded.
-  [[nodiscard]] std::expected<advice, std::error_code> prepare(direction way) noexcept;
+  [[nodiscard]] std::expected<advice, std::error_code> prepare(direction way) noexcept { return prepare(way, way); }
+  /// The same for an operation that has the deadline of another direction.
+  [[nodiscard]] std::expected<advice, std::error_code> prepare(direction way, direction whose_deadline) noexcept;
   /// The next attempt may succeed again, or fail at once: prepare() will recommend it.
   void keep_ready(direction way) noexcept;
+  /// The same, and ends all waits for readiness in that direction.
+  void share_ready(direction way) noexcept;
   /// Throws std::logic_error if a task waits in that direction.
   void check_no_wait(direction way) const;
 
@@ -176,13 +180,16 @@ class FOLIOT_EXPORT wait_condition {
 
 /// An operation, see operation.hpp: waits until an attempt may succeed in one direction, the deadline has passed, or
 /// the descriptor is closed; the next prepare() tells which. A wait with a `pause` ignores readiness, and ends at that
-/// instant. A wait with a condition ignores readiness while the condition does not hold.
+/// instant. A wait with a condition ignores readiness while the condition does not hold. A wait may heed the readiness
+/// of the other direction: it still ends by the deadline of its own, in which no other task may wait meanwhile.
 class FOLIOT_EXPORT descriptor_wait {
  public:
   descriptor_wait(descriptor& descriptor, direction way, instant pause = instant::never()) noexcept
-      : descriptor_(&descriptor), way_(way), pause_(pause) {}
+      : descriptor_(&descriptor), way_(way), heeded_(way), pause_(pause) {}
   descriptor_wait(descriptor& descriptor, direction way, const wait_condition& condition) noexcept
-      : descriptor_(&descriptor), way_(way), pause_(instant::never()), condition_(&condition) {}
+      : descriptor_(&descriptor), way_(way), heeded_(way), pause_(instant::never()), condition_(&condition) {}
+  descriptor_wait(descriptor& descriptor, direction way, direction heeded) noexcept
+      : descriptor_(&descriptor), way_(way), heeded_(heeded), pause_(instant::never()) {}
   descriptor_wait(const descriptor_wait&) = delete;
   descriptor_wait& operator=(const descriptor_wait&) = delete;
   ~descriptor_wait() { end(); }
@@ -206,6 +213,7 @@ class FOLIOT_EXPORT descriptor_wait {
 
   descriptor* descriptor_;
   direction way_;
+  direction heeded_;
   const instant pause_;
   const wait_condition* condition_ = nullptr;
   // From begin() to end() under the descriptor's lock, otherwise the task's.

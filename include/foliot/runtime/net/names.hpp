@@ -14,7 +14,8 @@
 // On virtual time a name is looked up at once, on the calling thread, while time stands still.
 //
 // Errors: those of the system's resolver, such as name_errc::not_found (name_error.hpp); io_errc::deadline_exceeded;
-// errc::invalid_argument for a name that is empty or has a zero byte; errc::not_enough_memory; those of the system.
+// errc::invalid_argument for a name that is empty or has a zero byte; errc::not_enough_memory; those of the system,
+// such as errc::too_many_files_open, where name_errc::not_found would not be known.
 //
 // Thread safety: any task. Complexity: a thread's time for a lookup.
 #pragma once
