@@ -30,10 +30,16 @@ namespace foliot::program {
 namespace {
 
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
-/// Whether a store was made in the folder: RocksDB keeps the file CURRENT in each of its databases.
+/// Whether a store was made in the folder. RocksDB keeps the file CURRENT in each of its databases, beside its logs and
+/// tables; opening a store from which it is missing says so.
 bool has_store(const std::string& folder) {
   std::error_code failed;
-  return std::filesystem::exists(std::filesystem::path(folder) / "CURRENT", failed);
+  if (std::filesystem::exists(std::filesystem::path(folder) / "CURRENT", failed)) return true;
+  for (std::filesystem::directory_iterator each(folder, failed), end; !failed && each != end; each.increment(failed)) {
+    const std::filesystem::path kind = each->path().extension();
+    if (kind == ".log" || kind == ".sst") return true;
+  }
+  return false;
 }
 
 /// From so many jobs on, a check takes longer than a user waits without a sign of life.

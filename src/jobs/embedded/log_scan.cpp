@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "disk.hpp"
+#include "file_names.hpp"
 
 namespace foliot::jobs::detail {
 namespace {
@@ -211,18 +212,6 @@ void scan_log(const std::string& folder, const std::string& name, rocksdb::FileS
   }
 }
 
-/// The number in a name such as 000012.log.
-std::optional<std::uint64_t> log_number(const std::string& name) {
-  constexpr std::string_view ending = ".log";
-  if (!name.ends_with(ending) || name.size() == ending.size()) return std::nullopt;
-  std::uint64_t number = 0;
-  for (const char digit : name.substr(0, name.size() - ending.size())) {
-    if (digit < '0' || digit > '9') return std::nullopt;
-    number = number * 10 + static_cast<std::uint64_t>(digit - '0');
-  }
-  return number;
-}
-
 }  // namespace
 
 std::uint32_t log_checksum(std::string_view bytes) noexcept { return masked(crc32c(bytes)); }
@@ -233,8 +222,9 @@ log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, st
   if (!listed.ok()) throw_opening_failure(folder, listed);
   std::vector<std::pair<std::uint64_t, std::string>> logs;
   for (const std::string& name : names) {
-    if (const auto number = log_number(name); number && *number >= from)
-      logs.emplace_back(*number, folder + "/" + name);
+    const auto file = read_name(name);
+    if (file && file->kind == file_kind::log && file->number >= from)
+      logs.emplace_back(file->number, folder + "/" + name);
   }
   std::ranges::sort(logs);
   batch_reader found;

@@ -312,7 +312,7 @@ class Wrong(ServeCase):
         self.assertEqual(self.connect(server).ask(put(b"kept")), b"INSERTED 1\r\n")
         server.stop()
         damages = [("MANIFEST-*", lambda data: data[:50] + b"?" + data[51:]), ("MANIFEST-*", None),
-                   ("CURRENT", lambda data: b"nonsense\n"), ("*.sst", lambda data: data[:100])]
+                   ("CURRENT", lambda data: b"nonsense\n"), ("CURRENT", None), ("*.sst", lambda data: data[:100])]
         for number, (pattern, damage) in enumerate(damages):
             with self.subTest(pattern=pattern, damage=number):
                 folder = self.here / f"damaged-{number}"
@@ -327,6 +327,19 @@ class Wrong(ServeCase):
                     self.assertIn("restore a backup", err)
                     self.assertIn(file.name, err)
                     self.expect_error(str(folder), "serve", *arguments, code=code)
+
+    def test_files_whose_names_would_be_misread(self):
+        """They are named and left alone; RocksDB ends the process at some of them."""
+        self.serve().stop()
+        for name in ["18446744073709551615.log", "99999999999999999999.log", "18446744073709551615.sst", "7.log",
+                     "MANIFEST-18446744073709551615", "OPTIONS-18446744073709551614"]:
+            with self.subTest(name=name):
+                self.put(f"jobs/{name}", b"")
+                for arguments, code in [(["--quiet", "--data", "jobs", "--beanstalk", "off"], 2), (["--check", "jobs"], 1)]:
+                    self.expect_error(f"would misread the number in the name of its file '{name}': move that file away",
+                                      "serve", *arguments, code=code)
+                (self.here / "jobs" / name).unlink()
+        self.assertEqual(self.serve().stop(), (0, ""))
 
     def test_a_damaged_log(self):
         """It is refused, until the user accepts the loss of what lies behind the damage."""
