@@ -16,6 +16,7 @@
 #include "disk_options.hpp"
 #include "log_scan.hpp"
 #include "opening.hpp"
+#include "private_files.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -168,7 +169,7 @@ void throw_failure(const std::string& what, const std::string& folder, const roc
 disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage)
     : folder_(std::move(folder)), errors_(std::make_shared<background_errors>()) {
   rocksdb::DBOptions options = database_options();
-  if (files == nullptr) files = rocksdb::FileSystem::Default();
+  files = std::make_shared<private_files>(files != nullptr ? std::move(files) : rocksdb::FileSystem::Default());
   env_ = rocksdb::NewCompositeEnv(files);
   options.env = env_.get();
   {

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "opening.hpp"
+#include "private_files.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -75,6 +76,10 @@ void embedded_engine::open() {
   tubes_.open(disk_);
   disk_.write(true);
   for (const auto& [name, it] : tubes_.all()) set_due_timer(*it);
+  if (can_be_entered_by_others(disk_.folder())) {
+    warn("other users can enter the folder " + disk_.folder() +
+         ", read the jobs in it, and keep the store from being opened again: make it private (chmod 700)");
+  }
   if (!disk_.damage().empty())
     warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() +
          ": these and the damaged ones are lost");

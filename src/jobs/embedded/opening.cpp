@@ -9,6 +9,7 @@
 #include <rocksdb/env.h>
 
 #include "file_names.hpp"
+#include "private_files.hpp"
 
 namespace foliot::jobs::detail {
 namespace {
@@ -49,7 +50,7 @@ rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on) 
 
 std::string prepared_folder(const std::string& folder, const std::shared_ptr<rocksdb::FileSystem>& files) {
   if (folder.empty()) refuse("''", "it needs the name of a folder");
-  rocksdb::FileSystem& on = files != nullptr ? *files : *rocksdb::FileSystem::Default();
+  private_files on(files != nullptr ? files : rocksdb::FileSystem::Default());
   const rocksdb::IOOptions io;
   bool is_folder = false;
   const bool is_new = !on.FileExists(folder, io, nullptr).ok();

@@ -475,6 +475,36 @@ class OtherSettings(ServeCase):
             self.assertEqual(process.wait(beanstalk_client.PATIENCE), 0 if end == signal.SIGTERM else -end)
         self.assertFalse(os.path.exists(path))
 
+    def test_the_folder_is_private_and_the_socket_is_not(self):
+        """Whatever the umask; that of the socket is the umask's."""
+        self.addCleanup(os.umask, os.umask(0))
+        path = self.here / "socket"
+        server = self.serve_at_a_path(path)
+        self.assertEqual(path.stat().st_mode & 0o7777, 0o777)
+        client = Connection(str(path))
+        self.addCleanup(client.close)
+        self.assertEqual(client.ask(put(b"secret")), b"INSERTED 1\r\n")
+        server.send_signal(signal.SIGUSR2)
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while not list(self.here.glob("jobs/backups/*/CURRENT")):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.005)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(beanstalk_client.PATIENCE), 0)
+        made = [self.here / "jobs", *self.here.glob("jobs/**/*")]
+        self.assertGreater(len(made), 8)
+        for each in made:
+            self.assertEqual(each.stat().st_mode & 0o7777, 0o700 if each.is_dir() else 0o600, each)
+
+    def test_a_folder_that_others_can_enter_is_told(self):
+        server = self.serve()
+        self.assertEqual(server.stop(), (0, ""))
+        (self.here / "jobs").chmod(0o755)
+        code, log = self.serve().stop()
+        self.assertEqual(code, 0)
+        self.assertRegex(log, r"\A\S+ warning other users can enter the folder [^\n]*/jobs, [^\n]*chmod 700[^\n]*\n\Z")
+        self.assertEqual((self.here / "jobs").stat().st_mode & 0o7777, 0o755)
+
     def test_a_file_that_is_no_socket_stays(self):
         self.put("notes", b"mine")
         self.expect_error("it is a file, and no socket", "serve", "--quiet", "--data", "jobs", "--beanstalk", "unix:notes")
