@@ -1,12 +1,12 @@
 // Damage of the write-ahead log: the store refuses to open rather than to lose what it has acknowledged, while the torn
 // end that a crash leaves is no damage.
 //
-// The scan of the logs is cheap, so it sees every damaged byte; openings of the store see some of them.
+// The folders have no mark of what was synced, as an earlier version has left them: synced_mark_test.cpp has the
+// others. The scan of the logs is cheap, so it sees every damaged byte; openings of the store see some of them.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +22,7 @@
 #include <foliot/jobs/embedded_store.hpp>
 
 #include "faulty_files.hpp"
+#include "killed_store.hpp"
 #include "temporary_folder.hpp"
 
 namespace {
@@ -30,87 +31,11 @@ namespace jobs = foliot::jobs;
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-std::string contents(const std::string& name) {
-  std::ifstream in(name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-/// Changes one byte in place; a second time it is as before.
-void flip(const std::string& name, std::size_t at, char bits) {
-  std::fstream file(name, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(at));
-  const char changed = static_cast<char>(file.get() ^ bits);
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put(changed);
-}
-void write(const std::string& name, std::string_view bytes) { std::ofstream(name, std::ios::binary) << bytes; }
-
-/// The folder of a store that was killed: its jobs "0", "1", … were put in batches of their own, and are in the log.
-class killed_store {
- public:
-  /// Each body is `step` bytes longer than the one before. `last`: the body of one more job, unless it is empty.
-  killed_store(int count, std::size_t step, const std::string& last = {}) {
-    const auto files = std::make_shared<foliot_test::faulty_files>();
-    const auto store = jobs::detail::embedded_engine::open_on({.folder = path(), .disk_reserve = 0}, files);
-    for (int each = 0; each < count; ++each) {
-      before_last_ = fs::file_size(log());
-      std::string body(1 + static_cast<std::size_t>(each) * step, 'b');
-      jobs::execute_one(*store, jobs::put{.tube = "mail", .key = std::to_string(each), .body = std::move(body)});
-    }
-    if (!last.empty()) {
-      before_last_ = fs::file_size(log());
-      jobs::execute_one(*store, jobs::put{.tube = "mail", .key = std::to_string(count), .body = last});
-    }
-    files->stop_at(0);  // no orderly end
-  }
-  [[nodiscard]] std::string path() const { return folder_.path() + "/store"; }
-  [[nodiscard]] std::string log() const {
-    std::string found;
-    for (const auto& each : fs::directory_iterator(path())) {
-      if (each.path().extension() == ".log") found = std::max(found, each.path().string());
-    }
-    return found;
-  }
-  /// The size of the log before the last batch.
-  [[nodiscard]] std::size_t before_last() const { return before_last_; }
-
- private:
-  foliot_test::temporary_folder folder_;
-  std::size_t before_last_ = 0;
-};
-
-/// A copy of a store's folder, that tests may damage.
-class copied_store {
- public:
-  explicit copied_store(const killed_store& of) : log(path() + of.log().substr(of.path().size())) {
-    fs::copy(of.path(), path());
-  }
-  [[nodiscard]] std::string path() const { return folder_.path() + "/store"; }
-  /// How many of the jobs are there: 0, 1, … up to the first that is not. Or why the store does not open.
-  [[nodiscard]] std::string open(bool salvage = false) {
-    warning.clear();
-    try {
-      jobs::embedded_store store(
-          {.folder = path(), .disk_reserve = 0, .salvage = salvage, .warn = [this](std::string_view text) {
-             warning = text;
-           }});
-      const auto counts = jobs::execute_one(store, jobs::count_all{}).counts;
-      std::uint64_t found = 0;
-      while (jobs::execute_one(store, jobs::peek{jobs::job_key{"mail", std::to_string(found)}}).job) ++found;
-      EXPECT_EQ(counts.all(), found);
-      const auto right = store.check();
-      return right ? std::to_string(found) : right.error();
-    } catch (const jobs::store_failure& failed) {
-      return failed.what();
-    }
-  }
-
- private:
-  foliot_test::temporary_folder folder_;
-
- public:
-  const std::string log;
-  std::string warning;
-};
+using foliot_test::contents;
+using foliot_test::copied_store;
+using foliot_test::flip;
+using foliot_test::killed_store;
+using foliot_test::write;
 
 jobs::detail::log_contents scan(const std::string& folder) {
   return jobs::detail::scan_logs(folder, *rocksdb::FileSystem::Default());

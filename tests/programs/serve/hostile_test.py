@@ -363,8 +363,40 @@ class Wrong(ServeCase):
             self.assertEqual(client.ask(lost), b"NOT_FOUND\r\n")
         code, log = server.stop()
         self.assertEqual(code, 0)
-        self.assertRegex(log, r"\A\S+ warning [^\n]*was salvaged[^\n]*these and the damaged ones are lost\n\Z")
+        self.assertRegex(log, r"\A\S+ warning [^\n]*was salvaged[^\n]*what had been changed from there on is lost\n\Z")
         self.assertEqual(self.connect(self.serve()).ask(b"peek 1\r\n"), b"FOUND 1 14\r\njob 1 of three\r\n")
+
+    def test_a_log_that_has_lost_its_end(self):
+        """The server knows how much of it was synced, although a crash may leave a log like this."""
+        server = self.serve()
+        client = self.connect(server)
+        for number in range(1, 4):
+            self.assertEqual(client.ask(put(b"job %d of three" % number)), b"INSERTED %d\r\n" % number)
+        log, = [each for each in (self.here / "jobs").glob("*.log") if b"job 3 of three" in each.read_bytes()]
+        whole = log.read_bytes()
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while b"\n%s %d\n" % (log.name.encode(), len(whole)) not in (self.here / "jobs/SYNCED").read_bytes():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.002)
+        server.kill()
+        half = whole.index(b"job 2 of three")
+        at_nothing = ["--quiet", "--data", "jobs", "--beanstalk", "off"]
+        cut_off, missing = (rf"its log jobs/{log.name} is {what}" for what in [r"whole up to byte \d+ only", "missing"])
+        for damaged, sentence in [(whole[:half], cut_off), (whole[:half] + bytes(len(whole) - half), cut_off),
+                                  (None, missing)]:
+            log.write_bytes(damaged) if damaged is not None else log.unlink()
+            for arguments, code in [(at_nothing, 2), (["--check", "jobs"], 1)]:
+                err = self.run_foliot("serve", *arguments)[2]
+                self.assertRegex(err, rf"{sentence}, and had been synced up to byte {len(whole)}: restore a backup")
+                self.assertIn("foliot serve --salvage", err)
+                self.expect_error("jobs", "serve", *arguments, code=code)
+        log.write_bytes(whole[:half])
+        server = self.serve("--data", self.here / "jobs", "--salvage")
+        client = self.connect(server)
+        self.assertEqual(client.ask(b"peek 1\r\n"), b"FOUND 1 14\r\njob 1 of three\r\n")
+        self.assertEqual(client.ask(b"peek 2\r\n"), b"NOT_FOUND\r\n")
+        self.assertRegex(server.stop()[1], r"\A\S+ warning [^\n]*was salvaged[^\n]*\n\Z")
+        self.assertEqual(self.expect_done("serve", "--check", "jobs"), "jobs: no damage found\n")
 
     def test_a_folder_that_may_not_be_written(self):
         if os.geteuid() == 0:
