@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "../../src/jobs/embedded/disk_options.hpp"
 #include "../../src/jobs/embedded/engine.hpp"
 #include "../../src/jobs/embedded/log_scan.hpp"
+#include "../../src/jobs/embedded/synced_mark.hpp"
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>
@@ -174,6 +176,95 @@ TEST(damaged_log, a_salvaged_store_gives_no_id_and_no_reservation_twice) {
   const auto mine = jobs::execute_one(opened, jobs::claim{{"mail"}}).jobs;
   ASSERT_EQ(mine.size(), 1u);
   EXPECT_GT(mine[0].token.opening, 2u) << "salvaging was an opening, too";
+}
+
+/// Opens a store to salvage it, on a disk that stops at the n-th change, and loses what was not synced. False: it was
+/// opened.
+bool crash_while_salvaging(const std::string& folder, std::uint64_t call) {
+  const auto files = std::make_shared<foliot_test::faulty_files>();
+  files->stop_at(call);
+  bool is_crash = false;
+  try {
+    const auto store =
+        jobs::detail::embedded_engine::open_on({.folder = folder, .disk_reserve = 0, .salvage = true}, files);
+    files->stop_at(0);
+  } catch (const jobs::store_failure&) {
+    is_crash = true;
+  }
+  std::mt19937_64 random(call);
+  files->crash(random);
+  return is_crash;
+}
+
+TEST(damaged_log, a_crash_while_a_store_is_salvaged_does_not_hide_that_it_was_damaged) {
+  const killed_store store(6, 10);
+  const std::size_t damaged = store.before_last() / 2;
+  copied_store reference(store);
+  flip(reference.log, damaged, 1);
+  const std::string expected = reference.open(true);
+  ASSERT_LT(expected, "6");
+  ASSERT_GT(expected, "0") << "so RocksDB has something to move into tables";
+  std::size_t salvaged_before = 0;
+  bool was_crash = true;
+  for (std::uint64_t call = 1; was_crash; call += 4) {
+    copied_store copy(store);
+    flip(copy.log, damaged, 1);
+    was_crash = crash_while_salvaging(copy.path(), call);
+    std::string left = copy.open();
+    if (left.find("restore a backup") != std::string::npos) {
+      left = copy.open(true);
+    } else if (was_crash) {
+      ++salvaged_before;
+      EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << call << ": " << copy.warning;
+    }
+    EXPECT_EQ(left, expected) << call;
+    jobs::embedded_store opened({.folder = copy.path(), .disk_reserve = 0});
+    EXPECT_GT(jobs::execute_one(opened, jobs::put{.tube = "mail", .body = ""}).id, 6u) << call;
+    EXPECT_FALSE(fs::exists(copy.path() + "/SALVAGING")) << call;
+  }
+  EXPECT_GT(salvaged_before, 0u) << "RocksDB had dropped the damage";
+}
+
+TEST(damaged_log, what_contradicts_itself_is_not_salvaged) {
+  using jobs::detail::family;
+  const foliot_test::temporary_folder folder;
+  const std::string path = folder.path() + "/store";
+  jobs::embedded_store({.folder = path, .disk_reserve = 0}).close();
+  std::string log;
+  {
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* opened = nullptr;
+    ASSERT_TRUE(
+        rocksdb::DB::Open(jobs::detail::database_options(), path, jobs::detail::family_options(), &handles, &opened)
+            .ok());
+    const std::unique_ptr<rocksdb::DB> database(opened);
+    log = foliot_test::last_file(path, "", ".log");
+    // As a kill in close() may leave it: of one batch, the keys are in a table, and the rest is in the log alone.
+    rocksdb::WriteBatch batch;
+    const auto number = jobs::detail::number_key(jobs::job_id{1});
+    for (const family each : {family::keys, family::ready}) {
+      ASSERT_TRUE(batch
+                      .Put(handles[static_cast<std::size_t>(each)], std::string(20, 'k'),
+                           std::string(jobs::detail::view(number)))
+                      .ok());
+    }
+    rocksdb::WriteOptions synced;
+    synced.sync = true;
+    ASSERT_TRUE(database->Write(synced, &batch).ok());
+    ASSERT_TRUE(database->Flush({}, handles[static_cast<std::size_t>(family::keys)]).ok());
+    for (rocksdb::ColumnFamilyHandle* each : handles) ASSERT_TRUE(database->DestroyColumnFamilyHandle(each).ok());
+  }
+  jobs::detail::synced_mark(path, *rocksdb::FileSystem::Default())
+      .write({{fs::path(log).filename().string(), fs::file_size(log)}})
+      .PermitUncheckedError();
+  fs::resize_file(log, 0);
+  copied_store copy(path, foliot_test::with_mark::yes);
+  EXPECT_NE(copy.open().find("--salvage"), std::string::npos) << "RocksDB opens it";
+  for (const bool salvage : {true, true, false}) {
+    const std::string why = copy.open(salvage);
+    EXPECT_NE(why.find("cannot salvage"), std::string::npos) << why;
+    EXPECT_NE(why.find("contradicts itself (a key leads to no job): restore a backup"), std::string::npos) << why;
+  }
 }
 
 TEST(damaged_log, a_store_that_cannot_be_salvaged_is_not_said_to_be) {

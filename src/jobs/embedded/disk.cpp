@@ -16,6 +16,7 @@
 #include "disk_options.hpp"
 #include "opening.hpp"
 #include "private_files.hpp"
+#include "salvage_note.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -124,6 +125,11 @@ disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool 
     if (const auto lost = loss_of(folder_, options, *files_)) {
       if (!salvage || !lost->can_be_salvaged) refuse_damage(folder_, *lost);
       damage_ = lost->what;
+      if (const rocksdb::IOStatus noted = write_salvage_note(folder_, damage_, *files_); !noted.ok()) {
+        throw_opening_failure(folder_, noted);
+      }
+    } else {
+      damage_ = read_salvage_note(folder_, *files_);
     }
   }
   options.listeners = {errors_};
@@ -282,6 +288,8 @@ rocksdb::IOStatus disk::mark_backup(const std::string& folder) {
   rocksdb::IOStatus status = files_->NewDirectory(folder, rocksdb::IOOptions{}, &made, nullptr);
   return status.ok() ? made->Fsync(rocksdb::IOOptions{}, nullptr) : status;
 }
+
+void disk::forget_salvage() { remove_salvage_note(folder_, *files_); }
 
 rocksdb::Status disk::verify_checksums() { return db_->VerifyChecksum(); }
 

@@ -49,8 +49,11 @@ class disk {
   ~disk();
 
   [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
-  /// The damage that the opening has met, a sentence without its end; empty if there was none.
+  /// The damage that the opening has met, or an earlier one that was to salvage the store and got no further than this:
+  /// a sentence without its end. Empty if there was none.
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
+  /// The store is whole and has durably skipped what it may have given: later openings know nothing of the damage.
+  void forget_salvage();
 
   /// Adds to the gathered writes.
   void put(family where, std::string_view key, std::string_view value);

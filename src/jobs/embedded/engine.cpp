@@ -82,9 +82,18 @@ void embedded_engine::open() {
     warn("other users can enter the folder " + disk_.folder() +
          ", read the jobs in it, and keep the store from being opened again: make it private (chmod 700)");
   }
-  if (!disk_.damage().empty())
-    warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() +
-         ": what had been changed from there on is lost");
+  if (!disk_.damage().empty()) end_salvage();
+}
+
+void embedded_engine::end_salvage() {
+  // Tables that were written from changes behind the damage, in some families only, contradict the others.
+  if (const check_result whole = check(); !whole) {
+    throw store_failure("foliot: cannot salvage the job store " + disk_.folder() + ": " + disk_.damage() +
+                        "; what is left contradicts itself (" + whole.error() + "): restore a backup");
+  }
+  disk_.forget_salvage();
+  warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() +
+       ": what had been changed from there on is lost");
 }
 
 execution embedded_engine::execute(std::span<operation> batch) {
