@@ -538,14 +538,41 @@ class OtherSettings(ServeCase):
         path = str(self.here / "top")
         server = self.serve("--memory", "--statistics", path)
         self.assertEqual(self.connect(server).ask(put(b"seen")), b"INSERTED 1\r\n")
-        out = self.expect_done("top", path, "--once")
+        out = self.look(path, r"\njobs ready +1\n")
         self.assertRegex(out, r"\n +1  the broker +[\d.]+ \w+  (waiting( for a condition| in a select \([a-z, ]+\)|) at|ready, after|running, after) \w+\.\w+:\d+\n")
         self.assertRegex(out, r"\nturns of tasks .*\d")
+        self.assertRegex(out, r"\Afoliot top of \S+\ntubes with jobs +1\njobs ready +1\n  delayed +0\n  reserved +0\n  buried +0\n"
+                              r"next is due in +-\noverdue for +-\n\n +ready +delayed +reserved +buried  tube\n"
+                              r" +1 +0 +0 +0  default\n\ntasks ")
         self.assertIn("foliot_runtime_turns_total ", self.expect_done("top", path, "--prometheus"))
         self.expect_error("cannot show the statistics: cannot listen at '", "serve", "--quiet", "--data", "other",
                           "--beanstalk", "unix:a.sock", "--statistics", path)
         self.assertEqual(server.stop()[0], 0)
         self.assertFalse(os.path.exists(path))
+
+    def look(self, path, wanted):
+        """What `foliot top` shows of the jobs, once that is it: a look goes without them where the server is slow."""
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while not re.search(wanted, seen := self.expect_done("top", path, "--once")):
+            self.assertLess(time.monotonic(), until, seen)
+        return seen
+
+    def test_its_jobs_in_foliot_top(self):
+        path = str(self.here / "top")
+        for arguments in [["--memory"], ["--data", self.here / "jobs"]]:
+            server = self.serve(*arguments, "--statistics", path)
+            client = self.connect(server)
+            client.ask(b"use mail\r\n")
+            for i in range(3):
+                client.ask(b"put 0 %d 60 1\r\na\r\n" % (1000 * i))
+            client.ask(b"use other\r\n")
+            client.ask(put(b"b"))
+            client.ask(b"watch other\r\n")
+            self.assertRegex(client.ask(b"reserve\r\n"), rb"RESERVED")
+            seen = self.look(path, r"\ntubes with jobs +2\njobs ready +1\n  delayed +2\n  reserved +1\n  buried +0\n")
+            self.assertRegex(seen, r"\nnext is due in +\d+\.\d\d s\noverdue for +-\n")
+            self.assertRegex(seen, r"\n +1 +2 +0 +0  mail\n +0 +0 +1 +0  other\n\n")
+            self.assertEqual(server.stop()[0], 0)
 
     def test_the_watchdog_of_systemd(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
