@@ -550,13 +550,6 @@ class OtherSettings(ServeCase):
         self.assertEqual(server.stop()[0], 0)
         self.assertFalse(os.path.exists(path))
 
-    def look(self, path, wanted):
-        """What `foliot top` shows of the jobs, once that is it: a look goes without them where the server is slow."""
-        until = time.monotonic() + beanstalk_client.PATIENCE
-        while not re.search(wanted, seen := self.expect_done("top", path, "--once")):
-            self.assertLess(time.monotonic(), until, seen)
-        return seen
-
     def test_its_jobs_in_foliot_top(self):
         path = str(self.here / "top")
         for arguments in [["--memory"], ["--data", self.here / "jobs"]]:
