@@ -1,6 +1,9 @@
 #include "interruption.hpp"
 
 #include <array>
+#include <cstring>
+
+#include <unistd.h>
 
 namespace foliot::program {
 
@@ -11,9 +14,25 @@ constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP};
 volatile std::sig_atomic_t noted = 0;   // the last signal, or 0
 volatile std::sig_atomic_t is_new = 0;  // throw_if_interrupted has not thrown for it
 
+// Of the patience; 0 and null: there is none. Written before the handlers are installed.
+volatile unsigned patience_left = 0;
+const char* volatile words_at_the_end = nullptr;
+
 extern "C" void note(int signal_number) {
   noted = signal_number;
   is_new = 1;
+  if (patience_left > 0) ::alarm(patience_left);
+}
+
+/// The patience has ended.
+extern "C" void die(int) {
+  const char* const words = words_at_the_end;
+  static_cast<void>(!::write(STDERR_FILENO, words, std::strlen(words)));
+  const int signal_number = noted;
+  struct sigaction action{};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(signal_number, &action, nullptr);
+  ::raise(signal_number);
 }
 
 void replace(int signal_number, void (*from)(int), void (*to)(int)) noexcept {
@@ -30,7 +49,17 @@ interruptible::interruptible() noexcept {
   for (const int each : ending_signals) replace(each, SIG_DFL, note);
 }
 
+interruptible::interruptible(unsigned patience, const char* last_words) noexcept {
+  words_at_the_end = last_words;
+  patience_left = patience;
+  replace(SIGALRM, SIG_DFL, die);
+  for (const int each : ending_signals) replace(each, SIG_DFL, note);
+}
+
 interruptible::~interruptible() {
+  patience_left = 0;
+  ::alarm(0);
+  replace(SIGALRM, die, SIG_DFL);
   for (const int each : ending_signals) replace(each, note, SIG_DFL);
 }
 

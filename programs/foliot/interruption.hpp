@@ -1,6 +1,9 @@
 // Ctrl-C in a command that must not end just anywhere, such as a run that has started servers: the command throws where
 // it may end, so that its destructors clean up; then the program dies of the signal as it would have.
 //
+// A command that had better not end just anywhere, but may, and that sometimes waits long, as for a database that does
+// not answer, has a patience: if it has not ended so long after the signal, the program dies of it where it is.
+//
 // Thread safety: one thread; one `interruptible` at a time.
 #pragma once
 
@@ -21,6 +24,9 @@ class interrupted : public failure {
 class interruptible {
  public:
   interruptible() noexcept;
+  /// With a patience, in whole seconds, at least one. `last_words`, a line, is then written to standard error. One such
+  /// object in a program that uses no alarm().
+  interruptible(unsigned patience, const char* last_words) noexcept;
   ~interruptible();
   interruptible(const interruptible&) = delete;
   interruptible& operator=(const interruptible&) = delete;

@@ -3,6 +3,7 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
@@ -12,12 +13,31 @@
 
 #include "commands.hpp"
 #include "failure.hpp"
+#include "nearest.hpp"
 #include "output_file.hpp"
 #include "report.hpp"
 
 namespace foliot::program {
 
 namespace {
+
+/// What the command that `line` describes has of the kind of `stray`: options, or commands.
+std::vector<std::string> words_beside(const std::string& stray, const CLI::App& line) {
+  std::vector<std::string> words;
+  if (stray.starts_with('-')) {
+    for (const CLI::Option* const each : line.get_options()) {
+      for (const std::string& name : each->get_lnames()) words.push_back("--" + name);
+    }
+  } else {
+    for (const CLI::App* const each : line.get_subcommands({})) words.push_back(each->get_name());
+  }
+  return words;
+}
+
+std::string unknown_word(const std::string& name, const std::string& stray, const CLI::App& line) {
+  const auto meant = nearest(stray.substr(0, stray.find('=')), words_beside(stray, line));
+  return fmt::format("{} has no '{}'{}", name, stray, meant ? fmt::format(": the nearest is '{}'", *meant) : "");
+}
 
 /// The message of CLI11, except where that would mislead.
 std::string explain(const CLI::ParseError& error, const CLI::App& program) {
@@ -30,7 +50,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App& program) {
   }
   const auto strays = asked->remaining();
   // CLI11 checks for arguments that no option takes last, but these are the likeliest mistake.
-  const std::string sentence = strays.empty() ? error.what() : fmt::format("{} has no '{}'", name, strays.front());
+  const std::string sentence = strays.empty() ? error.what() : unknown_word(name, strays.front(), *asked);
   return fmt::format("{}; see {} --help", sentence, name);
 }
 
@@ -61,8 +81,8 @@ exit_code run(int argc, char** argv) {
   }
   if (!chosen)
     throw failure(
-        "no command: name one of 'foliot serve', 'foliot copy FROM TO', 'foliot replay LOG', 'foliot sample', 'foliot "
-        "bench' and 'foliot top PATH'; see foliot --help");
+        "no command: name one of 'foliot serve', 'foliot copy FROM TO', 'foliot map DATABASE', 'foliot replay LOG', "
+        "'foliot sample', 'foliot bench' and 'foliot top PATH'; see foliot --help");
   chosen();
   return exit_code::success;
 }

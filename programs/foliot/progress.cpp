@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t bar_width = 20;
+constexpr duration between_lines = 10s;
 constexpr std::string_view to_line_start_and_clear = "\r\033[K";
 
 std::string bar(std::uint64_t done, std::uint64_t total) {
@@ -52,6 +53,24 @@ void progress::update(std::uint64_t bytes, std::uint64_t lines) {
 
 void progress::wipe() {
   if (std::exchange(shown_, false)) write_(to_line_start_and_clear);
+}
+
+logged_progress::logged_progress(const clock& time, progress::writer write, std::string_view done,
+                                 std::string_view unit)
+    : time_(time),
+      write_(std::move(write)),
+      done_(done),
+      unit_(unit),
+      start_(time.now()),
+      next_(start_ + between_lines) {}
+
+void logged_progress::update(std::uint64_t count) {
+  const instant now = time_.now();
+  if (now < next_) return;
+  next_ = now + between_lines;
+  const double seconds = static_cast<double>((now - start_).count()) / 1e9;
+  write_(fmt::format("{} {} {} so far, {} a second", done_, grouped(count), unit_,
+                     grouped(static_cast<std::uint64_t>(static_cast<double>(count) / seconds))));
 }
 
 progress::writer standard_error_if_terminal() {

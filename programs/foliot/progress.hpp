@@ -43,6 +43,27 @@ class progress {
   bool shown_ = false;
 };
 
+/// The same for what is no terminal, as a log: a line every 10 s,
+///
+///   moved 1,234,567 jobs so far, 3,056 a second
+///
+/// Thread safety: none, one thread.
+class logged_progress {
+ public:
+  /// The run begins now. `write` gets each line without its end. `done` and `unit`: "moved" and "jobs" above.
+  logged_progress(const clock& time, progress::writer write, std::string_view done, std::string_view unit);
+
+  void update(std::uint64_t count);
+
+ private:
+  const clock& time_;
+  progress::writer write_;
+  const std::string done_;
+  const std::string unit_;
+  const instant start_;
+  instant next_;
+};
+
 /// Writes to standard error if that is a terminal; else does nothing.
 [[nodiscard]] progress::writer standard_error_if_terminal();
 

@@ -66,9 +66,17 @@ class CommandLine(ProgramCase):
 
     def test_wrong_arguments(self):
         self.expect_error("'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'")
+        sentence = self.run_foliot()[2]
+        commands = re.search(r"\n\w*subcommands:\n((?:  .*\n)+)", self.expect_done("--help"), re.I)[1]
+        for command in re.findall(r"^  (\w+)", commands, re.M):
+            self.assertRegex(sentence, f"'foliot {command}[ ']")
         self.expect_error("foliot has no 'rewind'; see foliot --help", "rewind")
+        self.expect_error("foliot has no 'srve': the nearest is 'serve'; see foliot --help", "srve", "--memory")
+        self.expect_error("foliot has no '--versoin': the nearest is '--version'; see foliot --help", "--versoin")
+        self.expect_error("foliot replay has no '--nonsense=x'; see", "replay", "--nonsense=x", "-")
+        self.expect_error("foliot bench has no 'gnerations': the nearest is 'generations'; see", "bench", "gnerations")
         self.expect_error("LOG is required", "replay")
-        self.expect_error("foliot replay has no '--idel'; see foliot replay --help", "replay", "--idel", "5m", "-")
+        self.expect_error("foliot replay has no '--idel': the nearest is '--idle'; see foliot replay --help", "replay", "--idel", "5m", "-")
         self.expect_error("'-x'", "replay", "-x")
         self.expect_error("--idle", "replay", "-", "--idle")
         self.expect_error("--idle", "replay", "--idle", "1m", "--idle", "2m", "-")

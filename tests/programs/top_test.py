@@ -33,6 +33,12 @@ wake-ups without work                0
 """
 
 
+NO_COUNTS = b"".join(b"%s 0\n" % name for name in (
+    b"spawned", b"turns", b"spent_turns", b"fired", b"steals", b"stolen", b"parks", b"polls", b"rounds", b"rescues",
+    b"tasks", b"running", b"ready", b"descriptor_waits", b"timers", b"blocking_calls", b"blocking_threads",
+    b"processors", b"idle"))
+
+
 class TopCase(ProgramCase):
     def run_foliot(self, *arguments, **options):
         """Again, at most twice, where the other side got no processor for as long as `foliot top` waits."""
@@ -120,13 +126,24 @@ class TopAgainAndAgain(TopCase):
                 seen += top.stdout.readline()
             self.end(shown)
             out, err = top.communicate()
-        self.assertEqual(top.returncode, 2)
-        self.assertRegex(err.decode(), r"\Afoliot: [^\n]*'timers'[^\n]*\n\Z")
+        self.assertEqual((top.returncode, err), (0, b"foliot: the program that was shown at 'timers' has ended\n"))
         tables = (seen + out).decode().split("foliot top of timers\n")[1:]
         self.assertNotIn("a second", tables[0])
         for table in tables[1:]:
             self.assertIn("a second", table)
         self.assertNotIn("\x1b", "".join(tables), "it is no terminal")
+
+
+    def test_until_the_program_is_killed(self):
+        shown = self.show()
+        with self.start("top", "timers", "--interval", "1ms") as top:
+            while b"a second" not in top.stdout.readline():
+                pass
+            shown.kill()
+            shown.communicate()
+            _, err = top.communicate()
+        self.assertEqual((top.returncode, err),
+                         (2, b"foliot: no process listens at 'timers': the program that did has ended\n"))
 
 
 class TopErrors(TopCase):
@@ -230,15 +247,11 @@ class Tasks(TopCase):
                 seen += top.stdout.readline()
             self.end(shown)
             top.communicate()
-        self.assertEqual(top.returncode, 2)
+        self.assertEqual(top.returncode, 0)
 
     def test_more_groups_than_a_table_shows(self):
         groups = b"".join(b"task 1 waiting other - a.cpp:%d 'x'\n" % i for i in range(20))
-        empty = b"".join(b"%s 0\n" % name for name in (
-            b"spawned", b"turns", b"spent_turns", b"fired", b"steals", b"stolen", b"parks", b"polls", b"rounds", b"rescues",
-            b"tasks", b"running", b"ready", b"descriptor_waits", b"timers", b"blocking_calls", b"blocking_threads",
-            b"processors", b"idle"))
-        self.answer_with(b"foliot-runtime 1\n" + empty + groups + b"end\n")
+        self.answer_with(b"foliot-runtime 1\n" + NO_COUNTS + groups + b"end\n")
         out = self.expect_done("top", "odd", "--once")
         self.assertEqual(out.count("waiting at a.cpp"), 15)
         self.assertTrue(out.endswith("\n           5  more groups\n"), out)
@@ -246,6 +259,19 @@ class Tasks(TopCase):
     def test_an_answer_with_escape_sequences(self):
         self.answer_with(b"foliot-runtime 1\nspawned \x1b]0;pwned\x07\nend\n")
         self.expect_error(r"malformed line: '\x1b]0;pwned\x07'", "top", "odd", "--once")
+
+
+    def test_the_jobs_of_a_server(self):
+        runtime = b"foliot-runtime 1\n" + NO_COUNTS + b"end\n"
+        self.answer_with(runtime + b"foliot-jobs 1\nend\n")
+        self.assertRegex(self.expect_done("top", "odd", "--once"),
+                         r"\Afoliot top of odd\ntubes with jobs +-\njobs ready +-\n  delayed +-\n(.+\n)+"
+                         r"\nthe store does not answer, or its jobs cannot be counted quickly\n\ntasks +0\n")
+        self.assertIn("foliot_runtime_turns_total 0", self.expect_done("top", "odd", "--prometheus"))
+
+    def test_a_server_of_another_version(self):
+        self.answer_with(b"foliot-runtime 1\n" + NO_COUNTS + b"end\nfoliot-jobs 2\nend\n")
+        self.expect_error("are not those of the jobs of a server of this version", "top", "odd", "--once")
 
 
 class Prometheus(TopCase):

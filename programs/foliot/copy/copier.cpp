@@ -15,14 +15,19 @@ namespace {
 
 using jobs::job_state;
 
-constexpr std::size_t largest_group = 256;
 constexpr std::size_t most_links = 16;
 constexpr std::size_t jobs_of_link = 16;
-constexpr std::uint64_t bytes_of_group = std::uint64_t{64} << 20;
 /// A search for jobs ends this far above the highest id that was seen.
 constexpr jobs::job_id farthest_gap = 1'000'000;
+/// So often in a row one job may be named as the first of its tube, and have changed when it is looked at, as workers
+/// may do it.
+constexpr std::size_t most_futile = 100;
 
 bool is_hidden(job_state state) { return state == job_state::delayed || state == job_state::buried; }
+
+std::string_view name_of(job_state state) {
+  return state == job_state::delayed ? "delayed" : state == job_state::buried ? "buried" : "ready";
+}
 
 }  // namespace
 
@@ -35,6 +40,7 @@ task<> copier::connect() {
   if (!instance.empty() && instance == to_.facts().instance) {
     throw failure(fmt::format("{} and {} are the same server: name two", from_.name(), to_.name()));
   }
+  from_.set_largest_body(to_.facts().max_job_size);
   window_ = std::min(window_, most_jobs());
   auto opening = open_links(most_links);
   deleting_ = co_await opening;
@@ -79,12 +85,17 @@ task<> copier::move_ready(std::string tube, std::uint64_t count) {
   const source_links holders = co_await opening;
   while (count > 0) {
     std::vector<full_job> group;
+    std::uint64_t room = most_room;
+    bool lacked_room = false;
     std::unordered_map<jobs::job_id, std::size_t> places;  // in the group
     const std::size_t wanted = std::min<std::size_t>(count, most_jobs());
     const std::size_t share = (wanted + holders.size() - 1) / holders.size();
-    for (std::size_t i = 0; i < holders.size() && group.size() == i * share; ++i) {  // in turn, for the order
-      auto reserving = holders[i]->reserve(tube, std::min(share, wanted - std::min(wanted, i * share)));
+    for (std::size_t i = 0; i < holders.size() && group.size() == i * share && room > 0;
+         ++i) {  // in turn, for the order
+      auto reserving = holders[i]->reserve(tube, std::min(share, wanted - std::min(wanted, i * share)), room);
       std::vector<full_job> some = co_await reserving;
+      lacked_room = lacked_room || holders[i]->lacked_room();
+      for (const full_job& each : some) room -= std::min<std::uint64_t>(room, each.body.size());
       for (full_job& each : some) {
         highest_ = std::max(highest_, each.record.id);
         each.link = i;
@@ -97,6 +108,7 @@ task<> copier::move_ready(std::string tube, std::uint64_t count) {
         }
       }
     }
+    learn_size(lacked_room || (room == 0 && group.size() < wanted));
     count = group.size() == wanted ? count - wanted : 0;
     auto moving = move_group(holders, std::move(group));
     co_await moving;
@@ -114,6 +126,7 @@ task<> copier::move_ready_of_paused(std::string tube) {
     auto looking = from_.first(tube, job_state::ready);
     const jobs::job_id id = co_await looking;
     if (id == 0 || refused_.contains(id)) break;
+    expect_progress(tube, job_state::ready, id);
     if (holder.empty()) {
       auto opening = open_links(1);
       holder = co_await opening;
@@ -136,12 +149,13 @@ task<> copier::move_hidden(std::string tube, job_state state) {
     auto looking = from_.first(tube, state);
     const jobs::job_id id = co_await looking;
     if (id == 0) co_return;
-    highest_ = std::max(highest_, id);
     if (refused_.contains(id)) {
       auto searching = search_beyond(tube, state, id);
       co_await searching;
       co_return;
     }
+    expect_progress(tube, state, id);
+    on_moved_();
     const jobs::job_id begin = id - id % window_;
     auto moving = move_near(begin, begin + window_);
     const std::size_t found = co_await moving;
@@ -161,6 +175,7 @@ task<> copier::search_beyond(std::string tube, job_state state, jobs::job_id kno
     auto counting = from_.counts(tube);
     const jobs::job_counts there = co_await counting;
     if ((state == job_state::delayed ? there.delayed : there.buried) <= staying) co_return;
+    on_moved_();
     const bool goes_up = end <= highest_ || (begin == 0 && end - highest_ < farthest_gap);
     if (!goes_up && begin == 0) co_return;
     const jobs::job_id from = goes_up ? end : begin - step;
@@ -182,8 +197,9 @@ task<std::size_t> copier::move_near(jobs::job_id begin, jobs::job_id end) {
     highest_ = std::max(highest_, each.id);
     return !is_hidden(each.state) || refused_.contains(each.id);
   });
-  auto reading = from_.read(std::move(seen));
+  auto reading = from_.read(std::move(seen), most_room);
   std::vector<full_job> group = co_await reading;
+  learn_size(from_.lacked_room());
   for (std::size_t i = 0; i < group.size(); ++i) group[i].link = i % deleting_.size();
   auto moving = move_group(deleting_, std::move(group));
   co_return co_await moving;
@@ -248,6 +264,7 @@ task<source_links> copier::open_links(std::size_t count) {
   const std::size_t most = from_.facts().is_foliot ? most_links : 1;
   for (std::size_t i = 0; i < std::min(count, most); ++i) {
     links.push_back(std::make_unique<source>(from_address_));
+    links.back()->set_largest_body(to_.facts().max_job_size);
     auto connecting = links.back()->connect(from_.facts());
     co_await connecting;
   }
@@ -259,6 +276,7 @@ task<> copier::settle(const std::vector<full_job>& group, const std::vector<plac
                       const std::vector<removal>& ends) {
   std::vector<jobs::job_id> not_ended;
   std::string stopped;
+  deleted_.clear();
   for (std::size_t i = 0; i < group.size(); ++i) {
     const job_record& before = group[i].record;
     if (ends[i].what != removal::kind::deleted) {
@@ -267,8 +285,9 @@ task<> copier::settle(const std::vector<full_job>& group, const std::vector<plac
       continue;
     }
     count(before.state);
+    deleted_.insert(before.id);
     if (!ends[i].last || !is_changed(before, *ends[i].last)) continue;
-    const full_job changed{*ends[i].last, group[i].body};
+    const full_job changed{*ends[i].last, group[i].body, group[i].body_size};
     auto placing = to_.place_again(changed, from_.facts().instance, copies[i].id);
     if (co_await placing) ++counts_.twice;
   }
@@ -296,10 +315,26 @@ void copier::count(job_state state) {
   }
 }
 
+void copier::learn_size(bool lacked_room) noexcept {
+  if (!lacked_room) return;
+  group_limit_ = std::max<std::size_t>(group_limit_ / 2, 1);
+  window_ = std::min(window_, group_limit_);
+}
+
+/// Throws if the source names jobs that are not there.
+void copier::expect_progress(const std::string& tube, job_state state, jobs::job_id first) {
+  const std::string claim =
+      fmt::format("says that job {} is the first {} one of tube '{}'", first, name_of(state), tube);
+  if (deleted_.contains(first)) throw from_.contradiction(claim + ", which it has just deleted");
+  futile_ = first == named_ ? futile_ + 1 : 0;
+  named_ = first;
+  if (futile_ > most_futile) throw from_.contradiction(claim + ", and says something else when asked for that job");
+}
+
 /// A power of two.
 std::size_t copier::most_jobs() const noexcept {
   const std::uint64_t largest_body = std::max<std::uint64_t>(from_.facts().max_job_size, 1);
-  return std::bit_floor(std::clamp<std::size_t>(bytes_of_group / largest_body, 1, largest_group));
+  return std::bit_floor(std::clamp<std::size_t>(most_room / largest_body, 1, group_limit_));
 }
 
 }  // namespace foliot::program::copying

@@ -35,9 +35,13 @@ struct copy_counts {
 /// and those of several connections together.
 using source_links = std::vector<std::unique_ptr<source>>;
 
+/// The most jobs that are moved together.
+inline constexpr std::size_t largest_group = 256;
+
 class copier {
  public:
-  /// `moved` is called after each group; `refused` with a sentence for each job that stays at the source.
+  /// `moved` is called after each group, and now and then while jobs are looked for; `refused` with a sentence for each
+  /// job that stays at the source.
   copier(runtime::address from, runtime::address to, std::function<void()> moved,
          std::function<void(const std::string&)> refused)
       : from_address_(from), from_(from), to_(to), on_moved_(std::move(moved)), on_refused_(std::move(refused)) {}
@@ -68,6 +72,9 @@ class copier {
   void refuse(const job_record& job, const std::string& reason);
   void count(jobs::job_state state);
   [[nodiscard]] std::size_t most_jobs() const noexcept;
+  /// Later groups have fewer jobs if this one had no room for all of its.
+  void learn_size(bool lacked_room) noexcept;
+  void expect_progress(const std::string& tube, jobs::job_state state, jobs::job_id first);
 
   runtime::address from_address_;
   source from_;
@@ -77,6 +84,13 @@ class copier {
   std::function<void(const std::string&)> on_refused_;
   copy_counts counts_;
   std::set<jobs::job_id> refused_;
+  /// The jobs that were deleted last.
+  std::set<jobs::job_id> deleted_;
+  /// The job that the source has named last as the first of its tube, and how often in a row it has done so again.
+  jobs::job_id named_ = 0;
+  std::size_t futile_ = 0;
+  /// Of the jobs of a group: fewer than largest_group where those of the source are larger than it says.
+  std::size_t group_limit_ = largest_group;
   /// How many ids are looked at together: more where most of them are jobs.
   std::size_t window_ = 64;
   /// Of the jobs that were seen.

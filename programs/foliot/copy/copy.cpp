@@ -2,12 +2,14 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
+#include <unistd.h>
 
 #include "copy/copier.hpp"
 #include "failure.hpp"
@@ -28,6 +30,11 @@ constexpr std::size_t most_named = 20;
 
 std::string jobs_text(std::uint64_t count) { return fmt::format("{} {}", grouped(count), count == 1 ? "job" : "jobs"); }
 
+progress::writer report_unless_terminal() {
+  if (::isatty(STDERR_FILENO) != 0) return [](std::string_view) {};
+  return [](std::string_view line) { report(line); };
+}
+
 class copy_run {
  public:
   explicit copy_run(const copy_options& options)
@@ -35,7 +42,8 @@ class copy_run {
         copier_(
             options.from, options.to, [this] { show_progress(); },
             [this](const std::string& sentence) { name_refused(sentence); }),
-        progress_(monotonic_clock::instance(), 0, standard_error_if_terminal(), "jobs") {}
+        progress_(monotonic_clock::instance(), 0, standard_error_if_terminal(), "jobs"),
+        logged_(monotonic_clock::instance(), report_unless_terminal(), "moved", "jobs") {}
 
   task<> run() {
     auto connecting = copier_.connect();
@@ -51,6 +59,7 @@ class copy_run {
       if (!options_.waits || left.all() == 0) break;
       if (left.reserved > 0) {
         is_last = false;
+        show_progress();
         co_await runtime::sleep(between_looks);
       } else if (std::exchange(is_last, true)) {
         break;
@@ -92,7 +101,10 @@ class copy_run {
         exit_code::bad_input);
   }
 
-  void show_progress() { progress_.update(0, copier_.counts().moved()); }
+  void show_progress() {
+    progress_.update(0, copier_.counts().moved());
+    logged_.update(copier_.counts().moved());
+  }
 
   void name_refused(const std::string& sentence) {
     progress_.wipe();
@@ -102,6 +114,7 @@ class copy_run {
   const copy_options& options_;
   copying::copier copier_;
   progress progress_;
+  logged_progress logged_;
   bool has_begun_ = false;
 };
 

@@ -13,7 +13,10 @@
 // and moved in groups. Jobs that workers of the source have reserved cannot be moved; they stay until they are given
 // back, and a later run takes them.
 //
-// Memory: the bodies of one group, at most 64 MiB unless one body is larger.
+// The source is not trusted: lists have bounds, bodies that are too many are dropped as they come, and answers that
+// cannot both be true end the run with a failure that names them.
+//
+// Memory: the bodies of one group, at most 64 MiB unless one body is larger, a few times while they are passed on.
 #pragma once
 
 #include <cstdint>

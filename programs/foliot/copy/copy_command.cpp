@@ -3,10 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "../address_text.hpp"
-#include "../failure.hpp"
 #include "copy.hpp"
 
 namespace foliot::program {
@@ -19,18 +16,6 @@ struct arguments {
   bool waits = false;
 };
 
-/// Throws failure, which names `argument`, if the text is no address.
-runtime::address server_address(const std::string& argument, const std::string& text) {
-  const auto at = parse_address(text);
-  if (!at) {
-    throw failure(
-        fmt::format("{} '{}' is no address: write 127.0.0.1:11300, [::1]:11300, unix:/run/foliot.sock, or a "
-                    "port alone",
-                    argument, text));
-  }
-  return *at;
-}
-
 }  // namespace
 
 void add_copy(CLI::App& program, command& chosen) {
@@ -42,7 +27,8 @@ void add_copy(CLI::App& program, command& chosen) {
   line->add_option("TO", all->to, "The server that is to have them")->type_name("")->required();
   line->add_flag("--wait", all->waits, "Wait for the jobs that workers of FROM have reserved");
   line->footer(
-      "Both are addresses: 127.0.0.1:11300, [::1]:11300, a port alone, or unix:PATH.\n"
+      "Both are addresses: 127.0.0.1:11300, localhost:11300, [::1]:11300, a port alone,\n"
+      "or unix:PATH.\n"
       "\n"
       "  foliot copy 11300 11400\n"
       "\n"
@@ -55,8 +41,8 @@ void add_copy(CLI::App& program, command& chosen) {
   line->callback([all, &chosen] {
     chosen = [all] {
       copy_options options;
-      options.from = server_address("FROM", all->from);
-      options.to = server_address("TO", all->to);
+      options.from = find_server("FROM", all->from);
+      options.to = find_server("TO", all->to);
       options.waits = all->waits;
       copy(options);
     };

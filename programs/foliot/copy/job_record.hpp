@@ -33,6 +33,8 @@ struct job_record {
 struct full_job {
   job_record record;
   std::string body;
+  /// Of the body in bytes. A body is empty where it is larger than the target may take.
+  std::uint64_t body_size = 0;
   /// Which of the connections to its server may delete it.
   std::size_t link = 0;
 };

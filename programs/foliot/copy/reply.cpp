@@ -71,37 +71,63 @@ void reply_reader::add(std::string_view bytes) {
   unread_ += bytes;
 }
 
-std::optional<server_reply> reply_reader::next() {
+std::optional<server_reply> reply_reader::next(const wanted_bytes& wanted) {
+  if (!begun_) read_line(wanted);
+  if (!begun_ || !read_body()) return std::nullopt;
+  return std::exchange(begun_, std::nullopt);
+}
+
+void reply_reader::read_line(const wanted_bytes& wanted) {
   const std::string_view unread = std::string_view(unread_).substr(begin_);
   const std::size_t end = unread.substr(0, longest_line).find(crlf);
   if (end == std::string_view::npos) {
     if (unread.size() >= longest_line) throw refusal(unread);
-    return std::nullopt;
+    return;
   }
   const std::string_view line = unread.substr(0, end);
   const auto words = words_of(line);
   if (words.empty() || !is_word(words[0])) throw refusal(line);
   server_reply reply;
   reply.word = words[0];
-  std::size_t size = end + crlf.size();
   const bool has_job = reply.word == "RESERVED" || reply.word == "FOUND";
   if (has_job || reply.word == "OK") {
     const auto length = words.size() == (has_job ? 3u : 2u) ? number_of(words.back()) : std::nullopt;
     const auto id = has_job && length ? number_of(words[1]) : length;
     if (!length || !id || *length > longest_body) throw refusal(line);
+    if (!has_job && *length > wanted.of_list) {
+      throw no_reply(
+          fmt::format("'{}' announces more than the {} bytes that this reply may have", line, wanted.of_list));
+    }
     if (has_job) reply.number = *id;
-    if (unread.size() < size + *length + crlf.size()) return std::nullopt;
-    reply.body = unread.substr(size, *length);
-    size += *length;
-    if (unread.substr(size, crlf.size()) != crlf) throw refusal(line);
-    size += crlf.size();
+    reply.size = *length;
+    keeps_body_ = !has_job || *length <= wanted.of_job;
+    body_left_ = *length;
   } else if (words.size() == 2) {
     reply.number = number_of(words[1]).value_or(0);  // USING has a name
   } else if (words.size() > 2) {
     throw refusal(line);
   }
-  begin_ += size;
-  return reply;
+  begin_ += end + crlf.size();
+  begun_ = std::move(reply);
+}
+
+/// Whether the body and its end are there.
+bool reply_reader::read_body() {
+  if (begun_->word != "OK" && begun_->word != "RESERVED" && begun_->word != "FOUND") return true;
+  std::string_view unread = std::string_view(unread_).substr(begin_);
+  if (!keeps_body_) {
+    const std::size_t dropped = static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, unread.size()));
+    body_left_ -= dropped;
+    begin_ += dropped;
+    unread.remove_prefix(dropped);
+  }
+  const std::size_t kept = keeps_body_ ? static_cast<std::size_t>(begun_->size) : 0;
+  if ((!keeps_body_ && body_left_ > 0) || unread.size() < kept + crlf.size()) return false;
+  if (unread.substr(kept, crlf.size()) != crlf)
+    throw no_reply(fmt::format("the body behind {} does not end where its line says", begun_->word));
+  begun_->body = unread.substr(0, kept);
+  begin_ += kept + crlf.size();
+  return true;
 }
 
 std::optional<std::string> dictionary_value(std::string_view dictionary, std::string_view key) {

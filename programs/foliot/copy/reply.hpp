@@ -6,7 +6,7 @@
 //   while (auto reply = replies.next()) …      // reply->word == "RESERVED", reply->number, reply->body
 //
 // The reader takes the bytes in any pieces and knows no connection. O(bytes) in time; it holds the bytes of the one
-// reply that is not complete, at most 1 GiB and a line.
+// reply that is not complete, at most those that the caller wants of a reply, and what was added behind them.
 //
 // Thread safety: none, one thread.
 #pragma once
@@ -26,6 +26,7 @@ struct server_reply {
   std::string word;          ///< its first word: INSERTED, NOT_FOUND, …
   std::uint64_t number = 0;  ///< of INSERTED, RESERVED, FOUND, KICKED, …: the id or the count; else 0
   std::string body;          ///< of RESERVED and FOUND the job's, of OK the dictionary or the list; else empty
+  std::uint64_t size = 0;    ///< of the body in bytes: `body` is empty if it was not wanted
 
   friend bool operator==(const server_reply&, const server_reply&) = default;
 };
@@ -36,16 +37,29 @@ class no_reply : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// How many bytes of a reply are wanted.
+struct wanted_bytes {
+  std::uint64_t of_list = 65'536;  ///< of a dictionary or a list: one that is longer is no reply
+  std::uint64_t of_job = 0;        ///< of the body of a job: one that is longer is dropped as it comes
+};
+
 class reply_reader {
  public:
   /// Takes the next bytes of the server.
   void add(std::string_view bytes);
-  /// The next reply; nothing until all of it has been added. Throws no_reply; the reader is of no use afterwards.
-  [[nodiscard]] std::optional<server_reply> next();
+  /// The next reply; nothing until all of it has been added. A reply whose line was added is read with what was wanted
+  /// then. Throws no_reply; the reader is of no use afterwards.
+  [[nodiscard]] std::optional<server_reply> next(const wanted_bytes& wanted = {});
 
  private:
+  void read_line(const wanted_bytes& wanted);
+  bool read_body();
+
   std::string unread_;
-  std::size_t begin_ = 0;  // of what is unread, in unread_
+  std::size_t begin_ = 0;              // of what is unread, in unread_
+  std::optional<server_reply> begun_;  // its line is read, its body is not complete
+  bool keeps_body_ = true;
+  std::uint64_t body_left_ = 0;  // of a body that is dropped
 };
 
 /// The value behind `key` in a dictionary, without the quotes of 1.13 and foliot and the backslashes in them; nothing

@@ -30,7 +30,7 @@ task<> server_link::connect() {
   buffer_.resize(buffer_size);
 }
 
-task<std::vector<server_reply>> server_link::exchange(std::string requests, std::size_t count) {
+task<std::vector<server_reply>> server_link::exchange(std::string requests, std::size_t count, wanted_replies wanted) {
   // In pieces, so that a slow connection has time for each.
   for (std::string_view left = requests; !left.empty();) {
     const std::string_view piece = left.substr(0, buffer_size);
@@ -43,14 +43,18 @@ task<std::vector<server_reply>> server_link::exchange(std::string requests, std:
   peer_.set_deadline(longest_silence);
   std::vector<server_reply> all;
   all.reserve(count);
+  std::uint64_t kept = 0;
   while (all.size() < count) {
     std::optional<server_reply> next;
     try {
-      next = replies_.next();
+      const std::uint64_t left = wanted.in_all - std::min(wanted.in_all, kept);
+      next = replies_.next(
+          {wanted.of_list, kept == 0 && wanted.first_in_any_case ? wanted.of_job : std::min(wanted.of_job, left)});
     } catch (const no_reply& error) {
       throw failure(fmt::format("{} sent something else than a reply: {}", name_, error.what()));
     }
     if (next) {
+      if (next->word != "OK") kept += next->body.size();
       all.push_back(std::move(*next));
       continue;
     }
@@ -61,8 +65,10 @@ task<std::vector<server_reply>> server_link::exchange(std::string requests, std:
   co_return all;
 }
 
-task<server_reply> server_link::ask(std::string request) {
-  auto asking = exchange(std::move(request), 1);
+task<server_reply> server_link::ask(std::string request, std::uint64_t of_list) {
+  wanted_replies wanted;
+  wanted.of_list = of_list;
+  auto asking = exchange(std::move(request), 1, wanted);
   auto replies = co_await asking;
   co_return std::move(replies.front());
 }
@@ -97,6 +103,10 @@ task<> server_link::quit() {
 failure server_link::unexpected(const std::string& request, const server_reply& reply) const {
   const std::string_view line = std::string_view(request).substr(0, request.find('\r'));
   return failure(fmt::format("{} answered {} to '{}'", name_, reply.word, line));
+}
+
+failure server_link::contradiction(std::string_view how) const {
+  return failure(fmt::format("{} contradicts itself: it {}", name_, how));
 }
 
 task<bool> server_link::read_more() {

@@ -13,6 +13,11 @@ namespace foliot::program::copying {
 
 namespace {
 
+/// Of some 300,000 tubes with the longest names.
+constexpr std::uint64_t longest_list_of_tubes = std::uint64_t{64} << 20;
+/// They ascend from 1.
+constexpr jobs::job_id highest_id = jobs::job_id{1} << 62;
+
 jobs::job_counts counts_of(std::string_view dictionary) {
   const auto number = [&](std::string_view key) { return dictionary_number(dictionary, key).value_or(0); };
   jobs::job_counts all;
@@ -49,7 +54,7 @@ task<> source::connect(server_facts known) {
 
 task<std::vector<std::string>> source::tubes() {
   const std::string request = "list-tubes\r\n";
-  auto asking = link_.ask(request);
+  auto asking = link_.ask(request, longest_list_of_tubes);
   const server_reply reply = co_await asking;
   if (reply.word != "OK") throw link_.unexpected(request, reply);
   auto names = list_entries(reply.body);
@@ -80,6 +85,10 @@ task<jobs::job_id> source::first(std::string tube, jobs::job_state state) {
   if (replies[0].word != "USING") throw link_.unexpected(requests, replies[0]);
   if (replies[1].word == "NOT_FOUND") co_return 0;
   if (replies[1].word != "FOUND") throw link_.unexpected(std::string(peek_command(state)), replies[1]);
+  if (replies[1].number > highest_id) {
+    throw contradiction(fmt::format("names job {} as the first one of tube '{}', and no server has given so many ids",
+                                    replies[1].number, tube));
+  }
   co_return replies[1].number;
 }
 
@@ -89,21 +98,40 @@ task<std::vector<job_record>> source::look(jobs::job_id begin, jobs::job_id end)
   return look_at(std::move(ids));
 }
 
-task<std::vector<full_job>> source::read(std::vector<job_record> found) {
+wanted_replies source::bodies_in(std::uint64_t room) const noexcept {
+  wanted_replies wanted;
+  wanted.of_job = largest_body_;
+  wanted.in_all = room;
+  wanted.first_in_any_case = room == most_room;
+  return wanted;
+}
+
+bool source::is_left_out(const server_reply& job) const noexcept {
+  return job.body.size() < job.size && job.size <= largest_body_;
+}
+
+task<std::vector<full_job>> source::read(std::vector<job_record> found, std::uint64_t room) {
   std::string requests;
   for (const job_record& each : found) requests += fmt::format("peek {}\r\n", each.id);
-  auto asking = link_.exchange(std::move(requests), found.size());
+  auto asking = link_.exchange(std::move(requests), found.size(), bodies_in(room));
   auto replies = co_await asking;
+  lacked_room_ = false;
   std::vector<full_job> jobs;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (replies[i].word == "NOT_FOUND") continue;
     if (replies[i].word != "FOUND") throw link_.unexpected("peek", replies[i]);
-    jobs.push_back({std::move(found[i]), std::move(replies[i].body)});
+    if (replies[i].number != found[i].id)
+      throw contradiction(fmt::format("shows job {} to a peek at job {}", replies[i].number, found[i].id));
+    if (is_left_out(replies[i])) {
+      lacked_room_ = true;
+    } else {
+      jobs.push_back({std::move(found[i]), std::move(replies[i].body), replies[i].size});
+    }
   }
   co_return jobs;
 }
 
-task<std::vector<full_job>> source::reserve(std::string tube, std::size_t count) {
+task<std::vector<full_job>> source::reserve(std::string tube, std::size_t count, std::uint64_t room) {
   if (tube != watched_) {
     const std::string requests = fmt::format("watch {}\r\nignore {}\r\n", tube, watched_);
     auto asking = link_.exchange(requests, 2);
@@ -116,7 +144,7 @@ task<std::vector<full_job>> source::reserve(std::string tube, std::size_t count)
   const std::string request = "reserve-with-timeout 0\r\n";
   std::string requests;
   for (std::size_t i = 0; i < count; ++i) requests += request;
-  auto asking = link_.exchange(std::move(requests), count);
+  auto asking = link_.exchange(std::move(requests), count, bodies_in(room));
   auto replies = co_await asking;
   for (const server_reply& each : replies) {
     const bool is_none = each.word == "TIMED_OUT" || each.word == "DEADLINE_SOON";
@@ -126,8 +154,17 @@ task<std::vector<full_job>> source::reserve(std::string tube, std::size_t count)
   // A job whose TTR ends meanwhile is reserved again.
   std::unordered_set<jobs::job_id> seen;
   std::erase_if(replies, [&seen](const server_reply& each) { return !seen.insert(each.number).second; });
+  const auto left_out = std::erase_if(replies, [this](const server_reply& each) { return is_left_out(each); });
+  lacked_room_ = left_out > 0;
   auto looking = with_records(std::move(replies));
-  co_return co_await looking;
+  auto jobs = co_await looking;
+  for (const full_job& each : jobs) {
+    if (each.record.tube != tube) {
+      throw contradiction(fmt::format("gives job {} to a worker of tube '{}', and says that the job is in tube '{}'",
+                                      each.record.id, tube, each.record.tube));
+    }
+  }
+  co_return jobs;
 }
 
 task<std::vector<full_job>> source::reserve_one(jobs::job_id id) {
@@ -137,10 +174,12 @@ task<std::vector<full_job>> source::reserve_one(jobs::job_id id) {
   const auto seen = co_await looking;
   std::vector<server_reply> replies;
   if (facts_.can_reserve_job && seen.size() == 1 && seen[0].state == jobs::job_state::ready) {
-    auto asking = link_.exchange(requests, 1);
+    auto asking = link_.exchange(requests, 1, bodies_in(most_room));
     replies = co_await asking;
   }
   std::erase_if(replies, [](const server_reply& each) { return each.word != "RESERVED"; });
+  if (!replies.empty() && replies[0].number != id)
+    throw contradiction(fmt::format("gives job {} to a reserve-job of job {}", replies[0].number, id));
   auto completing = with_records(std::move(replies));
   co_return co_await completing;
 }
@@ -155,6 +194,8 @@ task<std::vector<removal>> source::remove(std::vector<jobs::job_id> ids) {
   std::vector<removal> all(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
     all[i].last = parse_job(replies[2 * i].body);
+    if (all[i].last && all[i].last->id != ids[i])
+      throw contradiction(fmt::format("shows job {} where job {} was asked for", all[i].last->id, ids[i]));
     all[i].reply = std::move(replies[2 * i + 1].word);
     all[i].what = all[i].reply == "DELETED"     ? removal::kind::deleted
                   : all[i].reply == "NOT_FOUND" ? removal::kind::gone
@@ -170,10 +211,13 @@ task<std::vector<job_record>> source::look_at(std::vector<jobs::job_id> ids) {
   auto asking = link_.exchange(std::move(requests), ids.size());
   const auto replies = co_await asking;
   std::vector<job_record> found;
-  for (const server_reply& each : replies) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const server_reply& each = replies[i];
     if (each.word == "NOT_FOUND") continue;
     auto record = parse_job(each.body);
     if (each.word != "OK" || !record) throw link_.unexpected(std::string(command), each);
+    if (record->id != ids[i])
+      throw contradiction(fmt::format("shows job {} where job {} was asked for", record->id, ids[i]));
     found.push_back(std::move(*record));
   }
   co_return found;
@@ -190,7 +234,7 @@ task<std::vector<full_job>> source::with_records(std::vector<server_reply> reser
     const auto body = std::ranges::find(reserved, each.id, &server_reply::number);
     // Where its TTR has ended already, another client may have it, or have released it with a delay.
     if (each.state == jobs::job_state::reserved) each.state = jobs::job_state::ready;
-    jobs.push_back({std::move(each), std::move(body->body)});
+    jobs.push_back({std::move(each), std::move(body->body), body->size});
   }
   co_return jobs;
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <foliot/jobs/job.hpp>
@@ -35,6 +36,9 @@ struct removal {
   std::optional<job_record> last;
 };
 
+/// The most bytes of bodies that are in memory together, unless one body has more.
+inline constexpr std::uint64_t most_room = std::uint64_t{64} << 20;
+
 class source {
  public:
   explicit source(runtime::address at) : link_(at) {}
@@ -54,15 +58,23 @@ class source {
   task<jobs::job_id> first(std::string tube, jobs::job_state state);
   /// The jobs with the ids from `begin` to before `end`, in all states.
   task<std::vector<job_record>> look(jobs::job_id begin, jobs::job_id end);
-  /// Adds the bodies. Jobs that have gone meanwhile are left out.
-  task<std::vector<full_job>> read(std::vector<job_record> found);
+  /// Adds the bodies, at most `room` bytes; with most_room, the first one may have more. Jobs that have gone meanwhile
+  /// are left out, and those for which there was no room.
+  task<std::vector<full_job>> read(std::vector<job_record> found, std::uint64_t room);
   /// Reserves the next ready jobs of the tube, at most `count`, in the order in which workers get them. The connection
-  /// must be used for this tube alone.
-  task<std::vector<full_job>> reserve(std::string tube, std::size_t count);
+  /// must be used for this tube alone. Jobs for which there was no room are left out; they stay reserved.
+  task<std::vector<full_job>> reserve(std::string tube, std::size_t count, std::uint64_t room);
   /// Reserves this job, if it is ready. None of a paused tube is reserved otherwise.
   task<std::vector<full_job>> reserve_one(jobs::job_id id);
   /// Deletes the jobs. The answers are in the same order.
   task<std::vector<removal>> remove(std::vector<jobs::job_id> ids);
+
+  /// Larger bodies are not wanted: their jobs come without them.
+  void set_largest_body(std::uint64_t bytes) noexcept { largest_body_ = bytes; }
+  /// Whether the latest read() or reserve() has left out jobs for want of room.
+  [[nodiscard]] bool lacked_room() const noexcept { return lacked_room_; }
+  /// For replies that cannot both be true.
+  [[nodiscard]] failure contradiction(std::string_view how) const { return link_.contradiction(how); }
 
   [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
   [[nodiscard]] const std::string& name() const noexcept { return link_.name(); }
@@ -70,10 +82,15 @@ class source {
  private:
   task<std::vector<job_record>> look_at(std::vector<jobs::job_id> ids);
   task<std::vector<full_job>> with_records(std::vector<server_reply> reserved);
+  [[nodiscard]] wanted_replies bodies_in(std::uint64_t room) const noexcept;
+  /// Whether the body of the job was dropped although it is wanted.
+  [[nodiscard]] bool is_left_out(const server_reply& job) const noexcept;
 
   server_link link_;
   server_facts facts_;
   std::string watched_ = "default";
+  std::uint64_t largest_body_ = 0;
+  bool lacked_room_ = false;
 };
 
 }  // namespace foliot::program::copying

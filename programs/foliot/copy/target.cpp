@@ -156,8 +156,8 @@ task<std::size_t> target::take_back(std::vector<jobs::job_id> ids) {
 
 /// Why this job cannot be at the target, as far as is known before it was asked; else empty.
 std::string target::refusal(const full_job& job) const {
-  if (job.body.size() > facts_.max_job_size) {
-    return fmt::format("its body of {} bytes is over the limit of {} bytes at {}", job.body.size(), facts_.max_job_size,
+  if (job.body_size > facts_.max_job_size) {
+    return fmt::format("its body of {} bytes is over the limit of {} bytes at {}", job.body_size, facts_.max_job_size,
                        name());
   }
   if (job.record.state == jobs::job_state::buried && !facts_.can_reserve_job)
@@ -220,10 +220,12 @@ task<std::string> target::use(std::string tube) {
 
 /// Refuses the job if the one that has its key is another one, or is due before it.
 task<> target::compare(const full_job& job, placement& kept) {
-  auto asking = link_.exchange(fmt::format("peek {}\r\nx-stats-job {}\r\n", kept.id, kept.id), 2);
+  wanted_replies wanted;
+  wanted.of_job = job.body.size();  // a larger one is another one
+  auto asking = link_.exchange(fmt::format("peek {}\r\nx-stats-job {}\r\n", kept.id, kept.id), 2, wanted);
   const auto replies = co_await asking;
   const auto there = parse_job(replies[1].body);
-  const bool is_same = replies[0].word == "FOUND" && replies[0].body == job.body;
+  const bool is_same = replies[0].word == "FOUND" && replies[0].size == job.body.size() && replies[0].body == job.body;
   if (is_same && !(there && is_earlier(*there, job.record))) co_return;
   kept.what = placement::kind::refused;
   kept.reason = is_same ? fmt::format("{} has it as job {}, which is due earlier", name(), kept.id)

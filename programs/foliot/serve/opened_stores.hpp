@@ -22,6 +22,8 @@ class opened_stores {
 
   /// All of them, watched.
   [[nodiscard]] std::vector<jobs::job_store*> all() const;
+  /// The first one, watched.
+  [[nodiscard]] const watched_store& first_watched() const { return *watched_.front(); }
   /// The first one as it was opened.
   [[nodiscard]] jobs::job_store& first() const { return *opened_.front(); }
   /// How long the oldest batch under way has taken; zero: there is none.

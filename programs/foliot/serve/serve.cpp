@@ -11,7 +11,6 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -29,7 +28,6 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
 #include <foliot/runtime/spawn.hpp>
-#include <foliot/runtime/statistics_socket.hpp>
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/version.hpp>
 
@@ -43,6 +41,7 @@
 #include "serve_options.hpp"
 #include "server_log.hpp"
 #include "service_manager.hpp"
+#include "shown_server.hpp"
 
 namespace foliot::program {
 
@@ -257,9 +256,12 @@ task<> serve_clients(const serve_options& options, const opened_stores& stores, 
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-void show_runtime(std::optional<runtime::runtime_statistics_socket>& shown, const std::string& path) {
+/// Nothing if nobody wants to see the server.
+std::unique_ptr<shown_server> show(const serve_options& options, const running_brokers& running,
+                                   const opened_stores& stores) {
+  if (options.statistics.empty()) return nullptr;
   try {
-    shown.emplace(runtime::this_runtime(), path);
+    return std::make_unique<shown_server>(running.first(), stores.first_watched(), options.statistics);
   } catch (const std::exception& error) {
     throw failure(fmt::format("cannot show the statistics: {}", sentence(error)));
   }
@@ -269,10 +271,9 @@ task<> serve_until_the_end(const serve_options& options, const opened_stores& st
                            backups& copies, const server_log& log) {
   runtime::listener gate;
   if (options.beanstalk) gate = co_await listen(*options.beanstalk);
-  std::optional<runtime::runtime_statistics_socket> shown;
-  if (!options.statistics.empty()) show_runtime(shown, options.statistics);
   const std::vector<jobs::job_store*> every_store = stores.all();
   running_brokers running(every_store, limits_of(options, every_store.size()));
+  const std::unique_ptr<shown_server> shown = show(options, running, stores);
   std::exception_ptr failure;
   try {
     running.start();
@@ -280,6 +281,7 @@ task<> serve_until_the_end(const serve_options& options, const opened_stores& st
   } catch (...) {
     failure = std::current_exception();
   }
+  if (shown != nullptr) co_await shown->end();
   co_await running.end();  // throws what became of the stores
   if (failure != nullptr) std::rethrow_exception(failure);
 }

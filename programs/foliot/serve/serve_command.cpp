@@ -113,7 +113,9 @@ void choose_database(arguments& all) {
 }
 
 void add_listeners(CLI::App& line, arguments& all) {
-  line.add_option("--beanstalk", all.beanstalk, "Where clients of beanstalkd connect; unix:PATH, or off")
+  line.add_option("--beanstalk", all.beanstalk,
+                  "Where clients of beanstalkd connect: an address, a port alone,\n"
+                  "NAME:PORT, unix:PATH, or off with --store")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Who may connect");
@@ -158,7 +160,7 @@ void add_serve(CLI::App& program, command& chosen) {
     checking->excludes(line->get_option(other));
   }
   line->add_option("--statistics", all->options.statistics,
-                   "Show the server's tasks, timers and workers at this path, for `foliot top`")
+                   "Show the server's jobs, tasks, timers and workers at this\npath, for `foliot top`")
       ->type_name("PATH")
       ->group("Other");
   line->add_flag("--quiet", all->options.quiet, "Log only warnings and failures")->group("Other");
@@ -191,6 +193,11 @@ void add_serve(CLI::App& program, command& chosen) {
       }
       all->options.sync_every = sync_period(all->sync);
       all->options.beanstalk = listen_address("--beanstalk", all->beanstalk, all->insecure);
+      if (!all->options.beanstalk) {
+        throw failure(
+            "--beanstalk off leaves no way to reach the jobs: name an address, or keep the jobs in a database with "
+            "--store, where SQL is a way");
+      }
       serve(all->options);
     };
   });

@@ -24,20 +24,14 @@ bool is_closed_to_others(const runtime::address& at) {
 
 std::optional<runtime::address> listen_address(const std::string& option, const std::string& text, bool insecure) {
   if (text == "off") return std::nullopt;
-  const auto at = parse_address(text);
-  if (!at) {
-    throw failure(
-        fmt::format("{} '{}' is no address: write 127.0.0.1:11300, [::1]:11300, unix:/run/foliot.sock, a port "
-                    "alone, or off",
-                    option, text));
-  }
-  if (!insecure && !is_closed_to_others(*at)) {
+  const runtime::address at = find_address_to_listen_at(option, text, "off");
+  if (!insecure && !is_closed_to_others(at)) {
     throw failure(
         fmt::format("{} {} can be reached from other machines, and this protocol has neither encryption nor "
                     "passwords: name a loopback address or a path, or add --insecure",
-                    option, at->to_string()));
+                    option, at.to_string()));
   }
-  return *at;
+  return at;
 }
 
 std::string node_name(const std::string& asked, const std::optional<runtime::address>& listener) {

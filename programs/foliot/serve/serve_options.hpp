@@ -69,8 +69,8 @@ void check_database(const std::string& database);
 /// Makes the schema of the store in the database, or brings it up to date, and prints what it did. Throws failure.
 void migrate_database(const std::string& database);
 
-/// The address of a listener: what address::parse takes, or a port alone on 127.0.0.1; nothing for `off`. Any other
-/// address than loopback or a path is a failure unless `insecure`, as is a text that is no address; both name `option`.
+/// The address of a listener: what find_address_to_listen_at() takes; nothing for `off`. Any other address than
+/// loopback or a path is a failure unless `insecure`, as is a text that is no address; both name `option`.
 [[nodiscard]] std::optional<runtime::address> listen_address(const std::string& option, const std::string& text,
                                                              bool insecure);
 

@@ -24,6 +24,7 @@ jobs::execution watched_store::execute(std::span<jobs::operation> batch) {
   };
   try {
     jobs::execution done = inner_.execute(batch);
+    next_due_.store(inner_.next().due.time_since_epoch().count(), seam::relaxed);
     say_if_slow(end(), operations);
     say_available();
     return done;

@@ -1,7 +1,7 @@
 // A job store whose slow batches are reported, and the times in which it is unavailable: a disk that stalls and a
 // database that does not answer are things that an operator should know.
 //
-// Thread safety: as job_store; any thread may call busy_for().
+// Thread safety: as job_store; any thread may call busy_for() and next_due().
 #pragma once
 
 #include <cstddef>
@@ -41,6 +41,10 @@ class watched_store final : public jobs::job_store {
 
   /// For how long the present batch has been executing; zero: none is.
   [[nodiscard]] duration busy_for() const noexcept;
+  /// What next() said behind the latest batch that was executed: when a delayed job becomes ready.
+  [[nodiscard]] jobs::utc_time next_due() const noexcept {
+    return jobs::utc_time(jobs::milliseconds(next_due_.load(seam::relaxed)));
+  }
 
  private:
   /// The value of began_ while no batch executes.
@@ -60,6 +64,8 @@ class watched_store final : public jobs::job_store {
   /// When the present batch began. Written by the thread that executes it, read by busy_for(). Relaxed: it publishes
   /// nothing.
   seam::atomic<std::int64_t> began_{idle};
+  /// In milliseconds since 1970. As began_.
+  seam::atomic<std::int64_t> next_due_{jobs::utc_time::max().time_since_epoch().count()};
 };
 
 }  // namespace foliot::program

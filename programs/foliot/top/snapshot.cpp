@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,6 +23,15 @@ namespace foliot::program {
 namespace {
 
 constexpr std::size_t longest_answer = std::size_t{1} << 20;
+constexpr std::string_view end_of_runtime = "\nend\n";  // names of tasks have no line ends
+
+/// Keeps errno.
+bool exists(const std::string& path) noexcept {
+  const int before = errno;
+  const bool found = ::access(path.c_str(), F_OK) == 0;
+  errno = before;
+  return found;
+}
 
 bool is_socket(const std::string& path) noexcept {
   struct stat found{};
@@ -59,6 +69,7 @@ class connection {
       wait_for_more(text.empty());
       const ssize_t got = ::recv(descriptor_, piece, sizeof(piece), MSG_DONTWAIT);
       if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (got < 0 && errno == ECONNRESET && text.empty()) return text;  // as the other side ended
       if (got < 0) throw refusal(errno);
       if (got == 0) return text;
       text.append(piece, static_cast<std::size_t>(got));
@@ -74,6 +85,9 @@ class connection {
       const timeval left = time_left(false);
       ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof(left));
       if (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return;
+      // Refused, and the file has gone since: the program has just ended.
+      const bool has_gone = errno == ENOENT || (errno == ECONNREFUSED && !exists(path_));
+      if (has_gone) throw shows_nothing(fmt::format("there is no '{}': no program shows its timers there", path_));
       if (errno != EINTR) throw refusal(errno);
     }
   }
@@ -101,7 +115,6 @@ class connection {
 
   [[nodiscard]] failure refusal(int error) const {
     switch (error) {
-      case ENOENT: return failure(fmt::format("there is no '{}': no program shows its timers there", path_));
       case ECONNREFUSED:  // a socket without a process, or a file that is no socket
         return failure(is_socket(path_)
                            ? fmt::format("no process listens at '{}': the program that did has ended", path_)
@@ -122,14 +135,27 @@ class connection {
 }  // namespace
 
 snapshot read_snapshot(const std::string& path, duration limit) {
-  const std::string text = connection(path, limit).read_all();
-  const auto read = [&path](auto now) -> snapshot {
+  const std::string answer = connection(path, limit).read_all();
+  const auto read = [&path](auto now) {
     if (!now) throw failure(fmt::format("the answer of '{}' cannot be read: {}", path, now.error()));
     return *std::move(now);
   };
+  const std::string_view text = answer;
   if (text.empty())
-    throw failure(fmt::format("the answer of '{}' is empty: the runtime that it shows has ended", path));
-  return text.starts_with("foliot-runtime ") ? read(parse_runtime_statistics(text)) : read(parse_statistics(text));
+    throw shows_nothing(fmt::format("the answer of '{}' is empty: the runtime that it shows has ended", path));
+  if (!text.starts_with("foliot-runtime ")) return read(parse_statistics(text));
+  const std::size_t end = text.find(end_of_runtime);
+  const std::size_t jobs_begin = end == std::string_view::npos ? text.size() : end + end_of_runtime.size();
+  runtime_snapshot runtime = read(parse_runtime_statistics(text.substr(0, jobs_begin)));
+  if (jobs_begin == text.size()) return runtime;
+  const auto jobs = parse_job_figures(text.substr(jobs_begin));
+  if (!jobs) {
+    throw failure(
+        fmt::format("the answer of '{}' cannot be read: behind the statistics of its runtime are not those of the jobs "
+                    "of a server of this version",
+                    path));
+  }
+  return server_snapshot{std::move(runtime), *jobs};
 }
 
 }  // namespace foliot::program

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <utility>
 #include <vector>
@@ -48,6 +49,8 @@ constexpr std::array runtime_rows{
 
 /// How many groups of tasks a table shows.
 constexpr std::size_t most_groups = 15;
+/// How many tubes.
+constexpr std::size_t most_tubes = 10;
 
 std::string rate_of(std::uint64_t more, duration in) {
   const double rate = static_cast<double>(more) * 1e9 / static_cast<double>(in.count());
@@ -116,6 +119,55 @@ void add_groups(table& to, const std::vector<task_group>& groups) {
   if (groups.size() > most_groups) to.add("{:>12}  more groups\n", groups.size() - most_groups);
 }
 
+void add_unless_unknown(table& to, std::string_view what, const std::optional<std::uint64_t>& now) {
+  to.add("{:<22}{:>16}\n", what, now ? grouped(*now) : "-");
+}
+
+void add_jobs(table& to, const job_figures& now) {
+  const auto count = [&now](std::uint64_t jobs::job_counts::* of) {
+    return now.counts ? std::optional(*now.counts.*of) : std::nullopt;
+  };
+  add_unless_unknown(to, "tubes with jobs", now.tubes);
+  add_unless_unknown(to, "jobs ready", count(&jobs::job_counts::ready));
+  add_unless_unknown(to, "  delayed", count(&jobs::job_counts::delayed));
+  add_unless_unknown(to, "  reserved", count(&jobs::job_counts::reserved));
+  add_unless_unknown(to, "  buried", count(&jobs::job_counts::buried));
+  to.add("{:<22}{:>16}\n", "next is due in", now.next_due ? length_text(*now.next_due) : "-");
+  to.add("{:<22}{:>16}\n", "overdue for", now.overdue ? length_text(*now.overdue) : now.is_overdue ? "some time" : "-");
+  if (!now.counts) to.add("\nthe store does not answer, or its jobs cannot be counted quickly\n");
+  if (!now.by_tube.empty()) to.add("\n{:>12}{:>12}{:>12}{:>12}  tube\n", "ready", "delayed", "reserved", "buried");
+  for (const tube_figures& each : now.by_tube | std::views::take(most_tubes)) {
+    const jobs::job_counts& in = each.counts;
+    to.add("{:>12}{:>12}{:>12}{:>12}  {}\n", grouped(in.ready), grouped(in.delayed), grouped(in.reserved),
+           grouped(in.buried), printable(each.name));
+  }
+  if (now.by_tube.size() > most_tubes) to.add("{:>12}  more tubes\n", now.by_tube.size() - most_tubes);
+  to.add("\n");
+}
+
+void add_runtime(table& to, const runtime_snapshot& now, const runtime_snapshot* then, duration ago) {
+  const runtime_statistics& s = now.statistics;
+  to.value("tasks", s.counters.tasks);
+  to.value("  running", s.counters.running);
+  to.value("  ready", s.counters.ready);
+  to.value("  waiting", s.counters.waiting());
+  to.value("waiting for sockets", s.counters.descriptor_waits);
+  to.value("timers pending", s.counters.timers);
+  to.add("{:<22}{:>16}  ({} idle)\n", "processors", s.counters.processors, s.counters.idle);
+  to.add("{:<22}{:>16}  ({} threads)\n", "blocking calls", grouped(s.counters.blocking_calls),
+         s.counters.blocking_threads);
+  to.counters(runtime_rows, s.counters, then != nullptr ? &then->statistics.counters : nullptr, ago);
+  if (s.measured) {
+    to.distributions_head();
+    to.distribution("lateness", s.lateness);
+    to.distribution("time in run queues", s.queue_time);
+    to.distribution("turns of tasks", s.turn_time);
+  } else {
+    to.add("\nlateness, queue time and turn time are not measured there\n");
+  }
+  add_groups(to, now.tasks);
+}
+
 }  // namespace
 
 std::string statistics_table(std::string_view name, const service_snapshot& snapshot,
@@ -144,28 +196,16 @@ std::string statistics_table(std::string_view name, const service_snapshot& snap
 
 std::string statistics_table(std::string_view name, const runtime_snapshot& now,
                              const earlier_look<runtime_snapshot>* earlier) {
-  const runtime_statistics& s = now.statistics;
   table text(name);
-  text.value("tasks", s.counters.tasks);
-  text.value("  running", s.counters.running);
-  text.value("  ready", s.counters.ready);
-  text.value("  waiting", s.counters.waiting());
-  text.value("waiting for sockets", s.counters.descriptor_waits);
-  text.value("timers pending", s.counters.timers);
-  text.add("{:<22}{:>16}  ({} idle)\n", "processors", s.counters.processors, s.counters.idle);
-  text.add("{:<22}{:>16}  ({} threads)\n", "blocking calls", grouped(s.counters.blocking_calls),
-           s.counters.blocking_threads);
-  text.counters(runtime_rows, s.counters, earlier != nullptr ? &earlier->then.statistics.counters : nullptr,
-                earlier != nullptr ? earlier->ago : duration());
-  if (s.measured) {
-    text.distributions_head();
-    text.distribution("lateness", s.lateness);
-    text.distribution("time in run queues", s.queue_time);
-    text.distribution("turns of tasks", s.turn_time);
-  } else {
-    text.add("\nlateness, queue time and turn time are not measured there\n");
-  }
-  add_groups(text, now.tasks);
+  add_runtime(text, now, earlier != nullptr ? &earlier->then : nullptr, earlier != nullptr ? earlier->ago : duration());
+  return text.take();
+}
+
+std::string statistics_table(std::string_view name, const server_snapshot& now,
+                             const earlier_look<server_snapshot>* earlier) {
+  table text(name);
+  add_jobs(text, now.jobs);
+  add_runtime(text, now, earlier != nullptr ? &earlier->then : nullptr, earlier != nullptr ? earlier->ago : duration());
   return text.take();
 }
 

@@ -10,6 +10,8 @@
 #include <foliot/runtime/statistics_text.hpp>
 #include <foliot/service/statistics.hpp>
 
+#include "snapshot.hpp"
+
 namespace foliot::program {
 
 /// An earlier reading of the same statistics, for rates.
@@ -26,5 +28,9 @@ struct earlier_look {
 /// The same for a runtime, with the largest groups of its tasks.
 [[nodiscard]] std::string statistics_table(std::string_view name, const runtime_snapshot& now,
                                            const earlier_look<runtime_snapshot>* earlier = nullptr);
+
+/// The same for a server, with its jobs and the tubes that have most of them.
+[[nodiscard]] std::string statistics_table(std::string_view name, const server_snapshot& now,
+                                           const earlier_look<server_snapshot>* earlier = nullptr);
 
 }  // namespace foliot::program

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 #include <foliot/core/sync/note.hpp>
 #include <foliot/runtime/prometheus.hpp>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "../output_file.hpp"
+#include "../report.hpp"
 #include "snapshot.hpp"
 #include "table.hpp"
 
@@ -36,6 +38,20 @@ std::string table_since(const std::string& path, const snapshot& now, const snap
       now);
 }
 
+/// The statistics; nothing if the program has ended in order since the last look. One that is killed answers nothing,
+/// too, to the look of that moment, but leaves its socket, as the next look finds.
+std::optional<snapshot> read_again(const std::string& path) {
+  try {
+    return read_snapshot(path);
+  } catch (const shows_nothing&) {
+  }
+  try {
+    return read_snapshot(path);
+  } catch (const shows_nothing&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 void top(const top_options& options) {
@@ -52,12 +68,13 @@ void top(const top_options& options) {
   for (instant next = clock.now();; next = std::max(next + options.interval, clock.now())) {
     note nobody_wakes;
     nobody_wakes.sleep_until(next);
-    snapshot now = read_snapshot(options.path);
+    auto now = then ? read_again(options.path) : read_snapshot(options.path);
+    if (!now) return report(fmt::format("the program that was shown at '{}' has ended", options.path));
     const instant at = clock.now();
     print((terminal ? std::string(clear_screen)
            : then   ? "\n"
                     : "") +
-          table_since(options.path, now, then ? &*then : nullptr, at - looked));
+          table_since(options.path, *now, then ? &*then : nullptr, at - looked));
     then = std::move(now);
     looked = at;
   }

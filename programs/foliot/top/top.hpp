@@ -16,8 +16,8 @@ struct top_options {
   duration interval;        ///< positive
 };
 
-/// Writes to standard output until the process ends, which is a failure, or until it is interrupted; a terminal shows
-/// the latest table only. Throws failure.
+/// Writes to standard output until the process ends, or until it is interrupted; a terminal shows the latest table
+/// only. Throws failure: also where the process ends and leaves its socket, as one that is killed does.
 void top(const top_options& options);
 
 }  // namespace foliot::program

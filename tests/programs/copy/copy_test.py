@@ -1,4 +1,6 @@
 """`foliot copy` between Debian's beanstalkd and foliot, in both directions, and between two foliots."""
+import os
+import resource
 import sys
 import threading
 import time
@@ -11,6 +13,8 @@ import beanstalk_client
 from copy_case import CopyCase, put
 from program_case import main
 from stepping_proxy import SteppingProxy, Steps
+
+SANITIZED = os.environ.get("FOLIOT_SANITIZED") == "1"
 
 
 class Moves(CopyCase):
@@ -91,6 +95,27 @@ class Moves(CopyCase):
                 self.copy(source, target)
                 self.assertEqual({each.body for each in target.jobs()}, expected)
                 self.assertEqual(source.connection.numbers(b"stats\r\n")["current-jobs-delayed"], 0)
+
+    def test_jobs_that_are_larger_than_their_source_says(self):
+        """As those that were put before its limit was lowered: fewer of them are moved at once, and no more memory is
+        needed than four times 64 MiB, and that of the program."""
+        source, target = self.foliot("--max-job-size", 4 << 20), self.foliot("--max-job-size", 4 << 20)
+        delayed = 20 if SANITIZED else 50
+        for count, delay in ((20, 0), (delayed, 100000)):
+            source.ask(b"use t\r\n", *(put(b"%02d" % i + bytes((4 << 20) - 2), delay=delay) for i in range(count)))
+        facts = source.ask(b"stats\r\n")[0].split(b"\r\n", 1)[1][:-2].replace(b"max-job-size: 4194304", b"max-job-size: 65535")
+        proxy = SteppingProxy(source, Steps(), answers={b"stats\r": b"OK %d\r\n%s\r\n" % (len(facts), facts)})
+        self.addCleanup(proxy.close)
+        limit = (370 << 20, 370 << 20)
+        limited = {} if SANITIZED else {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_DATA, limit)}
+        code, out, err = self.run_foliot("copy", self.text(proxy.address), self.text(target.address), **limited)
+        self.assertEqual(code, 1, out + err)  # the proxy says that the jobs are still there
+        self.assertIn(f": 20 ready, {delayed} delayed, 0 buried\n", out)
+        numbers = target.connection.numbers(b"stats\r\n")
+        self.assertEqual((numbers["current-jobs-ready"], numbers["current-jobs-delayed"]), (20, delayed))
+        body = b"00" + bytes((4 << 20) - 2)
+        for reply in target.ask(b"use t\r\n", b"peek-ready\r\n", b"peek-delayed\r\n")[1:]:
+            self.assertEqual(reply.split(b"\r\n", 1)[1], body + b"\r\n")
 
     def test_nothing_to_do(self):
         source, target = self.foliot(), self.foliot()
@@ -390,6 +415,46 @@ class Refused(CopyCase):
         self.assertIn("cannot bury jobs now: it answered OUT_OF_MEMORY", self.copy(source, proxy, code=2))
         self.assertEqual([each.state for each in source.jobs()], ["buried"])
         self.assertEqual(target.jobs(), [])
+
+    def test_a_source_that_contradicts_itself(self):
+        job = b"put 0 1000 100 1\r\nx\r\n"
+        for sentence, answers in [
+                ("says that job 7 is the first delayed one of tube 'a', and says something else when asked for that job",
+                 lambda source: {b"peek-delayed": b"FOUND 7 1\r\nx\r\n"}),
+                ("says that job 1 is the first delayed one of tube 'a', which it has just deleted",
+                 lambda source: {b"peek-delayed": b"FOUND 1 1\r\nx\r\n"}),
+                ("names job 18446744073709551615 as the first one of tube 'a', and no server has given so many ids",
+                 lambda source: {b"peek-delayed": b"FOUND 18446744073709551615 1\r\nx\r\n"}),
+                ("shows job 2 where job 1 was asked for",
+                 lambda source: {b"x-stats-job 1\r": source.ask(b"x-stats-job 2\r\n")[0]}),
+                ("shows job 2 to a peek at job 1",
+                 lambda source: {b"peek 1\r": source.ask(b"peek 2\r\n")[0]})]:
+            with self.subTest(sentence):
+                source, target = self.foliot(), self.foliot()
+                source.ask(b"use a\r\n", job, job)
+                proxy = SteppingProxy(source, Steps(), answers=answers(source))
+                self.addCleanup(proxy.close)
+                out = self.copy(proxy, target, code=2)
+                self.assertIn(f"{self.text(proxy.address)} contradicts itself: it {sentence}", out)
+                self.assertIn("no job is lost: run the command again to go on", out)
+
+    def test_a_source_that_gives_a_worker_what_is_in_another_tube(self):
+        source, target = self.foliot(), self.foliot()
+        source.ask(b"use a\r\n", put(b"x"), b"use b\r\n", put(b"y"))
+        proxy = SteppingProxy(source, Steps(), answers={b"reserve-with-timeout": b"RESERVED 2 1\r\ny\r\n"})
+        self.addCleanup(proxy.close)
+        self.assertIn("contradicts itself: it gives job 2 to a worker of tube 'a', and says that the job is in tube 'b'",
+                      self.copy(proxy, target, code=2))
+        self.assertEqual(target.jobs(), [])
+
+    def test_a_source_that_announces_an_endless_list(self):
+        source, target = self.foliot(), self.foliot()
+        for command, most in ((b"list-tubes", 64 << 20), (b"stats-tube", 65536)):
+            source.ask(put(b"x"))
+            proxy = SteppingProxy(source, Steps(), answers={command: b"OK 1073741824\r\n---\n"})
+            self.addCleanup(proxy.close)
+            self.assertIn(f"'OK 1073741824' announces more than the {most} bytes that this reply may have",
+                          self.copy(proxy, target, code=2))
 
     def test_servers_that_are_none(self):
         self.expect_error("FROM 'x' is no address: write 127.0.0.1:11300", "copy", "x", "11300")

@@ -46,6 +46,17 @@ TEST(Progress, ChangesAtMostTenTimesASecond) {
   EXPECT_EQ(changes, 21);
 }
 
+TEST(Progress, IsLoggedEachTenSeconds) {
+  virtual_clock clock;
+  std::string log;
+  logged_progress lines(clock, [&](std::string_view line) { log.append(line).append("\n"); }, "moved", "jobs");
+  for (std::uint64_t i = 0; i < 250; ++i) {
+    lines.update(1'000 * i);
+    clock.advance(100ms);
+  }
+  EXPECT_EQ(log, "moved 100,000 jobs so far, 10,000 a second\nmoved 200,000 jobs so far, 10,000 a second\n");
+}
+
 TEST(Progress, HasNoBarWithoutASize) {
   virtual_clock clock;
   std::string terminal;

@@ -54,28 +54,46 @@ class client_bytes {
   }
 
   std::string line() {
-    static constexpr std::array<std::string_view, 31> verbs{"put ",           "use ",
-                                                            "reserve",        "reserve-with-timeout ",
-                                                            "reserve-job ",   "delete ",
-                                                            "release ",       "bury ",
-                                                            "touch ",         "watch ",
-                                                            "ignore ",        "peek ",
-                                                            "peek-ready",     "peek-delayed",
-                                                            "peek-buried",    "kick ",
-                                                            "kick-job ",      "stats",
-                                                            "stats-job ",     "stats-tube ",
-                                                            "list-tubes",     "list-tubes-watched",
-                                                            "list-tube-used", "pause-tube ",
-                                                            "quit",           "x-put ",
-                                                            "x-cancel ",      "x-reschedule ",
-                                                            "x-fire ",        "x-stats-job ",
-                                                            "other "};
+    static constexpr std::array<std::string_view, 33> verbs{"put ",
+                                                            "use ",
+                                                            "reserve",
+                                                            "reserve-with-timeout ",
+                                                            "reserve-job ",
+                                                            "delete ",
+                                                            "release ",
+                                                            "bury ",
+                                                            "touch ",
+                                                            "watch ",
+                                                            "ignore ",
+                                                            "peek ",
+                                                            "peek-ready",
+                                                            "peek-delayed",
+                                                            "peek-buried",
+                                                            "kick ",
+                                                            "kick-job ",
+                                                            "stats",
+                                                            "stats-job ",
+                                                            "stats-tube ",
+                                                            "list-tubes",
+                                                            "list-tubes-watched",
+                                                            "list-tube-used",
+                                                            "pause-tube ",
+                                                            "quit",
+                                                            "x-put ",
+                                                            "x-cancel ",
+                                                            "x-reschedule ",
+                                                            "x-fire ",
+                                                            "x-stats-job ",
+                                                            "other ",
+                                                            "GET ",
+                                                            "GET"};
     std::string text(one_of(verbs));
     for (std::uint64_t left = random_.below(4); left > 0; --left) {
       text += argument();
       if (left > 1) text.append(1 + random_.below(2), ' ');
     }
     if (random_.below(10) == 0) text += std::string(random_.below(500), 'z');
+    if (random_.below(40) == 0) text += " HTTP/1.1";
     return damaged(text) + line_end();
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "event_text.hpp"
 #include "serve/beanstalk/command_line.hpp"
@@ -16,7 +17,7 @@
 namespace foliot::program::beanstalk {
 
 /// The events of `input`, which is read in pieces: next_piece(n) says how many of the n bytes left the next read
-/// brings. Throws std::logic_error if the parser breaks its contract.
+/// brings. Nothing is parsed behind an HTTP request. Throws std::logic_error if the parser breaks its contract.
 template <class Parser = parser, class NextPiece>
 texts events_in_pieces(std::string_view input, std::uint32_t max_body, NextPiece next_piece) {
   Parser commands(max_body);
@@ -35,6 +36,7 @@ texts events_in_pieces(std::string_view input, std::uint32_t max_body, NextPiece
       }
       left.remove_prefix(used);
       if (what) all.push_back(event_text::of(*what));
+      if (what && std::holds_alternative<http_request>(*what)) return all;
     }
     input.remove_prefix(piece.size());
   }
@@ -42,12 +44,13 @@ texts events_in_pieces(std::string_view input, std::uint32_t max_body, NextPiece
 }
 
 /// The events of `input` by the rules of beanstalkd, without any state: blocks of 224 bytes, in each of which the first
-/// CR may end a line.
+/// CR may end a line; and by that of foliot, which ends at an HTTP request.
 inline texts events_by_model(std::string_view input, std::uint32_t max_body) {
   texts all;
   bool line_too_long = false;
   while (!input.empty()) {
     const std::string_view block = input.substr(0, 224);
+    if (!line_too_long && begins_as_http(block)) return all.push_back("HTTP"), all;
     const std::size_t cr = block.substr(0, block.size() - 1).find('\r');
     if (cr == std::string_view::npos || block[cr + 1] != '\n') {
       if (block.size() < 224) break;
@@ -57,8 +60,11 @@ inline texts events_by_model(std::string_view input, std::uint32_t max_body) {
     }
     input.remove_prefix(cr + 2);
     jobs::put job;
-    const event what =
-        std::exchange(line_too_long, false) ? bad_format() : parse_line(block.substr(0, cr), max_body, job);
+    const std::string_view line = block.substr(0, cr);
+    const bool is_whole = !std::exchange(line_too_long, false);
+    const event what = is_whole ? parse_line(line, max_body, job) : bad_format();
+    const bool is_wrong = std::holds_alternative<unknown_command>(what) || std::holds_alternative<bad_format>(what);
+    if (is_whole && is_wrong && ends_as_http(line)) return all.push_back("HTTP"), all;
     all.push_back(event_text::of(what));
     const auto* const begun = std::get_if<put_line>(&what);
     if (begun == nullptr) continue;

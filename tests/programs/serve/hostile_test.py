@@ -2,6 +2,7 @@
 no job. Wrong command lines: the server prints one line that names the mistake, and exits with code 2.
 
 The environment variable FOLIOT_HOSTILE_CONNECTIONS is the number of connections of ManyClients."""
+import http.client
 import os
 import re
 import resource
@@ -89,6 +90,35 @@ class SlowClients(ServeCase):
             self.assertEqual(waiting.answer(), b"RESERVED %d 3\r\njob\r\n" % number)
             self.assertEqual(waiting.ask(b"delete %d\r\n" % number), b"DELETED\r\n")
         self.wait_until(producer, current_waiting=0, current_connections=2, current_jobs_ready=0)
+
+
+class Browsers(ServeCase):
+    """Any page can have a browser send requests to a port of its own machine."""
+
+    def test_no_line_of_a_request_is_a_command(self):
+        server = self.serve("--memory")
+        client = self.connect(server)
+        commands = b"\r\n" + put(b"from a page") + b"use page\r\npause-tube default 100\r\n"
+        for method in ["GET", "POST", "PUT", "PROPFIND"]:
+            page = http.client.HTTPConnection(*server.address, timeout=beanstalk_client.PATIENCE)
+            self.addCleanup(page.close)
+            page.request(method, "/", body=commands)
+            answer = page.getresponse()
+            self.assertEqual((answer.status, answer.will_close), (400, True))
+            self.assertEqual(answer.read(), b"foliot serve listens here, for clients of the beanstalk protocol. "
+                                            b"This is no web page.\n")
+            page.close()
+        self.wait_until(client, total_jobs=0, current_tubes=1, cmd_put=0, cmd_use=0, cmd_pause_tube=0, current_connections=1)
+
+    def test_the_connection_ends_before_the_request_does(self):
+        server = self.serve("--memory")
+        for begin in [b"GET ", b"POST /" + 300 * b"a", b"x / HTTP/1.1\r\n"]:
+            page = self.connect(server)
+            page.send(begin)
+            answer = b""
+            while piece := page.socket.recv(4096):
+                answer += piece
+            self.assertRegex(answer, rb"\AHTTP/1\.1 400 [^\r]+\r\n")
 
 
 class GreedyClients(ServeCase):
@@ -322,7 +352,7 @@ class Wrong(ServeCase):
                     file.unlink()
                 else:
                     file.write_bytes(damage(file.read_bytes()))
-                for arguments, code in [(["--quiet", "--data", folder, "--beanstalk", "off"], 2), (["--check", folder], 1)]:
+                for arguments, code in [(["--quiet", "--data", folder, "--beanstalk", "unix:a.sock"], 2), (["--check", folder], 1)]:
                     err = self.run_foliot("serve", *arguments)[2]
                     self.assertIn("restore a backup", err)
                     self.assertIn(file.name, err)
@@ -350,8 +380,8 @@ class Wrong(ServeCase):
         server.kill()
         log, = [each for each in (self.here / "jobs").glob("*.log") if b"job 2 of three" in each.read_bytes()]
         log.write_bytes(log.read_bytes().replace(b"job 2 of three", b"job 2 of Three"))
-        at_nothing = ["--quiet", "--data", "jobs", "--beanstalk", "off"]
-        for arguments, code in [(at_nothing, 2), (["--check", "jobs"], 1)]:
+        alone = ["--quiet", "--data", "jobs", "--beanstalk", "unix:a.sock"]
+        for arguments, code in [(alone, 2), (["--check", "jobs"], 1)]:
             err = self.run_foliot("serve", *arguments)[2]
             self.assertRegex(err, r"its log jobs/\d+\.log is damaged at byte \d+, and a batch of changes lies behind")
             self.assertIn("foliot serve --salvage", err)
@@ -405,7 +435,7 @@ class Wrong(ServeCase):
         for each in [*(self.here / "jobs").iterdir(), self.here / "jobs"]:
             each.chmod(0o500 if each.is_dir() else 0o400)
         self.addCleanup((self.here / "jobs").chmod, 0o700)
-        self.refuse("make the folder writable for this user", "--data", "jobs", "--beanstalk", "off")
+        self.refuse("make the folder writable for this user", "--data", "jobs", "--beanstalk", "unix:a.sock")
 
     def test_addresses(self):
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:11300", "10.0.0.1:11300", "126.255.255.255:1", "128.0.0.1:1",
@@ -413,11 +443,24 @@ class Wrong(ServeCase):
             with self.subTest(address=address):
                 self.refuse("can be reached from other machines", "--data", "jobs", "--beanstalk", address)
                 self.refuse("add --insecure", "--data", "jobs", "--beanstalk", address)
-        self.refuse("is no address", "--data", "jobs", "--beanstalk", "nonsense")
+        for address in ["nonsense", "localhost", "localhost:", "localhost:65536", "local host:1", "127.0.0.1:65536", "1.2.3:4",
+                        "0x7f.1:4", ":11300", "-a:1", "http://localhost:11300"]:
+            with self.subTest(address=address):
+                self.refuse(f"--beanstalk '{address}' is no address: write 127.0.0.1:11300, localhost:11300,",
+                            "--data", "jobs", "--beanstalk", address)
+        nowhere = 64 * "x" + ".invalid"  # too long for any name server to be asked
+        self.refuse(f"--beanstalk {nowhere}:11300: the host '{nowhere}' cannot be found", "--data", "jobs",
+                    "--beanstalk", f"{nowhere}:11300")
         self.assertEqual(self.names(), [])
         self.refuse("cannot listen at", "--data", "jobs", "--beanstalk", "unix:no/such/folder")
 
+    def test_no_way_in(self):
+        for where in [["--memory"], ["--data", "jobs"], ["--data", "jobs", "--statistics", "top"]]:
+            self.refuse("--beanstalk off leaves no way to reach the jobs", *where, "--beanstalk", "off")
+        self.assertEqual(self.names(), [])
+
     def test_unknown_words(self):
+        self.refuse("foliot serve has no '--memroy': the nearest is '--memory'; see foliot serve --help", "--memroy")
         self.refuse("--data '' is no folder", "--data", "")
         for words in [["--nonsense"], ["nonsense"], ["--sync", "never"], ["--sync", "every"], ["--sync", "every", "x"],
                       ["--max-connections", "0"], ["--max-job-size", "-1"], ["--memory", "--data", "jobs"]]:
@@ -483,6 +526,30 @@ class OtherSettings(ServeCase):
         self.assertRegex(log, r"\A\S+ warning [^\n]* in the last 50 ?ms\n\Z")
         self.assertEqual(self.connect(self.serve(*arguments)).ask(b"peek 1\r\n"), b"FOUND 1 4\r\nkept\r\n")
 
+    def test_the_name_of_a_host(self):
+        """It listens at one address, which it tells; `foliot copy` and `foliot bench` find that one."""
+        servers = []
+        for _ in range(2):
+            process = self.start("serve", "--memory", "--beanstalk", "localhost:0")
+            self.addCleanup(process.stderr.close)
+            self.addCleanup(process.stdout.close)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            address = None
+            while address is None:
+                self.assertIsNone(process.poll())
+                address = re.search(rb"clients connect to (127\.0\.0\.\d+|\[::1\]):(\d+)\n", process.stderr.readline())
+            servers.append((address[1].decode().strip("[]"), int(address[2])))
+        client = Connection(servers[0])
+        self.addCleanup(client.close)
+        self.assertEqual(client.ask(put(b"named")), b"INSERTED 1\r\n")
+        code, out, _ = self.run_foliot("copy", *(f"localhost:{port}" for _, port in servers))
+        self.assertEqual(code, 0)
+        self.assertIn("moved 1 job from ", out)
+        self.expect_error("Connection refused", "copy", "localhost:1", f"localhost:{servers[0][1]}")
+        out = self.expect_done("bench", "serve", "--only", "puts", "--quick", "--address", f"localhost:{servers[0][1]}")
+        self.assertIn("puts", out)
+
     def serve_at_a_path(self, path):
         beanstalk_client.need_space(self, self.here)
         process = self.start("serve", "--data", "jobs", "--beanstalk", f"unix:{path}")
@@ -546,14 +613,34 @@ class OtherSettings(ServeCase):
         path = str(self.here / "top")
         server = self.serve("--memory", "--statistics", path)
         self.assertEqual(self.connect(server).ask(put(b"seen")), b"INSERTED 1\r\n")
-        out = self.expect_done("top", path, "--once")
+        out = self.look(path, r"\njobs ready +1\n")
         self.assertRegex(out, r"\n +1  the broker +[\d.]+ \w+  (waiting( for a condition| in a select \([a-z, ]+\)|) at|ready, after|running, after) \w+\.\w+:\d+\n")
         self.assertRegex(out, r"\nturns of tasks .*\d")
+        self.assertRegex(out, r"\Afoliot top of \S+\ntubes with jobs +1\njobs ready +1\n  delayed +0\n  reserved +0\n  buried +0\n"
+                              r"next is due in +-\noverdue for +-\n\n +ready +delayed +reserved +buried  tube\n"
+                              r" +1 +0 +0 +0  default\n\ntasks ")
         self.assertIn("foliot_runtime_turns_total ", self.expect_done("top", path, "--prometheus"))
         self.expect_error("cannot show the statistics: cannot listen at '", "serve", "--quiet", "--data", "other",
-                          "--beanstalk", "off", "--statistics", path)
+                          "--beanstalk", "unix:a.sock", "--statistics", path)
         self.assertEqual(server.stop()[0], 0)
         self.assertFalse(os.path.exists(path))
+
+    def test_its_jobs_in_foliot_top(self):
+        path = str(self.here / "top")
+        for arguments in [["--memory"], ["--data", self.here / "jobs"]]:
+            server = self.serve(*arguments, "--statistics", path)
+            client = self.connect(server)
+            client.ask(b"use mail\r\n")
+            for i in range(3):
+                client.ask(b"put 0 %d 60 1\r\na\r\n" % (1000 * i))
+            client.ask(b"use other\r\n")
+            client.ask(put(b"b"))
+            client.ask(b"watch other\r\n")
+            self.assertRegex(client.ask(b"reserve\r\n"), rb"RESERVED")
+            seen = self.look(path, r"\ntubes with jobs +2\njobs ready +1\n  delayed +2\n  reserved +1\n  buried +0\n")
+            self.assertRegex(seen, r"\nnext is due in +\d+\.\d\d s\noverdue for +-\n")
+            self.assertRegex(seen, r"\n +1 +2 +0 +0  mail\n +0 +0 +1 +0  other\n\n")
+            self.assertEqual(server.stop()[0], 0)
 
     def test_the_watchdog_of_systemd(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:

@@ -121,6 +121,22 @@ class TwoDatabases(NodesCase):
         self.assertIn("moved 0 jobs", self.map("--move", "default", "1"))
         self.assertEqual(self.other.sql(self.other.folder, "SELECT count(*) FROM foliot.job"), "1")
 
+    def test_a_move_can_be_ended_while_a_database_does_not_answer(self):
+        node = self.connect(self.start_node("n0"))
+        for body in [b"a", b"b"]:
+            self.assertRegex(node.ask(put(body)), rb"\AINSERTED \d+\r\n\Z")
+        self.expect_reserved(node, b"a")
+        self.map("--add", self.other.database)
+        moving = subprocess.Popen([FOLIOT, "map", self.database.database, "--move", "default", "1"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(moving.kill)
+        self.assertIn("the rest moves when its workers have given it back", moving.stderr.readline())
+        self.other.stop_at_once()
+        moving.send_signal(signal.SIGINT)
+        out, err = moving.communicate()
+        self.assertEqual((moving.returncode, out), (-signal.SIGINT, ""), err)
+        self.assertRegex(err, r"\Afoliot: interrupted( while a database did not answer)?; to move the rest, repeat the command\n\Z")
+
     def test_a_check_reads_all_databases(self):
         self.map("--add", self.other.database)
         self.map("--move", "mails", "1")

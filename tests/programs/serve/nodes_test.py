@@ -232,6 +232,19 @@ class Nodes(NodesCase):
         self.assertRegex(told, r"too many connections for role.*; this was session [234]: if the database allows too few "
                                "connections, lower --sessions")
 
+    def test_its_jobs_in_foliot_top(self):
+        """All nodes' jobs; in an outage they are not known, and looks do not keep the node from its end."""
+        path = str(self.here / "top")
+        node, other = self.start_node("n0", "--statistics", path), self.connect(self.start_node("n1"))
+        other.ask(b"use mail\r\n")
+        for delay in (0, 1000):
+            self.assertRegex(other.ask(b"put 0 %d 60 1\r\na\r\n" % delay), rb"INSERTED")
+        self.look(path, r"\ntubes with jobs +1\njobs ready +1\n  delayed +1\n  reserved +0\n  buried +0\n"
+                        r"next is due in +\d+\.\d+ s\n")
+        self.database.stop_at_once()
+        self.look(path, r"\njobs ready +-\n(.+\n)+\nthe store does not answer, or its jobs cannot be counted quickly\n")
+        self.assertEqual(node.stop()[0], 0)
+
     def test_a_node_may_have_one_session(self):
         connections = self.connect_many(self.start_node("n0", "--sessions", "1"))
         for connection in connections:

@@ -66,6 +66,13 @@ class ServeCase(ProgramCase):
         self.wait_until(connection, current_connections=1)
         return connection
 
+    def look(self, path, wanted):
+        """What `foliot top` shows of the jobs, once that is it: a look goes without them where the server is slow."""
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while not re.search(wanted, seen := self.expect_done("top", path, "--once")):
+            self.assertLess(time.monotonic(), until, seen)
+        return seen
+
     def resident(self, server):
         """Bytes of the server's memory."""
         text = Path(f"/proc/{server.process.pid}/smaps_rollup").read_text()  # statm is inexact from Linux 6.2 on

@@ -152,6 +152,13 @@ TEST(SessionLimits, AReserveThatIsRefusedLeavesTheDeleteBeforeItItsReply) {
             "INSERTED 1\r\nRESERVED 1 1\r\nx\r\nDELETED\r\nOUT_OF_MEMORY\r\nUSING default\r\n");
 }
 
+TEST(Session, WhatIsBehindAnHttpRequestIsDropped) {
+  const std::string request = "POST / HTTP/1.1\r\nContent-Type: text/plain\r\n\r\n";
+  const std::string answers = "INSERTED 1\r\n" + std::string(reply::http);
+  EXPECT_EQ(replies_to(put_of(1) + request + put_of(1) + put_of(1), {}), answers);
+  EXPECT_EQ(replies_to(put_of(1) + request + std::string(100'000, 'x') + "\r\nlist-tubes\r\n", {}), answers);
+}
+
 task<> wait_for_a_job(jobs::broker& from) {
   jobs::client rival(from);
   rival.watch("rivals");

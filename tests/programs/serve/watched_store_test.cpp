@@ -147,5 +147,16 @@ TEST(WatchedStore, AnOutageIsReportedAtItsBeginningAndAtItsEnd) {
   }
 }
 
+TEST(WatchedStore, KnowsWhenTheNextJobIsDue) {
+  slow_store inner([] {});
+  watched_store store(inner, [](const std::string&) {});
+  EXPECT_EQ(store.next_due(), jobs::utc_time::max()) << "no batch was executed";
+  const jobs::utc_time far(std::chrono::milliseconds(9'000'000'000'000));
+  jobs::execute_one(store, jobs::put{.tube = "a", .body = "x", .due = far});
+  EXPECT_EQ(store.next_due(), far);
+  jobs::execute_one(store, jobs::cancel{jobs::job_id{1}});
+  EXPECT_EQ(store.next_due(), jobs::utc_time::max());
+}
+
 }  // namespace
 }  // namespace foliot::program

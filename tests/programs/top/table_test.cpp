@@ -65,6 +65,47 @@ TEST(TopTable, TellsTheSlowestCallbacks) {
   EXPECT_TRUE(has_line(text, "-                          3.00 us  a.cpp:1")) << text;
 }
 
+TEST(TopTable, TellsTheJobsOfAServer) {
+  server_snapshot now;
+  now.jobs.tubes = 12;
+  now.jobs.counts = jobs::job_counts{.urgent = 0, .ready = 12, .reserved = 3, .delayed = 1'000'000, .buried = 4};
+  now.jobs.next_due = 3200ms;
+  for (int i = 0; i < 12; ++i) now.jobs.by_tube.push_back({"tube-" + std::to_string(i), {.urgent = 0, .ready = 1234}});
+  const std::string text = statistics_table("x", now);
+  EXPECT_TRUE(
+      text.starts_with("foliot top of x\n"
+                       "tubes with jobs                     12\n"
+                       "jobs ready                          12\n"
+                       "  delayed                    1,000,000\n"
+                       "  reserved                           3\n"
+                       "  buried                             4\n"
+                       "next is due in                  3.20 s\n"
+                       "overdue for                          -\n"
+                       "\n"
+                       "       ready     delayed    reserved      buried  tube\n"
+                       "       1,234           0           0           0  tube-0\n"))
+      << text;
+  EXPECT_TRUE(has_line(text, "       1,234           0           0           0  tube-9")) << text;
+  EXPECT_EQ(text.find("tube-10"), std::string::npos) << text;
+  EXPECT_TRUE(has_line(text, "           2  more tubes")) << text;
+  const runtime_snapshot& runtime = now;
+  const std::string rest = statistics_table("x", runtime);
+  EXPECT_TRUE(text.ends_with("\n\n" + rest.substr(rest.find('\n') + 1))) << "and its tasks, as those of any program";
+}
+
+TEST(TopTable, TellsThatJobsAreOverdueOrUnknown) {
+  server_snapshot now;
+  now.jobs.counts = jobs::job_counts{};
+  now.jobs.is_overdue = true;
+  EXPECT_TRUE(has_line(statistics_table("x", now), "overdue for                  some time"));
+  now.jobs.overdue = 12'345ms;
+  EXPECT_TRUE(has_line(statistics_table("x", now), "overdue for                    12.35 s"));
+  now.jobs.counts.reset();
+  const std::string text = statistics_table("x", now);
+  EXPECT_TRUE(has_line(text, "jobs ready                           -")) << text;
+  EXPECT_TRUE(has_line(text, "the store does not answer, or its jobs cannot be counted quickly")) << text;
+}
+
 TEST(TopTable, LengthsHaveThreeDigits) {
   const auto shown = [](duration length) {
     service_snapshot now;

@@ -81,7 +81,7 @@ CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
       ->type_name("NAMES")
       ->delimiter(',');
   line->add_option("--address", all->address,
-                   "Measure the server that runs there instead, such as\n127.0.0.1:11300 or unix:PATH")
+                   "Measure the server that runs there instead, such as\nlocalhost:11300 or unix:PATH")
       ->type_name("ADDRESS");
   line->add_option("--tube", all->tube, "With --address: a tube that nothing else uses; no job is\nleft in it")
       ->type_name("NAME")

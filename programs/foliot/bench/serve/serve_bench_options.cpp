@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "../../address_text.hpp"
 #include "../../failure.hpp"
-#include "../../serve/serve_options.hpp"
 
 namespace foliot::program::bench {
 
@@ -45,10 +45,7 @@ std::vector<const server_kind*> parse_servers(const std::vector<std::string>& na
   return found;
 }
 
-runtime::address parse_server_address(const std::string& text) {
-  if (text == "off") throw failure("--address 'off' is no address: name the server's, such as 127.0.0.1:11300");
-  return listen_address("--address", text, true).value();
-}
+runtime::address parse_server_address(const std::string& text) { return find_server("--address", text); }
 
 duration parse_seconds(std::string_view text) {
   double seconds = 0;

@@ -39,7 +39,7 @@ struct serve_bench_options {
 [[nodiscard]] std::vector<std::string> parse_serve_families(const std::vector<std::string>& names);
 /// The servers of these names, each once. Throws failure.
 [[nodiscard]] std::vector<const server_kind*> parse_servers(const std::vector<std::string>& names);
-/// ADDRESS:PORT, a port alone on 127.0.0.1, or unix:PATH. Throws failure.
+/// ADDRESS:PORT, NAME:PORT, a port alone on 127.0.0.1, or unix:PATH. Throws failure.
 [[nodiscard]] runtime::address parse_server_address(const std::string& text);
 /// Seconds, 0.01 to 3600. Throws failure.
 [[nodiscard]] duration parse_seconds(std::string_view text);

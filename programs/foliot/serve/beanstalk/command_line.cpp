@@ -309,6 +309,20 @@ constexpr std::array forms{
 
 }  // namespace
 
+bool begins_as_http(std::string_view line) noexcept {
+  constexpr std::array<std::string_view, 10> methods{"GET ",     "POST ",  "HEAD ",  "PUT ",     "DELETE ",
+                                                     "OPTIONS ", "PATCH ", "TRACE ", "CONNECT ", "PRI "};
+  if (line.empty() || line.front() < 'A' || 'Z' < line.front()) return false;  // as every command
+  return std::ranges::any_of(methods, [line](std::string_view each) { return line.starts_with(each); });
+}
+
+bool ends_as_http(std::string_view line) noexcept {
+  constexpr std::string_view version = " HTTP/1.1";
+  if (line.size() < version.size()) return false;
+  const std::string_view end = line.substr(line.size() - version.size());
+  return end.starts_with(" HTTP/") && is_digit(end[6]) && end[7] == '.' && is_digit(end[8]);
+}
+
 bool is_tube_name(std::string_view name) noexcept {
   return !name.empty() && name.size() <= jobs::longest_tube_name && name.front() != '-' &&
          std::ranges::all_of(name, is_name_character);

@@ -40,4 +40,9 @@ inline constexpr std::size_t longest_key = 128;
 /// them no `-`.
 [[nodiscard]] bool is_tube_name(std::string_view name) noexcept;
 
+/// Whether the line, which may not be complete, begins with a well-known method of HTTP and a space.
+[[nodiscard]] bool begins_as_http(std::string_view line) noexcept;
+/// Whether the complete line ends as the first one of an HTTP request does, such as ` HTTP/1.1`.
+[[nodiscard]] bool ends_as_http(std::string_view line) noexcept;
+
 }  // namespace foliot::program::beanstalk

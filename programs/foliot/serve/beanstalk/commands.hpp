@@ -56,6 +56,11 @@ struct bad_format {
   std::optional<verb> counted = std::nullopt;
 };
 
+/// A line that begins or ends as an HTTP request does, and is no command. Behind it come headers, and a body that
+/// the author of some web page has chosen: no byte of them may be taken for a command, so the session must end the
+/// connection.
+struct http_request {};
+
 /// A put has begun: its line is right, its body has not been read. Needs no answer. beanstalkd counts the put and takes
 /// its id here, so that an id is lost with each body that is refused. The session may call parser::discard_body().
 struct put_line {
@@ -221,11 +226,11 @@ struct extended_stats_job {
 };
 
 /// One finding of the parser in the bytes of a client.
-using event =
-    std::variant<unknown_command, bad_format, put_line, put, body_without_crlf, body_discarded, use, watch, ignore,
-                 reserve, reserve_with_timeout, reserve_job, delete_job, release, bury, touch, peek, peek_ready,
-                 peek_delayed, peek_buried, kick, kick_job, pause_tube, stats, stats_job, stats_tube, list_tubes,
-                 list_tube_used, list_tubes_watched, quit, cancel, reschedule, fire_now, extended_stats_job>;
+using event = std::variant<unknown_command, bad_format, http_request, put_line, put, body_without_crlf, body_discarded,
+                           use, watch, ignore, reserve, reserve_with_timeout, reserve_job, delete_job, release, bury,
+                           touch, peek, peek_ready, peek_delayed, peek_buried, kick, kick_job, pause_tube, stats,
+                           stats_job, stats_tube, list_tubes, list_tube_used, list_tubes_watched, quit, cancel,
+                           reschedule, fire_now, extended_stats_job>;
 
 /// The command that an event counts as; nothing if it counts as none. A put counts once, with its line.
 [[nodiscard]] inline std::optional<verb> counted(const event& what) noexcept {

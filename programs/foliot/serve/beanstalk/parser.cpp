@@ -45,6 +45,7 @@ std::optional<event> parser::take_line(std::string_view& input) {
     std::ranges::copy(taken, line_.data() + line_size_);
     line_size_ += taken.size();
     if (cr != std::string_view::npos) first_cr_ = line_size_ - 1;
+    if (!line_too_long_ && begins_as_http({line_.data(), line_size_})) return end_at_request();
   } else if (first_cr_ == line_size_ - 1 && input.front() == '\n') {
     take(input, 1);
     return end_line();
@@ -59,12 +60,20 @@ std::optional<event> parser::take_line(std::string_view& input) {
   return std::nullopt;
 }
 
+event parser::end_at_request() noexcept {
+  line_size_ = 0;
+  first_cr_ = no_cr;
+  return http_request();
+}
+
 event parser::end_line() {
   const std::string_view line(line_.data(), first_cr_);
   line_size_ = 0;
   first_cr_ = no_cr;
   if (std::exchange(line_too_long_, false)) return bad_format();
   event what = parse_line(line, max_body_, put_);
+  const bool is_command = !std::holds_alternative<unknown_command>(what) && !std::holds_alternative<bad_format>(what);
+  if (!is_command && ends_as_http(line)) return http_request();
   if (const auto* begun = std::get_if<put_line>(&what)) {
     body_size_ = begun->size;
     left_ = std::uint64_t{begun->size} + crlf.size();

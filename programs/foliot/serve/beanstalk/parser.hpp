@@ -17,6 +17,10 @@
 // the buffer is discarded and filled again, until a buffer has an end. That line is one bad_format. So a line of 225
 // bytes, whose CR is the last byte of a full buffer, is answered with the line that follows it.
 //
+// A web page can have a browser send an HTTP request to any port of its machine, with a body of the page's choice. So a
+// line that begins with a method of HTTP and a space, as no command does, is an http_request before it has an end, and
+// so is one that ends in a version of HTTP and is no command. Nothing may be parsed behind it.
+//
 // A put's body is kept up to the limit; a larger one is discarded as it comes. Where a put's line is wrong its body is
 // not discarded, but parsed as commands.
 //
@@ -53,6 +57,7 @@ class parser {
   /// Takes bytes from the front of `input` up to the end of the next event. Names of the previous event become invalid.
   /// Without memory for a body, discards it. Without memory for the key of an `x-put`, throws std::bad_alloc; then the
   /// connection must be closed.
+  /// Precondition: no earlier event was http_request.
   [[nodiscard]] step parse(std::string_view input);
 
   /// After a put_line and before the next parse(): discards the body that follows. The event at its end is
@@ -79,6 +84,7 @@ class parser {
   std::optional<event> skip_body(std::string_view& input);
 
   event end_line();
+  event end_at_request() noexcept;
   bool make_room(std::size_t more) noexcept;
   void begin_discarding(body_discarded::reason why) noexcept;
 

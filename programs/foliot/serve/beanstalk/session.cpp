@@ -25,6 +25,10 @@ constexpr std::size_t many_answers = 65'536;
 constexpr std::size_t many_puts = 256;
 constexpr std::size_t many_bytes_in_puts = 1'048'576;
 
+/// How much of an HTTP request is read and dropped behind its first line, and for how long.
+constexpr std::size_t most_dropped = 1'048'576;
+constexpr duration most_time_for_dropped = std::chrono::seconds(1);
+
 task<> nothing() { co_return; }
 
 /// Wakes the task that reads from the connection.
@@ -88,6 +92,7 @@ task<> session::run() {
     delete_.reset();
   }
   static_cast<void>(co_await write_answers());
+  if (is_http_) co_await drop_the_rest();
   co_await leave_tubes();
 }
 
@@ -108,6 +113,21 @@ task<> session::serve_commands() {
     if (more == reading::ended) break;
   }
   co_await answer_pending();
+}
+
+void session::on(const http_request&) {
+  out_ += reply::http;
+  is_http_ = quits_ = true;
+}
+
+task<> session::drop_the_rest() {
+  static_cast<void>(peer_.close_write());
+  peer_.set_read_deadline(most_time_for_dropped);
+  for (std::size_t dropped = 0; dropped < most_dropped;) {
+    const auto got = co_await peer_.read_some(std::span(buffer_));
+    if (!got || *got == 0) co_return;
+    dropped += *got;
+  }
 }
 
 void session::become_worker() noexcept {

@@ -15,6 +15,9 @@
 // has executed a command, any answer to it may be a lie: the session sends the answers before it, and ends. A client
 // sees a lost connection, after which it cannot know.
 //
+// A client that speaks HTTP is told what listens here, and its connection ends at once: nothing that it has sent behind
+// its first line runs as a command.
+//
 // When the session ends, however it ends, the jobs that its client holds are ready again.
 #pragma once
 
@@ -77,6 +80,8 @@ class session {
   [[nodiscard]] bool has_room() noexcept;
   task<reading> read_more();
   task<bool> write_answers();
+  /// Ends the connection, and drops what the client has sent: unread bytes would end it before the answers are there.
+  task<> drop_the_rest();
 
   /// Executes what the client sends until it ends the connection. Throws store_unavailable only in doubt.
   task<> serve_commands();
@@ -92,6 +97,7 @@ class session {
   task<> answer_delete();
   void on(const unknown_command&) { out_ += reply::unknown_command; }
   void on(const bad_format&) { out_ += reply::bad_format; }
+  void on(const http_request&);
   void on(const put_line& what) { put_is_extended_ = what.extended; }
   task<> on(put& what) { return begin_put(what); }
   void on(const body_without_crlf&) { out_ += reply::expected_crlf; }
@@ -159,6 +165,7 @@ class session {
   std::size_t end_ = 0;
   bool client_has_closed_ = false;
   bool quits_ = false;
+  bool is_http_ = false;
   std::string out_;
   std::deque<pending_put> puts_;
   std::optional<pending_delete> delete_;  // if there is one, there is no put

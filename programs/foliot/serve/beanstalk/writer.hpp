@@ -39,6 +39,15 @@ inline constexpr std::string_view timed_out = "TIMED_OUT\r\n";
 inline constexpr std::string_view touched = "TOUCHED\r\n";
 inline constexpr std::string_view unknown_command = "UNKNOWN_COMMAND\r\n";
 
+/// To what is an HTTP request, and no command.
+inline constexpr std::string_view http =
+    "HTTP/1.1 400 Bad Request\r\n"
+    "Content-Type: text/plain\r\n"
+    "Content-Length: 87\r\n"
+    "Connection: close\r\n"
+    "\r\n"
+    "foliot serve listens here, for clients of the beanstalk protocol. This is no web page.\n";
+
 inline constexpr std::string_view gone = "GONE\r\n";  // to the extension commands: there is no such job
 
 }  // namespace reply

@@ -1,0 +1,58 @@
+// Shows a server to other processes, at the path of a local socket: what its runtime does, as a
+// runtime_statistics_socket, and behind that what jobs there are (job_figures.hpp). `foliot top PATH` reads it.
+//
+// The thread is none of the runtime's, so it answers also while all workers are stuck. It asks for the jobs in a task,
+// and goes without them where they are not there within half a second, or where the store does not answer: in an outage
+// a look must not add an operation that the end of the server would wait for.
+//
+// Cost of a look: a batch of two operations, and over a store of this server alone a second one that counts the jobs of
+// at most a hundred tubes.
+//
+// Thread safety: one task, but for the socket's own thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/core/text_socket.hpp>
+#include <foliot/jobs/broker.hpp>
+#include <foliot/runtime/runtime_handle.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "job_figures.hpp"
+#include "serve/watched_store.hpp"
+
+namespace foliot::program {
+
+class shown_server {
+ public:
+  /// Answers from the return on. `at` executes the batches of `store`; both must outlive this. Throws as text_socket
+  /// does. Inside of the runtime.
+  shown_server(jobs::broker& at, const watched_store& store, const std::string& path);
+  shown_server(const shown_server&) = delete;
+  shown_server& operator=(const shown_server&) = delete;
+
+  /// From now on no look asks for the jobs; returns when none does any more. To be awaited before the end of the
+  /// broker.
+  [[nodiscard]] task<> end();
+
+ private:
+  struct look;
+
+  static task<> count(jobs::broker& at, const watched_store& store, std::shared_ptr<look> into);
+  std::string text();
+  job_figures figures();
+
+  jobs::broker& at_;
+  const watched_store& store_;
+  const runtime::runtime_handle runtime_;
+  mutex lock_{lock_rank::context};  // held while a task is spawned, which locks objects
+  bool ends_ FOLIOT_GUARDED_BY(lock_) = false;
+  runtime::join_handle<> counting_ FOLIOT_GUARDED_BY(lock_);  // the latest look
+  text_socket socket_;                                        // last: its thread uses the others
+};
+
+}  // namespace foliot::program
