@@ -4,10 +4,10 @@
 "use strict";
 
 const search = (() => {
-  const unimportant = new Set("a an and are as at by can do does for from how i in is it my of on or per the to what when where with".split(" "));
+  const unimportant = new Set("a an and are as at by can do does for from how i in is it my of on or per s the to what when where with".split(" "));
   const tiers = {user: 0, reference: 0, internals: 1, changes: 2};
   const mostSections = 3;  // of one page
-  const mostResults = 40;
+  const mostResults = 30;  // of one tier, so that many of the first do not hide the others
 
   const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
 
@@ -63,8 +63,8 @@ const search = (() => {
     if (question.patterns.length === 0) return [];
     const byScore = (a, b) => b.score - a.score;
     const found = searchIndex.flatMap((page) => sectionsOf(page, question).sort(byScore).slice(0, mostSections));
-    found.sort((a, b) => tiers[a.page.kind] - tiers[b.page.kind] || byScore(a, b));
-    return found.slice(0, mostResults);
+    const tier = (of) => found.filter((each) => tiers[each.page.kind] === of).sort(byScore).slice(0, mostResults);
+    return [0, 1, 2].flatMap(tier);
   }
 
   /// Adds the text to the element, with the words of the question marked.
@@ -89,7 +89,7 @@ const search = (() => {
       if (at < 0) at = text.search(new RegExp(whole.source, "iu"));
       if (at < 0) at = text.search(new RegExp(begun.source, "iu"));
     }
-    const begin = at > 80 ? text.indexOf(" ", at - 80) + 1 : 0;
+    const begin = at > 80 ? Math.min(text.indexOf(" ", at - 80) + 1, at) : 0;
     const whole = text.length <= begin + length;
     const end = whole ? text.length : Math.max(text.lastIndexOf(" ", begin + length), begin + 1);
     return (begin > 0 ? "… " : "") + text.slice(begin, end) + (whole ? "" : " …");

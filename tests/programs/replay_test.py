@@ -591,6 +591,16 @@ class Order(ProgramCase):
             f"foliot: {sentence}; it counts as that time", "foliot: 1 more line goes back by more than --idle"])
         self.expect_error(sentence, "replay", "--strict", "b.log", "a.log", code=1)
 
+    def test_a_log_that_begins_before_the_end_of_an_earlier_one_is_told(self):
+        self.log("a.log", ("a", "02", "09:00"), ("a", "02", "15:00"))
+        self.log("b.log", ("b", "02", "10:00"))
+        self.log("c.log", ("c", "02", "11:00"))
+        self.assertEqual(self.sessions("a.log", "b.log", "c.log")[1].splitlines(), [
+            "foliot: b.log:1: the log begins 5h before the end of the one before it, a.log:2 (2026-03-02T15:00:00Z), which is "
+            "more than --idle; it counts as that time",
+            "foliot: c.log:1: the time goes back by 4h from a.log:2 (2026-03-02T15:00:00Z), which is more than --idle; it "
+            "counts as that time"])
+
     def test_logs_that_can_be_read_once_only_stay_in_their_order(self):
         older, newer = ("a", "01", "09:00"), ("a", "02", "09:00")
         self.log("new.log", newer)

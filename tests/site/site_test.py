@@ -117,10 +117,12 @@ class TheSite(unittest.TestCase):
 
     @unittest.skipIf(BROWSER is None, "there is no chromium to search in")
     def test_search_shows_pages_for_users_before_internals(self):
-        results = self.results_of("wheel")
-        self.assertEqual([title for title, _ in results][:2], ["For users", "How foliot works inside"])
-        self.assertFalse([link for link, _ in results[0][1] if link.startswith(("docs/engines/", "docs/decisions/"))])
-        self.assertTrue([link for link, _ in results[1][1] if link.startswith("docs/engines/")])
+        for words in ("wheel", "memory"):  # many pages for users have the second one
+            with self.subTest(words):
+                results = self.results_of(words)
+                self.assertEqual([title for title, _ in results][:2], ["For users", "How foliot works inside"])
+                self.assertFalse([link for link, _ in results[0][1] if link.startswith(("docs/engines/", "docs/decisions/"))])
+                self.assertTrue([link for link, _ in results[1][1] if link.startswith("docs/engines/")])
 
     @unittest.skipIf(BROWSER is None, "there is no chromium to search in")
     def test_search_says_that_it_finds_nothing(self):

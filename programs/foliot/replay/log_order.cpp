@@ -51,7 +51,7 @@ std::optional<std::string> backward_lines::sentence(std::uint64_t number, instan
   if (std::exchange(behind_, true)) return std::nullopt;
   const std::string line = fmt::format("{}:{}", shown_log(logs_[log_]), number);
   const std::string distance = to_string(latest_.time - time);
-  if (!std::exchange(any_in_log_, true) && latest_.log != log_) {
+  if (!std::exchange(any_in_log_, true) && latest_.log + 1 == log_) {
     return fmt::format("{}: the log begins {} before the end of the one before it, {}, which is more than --idle", line,
                        distance, text_of(latest_));
   }

@@ -21,9 +21,9 @@ namespace foliot::program {
 /// can be read only once. Throws failure where a log cannot be read.
 [[nodiscard]] std::vector<std::string> in_order_of_first_lines(std::vector<std::string> logs, log_format format);
 
-/// Finds the lines that are earlier than a line before them by more than the idle time. Lines come late because servers
-/// write them when a request ends; those that are later than that tell of a clock that was wrong, or of logs that are
-/// no stream of time, and distort the sessions.
+/// Finds the lines that are earlier than a line before them by more than the idle time. Servers write a line when its
+/// request ends, so lines come a little late; one that comes later than that tells of a clock that was wrong, or of logs
+/// that are no stream of time, and distorts the sessions.
 class backward_lines {
  public:
   /// Precondition: `idle` is positive.

@@ -89,7 +89,7 @@ class xz_codec final : public codec {
       case LZMA_FORMAT_ERROR: return "no header of a stream where one belongs";
       case LZMA_OPTIONS_ERROR: return "a filter or an option that liblzma does not know";
       case LZMA_UNSUPPORTED_CHECK: return "a check that liblzma does not know";
-      default: return "incorrect data check";
+      default: return "its contents or their check are wrong";
     }
   }
 
@@ -162,7 +162,8 @@ class bzip2_codec final : public codec {
     return result_ == BZ_OK ? state::inside : state::damaged;
   }
   [[nodiscard]] std::string reason() const override {
-    return result_ == BZ_DATA_ERROR_MAGIC ? "no header of a stream where one belongs" : "incorrect data check";
+    return result_ == BZ_DATA_ERROR_MAGIC ? "no header of a stream where one belongs"
+                                          : "its contents or their check are wrong";
   }
 
  private:
