@@ -303,9 +303,9 @@ void serve(const serve_options& asked) {
     try {
       std::rethrow_exception(what);
     } catch (const std::exception& error) {
-      log.failure(fmt::format("{}: {}", task, error.what()));
+      log.failure(task, fmt::format("{}: {}", task, error.what()));
     } catch (...) {
-      log.failure(fmt::format("{}: unknown", task));
+      log.failure(task, fmt::format("{}: unknown", task));
     }
   };
   try {
