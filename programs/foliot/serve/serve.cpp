@@ -37,6 +37,8 @@
 #include "beanstalk/server_state.hpp"
 #include "beanstalk/session.hpp"
 #include "connections.hpp"
+#include "held_memory.hpp"
+#include "machine_memory.hpp"
 #include "open_store.hpp"
 #include "opened_stores.hpp"
 #include "running_brokers.hpp"
@@ -227,7 +229,9 @@ task<> until_the_end(const signals& come, const opened_stores& stores, const run
 /// Serves the clients of the listener until the end.
 task<> serve_clients(const serve_options& options, const opened_stores& stores, const running_brokers& running,
                      runtime::listener& gate, const signals& come, backups& copies, const server_log& log) {
-  beanstalk::server_state state(running.all(), options.max_job_size, options.max_tubes);
+  held_memory memory(options.max_buffered > 0 ? options.max_buffered : default_max_buffered(usable_memory()),
+                     [&log](const std::string& sentence) { log.warning("--max-buffered", sentence); });
+  beanstalk::server_state state(running.all(), options.max_job_size, options.max_tubes, memory);
   if (!state.brokers.has_other_nodes()) {
     auto listing = running.first().execute(jobs::list_tubes{});
     const jobs::tubes_answer known = co_await listing;

@@ -2,6 +2,7 @@
 no job. Wrong command lines: the server prints one line that names the mistake, and exits with code 2.
 
 The environment variable FOLIOT_HOSTILE_CONNECTIONS is the number of connections of ManyClients."""
+import contextlib
 import os
 import re
 import resource
@@ -164,6 +165,68 @@ class GreedyClients(ServeCase):
         self.assertIn("--max-job-size", err)
         self.assertEqual(self.names(), [])
 
+    def make_tubes(self, server, count):
+        """Tubes whose names have 200 bytes. Connections that stay watch them."""
+        for first in range(0, count, 900):
+            numbers = range(first, min(first + 900, count))
+            keeper = self.connect(server)
+            keeper.send(b"".join(b"watch %s%06d\r\n" % (b"t" * 194, number) for number in numbers))
+            for number in numbers:
+                self.assertEqual(keeper.answer(), b"WATCHING %d\r\n" % (number - first + 2))
+
+    def greedy(self, server):
+        """A connection that takes little of what it does not read."""
+        connection = self.connect(server)
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        return connection
+
+    def test_lists_that_are_not_read_are_in_memory_once(self):
+        server = self.serve()
+        self.make_tubes(server, 20_000)
+        other = self.connect(server)
+        size = len(other.ask(b"list-tubes\r\n"))
+        self.assertGreater(size, 4_000_000)
+        before = self.resident(server)
+        greedy = [self.greedy(server) for _ in range(60)]
+        for each in greedy:
+            each.send(b"list-tubes\r\n")
+        for each in greedy:
+            self.assertEqual(each.socket.recv(1), b"O")
+            self.expect_work(other)
+        self.expect_little_memory(server, before, 64 * MEGABYTE)
+        self.assertEqual(len(other.ask(b"list-tubes\r\n")), size)
+
+    def test_half_bodies_have_a_bound_for_all_connections(self):
+        server = self.serve("--data", self.here / "jobs", "--max-job-size", 16 * MEGABYTE, "--max-buffered", "16MB")
+        other = self.connect(server)
+        before = self.resident(server)
+        half = b"put 0 0 60 %d\r\n" % (16 * MEGABYTE) + b"x" * (6 * MEGABYTE)
+        greedy = [self.connect(server) for _ in range(20)]
+
+        def send(connection):
+            with contextlib.suppress(OSError):  # it is closed by the server, or below
+                connection.send(half)
+
+        senders = [threading.Thread(target=send, args=[each]) for each in greedy]
+        for each in senders:
+            each.start()
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while other.numbers(b"stats\r\n")["foliot-buffered-closed"] == 0:
+            self.assertLess(time.monotonic(), until)
+            self.expect_work(other)
+        self.expect_little_memory(server, before, 100 * MEGABYTE)
+        for each in greedy:
+            with contextlib.suppress(OSError):  # the server may have closed it
+                each.socket.shutdown(socket.SHUT_RDWR)
+        for each in senders:
+            each.join()
+        for each in greedy:
+            each.close()
+        large = b"y" * (16 * MEGABYTE)
+        self.assertRegex(other.ask(put(large)), rb"\AINSERTED \d+\r\n\Z")
+        code, log = server.stop()
+        self.assertEqual(code, 0)
+        self.assertRegex(log, r"close \d+ connections? that holds? most: .* the limit of --max-buffered")
 
     def test_tubes_beyond_the_limit_leave_nothing(self):
         server = self.serve("--data", self.here / "jobs", "--max-tubes", 2)
