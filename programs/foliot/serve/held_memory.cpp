@@ -40,7 +40,16 @@ struct held_memory::candidate {
   std::size_t charge;
 };
 
+void held_memory::note_fall() noexcept {
+  const std::size_t highest = highest_.load(seam::relaxed);
+  const std::size_t now = weight();
+  if (highest < much || now > highest / 4) return;
+  highest_.store(now, seam::relaxed);
+  if (has_fallen_ != nullptr) has_fallen_();
+}
+
 void held_memory::wake() noexcept {
+  note_fall();
   if (waiting_ == 0) return;
   const lock held(lock_);
   give_room();
@@ -58,6 +67,7 @@ bool held_memory::give_room_to(const waiter& one) noexcept {
   if (!fits(bytes_, one.own, one.bytes)) return false;
   bytes_ += one.bytes;
   one.who.counted_.store(one.own + one.bytes, seam::relaxed);
+  note_rise();
   one.who.end_wait(memory_holder::wait_state::taken);
   return true;
 }
@@ -137,13 +147,19 @@ void held_memory::close(memory_holder& one) noexcept {
 memory_holder::memory_holder(held_memory& all, const runtime::stream& peer) : all_(all), peer_(peer), told_(1) {
   const lock held(all_.lock_);
   all_.holders_.insert(this);
+  ++all_.connections_;
+  all_.note_rise();
 }
 
 memory_holder::~memory_holder() {
   hide();
   count(0);
-  const lock held(all_.lock_);
-  all_.holders_.erase(this);
+  {
+    const lock held(all_.lock_);
+    all_.holders_.erase(this);
+  }
+  --all_.connections_;
+  all_.note_fall();
 }
 
 void memory_holder::count(std::size_t now) noexcept {
@@ -152,6 +168,7 @@ void memory_holder::count(std::size_t now) noexcept {
   counted_.store(now, seam::relaxed);
   if (now > before) {
     all_.bytes_ += now - before;
+    all_.note_rise();
     return;
   }
   all_.bytes_ -= before - now;
@@ -168,6 +185,7 @@ bool memory_holder::take(std::size_t more) noexcept {
       if (!all_.fits(all, own, wanted - own)) return false;
     } while (!all_.bytes_.compare_exchange_weak(all, all + (wanted - own)));
     counted_.store(wanted, seam::relaxed);
+    all_.note_rise();
   }
   actual_ += more;
   return true;
@@ -239,6 +257,7 @@ void memory_holder::stop_waiting() noexcept {
 }
 
 void memory_holder::show(std::shared_ptr<const shared_text> text) {
+  all_.note_rise();
   const lock held(all_.lock_);
   shown_ = std::move(text);
 }

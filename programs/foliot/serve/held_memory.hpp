@@ -108,9 +108,14 @@ class held_memory {
   static constexpr std::size_t least_part = 128;
   static constexpr duration patience = duration::nanoseconds(1'000'000'000);
 
-  /// `warn` gets a sentence for each time that connections were closed.
-  explicit held_memory(std::size_t most, std::function<void(const std::string&)> warn = nullptr)
-      : most_(most), warn_(std::move(warn)) {}
+  /// What was held at the most counts as much from here on, and what is held as little below a quarter of that.
+  static constexpr std::size_t much = std::size_t{32} << 20;
+
+  /// `warn` gets a sentence for each time that connections were closed. `has_fallen` is called when little is held
+  /// after much was; it must not throw.
+  explicit held_memory(std::size_t most, std::function<void(const std::string&)> warn = nullptr,
+                       std::function<void()> has_fallen = nullptr)
+      : most_(most), warn_(std::move(warn)), has_fallen_(std::move(has_fallen)) {}
   held_memory(const held_memory&) = delete;
   held_memory& operator=(const held_memory&) = delete;
 
@@ -151,14 +156,25 @@ class held_memory {
   std::size_t shed(instant now) noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] std::vector<candidate> candidates() const FOLIOT_REQUIRES(lock_);
   void close(memory_holder& one) noexcept FOLIOT_REQUIRES(lock_);
+  /// What is held, and the allowances.
+  [[nodiscard]] std::size_t weight() const noexcept { return bytes() + connections_.load(seam::relaxed) * allowance; }
+  void note_rise() noexcept {
+    const std::size_t now = weight();
+    if (now > highest_.load(seam::relaxed)) highest_.store(now, seam::relaxed);
+  }
+  void note_fall() noexcept;
 
   const std::size_t most_;
   const std::function<void(const std::string&)> warn_;
+  const std::function<void()> has_fallen_;
   // Sequentially consistent together with waiting_: a connection that begins to wait is counted before it looks at the
   // bytes, and one that gives back bytes looks for those that wait after it; so one of the two sees the other.
   seam::atomic<std::size_t> bytes_{0};
   seam::atomic<std::size_t> waiting_{0};
   seam::atomic<std::uint64_t> closed_{0};
+  // These order nothing, and a rise that is lost costs a call of has_fallen_.
+  seam::atomic<std::size_t> connections_{0};
+  seam::atomic<std::size_t> highest_{0};  // weight since the last call
   // Held while descriptors are shut down and waits are ended, which lock objects.
   mutable mutex lock_{lock_rank::context};
   std::unordered_set<memory_holder*> holders_ FOLIOT_GUARDED_BY(lock_);

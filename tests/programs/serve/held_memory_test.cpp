@@ -321,6 +321,31 @@ TEST(HeldMemory, ACancelledWaitLeavesNothing) {
   });
 }
 
+TEST(HeldMemory, SaysWhenLittleIsHeldAfterMuchWas) {
+  on_virtual_time([]() -> task<> {
+    int falls = 0;
+    held_memory all(1024 * megabyte, nullptr, [&falls] { ++falls; });
+    connection one(all);
+    EXPECT_TRUE(one.memory.take(held_memory::much - megabyte));
+    one.memory.holds(0);
+    EXPECT_EQ(falls, 0);
+    EXPECT_TRUE(one.memory.take(2 * held_memory::much));
+    one.memory.holds(held_memory::much);
+    EXPECT_EQ(falls, 0);
+    one.memory.holds(held_memory::much / 4);
+    EXPECT_EQ(falls, 1);
+    one.memory.holds(0);
+    EXPECT_EQ(falls, 1);
+    {
+      connection reader(all);
+      reader.memory.show(text_of(all, held_memory::much));
+      EXPECT_EQ(falls, 1);
+    }
+    EXPECT_EQ(falls, 2);
+    co_return;
+  });
+}
+
 TEST(HeldMemory, ATextCountsOnceAndItsReadersAreClosedTogether) {
   on_virtual_time([]() -> task<> {
     held_memory all(megabyte);

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
 from beanstalk_client import Connection
 from program_case import main
-from serve_case import ServeCase, put
+from serve_case import SANITIZED, ServeCase, put
 
 CONNECTIONS = int(os.environ.get("FOLIOT_HOSTILE_CONNECTIONS", "1000"))
 MEGABYTE = 1 << 20
@@ -195,6 +195,29 @@ class GreedyClients(ServeCase):
             self.expect_work(other)
         self.expect_little_memory(server, before, 64 * MEGABYTE)
         self.assertEqual(len(other.ask(b"list-tubes\r\n")), size)
+
+    @unittest.skipIf(SANITIZED, "sanitizers keep freed memory")
+    def test_memory_is_given_back_after_clients_that_did_not_read(self):
+        server = self.serve("--data", self.here / "jobs", "--max-job-size", MEGABYTE)
+        other = self.connect(server)
+        self.assertEqual(other.ask(put(b"x" * 1_000_000)), b"INSERTED 1\r\n")
+        self.expect_work(other)
+        before = self.resident(server)
+        greedy = [self.greedy(server) for _ in range(100)]
+        for each in greedy:
+            each.send(b"peek 1\r\n" * 6)
+        self.wait_for_memory(server, lambda now: now - before > 60 * MEGABYTE)
+        last = self.connect(server)  # what it has is at the end of the heap
+        self.assertEqual(last.ask(b"watch %s\r\n" % (b"t" * 200)), b"WATCHING 2\r\n")
+        for each in greedy:
+            each.close()
+        self.wait_for_memory(server, lambda now: now - before < 24 * MEGABYTE)
+
+    def wait_for_memory(self, server, is_wanted):
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while not is_wanted(self.resident(server)):
+            self.assertLess(time.monotonic(), until, f"the server has {self.resident(server)} bytes")
+            time.sleep(0.01)
 
     def test_half_bodies_have_a_bound_for_all_connections(self):
         server = self.serve("--data", self.here / "jobs", "--max-job-size", 16 * MEGABYTE, "--max-buffered", "16MB")
