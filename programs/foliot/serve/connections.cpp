@@ -22,8 +22,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// At the limit there is a warning so often, not one for each client that is refused.
-constexpr duration between_warnings = 10s;
 /// How long a refused client may take to read why.
 constexpr duration refusal_time = 1s;
 
@@ -45,9 +43,7 @@ task<> connections::accept_all(const runtime::listener& gate) {
     } else {
       problem = begin(std::move(*peer));
     }
-    if (problem.empty() || runtime::now() < quiet_until_) continue;
-    log_.warning(problem);
-    quiet_until_ = runtime::now() + between_warnings;
+    if (!problem.empty()) log_.warning("accept", problem);
   }
   co_await refusals_.wait();
 }
@@ -92,7 +88,7 @@ task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
   } catch (const std::exception& other) {
     failure = other.what();
   }
-  if (!failure.empty()) log_.warning(fmt::format("close a connection: {}", failure));
+  if (!failure.empty()) log_.warning("close a connection", fmt::format("close a connection: {}", failure));
   peer->close();
   const lock held(lock_);
   all_.erase(number);

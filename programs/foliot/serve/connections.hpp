@@ -12,7 +12,6 @@
 
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/duration.hpp>
-#include <foliot/core/instant.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/net/listener.hpp>
 #include <foliot/runtime/net/stream.hpp>
@@ -54,7 +53,6 @@ class connections {
   const server_log& log_;
   runtime::wait_group sessions_;
   runtime::wait_group refusals_;
-  instant quiet_until_ = instant::earliest();  // of the warning about the limit; of the accepting task
   mutex lock_{lock_rank::object};
   std::map<std::uint64_t, shared_stream> all_ FOLIOT_GUARDED_BY(lock_);  // in the order in which they came
   std::uint64_t last_ FOLIOT_GUARDED_BY(lock_) = 0;                      // of the keys of all_

@@ -35,6 +35,9 @@
 #include "beanstalk/server_state.hpp"
 #include "beanstalk/session.hpp"
 #include "connections.hpp"
+#include "held_memory.hpp"
+#include "machine_memory.hpp"
+#include "memory_return.hpp"
 #include "open_store.hpp"
 #include "opened_stores.hpp"
 #include "running_brokers.hpp"
@@ -225,8 +228,12 @@ task<> until_the_end(const signals& come, const opened_stores& stores, const run
 
 /// Serves the clients of the listener until the end.
 task<> serve_clients(const serve_options& options, const opened_stores& stores, const running_brokers& running,
-                     runtime::listener& gate, const signals& come, backups& copies, const server_log& log) {
-  beanstalk::server_state state(running.all(), options.max_job_size, options.max_tubes);
+                     runtime::listener& gate, const signals& come, backups& copies, memory_return& unused,
+                     const server_log& log) {
+  held_memory memory(
+      options.max_buffered > 0 ? options.max_buffered : default_max_buffered(usable_memory()),
+      [&log](const std::string& sentence) { log.warning("--max-buffered", sentence); }, [&unused] { unused.begin(); });
+  beanstalk::server_state state(running.all(), options.max_job_size, options.max_tubes, memory);
   if (!state.brokers.has_other_nodes()) {
     auto listing = running.first().execute(jobs::list_tubes{});
     const jobs::tubes_answer known = co_await listing;
@@ -268,7 +275,7 @@ std::unique_ptr<shown_server> show(const serve_options& options, const running_b
 }
 
 task<> serve_until_the_end(const serve_options& options, const opened_stores& stores, const signals& come,
-                           backups& copies, const server_log& log) {
+                           backups& copies, memory_return& unused, const server_log& log) {
   runtime::listener gate;
   if (options.beanstalk) gate = co_await listen(*options.beanstalk);
   const std::vector<jobs::job_store*> every_store = stores.all();
@@ -277,7 +284,7 @@ task<> serve_until_the_end(const serve_options& options, const opened_stores& st
   std::exception_ptr failure;
   try {
     running.start();
-    co_await serve_clients(options, stores, running, gate, come, copies, log);
+    co_await serve_clients(options, stores, running, gate, come, copies, unused, log);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -299,19 +306,20 @@ void serve(const serve_options& asked) {
   if (has_database && options.beanstalk) runtime::run(expect_free(*options.beanstalk));
   opened_stores stores(options, log);
   backups copies(stores.first(), options, log);
+  memory_return unused;
   runtime::run_options how;
   how.measure = !options.statistics.empty();
   how.on_failure = [&log](std::string_view task, const std::exception_ptr& what) {
     try {
       std::rethrow_exception(what);
     } catch (const std::exception& error) {
-      log.failure(fmt::format("{}: {}", task, error.what()));
+      log.failure(task, fmt::format("{}: {}", task, error.what()));
     } catch (...) {
-      log.failure(fmt::format("{}: unknown", task));
+      log.failure(task, fmt::format("{}: unknown", task));
     }
   };
   try {
-    runtime::run(serve_until_the_end(options, stores, come, copies, log), how);
+    runtime::run(serve_until_the_end(options, stores, come, copies, unused, log), how);
   } catch (const jobs::store_failure& error) {
     if (has_database) throw failure(error.what());
     const bool is_damaged = std::string_view(error.what()).find("restore a backup") != std::string_view::npos;

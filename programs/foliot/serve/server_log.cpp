@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <iterator>
+#include <new>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
@@ -28,6 +30,38 @@ void append_log_milliseconds(std::string& to, instant time) {
   fmt::format_to(std::back_inserter(to), ".{:03}Z", fraction / 1'000'000);
 }
 
+server_log::~server_log() {
+  const lock held(lock_);
+  for (const auto& [kind, of_kind] : kinds_) {
+    if (of_kind.left_out == 0) continue;
+    try {
+      write(of_kind.level, fmt::format("{}: {} more lines were left out", kind, of_kind.left_out));
+    } catch (const std::bad_alloc&) {
+      return;  // the process ends
+    }
+  }
+}
+
+void server_log::write_some(log_level level, std::string_view kind, std::string_view line) const {
+  std::uint64_t left_out = 0;
+  {
+    const lock held(lock_);
+    auto found = kinds_.find(kind);
+    if (found == kinds_.end()) found = kinds_.emplace(kind, repeated()).first;
+    repeated& of_kind = found->second;
+    const instant now = time_.now();
+    of_kind.level = level;
+    if (now < of_kind.quiet_until) {
+      ++of_kind.left_out;
+      return;
+    }
+    of_kind.quiet_until = now + between_warnings;
+    left_out = std::exchange(of_kind.left_out, 0);
+  }
+  if (left_out == 0) return write(level, line);
+  write(level, fmt::format("{} ({} more like it since the last such line)", line, left_out));
+}
+
 void server_log::write(log_level level, std::string_view line) const {
   if (quiet_ && level == log_level::info) return;
   std::string text;
@@ -37,6 +71,7 @@ void server_log::write(log_level level, std::string_view line) const {
   text += ' ';
   text += printable(line);
   text += '\n';
+  if (write_line_ != nullptr) return write_line_(text);
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
 }
 
