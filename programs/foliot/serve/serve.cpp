@@ -196,8 +196,25 @@ class backups {
   seam::atomic<bool> busy_{false};
 };
 
+/// Tells the service manager that the server is ready, again and again until that was possible.
+class readiness_notice {
+ public:
+  /// When to call try_to_tell() for the next time; never(): it is told.
+  [[nodiscard]] instant next() const noexcept { return next_; }
+  void try_to_tell() noexcept {
+    if (runtime::now() < next_) return;
+    next_ = tell_service_manager("READY=1") ? instant::never() : runtime::now() + pause_;
+    pause_ = std::min<duration>(pause_ + pause_, 1s);
+  }
+
+ private:
+  instant next_ = instant::earliest();
+  duration pause_ = 100ms;
+};
+
 /// Handles signals until one of them, or a failure of the store, ends the server. Tells the service manager that the
-/// server works, if it wants to know: but not while a batch of the store takes longer than its patience.
+/// server is ready, and then that it works, if it wants to know: but not while a batch of the store takes longer than
+/// its patience.
 task<> until_the_end(const signals& come, const opened_stores& stores, const running_brokers& running,
                      beanstalk::server_state& state, backups& copies, const server_log& log) {
   auto watched = runtime::watched_descriptor::watch(come.descriptor());
@@ -205,11 +222,16 @@ task<> until_the_end(const signals& come, const opened_stores& stores, const run
   const duration patience = watchdog_time();
   const bool has_watchdog = patience > duration::zero();
   const duration between = duration::nanoseconds(patience.count() / 2);
+  readiness_notice ready;
   for (;;) {
+    ready.try_to_tell();
+    const bool tells_again = ready.next() != instant::never();
+    const duration until_next = ready.next() - runtime::now();
     auto what = co_await runtime::select(watched->readable(), running.one_ended(),
-                                         runtime::when(has_watchdog, runtime::after(between)));
+                                         runtime::when(has_watchdog, runtime::after(between)),
+                                         runtime::when(tells_again, runtime::after(until_next)));
     if (what.index() == 1) co_return;
-    if (has_watchdog && stores.busy_for() < patience) tell_service_manager("WATCHDOG=1", true);
+    if (has_watchdog && stores.busy_for() < patience) static_cast<void>(tell_service_manager("WATCHDOG=1"));
     while (const int signal = come.next()) {
       switch (signal) {
         case SIGUSR1:
@@ -243,14 +265,13 @@ task<> serve_clients(const serve_options& options, const opened_stores& stores, 
     accepting = runtime::spawn(clients.accept_all(gate), "accepts connections");
     log.info(fmt::format("beanstalk clients connect to {}", gate.local_address().value().to_string()));
   }
-  tell_service_manager("READY=1");
   std::exception_ptr failure;
   try {
     co_await until_the_end(come, stores, running, state, copies, log);
   } catch (...) {
     failure = std::current_exception();
   }
-  tell_service_manager("STOPPING=1");
+  static_cast<void>(tell_service_manager("STOPPING=1"));
   gate.close();
   if (accepting) co_await accepting.join();
   co_await clients.end(end_of_sessions);

@@ -16,18 +16,19 @@ enum class log_level : unsigned char { info, warning, failure };
 void append_log_milliseconds(std::string& to, instant time);
 
 /// Writes lines of the time in UTC, the level and a sentence. Control characters in it are escaped.
-/// Any thread; a line is written as a whole. Errors of standard error are ignored.
+/// Any thread; a line is written as a whole. Errors of standard error are ignored, and so is a reader that does not
+/// read: see line_output.hpp. Without memory for a line, another one says so.
 class server_log {
  public:
   /// With `quiet`, lines of the level info are left out.
   explicit server_log(bool quiet) noexcept : quiet_(quiet) {}
 
-  void info(std::string_view line) const { write(log_level::info, line); }
-  void warning(std::string_view line) const { write(log_level::warning, line); }
-  void failure(std::string_view line) const { write(log_level::failure, line); }
+  void info(std::string_view line) const noexcept { write(log_level::info, line); }
+  void warning(std::string_view line) const noexcept { write(log_level::warning, line); }
+  void failure(std::string_view line) const noexcept { write(log_level::failure, line); }
 
  private:
-  void write(log_level level, std::string_view line) const;
+  void write(log_level level, std::string_view line) const noexcept;
 
   bool quiet_;
 };
