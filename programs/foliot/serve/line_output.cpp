@@ -17,7 +17,7 @@ namespace foliot::program {
 namespace {
 
 /// How long a line waits for a reader that has paused.
-constexpr int patience_ms = 100;
+constexpr int longest_wait_ms = 100;
 
 /// Writes what there is room for. A socket takes a part of it without waiting; a pipe that has room takes this many
 /// bytes as a whole.
@@ -33,7 +33,7 @@ bool line_output::has_room() const noexcept {
   pollfd one{descriptor_, POLLOUT, 0};
   int found = 0;
   do {
-    found = ::poll(&one, 1, is_full_ ? 0 : patience_ms);
+    found = ::poll(&one, 1, is_full_ ? 0 : longest_wait_ms);
   } while (found < 0 && errno == EINTR);
   return found != 0;  // an error is room: the write finds the same one
 }

@@ -3,9 +3,12 @@
 // The server ends when a store fails. The run() of that store's broker ends then, so the server waits for the first end
 // of a run.
 //
-// Thread safety: one task; others may use all().
+// It must outlive the runtime: the end of a run may destroy tasks that use the brokers.
+//
+// Thread safety: one task; others may use all() and all_work().
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -31,11 +34,14 @@ class running_brokers {
 
   [[nodiscard]] brokers all() const;
   [[nodiscard]] jobs::broker& first() const noexcept { return *all_.front(); }
+  /// Returns whether each broker that has clients executes an operation, which may be refused, when it has; at once
+  /// false if one cannot be asked. Throws std::bad_alloc.
+  [[nodiscard]] task<bool> all_work() const;
   /// A case of a select: a broker's run has ended.
   [[nodiscard]] auto one_ended() const noexcept { return ended_.receive(); }
-  /// Closes them, and waits until all that were started have ended. All clients must be gone. Throws store_failure if a
-  /// store has failed.
-  [[nodiscard]] task<> end();
+  /// Closes them, and waits until all that were started have ended. All clients must be gone. Returns what ended the
+  /// first of them that has failed: store_failure if a store has. Throws std::bad_alloc, before it has begun.
+  [[nodiscard]] task<std::exception_ptr> end();
 
  private:
   /// A value for each broker that has ended.

@@ -114,6 +114,14 @@ class Supervisor(ServeCase):
         writer.close()
         self.expect_signals_to_work(client)
 
+    def test_an_end_while_no_one_reads_why(self):
+        _, writer = self.full_pipe()
+        self.put("notes", b"no socket")
+        process = self.start("serve", "--memory", "--beanstalk", "unix:notes", stdout=subprocess.DEVNULL, stderr=writer)
+        self.addCleanup(process.kill)
+        os.close(writer)
+        self.assertEqual(process.wait(beanstalk_client.PATIENCE), 2)
+
     def test_the_log_says_how_many_lines_found_no_reader(self):
         reader, writer = self.full_pipe()
         client = self.launch(stderr=writer)
