@@ -24,8 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// At the limit there is a warning so often, not one for each client that is refused.
-constexpr duration between_warnings = 10s;
 /// How long a refused client may take to read why.
 constexpr duration refusal_time = 1s;
 
@@ -68,7 +66,7 @@ task<> connections::accept_all(const runtime::listener& gate, duration round) {
       goes_on = co_await accept_one(gate, round);
       lacking.end();
     } catch (const std::bad_alloc&) {
-      warn("no memory for another connection");
+      log_.warning("accept", "no memory for another connection");
       lacking.note();
     }
   }
@@ -83,21 +81,15 @@ task<bool> connections::accept_one(const runtime::listener& gate, duration round
       begin(std::move(*peer));
     } else {
       static_cast<void>(runtime::spawn(refuse(std::move(*peer), refusals_.enter()), "refuses a connection"));
-      warn(fmt::format("refuse connections: there are {}, the limit of --max-connections", most_));
+      log_.warning("accept", fmt::format("refuse connections: there are {}, the limit of --max-connections", most_));
     }
   } else if (peer.error() == runtime::io_errc::closed) {
     co_return false;
   } else if (peer.error() != runtime::io_errc::deadline_exceeded) {
-    warn(fmt::format("cannot accept a connection: {}", peer.error().message()));
+    log_.warning("accept", fmt::format("cannot accept a connection: {}", peer.error().message()));
     co_await runtime::sleep(10ms);
   }
   co_return true;
-}
-
-void connections::warn(std::string_view problem) noexcept {
-  if (runtime::now() < quiet_until_) return;
-  log_.warning(problem);
-  quiet_until_ = runtime::now() + between_warnings;
 }
 
 void connections::begin(runtime::stream peer) {
@@ -133,9 +125,9 @@ task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
 
 void connections::say_closed(const char* why) const noexcept {
   try {
-    log_.warning(fmt::format("close a connection: {}", why));
+    log_.warning("close a connection", fmt::format("close a connection: {}", why));
   } catch (...) {
-    log_.warning("close a connection: there is not enough memory");
+    log_.warning("close a connection", "close a connection: there is not enough memory");
   }
 }
 

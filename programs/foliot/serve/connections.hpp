@@ -7,13 +7,11 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/duration.hpp>
-#include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/net/listener.hpp>
@@ -54,8 +52,6 @@ class connections {
   void begin(runtime::stream peer);
   /// Takes the next connection. Returns false if the listener is closed.
   task<bool> accept_one(const runtime::listener& gate, duration round);
-  /// At most one in some seconds.
-  void warn(std::string_view problem) noexcept;
   void say_closed(const char* why) const noexcept;
   [[nodiscard]] std::vector<shared_stream> all();
 
@@ -65,8 +61,7 @@ class connections {
   const server_log& log_;
   runtime::wait_group sessions_;
   runtime::wait_group refusals_;
-  seam::atomic<std::uint64_t> rounds_{0};      // written by the accepting task; publishes nothing
-  instant quiet_until_ = instant::earliest();  // of the warning about the limit; of the accepting task
+  seam::atomic<std::uint64_t> rounds_{0};  // written by the accepting task; publishes nothing
   mutex lock_{lock_rank::object};
   std::map<std::uint64_t, shared_stream> all_ FOLIOT_GUARDED_BY(lock_);  // in the order in which they came
   std::uint64_t last_ FOLIOT_GUARDED_BY(lock_) = 0;                      // of the keys of all_

@@ -44,6 +44,9 @@
 #include "beanstalk/server_state.hpp"
 #include "beanstalk/session.hpp"
 #include "connections.hpp"
+#include "held_memory.hpp"
+#include "machine_memory.hpp"
+#include "memory_return.hpp"
 #include "opened_stores.hpp"
 #include "process_end.hpp"
 #include "running_brokers.hpp"
@@ -205,6 +208,10 @@ struct serving {
   backups& copies;
   const server_log& log;
   running_brokers running;
+  memory_return gives_back;
+  held_memory memory{
+      options.max_buffered > 0 ? options.max_buffered : default_max_buffered(usable_memory()),
+      [this](const std::string& sentence) { log.warning("--max-buffered", sentence); }, [this] { gives_back.begin(); }};
   std::optional<beanstalk::server_state> state;
   std::optional<connections> clients;
   /// How many rounds the task that handles signals has begun. Publishes nothing.
@@ -289,7 +296,8 @@ task<> feed_watchdog(serving& all) {
 /// where there is no memory for one, the process ends.
 task<> serve_clients(serving& all, runtime::listener& gate) {
   const serve_options& options = all.options;
-  beanstalk::server_state& state = all.state.emplace(all.running.all(), options.max_job_size, options.max_tubes);
+  beanstalk::server_state& state =
+      all.state.emplace(all.running.all(), options.max_job_size, options.max_tubes, all.memory);
   if (!state.brokers.has_other_nodes()) {
     auto listing = all.running.first().execute(jobs::list_tubes{});
     const jobs::tubes_answer known = co_await listing;
@@ -383,9 +391,9 @@ void serve(const serve_options& asked) {
     try {
       std::rethrow_exception(what);
     } catch (const std::exception& error) {
-      log.failure(fmt::format("{}: {}", task, error.what()));
+      log.failure(task, fmt::format("{}: {}", task, error.what()));
     } catch (...) {
-      log.failure(fmt::format("{}: unknown", task));
+      log.failure(task, fmt::format("{}: unknown", task));
     }
   };
   serving all(options, stores, limits_of(options, stores.all().size()), come, copies, log);

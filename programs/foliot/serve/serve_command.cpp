@@ -137,6 +137,13 @@ void add_limits(CLI::App& line, serve_options& options) {
       ->default_str("0")
       ->transform(CLI::AsSizeValue(false).description(""))
       ->group("Limits");
+  line.add_option("--max-buffered", options.max_buffered,
+                  "Memory for what waits to be sent to clients or to be executed,\n"
+                  "such as 64MB; default: an eighth of the memory there is, 16 MiB\n"
+                  "to 4 GiB")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->group("Limits");
 }
 
 }  // namespace

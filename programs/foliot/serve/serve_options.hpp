@@ -34,6 +34,8 @@ struct serve_options {
   std::size_t max_job_size = 65'535;
   std::size_t max_connections = 10'000;
   std::size_t max_tubes = 100'000;
+  /// Bytes that wait to be sent to clients or to be executed, of all connections; 0: default_max_buffered().
+  std::uint64_t max_buffered = 0;
   /// 0: as many as the disk or the memory holds.
   std::uint64_t max_jobs = 0;
   /// Bytes of the jobs in memory; 0: no limit. Not for a store on disk.

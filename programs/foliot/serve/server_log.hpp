@@ -1,10 +1,23 @@
 // The log of the server: one line on standard error for each thing that an operator should know, none for each request.
+//
+// Warnings and failures that clients can cause any number of times have a kind. Of each kind there is one line in
+// `between_warnings`; the next line of the kind, or the last one of the log, has the number of those that were left
+// out.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/clock.hpp>
+#include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/sync/mutex.hpp>
 
 namespace foliot::program {
 
@@ -27,17 +40,47 @@ void append_log_milliseconds(std::string& to, instant time);
 /// read: see line_output.hpp. Without memory for a line, another one says so.
 class server_log {
  public:
-  /// With `quiet`, lines of the level info are left out.
-  explicit server_log(bool quiet) noexcept : quiet_(quiet) {}
+  static constexpr duration between_warnings = duration::nanoseconds(10'000'000'000);
+
+  /// With `quiet`, lines of the level info are left out. Tests give another clock, and get the lines.
+  explicit server_log(bool quiet, const clock& time = monotonic_clock::instance(),
+                      std::function<void(std::string_view)> write_line = nullptr)
+      : quiet_(quiet), time_(time), write_line_(std::move(write_line)) {}
+  server_log(const server_log&) = delete;
+  server_log& operator=(const server_log&) = delete;
+  /// Writes how many warnings were left out.
+  ~server_log();
 
   void info(std::string_view line) const noexcept { write(log_level::info, line); }
   void warning(std::string_view line) const noexcept { write(log_level::warning, line); }
   void failure(std::string_view line) const noexcept { write(log_level::failure, line); }
+  /// A warning of this kind, of which there may be many: all texts of a kind share the one line in between_warnings.
+  void warning(std::string_view kind, std::string_view line) const noexcept {
+    write_some(log_level::warning, kind, line);
+  }
+  void failure(std::string_view kind, std::string_view line) const noexcept {
+    write_some(log_level::failure, kind, line);
+  }
 
  private:
-  void write(log_level level, std::string_view line) const noexcept;
+  /// The lines of a kind.
+  struct repeated {
+    log_level level = log_level::warning;
+    instant quiet_until = instant::earliest();
+    std::uint64_t left_out = 0;
+  };
 
-  bool quiet_;
+  void write(log_level level, std::string_view line) const noexcept;
+  void write_some(log_level level, std::string_view kind, std::string_view line) const noexcept;
+  /// Counts a line of this kind. Returns how many were left out before it; nothing if this one is, too. Throws
+  /// std::bad_alloc.
+  [[nodiscard]] std::optional<std::uint64_t> note(log_level level, std::string_view kind) const;
+
+  const bool quiet_;
+  const clock& time_;
+  const std::function<void(std::string_view)> write_line_;
+  mutable mutex lock_{lock_rank::object};
+  mutable std::map<std::string, repeated, std::less<>> kinds_ FOLIOT_GUARDED_BY(lock_);
 };
 
 }  // namespace foliot::program

@@ -2,6 +2,7 @@
 no job. Wrong command lines: the server prints one line that names the mistake, and exits with code 2.
 
 The environment variable FOLIOT_HOSTILE_CONNECTIONS is the number of connections of ManyClients."""
+import contextlib
 import os
 import re
 import resource
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
 from beanstalk_client import Connection
 from program_case import main
-from serve_case import ServeCase, put
+from serve_case import SANITIZED, ServeCase, put
 
 CONNECTIONS = int(os.environ.get("FOLIOT_HOSTILE_CONNECTIONS", "1000"))
 MEGABYTE = 1 << 20
@@ -164,6 +165,94 @@ class GreedyClients(ServeCase):
         self.assertIn("--max-job-size", err)
         self.assertEqual(self.names(), [])
 
+    def make_tubes(self, server, count):
+        """Tubes whose names have 200 bytes. Connections that stay watch them."""
+        for first in range(0, count, 900):
+            numbers = range(first, min(first + 900, count))
+            keeper = self.connect(server)
+            keeper.send(b"".join(b"watch %s%06d\r\n" % (b"t" * 194, number) for number in numbers))
+            for number in numbers:
+                self.assertEqual(keeper.answer(), b"WATCHING %d\r\n" % (number - first + 2))
+
+    def greedy(self, server):
+        """A connection that takes little of what it does not read."""
+        connection = self.connect(server)
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        return connection
+
+    def test_lists_that_are_not_read_are_in_memory_once(self):
+        server = self.serve()
+        self.make_tubes(server, 20_000)
+        other = self.connect(server)
+        size = len(other.ask(b"list-tubes\r\n"))
+        self.assertGreater(size, 4_000_000)
+        before = self.resident(server)
+        greedy = [self.greedy(server) for _ in range(60)]
+        for each in greedy:
+            each.send(b"list-tubes\r\n")
+        for each in greedy:
+            self.assertEqual(each.socket.recv(1), b"O")
+            self.expect_work(other)
+        self.expect_little_memory(server, before, 64 * MEGABYTE)
+        self.assertEqual(len(other.ask(b"list-tubes\r\n")), size)
+
+    @unittest.skipIf(SANITIZED, "sanitizers keep freed memory")
+    def test_memory_is_given_back_after_clients_that_did_not_read(self):
+        server = self.serve("--data", self.here / "jobs", "--max-job-size", MEGABYTE)
+        other = self.connect(server)
+        self.assertEqual(other.ask(put(b"x" * 1_000_000)), b"INSERTED 1\r\n")
+        self.expect_work(other)
+        before = self.resident(server)
+        greedy = [self.greedy(server) for _ in range(100)]
+        for each in greedy:
+            each.send(b"peek 1\r\n" * 6)
+        self.wait_for_memory(server, lambda now: now - before > 60 * MEGABYTE)
+        last = self.connect(server)  # what it has is at the end of the heap
+        self.assertEqual(last.ask(b"watch %s\r\n" % (b"t" * 200)), b"WATCHING 2\r\n")
+        for each in greedy:
+            each.close()
+        self.wait_for_memory(server, lambda now: now - before < 24 * MEGABYTE)
+
+    def wait_for_memory(self, server, is_wanted):
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while not is_wanted(self.resident(server)):
+            self.assertLess(time.monotonic(), until, f"the server has {self.resident(server)} bytes")
+            time.sleep(0.01)
+
+    def test_half_bodies_have_a_bound_for_all_connections(self):
+        server = self.serve("--data", self.here / "jobs", "--max-job-size", 16 * MEGABYTE, "--max-buffered", "16MB")
+        other = self.connect(server)
+        before = self.resident(server)
+        half = b"put 0 0 60 %d\r\n" % (16 * MEGABYTE) + b"x" * (6 * MEGABYTE)
+        greedy = [self.connect(server) for _ in range(10)]
+
+        def send(connection):
+            with contextlib.suppress(OSError):  # it is closed by the server, or below
+                connection.send(half)
+
+        senders = [threading.Thread(target=send, args=[each]) for each in greedy]
+        for each in senders:
+            each.start()
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while other.numbers(b"stats\r\n")["foliot-buffered-closed"] == 0:
+            self.assertLess(time.monotonic(), until)
+            self.assertTrue(other.ask(put(b"small")).startswith(b"INSERTED "))
+            time.sleep(0.01)
+        self.expect_little_memory(server, before, 64 * MEGABYTE)
+        self.expect_work(other)
+        for each in greedy:
+            with contextlib.suppress(OSError):  # the server may have closed it
+                each.socket.shutdown(socket.SHUT_RDWR)
+        for each in senders:
+            each.join()
+        for each in greedy:
+            each.close()
+        self.wait_until(other, current_connections=1)
+        large = b"y" * (16 * MEGABYTE)
+        self.assertRegex(other.ask(put(large)), rb"\AINSERTED \d+\r\n\Z")
+        code, log = server.stop()
+        self.assertEqual(code, 0)
+        self.assertRegex(log, r"close \d+ connections? that holds? most: .* the limit of --max-buffered")
 
     def test_tubes_beyond_the_limit_leave_nothing(self):
         server = self.serve("--data", self.here / "jobs", "--max-tubes", 2)

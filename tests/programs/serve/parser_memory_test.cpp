@@ -62,5 +62,20 @@ TEST(BeanstalkParserMemory, WithoutMemoryTheBodyIsDiscarded) {
   }
 }
 
+TEST(BeanstalkParserMemory, ADiscardedBodyTakesNoMemory) {
+  parser commands;
+  ASSERT_TRUE(commands.parse("put 1 0 60 20000\r\n").what);
+  const std::string half(10'000, 'x');
+  EXPECT_GE(commands.wanted_memory(half.size()), half.size());
+  ASSERT_FALSE(commands.parse(half).what);
+  EXPECT_GE(commands.body_memory(), half.size());
+  EXPECT_EQ(commands.wanted_memory(1), 20'000U);
+  commands.discard_body();
+  EXPECT_LT(commands.body_memory(), 100U);
+  EXPECT_EQ(commands.wanted_memory(half.size()), 0U);
+  ASSERT_FALSE(commands.parse(half).what);
+  EXPECT_EQ(event_text::of(*commands.parse("\r\n").what), "OUT_OF_MEMORY");
+}
+
 }  // namespace
 }  // namespace foliot::program::beanstalk

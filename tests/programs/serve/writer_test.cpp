@@ -42,7 +42,8 @@ std::string from_1_12(const std::string& text) {
 /// What only foliot has, behind what beanstalkd has.
 const std::string figures_of_store =
     "foliot-store-batches: 52\nfoliot-store-operations: 53\nfoliot-store-refused-batches: 54\n"
-    "foliot-store-refused-operations: 55\nfoliot-store-unavailable: 1\n";
+    "foliot-store-refused-operations: 55\nfoliot-store-unavailable: 1\n"
+    "foliot-buffered-bytes: 56\nfoliot-buffered-waiting: 57\nfoliot-buffered-closed: 58\n";
 
 void set_figures_of_store(server_statistics& server) {
   server.store_batches = 52;
@@ -50,6 +51,9 @@ void set_figures_of_store(server_statistics& server) {
   server.store_refused_batches = 54;
   server.store_refused_operations = 55;
   server.store_unavailable = true;
+  server.buffered_bytes = 56;
+  server.buffered_waiting = 57;
+  server.buffered_closed = 58;
 }
 
 template <class Statistics>

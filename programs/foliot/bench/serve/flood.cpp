@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "late_jobs.hpp"
 #include "load_generator.hpp"
 #include "tube.hpp"
+#include "unread_lists.hpp"
 
 namespace foliot::program::bench {
 
@@ -23,6 +25,7 @@ namespace {
 
 constexpr std::size_t body_length = 100;
 constexpr std::size_t usual_jobs = 1'000'000;
+constexpr std::size_t usual_tubes = 10'000;
 constexpr std::size_t puts_in_flight = 256;
 /// The flood is due after the time that its puts need at this rate, in the first attempt.
 constexpr std::size_t puts_a_second = 20'000;
@@ -157,14 +160,22 @@ std::vector<serve_figure> measure_flood(const flood& asked, const server_ground&
 void add_flood(serve_workloads& to, const serve_scale& scale) {
   const flood asked{.jobs = scale.quick ? std::size_t{1000} : usual_jobs,
                     .seconds = scale.quick ? std::size_t{1} : std::size_t{10}};
+  const unread_lists lists{.tubes = scale.quick ? std::size_t{100} : usual_tubes,
+                           .length = scale.quick ? std::chrono::milliseconds(100) : std::chrono::seconds(5)};
   serve_workload made;
   made.family = "flood";
   made.title = fmt::format(
-      "{} jobs due at one instant, drained by workers: how late another tube's jobs are, in milliseconds", asked.jobs);
+      "{} jobs due at one instant, drained by workers: how late another tube's jobs are, in milliseconds; lists: the "
+      "cycle of a client while {} others leave lists of {} tubes unread",
+      asked.jobs, lists.readers, lists.tubes);
   made.parameters = {{"jobs", asked.jobs}};
   made.most_repetitions = 1;
   made.takes_part = [](const server_kind& kind) { return kind.is_foliot || kind.keeps != durability::each_change; };
-  made.measure_own = [asked](const server_ground& ground) { return measure_flood(asked, ground); };
+  made.measure_own = [asked, lists](const server_ground& ground) {
+    std::vector<serve_figure> figures = measure_flood(asked, ground);
+    std::ranges::move(measure_unread_lists(lists, ground), std::back_inserter(figures));
+    return figures;
+  };
   to.push_back(std::move(made));
 }
 

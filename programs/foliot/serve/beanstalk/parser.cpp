@@ -97,15 +97,21 @@ std::optional<event> parser::take_body(std::string_view& input) {
   return put{std::move(complete)};
 }
 
-/// Grows the body's memory for `more` bytes. It doubles, so that a slow client costs no more memory than
-/// for twice the bytes that it has sent; a small body gets its memory at once. False if there is none.
-bool parser::make_room(std::size_t more) noexcept {
-  std::string& body = put_.body;
+/// It doubles, so that a slow client costs no more memory than for twice the bytes that it has sent; a small body gets
+/// its memory at once.
+std::size_t parser::wanted_capacity(std::size_t more) const noexcept {
+  const std::string& body = put_.body;
   const std::size_t needed = body.size() + more;
-  if (needed <= body.capacity()) return true;
-  const std::size_t wanted = std::max({needed, small_body, 2 * body.capacity()});
+  if (needed <= body.capacity()) return 0;
+  return std::min(std::max({needed, small_body, 2 * body.capacity()}), body_size_);
+}
+
+/// Grows the body's memory for `more` bytes. False if there is none.
+bool parser::make_room(std::size_t more) noexcept {
+  const std::size_t wanted = wanted_capacity(more);
+  if (wanted == 0) return true;
   try {
-    body.reserve(std::min(wanted, body_size_));
+    put_.body.reserve(wanted);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -127,7 +133,7 @@ void parser::discard_body() noexcept {
 }
 
 void parser::begin_discarding(body_discarded::reason why) noexcept {
-  put_ = jobs::put();
+  static_cast<void>(std::exchange(put_, jobs::put()));  // an assignment would keep the memory of the body
   why_discarded_ = why;
   state_ = state::discarded_body;
 }

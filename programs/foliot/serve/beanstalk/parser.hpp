@@ -24,6 +24,7 @@
 // the larger one. A body that comes in one piece is copied once.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -69,6 +70,10 @@ class parser {
 
   /// How many bytes of memory the parser holds for the body that it receives.
   [[nodiscard]] std::size_t body_memory() const noexcept { return put_.body.capacity(); }
+  /// How many bytes more the next parse() may take for a body, with an input of this size.
+  [[nodiscard]] std::size_t wanted_memory(std::size_t input) const noexcept {
+    return state_ == state::body ? wanted_capacity(std::min(body_size_ - put_.body.size(), input)) : 0;
+  }
 
  private:
   enum class state : std::uint8_t { line, body, discarded_body };
@@ -80,6 +85,8 @@ class parser {
 
   event end_line();
   bool make_room(std::size_t more) noexcept;
+  /// The memory that the body needs for so many bytes more; 0 if it has enough.
+  [[nodiscard]] std::size_t wanted_capacity(std::size_t more) const noexcept;
   void begin_discarding(body_discarded::reason why) noexcept;
 
   std::uint32_t max_body_;

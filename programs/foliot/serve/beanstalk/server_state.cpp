@@ -27,8 +27,9 @@ std::string without_quotes(std::string text) {
 
 }  // namespace
 
-server_state::server_state(program::brokers with, std::size_t max_size, std::size_t most_tubes)
+server_state::server_state(program::brokers with, std::size_t max_size, std::size_t most_tubes, held_memory& bounded_by)
     : brokers(std::move(with)),
+      memory(bounded_by),
       max_job_size(max_size),
       max_tubes(most_tubes),
       began_(monotonic_clock::instance().now()),
@@ -66,6 +67,9 @@ server_statistics server_state::statistics() const {
   all.store_refused_batches = of_brokers.unavailable;
   all.store_refused_operations = of_brokers.refused;
   all.store_unavailable = of_brokers.is_unavailable;
+  all.buffered_bytes = memory.bytes();
+  all.buffered_waiting = memory.waiting();
+  all.buffered_closed = memory.closed();
   return all;
 }
 

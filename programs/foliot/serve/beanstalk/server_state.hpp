@@ -4,26 +4,52 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <utility>
 
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/runtime/task_mutex.hpp>
 
 #include "serve/beanstalk/commands.hpp"
 #include "serve/beanstalk/statistics.hpp"
 #include "serve/beanstalk/tube_records.hpp"
 #include "serve/brokers.hpp"
+#include "serve/held_memory.hpp"
 
 namespace foliot::program::beanstalk {
+
+/// The list of the tubes of all nodes. The sessions ask the store for it one after the other, and a session takes what
+/// another one got if that was asked after this session was.
+struct stored_list {
+  /// How many sessions have asked. Sequentially consistent: who gets a ticket before a list begins is in the list.
+  seam::atomic<std::uint64_t> tickets{0};
+  /// The bytes of the latest list: what the next one may need. It orders nothing.
+  seam::atomic<std::size_t> bytes{0};
+  // The next three are guarded by `turn`.
+  runtime::task_mutex turn;
+  std::uint64_t as_of = 0;  ///< the answer is for tickets up to this one
+  std::weak_ptr<const shared_text> latest;
+  std::exception_ptr failure;  ///< why there was no answer; null: there was one
+};
 
 /// Any task may use it. The counters order nothing.
 class server_state {
  public:
-  server_state(program::brokers with, std::size_t max_job_size, std::size_t max_tubes);
+  /// `memory`: what bounds the bytes of all connections.
+  server_state(program::brokers with, std::size_t max_job_size, std::size_t max_tubes, held_memory& memory);
+  /// One without a bound.
+  server_state(program::brokers with, std::size_t max_job_size, std::size_t max_tubes)
+      : server_state(std::move(with), max_job_size, max_tubes, unbounded_) {}
 
   const program::brokers brokers;
+  held_memory& memory;
   const std::size_t max_job_size;
   const std::size_t max_tubes;
   tube_records tubes;
+  stored_list list_of_store;
   std::array<seam::atomic<std::uint64_t>, verbs> commands{};
   seam::atomic<std::uint64_t> total_jobs{0};
   seam::atomic<std::uint64_t> total_connections{0};
@@ -38,6 +64,7 @@ class server_state {
   [[nodiscard]] server_statistics statistics() const;
 
  private:
+  held_memory unbounded_{std::numeric_limits<std::size_t>::max()};
   instant began_;
   std::uint64_t instance_;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <span>
 #include <stdexcept>
 #include <type_traits>
@@ -24,16 +23,19 @@ constexpr std::size_t many_answers = 65'536;
 /// So many puts, or puts with so many bytes, are answered before the next one is taken.
 constexpr std::size_t many_puts = 256;
 constexpr std::size_t many_bytes_in_puts = 1'048'576;
+/// Large buffers are given back if nothing comes for so long.
+constexpr duration idle_time = duration::nanoseconds(1'000'000'000);
 
 task<> nothing() { co_return; }
 
 /// Wakes the task that reads from the connection.
 class wakes_reader {
  public:
-  explicit wakes_reader(const runtime::stream& peer) noexcept : peer_(peer) {}
+  wakes_reader(const runtime::stream& peer, memory_holder& memory) noexcept : peer_(peer), memory_(memory) {}
   wakes_reader(const wakes_reader&) = delete;
   wakes_reader& operator=(const wakes_reader&) = delete;
   ~wakes_reader() {
+    memory_.stop_waiting();
     try {
       peer_.set_read_deadline(instant::earliest());
     } catch (...) {
@@ -43,6 +45,7 @@ class wakes_reader {
 
  private:
   const runtime::stream& peer_;
+  memory_holder& memory_;
 };
 
 /// The answer to a command that the store has not executed. Rethrows a failure in doubt: no answer is known to be true.
@@ -51,9 +54,9 @@ std::string_view refusal_of(const jobs::store_unavailable& why) {
   return reply::internal_error;
 }
 
-task<jobs::reserve_answer> reserve_and_wake(jobs::client& by, const runtime::stream& peer,
+task<jobs::reserve_answer> reserve_and_wake(jobs::client& by, const runtime::stream& peer, memory_holder& memory,
                                             std::optional<duration> timeout) {
-  const wakes_reader at_the_end(peer);
+  const wakes_reader at_the_end(peer, memory);
   jobs::reserve_answer got = co_await by.reserve(timeout);
   co_return got;
 }
@@ -63,6 +66,7 @@ task<jobs::reserve_answer> reserve_and_wake(jobs::client& by, const runtime::str
 session::session(server_state& server, const runtime::stream& peer)
     : server_(server),
       peer_(peer),
+      memory_(server.memory, peer),
       client_(server.brokers.for_next_connection()),
       commands_(static_cast<std::uint32_t>(server.max_job_size)),
       buffer_(first_buffer),
@@ -92,19 +96,28 @@ task<> session::run() {
 }
 
 task<> session::serve_commands() {
-  while (!quits_) {
+  while (!quits_ && !memory_.is_closed()) {
+    const std::size_t wanted = commands_.wanted_memory(end_ - begin_);
+    if (wanted > 0 && !memory_.take(wanted)) {
+      co_await answer_pending();
+      const bool gets_room = co_await wait_for_room(wanted);
+      if (quits_) break;
+      if (!gets_room) commands_.discard_body();
+    }
     auto [used, what] = commands_.parse(unread());
     begin_ += used;
     if (what) {
       co_await answer(*what);
+      note_memory();
       if (out_.size() < many_answers) continue;
     } else {
       co_await answer_pending();
+      note_memory();
     }
     const bool written = co_await write_answers();
     if (!written) break;
     if (what) continue;
-    const reading more = co_await read_more();
+    const reading more = co_await read_more(true);
     if (more == reading::ended) break;
   }
   co_await answer_pending();
@@ -120,7 +133,8 @@ bool session::has_room() noexcept {
   return end_ < buffer_.size() || begin_ > 0 || buffer_.size() < largest_waiting_buffer;
 }
 
-task<session::reading> session::read_more() {
+task<session::reading> session::read_more(bool trims) {
+  if (memory_.is_closed()) client_has_closed_ = true;
   if (client_has_closed_) co_return reading::ended;
   if (begin_ == end_) begin_ = end_ = 0;
   if (end_ == buffer_.size()) {
@@ -129,26 +143,78 @@ task<session::reading> session::read_more() {
       end_ -= begin_;
       begin_ = 0;
     } else {
-      buffer_.resize(std::min(4 * buffer_.size(), largest_waiting_buffer));
+      const std::size_t larger = std::min(4 * buffer_.size(), largest_waiting_buffer);
+      room got = room::taken;
+      if (!memory_.take(larger)) got = co_await memory_.wait(larger);
+      if (got == room::stopped) co_return reading::woken;
+      client_has_closed_ = got != room::taken;
+      if (client_has_closed_) co_return reading::ended;
+      buffer_.resize(larger);
+      note_memory();
     }
   }
-  const std::span<char> room = std::span(buffer_).subspan(end_);
-  const auto got = co_await peer_.read_some(room);
-  if (!got && got.error() == runtime::io_errc::deadline_exceeded) co_return reading::woken;
+  const std::span<char> space = std::span(buffer_).subspan(end_);
+  const bool is_timed = trims && buffers() > held_memory::allowance;
+  if (is_timed) peer_.set_read_deadline(idle_time);
+  memory_.waits_for_client(true);
+  const auto got = co_await peer_.read_some(space);
+  memory_.waits_for_client(false);
+  if (is_timed) peer_.set_read_deadline(instant::never());
+  if (!got && got.error() == runtime::io_errc::deadline_exceeded) {
+    if (is_timed) trim_buffers();
+    co_return reading::woken;
+  }
   client_has_closed_ = !got || *got == 0;
   if (client_has_closed_) co_return reading::ended;
   end_ += *got;
+  memory_.moved(*got);
   // One that sends much at once gets a larger buffer.
-  if (*got == room.size() && begin_ == 0 && buffer_.size() < largest_buffer) buffer_.resize(4 * buffer_.size());
+  if (*got == space.size() && begin_ == 0 && buffer_.size() < largest_buffer && memory_.take(3 * buffer_.size())) {
+    buffer_.resize(4 * buffer_.size());
+  }
   co_return reading::data;
 }
 
 task<bool> session::write_answers() {
   if (out_.empty()) co_return true;
-  const auto sent = co_await peer_.write_all(out_);
+  memory_.waits_for_client(true);
+  const auto sent = co_await peer_.write_some(out_);
+  memory_.waits_for_client(false);
+  bool written = sent && *sent == out_.size();
+  if (sent) memory_.moved(*sent);
+  if (sent && !written) written = co_await write_text(std::string_view(out_).substr(*sent));
   out_.clear();
   if (out_.capacity() > 2 * many_answers) out_.shrink_to_fit();
-  co_return sent.has_value();
+  co_return written;
+}
+
+task<bool> session::write_text(std::string_view text) {
+  memory_.waits_for_client(true);
+  while (!text.empty()) {
+    const auto sent = co_await peer_.write_some(text);
+    if (!sent) break;
+    memory_.moved(*sent);
+    text.remove_prefix(*sent);
+  }
+  memory_.waits_for_client(false);
+  co_return text.empty();
+}
+
+void session::trim_buffers() {
+  std::string().swap(out_);  // an assignment would keep the memory
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+    buffer_ = std::vector<char>(first_buffer);
+  }
+  note_memory();
+}
+
+task<bool> session::wait_for_room(std::size_t bytes) {
+  const bool written = co_await write_answers();
+  room got = room::closed;
+  if (written) got = co_await memory_.wait(bytes);
+  if (got == room::closed) quits_ = true;
+  co_return got == room::taken;
 }
 
 task<> session::answer(event& what) {
@@ -272,6 +338,15 @@ task<> session::reserve_one(std::optional<duration> timeout) {
   using kind = jobs::reserve_answer::kind;
   become_worker();
   jobs::reserve_answer got;
+  if (server_.memory.is_full()) {
+    if (delete_) co_await answer_delete();
+    const bool gets_room = co_await wait_for_room(server_.max_job_size);
+    if (!gets_room) {
+      out_ += reply::out_of_memory;
+      co_return;
+    }
+    note_memory();  // the room was there: this is enough, while the reserve may wait for long
+  }
   if (delete_) {
     got = co_await reserve_beside_delete();
     co_await answer_delete();
@@ -301,11 +376,11 @@ task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout
   // What was answered before must not wait for the job.
   const bool written = co_await write_answers();
   if (!written || client_has_closed_) co_return jobs::reserve_answer{};
-  auto waiting = runtime::spawn(reserve_and_wake(client_, peer_, timeout), "a waiting reserve");
+  auto waiting = runtime::spawn(reserve_and_wake(client_, peer_, memory_, timeout), "a waiting reserve");
   std::exception_ptr failure;
   try {
     while (!waiting.done() && !client_has_closed_) {
-      static_cast<void>(co_await read_more());
+      static_cast<void>(co_await read_more(false));
       // Without room it would not be noticed that the client goes away: then it is treated as if it had.
       if (!has_room()) client_has_closed_ = true;
     }
@@ -321,6 +396,7 @@ task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout
   } catch (...) {
     if (failure == nullptr) failure = std::current_exception();
   }
+  memory_.allow_waiting();
   peer_.set_read_deadline(instant::never());  // before anything is thrown: a session may go on after a refusal
   if (failure != nullptr) std::rethrow_exception(failure);
   co_return got;
@@ -349,18 +425,6 @@ task<bool> session::has_jobs(std::string_view tube) {
   auto counting = client_.execute(jobs::count_tube{std::string(tube)});
   const jobs::count_answer seen = co_await counting;
   co_return seen.counts.all() > 0 || seen.what == jobs::count_answer::kind::cut_short;
-}
-
-task<std::vector<std::string>> session::living_tubes() {
-  std::vector<std::string> names = server_.tubes.names();
-  if (!server_.brokers.has_other_nodes()) co_return names;
-  auto listing = client_.execute(jobs::list_tubes{});
-  jobs::tubes_answer stored = co_await listing;
-  const std::set<std::string> here(names.begin(), names.end());
-  for (std::string& each : stored.tubes) {
-    if (!here.contains(each)) names.push_back(std::move(each));
-  }
-  co_return names;
 }
 
 task<> session::leave_tubes() {

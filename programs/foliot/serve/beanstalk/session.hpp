@@ -6,6 +6,10 @@
 // that has been read is answered, or when they have grown to some size; a client that does not read its answers is not
 // read from either.
 //
+// What a session keeps counts as held_memory. Before it takes much memory, for a body, a list or the answer to a peek,
+// it takes room; while there is none, it reads nothing. If the client closes its side meanwhile, the command gets
+// OUT_OF_MEMORY. A session that is closed to make room ends without an answer.
+//
 // While a reserve waits, the session goes on reading, up to a bound: it must notice that the client has gone. A client
 // that has closed its side gets TIMED_OUT, as beanstalkd does it. What was sent behind the reserve is answered after
 // it.
@@ -38,6 +42,7 @@
 #include "serve/beanstalk/parser.hpp"
 #include "serve/beanstalk/server_state.hpp"
 #include "serve/beanstalk/writer.hpp"
+#include "serve/held_memory.hpp"
 
 namespace foliot::program::beanstalk {
 
@@ -75,8 +80,22 @@ class session {
   // The bytes.
   [[nodiscard]] std::string_view unread() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
   [[nodiscard]] bool has_room() noexcept;
-  task<reading> read_more();
+  /// With `trims`, gives back large buffers if nothing comes for a second, and returns `woken`.
+  task<reading> read_more(bool trims);
   task<bool> write_answers();
+  task<bool> write_text(std::string_view text);
+  /// The answer to a list: its lines are sent from where all readers have them.
+  task<> send_list(std::shared_ptr<const shared_text> list);
+
+  // The memory.
+  [[nodiscard]] std::size_t buffers() const noexcept { return buffer_.size() + out_.capacity(); }
+  /// Counts what the session holds now.
+  void note_memory() noexcept {
+    memory_.holds(buffers() + commands_.body_memory() + bytes_in_puts_ + puts_.size() * sizeof(pending_put));
+  }
+  void trim_buffers();
+  /// Sends what is answered, and waits for room. False if there will be none: then the command is refused.
+  task<bool> wait_for_room(std::size_t bytes);
 
   /// Executes what the client sends until it ends the connection. Throws store_unavailable only in doubt.
   task<> serve_commands();
@@ -118,7 +137,7 @@ class session {
   task<> on(const stats_tube& what);
   task<> on(const list_tubes&);
   void on(const list_tube_used&) { write_using(out_, used_->name); }
-  void on(const list_tubes_watched&);
+  task<> on(const list_tubes_watched&);
   void on(const quit&) { quits_ = true; }
   task<> on(const cancel& what);
   task<> on(const reschedule& what);
@@ -148,10 +167,15 @@ class session {
   /// The tubes that live, in the order of `list-tubes`: those of this node's clients, then those that only have jobs of
   /// other nodes.
   task<std::vector<std::string>> living_tubes();
+  /// The same as a list that sessions share, where other nodes have clients, too.
+  task<std::shared_ptr<const shared_text>> list_of_all_nodes();
+  /// The memory that the next list takes.
+  [[nodiscard]] std::size_t bytes_of_next_list() const;
   task<> leave_tubes();
 
   server_state& server_;
   const runtime::stream& peer_;
+  memory_holder memory_;
   jobs::client client_;
   parser commands_;
   std::vector<char> buffer_;

@@ -108,6 +108,12 @@ task<> session::on(const ignore& what) {
 }
 
 task<> session::on(const reserve_job& what) {
+  bool gets_room = memory_.take(2 * server_.max_job_size);
+  if (!gets_room) gets_room = co_await wait_for_room(2 * server_.max_job_size);
+  if (!gets_room) {
+    out_ += reply::out_of_memory;
+    co_return;
+  }
   auto reserving = client_.reserve_job(what.id);
   const jobs::claim_answer got = co_await reserving;
   if (got.jobs.empty()) {
@@ -163,6 +169,13 @@ task<> session::on(const touch& what) {
 
 template <class Look>
 task<> session::show(Look what) {
+  // The body comes from the store, and is copied behind the answers.
+  bool gets_room = memory_.take(2 * server_.max_job_size);
+  if (!gets_room) gets_room = co_await wait_for_room(2 * server_.max_job_size);
+  if (!gets_room) {
+    out_ += reply::out_of_memory;
+    co_return;
+  }
   auto looking = client_.execute(std::move(what));
   const jobs::peek_answer seen = co_await looking;
   if (seen.job) {
@@ -242,9 +255,9 @@ task<> session::on(const stats&) {
     auto counting = client_.execute(jobs::count_all{});
     const jobs::count_answer all = co_await counting;
     if (all.what == jobs::count_answer::kind::done) counts = all.counts;
-    if (is_shared) {
-      const std::vector<std::string> living = co_await living_tubes();
-      tubes = living.size();
+    if (is_shared && memory_.take(bytes_of_next_list())) {  // it does not wait for room
+      const auto living = co_await list_of_all_nodes();
+      tubes = living->entries();
     }
   } catch (const jobs::store_unavailable&) {
     // What the server itself knows is wanted most when the store does not answer.
@@ -313,18 +326,6 @@ task<> session::on(const stats_tube& what) {
     shown.pause = std::max(shown.pause, shown.pause_left);  // another node may have paused it
   }
   write_statistics(out_, shown);
-}
-
-task<> session::on(const list_tubes&) {
-  const std::vector<std::string> names = co_await living_tubes();
-  write_tubes(out_, names);
-}
-
-void session::on(const list_tubes_watched&) {
-  std::vector<std::string> names;
-  names.reserve(watched_.size());
-  for (const held_tube& each : watched_) names.push_back(each->name);
-  write_tubes(out_, names);
 }
 
 template <class Change>

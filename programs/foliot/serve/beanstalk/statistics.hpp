@@ -47,6 +47,9 @@ struct server_statistics {
   std::uint64_t store_refused_batches = 0;
   std::uint64_t store_refused_operations = 0;  ///< of batches that it has executed
   bool store_unavailable = false;              ///< whether it has refused the latest batch of a session
+  std::uint64_t buffered_bytes = 0;            ///< that wait to be sent or executed
+  std::uint64_t buffered_waiting = 0;          ///< connections that wait for room for more of them
+  std::uint64_t buffered_closed = 0;           ///< connections that were closed because they held most
 };
 
 /// `stats-tube`. Without counts their lines are left out.

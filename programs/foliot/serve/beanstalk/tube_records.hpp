@@ -4,7 +4,9 @@
 // A session that uses or watches a tube has a held_tube. One that only looks at a record, as while it counts the jobs
 // of the tube, has a shared_record: the tube may end meanwhile.
 //
-// Their order is that of `list-tubes`: as they were made; where one ends, the last one takes its place.
+// Their order is that of `list-tubes`: as they were made; where one ends, the last one takes its place. The text of
+// that list is one for all that read it, and lives while one of them does. It is in pieces of tubes_of_a_piece names,
+// so a list behind a change shares all pieces but the changed ones with the list before it.
 //
 // Thread safety: any task.
 #pragma once
@@ -22,6 +24,8 @@
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
+
+#include "serve/held_memory.hpp"
 
 namespace foliot::program::beanstalk {
 
@@ -70,6 +74,14 @@ class held_tube {
   shared_record record_;
 };
 
+/// How many names are in a piece of a list.
+inline constexpr std::size_t tubes_of_a_piece = 128;
+
+/// The bytes of a name in a list.
+[[nodiscard]] constexpr std::size_t size_in_list(std::string_view tube) noexcept { return tube.size() + 3; }
+/// The lines of a list of these names, in pieces.
+[[nodiscard]] std::shared_ptr<const shared_text> make_list(held_memory& in, const std::vector<std::string>& names);
+
 /// All tubes that live.
 class tube_records {
  public:
@@ -87,6 +99,10 @@ class tube_records {
   /// The names, in the order of `list-tubes`.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] std::size_t size() const;
+  /// The lines of `list-tubes` at present, which count in this memory: always the same one.
+  [[nodiscard]] std::shared_ptr<const shared_text> list(held_memory& in);
+  /// How much memory list() would take besides what others hold.
+  [[nodiscard]] std::size_t bytes_of_list() const;
 
  private:
   friend class held_tube;
@@ -94,8 +110,19 @@ class tube_records {
   void release(tube_record& of) noexcept;
   [[nodiscard]] shared_record obtain_locked(std::string_view name, std::size_t most) FOLIOT_REQUIRES(lock_);
 
+  /// A part of the list: the bytes of its names, and its text while a reader has it.
+  struct piece {
+    std::size_t bytes = 0;
+    std::weak_ptr<const counted_text> text;
+  };
+
+  /// The name at this index, of so many bytes in the list (0: none), gives way to another one.
+  void note_change(std::size_t index, std::size_t gone, std::size_t come) noexcept FOLIOT_REQUIRES(lock_);
+
   mutable mutex lock_{lock_rank::object};
   std::vector<shared_record> in_order_ FOLIOT_GUARDED_BY(lock_);
+  std::vector<piece> pieces_ FOLIOT_GUARDED_BY(lock_);
+  std::weak_ptr<const shared_text> list_ FOLIOT_GUARDED_BY(lock_);  // ended by each change
   std::map<std::string_view, std::size_t> by_name_
       FOLIOT_GUARDED_BY(lock_);  // the index in in_order_; the names are the records'
 };

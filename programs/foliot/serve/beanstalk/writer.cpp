@@ -62,6 +62,8 @@ void append_job_line(std::string& out, std::string_view word, jobs::job_id id, s
 }
 
 void append_job(std::string& out, std::string_view word, jobs::job_id id, std::string_view body) {
+  constexpr std::size_t rest = 64;  // of the line, and the end
+  out.reserve(out.size() + body.size() + rest);
   append_job_line(out, word, id, body.size());
   out += body;
   out += crlf;
@@ -199,8 +201,17 @@ void write_reserved_line(std::string& out, jobs::job_id id, std::size_t body_siz
   append_job_line(out, "RESERVED ", id, body_size);
 }
 
+constexpr std::string_view begin_of_text = "---\n";
+
+void write_list_begin(std::string& out, std::size_t lines_size) {
+  out += "OK ";
+  append(out, begin_of_text.size() + lines_size);
+  out += crlf;
+  out += begin_of_text;
+}
+
 void write_tubes(std::string& out, std::span<const std::string> tubes) {
-  std::string text = "---\n";
+  std::string text(begin_of_text);
   for (const std::string& tube : tubes) {
     text += "- ";
     text += tube;
@@ -242,6 +253,9 @@ void write_statistics(std::string& out, const server_statistics& what) {
   lines.add("foliot-store-refused-batches", what.store_refused_batches);
   lines.add("foliot-store-refused-operations", what.store_refused_operations);
   lines.add("foliot-store-unavailable", what.store_unavailable ? 1 : 0);
+  lines.add("foliot-buffered-bytes", what.buffered_bytes);
+  lines.add("foliot-buffered-waiting", what.buffered_waiting);
+  lines.add("foliot-buffered-closed", what.buffered_closed);
   append_ok(out, lines.text());
 }
 

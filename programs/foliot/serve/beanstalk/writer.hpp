@@ -72,6 +72,10 @@ void write_reserved_line(std::string& out, jobs::job_id id, std::size_t body_siz
 /// `OK` with a list, in this order.
 void write_tubes(std::string& out, std::span<const std::string> tubes);
 
+/// What comes before the lines of a list, of so many bytes. `list_end` follows them.
+void write_list_begin(std::string& out, std::size_t lines_size);
+inline constexpr std::string_view list_end = "\r\n";
+
 /// `OK` with a dictionary. Text of the statistics is written as it is, between quotes: it must have none. In a key,
 /// quotes and backslashes get a backslash in front.
 void write_statistics(std::string& out, const server_statistics& what);

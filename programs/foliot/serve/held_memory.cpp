@@ -1,0 +1,298 @@
+#include "held_memory.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <functional>
+#include <new>
+
+#include <fmt/format.h>
+#include <foliot/runtime/after.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/select.hpp>
+
+namespace foliot::program {
+
+namespace {
+
+/// How often a connection that waits looks whether its client is there, and whether others must be closed.
+constexpr duration between_looks = duration::nanoseconds(250'000'000);
+
+}  // namespace
+
+counted_text::counted_text(held_memory& in, std::string text) noexcept : in_(in), text_(std::move(text)) {
+  in_.bytes_ += text_.capacity();
+}
+
+counted_text::~counted_text() { in_.bytes_ -= text_.capacity(); }
+
+shared_text::shared_text(held_memory& in, std::vector<shared_piece> pieces, std::size_t entries) noexcept
+    : in_(in), pieces_(std::move(pieces)), entries_(entries) {
+  for (const shared_piece& each : pieces_) size_ += each->text().size();
+  in_.bytes_ += own_bytes();
+}
+
+shared_text::~shared_text() { in_.bytes_ -= own_bytes(); }
+
+/// A connection that may be closed.
+struct held_memory::candidate {
+  memory_holder* who;
+  std::size_t charge;
+};
+
+void held_memory::note_fall() noexcept {
+  const std::size_t highest = highest_.load(seam::relaxed);
+  const std::size_t now = weight();
+  if (highest < much || now > highest / 4) return;
+  highest_.store(now, seam::relaxed);
+  if (has_fallen_ != nullptr) has_fallen_();
+}
+
+void held_memory::wake() noexcept {
+  note_fall();
+  if (waiting_ == 0) return;
+  const lock held(lock_);
+  give_room();
+}
+
+void held_memory::give_room() noexcept {
+  while (!waiters_.empty() && (give_room_to(waiters_.front()) || give_room_to(waiters_.back()))) {
+  }
+}
+
+bool held_memory::give_room_to(const waiter& one) noexcept {
+  one.who.all_.lock_.assert_held();
+  // Behind others only if they wait for what it holds.
+  if (&one != &waiters_.front() && one.own <= most_ / 2) return false;
+  if (!fits(bytes_, one.own, one.bytes)) return false;
+  bytes_ += one.bytes;
+  one.who.counted_.store(one.own + one.bytes, seam::relaxed);
+  note_rise();
+  one.who.end_wait(memory_holder::wait_state::taken);
+  return true;
+}
+
+void held_memory::look(instant now) noexcept {
+  if (last_look_ > now - patience) return;
+  last_look_ = now;
+  for (memory_holder* const each : holders_) {
+    each->all_.lock_.assert_held();
+    const std::size_t charge = each->charge();
+    each->is_stalled_ = charge > 0 && each->was_charged_ && !each->has_moved(charge);
+    each->was_charged_ = charge > 0;
+    each->moved_before_ = each->moved_.load(seam::relaxed);
+  }
+}
+
+std::vector<held_memory::candidate> held_memory::candidates() const {
+  std::vector<candidate> stalled;
+  std::vector<candidate> waiters;
+  std::size_t largest_active = 0;
+  for (memory_holder* const each : holders_) {
+    each->all_.lock_.assert_held();
+    const std::size_t charge = each->charge();
+    if (charge == 0 || each->is_closed()) continue;
+    const bool is_stalled = each->is_stalled_ && !each->has_moved(charge);
+    if (each->wait_ == memory_holder::wait_state::waits) {
+      if (is_stalled) waiters.push_back({each, charge});
+    } else if (is_stalled && each->waits_for_client_.load(seam::relaxed)) {
+      stalled.push_back({each, charge});
+    } else {
+      largest_active = std::max(largest_active, charge);
+    }
+  }
+  std::ranges::sort(stalled, std::ranges::greater(), &candidate::charge);
+  std::ranges::sort(waiters, std::ranges::greater(), &candidate::charge);
+  // The room that a connection waits for may come from those that are active, unless they hold less than it.
+  for (const candidate& each : waiters) {
+    if (each.charge > largest_active) stalled.push_back(each);
+  }
+  return stalled;
+}
+
+std::size_t held_memory::shed(instant now) noexcept {
+  give_room();
+  if (waiters_.empty()) return 0;
+  look(now);
+  std::size_t staying = bytes_;
+  for (const memory_holder* const each : holders_) {
+    each->all_.lock_.assert_held();
+    if (each->is_closed()) staying -= std::min(staying, each->charge());
+  }
+  std::size_t count = 0;
+  try {
+    for (const candidate& each : candidates()) {
+      if (waiters_.empty()) break;
+      const waiter& first = waiters_.front();
+      if (fits(staying, first.own, first.bytes)) break;
+      staying -= std::min(staying, each.charge);
+      close(*each.who);
+      ++count;
+    }
+  } catch (const std::bad_alloc&) {
+    // The next look tries it again.
+  }
+  closed_ += count;
+  return count;
+}
+
+void held_memory::close(memory_holder& one) noexcept {
+  one.all_.lock_.assert_held();
+  one.closed_.store(true, seam::relaxed);  // before the shut-down, which the session notices
+  static_cast<void>(one.peer_.close_read());
+  static_cast<void>(one.peer_.close_write());
+  one.end_wait(memory_holder::wait_state::closed);
+}
+
+memory_holder::memory_holder(held_memory& all, const runtime::stream& peer) : all_(all), peer_(peer), told_(1) {
+  const lock held(all_.lock_);
+  all_.holders_.insert(this);
+  ++all_.connections_;
+  all_.note_rise();
+}
+
+memory_holder::~memory_holder() {
+  hide();
+  count(0);
+  {
+    const lock held(all_.lock_);
+    all_.holders_.erase(this);
+  }
+  --all_.connections_;
+  all_.note_fall();
+}
+
+void memory_holder::count(std::size_t now) noexcept {
+  const std::size_t before = counted_.load(seam::relaxed);
+  if (now == before) return;
+  counted_.store(now, seam::relaxed);
+  if (now > before) {
+    all_.bytes_ += now - before;
+    all_.note_rise();
+    return;
+  }
+  all_.bytes_ -= before - now;
+  all_.wake();
+}
+
+bool memory_holder::take(std::size_t more) noexcept {
+  const std::size_t own = counted_.load(seam::relaxed);
+  const std::size_t wanted = counted(actual_ + more);
+  if (wanted > own) {
+    if (all_.waiting_ > 0) return false;
+    std::size_t all = all_.bytes_;
+    do {
+      if (!all_.fits(all, own, wanted - own)) return false;
+    } while (!all_.bytes_.compare_exchange_weak(all, all + (wanted - own)));
+    counted_.store(wanted, seam::relaxed);
+    all_.note_rise();
+  }
+  actual_ += more;
+  return true;
+}
+
+task<room> memory_holder::wait(std::size_t more) {
+  /// However the wait ends, this connection does not stay in the queue.
+  class in_queue {
+   public:
+    in_queue(memory_holder& who, std::size_t bytes) : who_(who) {
+      const lock held(who_.all_.lock_);
+      const std::size_t own = who_.counted_.load(seam::relaxed);
+      auto& waiters = who_.all_.waiters_;
+      const auto behind =
+          std::ranges::find_if(waiters, [own](const held_memory::waiter& each) { return each.own > own; });
+      waiters.insert(behind, {who_, own, bytes});
+      ++who_.all_.waiting_;
+      who_.wait_ = wait_state::waits;
+      if (who_.is_closed()) who_.end_wait(wait_state::closed);
+      if (who_.must_not_wait_) who_.end_wait(wait_state::stopped);
+    }
+    in_queue(const in_queue&) = delete;
+    in_queue& operator=(const in_queue&) = delete;
+    ~in_queue() {
+      const lock held(who_.all_.lock_);
+      who_.end_wait(wait_state::stopped);
+      who_.wait_ = wait_state::none;
+      static_cast<void>(who_.told_.try_receive());
+      who_.all_.give_room();  // it may have stood in front of others
+    }
+
+   private:
+    memory_holder& who_;
+  };
+
+  const std::size_t wanted = counted(actual_ + more);
+  const std::size_t own = counted_.load(seam::relaxed);
+  const in_queue queued(*this, wanted > own ? wanted - own : 0);
+  room got = room::left;
+  for (;;) {
+    std::size_t count = 0;
+    wait_state now = wait_state::none;
+    {
+      const lock held(all_.lock_);
+      if (wait_ == wait_state::waits) count = all_.shed(runtime::now());
+      now = wait_;
+    }
+    if (count > 0 && all_.warn_ != nullptr) {
+      all_.warn_(
+          fmt::format("close {} connection{} that hold{} most: what waits to be sent or executed has reached {} "
+                      "bytes, the limit of --max-buffered",
+                      count, count == 1 ? "" : "s", count == 1 ? "s" : "", all_.most_));
+    }
+    if (now == wait_state::taken) got = room::taken;
+    if (now == wait_state::closed) got = room::closed;
+    if (now == wait_state::stopped) got = room::stopped;
+    if (now != wait_state::waits || has_gone()) break;
+    static_cast<void>(co_await runtime::select(told_.receive(), runtime::after(between_looks)));
+  }
+  if (got == room::taken) actual_ += more;
+  co_return got;
+}
+
+void memory_holder::stop_waiting() noexcept {
+  must_not_wait_ = true;
+  if (all_.waiting_ == 0) return;
+  const lock held(all_.lock_);
+  end_wait(wait_state::stopped);
+}
+
+void memory_holder::show(std::shared_ptr<const shared_text> text) {
+  all_.note_rise();
+  const lock held(all_.lock_);
+  shown_ = std::move(text);
+}
+
+void memory_holder::hide() noexcept {
+  std::shared_ptr<const shared_text> last;
+  {
+    const lock held(all_.lock_);
+    last.swap(shown_);
+  }
+  if (last == nullptr) return;
+  last.reset();
+  all_.wake();
+}
+
+std::size_t memory_holder::charge() const noexcept {
+  std::size_t sum = counted_.load(seam::relaxed);
+  if (shown_ == nullptr) return sum;
+  // The session has the text, too.
+  const auto readers = static_cast<std::size_t>(std::max<long>(shown_.use_count() / 2, 1));
+  return sum + shown_->size() / readers + 1;
+}
+
+bool memory_holder::has_gone() const noexcept {
+  pollfd one{.fd = peer_.native_handle(), .events = POLLRDHUP, .revents = 0};
+  if (one.fd < 0) return true;
+  return ::poll(&one, 1, 0) > 0;
+}
+
+void memory_holder::end_wait(wait_state how) noexcept {
+  if (wait_ != wait_state::waits) return;
+  wait_ = how;
+  all_.waiters_.remove_if([this](const held_memory::waiter& each) { return &each.who == this; });
+  --all_.waiting_;
+  static_cast<void>(told_.try_send('\0'));
+}
+
+}  // namespace foliot::program

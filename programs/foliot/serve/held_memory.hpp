@@ -1,0 +1,260 @@
+// The memory in which connections keep bytes until they are sent or executed: one bound for the whole server.
+//
+// What counts: replies that are not written, half bodies, puts that are not answered, bytes that wait behind a reserve,
+// and the bodies that a command is about to get. Each connection may have `allowance` besides, which is not counted.
+// Text that several connections send (shared_text) counts once.
+//
+//   memory_holder memory(all, peer);                     // one for each connection
+//   if (!memory.take(bytes)) {                           // there is no room at once
+//     const room got = co_await memory.wait(bytes);
+//     if (got != room::taken) …                          // the client has gone, or the connection is closed
+//   }
+//   …                                                    // use the memory
+//   memory.holds(what_it_is_now);                        // the rest is given back
+//
+// Room is given first to the connections that hold least, and among equal ones in the order in which they began to
+// wait; so a large wish of a connection that holds nothing is not overtaken for ever. One that holds more than half of
+// the bound gets room also before others, which wait for what it holds. There is room for bytes if all that is held
+// stays within the bound; or if the others hold at most half of the bound, so that a single reply that is larger than
+// the bound gets through alone. So at most half of the bound and what one connection needs is held, where that is more.
+//
+// While a connection waits, those that hold most are closed until there is room for it: first those whose clients make
+// no progress, the largest ones first; if they are not enough, and those whose clients make progress hold less, also
+// those that wait themselves. A connection that waits for the store is not closed.
+//
+// Thread safety: any task; a memory_holder belongs to one task. The lock is taken only to wait, to wake, and at the
+// beginning and the end of a connection. Complexity: take() and holds() are O(1); a look for connections to close is
+// O(n log n), at most four times a second for each connection that waits.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/channel.hpp>
+#include <foliot/runtime/net/stream.hpp>
+#include <foliot/runtime/task.hpp>
+
+namespace foliot::program {
+
+class memory_holder;
+class held_memory;
+
+/// How a wait for room has ended.
+enum class room : std::uint8_t {
+  taken,    ///< the bytes count as held by the connection
+  left,     ///< the client has closed its side
+  stopped,  ///< stop_waiting() was called
+  closed,   ///< the connection is closed, because it held too much
+};
+
+/// A piece of a text that several connections send. Counts while it lives.
+class counted_text {
+ public:
+  counted_text(held_memory& in, std::string text) noexcept;
+  counted_text(const counted_text&) = delete;
+  counted_text& operator=(const counted_text&) = delete;
+  ~counted_text();
+
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  held_memory& in_;
+  const std::string text_;
+};
+using shared_piece = std::shared_ptr<const counted_text>;
+
+/// A text that does not change, in pieces that other texts may share.
+class shared_text {
+ public:
+  /// `entries`: what the text is a list of, for its readers.
+  shared_text(held_memory& in, std::vector<shared_piece> pieces, std::size_t entries) noexcept;
+  shared_text(const shared_text&) = delete;
+  shared_text& operator=(const shared_text&) = delete;
+  ~shared_text();
+
+  [[nodiscard]] const std::vector<shared_piece>& pieces() const noexcept { return pieces_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t entries() const noexcept { return entries_; }
+
+ private:
+  [[nodiscard]] std::size_t own_bytes() const noexcept { return pieces_.capacity() * sizeof(shared_piece); }
+
+  held_memory& in_;
+  const std::vector<shared_piece> pieces_;
+  std::size_t size_ = 0;
+  const std::size_t entries_;
+};
+
+class held_memory {
+ public:
+  /// Bytes of each connection that are not counted.
+  static constexpr std::size_t allowance = 8192;
+  /// A client makes progress if it sends or takes so many bytes in a patience, and so large a part of what is held for
+  /// it.
+  static constexpr std::size_t least_progress = 16'384;
+  static constexpr std::size_t least_part = 128;
+  static constexpr duration patience = duration::nanoseconds(1'000'000'000);
+
+  /// What was held at the most counts as much from here on, and what is held as little below a quarter of that.
+  static constexpr std::size_t much = std::size_t{32} << 20;
+
+  /// `warn` gets a sentence for each time that connections were closed. `has_fallen` is called when little is held
+  /// after much was; it must not throw.
+  explicit held_memory(std::size_t most, std::function<void(const std::string&)> warn = nullptr,
+                       std::function<void()> has_fallen = nullptr)
+      : most_(most), warn_(std::move(warn)), has_fallen_(std::move(has_fallen)) {}
+  held_memory(const held_memory&) = delete;
+  held_memory& operator=(const held_memory&) = delete;
+
+  [[nodiscard]] std::size_t most() const noexcept { return most_; }
+  /// All that is counted.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(seam::relaxed); }
+  [[nodiscard]] bool is_full() const noexcept { return bytes() > most_; }
+  /// How many connections wait for room.
+  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.load(seam::relaxed); }
+  /// How many connections were closed, since the start.
+  [[nodiscard]] std::uint64_t closed() const noexcept { return closed_.load(seam::relaxed); }
+  /// Gives room to those that wait, as far as there is any now. Call it after shared text has ended.
+  void wake() noexcept;
+
+ private:
+  friend class memory_holder;
+  friend class counted_text;
+  friend class shared_text;
+  struct candidate;
+
+  /// A connection that waits for room.
+  struct waiter {
+    memory_holder& who;
+    std::size_t own;    // that it holds
+    std::size_t bytes;  // that it waits for
+  };
+
+  [[nodiscard]] bool fits(std::size_t all, std::size_t own, std::size_t more) const noexcept {
+    return more <= most_ - std::min(all, most_) || all - std::min(own, all) <= most_ / 2;
+  }
+  /// Ends the waits at the front for which there is room.
+  void give_room() noexcept FOLIOT_REQUIRES(lock_);
+  /// Ends this wait, if it is its turn and there is room. Returns whether it did.
+  bool give_room_to(const waiter& one) noexcept FOLIOT_REQUIRES(lock_);
+  /// Notes which connections have made progress since the last look, once for each patience.
+  void look(instant now) noexcept FOLIOT_REQUIRES(lock_);
+  /// Closes connections, if the first one that waits has to. Returns how many.
+  std::size_t shed(instant now) noexcept FOLIOT_REQUIRES(lock_);
+  [[nodiscard]] std::vector<candidate> candidates() const FOLIOT_REQUIRES(lock_);
+  void close(memory_holder& one) noexcept FOLIOT_REQUIRES(lock_);
+  /// What is held, and the allowances.
+  [[nodiscard]] std::size_t weight() const noexcept { return bytes() + connections_.load(seam::relaxed) * allowance; }
+  void note_rise() noexcept {
+    const std::size_t now = weight();
+    if (now > highest_.load(seam::relaxed)) highest_.store(now, seam::relaxed);
+  }
+  void note_fall() noexcept;
+
+  const std::size_t most_;
+  const std::function<void(const std::string&)> warn_;
+  const std::function<void()> has_fallen_;
+  // Sequentially consistent together with waiting_: a connection that begins to wait is counted before it looks at the
+  // bytes, and one that gives back bytes looks for those that wait after it; so one of the two sees the other.
+  seam::atomic<std::size_t> bytes_{0};
+  seam::atomic<std::size_t> waiting_{0};
+  seam::atomic<std::uint64_t> closed_{0};
+  // These order nothing, and a rise that is lost costs a call of has_fallen_.
+  seam::atomic<std::size_t> connections_{0};
+  seam::atomic<std::size_t> highest_{0};  // weight since the last call
+  // Held while descriptors are shut down and waits are ended, which lock objects.
+  mutable mutex lock_{lock_rank::context};
+  std::unordered_set<memory_holder*> holders_ FOLIOT_GUARDED_BY(lock_);
+  std::list<waiter> waiters_ FOLIOT_GUARDED_BY(lock_);  // by what they hold, then by their arrival
+  instant last_look_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();
+};
+
+/// What one connection holds.
+class memory_holder {
+ public:
+  /// The stream must outlive it.
+  memory_holder(held_memory& all, const runtime::stream& peer);
+  memory_holder(const memory_holder&) = delete;
+  memory_holder& operator=(const memory_holder&) = delete;
+  ~memory_holder();
+
+  /// Counts so many bytes more, if there is room at once and no connection waits.
+  [[nodiscard]] bool take(std::size_t more) noexcept;
+  /// Waits for room. The client may close its side meanwhile.
+  [[nodiscard]] task<room> wait(std::size_t more);
+  /// Ends a wait of this connection, and those that begin before allow_waiting(). Any task.
+  void stop_waiting() noexcept;
+  void allow_waiting() noexcept { must_not_wait_ = false; }
+  /// What the connection holds now.
+  void holds(std::size_t bytes) noexcept {
+    if (bytes == actual_) return;
+    actual_ = bytes;
+    count(counted(bytes));
+  }
+  [[nodiscard]] std::size_t held() const noexcept { return actual_; }
+
+  /// The client has sent or taken so many bytes.
+  void moved(std::size_t bytes) noexcept {
+    moved_.store(moved_.load(seam::relaxed) + bytes, seam::relaxed);  // one writer; it orders nothing
+  }
+  /// Whether the connection waits for its client, and not for the store.
+  void waits_for_client(bool does) noexcept { waits_for_client_.store(does, seam::relaxed); }  // it orders nothing
+  /// The text that the connection sends, until hide().
+  void show(std::shared_ptr<const shared_text> text);
+  void hide() noexcept;
+  /// Whether the connection was closed because it held too much: its stream is shut down.
+  [[nodiscard]] bool is_closed() const noexcept { return closed_.load(seam::relaxed); }  // the shut-down orders it
+
+ private:
+  friend class held_memory;
+  enum class wait_state : std::uint8_t { none, waits, taken, closed, stopped };
+
+  /// In steps, so that few changes touch what all connections share.
+  [[nodiscard]] static std::size_t counted(std::size_t bytes) noexcept {
+    constexpr std::size_t step = 4096;
+    return bytes <= held_memory::allowance ? 0 : (bytes - held_memory::allowance + step - 1) / step * step;
+  }
+  void count(std::size_t now) noexcept;
+  /// What would be freed if the connection were closed, as far as that is known: of shared text its part of it.
+  [[nodiscard]] std::size_t charge() const noexcept FOLIOT_REQUIRES(all_.lock_);
+  [[nodiscard]] bool has_gone() const noexcept;
+  [[nodiscard]] bool has_moved(std::size_t charged) const noexcept FOLIOT_REQUIRES(all_.lock_) {
+    const std::size_t least = std::max(held_memory::least_progress, charged / held_memory::least_part);
+    return moved_.load(seam::relaxed) - moved_before_ >= least;
+  }
+  /// Ends a wait, if there is one.
+  void end_wait(wait_state how) noexcept FOLIOT_REQUIRES(all_.lock_);
+
+  held_memory& all_;
+  const runtime::stream& peer_;
+  std::size_t actual_ = 0;
+  // Written by the connection's task, or, while that waits for room, by the thread that gives the room, under the lock.
+  seam::atomic<std::size_t> counted_{0};
+  seam::atomic<std::size_t> moved_{0};
+  seam::atomic<bool> waits_for_client_{true};
+  seam::atomic<bool> closed_{false};
+  // Sequentially consistent: a wait is counted before it looks here, and stop_waiting() looks for waits after it.
+  seam::atomic<bool> must_not_wait_{false};
+  runtime::channel<char> told_;  // that the wait has ended
+  wait_state wait_ FOLIOT_GUARDED_BY(all_.lock_) = wait_state::none;
+  std::shared_ptr<const shared_text> shown_ FOLIOT_GUARDED_BY(all_.lock_);
+  // Of the looks.
+  std::size_t moved_before_ FOLIOT_GUARDED_BY(all_.lock_) = 0;
+  bool was_charged_ FOLIOT_GUARDED_BY(all_.lock_) = false;
+  bool is_stalled_ FOLIOT_GUARDED_BY(all_.lock_) = false;
+};
+
+}  // namespace foliot::program
