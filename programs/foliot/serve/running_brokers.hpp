@@ -34,8 +34,9 @@ class running_brokers {
 
   [[nodiscard]] brokers all() const;
   [[nodiscard]] jobs::broker& first() const noexcept { return *all_.front(); }
-  /// Returns whether each broker that has clients executes an operation, which may be refused, when it has; at once
-  /// false if one cannot be asked. Throws std::bad_alloc.
+  /// Returns whether each broker that has clients executes an operation, which may be refused, when all have; false,
+  /// too, if one cannot be asked. They are asked side by side: in an outage each may take seconds. Throws
+  /// std::bad_alloc, and what a broker throws that is closed or has failed.
   [[nodiscard]] task<bool> all_work() const;
   /// A case of a select: a broker's run has ended.
   [[nodiscard]] auto one_ended() const noexcept { return ended_.receive(); }
@@ -48,6 +49,8 @@ class running_brokers {
   struct ended_run {};
 
   static task<> run(jobs::broker& one, runtime::channel<ended_run> ended);
+  /// all_work() of one.
+  static task<bool> works(jobs::broker& one);
 
   std::vector<std::unique_ptr<jobs::broker>> all_;
   runtime::channel<ended_run> ended_;
