@@ -1,6 +1,8 @@
 // The broker's own functions: time, failure, and the end. See broker_core.hpp.
 #include <chrono>
+#include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -22,7 +24,9 @@ namespace detail {
 using waits_for_event = runtime::detail::operation_awaiter<event_wait>;
 
 broker_core::broker_core(job_store& store, const broker_limits& limits)
-    : store_(store), others_(store.others()), limits_(limits), next_(store.next()) {}
+    : store_(store), others_(store.others()), limits_(limits), next_(store.next()) {
+  failure_.reserve(room_for_failure);
+}
 
 broker_core::~broker_core() {
   FOLIOT_ASSERT(clients_ == 0, "a broker must outlive its clients");
@@ -82,6 +86,22 @@ bool broker_core::is_due() const noexcept {
 
 task<> broker_core::run() {
   const runner here(*this);
+  try {
+    co_await run_until_end();
+  } catch (const std::exception& why) {
+    fail_with_run(why);
+    throw;
+  }
+}
+
+void broker_core::fail_with_run(const std::exception& why) noexcept {
+  const lock held(lock_);
+  if (failed_) return;
+  const bool is_memory = dynamic_cast<const std::bad_alloc*>(&why) != nullptr;
+  fail(is_memory ? lacks_memory : why.what());
+}
+
+task<> broker_core::run_until_end() {
   if (others_ != nullptr) {
     co_await run_shared();
     co_return;

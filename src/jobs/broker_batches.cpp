@@ -1,6 +1,9 @@
 // Requests, and the batches in which leaders execute them: see broker_core.hpp.
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <exception>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -178,6 +181,8 @@ bool broker_core::form_batch() noexcept {
     gather_checks_of_pauses();
     gather_claims();
     return true;
+  } catch (const std::bad_alloc&) {
+    fail(lacks_memory);
   } catch (const std::exception& failure) {
     fail(failure.what());
   } catch (...) {
@@ -211,6 +216,8 @@ void broker_core::conclude_batch(outcome& brought) noexcept {
     } else {
       refuse_batch(refused.what_is_known(), refused.what(), runtime::now());
     }
+  } catch (const std::bad_alloc&) {
+    fail(lacks_memory);
   } catch (const std::exception& failure) {
     fail(failure.what());
   } catch (...) {
@@ -335,7 +342,8 @@ void broker_core::fail(const char* text) noexcept {
   failed_ = true;
   try {
     failure_ = text;
-  } catch (...) {  // no memory for the text: the failure counts
+  } catch (...) {  // the beginning of the text, for which the constructor has made room
+    failure_.assign(text, std::min(std::strlen(text), failure_.capacity()));
   }
   for (const entry& each : entries_) {
     if (each.request == nullptr || each.request->state_ != broker_request::state::in_batch) continue;

@@ -115,6 +115,10 @@ class broker_core {
   // The broker's own.
 
   [[nodiscard]] task<> run();
+  /// run(), while the store has not failed.
+  [[nodiscard]] task<> run_until_end();
+  /// run() has thrown this: without it the broker would leave its clients waiting, so it fails.
+  void fail_with_run(const std::exception& why) noexcept FOLIOT_EXCLUDES(lock_);
   /// The next step of run().
   enum class step : std::uint8_t { let_others_run, wait, wait_for_leader, execute, hold_back, end };
   /// Leads a batch if there is work or something is due. `is_alone`: there is one processor. `has_yielded`: the other
@@ -202,6 +206,8 @@ class broker_core {
   void note_why(const store_unavailable& refused) noexcept FOLIOT_REQUIRES(lock_);
   void end_claims() noexcept FOLIOT_REQUIRES(lock_);
   void fail(const char* text) noexcept FOLIOT_REQUIRES(lock_);
+  static constexpr std::size_t room_for_failure = 200;
+  static constexpr const char* lacks_memory = "foliot: there is not enough memory to execute a batch";
   static void refuse(broker_request& one, broker_request::refusal why) noexcept;
   /// Gives back a job that a claim has brought, and that no client takes.
   void give_back(const claimed_job& unwanted) noexcept FOLIOT_REQUIRES(lock_);

@@ -45,7 +45,8 @@ class held_jobs {
     return found == all_.end() || found->second.client != &by ? nullptr : &found->second;
   }
 
-  /// A client has reserved a job; without a client the job is to be given back.
+  /// A client has reserved a job; without a client the job is to be given back. Throws std::bad_alloc; then the
+  /// reservation is not here.
   void add(const claimed_job& claimed, client_state* by) {
     if (const auto old = all_.find(claimed.token.id); old != all_.end()) erase(old->second);
     holding& made = all_[claimed.token.id];
@@ -53,10 +54,15 @@ class held_jobs {
     made.expires = claimed.job.expires;
     if (by == nullptr) {
       to_give_back_.push_back(made);
-    } else {
-      made.client = by;
-      by->deadlines.emplace(made.expires, made.token.id);
+      return;
     }
+    try {
+      by->deadlines.emplace(made.expires, made.token.id);
+    } catch (...) {  // the client would not know of it, and leave it behind
+      all_.erase(claimed.token.id);
+      throw;
+    }
+    made.client = by;
   }
   /// The reservation has ended. Does nothing if it is not here.
   void end(const reservation& token) noexcept {

@@ -72,7 +72,8 @@ class FOLIOT_EXPORT embedded_store final : public job_store {
   ~embedded_store() override;
 
   /// As job_store says. After a failed write, sync or read it throws store_failure for ever: what became of the batch
-  /// is known when the store has been opened again. O(log n) for each job that an operation touches.
+  /// is known when the store has been opened again. Where it lacks memory it throws std::bad_alloc, and from then on
+  /// store_failure. O(log n) for each job that an operation touches.
   execution execute(std::span<operation> batch) override;
   /// As job_store says. Also names the time at which the store notes what it has synced, a millisecond after a batch at
   /// the latest: by this note an opening finds that the end of a log is lost. O(1).

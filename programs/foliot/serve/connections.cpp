@@ -16,6 +16,8 @@
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/with_timeout.hpp>
 
+#include "process_end.hpp"
+
 namespace foliot::program {
 
 namespace {
@@ -29,35 +31,72 @@ task<> wait_for(runtime::wait_group& group) { co_await group.wait(); }
 
 }  // namespace
 
-task<> connections::accept_all(const runtime::listener& gate) {
-  for (;;) {
-    auto peer = co_await gate.accept();
-    if (!peer && peer.error() == runtime::io_errc::closed) break;
-    std::string problem;
-    if (!peer) {
-      problem = fmt::format("cannot accept a connection: {}", peer.error().message());
-      co_await runtime::sleep(10ms);
-    } else if (sessions_.count() >= most_) {
-      problem = fmt::format("refuse connections: there are {}, the limit of --max-connections", most_);
-      static_cast<void>(runtime::spawn(refuse(std::move(*peer), refusals_.enter()), "refuses a connection"));
-    } else {
-      problem = begin(std::move(*peer));
+/// A connection among all of them, until its task ends, however it ends.
+class connections::listed {
+ public:
+  /// Throws std::bad_alloc.
+  listed(connections& in, const shared_stream& peer) : in_(in), peer_(*peer) {
+    const lock held(in_.lock_);
+    if (in_.ending_) return;
+    in_.all_.emplace(++in_.last_, peer);
+    number_ = in_.last_;
+  }
+  ~listed() {
+    peer_.close();
+    const lock held(in_.lock_);
+    in_.all_.erase(number_);
+  }
+  listed(const listed&) = delete;
+  listed& operator=(const listed&) = delete;
+
+  /// False if all of them are being ended already.
+  [[nodiscard]] bool is_in() const noexcept { return number_ != 0; }
+
+ private:
+  connections& in_;
+  runtime::stream& peer_;  // owned by the task
+  std::uint64_t number_ = 0;
+};
+
+task<> connections::accept_all(const runtime::listener& gate, duration round) {
+  shortage lacking;
+  for (bool goes_on = true; goes_on;) {
+    rounds_.fetch_add(1, seam::relaxed);
+    try {
+      goes_on = co_await accept_one(gate, round);
+      lacking.end();
+    } catch (const std::bad_alloc&) {
+      log_.warning("accept", "no memory for another connection");
+      lacking.note();
     }
-    if (!problem.empty()) log_.warning("accept", problem);
   }
   co_await refusals_.wait();
 }
 
-std::string connections::begin(runtime::stream peer) {
+task<bool> connections::accept_one(const runtime::listener& gate, duration round) {
+  if (round != duration::forever()) gate.set_read_deadline(round);
+  auto peer = co_await gate.accept();
+  if (peer) {
+    if (sessions_.count() < most_) {
+      begin(std::move(*peer));
+    } else {
+      static_cast<void>(runtime::spawn(refuse(std::move(*peer), refusals_.enter()), "refuses a connection"));
+      log_.warning("accept", fmt::format("refuse connections: there are {}, the limit of --max-connections", most_));
+    }
+  } else if (peer.error() == runtime::io_errc::closed) {
+    co_return false;
+  } else if (peer.error() != runtime::io_errc::deadline_exceeded) {
+    log_.warning("accept", fmt::format("cannot accept a connection: {}", peer.error().message()));
+    co_await runtime::sleep(10ms);
+  }
+  co_return true;
+}
+
+void connections::begin(runtime::stream peer) {
   const int on = 1;  // so that a client whose machine has gone is noticed some day
   static_cast<void>(::setsockopt(peer.native_handle(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
-  try {
-    auto added = std::make_shared<runtime::stream>(std::move(peer));
-    static_cast<void>(runtime::spawn(serve_one(std::move(added), sessions_.enter()), "serves a connection"));
-  } catch (const std::bad_alloc&) {
-    return "no memory for another connection";
-  }
-  return "";
+  auto added = std::make_shared<runtime::stream>(std::move(peer));
+  static_cast<void>(runtime::spawn(serve_one(std::move(added), sessions_.enter()), "serves a connection"));
 }
 
 task<> connections::refuse(runtime::stream peer, runtime::wait_group::member) {
@@ -67,31 +106,29 @@ task<> connections::refuse(runtime::stream peer, runtime::wait_group::member) {
 }
 
 task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
-  std::uint64_t number = 0;
-  {
-    const lock held(lock_);
-    if (ending_) co_return;
-    number = ++last_;
-    all_.emplace(number, peer);
-  }
-  std::string failure;
+  const listed here(*this, peer);
+  if (!here.is_in()) co_return;
   try {
     co_await serve_(*peer);
   } catch (const jobs::store_failure&) {
     // The server says so once, for all connections.
   } catch (const jobs::broker_closed&) {
     // The server ends.
-  } catch (const jobs::broker_full& full) {
-    failure = full.what();
   } catch (const runtime::cancelled& stopped) {
-    failure = stopped.what();
+    say_closed(stopped.what());
+  } catch (const std::bad_alloc&) {
+    say_closed("there is not enough memory");
   } catch (const std::exception& other) {
-    failure = other.what();
+    say_closed(other.what());
   }
-  if (!failure.empty()) log_.warning("close a connection", fmt::format("close a connection: {}", failure));
-  peer->close();
-  const lock held(lock_);
-  all_.erase(number);
+}
+
+void connections::say_closed(const char* why) const noexcept {
+  try {
+    log_.warning("close a connection", fmt::format("close a connection: {}", why));
+  } catch (...) {
+    log_.warning("close a connection", "close a connection: there is not enough memory");
+  }
 }
 
 std::vector<connections::shared_stream> connections::all() {

@@ -74,11 +74,13 @@ bool held_memory::give_room_to(const waiter& one) noexcept {
 
 void held_memory::look(instant now) noexcept {
   if (last_look_ > now - patience) return;
+  // Between two looks that lie far apart nobody waited: a client may have ended what it did, and begun anew.
+  const bool goes_on = last_look_ > now - (patience + patience);
   last_look_ = now;
   for (memory_holder* const each : holders_) {
     each->all_.lock_.assert_held();
     const std::size_t charge = each->charge();
-    each->is_stalled_ = charge > 0 && each->was_charged_ && !each->has_moved(charge);
+    each->is_stalled_ = goes_on && charge > 0 && each->was_charged_ && !each->has_moved(charge);
     each->was_charged_ = charge > 0;
     each->moved_before_ = each->moved_.load(seam::relaxed);
   }

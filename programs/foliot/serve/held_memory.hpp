@@ -200,9 +200,8 @@ class memory_holder {
   void allow_waiting() noexcept { must_not_wait_ = false; }
   /// What the connection holds now.
   void holds(std::size_t bytes) noexcept {
-    if (bytes == actual_) return;
     actual_ = bytes;
-    count(counted(bytes));
+    count(counted(bytes));  // also for the same bytes: room may have come to a wait that the client has left
   }
   [[nodiscard]] std::size_t held() const noexcept { return actual_; }
 

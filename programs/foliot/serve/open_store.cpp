@@ -26,6 +26,7 @@
 #endif
 
 #include "../failure.hpp"
+#include "process_end.hpp"
 #include "side_by_side.hpp"
 
 namespace foliot::program {
@@ -70,6 +71,7 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options& options, const
   }
   log.info(fmt::format("open the jobs in {}", options.folder));  // which takes long if there are many
   try {
+    const memory_needed here;
     auto store = std::make_unique<jobs::embedded_store>(how);
     if (options.sync_every) {
       log.warning(fmt::format("jobs are in {}; a crash of the machine loses what was acknowledged in the last {}",
@@ -80,6 +82,9 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options& options, const
     return store;
   } catch (const jobs::store_failure& error) {
     throw failure(error.what());
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
+    end_process("cannot open the jobs: the system refuses a thread: raise its limit (ulimit -u, TasksMax)");
   }
 }
 #else
@@ -173,6 +178,7 @@ std::string back_up_store([[maybe_unused]] jobs::job_store& store, [[maybe_unuse
     std::erase(time, ':');  // which means another machine to some programs
     std::string name = (backups / time).string();
     try {
+      const memory_needed here;
       on_disk->back_up(name);
     } catch (const jobs::store_failure& error) {
       throw failure(error.what());

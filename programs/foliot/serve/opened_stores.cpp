@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "open_store.hpp"
+#include "process_end.hpp"
 #include "side_by_side.hpp"
 
 namespace foliot::program {
@@ -17,6 +18,12 @@ opened_stores::opened_stores(const serve_options& options, const server_log& log
     watched_.push_back(std::make_unique<watched_store>(
         *opened_[i], [&log, label](const std::string& sentence) { log.warning(label + sentence); }));
   }
+}
+
+opened_stores::~opened_stores() {
+  const memory_needed here;
+  watched_.clear();
+  opened_.clear();
 }
 
 std::vector<jobs::job_store*> opened_stores::all() const {

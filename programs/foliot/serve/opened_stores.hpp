@@ -19,6 +19,9 @@ class opened_stores {
  public:
   /// Opens them, as open_stores().
   opened_stores(const serve_options& options, const server_log& log);
+  ~opened_stores();
+  opened_stores(const opened_stores&) = delete;
+  opened_stores& operator=(const opened_stores&) = delete;
 
   /// All of them, watched.
   [[nodiscard]] std::vector<jobs::job_store*> all() const;
@@ -32,7 +35,7 @@ class opened_stores {
   void close();
 
  private:
-  const std::vector<std::unique_ptr<jobs::job_store>> opened_;
+  std::vector<std::unique_ptr<jobs::job_store>> opened_;
   std::vector<std::unique_ptr<watched_store>> watched_;
 };
 

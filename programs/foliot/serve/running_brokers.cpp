@@ -21,6 +21,40 @@ brokers running_brokers::all() const {
   return brokers(std::move(found));
 }
 
+task<bool> running_brokers::works(jobs::broker& one) {
+  const jobs::broker_counters before = one.counters();
+  if (before.clients == 0) co_return true;
+  try {
+    jobs::peek nothing;
+    nothing.with_body = false;
+    auto looking = one.execute(std::move(nothing));
+    static_cast<void>(co_await looking);
+  } catch (const jobs::store_unavailable&) {
+    // It has been asked, and an outage is no reason to end.
+  } catch (const jobs::broker_full&) {
+    if (one.counters().batches == before.batches) co_return false;
+  }
+  co_return true;
+}
+
+task<bool> running_brokers::all_work() const {
+  std::vector<runtime::join_handle<bool>> asked;
+  asked.reserve(all_.size());
+  for (const auto& each : all_) asked.push_back(runtime::spawn(works(*each), "asks a broker"));
+  bool all = true;
+  std::exception_ptr failure;
+  for (auto& each : asked) {
+    try {
+      const bool one = co_await each.join();
+      all = all && one;
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+  co_return all;
+}
+
 task<> running_brokers::run(jobs::broker& one, runtime::channel<ended_run> ended) {
   std::exception_ptr failure;
   try {
@@ -32,7 +66,7 @@ task<> running_brokers::run(jobs::broker& one, runtime::channel<ended_run> ended
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-task<> running_brokers::end() {
+task<std::exception_ptr> running_brokers::end() {
   for (const auto& each : all_) each->close();
   std::exception_ptr failure;
   for (auto& each : runs_) {
@@ -42,7 +76,7 @@ task<> running_brokers::end() {
       if (failure == nullptr) failure = std::current_exception();
     }
   }
-  if (failure != nullptr) std::rethrow_exception(failure);
+  co_return failure;
 }
 
 }  // namespace foliot::program

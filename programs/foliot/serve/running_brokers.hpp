@@ -3,9 +3,12 @@
 // The server ends when a store fails. The run() of that store's broker ends then, so the server waits for the first end
 // of a run.
 //
-// Thread safety: one task; others may use all().
+// It must outlive the runtime: the end of a run may destroy tasks that use the brokers.
+//
+// Thread safety: one task; others may use all() and all_work().
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -31,17 +34,23 @@ class running_brokers {
 
   [[nodiscard]] brokers all() const;
   [[nodiscard]] jobs::broker& first() const noexcept { return *all_.front(); }
+  /// Returns whether each broker that has clients executes an operation, which may be refused, when all have; false,
+  /// too, if one cannot be asked. They are asked side by side: in an outage each may take seconds. Throws
+  /// std::bad_alloc, and what a broker throws that is closed or has failed.
+  [[nodiscard]] task<bool> all_work() const;
   /// A case of a select: a broker's run has ended.
   [[nodiscard]] auto one_ended() const noexcept { return ended_.receive(); }
-  /// Closes them, and waits until all that were started have ended. All clients must be gone. Throws store_failure if a
-  /// store has failed.
-  [[nodiscard]] task<> end();
+  /// Closes them, and waits until all that were started have ended. All clients must be gone. Returns what ended the
+  /// first of them that has failed: store_failure if a store has. Throws std::bad_alloc, before it has begun.
+  [[nodiscard]] task<std::exception_ptr> end();
 
  private:
   /// A value for each broker that has ended.
   struct ended_run {};
 
   static task<> run(jobs::broker& one, runtime::channel<ended_run> ended);
+  /// all_work() of one.
+  static task<bool> works(jobs::broker& one);
 
   std::vector<std::unique_ptr<jobs::broker>> all_;
   runtime::channel<ended_run> ended_;

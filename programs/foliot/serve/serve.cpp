@@ -1,4 +1,6 @@
 // The server: it opens the store, starts the listeners, and ends in order when a signal or a failure ends it.
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -8,12 +10,16 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -27,19 +33,21 @@
 #include <foliot/runtime/net/watched_descriptor.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
+#include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/version.hpp>
 
 #include "../failure.hpp"
+#include "backups.hpp"
 #include "beanstalk/server_state.hpp"
 #include "beanstalk/session.hpp"
 #include "connections.hpp"
 #include "held_memory.hpp"
 #include "machine_memory.hpp"
 #include "memory_return.hpp"
-#include "open_store.hpp"
 #include "opened_stores.hpp"
+#include "process_end.hpp"
 #include "running_brokers.hpp"
 #include "serve_options.hpp"
 #include "server_log.hpp"
@@ -50,17 +58,27 @@ namespace foliot::program {
 
 namespace {
 
-/// What a failure of the library says, without its name, which the program's messages begin with.
-std::string_view sentence(const std::exception& error) noexcept {
-  std::string_view what = error.what();
-  if (what.starts_with("foliot: ")) what.remove_prefix(8);
-  return what;
-}
-
 using namespace std::chrono_literals;
+
+/// While no one reads standard error, the sentence that says why the server ends must not keep it from ending: it is
+/// lost then, as lines of the log are.
+class unread_sentence {
+ public:
+  unread_sentence() = default;
+  unread_sentence(const unread_sentence&) = delete;
+  unread_sentence& operator=(const unread_sentence&) = delete;
+  ~unread_sentence() {
+    constexpr int patience_ms = 1000;
+    pollfd room{STDERR_FILENO, POLLOUT, 0};
+    if (std::uncaught_exceptions() == 0 || ::poll(&room, 1, patience_ms) != 0) return;
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
+  }
+};
 
 /// How long the sessions have to finish what they have begun, when the server ends.
 constexpr duration end_of_sessions = 5s;
+constexpr std::string_view lacks_memory_to_end = "there is not enough memory to end in order; start the server again";
 /// Descriptors beyond those of the connections: the store's files, the listeners, the runtime.
 constexpr rlim_t other_descriptors = 1200;
 
@@ -161,81 +179,127 @@ task<> expect_free(const runtime::address& at) {
   gate.close();
 }
 
-/// Makes backups of the store, one at a time, on threads of their own. Outlives the runtime, which at its end waits for
-/// the backup that is under way.
-class backups {
+/// Tells the service manager that the server is ready, again and again until that was possible.
+class readiness_notice {
  public:
-  backups(jobs::job_store& of, const serve_options& options, const server_log& log)
-      : store_(of), options_(options), log_(log) {}
-
-  /// Begins one, unless one is under way.
-  void begin() {
-    if (busy_.exchange(true, seam::relaxed)) {  // it orders nothing
-      log_.warning("a backup is under way already: ask for the next one when it has been made (SIGUSR2)");
-      return;
-    }
-    static_cast<void>(runtime::spawn(make(), "makes a backup"));
+  /// When to call try_to_tell() for the next time; never(): it is told.
+  [[nodiscard]] instant next() const noexcept { return next_; }
+  void try_to_tell() noexcept {
+    if (runtime::now() < next_) return;
+    next_ = tell_service_manager("READY=1") ? instant::never() : runtime::now() + pause_;
+    pause_ = std::min<duration>(pause_ + pause_, 1s);
   }
 
  private:
-  task<> make() {
-    auto work = [this] { make_one(); };
-    co_await runtime::blocking(work);
-  }
-  void make_one() {
-    log_.info("make a backup (SIGUSR2)");
-    try {
-      log_.info(fmt::format("the backup {} has been made", back_up_store(store_, options_)));
-    } catch (const std::exception& error) {
-      log_.warning(sentence(error));
-    }
-    busy_.store(false, seam::relaxed);
-  }
-
-  jobs::job_store& store_;
-  const serve_options& options_;
-  const server_log& log_;
-  seam::atomic<bool> busy_{false};
+  instant next_ = instant::earliest();
+  duration pause_ = 100ms;
 };
 
-/// Handles signals until one of them, or a failure of the store, ends the server. Tells the service manager that the
-/// server works, if it wants to know: but not while a batch of the store takes longer than its patience.
-task<> until_the_end(const signals& come, const opened_stores& stores, const running_brokers& running,
-                     beanstalk::server_state& state, backups& copies, const server_log& log) {
-  auto watched = runtime::watched_descriptor::watch(come.descriptor());
-  if (!watched) throw failure(fmt::format("cannot wait for signals: {}", watched.error().message()));
-  const duration patience = watchdog_time();
-  const bool has_watchdog = patience > duration::zero();
-  const duration between = duration::nanoseconds(patience.count() / 2);
-  for (;;) {
-    auto what = co_await runtime::select(watched->readable(), running.one_ended(),
-                                         runtime::when(has_watchdog, runtime::after(between)));
-    if (what.index() == 1) co_return;
-    if (has_watchdog && stores.busy_for() < patience) tell_service_manager("WATCHDOG=1", true);
-    while (const int signal = come.next()) {
-      switch (signal) {
-        case SIGUSR1:
-          state.draining = true;
-          log.info("drain: new jobs are refused until the server is started again (SIGUSR1)");
-          break;
-        case SIGUSR2: copies.begin(); break;
-        case SIGHUP: log.info("SIGHUP: there is no file of settings to read again"); break;
-        default: log.info(fmt::format("end, because of {}", signal == SIGINT ? "SIGINT" : "SIGTERM")); co_return;
-      }
+/// What lives as long as the server. It outlives the runtime, and with it every task: the end of a run may destroy
+/// tasks where they wait, in any order.
+struct serving {
+  serving(const serve_options& asked, const opened_stores& opened, jobs::broker_limits limits, const signals& asks,
+          backups& makes, const server_log& to)
+      : options(asked), stores(opened), come(asks), copies(makes), log(to), running(opened.all(), limits) {}
+
+  const serve_options& options;
+  const opened_stores& stores;
+  const signals& come;
+  backups& copies;
+  const server_log& log;
+  running_brokers running;
+  memory_return gives_back;
+  held_memory memory{
+      options.max_buffered > 0 ? options.max_buffered : default_max_buffered(usable_memory()),
+      [this](const std::string& sentence) { log.warning("--max-buffered", sentence); }, [this] { gives_back.begin(); }};
+  std::optional<beanstalk::server_state> state;
+  std::optional<connections> clients;
+  /// How many rounds the task that handles signals has begun. Publishes nothing.
+  seam::atomic<std::uint64_t> rounds_of_signals{0};
+  /// Within which time the service manager wants to hear that the server works; zero: it does not.
+  duration patience = watchdog_time();
+  bool ends = false;  // of the task that handles signals
+
+  [[nodiscard]] bool has_watchdog() const noexcept { return patience > duration::zero(); }
+};
+
+/// Does what the signals that have come ask for. The end comes first: nothing behind it may keep it.
+void obey(serving& all) {
+  while (const int signal = all.come.next()) {
+    switch (signal) {
+      case SIGUSR1:
+        all.state->draining = true;
+        all.log.info("drain: new jobs are refused until the server is started again (SIGUSR1)");
+        break;
+      case SIGUSR2: all.copies.begin(); break;
+      case SIGHUP: all.log.info("SIGHUP: there is no file of settings to read again"); break;
+      default:
+        all.ends = true;
+        all.log.info(signal == SIGINT ? "end, because of SIGINT" : "end, because of SIGTERM");
+        return;
     }
   }
 }
 
-/// Serves the clients of the listener until the end.
-task<> serve_clients(const serve_options& options, const opened_stores& stores, const running_brokers& running,
-                     runtime::listener& gate, const signals& come, backups& copies, memory_return& unused,
-                     const server_log& log) {
-  held_memory memory(
-      options.max_buffered > 0 ? options.max_buffered : default_max_buffered(usable_memory()),
-      [&log](const std::string& sentence) { log.warning("--max-buffered", sentence); }, [&unused] { unused.begin(); });
-  beanstalk::server_state state(running.all(), options.max_job_size, options.max_tubes, memory);
+/// Handles signals until one of them, or a failure of the store, ends the server, and tells the service manager that
+/// the server is ready. Goes on where memory is missing, or ends the process.
+task<> until_the_end(serving& all) {
+  auto watched = runtime::watched_descriptor::watch(all.come.descriptor());
+  if (!watched) throw failure(fmt::format("cannot wait for signals: {}", watched.error().message()));
+  const duration round = duration::nanoseconds(all.patience.count() / 4);
+  readiness_notice ready;
+  shortage lacking;
+  while (!all.ends) {
+    all.rounds_of_signals.fetch_add(1, seam::relaxed);
+    try {
+      ready.try_to_tell();
+      const bool tells_again = ready.next() != instant::never();
+      const duration until_next = ready.next() - runtime::now();
+      auto what = co_await runtime::select(watched->readable(), all.running.one_ended(),
+                                           runtime::when(all.has_watchdog(), runtime::after(round)),
+                                           runtime::when(tells_again, runtime::after(until_next)));
+      if (what.index() == 1) co_return;
+      obey(all);
+      lacking.end();
+    } catch (const std::bad_alloc&) {
+      lacking.note();
+    }
+  }
+}
+
+/// Tells the service manager that the server works, twice in its time: if since the last time the task that accepts
+/// connections and the one that handles signals have gone on, and each broker has executed an operation. So the server
+/// is started again when one of them does not go on, or when a batch of the store takes longer than this time.
+task<> feed_watchdog(serving& all) {
+  std::uint64_t accepted = 0;
+  std::uint64_t handled = 0;
+  for (;;) {
+    try {
+      const duration pause = duration::nanoseconds(all.patience.count() / 2);
+      co_await runtime::sleep(pause);
+      bool works = co_await all.running.all_work();
+      const std::uint64_t accepts = all.clients->rounds();
+      const std::uint64_t handles = all.rounds_of_signals.load(seam::relaxed);
+      works = works && (accepts != accepted || !all.options.beanstalk) && handles != handled;
+      accepted = accepts;
+      handled = handles;
+      if (works && all.stores.busy_for() < all.patience) static_cast<void>(tell_service_manager("WATCHDOG=1"));
+    } catch (const std::bad_alloc&) {
+      shortage().note();  // it is not told
+    } catch (const std::exception&) {
+      co_return;  // a broker is closed or has failed: the server ends
+    }
+  }
+}
+
+/// Serves the clients of the listener until the end. Each step of the way out is taken, whatever an earlier one throws;
+/// where there is no memory for one, the process ends.
+task<> serve_clients(serving& all, runtime::listener& gate) {
+  const serve_options& options = all.options;
+  beanstalk::server_state& state =
+      all.state.emplace(all.running.all(), options.max_job_size, options.max_tubes, all.memory);
   if (!state.brokers.has_other_nodes()) {
-    auto listing = running.first().execute(jobs::list_tubes{});
+    auto listing = all.running.first().execute(jobs::list_tubes{});
     const jobs::tubes_answer known = co_await listing;
     for (const std::string& each : known.tubes) static_cast<void>(state.tubes.obtain(each));
   }
@@ -243,23 +307,33 @@ task<> serve_clients(const serve_options& options, const opened_stores& stores, 
     beanstalk::session with(state, peer);
     co_await with.run();
   };
-  connections clients(protocol, options.max_connections, std::string(beanstalk::reply::out_of_memory), log);
+  all.clients.emplace(protocol, options.max_connections, std::string(beanstalk::reply::out_of_memory), all.log);
+  connections& clients = *all.clients;
   runtime::join_handle<> accepting;
-  if (options.beanstalk) {
-    accepting = runtime::spawn(clients.accept_all(gate), "accepts connections");
-    log.info(fmt::format("beanstalk clients connect to {}", gate.local_address().value().to_string()));
-  }
-  tell_service_manager("READY=1");
   std::exception_ptr failure;
   try {
-    co_await until_the_end(come, stores, running, state, copies, log);
+    if (options.beanstalk) {
+      const duration round = all.has_watchdog() ? duration::nanoseconds(all.patience.count() / 4) : duration::forever();
+      accepting = runtime::spawn(clients.accept_all(gate, round), "accepts connections");
+      all.log.info(fmt::format("beanstalk clients connect to {}", gate.local_address().value().to_string()));
+    }
+    if (all.has_watchdog()) static_cast<void>(runtime::spawn(feed_watchdog(all), "feeds the watchdog"));
+    co_await until_the_end(all);
   } catch (...) {
     failure = std::current_exception();
   }
-  tell_service_manager("STOPPING=1");
+  static_cast<void>(tell_service_manager("STOPPING=1"));
   gate.close();
-  if (accepting) co_await accepting.join();
-  co_await clients.end(end_of_sessions);
+  try {
+    if (accepting) co_await accepting.join();
+  } catch (...) {
+    if (failure == nullptr) failure = std::current_exception();
+  }
+  try {
+    co_await clients.end(end_of_sessions);
+  } catch (const std::bad_alloc&) {
+    end_process(lacks_memory_to_end);
+  }
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
@@ -270,32 +344,40 @@ std::unique_ptr<shown_server> show(const serve_options& options, const running_b
   try {
     return std::make_unique<shown_server>(running.first(), stores.first_watched(), options.statistics);
   } catch (const std::exception& error) {
-    throw failure(fmt::format("cannot show the statistics: {}", sentence(error)));
+    throw failure(fmt::format("cannot show the statistics: {}", without_name(error.what())));
   }
 }
 
-task<> serve_until_the_end(const serve_options& options, const opened_stores& stores, const signals& come,
-                           backups& copies, memory_return& unused, const server_log& log) {
+task<> serve_until_the_end(serving& all) {
   runtime::listener gate;
-  if (options.beanstalk) gate = co_await listen(*options.beanstalk);
-  const std::vector<jobs::job_store*> every_store = stores.all();
-  running_brokers running(every_store, limits_of(options, every_store.size()));
-  const std::unique_ptr<shown_server> shown = show(options, running, stores);
+  if (all.options.beanstalk) gate = co_await listen(*all.options.beanstalk);
+  const std::unique_ptr<shown_server> shown = show(all.options, all.running, all.stores);
+  if (!all.options.database.empty()) {
+    auto nothing = [] {};
+    co_await runtime::blocking(nothing);  // starts the thread without which no batch is executed
+  }
   std::exception_ptr failure;
   try {
-    running.start();
-    co_await serve_clients(options, stores, running, gate, come, copies, unused, log);
+    all.running.start();
+    co_await serve_clients(all, gate);
   } catch (...) {
     failure = std::current_exception();
   }
-  if (shown != nullptr) co_await shown->end();
-  co_await running.end();  // throws what became of the stores
+  try {
+    if (shown != nullptr) co_await shown->end();
+    std::exception_ptr of_store = co_await all.running.end();
+    if (of_store != nullptr) failure = std::move(of_store);
+  } catch (const std::bad_alloc&) {
+    end_process(lacks_memory_to_end);
+  }
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 }  // namespace
 
 void serve(const serve_options& asked) {
+  const unread_sentence at_the_end;
+  end_process_on_terminate();
   const server_log log(asked.quiet);
   const signals come;             // before there are threads, which inherit the mask
   std::signal(SIGPIPE, SIG_IGN);  // the log may go to a pipe whose reader ends
@@ -306,7 +388,6 @@ void serve(const serve_options& asked) {
   if (has_database && options.beanstalk) runtime::run(expect_free(*options.beanstalk));
   opened_stores stores(options, log);
   backups copies(stores.first(), options, log);
-  memory_return unused;
   runtime::run_options how;
   how.measure = !options.statistics.empty();
   how.on_failure = [&log](std::string_view task, const std::exception_ptr& what) {
@@ -318,8 +399,9 @@ void serve(const serve_options& asked) {
       log.failure(task, fmt::format("{}: unknown", task));
     }
   };
+  serving all(options, stores, limits_of(options, stores.all().size()), come, copies, log);
   try {
-    runtime::run(serve_until_the_end(options, stores, come, copies, unused, log), how);
+    runtime::run(serve_until_the_end(all), how);
   } catch (const jobs::store_failure& error) {
     if (has_database) throw failure(error.what());
     const bool is_damaged = std::string_view(error.what()).find("restore a backup") != std::string_view::npos;
@@ -328,6 +410,8 @@ void serve(const serve_options& asked) {
   }
   try {
     stores.close();
+  } catch (const std::bad_alloc&) {
+    end_process(lacks_memory_to_end);
   } catch (const std::exception& error) {
     if (has_database) {
       log.warning(fmt::format("{}; what it has reserved is ready again within {}", error.what(),

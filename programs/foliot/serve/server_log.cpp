@@ -1,10 +1,12 @@
 #include "server_log.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,12 +15,18 @@
 
 #include "../printable.hpp"
 #include "../timestamp.hpp"
+#include "line_output.hpp"
 
 namespace foliot::program {
 
 namespace {
 
 constexpr std::array<std::string_view, 3> names{"info", "warning", "failure"};
+
+line_output& standard_error() noexcept {
+  static line_output shared(STDERR_FILENO);
+  return shared;
+}
 
 }  // namespace
 
@@ -42,37 +50,47 @@ server_log::~server_log() {
   }
 }
 
-void server_log::write_some(log_level level, std::string_view kind, std::string_view line) const {
-  std::uint64_t left_out = 0;
-  {
-    const lock held(lock_);
-    auto found = kinds_.find(kind);
-    if (found == kinds_.end()) found = kinds_.emplace(kind, repeated()).first;
-    repeated& of_kind = found->second;
-    const instant now = time_.now();
-    of_kind.level = level;
-    if (now < of_kind.quiet_until) {
-      ++of_kind.left_out;
-      return;
-    }
-    of_kind.quiet_until = now + between_warnings;
-    left_out = std::exchange(of_kind.left_out, 0);
+std::optional<std::uint64_t> server_log::note(log_level level, std::string_view kind) const {
+  const lock held(lock_);
+  auto found = kinds_.find(kind);
+  if (found == kinds_.end()) found = kinds_.emplace(kind, repeated()).first;
+  repeated& of_kind = found->second;
+  const instant now = time_.now();
+  of_kind.level = level;
+  if (now < of_kind.quiet_until) {
+    ++of_kind.left_out;
+    return std::nullopt;
   }
-  if (left_out == 0) return write(level, line);
-  write(level, fmt::format("{} ({} more like it since the last such line)", line, left_out));
+  of_kind.quiet_until = now + between_warnings;
+  return std::exchange(of_kind.left_out, 0);
 }
 
-void server_log::write(log_level level, std::string_view line) const {
+void server_log::write_some(log_level level, std::string_view kind, std::string_view line) const noexcept {
+  try {
+    const std::optional<std::uint64_t> left_out = note(level, kind);
+    if (!left_out) return;
+    if (*left_out == 0) return write(level, line);
+    write(level, fmt::format("{} ({} more like it since the last such line)", line, *left_out));
+  } catch (...) {
+    write(level, line);  // without memory for the count
+  }
+}
+
+void server_log::write(log_level level, std::string_view line) const noexcept {
   if (quiet_ && level == log_level::info) return;
-  std::string text;
-  append_log_milliseconds(text, wall_clock::instance().now());
-  text += ' ';
-  text += names[static_cast<std::size_t>(level)];
-  text += ' ';
-  text += printable(line);
-  text += '\n';
-  if (write_line_ != nullptr) return write_line_(text);
-  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+  try {
+    std::string text;
+    append_log_milliseconds(text, wall_clock::instance().now());
+    text += ' ';
+    text += names[static_cast<std::size_t>(level)];
+    text += ' ';
+    text += printable(line);
+    text += '\n';
+    if (write_line_ != nullptr) return write_line_(text);
+    standard_error().write(text);
+  } catch (...) {
+    standard_error().write("foliot: there is not enough memory for a line of the log\n");
+  }
 }
 
 }  // namespace foliot::program

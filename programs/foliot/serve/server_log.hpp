@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,13 @@
 
 namespace foliot::program {
 
+/// A message of the library without its name, which the program's messages begin with.
+[[nodiscard]] constexpr std::string_view without_name(std::string_view message) noexcept {
+  constexpr std::string_view name = "foliot: ";
+  if (message.starts_with(name)) message.remove_prefix(name.size());
+  return message;
+}
+
 /// How much an operator should care.
 enum class log_level : unsigned char { info, warning, failure };
 
@@ -28,7 +36,8 @@ enum class log_level : unsigned char { info, warning, failure };
 void append_log_milliseconds(std::string& to, instant time);
 
 /// Writes lines of the time in UTC, the level and a sentence. Control characters in it are escaped.
-/// Any thread; a line is written as a whole. Errors of standard error are ignored.
+/// Any thread; a line is written as a whole. Errors of standard error are ignored, and so is a reader that does not
+/// read: see line_output.hpp. Without memory for a line, another one says so.
 class server_log {
  public:
   static constexpr duration between_warnings = duration::nanoseconds(10'000'000'000);
@@ -42,12 +51,16 @@ class server_log {
   /// Writes how many warnings were left out.
   ~server_log();
 
-  void info(std::string_view line) const { write(log_level::info, line); }
-  void warning(std::string_view line) const { write(log_level::warning, line); }
-  void failure(std::string_view line) const { write(log_level::failure, line); }
+  void info(std::string_view line) const noexcept { write(log_level::info, line); }
+  void warning(std::string_view line) const noexcept { write(log_level::warning, line); }
+  void failure(std::string_view line) const noexcept { write(log_level::failure, line); }
   /// A warning of this kind, of which there may be many: all texts of a kind share the one line in between_warnings.
-  void warning(std::string_view kind, std::string_view line) const { write_some(log_level::warning, kind, line); }
-  void failure(std::string_view kind, std::string_view line) const { write_some(log_level::failure, kind, line); }
+  void warning(std::string_view kind, std::string_view line) const noexcept {
+    write_some(log_level::warning, kind, line);
+  }
+  void failure(std::string_view kind, std::string_view line) const noexcept {
+    write_some(log_level::failure, kind, line);
+  }
 
  private:
   /// The lines of a kind.
@@ -57,8 +70,11 @@ class server_log {
     std::uint64_t left_out = 0;
   };
 
-  void write(log_level level, std::string_view line) const;
-  void write_some(log_level level, std::string_view kind, std::string_view line) const;
+  void write(log_level level, std::string_view line) const noexcept;
+  void write_some(log_level level, std::string_view kind, std::string_view line) const noexcept;
+  /// Counts a line of this kind. Returns how many were left out before it; nothing if this one is, too. Throws
+  /// std::bad_alloc.
+  [[nodiscard]] std::optional<std::uint64_t> note(log_level level, std::string_view kind) const;
 
   const bool quiet_;
   const clock& time_;

@@ -11,21 +11,22 @@
 
 namespace foliot::program {
 
-void tell_service_manager(std::string_view state, bool may_be_lost) noexcept {
+bool tell_service_manager(std::string_view state) noexcept {
   const char* const path = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): nobody changes it
-  if (path == nullptr || (path[0] != '/' && path[0] != '@')) return;
+  if (path == nullptr || (path[0] != '/' && path[0] != '@')) return true;
   sockaddr_un to{};
   const std::size_t length = std::strlen(path);
-  if (length >= sizeof(to.sun_path)) return;
+  if (length >= sizeof(to.sun_path)) return true;
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, path, length);
   if (path[0] == '@') to.sun_path[0] = '\0';  // an abstract name
   const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return;
+  if (socket < 0) return false;
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  const int how = MSG_NOSIGNAL | (may_be_lost ? MSG_DONTWAIT : 0);
-  static_cast<void>(::sendto(socket, state.data(), state.size(), how, reinterpret_cast<const sockaddr*>(&to), size));
+  constexpr int how = MSG_NOSIGNAL | MSG_DONTWAIT;  // a manager that does not read holds up nothing
+  const auto sent = ::sendto(socket, state.data(), state.size(), how, reinterpret_cast<const sockaddr*>(&to), size);
   ::close(socket);
+  return sent >= 0;
 }
 
 duration watchdog_time() noexcept {

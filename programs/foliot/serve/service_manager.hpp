@@ -7,9 +7,9 @@
 
 namespace foliot::program {
 
-/// Sends `state`, such as "READY=1", to the service manager. Does nothing where there is none, or where it cannot be
-/// reached: the server works without it. Waits for room in the manager's socket, unless the message `may_be_lost`.
-void tell_service_manager(std::string_view state, bool may_be_lost = false) noexcept;
+/// Sends `state`, such as "READY=1", to the service manager, without waiting. Returns false if that was not possible at
+/// present, as where the manager's socket is full; true also where there is no manager. The server works without it.
+[[nodiscard]] bool tell_service_manager(std::string_view state) noexcept;
 
 /// Within which time the service manager wants to hear "WATCHDOG=1" again and again (WatchdogSec= of the unit); zero:
 /// it does not.

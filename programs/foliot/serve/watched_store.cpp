@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <foliot/core/instant.hpp>
 
+#include "process_end.hpp"
+
 namespace foliot::program {
 
 namespace {
@@ -14,7 +16,13 @@ double seconds(duration length) { return static_cast<double>(length.count()) / 1
 
 }  // namespace
 
+void watched_store::close() {
+  const memory_needed here;
+  inner_.close();
+}
+
 jobs::execution watched_store::execute(std::span<jobs::operation> batch) {
+  const memory_needed here;
   const std::size_t operations = batch.size();
   const instant began = time_.now();
   began_.store(began.nanoseconds(), seam::relaxed);

@@ -1,6 +1,9 @@
 // A job store whose slow batches are reported, and the times in which it is unavailable: a disk that stalls and a
 // database that does not answer are things that an operator should know.
 //
+// Where the store lacks memory, the process ends (process_end.hpp): no library below it can go on then, and locks may
+// be held for ever.
+//
 // Thread safety: as job_store; any thread may call busy_for() and next_due().
 #pragma once
 
@@ -36,7 +39,7 @@ class watched_store final : public jobs::job_store {
   jobs::execution execute(std::span<jobs::operation> batch) override;
   [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
   [[nodiscard]] check_result check() override { return inner_.check(); }
-  void close() override { inner_.close(); }
+  void close() override;
   [[nodiscard]] jobs::other_nodes* others() noexcept override { return inner_.others(); }
 
   /// For how long the present batch has been executing; zero: none is.

@@ -47,6 +47,9 @@ rocksdb::DBOptions database_options() {
   options.skip_stats_update_on_db_open = true;
   options.skip_checking_sst_file_sizes_on_db_open = true;
   options.max_background_jobs = 2;
+  // More threads would open the files of a large store sooner by some milliseconds, and where the system refuses one of
+  // them, RocksDB ends the process.
+  options.max_file_opening_threads = 1;
   options.bytes_per_sync = mebibyte;
   // One thread writes, in batches.
   options.allow_concurrent_memtable_write = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <variant>
 
 #include "opening.hpp"
@@ -106,6 +107,8 @@ execution embedded_engine::execute(std::span<operation> batch) {
     return done;
   } catch (const store_failure& failed) {
     failure_ = failed.what();
+    throw;
+  } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& failed) {
     // Of a step that was half done, memory and disk do not agree. The text may need more memory than there is.

@@ -1,6 +1,8 @@
 // The brokers of one server: which connection gets which, their sums, and how their run ends.
 #include <chrono>
+#include <exception>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/memory_store.hpp>
+#include <foliot/jobs/other_nodes.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
@@ -108,6 +111,15 @@ std::vector<jobs::client> fill_first(const running_brokers& all) {
   return clients;
 }
 
+std::string text_of(const std::exception_ptr& why) {
+  if (why == nullptr) return "";
+  try {
+    std::rethrow_exception(why);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 task<> put_one(jobs::client& by) {
   auto putting = by.execute(jobs::put{.tube = "mail", .body = "x"});
   static_cast<void>(co_await putting);
@@ -125,8 +137,11 @@ TEST(RunningBrokers, EachHasItsStore) {
       co_await put_one(clients.front());
       co_await put_one(clients.back());
       co_await put_one(clients.back());
+      const bool work = co_await all.all_work();
+      EXPECT_TRUE(work);
     }
-    co_await all.end();
+    const std::exception_ptr ended = co_await all.end();
+    EXPECT_EQ(ended, nullptr);
     EXPECT_EQ(jobs::execute_one(one, jobs::count_all{}).counts.ready, 1U);
     EXPECT_EQ(jobs::execute_one(two, jobs::count_all{}).counts.ready, 2U);
   });
@@ -152,13 +167,8 @@ TEST(RunningBrokers, AStoreThatFailsEndsAll) {
       co_await all.one_ended();
       co_await put_one(clients.front());  // the other one goes on until the end
     }
-    std::string failure;
-    try {
-      co_await all.end();
-    } catch (const jobs::store_failure& what) {
-      failure = what.what();
-    }
-    EXPECT_EQ(failure, "the disk is gone");
+    const std::exception_ptr ended = co_await all.end();
+    EXPECT_EQ(text_of(ended), "the disk is gone");
     EXPECT_EQ(jobs::execute_one(one, jobs::count_all{}).counts.ready, 1U);
   });
 }
@@ -185,12 +195,62 @@ TEST(RunningBrokers, AConnectionAvoidsABrokerWhoseStoreIsUnavailable) {
       }
       EXPECT_TRUE(is_refused);
       EXPECT_NE(&all.all().for_next_connection(), &all.first());
+      const bool work = co_await all.all_work();
+      EXPECT_TRUE(work) << "an outage of the database is none of the broker";
       one.before = nullptr;
       co_await runtime::sleep(std::chrono::seconds(1));
       co_await put_one(client);
       EXPECT_EQ(&all.all().for_next_connection(), &all.first());
     }
-    co_await all.end();
+    const std::exception_ptr ended = co_await all.end();
+    EXPECT_EQ(ended, nullptr);
+  });
+}
+
+/// A store of several nodes whose news cannot be taken when it is told to.
+class store_with_broken_news final : public jobs::job_store, public jobs::other_nodes {
+ public:
+  jobs::execution execute(std::span<jobs::operation> batch) override { return inner_.execute(batch); }
+  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
+  [[nodiscard]] check_result check() override { return inner_.check(); }
+  [[nodiscard]] jobs::other_nodes* others() noexcept override { return this; }
+
+  void tell(std::span<const std::string> tubes) noexcept override { nodes_.tell(tubes); }
+  [[nodiscard]] int descriptor() const noexcept override { return nodes_.descriptor(); }
+  [[nodiscard]] duration scan_every() const noexcept override { return nodes_.scan_every(); }
+  [[nodiscard]] jobs::news take_news() override {
+    if (fails) throw std::runtime_error("the news are broken");
+    return nodes_.take_news();
+  }
+
+  bool fails = false;
+
+ private:
+  jobs::memory_store inner_;
+  test::simulated_nodes nodes_;
+};
+
+// Nothing would answer its clients, so that they would wait for ever.
+TEST(RunningBrokers, ARunThatThrowsFailsItsBroker) {
+  run_with_virtual_time([]() -> task<> {
+    store_with_broken_news store;
+    running_brokers all({&store}, {});
+    all.start();
+    {
+      jobs::client client(all.first());
+      co_await put_one(client);
+      store.fails = true;
+      std::string failure;
+      try {
+        co_await put_one(client);
+      } catch (const jobs::store_failure& what) {
+        failure = what.what();
+      }
+      EXPECT_EQ(failure, "the news are broken");
+      co_await all.one_ended();
+    }
+    const std::exception_ptr ended = co_await all.end();
+    EXPECT_EQ(text_of(ended), "the news are broken");
   });
 }
 

@@ -19,9 +19,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import beanstalk_client
-from beanstalk_client import FOLIOT, PATIENCE, Connection, need_space, without_slow_disk
+from beanstalk_client import PATIENCE, need_space
 from faulty_disk import FOR_EVER, LIBRARY, Disk, Fault
 from history import check
+from path_server import PathServer
 from program_case import main
 from workload import LOST, Workload, drain
 
@@ -30,47 +31,6 @@ ROUNDS = int(os.environ.get("FOLIOT_POWER_ROUNDS", "8"))
 SEED = int(os.environ.get("FOLIOT_DISK_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 MEBIBYTE = 1 << 20
 WRITTEN = ["INSERTED", "DELETED", "CANCELLED", "BURIED"]  # answers that report a change on disk
-
-
-class Server:
-    """A server on a faulty disk, at a path, which no other process can have taken."""
-
-    def __init__(self, disk, here, *arguments):
-        self.address = str(here / "socket")
-        self.log = open(here / "log", "w+b")
-        self.process = subprocess.Popen(
-            [FOLIOT, "serve", "--quiet", "--data", str(disk.files), "--beanstalk", f"unix:{self.address}",
-             *map(str, arguments)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log, env=disk.environment())
-
-    def connect(self):
-        return Connection(self.address)
-
-    def answers(self):
-        """Whether it serves clients; if not, it has ended."""
-        while self.process.poll() is None:
-            try:
-                self.connect().close()
-                return True
-            except OSError:
-                time.sleep(0.005)
-        return False
-
-    def wait(self):
-        """Its exit code and what it has logged, when it has ended."""
-        code = self.process.wait(PATIENCE)
-        self.log.seek(0)
-        text = without_slow_disk(self.log.read().decode())
-        self.log.close()
-        return code, text
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.wait()
-
-    def kill(self):
-        self.process.kill()
-        return self.wait()
 
 
 @unittest.skipUnless(LIBRARY, "FOLIOT_FAULTY_DISK_LIBRARY does not name the library faulty_disk")
@@ -97,7 +57,8 @@ class DiskCase(unittest.TestCase):
                 server.kill()
 
     def launch(self, *arguments):
-        self.servers.append(Server(self.disk, self.here, *arguments))
+        environment = self.disk.environment()
+        self.servers.append(PathServer(self.here, environment, "--data", self.disk.files, *arguments))
         return self.servers[-1]
 
     def start(self, *arguments):

@@ -185,6 +185,28 @@ TEST(HeldMemory, OneThatMovesTooLittleOfMuchIsClosed) {
   });
 }
 
+// A look of long ago is none at what the client holds now.
+TEST(HeldMemory, OneThatHasJustBegunIsNotClosedForWhatItHeldLongAgo) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(megabyte);
+    connection reads(all);
+    connection waits(all);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(reads.memory.take(megabyte * 3 / 4));
+      auto waiting = runtime::spawn(wait_for(waits, megabyte / 2), "waits");
+      co_await runtime::sleep(1ms);
+      EXPECT_EQ(all.waiting(), 1U);
+      EXPECT_FALSE(reads.memory.is_closed());
+      reads.memory.holds(0);
+      const room got = co_await waiting.join();
+      EXPECT_EQ(got, room::taken);
+      waits.memory.holds(0);
+      co_await runtime::sleep(60s);
+    }
+    EXPECT_EQ(all.closed(), 0U);
+  });
+}
+
 TEST(HeldMemory, IfAllWaitTheLargestIsClosedAndTold) {
   on_virtual_time([]() -> task<> {
     held_memory all(megabyte);

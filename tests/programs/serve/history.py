@@ -43,9 +43,11 @@ class Event:
 
 
 class History:
-    """Any thread may record."""
+    """Any thread may record. `closes_idle`: the server may also close the connection of a client that asks for nothing,
+    which learns of it at its next request."""
 
-    def __init__(self):
+    def __init__(self, closes_idle=False):
+        self.closes_idle = closes_idle
         self.events = []
         self.lock = threading.Lock()
 
@@ -62,8 +64,13 @@ class History:
     def lost(self, client):
         """The connection of a client has ended, while its last request was under way."""
         with self.lock:
-            last = max((event for event in self.events if event.client == client), key=lambda each: each.begin)
-            self.events.append(Event(client, "gone", last.begin, last.wall))
+            mine = [event for event in self.events if event.client == client]
+            last = max(mine, key=lambda each: each.begin)
+            begin = last.begin
+            if self.closes_idle:
+                # It may have been closed as soon as the server had sent its last answer, before the client read that.
+                begin = max((event.begin for event in mine if event.answer is not None), default=begin)
+            self.events.append(Event(client, "gone", begin, last.wall))
 
     @staticmethod
     def answered(event, answer, **more):

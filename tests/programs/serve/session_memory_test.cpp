@@ -251,6 +251,20 @@ TEST(SessionMemory, HalfBodiesHaveTheBoundAndALargeBodyGetsThroughAlone) {
   });
 }
 
+TEST(SessionMemory, SmallAnswersThatAreNotReadHaveTheBound) {
+  with_server(megabyte, 65'535, [](server& on) -> task<> {
+    std::string commands;
+    for (int i = 0; i < 200; ++i) commands += "stats\r\n";
+    for (int i = 0; i < 100; ++i) co_await on.connect().send(commands);
+    co_await runtime::sleep(long_enough);
+    EXPECT_GT(on.memory.bytes(), megabyte / 2);
+    EXPECT_LE(on.memory.bytes(), 2 * megabyte);
+    client& other = on.connect();
+    const std::string said = co_await other.ask(put_of(100), "\r\n");
+    EXPECT_EQ(said, "INSERTED 1\r\n");
+  });
+}
+
 TEST(SessionMemory, BodiesThatAreNotReadHaveTheBound) {
   with_server(16 * megabyte, 4 * megabyte, [](server& on) -> task<> {
     client& other = on.connect();

@@ -103,8 +103,8 @@ class Client(threading.Thread):
 class Workload:
     """Clients of one server after the other, with one history."""
 
-    def __init__(self, draw: random.Random, clients=6):
-        self.history = History()
+    def __init__(self, draw: random.Random, clients=6, closes_idle=False):
+        self.history = History(closes_idle)
         self.random = draw
         self.at_once = clients
         self.started = 0

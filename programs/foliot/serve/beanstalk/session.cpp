@@ -20,6 +20,8 @@ constexpr std::size_t largest_buffer = 65'536;
 constexpr std::size_t largest_waiting_buffer = 262'144;
 /// Answers of this size leave before the next command is taken.
 constexpr std::size_t many_answers = 65'536;
+/// At this size already while all connections hold as much as they may: so much is not counted.
+constexpr std::size_t few_answers = 4096;
 /// So many puts, or puts with so many bytes, are answered before the next one is taken.
 constexpr std::size_t many_puts = 256;
 constexpr std::size_t many_bytes_in_puts = 1'048'576;
@@ -114,7 +116,7 @@ task<> session::serve_commands() {
     if (what) {
       co_await answer(*what);
       note_memory();
-      if (out_.size() < many_answers) continue;
+      if (out_.size() < few_answers || (out_.size() < many_answers && !server_.memory.is_full())) continue;
     } else {
       co_await answer_pending();
       note_memory();

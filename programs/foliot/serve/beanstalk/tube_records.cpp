@@ -58,7 +58,12 @@ shared_record tube_records::obtain_locked(std::string_view name, std::size_t mos
   auto made = std::make_shared<tube_record>(name);
   pieces_.resize(in_order_.size() / tubes_of_a_piece + 1);
   in_order_.push_back(made);
-  by_name_.emplace(made->name, in_order_.size() - 1);
+  try {
+    by_name_.emplace(made->name, in_order_.size() - 1);
+  } catch (...) {
+    in_order_.pop_back();  // a record that is only in one of them could not be found when it moves
+    throw;
+  }
   note_change(in_order_.size() - 1, 0, size_in_list(name));
   return made;
 }

@@ -1,0 +1,46 @@
+"""A server of a test at a path, which no other process can have taken, whose system calls or memory the test controls."""
+import signal
+import subprocess
+import time
+
+from beanstalk_client import FOLIOT, PATIENCE, Connection, without_slow_disk
+
+
+class PathServer:
+    """`here` is the folder of its socket and its log."""
+
+    def __init__(self, here, environment, *arguments):
+        self.address = str(here / "socket")
+        self.log = open(here / "log", "w+b")
+        self.process = subprocess.Popen(
+            [FOLIOT, "serve", "--quiet", "--beanstalk", f"unix:{self.address}", *map(str, arguments)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log, env=environment)
+
+    def connect(self):
+        return Connection(self.address)
+
+    def answers(self):
+        """Whether it serves clients; if not, it has ended."""
+        while self.process.poll() is None:
+            try:
+                self.connect().close()
+                return True
+            except OSError:
+                time.sleep(0.005)
+        return False
+
+    def wait(self):
+        """Its exit code and what it has logged, when it has ended."""
+        code = self.process.wait(PATIENCE)
+        self.log.seek(0)
+        text = without_slow_disk(self.log.read().decode())
+        self.log.close()
+        return code, text
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self):
+        self.process.kill()
+        return self.wait()
