@@ -122,6 +122,12 @@ class AnyStore : public ::testing::TestWithParam<store_kind> {
     check();
     return last_;
   }
+  /// What the store waits for, once it has noted for itself what it has to after a change.
+  next_change next_when_settled() {
+    store_.pass(std::chrono::milliseconds(1));
+    settle();
+    return store_->next();
+  }
   void check() {
     const check_result right = store_->check();
     EXPECT_TRUE(right.has_value()) << right.error();

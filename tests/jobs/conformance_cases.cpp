@@ -279,7 +279,7 @@ TEST_P(JobStore, CancelsByIdAndByKeyInEveryWaitingState) {
     EXPECT_EQ(run(cancel{job_key{"a", key}}), (change_answer{change::gone, 0}));
   }
   EXPECT_EQ(run(count_all{}), count_answer{});
-  EXPECT_EQ(store_->next(), next_change{});
+  EXPECT_EQ(next_when_settled(), next_change{});
 }
 
 TEST_P(JobStore, ReschedulesInEveryWaitingState) {

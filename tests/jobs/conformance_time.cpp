@@ -216,7 +216,7 @@ TEST_P(JobStore, APauseOfZeroEndsAPause) {
   run(pause{"a", 0ms});
   EXPECT_EQ(last_.ready_tubes, names{"a"});
   EXPECT_EQ(run(count_tube{"a"}).paused_until, instant::never());
-  EXPECT_EQ(store_->next(), next_change{});
+  EXPECT_EQ(next_when_settled(), next_change{});
   EXPECT_EQ(run(claim{{"a"}}).jobs.size(), 1U);
   run(pause{"unknown", 0ms});
   EXPECT_EQ(run(count_tube{"unknown"}), count_answer{});

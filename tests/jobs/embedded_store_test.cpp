@@ -256,6 +256,38 @@ TEST(embedded_folder, the_database_of_another_program_is_refused) {
   EXPECT_NE(refusal(folder.path()).find("another program"), std::string::npos) << refusal(folder.path());
 }
 
+TEST(embedded_folder, a_name_that_rocksdb_would_misread_is_refused) {
+  const temporary_folder folder;
+  jobs::embedded_store({.folder = folder.path(), .disk_reserve = 0}).close();
+  for (const std::string name : {"18446744073709551615.log", "99999999999999999999.log", "18446744073709551614.sst",
+                                 "4611686018427387904.blob", "MANIFEST-18446744073709551615", "7.log", "0000007.log"}) {
+    std::ofstream(folder.path() + "/" + name).flush();
+    EXPECT_NE(refusal(folder.path()).find("its file '" + name + "'"), std::string::npos) << refusal(folder.path());
+    std::filesystem::remove(folder.path() + "/" + name);
+  }
+  for (const std::string name :
+       {"18446744073709551615", "18446744073709551615.log.gz", "x7.log", ".log", "MANIFEST-"}) {
+    std::ofstream(folder.path() + "/" + name).flush();
+    EXPECT_EQ(refusal(folder.path()), "");
+  }
+}
+
+TEST(embedded_folder, without_its_file_current_it_is_refused_and_left_as_it_is) {
+  const temporary_folder folder;
+  {
+    jobs::embedded_store store({.folder = folder.path(), .disk_reserve = 0});
+    jobs::execute_one(store, jobs::put{.tube = "mail", .body = "kept"});
+  }
+  std::filesystem::rename(folder.path() + "/CURRENT", folder.path() + "/elsewhere");
+  for (const bool locked : {true, false}) {
+    if (!locked) std::filesystem::remove(folder.path() + "/LOCK");
+    EXPECT_NE(refusal(folder.path()).find("its file CURRENT is missing"), std::string::npos) << refusal(folder.path());
+  }
+  std::filesystem::rename(folder.path() + "/elsewhere", folder.path() + "/CURRENT");
+  jobs::embedded_store store({.folder = folder.path(), .disk_reserve = 0});
+  EXPECT_EQ(jobs::execute_one(store, jobs::count_all{}).counts.ready, 1u);
+}
+
 TEST(embedded_folder, a_damaged_table_is_found_by_the_check) {
   const temporary_folder folder;
   {

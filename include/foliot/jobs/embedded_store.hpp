@@ -37,7 +37,9 @@ class embedded_engine;
 
 /// How an embedded store is opened.
 struct embedded_options {
-  /// The folder; it is made if it does not exist, inside a folder that does. Nothing else may be in it.
+  /// The folder; it is made if it does not exist, inside a folder that does. Nothing else may be in it. What the store
+  /// makes is for this user alone, whatever the umask: folders have the mode 0700, files 0600. The mode of a folder
+  /// that exists stays as it is.
   std::string folder;
   /// None: every batch is synced before it is reported. Otherwise at most this long after it, so that a crash of the
   /// machine, not one of the process, loses what was reported meanwhile. next() names the time of the next sync.
@@ -49,12 +51,13 @@ struct embedded_options {
   /// A put beyond so many jobs is answered with `no_space`.
   std::uint64_t most_jobs = std::numeric_limits<std::uint64_t>::max();
   store_clocks clocks = {};
-  /// Opens the store also if its write-ahead log is damaged: the damaged change and all behind it are lost, and `warn`
-  /// gets how much. Otherwise the opening refuses such a store. (The torn end of a log that a crash leaves is no
-  /// damage.)
+  /// Opens the store also if its write-ahead log is damaged, missing, or shorter than it is known to have been: the
+  /// damaged change and all behind it are lost, and `warn` gets how much. Otherwise the opening refuses such a store.
+  /// (The torn end of a log that a crash leaves behind what was synced is no damage.)
   bool salvage = false;
-  /// Gets a sentence for each thing that an operator should know: the disk is nearly full, or has room again, or a
-  /// damaged store was salvaged. Called by the thread that uses the store; must not use the store, and must not throw.
+  /// Gets a sentence for each thing that an operator should know: the disk is nearly full, or has room again; a damaged
+  /// store was salvaged; other users can enter the folder, which is told at the opening. Called by the thread that uses
+  /// the store; must not use the store, and must not throw.
   std::function<void(std::string_view)> warn = {};
 };
 

@@ -1,5 +1,8 @@
 #include "open_store.hpp"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -30,10 +33,27 @@ namespace foliot::program {
 namespace {
 
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
-/// Whether a store was made in the folder: RocksDB keeps the file CURRENT in each of its databases.
+/// Whether a store was made in the folder. RocksDB keeps the file CURRENT in each of its databases, beside its logs and
+/// tables; opening a store from which it is missing says so.
 bool has_store(const std::string& folder) {
   std::error_code failed;
-  return std::filesystem::exists(std::filesystem::path(folder) / "CURRENT", failed);
+  if (std::filesystem::exists(std::filesystem::path(folder) / "CURRENT", failed)) return true;
+  for (std::filesystem::directory_iterator each(folder, failed), end; !failed && each != end; each.increment(failed)) {
+    const std::filesystem::path kind = each->path().extension();
+    if (kind == ".log" || kind == ".sst") return true;
+  }
+  return false;
+}
+
+/// Makes a folder for this user alone, whatever the umask, unless it is there.
+void make_private_folder(const std::filesystem::path& name) {
+  if (::mkdir(name.c_str(), S_IRWXU) != 0) {
+    if (errno == EEXIST) return;
+    const std::error_code failed(errno, std::generic_category());
+    throw failure(fmt::format("cannot make the folder {}: {}", name.string(), failed.message()));
+  }
+  std::error_code refused;  // where the file system has no permissions of its own
+  std::filesystem::permissions(name, std::filesystem::perms::owner_all, refused);
 }
 
 /// From so many jobs on, a check takes longer than a user waits without a sign of life.
@@ -147,9 +167,7 @@ std::string back_up_store([[maybe_unused]] jobs::job_store& store, [[maybe_unuse
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
   if (auto* const on_disk = dynamic_cast<jobs::embedded_store*>(&store)) {
     const std::filesystem::path backups = std::filesystem::path(options.folder) / "backups";
-    std::error_code failed;
-    std::filesystem::create_directory(backups, failed);
-    if (failed) throw failure(fmt::format("cannot make the folder {}: {}", backups.string(), failed.message()));
+    make_private_folder(backups);
     std::string time;
     append_log_milliseconds(time, wall_clock::instance().now());
     std::erase(time, ':');  // which means another machine to some programs

@@ -1,7 +1,6 @@
 #include "disk.hpp"
 
 #include <algorithm>
-#include <expected>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -13,9 +12,11 @@
 
 #include <foliot/core/seam/sync.hpp>
 
+#include "damage.hpp"
 #include "disk_options.hpp"
-#include "log_scan.hpp"
 #include "opening.hpp"
+#include "private_files.hpp"
+#include "salvage_note.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -57,61 +58,6 @@ class folder_lock {
   rocksdb::FileSystem& files_;
   rocksdb::FileLock* lock_ = nullptr;
 };
-
-/// What an opening would find.
-struct replay {
-  std::uint64_t last_sequence = 0;  ///< the number of the last change
-  std::uint64_t first_log = 0;      ///< logs with lower numbers are needed no more
-};
-
-/// Replays the logs, and changes nothing on disk. Or why the database cannot be opened.
-std::expected<replay, rocksdb::Status> replay_of(const std::string& folder, const rocksdb::DBOptions& options) {
-  std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  rocksdb::DB* opened = nullptr;
-  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder, family_options(), &handles, &opened);
-  if (!status.ok()) return std::unexpected(status);
-  const std::unique_ptr<rocksdb::DB> database(opened);
-  for (rocksdb::ColumnFamilyHandle* each : handles) database->DestroyColumnFamilyHandle(each).PermitUncheckedError();
-  replay found{database->GetLatestSequenceNumber()};
-  database->GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &found.first_log);
-  return found;
-}
-
-/// What an opening loses, because of damage of the write-ahead log.
-struct log_loss {
-  log_contents::damage where;
-  bool can_be_salvaged = false;  ///< RocksDB opens the database, without what lies behind the damage
-};
-
-/// Nothing if the opening loses nothing.
-std::optional<log_loss> loss_of(const std::string& folder, const rocksdb::DBOptions& options,
-                                rocksdb::FileSystem& files) {
-  if (!scan_logs(folder, files).damaged) return std::nullopt;
-  // RocksDB deletes the logs that it needs no more in any order, and appends to none after a crash: so there may be
-  // gaps among old logs, and a torn end may be followed by the next log.
-  const std::expected<replay, rocksdb::Status> found = replay_of(folder, options);
-  if (!found && !found.error().IsCorruption()) return std::nullopt;  // the opening says what is wrong
-  const log_contents needed = scan_logs(folder, files, found ? found->first_log : 0);
-  if (!needed.damaged) return std::nullopt;
-  if (!found || needed.damaged->missing) return log_loss{*needed.damaged};
-  if (found->last_sequence >= needed.last_sequence) return std::nullopt;
-  return log_loss{*needed.damaged, true};
-}
-
-std::string in_words(const log_contents::damage& it) {
-  return "its log " + it.file + " is damaged at byte " + std::to_string(it.offset) + ", and " +
-         (it.batches_behind == 1 ? "a batch of changes lies"
-                                 : std::to_string(it.batches_behind) + " batches of changes lie") +
-         " behind the damage";
-}
-
-[[noreturn]] void refuse_damage(const std::string& folder, const log_loss& it) {
-  throw store_failure("foliot: cannot open the job store " + folder + ": " + in_words(it.where) + ": restore a backup" +
-                      (!it.can_be_salvaged
-                           ? ""
-                           : "; or copy the folder, and salvage the store (foliot serve --salvage), which keeps "
-                             "what was stored before the damage and loses what lies behind it"));
-}
 
 }  // namespace
 
@@ -169,14 +115,21 @@ disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool 
     : folder_(std::move(folder)), errors_(std::make_shared<background_errors>()) {
   rocksdb::DBOptions options = database_options();
   if (files == nullptr) files = rocksdb::FileSystem::Default();
-  env_ = rocksdb::NewCompositeEnv(files);
+  files_ = std::make_shared<synced_files>(std::make_shared<private_files>(files));
+  mark_.emplace(folder_, *files_);
+  env_ = rocksdb::NewCompositeEnv(files_);
   options.env = env_.get();
   {
-    const folder_lock held(folder_, *files);
+    const folder_lock held(folder_, *files_);
     refuse_foreign(folder_, options);
-    if (const auto lost = loss_of(folder_, options, *files)) {
+    if (const auto lost = loss_of(folder_, options, *files_)) {
       if (!salvage || !lost->can_be_salvaged) refuse_damage(folder_, *lost);
-      damage_ = in_words(lost->where);
+      damage_ = lost->what;
+      if (const rocksdb::IOStatus noted = write_salvage_note(folder_, damage_, *files_); !noted.ok()) {
+        throw_opening_failure(folder_, noted);
+      }
+    } else {
+      damage_ = read_salvage_note(folder_, *files_);
     }
   }
   options.listeners = {errors_};
@@ -217,6 +170,7 @@ void disk::write(bool synced) {
     return db_->Write(options, is_indexed ? indexed_.GetWriteBatch() : &gathered_);
   }();
   if (!status.ok()) throw_failure("write", folder_, status);
+  if (synced) is_mark_behind_ = true;
   gathered_.Clear();
   if (is_indexed) indexed_.Clear();
 }
@@ -245,12 +199,25 @@ void disk::index_gathered() {
 void disk::sync() {
   const rocksdb::Status status = db_->SyncWAL();
   if (!status.ok()) throw_failure("sync the write-ahead log", folder_, status);
+  is_mark_behind_ = true;
 }
 
 void disk::flush() {
   const std::vector<rocksdb::ColumnFamilyHandle*> all(handles_.begin(), handles_.end());
   const rocksdb::Status status = db_->Flush(rocksdb::FlushOptions{}, all);
   if (!status.ok()) throw_failure("flush the tables", folder_, status);
+}
+
+void disk::mark(instant now) {
+  if (!is_mark_behind_ || now < next_mark_) return;
+  next_mark_ = now + between_marks;
+  write_mark();
+}
+
+void disk::write_mark() {
+  is_mark_behind_ = false;
+  // Without it damage is found later, or not at all; but nothing is lost.
+  mark_->write(files_->in(folder_)).PermitUncheckedError();
 }
 
 void disk::check_background() const {
@@ -305,10 +272,24 @@ void disk::back_up(const std::string& to) {
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
   // It flushes the tables first: in 7.8 the linked logs of a checkpoint are not synced.
   check(checkpoint->CreateCheckpoint(to));
-  check(sync_name(to, *env_->GetFileSystem()));
+  check(mark_backup(to));
+  check(sync_name(to, *files_));
   // The folder around it may be new, too, or lie in one that this user must not read.
-  sync_name(std::filesystem::path(to).parent_path().string(), *env_->GetFileSystem()).PermitUncheckedError();
+  sync_name(std::filesystem::path(to).parent_path().string(), *files_).PermitUncheckedError();
 }
+
+rocksdb::IOStatus disk::mark_backup(const std::string& folder) {
+  const std::vector<synced_length> lengths = files_->in(folder);
+  files_->forget(folder);
+  synced_mark mark(folder, *files_);
+  if (rocksdb::IOStatus status = mark.write(lengths); !status.ok()) return status;
+  if (rocksdb::IOStatus status = mark.sync(); !status.ok()) return status;
+  std::unique_ptr<rocksdb::FSDirectory> made;
+  rocksdb::IOStatus status = files_->NewDirectory(folder, rocksdb::IOOptions{}, &made, nullptr);
+  return status.ok() ? made->Fsync(rocksdb::IOOptions{}, nullptr) : status;
+}
+
+void disk::forget_salvage() { remove_salvage_note(folder_, *files_); }
 
 rocksdb::Status disk::verify_checksums() { return db_->VerifyChecksum(); }
 

@@ -18,13 +18,19 @@
 #include <rocksdb/file_system.h>
 #include <rocksdb/utilities/write_batch_with_index.h>
 
+#include <foliot/core/instant.hpp>
 #include <foliot/jobs/job_store.hpp>
 
 #include "keys.hpp"
+#include "synced_files.hpp"
+#include "synced_mark.hpp"
 
 namespace foliot::jobs::detail {
 
 class background_errors;
+
+/// The mark of what has been synced is written at most so often.
+inline constexpr milliseconds between_marks{1};
 
 /// Throws store_failure: RocksDB could not do `what` in the store of this folder.
 [[noreturn]] void throw_failure(const std::string& what, const std::string& folder, const rocksdb::Status& status);
@@ -43,8 +49,11 @@ class disk {
   ~disk();
 
   [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
-  /// A sentence about the damage that the opening has met, and what it has lost; empty if there was none.
+  /// The damage that the opening has met, or an earlier one that was to salvage the store and got no further than this:
+  /// a sentence without its end. Empty if there was none.
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
+  /// The store is whole and has durably skipped what it may have given: later openings know nothing of the damage.
+  void forget_salvage();
 
   /// Adds to the gathered writes.
   void put(family where, std::string_view key, std::string_view value);
@@ -58,6 +67,13 @@ class disk {
   void sync();
   /// Moves the write-ahead log into the tables, so that the next opening has nothing to replay.
   void flush();
+  /// Writes the mark of what has been synced, if there were syncs since it was written, and that was not within the
+  /// last millisecond: so it costs next to nothing under load.
+  void mark(instant now);
+  /// When mark() has something to write; never if it has not.
+  [[nodiscard]] instant mark_due() const noexcept { return is_mark_behind_ ? next_mark_ : instant::never(); }
+  /// Writes it at once.
+  void write_mark();
   /// Throws if a flush or a compaction has failed in the background.
   void check_background() const;
 
@@ -97,12 +113,18 @@ class disk {
     return handles_[static_cast<std::size_t>(where)];
   }
   void close() noexcept;
+  /// Makes a mark, durably, in a folder with a copy of the database.
+  rocksdb::IOStatus mark_backup(const std::string& folder);
   /// Moves the gathered writes into indexed_.
   void index_gathered();
   [[nodiscard]] std::uint32_t indexed() { return indexed_.GetWriteBatch()->Count(); }
 
   std::string folder_;
   std::string damage_;
+  std::shared_ptr<synced_files> files_;
+  std::optional<synced_mark> mark_;
+  bool is_mark_behind_ = false;
+  instant next_mark_ = instant::earliest();
   std::unique_ptr<rocksdb::Env> env_;
   std::shared_ptr<background_errors> errors_;
   std::unique_ptr<rocksdb::DB> db_;

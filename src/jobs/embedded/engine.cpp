@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "opening.hpp"
+#include "private_files.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -46,6 +47,7 @@ void embedded_engine::close() {
     disk_.write(true);
     unsynced_ = false;
     disk_.flush();
+    disk_.write_mark();
   } catch (const std::exception&) {
     if (unsynced_) throw;  // else the log has everything
   }
@@ -74,10 +76,24 @@ void embedded_engine::open() {
   next_id_ = id_limit_ = format.next_id;
   tubes_.open(disk_);
   disk_.write(true);
+  disk_.mark(options_.clocks.monotonic->now());
   for (const auto& [name, it] : tubes_.all()) set_due_timer(*it);
-  if (!disk_.damage().empty())
-    warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() +
-         ": these and the damaged ones are lost");
+  if (can_be_entered_by_others(disk_.folder())) {
+    warn("other users can enter the folder " + disk_.folder() +
+         ", read the jobs in it, and keep the store from being opened again: make it private (chmod 700)");
+  }
+  if (!disk_.damage().empty()) end_salvage();
+}
+
+void embedded_engine::end_salvage() {
+  // Tables that were written from changes behind the damage, in some families only, contradict the others.
+  if (const check_result whole = check(); !whole) {
+    throw store_failure("foliot: cannot salvage the job store " + disk_.folder() + ": " + disk_.damage() +
+                        "; what is left contradicts itself (" + whole.error() + "): restore a backup");
+  }
+  disk_.forget_salvage();
+  warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() +
+       ": what had been changed from there on is lost");
 }
 
 execution embedded_engine::execute(std::span<operation> batch) {
@@ -159,6 +175,7 @@ void embedded_engine::commit() {
     sync_at_ = now_ + *options_.sync_every;
   }
   must_sync_ = false;
+  disk_.mark(now_);
 }
 
 void embedded_engine::end_step() {
@@ -183,7 +200,7 @@ next_change embedded_engine::next() const noexcept {
   const instant due = due_timers_.next_deadline();
   if (!due.is_never()) next.due = std::chrono::ceil<milliseconds>(wall_clock::to_sys(due));
   if (!overdue_.empty()) next.due = utc_time{};  // in the past, also if the clock is set back
-  next.expiry = std::min({held_.next(), pause_timers_.next_deadline(), sync_at_});
+  next.expiry = std::min({held_.next(), pause_timers_.next_deadline(), sync_at_, disk_.mark_due()});
   if (!space_.room_for_due_jobs() && next.due <= utc_) {
     next.due = utc_time::max();
     next.expiry = std::min(next.expiry, now_ + between_looks);

@@ -70,6 +70,8 @@ class embedded_engine {
  private:
   // ---- the batch: engine.cpp
   void open();
+  /// Checks a store that was salvaged. Throws store_failure if it cannot be.
+  void end_salvage();
   void stop_timers() noexcept;
   execution execute_steps(std::span<operation> batch);
   void commit();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "disk.hpp"
+#include "file_names.hpp"
 
 namespace foliot::jobs::detail {
 namespace {
@@ -69,9 +70,10 @@ enum class fragment_type : unsigned char { full = 1, first = 2, middle = 3, last
 /// Puts the fragments of all logs together to batches, and finds what is missing between them.
 class batch_reader {
  public:
-  void begin_file(const std::string& name) {
+  void begin_file(const std::string& name, std::uint64_t number) {
     cut_off();  // the log before ended in the middle of a batch
     file_ = name;
+    found_.logs.push_back({number});
   }
   void fragment(fragment_type type, std::uint64_t offset, std::string_view payload) {
     const bool begins = type == fragment_type::full || type == fragment_type::first;
@@ -84,7 +86,7 @@ class batch_reader {
     }
     head_.append(payload.substr(0, batch_head - head_.size()));
     open_ = type == fragment_type::first || type == fragment_type::middle;
-    if (!open_) end_batch();
+    if (!open_) end_batch(offset + fragment_head + payload.size());
   }
   /// The sequence number of the next batch, if a batch could be read.
   [[nodiscard]] std::optional<std::uint64_t> next() const noexcept { return next_; }
@@ -101,8 +103,9 @@ class batch_reader {
   void cut_off() {
     if (open_) unreadable(begin_);
   }
-  void end_batch() {
+  void end_batch(std::uint64_t end) {
     if (head_.size() < batch_head) return unreadable(begin_);
+    found_.logs.back().whole = end;
     const auto sequence = read_little<std::uint64_t>(head_.data());
     const auto count = read_little<std::uint32_t>(head_.data() + 8);
     if (found_.damaged) ++found_.damaged->batches_behind;
@@ -165,6 +168,15 @@ bool is_followed(std::string_view fragment, std::optional<std::uint64_t> next) n
   return false;
 }
 
+/// The length of the whole fragment at the beginning of these bytes, or 0.
+std::size_t whole_fragment(std::string_view bytes) noexcept {
+  if (bytes.size() < fragment_head) return 0;
+  const std::size_t size = fragment_head + read_little<std::uint16_t>(bytes.data() + 4);
+  const auto type = static_cast<unsigned char>(bytes[6]);
+  if (type < 1 || type > 4 || size > bytes.size()) return 0;
+  return log_checksum(bytes.substr(6, size - 6)) == read_little<std::uint32_t>(bytes.data()) ? size : 0;
+}
+
 void scan_block(std::string_view block, std::uint64_t offset, batch_reader& to) {
   bool is_expected = true;  // a fragment begins here, unless the bytes are damaged
   std::size_t at = 0;
@@ -174,9 +186,9 @@ void scan_block(std::string_view block, std::uint64_t offset, batch_reader& to) 
     const auto type = static_cast<unsigned char>(head[6]);
     const bool is_type = type >= 1 && type <= 4;
     const bool fits = fragment_head + length <= block.size() - at;
-    if (is_type && fits && log_checksum({head + 6, 1 + length}) == read_little<std::uint32_t>(head)) {
+    if (const std::size_t size = whole_fragment(block.substr(at)); size != 0) {
       to.fragment(static_cast<fragment_type>(type), offset + at, {head + fragment_head, length});
-      at += fragment_head + length;
+      at += size;
       is_expected = true;
     } else {
       to.unreadable(offset + at);
@@ -189,13 +201,14 @@ void scan_block(std::string_view block, std::uint64_t offset, batch_reader& to) 
   }
 }
 
-void scan_log(const std::string& folder, const std::string& name, rocksdb::FileSystem& files, batch_reader& to) {
+/// Calls `scan` with each block of a file and its offset. Throws store_failure if the file cannot be read.
+template <class Scan>
+void read_blocks(const std::string& folder, const std::string& name, rocksdb::FileSystem& files, Scan scan) {
   const auto check = [&folder](const rocksdb::IOStatus& status) {
     if (!status.ok()) throw_opening_failure(folder, status);
   };
   std::unique_ptr<rocksdb::FSSequentialFile> log;
   check(files.NewSequentialFile(name, rocksdb::FileOptions{}, &log, nullptr));
-  to.begin_file(name);
   std::string scratch(log_block, '\0');
   for (std::uint64_t offset = 0;; offset += log_block) {
     std::size_t size = 0;
@@ -206,21 +219,9 @@ void scan_log(const std::string& folder, const std::string& name, rocksdb::FileS
       if (part.data() != scratch.data() + size) std::memcpy(scratch.data() + size, part.data(), part.size());
       size += part.size();
     }
-    scan_block({scratch.data(), size}, offset, to);
+    scan(std::string_view(scratch.data(), size), offset);
     if (size < log_block) return;
   }
-}
-
-/// The number in a name such as 000012.log.
-std::optional<std::uint64_t> log_number(const std::string& name) {
-  constexpr std::string_view ending = ".log";
-  if (!name.ends_with(ending) || name.size() == ending.size()) return std::nullopt;
-  std::uint64_t number = 0;
-  for (const char digit : name.substr(0, name.size() - ending.size())) {
-    if (digit < '0' || digit > '9') return std::nullopt;
-    number = number * 10 + static_cast<std::uint64_t>(digit - '0');
-  }
-  return number;
 }
 
 }  // namespace
@@ -233,13 +234,33 @@ log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, st
   if (!listed.ok()) throw_opening_failure(folder, listed);
   std::vector<std::pair<std::uint64_t, std::string>> logs;
   for (const std::string& name : names) {
-    if (const auto number = log_number(name); number && *number >= from)
-      logs.emplace_back(*number, folder + "/" + name);
+    const auto file = read_name(name);
+    if (file && file->kind == file_kind::log && file->number >= from)
+      logs.emplace_back(file->number, folder + "/" + name);
   }
   std::ranges::sort(logs);
   batch_reader found;
-  for (const auto& [number, name] : logs) scan_log(folder, name, files, found);
+  for (const auto& [number, name] : logs) {
+    found.begin_file(name, number);
+    read_blocks(folder, name, files,
+                [&](std::string_view block, std::uint64_t offset) { scan_block(block, offset, found); });
+  }
   return std::move(found).finish();
+}
+
+std::uint64_t whole_records(const std::string& folder, const std::string& name, rocksdb::FileSystem& files) {
+  bool is_whole = true;
+  std::uint64_t end = 0;
+  read_blocks(folder, name, files, [&](std::string_view block, std::uint64_t offset) {
+    for (std::size_t at = 0; is_whole && block.size() - at >= fragment_head;) {
+      const std::size_t size = whole_fragment(block.substr(at));
+      is_whole = size != 0;
+      at += size;
+      const auto type = is_whole ? static_cast<fragment_type>(block[at - size + 6]) : fragment_type::first;
+      if (type == fragment_type::full || type == fragment_type::last) end = offset + at;
+    }
+  });
+  return end;
 }
 
 }  // namespace foliot::jobs::detail

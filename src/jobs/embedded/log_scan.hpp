@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <rocksdb/file_system.h>
 
@@ -34,13 +35,23 @@ struct log_contents {
     bool missing = false;              ///< no byte is unreadable, but batches are missing before this place
     std::uint64_t batches_behind = 0;  ///< whole batches behind it
   };
+  struct log {
+    std::uint64_t number = 0;
+    std::uint64_t whole = 0;  ///< where its last whole batch ends
+  };
   std::optional<damage> damaged;
+  std::vector<log> logs;            ///< in the order of their numbers
   std::uint64_t last_sequence = 0;  ///< of the last change in a whole batch
 };
 
 /// Scans the logs of the folder from the number `from` on, in the order in which they were written. RocksDB may need
 /// some of them no more, so that the damage may be of no consequence. Throws store_failure if a log cannot be read.
 [[nodiscard]] log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from = 0);
+
+/// Up to where a file of the logs' format, such as a manifest, has whole records. Throws store_failure if it cannot be
+/// read.
+[[nodiscard]] std::uint64_t whole_records(const std::string& folder, const std::string& name,
+                                          rocksdb::FileSystem& files);
 
 /// The checksum of RocksDB's log: CRC-32C, rotated. Of the fragment's type and its payload.
 [[nodiscard]] std::uint32_t log_checksum(std::string_view bytes) noexcept;

@@ -8,6 +8,9 @@
 
 #include <rocksdb/env.h>
 
+#include "file_names.hpp"
+#include "private_files.hpp"
+
 namespace foliot::jobs::detail {
 namespace {
 
@@ -17,6 +20,12 @@ constexpr std::uint64_t skipped_by_salvage = 10'000'000;
 
 [[noreturn]] void refuse(const std::string& folder, const std::string& why) {
   throw store_failure("foliot: cannot open the job store " + folder + ": " + why);
+}
+
+/// Whether it is a file of a database that was opened. RocksDB makes CURRENT, durably, before any of them.
+bool has_changes(const numbered_name& file) {
+  return file.kind == file_kind::log || file.kind == file_kind::table ||
+         (file.kind == file_kind::manifest && file.number > 1);
 }
 
 std::optional<std::uint64_t> read_number(disk& of, std::string_view key) {
@@ -41,7 +50,7 @@ rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on) 
 
 std::string prepared_folder(const std::string& folder, const std::shared_ptr<rocksdb::FileSystem>& files) {
   if (folder.empty()) refuse("''", "it needs the name of a folder");
-  rocksdb::FileSystem& on = files != nullptr ? *files : *rocksdb::FileSystem::Default();
+  private_files on(files != nullptr ? files : rocksdb::FileSystem::Default());
   const rocksdb::IOOptions io;
   bool is_folder = false;
   const bool is_new = !on.FileExists(folder, io, nullptr).ok();
@@ -56,6 +65,16 @@ std::string prepared_folder(const std::string& folder, const std::shared_ptr<roc
   if (!listed.ok()) refuse(folder, "the folder cannot be read: " + listed.ToString());
   std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
   const auto has = [&names](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  for (const std::string& name : names) {
+    const auto file = read_name(name);
+    if (file && file->is_misread) {
+      refuse(folder, "RocksDB would misread the number in the name of its file '" + name + "': move that file away");
+    }
+    // RocksDB would make a new database, and delete the files of the old one.
+    if (file && !has("CURRENT") && has_changes(*file)) {
+      refuse(folder, "its file CURRENT is missing, and '" + name + "' is there: restore a backup");
+    }
+  }
   // A first opening that was interrupted leaves RocksDB's LOCK, but no CURRENT.
   if (!names.empty() && !has("CURRENT") && !has("LOCK")) {
     refuse(folder, "it holds other files, '" + names.front() + "' among them: name an empty folder or a new one");

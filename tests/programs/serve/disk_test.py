@@ -276,6 +276,15 @@ class FailingFiles(DiskCase):
                 self.assertEqual(server.stop(), (0, ""))
         self.assertEqual(self.breaches(), [])
 
+    def test_a_mark_that_cannot_be_written(self):
+        """Only damage is found later without it."""
+        server = self.start()
+        self.disk.fail(Fault(1, count=FOR_EVER, kinds=["write mark"]))
+        self.put_some(server, 20)
+        self.assertEqual(server.stop(), (0, ""))
+        self.assertGreater(self.disk.failures, 0)
+        self.assertEqual(self.breaches(), [])
+
     def test_an_end_that_cannot_sync_what_was_acknowledged(self):
         for kind in ["write log", "sync log"]:
             with self.subTest(kind=kind):

@@ -58,9 +58,10 @@ enum kind : std::int64_t {
   sync_folder = 128,
   write_manifest = 256,
   sync_manifest = 512,
+  write_mark = 1024,
 };
 
-enum class opened : unsigned char { no, file, log, manifest, folder };
+enum class opened : unsigned char { no, file, log, manifest, mark, folder };
 
 struct state {
   std::string files;
@@ -114,6 +115,7 @@ opened opened_as(int descriptor) {
 opened opened_as(std::string_view path) {
   return path.ends_with(".log")                              ? opened::log
          : path.find("/MANIFEST-") != std::string_view::npos ? opened::manifest
+         : path.ends_with("/SYNCED")                         ? opened::mark
                                                              : opened::file;
 }
 
@@ -150,7 +152,10 @@ int save(const char* path) {
 std::string saved_name(int number) { return number == 0 ? "-" : disk().saved + std::to_string(number); }
 
 kind write_kind(opened as) {
-  return as == opened::log ? write_log : as == opened::manifest ? write_manifest : write_file;
+  return as == opened::log        ? write_log
+         : as == opened::manifest ? write_manifest
+         : as == opened::mark     ? write_mark
+                                  : write_file;
 }
 kind sync_kind(opened as) { return as == opened::log ? sync_log : as == opened::manifest ? sync_manifest : sync_file; }
 

@@ -13,7 +13,7 @@ LIBRARY = os.environ.get("FOLIOT_FAULTY_DISK_LIBRARY", "")
 FIRST, COUNT, ERROR, KINDS, FREE, DELAY, CALLS, FAILED, FAILED_AT = range(9)
 
 KINDS_OF = {"open": 1, "write file": 2, "write log": 4, "sync file": 8, "sync log": 16, "name": 32, "size": 64,
-            "sync folder": 128, "write manifest": 256, "sync manifest": 512}
+            "sync folder": 128, "write manifest": 256, "sync manifest": 512, "write mark": 1024}
 ALL_KINDS = tuple(KINDS_OF)
 FOR_EVER = 1 << 62
 MUCH = 1 << 40  # bytes

@@ -342,7 +342,7 @@ class Wrong(ServeCase):
         self.assertEqual(self.connect(server).ask(put(b"kept")), b"INSERTED 1\r\n")
         server.stop()
         damages = [("MANIFEST-*", lambda data: data[:50] + b"?" + data[51:]), ("MANIFEST-*", None),
-                   ("CURRENT", lambda data: b"nonsense\n"), ("*.sst", lambda data: data[:100])]
+                   ("CURRENT", lambda data: b"nonsense\n"), ("CURRENT", None), ("*.sst", lambda data: data[:100])]
         for number, (pattern, damage) in enumerate(damages):
             with self.subTest(pattern=pattern, damage=number):
                 folder = self.here / f"damaged-{number}"
@@ -357,6 +357,19 @@ class Wrong(ServeCase):
                     self.assertIn("restore a backup", err)
                     self.assertIn(file.name, err)
                     self.expect_error(str(folder), "serve", *arguments, code=code)
+
+    def test_files_whose_names_would_be_misread(self):
+        """They are named and left alone; RocksDB ends the process at some of them."""
+        self.serve().stop()
+        for name in ["18446744073709551615.log", "99999999999999999999.log", "18446744073709551615.sst", "7.log",
+                     "MANIFEST-18446744073709551615", "OPTIONS-18446744073709551614"]:
+            with self.subTest(name=name):
+                self.put(f"jobs/{name}", b"")
+                for arguments, code in [(["--quiet", "--data", "jobs", "--beanstalk", "unix:a.sock"], 2), (["--check", "jobs"], 1)]:
+                    self.expect_error(f"would misread the number in the name of its file '{name}': move that file away",
+                                      "serve", *arguments, code=code)
+                (self.here / "jobs" / name).unlink()
+        self.assertEqual(self.serve().stop(), (0, ""))
 
     def test_a_damaged_log(self):
         """It is refused, until the user accepts the loss of what lies behind the damage."""
@@ -380,8 +393,40 @@ class Wrong(ServeCase):
             self.assertEqual(client.ask(lost), b"NOT_FOUND\r\n")
         code, log = server.stop()
         self.assertEqual(code, 0)
-        self.assertRegex(log, r"\A\S+ warning [^\n]*was salvaged[^\n]*these and the damaged ones are lost\n\Z")
+        self.assertRegex(log, r"\A\S+ warning [^\n]*was salvaged[^\n]*what had been changed from there on is lost\n\Z")
         self.assertEqual(self.connect(self.serve()).ask(b"peek 1\r\n"), b"FOUND 1 14\r\njob 1 of three\r\n")
+
+    def test_a_log_that_has_lost_its_end(self):
+        """The server knows how much of it was synced, although a crash may leave a log like this."""
+        server = self.serve()
+        client = self.connect(server)
+        for number in range(1, 4):
+            self.assertEqual(client.ask(put(b"job %d of three" % number)), b"INSERTED %d\r\n" % number)
+        log, = [each for each in (self.here / "jobs").glob("*.log") if b"job 3 of three" in each.read_bytes()]
+        whole = log.read_bytes()
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while b"\n%s %d\n" % (log.name.encode(), len(whole)) not in (self.here / "jobs/SYNCED").read_bytes():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.002)
+        server.kill()
+        half = whole.index(b"job 2 of three")
+        alone = ["--quiet", "--data", "jobs", "--beanstalk", "unix:a.sock"]
+        cut_off, missing = (rf"its log jobs/{log.name} is {what}" for what in [r"whole up to byte \d+ only", "missing"])
+        for damaged, sentence in [(whole[:half], cut_off), (whole[:half] + bytes(len(whole) - half), cut_off),
+                                  (None, missing)]:
+            log.write_bytes(damaged) if damaged is not None else log.unlink()
+            for arguments, code in [(alone, 2), (["--check", "jobs"], 1)]:
+                err = self.run_foliot("serve", *arguments)[2]
+                self.assertRegex(err, rf"{sentence}, and had been synced up to byte {len(whole)}: restore a backup")
+                self.assertIn("foliot serve --salvage", err)
+                self.expect_error("jobs", "serve", *arguments, code=code)
+        log.write_bytes(whole[:half])
+        server = self.serve("--data", self.here / "jobs", "--salvage")
+        client = self.connect(server)
+        self.assertEqual(client.ask(b"peek 1\r\n"), b"FOUND 1 14\r\njob 1 of three\r\n")
+        self.assertEqual(client.ask(b"peek 2\r\n"), b"NOT_FOUND\r\n")
+        self.assertRegex(server.stop()[1], r"\A\S+ warning [^\n]*was salvaged[^\n]*\n\Z")
+        self.assertEqual(self.expect_done("serve", "--check", "jobs"), "jobs: no damage found\n")
 
     def test_a_folder_that_may_not_be_written(self):
         if os.geteuid() == 0:
@@ -528,6 +573,36 @@ class OtherSettings(ServeCase):
             process.send_signal(end)
             self.assertEqual(process.wait(beanstalk_client.PATIENCE), 0 if end == signal.SIGTERM else -end)
         self.assertFalse(os.path.exists(path))
+
+    def test_the_folder_is_private_and_the_socket_is_not(self):
+        """Whatever the umask; that of the socket is the umask's."""
+        self.addCleanup(os.umask, os.umask(0))
+        path = self.here / "socket"
+        server = self.serve_at_a_path(path)
+        self.assertEqual(path.stat().st_mode & 0o7777, 0o777)
+        client = Connection(str(path))
+        self.addCleanup(client.close)
+        self.assertEqual(client.ask(put(b"secret")), b"INSERTED 1\r\n")
+        server.send_signal(signal.SIGUSR2)
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while not list(self.here.glob("jobs/backups/*/CURRENT")):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.005)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(beanstalk_client.PATIENCE), 0)
+        made = [self.here / "jobs", *self.here.glob("jobs/**/*")]
+        self.assertGreater(len(made), 8)
+        for each in made:
+            self.assertEqual(each.stat().st_mode & 0o7777, 0o700 if each.is_dir() else 0o600, each)
+
+    def test_a_folder_that_others_can_enter_is_told(self):
+        server = self.serve()
+        self.assertEqual(server.stop(), (0, ""))
+        (self.here / "jobs").chmod(0o755)
+        code, log = self.serve().stop()
+        self.assertEqual(code, 0)
+        self.assertRegex(log, r"\A\S+ warning other users can enter the folder [^\n]*/jobs, [^\n]*chmod 700[^\n]*\n\Z")
+        self.assertEqual((self.here / "jobs").stat().st_mode & 0o7777, 0o755)
 
     def test_a_file_that_is_no_socket_stays(self):
         self.put("notes", b"mine")

@@ -1,0 +1,40 @@
+// A file system for RocksDB whose new folders and files are for this user alone, whatever the umask: bodies of jobs may
+// be secret, and a lock on LOCK by another user would keep the store from being opened. What is there already stays as
+// it is. Where the file system has no permissions of its own, they are what it gives.
+//
+// A new file is made with its mode before RocksDB opens it, as RocksDB asks for one that others can read.
+//
+// Thread safety: all calls from any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <rocksdb/file_system.h>
+
+namespace foliot::jobs::detail {
+
+class private_files final : public rocksdb::FileSystemWrapper {
+ public:
+  explicit private_files(const std::shared_ptr<rocksdb::FileSystem>& on) : FileSystemWrapper(on) {}
+  static const char* kClassName() { return "private_files"; }
+  const char* Name() const override { return kClassName(); }
+
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                       std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                       rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus CreateDir(const std::string& name, const rocksdb::IOOptions& options,
+                              rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus CreateDirIfMissing(const std::string& name, const rocksdb::IOOptions& options,
+                                       rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus LockFile(const std::string& name, const rocksdb::IOOptions& options, rocksdb::FileLock** lock,
+                             rocksdb::IODebugContext* context) override;
+};
+
+/// Whether users other than the folder's own can enter it.
+[[nodiscard]] bool can_be_entered_by_others(const std::string& folder) noexcept;
+
+}  // namespace foliot::jobs::detail
