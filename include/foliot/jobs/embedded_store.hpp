@@ -74,7 +74,8 @@ class FOLIOT_EXPORT embedded_store final : public job_store {
   /// As job_store says. After a failed write, sync or read it throws store_failure for ever: what became of the batch
   /// is known when the store has been opened again. O(log n) for each job that an operation touches.
   execution execute(std::span<operation> batch) override;
-  /// O(1).
+  /// As job_store says. Also names the time at which the store notes what it has synced, a millisecond after a batch at
+  /// the latest: by this note an opening finds that the end of a log is lost. O(1).
   [[nodiscard]] next_change next() const noexcept override;
   /// Reads the whole store.
   [[nodiscard]] check_result check() override;

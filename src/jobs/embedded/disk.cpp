@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -208,16 +209,19 @@ void disk::flush() {
   if (!status.ok()) throw_failure("flush the tables", folder_, status);
 }
 
-void disk::mark(instant now) {
+void disk::mark(instant now) noexcept {
   if (!is_mark_behind_ || now < next_mark_) return;
   next_mark_ = now + between_marks;
   write_mark();
 }
 
-void disk::write_mark() {
+void disk::write_mark() noexcept {
   is_mark_behind_ = false;
-  // Without it damage is found later, or not at all; but nothing is lost.
-  mark_->write(files_->in(folder_)).PermitUncheckedError();
+  try {
+    mark_->write(files_->in(folder_)).PermitUncheckedError();
+  } catch (const std::bad_alloc&) {
+    // As after a failed write: nothing is lost, but damage of the latest changes would not be found.
+  }
 }
 
 void disk::check_background() const {

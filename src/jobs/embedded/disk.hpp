@@ -69,11 +69,11 @@ class disk {
   void flush();
   /// Writes the mark of what has been synced, if there were syncs since it was written, and that was not within the
   /// last millisecond: so it costs next to nothing under load.
-  void mark(instant now);
+  void mark(instant now) noexcept;
   /// When mark() has something to write; never if it has not.
   [[nodiscard]] instant mark_due() const noexcept { return is_mark_behind_ ? next_mark_ : instant::never(); }
   /// Writes it at once.
-  void write_mark();
+  void write_mark() noexcept;
   /// Throws if a flush or a compaction has failed in the background.
   void check_background() const;
 

@@ -180,7 +180,10 @@ IOStatus synced_files::DeleteFile(const std::string& name, const IOOptions& opti
   {
     const lock hold(lock_);
     const path_parts where = parts_of(name);
-    if (const auto folder = folders_.find(where.folder); folder != folders_.end()) folder->second.erase(where.name);
+    if (const auto folder = folders_.find(where.folder); folder != folders_.end()) {
+      folder->second.erase(where.name);
+      if (folder->second.empty()) folders_.erase(folder);  // such as that of a backup that failed
+    }
   }
   return FileSystemWrapper::DeleteFile(name, options, context);
 }
