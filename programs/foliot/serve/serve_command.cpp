@@ -160,7 +160,7 @@ void add_serve(CLI::App& program, command& chosen) {
     checking->excludes(line->get_option(other));
   }
   line->add_option("--statistics", all->options.statistics,
-                   "Show the server's tasks, timers and workers at this path, for `foliot top`")
+                   "Show the server's jobs, tasks, timers and workers at this\npath, for `foliot top`")
       ->type_name("PATH")
       ->group("Other");
   line->add_flag("--quiet", all->options.quiet, "Log only warnings and failures")->group("Other");

@@ -25,6 +25,14 @@ namespace {
 constexpr std::size_t longest_answer = std::size_t{1} << 20;
 constexpr std::string_view end_of_runtime = "\nend\n";  // names of tasks have no line ends
 
+/// Keeps errno.
+bool exists(const std::string& path) noexcept {
+  const int before = errno;
+  const bool found = ::access(path.c_str(), F_OK) == 0;
+  errno = before;
+  return found;
+}
+
 bool is_socket(const std::string& path) noexcept {
   struct stat found{};
   return ::stat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);
@@ -77,8 +85,9 @@ class connection {
       const timeval left = time_left(false);
       ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof(left));
       if (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return;
-      if (errno == ENOENT)
-        throw shows_nothing(fmt::format("there is no '{}': no program shows its timers there", path_));
+      // Refused, and the file has gone since: the program has just ended.
+      const bool has_gone = errno == ENOENT || (errno == ECONNREFUSED && !exists(path_));
+      if (has_gone) throw shows_nothing(fmt::format("there is no '{}': no program shows its timers there", path_));
       if (errno != EINTR) throw refusal(errno);
     }
   }

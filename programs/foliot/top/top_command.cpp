@@ -20,9 +20,10 @@ struct arguments {
 
 void add_top(CLI::App& program, command& chosen) {
   const auto all = std::make_shared<arguments>();
-  CLI::App* line = program.add_subcommand("top", "Look at the timers, or the tasks, of a running program");
+  CLI::App* line = program.add_subcommand("top", "Look at the timers, the tasks or the jobs of a running program");
   line->add_option("PATH", all->options.path,
-                   "Where the program shows them, with a foliot::statistics_socket or a runtime_statistics_socket")
+                   "Where the program shows them, with a foliot::statistics_socket or a runtime_statistics_socket,\n"
+                   "or by foliot serve --statistics")
       ->type_name("")
       ->required();
   CLI::Option* once = line->add_flag("--once", all->options.once, "Look once; by default again and again");

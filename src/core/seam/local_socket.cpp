@@ -136,6 +136,7 @@ void local_listener::answer(std::string_view text) noexcept {
 }
 
 void local_listener::shut_down() noexcept {
+  // A client that is refused while the file is there takes the program for one that was killed.
   file_.remove();
   ended_.store(true, relaxed);  // for an accept() that has no descriptor and tries again
   ::shutdown(descriptor_, SHUT_RDWR);
