@@ -147,7 +147,7 @@ TEST_F(StatisticsSocket, AtItsEndTheFileGoesBeforeAnyoneIsRefused) {
     asked.sleep_until(time.now() + 10s);
   }
   ::close(connection);
-  EXPECT_TRUE(has_gone) << "the end waits for the thread, and whoever asks meanwhile must not be refused";
+  EXPECT_TRUE(has_gone) << "the end waits for the thread, and a client that connects meanwhile must not be refused";
 }
 
 TEST_F(StatisticsSocket, APathWhereSomebodyAnswersIsRefused) {
