@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 
 #include <fmt/format.h>
+#include <foliot/core/duration.hpp>
 #include <foliot/runtime/net/names.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/run.hpp>
@@ -16,6 +18,8 @@ namespace foliot::program {
 namespace {
 
 constexpr std::size_t longest_host = 253;
+/// How long a server that may be at several addresses is looked for.
+constexpr duration longest_search = std::chrono::seconds(10);
 
 bool is_digit(char c) noexcept { return '0' <= c && c <= '9'; }
 
@@ -45,7 +49,7 @@ task<> look_up(std::string host, std::uint16_t port, runtime::or_error<std::vect
 }
 
 task<> find_answering(std::vector<runtime::address> all, runtime::address& found) {
-  auto connecting = runtime::connect_to_any(std::move(all));
+  auto connecting = runtime::connect_to_any(std::move(all), runtime::now() + longest_search);
   const auto peer = co_await connecting;
   if (!peer) co_return;
   if (const auto at = peer->peer_address()) found = *at;

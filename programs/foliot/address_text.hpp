@@ -32,8 +32,8 @@ namespace foliot::program {
 [[nodiscard]] runtime::address find_address_to_listen_at(std::string_view argument, const std::string& text,
                                                          std::string_view more = "");
 
-/// The one of a server: the first at which one answers, in the order in which they should be tried; where none does,
-/// the first.
+/// The one of a server: the first at which one answers, in the order in which they should be tried; where none does
+/// within 10 s, the first.
 [[nodiscard]] runtime::address find_server(std::string_view argument, const std::string& text);
 
 }  // namespace foliot::program

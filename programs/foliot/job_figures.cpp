@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -46,13 +47,13 @@ bool read(std::string_view& text, std::uint64_t& number) noexcept {
 }
 
 bool read(std::string_view& text, std::optional<duration>& length) noexcept {
-  constexpr std::uint64_t most = 1'000'000'000;  // seconds: more is no age of a job
+  constexpr std::uint64_t most = 9'223'372'036;  // seconds, some 292 years: what a duration holds
   std::uint64_t seconds = 0;
   std::uint64_t milliseconds = 0;
   if (!read(text, seconds) || seconds > most || !skip(text, ".")) return false;
   const std::size_t before = text.size();
   if (!read(text, milliseconds) || before - text.size() != 3) return false;
-  length = duration::nanoseconds(static_cast<std::int64_t>(seconds * 1000 + milliseconds) * 1'000'000);
+  length = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000 + milliseconds));  // saturates
   return true;
 }
 

@@ -259,8 +259,9 @@ TEST(embedded_folder, the_database_of_another_program_is_refused) {
 TEST(embedded_folder, a_name_that_rocksdb_would_misread_is_refused) {
   const temporary_folder folder;
   jobs::embedded_store({.folder = folder.path(), .disk_reserve = 0}).close();
-  for (const std::string name : {"18446744073709551615.log", "99999999999999999999.log", "18446744073709551614.sst",
-                                 "4611686018427387904.blob", "MANIFEST-18446744073709551615", "7.log", "0000007.log"}) {
+  for (const std::string name : {"18446744073709551615.log", "18446744073709551616.log", "20000000000000000000.log",
+                                 "99999999999999999999.log", "18446744073709551614.sst", "4611686018427387904.blob",
+                                 "MANIFEST-18446744073709551615", "7.log", "0000007.log"}) {
     std::ofstream(folder.path() + "/" + name).flush();
     EXPECT_NE(refusal(folder.path()).find("its file '" + name + "'"), std::string::npos) << refusal(folder.path());
     std::filesystem::remove(folder.path() + "/" + name);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include <foliot/jobs/limits.hpp>
 #include <gtest/gtest.h>
 
 namespace foliot::program {
@@ -30,6 +31,10 @@ TEST(JobFigures, AreReadAsTheyAreWritten) {
   job_figures now = figures_of_everything();
   EXPECT_EQ(parse_job_figures(job_figures_text(now)), now);
   EXPECT_EQ(parse_job_figures(job_figures_text({})), job_figures{});
+  for (const jobs::milliseconds far : {jobs::longest_time, jobs::milliseconds(9'223'372'036'854)}) {
+    now.next_due = far;
+    EXPECT_EQ(parse_job_figures(job_figures_text(now)), now) << "a job may be due in centuries";
+  }
   now.next_due.reset();
   now.is_overdue = true;
   EXPECT_EQ(parse_job_figures(job_figures_text(now)), now) << "it is not known for how long";
@@ -48,6 +53,7 @@ TEST(JobFigures, AreNotReadFromOtherLines) {
   }
   EXPECT_EQ(parse_job_figures(text + "\n"), std::nullopt);
   EXPECT_EQ(parse_job_figures("foliot-jobs 1\nnext_due_seconds 3.20\nend\n"), std::nullopt);
+  EXPECT_EQ(parse_job_figures("foliot-jobs 1\nnext_due_seconds 9223372037.000\nend\n"), std::nullopt);
   EXPECT_EQ(parse_job_figures("foliot-jobs 1\nnext_due_seconds 99999999999.000\nend\n"), std::nullopt);
   EXPECT_EQ(parse_job_figures("foliot-jobs 1\ntubes 18446744073709551616\nend\n"), std::nullopt);
 }

@@ -20,6 +20,9 @@
 #include <thread>
 #include <vector>
 
+#include <foliot/core/clock.hpp>
+#include <foliot/core/sync/note.hpp>
+#include <foliot/core/text_socket.hpp>
 #include <foliot/service/statistics_text.hpp>
 
 #include "fixture.hpp"
@@ -124,6 +127,27 @@ TEST_F(StatisticsSocket, TheThreadAndTheFileGoWithIt) {
     std::this_thread::yield();  // the kernel shows a thread for a moment after its end
   EXPECT_FALSE(fs::exists(path));
   EXPECT_EQ(ask(path), std::nullopt);
+}
+
+TEST_F(StatisticsSocket, AtItsEndTheFileGoesBeforeAnyoneIsRefused) {
+  const auto& time = monotonic_clock::instance();
+  bool has_gone = false;
+  int connection = -1;
+  note asked;
+  {
+    const text_socket shown(path, "test", [&] {
+      asked.wake();
+      for (const instant until = time.now() + 10s; !has_gone && time.now() < until; has_gone = !fs::exists(path)) {
+        note nobody_wakes;
+        nobody_wakes.sleep_until(time.now() + 1ms);
+      }
+      return std::string("last");
+    });
+    connection = connect_to(path);
+    asked.sleep_until(time.now() + 10s);
+  }
+  ::close(connection);
+  EXPECT_TRUE(has_gone) << "the end waits for the thread, and a client that connects meanwhile must not be refused";
 }
 
 TEST_F(StatisticsSocket, APathWhereSomebodyAnswersIsRefused) {

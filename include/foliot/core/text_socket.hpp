@@ -36,7 +36,7 @@ class FOLIOT_EXPORT text_socket {
   /// std::invalid_argument for a path that no socket can have (empty, or longer than 107 bytes); std::system_error if
   /// the path is in use, is no socket or cannot be made, or if the thread cannot be started; std::bad_alloc.
   text_socket(std::string path, const char* thread, source text);
-  /// Waits until an answer that has begun is written, and removes the file.
+  /// Removes the file, and waits until an answer that has begun is written.
   ~text_socket();
   text_socket(const text_socket&) = delete;
   text_socket& operator=(const text_socket&) = delete;

@@ -113,7 +113,7 @@ class disk {
     return handles_[static_cast<std::size_t>(where)];
   }
   void close() noexcept;
-  /// Makes a mark, durably, in a folder with a copy of the database.
+  /// Makes a mark of the manifest, durably, in a folder with a copy of the database.
   rocksdb::IOStatus mark_backup(const std::string& folder);
   /// Moves the gathered writes into indexed_.
   void index_gathered();

@@ -36,7 +36,8 @@ std::optional<numbered_name> read_name(std::string_view name) noexcept {
     if (!std::ranges::all_of(digits, is_digit)) continue;
     numbered_name read{kind};
     for (const char digit : digits) {
-      if (read.number < too_high) read.number = read.number * 10 + static_cast<std::uint64_t>(digit - '0');
+      const auto value = static_cast<std::uint64_t>(digit - '0');
+      read.number = read.number <= too_high / 10 ? read.number * 10 + value : too_high;  // never beyond 64 bits
     }
     read.is_misread = read.number >= too_high || digits.size() < least_digits ||
                       (digits.size() > least_digits && digits.front() == '0');

@@ -454,7 +454,7 @@ class Wrong(ServeCase):
                      "MANIFEST-18446744073709551615", "OPTIONS-18446744073709551614"]:
             with self.subTest(name=name):
                 self.put(f"jobs/{name}", b"")
-                for arguments, code in [(["--quiet", "--data", "jobs", "--beanstalk", "off"], 2), (["--check", "jobs"], 1)]:
+                for arguments, code in [(["--quiet", "--data", "jobs", "--beanstalk", "unix:a.sock"], 2), (["--check", "jobs"], 1)]:
                     self.expect_error(f"would misread the number in the name of its file '{name}': move that file away",
                                       "serve", *arguments, code=code)
                 (self.here / "jobs" / name).unlink()
@@ -499,12 +499,12 @@ class Wrong(ServeCase):
             time.sleep(0.002)
         server.kill()
         half = whole.index(b"job 2 of three")
-        at_nothing = ["--quiet", "--data", "jobs", "--beanstalk", "off"]
+        alone = ["--quiet", "--data", "jobs", "--beanstalk", "unix:a.sock"]
         cut_off, missing = (rf"its log jobs/{log.name} is {what}" for what in [r"whole up to byte \d+ only", "missing"])
         for damaged, sentence in [(whole[:half], cut_off), (whole[:half] + bytes(len(whole) - half), cut_off),
                                   (None, missing)]:
             log.write_bytes(damaged) if damaged is not None else log.unlink()
-            for arguments, code in [(at_nothing, 2), (["--check", "jobs"], 1)]:
+            for arguments, code in [(alone, 2), (["--check", "jobs"], 1)]:
                 err = self.run_foliot("serve", *arguments)[2]
                 self.assertRegex(err, rf"{sentence}, and had been synced up to byte {len(whole)}: restore a backup")
                 self.assertIn("foliot serve --salvage", err)

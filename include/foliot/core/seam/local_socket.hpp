@@ -38,7 +38,9 @@ class FOLIOT_EXPORT local_listener {
   /// Sends `text` to the connection that accept() has returned for, as much as the system takes without blocking, and
   /// closes the connection. Must be called by the thread that called accept().
   void answer(std::string_view text) noexcept;
-  /// Makes every accept() return false from now on, also one that is waiting. From any thread.
+  /// Removes the socket file, then makes every accept() return false, also one that is waiting. In this order, so that
+  /// a process that asks finds no file, rather than a socket that nobody listens at, as a killed process leaves it. One
+  /// thread, once.
   void shut_down() noexcept;
 
  private:
