@@ -190,7 +190,7 @@ SEAMS = SEAM + "|tests/simulation/"
 # Tests and benchmarks press on the library from real threads; examples are users' code.
 PRODUCT = {"unless": SEAMS + "|tests/|bench/|examples/"}
 EVERYWHERE = {"unless": SEAMS}
-MOST_LINES, LONG_FILE, LONG_FUNCTION = 450, 300, 80
+LONG_FILE, LONG_FUNCTION = 300, 80
 
 RULES = [
     Rule("includes", check_includes),
@@ -217,8 +217,6 @@ RULES = [
     ban("seam-random", r"\bstd::random_device\b|" + call("s?rand|getrandom|getentropy")
         + r"|\bmt19937(?:_64)?\b[^;]*(?:\btime\s*\(|\bnow\s*\()",
         "use foliot::random_stream (<foliot/core/seam/random.hpp>), with a seed that a message can show", **EVERYWHERE),
-    Rule("length", lambda file: [(1, f"{file.length} lines, at most {MOST_LINES} are allowed: make it two files")]
-         if file.length > MOST_LINES else []),
     Rule("file-head", check_file_head, where=r"(?:include|src|programs)/.*\.hpp$"),
     Rule("language", check_language, where=r"include/foliot/.*\.hpp$",
          unless=r"include/foliot/(?:version|core/language)\.hpp$"),

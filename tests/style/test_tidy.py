@@ -155,11 +155,6 @@ class Allowances(TidyTest):
 
 
 class Files(TidyTest):
-    def test_length(self):
-        self.keeps("src/queue/a.cpp", "\n".join(["int a;"] * 450))
-        self.breaks("length", "src/queue/a.cpp", "\n".join(["int a;"] * 451))
-        self.keeps("docs/a.md", "\n".join(["a"] * 500))
-
     def test_file_head(self):
         for folder in ["include/foliot/queue", "src/queue", "programs"]:
             self.keeps(f"{folder}/a.hpp", "\n" + HEAD)
