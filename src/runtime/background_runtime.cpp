@@ -75,8 +75,8 @@ class background_runtime::state final : private seam::fork_witness {
   [[nodiscard]] bool runs_caller() const noexcept {
     return !lost_ && (gate_->runs_caller() || scheduler_.get().blocking().runs_caller());
   }
-  /// Ends the runtime, and destroys this object, when the caller returns to the runtime, if it does: in exit() it does
-  /// not, and then no task is destroyed. Precondition: runs_caller().
+  /// Asks the runtime to stop. It ends, and destroys this object, when the caller has returned to it; in exit() the
+  /// caller does not, and then no task is destroyed. Precondition: runs_caller().
   void abandon() noexcept {
     is_abandoned_ = true;
     if (is_only_thread_) return;  // other threads may have held any lock at the fork
@@ -152,8 +152,10 @@ runtime_handle background_runtime::handle() const noexcept { return runtime_hand
 void background_runtime::request_stop() noexcept { state_->request_stop(); }
 
 void background_runtime::stop() {
-  if (state_->gate()->runs_caller()) {
-    throw std::logic_error("foliot: a task must not stop the background_runtime that runs it: use request_stop()");
+  if (state_->runs_caller()) {
+    throw std::logic_error(
+        "foliot: a task, or a call by blocking(), must not stop the background_runtime that runs it: use "
+        "request_stop()");
   }
   state_->request_stop();
   state_->join();

@@ -154,8 +154,13 @@ class shard final : public shard_base,
   std::size_t end() noexcept override;
   void wait_for_end() noexcept override;
 
-  void lock_with_others() noexcept override FOLIOT_NO_ANALYSIS { lock_.lock_beside_others(); }
-  void unlock_with_others() noexcept override FOLIOT_NO_ANALYSIS { lock_.unlock_beside_others(); }
+  // As two_locks: the rank is that of the first lock.
+  void lock_with_others(bool is_highest) noexcept override FOLIOT_NO_ANALYSIS {
+    is_highest ? lock_.lock() : lock_.lock_beside_others();
+  }
+  void unlock_with_others(bool is_highest) noexcept override FOLIOT_NO_ANALYSIS {
+    is_highest ? lock_.unlock() : lock_.unlock_beside_others();
+  }
   callable<void()> room_for(std::size_t count) override;
   service_counters counters(const shard_list& of_service) const noexcept override;
   void add_to(service_statistics& sum) const noexcept override;

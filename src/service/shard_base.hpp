@@ -50,9 +50,10 @@ class shard_base : public engine {
   virtual void wait_for_end() noexcept = 0;
 
   /// Takes this shard's lock, for a caller that takes those of all shards of the service, in descending order of their
-  /// indexes.
-  virtual void lock_with_others() noexcept = 0;
-  virtual void unlock_with_others() noexcept = 0;
+  /// indexes, and releases them in ascending order. `is_highest`: it is the first one that the caller takes, and the
+  /// last one that it releases.
+  virtual void lock_with_others(bool is_highest) noexcept = 0;
+  virtual void unlock_with_others(bool is_highest) noexcept = 0;
   /// Allocates room for `count` pending timers, so that up to that number no start allocates, and returns a function
   /// that puts the memory to use, once, and does not throw. If that function is destroyed uncalled, it frees the
   /// memory. These are two steps so that a service reserves in all of its shards or in none. The caller holds the lock

@@ -69,10 +69,10 @@ constexpr std::size_t largest_free_list = std::size_t{1} << 20;
 class all_locks {
  public:
   explicit all_locks(const shard_list& of) noexcept : shards_(of) {
-    for (const auto& each : shards_ | std::views::reverse) as_shard(*each).lock_with_others();
+    for (const auto& each : shards_ | std::views::reverse) as_shard(*each).lock_with_others(each == shards_.back());
   }
   ~all_locks() {
-    for (const auto& each : shards_) as_shard(*each).unlock_with_others();
+    for (const auto& each : shards_) as_shard(*each).unlock_with_others(each == shards_.back());
   }
   all_locks(const all_locks&) = delete;
   all_locks& operator=(const all_locks&) = delete;

@@ -77,13 +77,14 @@ task<std::error_code> receive(session_ptr on, std::uint64_t receipts, direction 
     if (!advice) co_return advice.error();
     const bool tries = *advice == descriptor::advice::tries;
     const auto come = on->try_receive(receipts, tries ? by->fd() : no_attempt);
+    // share_ready(): between prepare() and here the other task may have begun to wait, without a readiness of its own.
     if (!come.was_needed) {  // another task has received
-      if (tries) by->keep_ready(direction::in);
+      if (tries) by->share_ready(direction::in);
       co_return std::error_code();
     }
     if (come.bytes || come.bytes.error() != std::errc::operation_would_block) {
-      if (!come.bytes || *come.bytes == 0 || come.filled_the_room) by->keep_ready(direction::in);
-      if (come.is_shared) by->share_ready(direction::in);
+      const bool may_succeed_again = !come.bytes || *come.bytes == 0 || come.filled_the_room;
+      if (may_succeed_again || come.is_shared) by->share_ready(direction::in);
       if (!come.bytes) co_return come.bytes.error();
       co_return *come.bytes > 0 ? std::error_code() : make_error_code(tls_errc::truncated);
     }

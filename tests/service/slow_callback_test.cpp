@@ -199,8 +199,8 @@ TEST(SlowestCallbacks, OfASleepNamesTheLineThatSleeps) {
     if (posted) options.executor = callback_executor([](auto job) { job(); });
     timer_service timers(std::move(options));
     const std::uint32_t line = line_here() + 1;
-    EXPECT_TRUE(sleep_for(timers, 1us));
-    timers.shut_down();  // the callback that woke this thread has been recorded
+    EXPECT_TRUE(sleep_for(timers, 20ms));  // so long that it is not over before the sleep has begun
+    timers.shut_down();                    // the callback that woke this thread has been recorded
     const std::vector<slowest_callback> slowest = timers.slowest_callbacks();
     ASSERT_EQ(slowest.size(), 1u);
     EXPECT_EQ(slowest[0].armed_at, "slow_callback_test.cpp:" + std::to_string(line));

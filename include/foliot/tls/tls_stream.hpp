@@ -19,9 +19,9 @@
 //
 // Deadlines, and `cancelled` in a task that is asked to stop: as a stream's, for the whole operation. Reads end by the
 // read deadline; write_some, write_all, close_write and update_keys by the write deadline, also while they wait for the
-// peer to send the rest of a message of TLS. The tls_stream stays usable afterwards. A
-// read has then read nothing (read_all: possibly a part). A write may have written a part; what TLS has made of it goes
-// out before the next write. During connect() and accept() either of them closes the connection.
+// peer to send the rest of a message of TLS. The tls_stream stays usable afterwards. A read has then read nothing
+// (read_all: possibly a part). A write may have written a part; what TLS has made of it goes out before the next write.
+// During connect() and accept() either of them closes the connection.
 //
 // Thread safety: one task may read while others write, and any task may set deadlines and call close(). A second task
 // that reads meanwhile gets std::logic_error. Writes of several tasks follow each other, each in one piece. An

@@ -181,7 +181,8 @@ class FOLIOT_EXPORT wait_condition {
 /// An operation, see operation.hpp: waits until an attempt may succeed in one direction, the deadline has passed, or
 /// the descriptor is closed; the next prepare() tells which. A wait with a `pause` ignores readiness, and ends at that
 /// instant. A wait with a condition ignores readiness while the condition does not hold. A wait may heed the readiness
-/// of the other direction: it still ends by the deadline of its own, in which no other task may wait meanwhile.
+/// of the other direction: it ends by the deadline of its own direction all the same, and no other task may wait in its
+/// own direction meanwhile.
 class FOLIOT_EXPORT descriptor_wait {
  public:
   descriptor_wait(descriptor& descriptor, direction way, instant pause = instant::never()) noexcept
@@ -194,7 +195,9 @@ class FOLIOT_EXPORT descriptor_wait {
   descriptor_wait& operator=(const descriptor_wait&) = delete;
   ~descriptor_wait() { end(); }
 
-  [[nodiscard]] wait_kind kind() const noexcept { return way_ == direction::in ? wait_kind::read : wait_kind::write; }
+  [[nodiscard]] wait_kind kind() const noexcept {
+    return heeded_ == direction::in ? wait_kind::read : wait_kind::write;
+  }
   bool try_complete() const noexcept { return false; }
   /// Throws std::logic_error if another task waits in that direction, and std::bad_alloc.
   void begin(wait_point& wait, wait_word::source by);
