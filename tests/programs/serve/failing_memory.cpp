@@ -38,7 +38,7 @@ static_assert(shared_number::is_always_lock_free);
 /// All zero at first: nothing fails. The test writes the first four, this library the others.
 struct control_block {
   shared_number first;       ///< the number of the first call that fails; 0: none is counted
-  shared_number count;       ///< how many calls fail from there on
+  shared_number count;       ///< how many calls fail from there on, one after the other
   shared_number kind;        ///< what is counted and fails: see `kind`
   shared_number from_start;  ///< whether to wait for the start of the server
   shared_number calls;       ///< how many were counted
@@ -74,14 +74,13 @@ bool fails(kind which, const void* caller) {
   const std::int64_t first = control->first.load();
   if (first == 0 || control->from_start.load() != 0) return false;
   const std::int64_t call = ++control->calls;
-  if (call < first || call - first >= control->count.load()) return false;
-  // LZ4's last call returns to RocksDB, which itself uses operator new.
-  if (which == allocations && (is_in("lz4", caller) || is_in("rocksdb", caller))) {
-    ++control->first;  // the next one fails in the place of this one
-    return false;
-  }
-  ++control->failed;
-  return true;
+  const std::int64_t count = control->count.load();
+  if (call < first || control->failed.load() >= count) return false;
+  // LZ4's last call returns to RocksDB, which itself uses operator new. The next call fails in the place of this one.
+  if (which == allocations && (is_in("lz4", caller) || is_in("rocksdb", caller))) return false;
+  if (control->failed.fetch_add(1) < count) return true;
+  --control->failed;  // another thread was first
+  return false;
 }
 
 void* refuse() {
