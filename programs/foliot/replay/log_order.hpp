@@ -22,8 +22,8 @@ namespace foliot::program {
 [[nodiscard]] std::vector<std::string> in_order_of_first_lines(std::vector<std::string> logs, log_format format);
 
 /// Finds the lines that are earlier than a line before them by more than the idle time. Servers write a line when its
-/// request ends, so lines come a little late; one that comes later than that tells of a clock that was wrong, or of logs
-/// that are no stream of time, and distorts the sessions.
+/// request ends, so lines come a little late; one that comes later than that tells of a clock that was wrong, or of
+/// logs that are no stream of time, and distorts the sessions.
 class backward_lines {
  public:
   /// Precondition: `idle` is positive.
