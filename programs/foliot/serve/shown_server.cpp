@@ -35,8 +35,9 @@ task<> count_tubes(jobs::broker& at, std::vector<std::string> names, job_figures
     const jobs::count_answer counted = co_await one;
     if (counted.counts.all() > 0) into.by_tube.push_back({std::move(names[i]), counted.counts});
   }
-  std::ranges::stable_sort(into.by_tube, std::ranges::greater(),
-                           [](const tube_figures& each) { return each.counts.all(); });
+  std::ranges::sort(into.by_tube, [](const tube_figures& a, const tube_figures& b) {
+    return a.counts.all() != b.counts.all() ? a.counts.all() > b.counts.all() : a.name < b.name;
+  });
 }
 
 void add_due(job_figures& to, jobs::utc_time due) {

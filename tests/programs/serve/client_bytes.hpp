@@ -85,7 +85,7 @@ class client_bytes {
                                                             "x-fire ",
                                                             "x-stats-job ",
                                                             "other ",
-                                                            "GET ",
+                                                            "GET /",
                                                             "GET"};
     std::string text(one_of(verbs));
     for (std::uint64_t left = random_.below(4); left > 0; --left) {

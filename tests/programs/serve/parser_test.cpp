@@ -158,15 +158,16 @@ TEST(BeanstalkParser, NoCommandIsFoundBehindAnHttpRequest) {
     EXPECT_EQ(events(std::string(method) + " / HTTP/1.1\r\n" + body), texts{"HTTP"}) << method;
   EXPECT_EQ(events("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + body), texts{"HTTP"});
   EXPECT_EQ(events("use a\r\nGET / HTTP/1.0\r\n" + body), (texts{"use a", "HTTP"}));
+  EXPECT_EQ(events("GET http://127.0.0.1:11300/ HTTP/1.1\r\n" + body), texts{"HTTP"});
   EXPECT_EQ(events("POST /" + std::string(300, 'a') + " HTTP/1.1\r\n" + body), texts{"HTTP"}) << "a long line";
   EXPECT_EQ(events("GET /\n\n" + body), texts{"HTTP"}) << "of HTTP/0.9";
-  EXPECT_EQ(events("GET "), texts{"HTTP"}) << "the line is not complete";
+  EXPECT_EQ(events("GET /"), texts{"HTTP"}) << "the line is not complete";
   for (const std::string_view line : {"PROPFIND /a HTTP/1.1", "get / HTTP/1.1", "put / HTTP/1.1", "x / HTTP/3.0"})
     EXPECT_EQ(events(std::string(line) + "\r\n" + body), texts{"HTTP"}) << line;
 }
 
 TEST(BeanstalkParser, WhatIsNearAnHttpRequestIsParsed) {
-  EXPECT_EQ(events("GET\r\nGETS a\r\nGE"), (texts{"UNKNOWN_COMMAND", "UNKNOWN_COMMAND"}));
+  EXPECT_EQ(events("GET\r\nGETS /\r\nPUT 1 1 1 1\r\nDELETE 1\r\nGE"), texts(4, "UNKNOWN_COMMAND"));
   EXPECT_EQ(events("x / HTTP/1.12\r\nx/ HTTP/1.\r\nHTTP/1.1\r\nxHTTP/1.1\r\n"), texts(4, "UNKNOWN_COMMAND"));
   EXPECT_EQ(events("put 0 0 1 14\r\nGET / HTTP/1.1\r\nuse a\r\n"),
             (texts{"put-line 14", "put 0 0 1000 [GET / HTTP/1.1]", "use a"}))

@@ -310,10 +310,15 @@ constexpr std::array forms{
 }  // namespace
 
 bool begins_as_http(std::string_view line) noexcept {
-  constexpr std::array<std::string_view, 10> methods{"GET ",     "POST ",  "HEAD ",  "PUT ",     "DELETE ",
-                                                     "OPTIONS ", "PATCH ", "TRACE ", "CONNECT ", "PRI "};
+  constexpr std::array<std::string_view, 9> methods{"GET ",     "POST ",  "HEAD ",  "PUT ", "DELETE ",
+                                                    "OPTIONS ", "PATCH ", "TRACE ", "PRI "};
   if (line.empty() || line.front() < 'A' || 'Z' < line.front()) return false;  // as every command
-  return std::ranges::any_of(methods, [line](std::string_view each) { return line.starts_with(each); });
+  const auto begins = [line](std::string_view method) {
+    if (!line.starts_with(method)) return false;
+    const std::string_view target = line.substr(method.size());
+    return target.starts_with('/') || target.starts_with('*') || target.starts_with("http");
+  };
+  return std::ranges::any_of(methods, begins) || line.starts_with("CONNECT ");
 }
 
 bool ends_as_http(std::string_view line) noexcept {

@@ -40,7 +40,8 @@ inline constexpr std::size_t longest_key = 128;
 /// them no `-`.
 [[nodiscard]] bool is_tube_name(std::string_view name) noexcept;
 
-/// Whether the line, which may not be complete, begins with a well-known method of HTTP and a space.
+/// Whether the line, which may not be complete, begins with a well-known method of HTTP, a space, and
+/// what may be the beginning of a target: `/`, `*`, or `http`. After `CONNECT ` anything may.
 [[nodiscard]] bool begins_as_http(std::string_view line) noexcept;
 /// Whether the complete line ends as the first one of an HTTP request does, such as ` HTTP/1.1`.
 [[nodiscard]] bool ends_as_http(std::string_view line) noexcept;

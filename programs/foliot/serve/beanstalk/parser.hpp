@@ -18,7 +18,7 @@
 // bytes, whose CR is the last byte of a full buffer, is answered with the line that follows it.
 //
 // A web page can have a browser send an HTTP request to any port of its machine, with a body of the page's choice. So a
-// line that begins with a method of HTTP and a space, as no command does, is an http_request before it has an end, and
+// line that begins as `GET /` does, as no command does, is an http_request before it has an end, and
 // so is one that ends in a version of HTTP and is no command. Nothing may be parsed behind it.
 //
 // A put's body is kept up to the limit; a larger one is discarded as it comes. Where a put's line is wrong its body is
