@@ -209,9 +209,9 @@ struct serving {
   const server_log& log;
   running_brokers running;
   memory_return gives_back;
-  held_memory memory{
-      options.max_buffered > 0 ? options.max_buffered : default_max_buffered(usable_memory()),
-      [this](const std::string& sentence) { log.warning("--max-buffered", sentence); }, [this] { gives_back.begin(); }};
+  held_memory memory{options.max_buffered > 0 ? options.max_buffered : default_max_buffered(usable_memory()),
+                     [this](const std::string& sentence) { log.warning("--max-buffered", sentence); },
+                     [this] { gives_back.begin(); }};
   std::optional<beanstalk::server_state> state;
   std::optional<connections> clients;
   /// How many rounds the task that handles signals has begun. Publishes nothing.
