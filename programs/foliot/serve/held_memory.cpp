@@ -115,6 +115,9 @@ std::vector<held_memory::candidate> held_memory::candidates() const {
 std::size_t held_memory::shed(instant now) noexcept {
   give_room();
   if (waiters_.empty()) return 0;
+  // Once for all that wait: with thousands of them the looks of each would hold up the others.
+  if (last_shed_ > now - between_looks) return 0;
+  last_shed_ = now;
   look(now);
   std::size_t staying = bytes_;
   for (const memory_holder* const each : holders_) {

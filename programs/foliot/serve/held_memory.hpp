@@ -24,7 +24,7 @@
 //
 // Thread safety: any task; a memory_holder belongs to one task. The lock is taken only to wait, to wake, and at the
 // beginning and the end of a connection. Complexity: take() and holds() are O(1); a look for connections to close is
-// O(n log n), at most four times a second for each connection that waits.
+// O(n log n), at most four times a second.
 #pragma once
 
 #include <algorithm>
@@ -152,7 +152,7 @@ class held_memory {
   bool give_room_to(const waiter& one) noexcept FOLIOT_REQUIRES(lock_);
   /// Notes which connections have made progress since the last look, once for each patience.
   void look(instant now) noexcept FOLIOT_REQUIRES(lock_);
-  /// Closes connections, if the first one that waits has to. Returns how many.
+  /// Closes connections, if the first one that waits has to, and this was not looked at just now. Returns how many.
   std::size_t shed(instant now) noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] std::vector<candidate> candidates() const FOLIOT_REQUIRES(lock_);
   void close(memory_holder& one) noexcept FOLIOT_REQUIRES(lock_);
@@ -180,6 +180,7 @@ class held_memory {
   std::unordered_set<memory_holder*> holders_ FOLIOT_GUARDED_BY(lock_);
   std::list<waiter> waiters_ FOLIOT_GUARDED_BY(lock_);  // by what they hold, then by their arrival
   instant last_look_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();
+  instant last_shed_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();  // that has looked at all connections
 };
 
 /// What one connection holds.

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "support/allocations.hpp"
 
 namespace foliot::program::beanstalk {
 namespace {
@@ -19,6 +23,25 @@ TEST(TubeRecords, ATubeEndsAlsoWhileSomebodyLooksAtItsRecord) {
   const shared_record left = used.release();
   all.end(left, left->uses);
   EXPECT_EQ(all.names(), names{"default"});
+}
+
+TEST(TubeRecords, ATubeThatFindsNoMemoryLeavesNothing) {
+  tube_records all;
+  held_tube kept = all.hold("kept");
+  bool is_made = false;
+  for (std::size_t succeeding = 0; !is_made; ++succeeding) {
+    try {
+      const test::failing_allocations none(succeeding);
+      const held_tube made = all.hold("made");
+      is_made = true;
+    } catch (const std::bad_alloc&) {
+    }
+    EXPECT_EQ(all.size(), is_made ? 3U : 2U);
+  }
+  EXPECT_EQ(all.names(), (names{"default", "kept", "made"}));
+  const shared_record left = kept.release();
+  all.end(left, left->uses);  // the last one takes its place
+  EXPECT_EQ(all.names(), (names{"default", "made"}));
 }
 
 TEST(TubeRecords, ATubeEndsIfTwoSessionsLeaveItAtOnce) {

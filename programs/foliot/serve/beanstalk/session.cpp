@@ -234,7 +234,10 @@ void session::trim_buffers() {
 task<bool> session::wait_for_room(std::size_t bytes) {
   const bool written = co_await write_answers();
   room got = room::closed;
-  if (written) got = co_await memory_.wait(bytes);
+  if (written) {
+    trim_buffers();  // what is stored and sent does not count meanwhile, against others and as a reason to be closed
+    got = co_await memory_.wait(bytes);
+  }
   if (got == room::closed) quits_ = true;
   co_return got == room::taken;
 }
