@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::size_t largest_piece = std::size_t{1} << 30;  // zlib and libbz2 count in 32 bits
+constexpr std::size_t largest_step = std::size_t{1} << 30;  // zlib and libbz2 count in 32 bits
 
 /// Removes from the front what has been done, as the count of what is left tells.
 template <class T>
@@ -220,7 +220,7 @@ std::unique_ptr<codec> codec_for(std::span<const char> head, const std::string& 
 }
 
 std::size_t unpacker::read(std::span<char> room) {
-  room = room.first(std::min(room.size(), largest_piece));
+  room = room.first(std::min(room.size(), largest_step));
   // A codec may still have bytes to return when it has read all of its data, so it runs before more is read.
   for (;;) {
     if (packed_.empty() && !inside_member_ && !refill()) return 0;

@@ -50,7 +50,7 @@ constexpr std::array runtime_rows{
 /// How many groups of tasks a table shows.
 constexpr std::size_t most_groups = 15;
 /// How many tubes.
-constexpr std::size_t most_tubes = 10;
+constexpr std::size_t shown_tubes = 10;
 
 std::string rate_of(std::uint64_t more, duration in) {
   const double rate = static_cast<double>(more) * 1e9 / static_cast<double>(in.count());
@@ -136,12 +136,12 @@ void add_jobs(table& to, const job_figures& now) {
   to.add("{:<22}{:>16}\n", "overdue for", now.overdue ? length_text(*now.overdue) : now.is_overdue ? "some time" : "-");
   if (!now.counts) to.add("\nthe store does not answer, or its jobs cannot be counted quickly\n");
   if (!now.by_tube.empty()) to.add("\n{:>12}{:>12}{:>12}{:>12}  tube\n", "ready", "delayed", "reserved", "buried");
-  for (const tube_figures& each : now.by_tube | std::views::take(most_tubes)) {
+  for (const tube_figures& each : now.by_tube | std::views::take(shown_tubes)) {
     const jobs::job_counts& in = each.counts;
     to.add("{:>12}{:>12}{:>12}{:>12}  {}\n", grouped(in.ready), grouped(in.delayed), grouped(in.reserved),
            grouped(in.buried), printable(each.name));
   }
-  if (now.by_tube.size() > most_tubes) to.add("{:>12}  more tubes\n", now.by_tube.size() - most_tubes);
+  if (now.by_tube.size() > shown_tubes) to.add("{:>12}  more tubes\n", now.by_tube.size() - shown_tubes);
   to.add("\n");
 }
 
