@@ -95,13 +95,14 @@ class Replay(ProgramCase):
 
 
 class Stats(ServeCase):
-    def test_the_lines_of_the_store(self):
+    def test_the_lines_that_only_foliot_has(self):
+        name = "foliot-(?:store|buffered)-[a-z-]+"
         answer = self.connect(self.serve("--memory")).ask(b"stats\r\n").decode()
-        lines = re.findall(r"^(foliot-store-[a-z-]+): ", answer, re.M)
+        lines = re.findall(rf"^({name}): ", answer, re.M)
         self.assertTrue(answer.rstrip().splitlines()[-1].startswith(lines[-1]), "they are the last ones")
         monitoring = text_of("docs/serve/monitoring.md")
-        self.assertEqual(re.findall(r"^\| `(foliot-store-[a-z-]+)` \| (?:how many|1 if) ", monitoring, re.M), lines)
-        self.assertEqual(re.findall(r"^(foliot-store-[a-z-]+): \d+$", monitoring, re.M), lines)
+        self.assertEqual(re.findall(rf"^\| `({name})` \| (?:how many|how much|1 if) ", monitoring, re.M), lines)
+        self.assertEqual(re.findall(rf"^({name}): \d+$", monitoring, re.M), lines)
         for page in ("docs/serve/beanstalk.md", "docs/migrating/beanstalkd.md"):
             counts = re.findall(r"\b(\w+) (?:more lines, `foliot-store-…`|lines more, \[of the)", text_of(page))
             self.assertEqual(counts, [WORDS[len(lines)]], page)
