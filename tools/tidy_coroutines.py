@@ -165,7 +165,8 @@ NAME_BEFORE = re.compile(r"(?<![\w:])((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*
 NO_CLASS = re.compile(r"(?:co_await|co_return|co_yield|return|and|or|not|sizeof|alignof|decltype|noexcept|throw|new|if"
                       r"|while|for|switch|catch|case)$")
 CLOSURE_BEFORE = re.compile(r"(?:^|[(,{=&|?:;<>!]|\b(?:co_await|co_return|return|and|or|not))$")
-GIVE_A_NAME = "give the object a name in a statement of its own, and pass std::move(name)"
+GIVE_A_NAME = ("give the object a name in a statement of its own, and pass std::move(name); instead of a send,"
+               " emplace(std::move(name))")
 
 
 @dataclass

@@ -1,12 +1,14 @@
 #include "copy/source.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "printable.hpp"
 #include "serve/beanstalk/command_line.hpp"
 
 namespace foliot::program::copying {
@@ -15,6 +17,8 @@ namespace {
 
 /// Of some 300,000 tubes with the longest names.
 constexpr std::uint64_t longest_list_of_tubes = std::uint64_t{64} << 20;
+/// How much of an impossible name of a tube a message shows.
+constexpr std::size_t longest_shown = 200;
 /// They ascend from 1.
 constexpr jobs::job_id highest_id = jobs::job_id{1} << 62;
 
@@ -58,7 +62,11 @@ task<std::vector<std::string>> source::tubes() {
   const server_reply reply = co_await asking;
   if (reply.word != "OK") throw link_.unexpected(request, reply);
   auto names = list_entries(reply.body);
-  if (!std::ranges::all_of(names, beanstalk::is_tube_name)) throw link_.unexpected(request, reply);
+  const auto strange = std::ranges::find_if_not(names, beanstalk::is_tube_name);
+  if (strange != names.end()) {
+    throw contradiction(fmt::format("has '{}' in its list of tubes, which cannot be the name of one",
+                                    printable(std::string_view(*strange).substr(0, longest_shown))));
+  }
   co_return names;
 }
 

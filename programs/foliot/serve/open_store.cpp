@@ -38,7 +38,7 @@ namespace {
 /// tables; opening a store from which it is missing says so.
 bool has_store(const std::string& folder) {
   std::error_code failed;
-  if (std::filesystem::exists(std::filesystem::path(folder) / "CURRENT", failed)) return true;
+  if (std::filesystem::exists(folder + "/CURRENT", failed)) return true;
   for (std::filesystem::directory_iterator each(folder, failed), end; !failed && each != end; each.increment(failed)) {
     const std::filesystem::path kind = each->path().extension();
     if (kind == ".log" || kind == ".sst") return true;
@@ -171,7 +171,7 @@ std::vector<std::unique_ptr<jobs::job_store>> open_stores(const serve_options& o
 std::string back_up_store([[maybe_unused]] jobs::job_store& store, [[maybe_unused]] const serve_options& options) {
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
   if (auto* const on_disk = dynamic_cast<jobs::embedded_store*>(&store)) {
-    const std::filesystem::path backups = std::filesystem::path(options.folder) / "backups";
+    const std::filesystem::path backups = options.folder + "/backups";
     make_private_folder(backups);
     std::string time;
     append_log_milliseconds(time, wall_clock::instance().now());

@@ -333,6 +333,8 @@ task<> serve_clients(serving& all, runtime::listener& gate) {
     co_await clients.end(end_of_sessions);
   } catch (const std::bad_alloc&) {
     end_process(lacks_memory_to_end);
+  } catch (...) {
+    if (failure == nullptr) failure = std::current_exception();
   }
   if (failure != nullptr) std::rethrow_exception(failure);
 }
@@ -365,6 +367,12 @@ task<> serve_until_the_end(serving& all) {
   }
   try {
     if (shown != nullptr) co_await shown->end();
+  } catch (const std::bad_alloc&) {
+    end_process(lacks_memory_to_end);
+  } catch (...) {
+    if (failure == nullptr) failure = std::current_exception();
+  }
+  try {
     std::exception_ptr of_store = co_await all.running.end();
     if (of_store != nullptr) failure = std::move(of_store);
   } catch (const std::bad_alloc&) {

@@ -425,6 +425,8 @@ class Refused(CopyCase):
                  lambda source: {b"peek-delayed": b"FOUND 1 1\r\nx\r\n"}),
                 ("names job 18446744073709551615 as the first one of tube 'a', and no server has given so many ids",
                  lambda source: {b"peek-delayed": b"FOUND 18446744073709551615 1\r\nx\r\n"}),
+                (r"has 'a b\x1b' in its list of tubes, which cannot be the name of one",
+                 lambda source: {b"list-tubes": b"OK 11\r\n---\n- a b\x1b\n\r\n"}),
                 ("shows job 2 where job 1 was asked for",
                  lambda source: {b"x-stats-job 1\r": source.ask(b"x-stats-job 2\r\n")[0]}),
                 ("shows job 2 to a peek at job 1",
