@@ -32,7 +32,7 @@ std::string seconds_text(duration length) {
   return fmt::format("{}.{:03}", milliseconds / 1000, milliseconds % 1000);
 }
 
-/// Each takes off the front of the text what it returns true for.
+/// These functions read the beginning of the text. On success they remove what they read, and return true.
 bool skip(std::string_view& text, std::string_view expected) noexcept {
   if (!text.starts_with(expected)) return false;
   text.remove_prefix(expected.size());

@@ -5,8 +5,8 @@
 //   replies.add(bytes);
 //   while (auto reply = replies.next()) …      // reply->word == "RESERVED", reply->number, reply->body
 //
-// The reader takes the bytes in any pieces and knows no connection. O(bytes) in time; it holds the bytes of the one
-// reply that is not complete, at most those that the caller wants of a reply, and what was added behind them.
+// The reader takes the bytes in any pieces and knows no connection. O(bytes) in time; it holds the bytes of one
+// incomplete reply, no more of its body than the caller wants, and the bytes that were added after it.
 //
 // Thread safety: none, one thread.
 #pragma once
@@ -47,8 +47,8 @@ class reply_reader {
  public:
   /// Takes the next bytes of the server.
   void add(std::string_view bytes);
-  /// The next reply; nothing until all of it has been added. A reply whose line was added is read with what was wanted
-  /// then. Throws no_reply; the reader is of no use afterwards.
+  /// The next reply, or nothing while it is incomplete. `wanted` counts when the line of a reply is read; its body is
+  /// read with the same value in later calls. Throws no_reply; the reader cannot be used afterwards.
   [[nodiscard]] std::optional<server_reply> next(const wanted_bytes& wanted = {});
 
  private:

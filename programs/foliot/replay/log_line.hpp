@@ -93,7 +93,7 @@ class log_parser {
     std::size_t begin;
     std::size_t end;
   };
-  /// What is in front of the request.
+  /// The fields of a line up to its time.
   struct fields {
     std::string_view client;
     instant time;

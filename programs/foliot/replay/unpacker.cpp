@@ -21,7 +21,7 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t largest_step = std::size_t{1} << 30;  // zlib and libbz2 count in 32 bits
 
-/// Removes from the front what has been done, as the count of what is left tells.
+/// Keeps the last `left` elements: the codec has consumed those before them.
 template <class T>
 void keep_last(std::span<T>& all, std::size_t left) noexcept {
   all = all.last(left);

@@ -21,8 +21,8 @@
 
 namespace foliot::program::beanstalk {
 
-/// The list of the tubes of all nodes. The sessions ask the store for it one after the other, and a session takes what
-/// another one got if that was asked after this session was.
+/// The list of the tubes of all nodes. One session at a time asks the store for it. A session that waited meanwhile
+/// takes the same list, if the store was asked for it after this session's command had come.
 struct stored_list {
   /// How many sessions have asked. Sequentially consistent: who gets a ticket before a list begins is in the list.
   seam::atomic<std::uint64_t> tickets{0};
