@@ -84,6 +84,7 @@ class Replay(ProgramCase):
         self.compare_rows("docs/replay.md", shown[:begin], printed[:begin])
         self.assertEqual(shown[begin], printed[begin])
         rows = {row.split()[0]: row.split()[3:] for row in printed[begin + 1:]}
+        self.assertEqual([row.split()[0] for row in shown[begin + 1:]], list(rows))
         for row in shown[begin + 1:]:
             self.assertEqual(row.split()[3:], rows[row.split()[0]], row)
         one = json.loads(re.search(r"^    \{\n.*?^    \}", text_of("docs/replay.md"), re.M | re.S)[0])

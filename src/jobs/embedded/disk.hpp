@@ -30,7 +30,7 @@ namespace foliot::jobs::detail {
 class background_errors;
 
 /// The mark of what has been synced is written at most so often.
-inline constexpr milliseconds between_marks{1};
+inline constexpr milliseconds between_marks{10};
 
 /// Throws store_failure: RocksDB could not do `what` in the store of this folder.
 [[noreturn]] void throw_failure(const std::string& what, const std::string& folder, const rocksdb::Status& status);
