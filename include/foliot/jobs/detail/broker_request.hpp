@@ -25,6 +25,7 @@
 namespace foliot::jobs::detail {
 
 class broker_core;
+class request_queue;
 struct client_state;
 
 /// The part of an in_flight that does not depend on the operation's type. An awaiter: the waiting task is not
@@ -56,6 +57,7 @@ class FOLIOT_EXPORT broker_request : public runtime::detail::task_awaiter {
 
  private:
   friend class broker_core;
+  friend class request_queue;
 
   enum class state : std::uint8_t { queued, in_batch, done };
   /// Why there is no answer.

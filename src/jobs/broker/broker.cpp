@@ -1,4 +1,5 @@
-// Clients of a broker: see broker.hpp.
+#include <foliot/jobs/broker.hpp>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -6,12 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include <foliot/jobs/broker.hpp>
 #include <foliot/runtime/after.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
 
-#include "broker_core.hpp"
+#include "core.hpp"
 
 namespace foliot::jobs {
 
@@ -35,6 +35,25 @@ class wait_scope {
 };
 
 }  // namespace
+
+broker::broker(job_store& store, const broker_limits& limits)
+    : core_(std::make_unique<detail::broker_core>(store, limits)) {}
+broker::~broker() = default;
+
+task<> broker::run() { return core_->run(); }
+void broker::close() noexcept { core_->close(); }
+std::string broker::failure() const { return core_->failure(); }
+bool broker::has_other_nodes() const noexcept { return core_->has_other_nodes(); }
+broker_counters broker::counters() const noexcept { return core_->counters(); }
+tube_clients broker::clients_of(std::string_view tube) const { return core_->clients_of(tube); }
+std::vector<std::string> broker::tubes_in_use() const { return core_->tubes_in_use(); }
+check_result broker::check() const { return core_->check(); }
+
+runtime::detail::operation_awaiter<detail::event_wait> broker::failed() noexcept {
+  return waits_for_event(core_->guard(), core_->failed_event());
+}
+
+// Clients.
 
 client::client(broker& with) : core_(with.core_.get()), state_(std::make_unique<detail::client_state>()) {
   core_->enter();

@@ -1,10 +1,13 @@
-// The inside of a broker.
-//   broker_batches.cpp    requests, leaders and their batches
-//   broker_waiting.cpp    clients that wait for jobs
-//   broker_clients.cpp    clients and their tubes
-//   broker_pauses.cpp     pauses that end with their tube
-//   broker_nodes.cpp      stores that other nodes share
-//   broker.cpp            run(), and the end
+// The inside of a broker: which task executes the next batch, what the batch consists of, and who gets the answers.
+// Parts that have a state of their own:
+//   request_queue      requests that wait for a batch
+//   tube_registry      the tubes that clients use or watch
+//   held_jobs          reservations, and those that are to be given back
+//   waiting_clients    clients that wait for a job
+//   claims             the claims of the present batch
+//   tube_pauses        pauses that end with their tube
+//   node_news          what nodes that share the store tell each other
+//   availability       what such a store has refused
 //
 // Leaders. `led_` means that a task executes a batch, or is about to: only that task uses the store, so the store needs
 // no lock of its own. A task becomes the leader when it awaits a request, or begins to wait for a job, and no task
@@ -34,8 +37,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,9 +54,15 @@
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/runtime/task.hpp>
 
-#include "broker_client.hpp"
-#include "broker_tubes.hpp"
+#include "availability.hpp"
+#include "claims.hpp"
+#include "client_state.hpp"
 #include "held_jobs.hpp"
+#include "node_news.hpp"
+#include "request_queue.hpp"
+#include "tube_pauses.hpp"
+#include "tube_registry.hpp"
+#include "waiting_clients.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -68,7 +75,7 @@ class broker_core {
 
   [[nodiscard]] mutex& guard() noexcept { return lock_; }
   [[nodiscard]] broker_event& failed_event() noexcept { return failed_event_; }
-  [[nodiscard]] bool has_other_nodes() const noexcept { return others_ != nullptr; }
+  [[nodiscard]] bool has_other_nodes() const noexcept { return news_.has_others(); }
 
   // Requests, for broker_request.
 
@@ -134,24 +141,6 @@ class broker_core {
  private:
   class runner;
 
-  // The most that one batch has, so that its tasks have their answers soon; and most_given_back.
-  static constexpr std::size_t most_requests = 1024;
-  static constexpr std::size_t most_checks = 64;                   // of pauses
-  static constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of bodies; the last may exceed it
-  static constexpr std::size_t most_clients = 512;                 // for which a batch claims
-  // Of bodies that claims bring; and as many that other requests may bring. The last one may exceed it.
-  static constexpr std::uint64_t most_claimed_bytes = 16U << 20;
-  static constexpr std::size_t most_clients_of_tube = 64;  // where clients of other tubes wait, too
-  static constexpr std::size_t most_claimed_tubes = 4096;  // named by its claims; the last one may exceed it
-
-  /// A tube that a request has paused.
-  struct paused_tube {
-    explicit paused_tube(std::string_view named) : name(named) {}
-
-    const std::string name;
-    bool to_check = false;  // in to_check_
-    list_links<paused_tube> check_links;
-  };
   /// What a call of the store has brought.
   struct outcome {
     execution done;
@@ -164,17 +153,9 @@ class broker_core {
     reservation token;
     bool touches = false;
   };
-  /// A claim of the present batch, for consecutive recipients with the same tubes.
-  struct grant {
-    std::size_t first_recipient = 0;
-    std::size_t recipients = 0;
-    std::size_t first_tube = 0;
-    std::size_t tubes = 0;
-  };
-
   [[nodiscard]] bool has_work() const noexcept FOLIOT_REQUIRES(lock_) {
-    return !failed_ && (!queue_.empty() || held_.has_to_give_back() || tubes_.has_tube_to_serve() ||
-                        !to_check_.empty() || !pauses_to_end_.empty());
+    return !failed_ &&
+           (!queue_.empty() || held_.has_to_give_back() || tubes_.has_tube_to_serve() || pauses_.has_work());
   }
   /// Whether the store wants a batch.
   [[nodiscard]] bool is_due() const noexcept FOLIOT_REQUIRES(lock_);
@@ -189,21 +170,12 @@ class broker_core {
   /// Executes the batch. Called by the leader, or for it by a thread that may block.
   [[nodiscard]] outcome call_store() noexcept FOLIOT_EXCLUDES(lock_);
   void conclude_batch(outcome& brought) noexcept FOLIOT_REQUIRES(lock_);
+  void gather_reservations_to_give_back() FOLIOT_REQUIRES(lock_);
   void gather_requests() FOLIOT_REQUIRES(lock_);
-  void gather_claims() FOLIOT_REQUIRES(lock_);
-  void add_grant(std::size_t first, std::size_t count) FOLIOT_REQUIRES(lock_);
-  void note_pause(const operation& of) FOLIOT_REQUIRES(lock_);
-  void want_check_of_pause(std::string_view tube) noexcept FOLIOT_REQUIRES(lock_);
-  void gather_ends_of_pauses() FOLIOT_REQUIRES(lock_);
-  void gather_checks_of_pauses() FOLIOT_REQUIRES(lock_);
-  void conclude_checks_of_pauses(std::span<const answer> brought) FOLIOT_REQUIRES(lock_);
-  void end_pause_of_empty(std::string& tube) FOLIOT_REQUIRES(lock_);
-  bool forget_pause(const std::string& tube) noexcept FOLIOT_REQUIRES(lock_);
   void hand_out(execution& done) FOLIOT_REQUIRES(lock_);
   void conclude(const entry& of, answer& brought) FOLIOT_REQUIRES(lock_);
-  void serve(const grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
-  void note_refused(const grant& by, const answer& brought) FOLIOT_REQUIRES(lock_);
-  void note_why(const store_unavailable& refused) noexcept FOLIOT_REQUIRES(lock_);
+  void serve(const claims::grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
+  void note_refused(const claims::grant& by, const answer& brought) FOLIOT_REQUIRES(lock_);
   void end_claims() noexcept FOLIOT_REQUIRES(lock_);
   void fail(const char* text) noexcept FOLIOT_REQUIRES(lock_);
   static constexpr std::size_t room_for_failure = 200;
@@ -220,8 +192,6 @@ class broker_core {
   void end_lead(outcome& brought) noexcept FOLIOT_EXCLUDES(lock_);
   void hear_others() FOLIOT_EXCLUDES(lock_);
   void tell_others() noexcept FOLIOT_EXCLUDES(lock_);
-  void note_untold(const std::vector<std::string>& ready) FOLIOT_REQUIRES(lock_);
-  void scan_if_due(instant now) noexcept FOLIOT_REQUIRES(lock_);
   /// The store has refused the batch at this time.
   void refuse_batch(store_unavailable::kind known, const char* text, instant when) noexcept FOLIOT_REQUIRES(lock_);
   /// run() ends: a batch that it has left is in doubt.
@@ -231,9 +201,6 @@ class broker_core {
   [[nodiscard]] bool has_enough() const noexcept FOLIOT_EXCLUDES(lock_);
   /// Whether there is a batch to execute that should wait until more is queued.
   [[nodiscard]] bool waits_for_more() const noexcept FOLIOT_EXCLUDES(lock_);
-  [[nodiscard]] bool holds_back(instant now) const noexcept FOLIOT_REQUIRES(lock_) {
-    return is_unavailable_ && now < retry_at_;
-  }
 
   /// There may be a job in this tube for clients that wait.
   void note_news(tube_record& tube) noexcept FOLIOT_REQUIRES(lock_);
@@ -245,7 +212,6 @@ class broker_core {
   [[nodiscard]] tube_record& tube_for(std::string_view name) FOLIOT_REQUIRES(lock_);
 
   job_store& store_;
-  other_nodes* const others_;  // null: there are none
   const broker_limits limits_;
   mutable mutex lock_{lock_rank::object};
 
@@ -255,24 +221,16 @@ class broker_core {
   std::string failure_ FOLIOT_GUARDED_BY(lock_);
   broker_event failed_event_;
 
-  intrusive_list<broker_request, &broker_request::links_> queue_ FOLIOT_GUARDED_BY(lock_);
-  std::size_t queued_ FOLIOT_GUARDED_BY(lock_) = 0;
-  std::size_t queued_bytes_ FOLIOT_GUARDED_BY(lock_) = 0;  // of the bodies
+  request_queue queue_ FOLIOT_GUARDED_BY(lock_);
   tube_registry tubes_ FOLIOT_GUARDED_BY(lock_);
   held_jobs held_ FOLIOT_GUARDED_BY(lock_);
+  waiting_clients waiting_ FOLIOT_GUARDED_BY(lock_);
+  claims claims_ FOLIOT_GUARDED_BY(lock_);
+  tube_pauses pauses_ FOLIOT_GUARDED_BY(lock_);
+  node_news news_;  // hears and tells without the lock, which guards the rest of it
+  availability availability_ FOLIOT_GUARDED_BY(lock_);
   std::size_t clients_ FOLIOT_GUARDED_BY(lock_) = 0;
   bool is_used_ FOLIOT_GUARDED_BY(lock_) = false;  // there was a client or a request
-  intrusive_list<client_state, &client_state::waiting_links> waiting_ FOLIOT_GUARDED_BY(lock_);
-  intrusive_list<client_state, &client_state::untried_links> untried_ FOLIOT_GUARDED_BY(lock_);
-  std::size_t waiting_count_ FOLIOT_GUARDED_BY(lock_) = 0;
-  std::size_t untried_count_ FOLIOT_GUARDED_BY(lock_) = 0;
-  std::uint64_t arrivals_ FOLIOT_GUARDED_BY(lock_) = 0;
-
-  // Tubes that requests have paused, until a check shows that the pause has ended.
-  std::map<std::string, paused_tube, std::less<>> paused_ FOLIOT_GUARDED_BY(lock_);
-  intrusive_list<paused_tube, &paused_tube::check_links> to_check_ FOLIOT_GUARDED_BY(lock_);
-  std::vector<std::string> pauses_to_end_ FOLIOT_GUARDED_BY(lock_);
-  std::vector<std::string> checked_ FOLIOT_GUARDED_BY(lock_);  // by the present batch
 
   // The present batch: reservations given back and pauses that end, the requests, checks of pauses, and claims. Kept,
   // so that a batch allocates little. The leader alone reads the operations, without the lock while the store executes
@@ -281,10 +239,6 @@ class broker_core {
   std::vector<reservation> given_back_ FOLIOT_GUARDED_BY(lock_);
   std::size_t first_entry_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::vector<entry> entries_ FOLIOT_GUARDED_BY(lock_);
-  std::vector<client_state*> recipients_ FOLIOT_GUARDED_BY(lock_);  // null: does not wait any more
-  std::vector<grant> grants_ FOLIOT_GUARDED_BY(lock_);
-  std::vector<tube_record*> grant_tubes_ FOLIOT_GUARDED_BY(lock_);   // pinned
-  std::vector<tube_record*> served_tubes_ FOLIOT_GUARDED_BY(lock_);  // pinned
 
   // For run(): when the store wants the next batch, and until when run() waits while it waits.
   bool runs_ FOLIOT_GUARDED_BY(lock_) = false;
@@ -294,21 +248,12 @@ class broker_core {
   bool runner_wants_lead_ FOLIOT_GUARDED_BY(lock_) = false;
   broker_event runner_event_;
 
-  // Of a shared store. How many requests and clients the latest batch was for, and when it ended; whether there may be
-  // jobs since for clients that wait; whether the store refused it, why it did so most recently, and when the next
-  // batch may be executed; when to look at all tubes with waiting clients; and the tubes without clients here of which
-  // the others are to be told.
+  // Of a shared store: how many requests and clients the latest batch was for, and when it ended; whether there may be
+  // jobs since for clients that wait.
   std::size_t served_ FOLIOT_GUARDED_BY(lock_) = 0;
   instant ended_at_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();
   bool has_news_ FOLIOT_GUARDED_BY(lock_) = false;
-  bool is_unavailable_ FOLIOT_GUARDED_BY(lock_) = false;
-  std::string why_unavailable_ FOLIOT_GUARDED_BY(lock_);
-  instant retry_at_ FOLIOT_GUARDED_BY(lock_);
-  instant scan_at_ FOLIOT_GUARDED_BY(lock_) = instant::never();
-  std::vector<std::string> to_tell_ FOLIOT_GUARDED_BY(lock_);
 
-  std::uint64_t refused_ FOLIOT_GUARDED_BY(lock_) = 0;             // batches
-  std::uint64_t refused_operations_ FOLIOT_GUARDED_BY(lock_) = 0;  // of the others
   std::uint64_t batches_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::uint64_t expired_ FOLIOT_GUARDED_BY(lock_) = 0;  // reservations
   std::uint64_t operations_ FOLIOT_GUARDED_BY(lock_) = 0;

@@ -16,7 +16,7 @@
 #include <foliot/core/intrusive_list.hpp>
 #include <foliot/jobs/job.hpp>
 
-#include "broker_client.hpp"
+#include "client_state.hpp"
 
 namespace foliot::jobs::detail {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "memory_executor.hpp"
+#include "executor.hpp"
 
 namespace foliot::jobs {
 

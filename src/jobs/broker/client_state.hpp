@@ -16,7 +16,7 @@
 #include <foliot/jobs/detail/broker_event.hpp>
 #include <foliot/jobs/job.hpp>
 
-#include "broker_tubes.hpp"
+#include "tube_registry.hpp"
 
 namespace foliot::jobs::detail {
 
