@@ -156,10 +156,14 @@ class postgresql_engine {
   void rotate() noexcept;
   /// Calls a function beside the batches, in a transaction of its own, and returns its answer. If it fails, none: then
   /// it is the next attempt's. Precondition: the store is connected, which may have ended afterwards.
-  std::optional<std::int64_t> run_aside(const sql_statement& what) noexcept;
+  std::optional<std::int64_t> run_aside(const sql_statement& what) noexcept { return run_aside(call(what)); }
+  std::optional<std::int64_t> run_aside(const call& it) noexcept;
   void note_failure_aside(const sql_statement& what, const lane_failure& error) noexcept;
   // Locked jobs, turns, a full disk and outages (obstacles.cpp).
 
+  /// This batch has waited for a lock in vain. If it may make several tubes, it may have waited for another one that
+  /// waits for it: makes them now. Precondition: that of run_aside().
+  void make_tubes_before(std::span<const operation> batch) noexcept;
   /// Something is locked for long: the next batches pass over it.
   void pass_over_locked() noexcept;
   /// What the next attempt of a batch does about turns after this failure.

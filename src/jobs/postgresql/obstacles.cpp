@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -69,14 +71,27 @@ void postgresql_engine::note_want_of_room(std::string_view why) {
 
 void postgresql_engine::give_up_ballast() noexcept { run_aside(statements::give_up_ballast); }
 
-std::optional<std::int64_t> postgresql_engine::run_aside(const sql_statement& what) noexcept {
+void postgresql_engine::make_tubes_before(std::span<const operation> batch) noexcept {
   try {
-    const call it(what);
+    std::set<std::string_view> tubes;
+    for (const operation& each : batch) {
+      if (const auto* const made = std::get_if<put>(&each)) tubes.insert(made->tube);
+      if (const auto* const made = std::get_if<pause>(&each)) tubes.insert(made->tube);
+    }
+    if (tubes.size() < 2) return;
+    call it(statements::make_tubes_before);
+    run_aside(it.add(sql_texts(tubes.begin(), tubes.end())));
+  } catch (...) {  // no memory for the names: the batch waits again
+  }
+}
+
+std::optional<std::int64_t> postgresql_engine::run_aside(const call& it) noexcept {
+  try {
     const std::int64_t answer = lane_->run(std::span(&it, 1), patience()).front().integer(0, 0);
     lane_->commit(patience());
     return answer;
   } catch (const lane_failure& error) {
-    note_failure_aside(what, error);
+    note_failure_aside(it.what(), error);
     if (!lane_->goes_on_after(error, patience())) lane_.reset();  // the next batch connects again
   } catch (...) {
     lane_.reset();

@@ -18,6 +18,8 @@ inline constexpr sql_statement end_batch{"end_batch", "SELECT * FROM foliot.end_
 inline constexpr sql_statement has_happened{"has_happened", "SELECT foliot.has_happened($1, $2, $3)::integer::bigint"};
 inline constexpr sql_statement put_plain{"put_plain", "SELECT foliot.put_plain($1, $2, $3, $4, $5, $6, $7)"};
 inline constexpr sql_statement put_keyed{"put_keyed", "SELECT foliot.put_keyed($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+inline constexpr sql_statement make_tubes_before{"make_tubes_before",
+                                                 "SELECT 0::bigint FROM foliot.make_tubes_before($1)"};
 inline constexpr sql_statement claim{"claim", "SELECT * FROM foliot.claim($1, $2, $3, $4, $5, $6)"};
 inline constexpr sql_statement claim_job{"claim_job", "SELECT * FROM foliot.claim_job($1, $2, $3, $4)"};
 inline constexpr sql_statement finish{"finish", "SELECT foliot.finish($1, $2, $3, $4)"};

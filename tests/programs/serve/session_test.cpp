@@ -69,6 +69,26 @@ class full_store final : public jobs::job_store {
   jobs::memory_store inner_;
 };
 
+/// A store in which another client is quicker with the first kick.
+class rival_store final : public jobs::job_store {
+ public:
+  jobs::execution execute(std::span<jobs::operation> batch) override {
+    for (const jobs::operation& each : batch) {
+      const auto* const kicking = std::get_if<jobs::kick>(&each);
+      if (kicking == nullptr || std::exchange(was_quicker_, true)) continue;
+      jobs::operation rival = *kicking;
+      static_cast<void>(inner_.execute(std::span(&rival, 1)));
+    }
+    return inner_.execute(batch);
+  }
+  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
+  [[nodiscard]] check_result check() override { return inner_.check(); }
+
+ private:
+  jobs::memory_store inner_;
+  bool was_quicker_ = false;
+};
+
 /// What a server with these limits answers to commands that it gets all at once.
 template <class Store = jobs::memory_store>
 std::string replies_to(std::string_view commands, const jobs::broker_limits& limits) {
@@ -136,6 +156,12 @@ TEST(SessionLimits, EachCommandThatNeedsTheFullQueueGetsOneReply) {
 TEST(SessionLimits, WithoutDiskSpaceACommandIsToldSo) {
   EXPECT_EQ(replies_to<full_store>("reserve-job 1\r\nkick 1\r\nlist-tube-used\r\n", {}),
             "OUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\nUSING default\r\n");
+}
+
+TEST(SessionKick, TakesDelayedJobsIfAnotherClientHasJustTakenAllBuriedOnes) {
+  EXPECT_EQ(replies_to<rival_store>(
+                "put 0 0 60 1\r\nx\r\nreserve\r\nbury 1 0\r\nput 0 100 60 1\r\nx\r\nkick 10\r\nkick 10\r\n", {}),
+            "INSERTED 1\r\nRESERVED 1 1\r\nx\r\nBURIED\r\nINSERTED 2\r\nKICKED 1\r\nKICKED 0\r\n");
 }
 
 TEST(SessionLimits, AReserveBeyondTheWaitingClientsIsRefused) {

@@ -190,31 +190,35 @@ template task<> session::show(jobs::peek_first what);
 
 task<> session::on(const kick& what) {
   // In pieces, so that the other clients need not wait for all of them. A kick takes buried jobs or delayed ones, never
-  // both: what is there at its beginning decides.
-  auto counting = client_.execute(jobs::count_tube{used_->name});
-  const jobs::count_answer before = co_await counting;
-  const bool takes_buried = before.counts.buried > 0;
-  std::uint64_t left = what.count;
-  if (before.what == jobs::count_answer::kind::done) {
-    left = std::min<std::uint64_t>(left, takes_buried ? before.counts.buried : before.counts.delayed);
-  }
+  // both: what is there at its beginning decides. If another client has taken all buried jobs since, that is a second
+  // look.
   std::uint64_t kicked = 0;
   bool is_full = false;
-  for (bool goes_on = left > 0; goes_on;) {
-    const std::uint64_t piece = std::min(left, jobs_of_a_piece);
-    auto kicking = client_.execute(
-        jobs::kick{used_->name, piece, takes_buried ? jobs::job_state::buried : jobs::job_state::delayed});
-    jobs::bulk_answer some;
-    try {
-      some = co_await kicking;
-    } catch (const jobs::store_unavailable& why) {
-      if (why.is_in_doubt() || kicked == 0) throw;
-      break;  // the answer is what has been kicked
+  for (int look = 1; look <= 2; ++look) {
+    auto counting = client_.execute(jobs::count_tube{used_->name});
+    const jobs::count_answer before = co_await counting;
+    const bool takes_buried = before.counts.buried > 0;
+    std::uint64_t left = what.count;
+    if (before.what == jobs::count_answer::kind::done) {
+      left = std::min<std::uint64_t>(left, takes_buried ? before.counts.buried : before.counts.delayed);
     }
-    kicked += some.changed;
-    left -= some.changed;
-    goes_on = some.changed == piece && left > 0;
-    is_full = some.what == jobs::bulk_answer::kind::no_space;
+    for (bool goes_on = left > 0; goes_on;) {
+      const std::uint64_t piece = std::min(left, jobs_of_a_piece);
+      auto kicking = client_.execute(
+          jobs::kick{used_->name, piece, takes_buried ? jobs::job_state::buried : jobs::job_state::delayed});
+      jobs::bulk_answer some;
+      try {
+        some = co_await kicking;
+      } catch (const jobs::store_unavailable& why) {
+        if (why.is_in_doubt() || kicked == 0) throw;
+        break;  // the answer is what has been kicked
+      }
+      kicked += some.changed;
+      left -= some.changed;
+      goes_on = some.changed == piece && left > 0;
+      is_full = some.what == jobs::bulk_answer::kind::no_space;
+    }
+    if (kicked > 0 || is_full || !takes_buried) break;
   }
   if (is_full && kicked == 0) {
     out_ += reply::out_of_memory;

@@ -123,8 +123,10 @@ BEGIN
     END;
   END IF;
   made := nextval('foliot.session');
-  -- Fails if another process announces the same name meanwhile: then the node tries again.
-  INSERT INTO foliot.node VALUES (made, node_name, of_process, node_timeout);
+  INSERT INTO foliot.node VALUES (made, node_name, of_process, node_timeout) ON CONFLICT (name) DO NOTHING;
+  IF NOT FOUND THEN  -- a conflict, so that the node tries again, and no batch is taken for refused
+    RAISE EXCEPTION 'another process has just announced this name' USING ERRCODE = 'serialization_failure';
+  END IF;
   INSERT INTO foliot.heard VALUES (made, now_ns, now_ns, foliot.current_part('heard'));
   RETURN made;
 END $$;

@@ -22,6 +22,15 @@ BEGIN
   ON CONFLICT DO NOTHING;
 END $$;
 
+-- The same in a transaction of its own, for a batch that has waited in vain for a lock and will be executed again. Batch A
+-- has made tube x and waits for tube y, while batch B has made y and waits for x. Here the names are made in one order, and
+-- nothing else is locked.
+CREATE OR REPLACE FUNCTION foliot.make_tubes_before(names bytea[]) RETURNS void LANGUAGE plpgsql SET lock_timeout = '250ms'
+AS $$
+BEGIN
+  PERFORM foliot.make_tubes(names);
+END $$;
+
 -- The due time of an operation: `due` is a time if `at` is 1, else a delay.
 CREATE OR REPLACE FUNCTION foliot.due_of(at bigint, due bigint, times bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
 AS $$ SELECT CASE WHEN at = 1 THEN due WHEN due > 0 THEN times[2] + due ELSE times[1] END $$;

@@ -9,8 +9,20 @@ CREATE OR REPLACE FUNCTION foliot.lock_some(ids bigint[]) RETURNS bigint[] LANGU
   SELECT ARRAY(SELECT j.id FROM foliot.job j WHERE j.id = ANY (ids) ORDER BY j.id FOR UPDATE SKIP LOCKED)
 $$;
 
+-- Kicks and clearings of one tube take turns: each sees what the one before has left. Without that, two at once would share
+-- the jobs, so that each moves fewer than it was asked for, and one that finds all buried jobs locked would not look for
+-- delayed ones. The turn lasts until the transaction ends. Waits for it no longer than for any lock (lock_timeout), and once
+-- in a transaction: then it goes on without, passes over what the other one has locked, and cannot deadlock.
+CREATE OR REPLACE FUNCTION foliot.wait_for_tube(of_tube integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('foliot.has_waited_for_tube', true) = 'true' THEN RETURN; END IF;
+  PERFORM pg_advisory_xact_lock((1718578283::bigint << 32) | of_tube);
+EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+  PERFORM set_config('foliot.has_waited_for_tube', 'true', true);
+END $$;
+
 -- Makes up to `most` jobs ready. `in_state`: 0 delayed ones, 3 buried ones, null: buried ones, or delayed ones if there is
--- no buried one. Passes over jobs that another transaction has locked. Returns how many.
+-- no buried one. Passes over jobs that another transaction has locked, and takes the next ones. Returns how many.
 CREATE OR REPLACE FUNCTION foliot.kick(given bigint[], of_name bytea, most bigint, in_state bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -20,13 +32,17 @@ DECLARE
   moved bigint;
   ids bigint[];
   is_buried boolean;
+  last_seq bigint := 0;
 BEGIN
   IF of_tube IS NULL THEN RETURN 0; END IF;
+  PERFORM foliot.wait_for_tube(of_tube);
   is_buried := CASE WHEN in_state IS NULL THEN EXISTS (SELECT FROM foliot.buried b WHERE b.tube = of_tube) ELSE in_state = 3 END;
   WHILE kicked < most LOOP
     IF is_buried THEN
-      ids := ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - kicked
-                   FOR UPDATE SKIP LOCKED);
+      SELECT array_agg(s.id), max(s.seq) INTO ids, last_seq FROM (
+        SELECT b.id, b.seq FROM foliot.buried b WHERE b.tube = of_tube AND b.seq > last_seq
+        ORDER BY b.seq LIMIT most - kicked) s;
+      EXIT WHEN ids IS NULL;
       ids := foliot.lock_some(ids);
       WITH gone AS (DELETE FROM foliot.buried b WHERE b.id = ANY (ids) RETURNING b.*)
       INSERT INTO foliot.ready
@@ -35,11 +51,11 @@ BEGIN
       ids := ARRAY(
         SELECT l.id FROM foliot.lock_delayed(of_tube, 9223372036854775807, most - kicked, foliot.due_floor(times[1])) l
         ORDER BY l.due, l.id LIMIT most - kicked);
+      EXIT WHEN cardinality(ids) = 0;
       WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.*)
       INSERT INTO foliot.ready
       SELECT id, tube, pri, times[1], delay, reserves, timeouts, releases, buries, kicks + 1 FROM gone;
     END IF;
-    EXIT WHEN cardinality(ids) = 0;
     GET DIAGNOSTICS moved = ROW_COUNT;
     kicked := kicked + moved;
   END LOOP;
@@ -51,28 +67,38 @@ BEGIN
 END $$;
 
 -- Ends up to `most` jobs that no worker has: ready ones, then delayed ones, then buried ones. Passes over jobs that
--- another transaction has locked. Returns how many.
+-- another transaction has locked, and takes the next ones. Returns how many.
 CREATE OR REPLACE FUNCTION foliot.clear_tube(of_name bytea, most bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
   cleared bigint := 0;
   in_state integer := 1;
+  passed bigint := 0;  -- of the first jobs, how many others have locked: the next search meets them again
+  wanted bigint;
+  found_ids bigint[];
   ids bigint[];
   ended bigint[];
 BEGIN
   IF of_tube IS NULL THEN RETURN 0; END IF;
+  PERFORM foliot.wait_for_tube(of_tube);
   WHILE cleared < most LOOP
-    ids := foliot.lock_some(CASE in_state
-      WHEN 1 THEN ARRAY(SELECT r.id FROM foliot.lock_ready(of_tube, most - cleared) r ORDER BY r.pri, r.id LIMIT most - cleared)
-      WHEN 0 THEN ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT most - cleared
+    wanted := most - cleared + least(passed, 9223372036854775807 - (most - cleared));
+    found_ids := CASE in_state
+      WHEN 1 THEN ARRAY(SELECT r.id FROM foliot.lock_ready(of_tube, wanted) r ORDER BY r.pri, r.id LIMIT wanted)
+      WHEN 0 THEN ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT wanted
                         FOR UPDATE SKIP LOCKED)
-      ELSE ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT most - cleared
-                 FOR UPDATE SKIP LOCKED) END);
-    IF cardinality(ids) = 0 THEN  -- none is left, or the first ones are all locked
+      ELSE ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT wanted
+                 FOR UPDATE SKIP LOCKED) END;
+    ids := foliot.lock_some(found_ids);
+    passed := cardinality(found_ids) - cardinality(ids);
+    ids := ids[:least(most - cleared, cardinality(ids))];
+    IF cardinality(ids) = 0 AND cardinality(found_ids) < wanted THEN  -- all that are left are locked, if any
       EXIT WHEN in_state = 3;
       in_state := CASE in_state WHEN 1 THEN 0 ELSE 3 END;
+      passed := 0;
       CONTINUE;
     END IF;
+    CONTINUE WHEN cardinality(ids) = 0;
     WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.id)
     SELECT array_agg(gone.id) INTO ended FROM gone;
     WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.id)
