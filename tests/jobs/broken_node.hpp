@@ -19,7 +19,7 @@ class broken_node {
  public:
   explicit broken_node(const foliot::jobs::postgresql_options& options)
       : store_(engine::as_store(std::make_unique<engine>(
-            options, [this](int socket, foliot::jobs::detail::lane_point) { step(socket); }))) {}
+            options, [this](int socket, foliot::jobs::detail::exchange_point) { step(socket); }))) {}
   [[nodiscard]] foliot::jobs::job_store& operator*() { return *store_; }
   /// Is called at each exchange, with its number.
   std::function<void(int)> at_exchange;

@@ -33,9 +33,9 @@ class postgresql_under_test final : public store_under_test {
     options.node = "node";
     options.clocks = clocks;
     return detail::postgresql_engine::as_store(std::make_unique<detail::postgresql_engine>(
-        options, [breaks = breaks_, rotation = rotation_](int socket, detail::lane_point at) {
+        options, [breaks = breaks_, rotation = rotation_](int socket, detail::exchange_point at) {
           // Not while the server executes a batch: a claim would pass over the job that is just being moved.
-          if (at == detail::lane_point::answered) rotation->step();
+          if (at == detail::exchange_point::answered) rotation->step();
           breaks->step(socket);
         }));
   }

@@ -223,7 +223,7 @@ void bell::run() noexcept {
 }
 
 void bell::talk(const primary_connection& to) {
-  lane& over = *to.over;
+  database_connection& over = *to.over;
   const polled_socket polled(poller_, over.socket());
   hear("");  // what was told before is not known
   instant next_message = now();
@@ -249,7 +249,7 @@ void bell::talk(const primary_connection& to) {
   }
 }
 
-void bell::send(lane& over) {
+void bell::send(database_connection& over) {
   names taken;
   {
     const lock held(lock_);

@@ -31,7 +31,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/jobs/other_nodes.hpp>
 
-#include "lane.hpp"
+#include "database_connection.hpp"
 #include "primary.hpp"
 #include "target.hpp"
 
@@ -95,7 +95,7 @@ class bell final : public other_nodes {
   /// Uses one connection until it fails, another server has replaced that one, or the bell ends.
   void talk(const primary_connection& to) FOLIOT_EXCLUDES(lock_);
   /// Sends what is to be told.
-  void send(lane& over) FOLIOT_EXCLUDES(lock_);
+  void send(database_connection& over) FOLIOT_EXCLUDES(lock_);
   void hear(std::string_view message) FOLIOT_EXCLUDES(lock_);
   void note_failure(instant attempt, std::string_view why) noexcept FOLIOT_EXCLUDES(lock_);
   void note_connection() noexcept FOLIOT_EXCLUDES(lock_);
@@ -105,7 +105,7 @@ class bell final : public other_nodes {
 
   const duration scan_every_;
   const duration silence_;
-  const lane_step no_step_;
+  const exchange_step no_step_;
   target target_;  // the thread's
   seam::poller poller_;
   rung_pipe news_;

@@ -28,7 +28,7 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
   }
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   bool is_sent = false;
-  std::optional<lane_failure> refusal;  // the server's answer to the commit, as by a deferred trigger
+  std::optional<database_failure> refusal;  // the server's answer to the commit, as by a deferred trigger
   for (bool has_failed = false;;) {
     try {
       if (!std::exchange(is_sent, true)) {
@@ -49,7 +49,7 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
       if (is_committed) return commit_state::committed;
       if (!refusal) return commit_state::not_committed;
       break;
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       if (!std::exchange(has_failed, true) && error.is_refusal()) refusal = error;
       try {
         recover(error, until, store_unavailable::kind::in_doubt);
@@ -62,21 +62,21 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
       throw store_unavailable(store_unavailable::kind::in_doubt, error.what());
     }
   }
-  throw lane_failure(*refusal);
+  throw database_failure(*refusal);
 }
 
 void postgresql_engine::commit_at_primary() {
-  lane_->commit(patience());
+  connection_->commit(patience());
   if (timelines::of_process().is_replaced(server_)) {
-    throw lane_failure("", server_.place + " has committed, but another server has replaced it");
+    throw database_failure("", server_.place + " has committed, but another server has replaced it");
   }
 }
 
 void postgresql_engine::expect_commits() {
   if (committing_.empty()) return;
   const std::string waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND " + committing_;
-  if (lane_->execute_text(waits, patience()).bytes(0, 0) != "0") {
-    throw lane_failure("", "it waits for a standby, without which it commits nothing");
+  if (connection_->execute_text(waits, patience()).bytes(0, 0) != "0") {
+    throw database_failure("", "it waits for a standby, without which it commits nothing");
   }
   committing_.clear();
 }
@@ -84,7 +84,7 @@ void postgresql_engine::expect_commits() {
 bool postgresql_engine::has_happened(std::int64_t number, std::int64_t part) {
   call ask(statements::has_happened);
   ask.add(session_).add(number).add(part);
-  const auto replies = lane_->run(std::span(&ask, 1), patience());
+  const auto replies = connection_->run(std::span(&ask, 1), patience());
   const bool answer = replies.front().integer(0, 0) != 0;
   commit_at_primary();
   return answer;
@@ -125,8 +125,8 @@ void postgresql_engine::settle_doubts() {
         for (const reservation& each : oldest.claimed) own_.end(each);
       }
       doubts_.pop_front();
-    } catch (const lane_failure& error) {
-      if (!lane_->goes_on_after(error, patience())) throw;
+    } catch (const database_failure& error) {
+      if (!connection_->goes_on_after(error, patience())) throw;
       settles_at_ = steady().now() + settles_again_after;
       return;
     }

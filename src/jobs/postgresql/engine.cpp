@@ -65,7 +65,7 @@ std::string_view text_of(const reply& from, int column) { return from.bytes(0, c
 
 }  // namespace
 
-postgresql_engine::postgresql_engine(const postgresql_options& options, lane_step at_step)
+postgresql_engine::postgresql_engine(const postgresql_options& options, exchange_step at_step)
     : options_(options),
       at_step_(std::move(at_step)),
       process_(random_number()),
@@ -119,12 +119,12 @@ std::optional<std::vector<std::int64_t>> postgresql_engine::given_time() const {
 }
 
 bool postgresql_engine::is_connected() {
-  if (lane_ != nullptr && timelines::of_process().is_replaced(server_)) lane_.reset();
-  return lane_ != nullptr;
+  if (connection_ != nullptr && timelines::of_process().is_replaced(server_)) connection_.reset();
+  return connection_ != nullptr;
 }
 
 void postgresql_engine::make_ready() {
-  if (!committing_.empty()) lane_.reset();
+  if (!committing_.empty()) connection_.reset();
   if (!is_connected()) {
     const std::string lost = backend_;
     connect();
@@ -160,20 +160,20 @@ void postgresql_engine::connect() {
   origin_ = text_of(here, 0);
   opening_ = random_number();
   backend_ = text_of(about, 2);
-  lane_ = std::move(made);
+  connection_ = std::move(made);
   server_ = std::move(server);
-  place_ = lane_->place();
+  place_ = connection_->place();
   connected_at_ = monotonic_clock::instance().now();
 }
 
-void postgresql_engine::expect_rights(lane& over, instant deadline) const {
+void postgresql_engine::expect_rights(database_connection& over, instant deadline) const {
   const std::string missing = missing_rights(over, deadline);
   if (missing.empty()) return;
   const std::string role(text_of(over.execute_text("SELECT current_user", deadline), 0));
   const std::string sentence = "the role '" + role + "' lacks rights in the database " + over.place() + ": " + missing +
                                ". Repeat the GRANTs of docs/serve/nodes.md, \"Privileges\"";
   if (origin_.empty()) fail(sentence);
-  throw lane_failure(std::string(lacks_rights), sentence);  // a store that was open may wait for them
+  throw database_failure(std::string(lacks_rights), sentence);  // a store that was open may wait for them
 }
 
 void postgresql_engine::end_lost(const std::string& backend) {
@@ -189,7 +189,7 @@ void postgresql_engine::end_lost(const std::string& backend) {
   const instant until = begin + end_within;
   for (int pause = 1; monotonic_clock::instance().now() < until; pause = std::min(2 * pause, 50)) {
     const bool only_looks = monotonic_clock::instance().now() < ends_at;
-    if (text_of(lane_->execute_text(only_looks ? look : end, patience()), 0) == "0") return;
+    if (text_of(connection_->execute_text(only_looks ? look : end, patience()), 0) == "0") return;
     static_cast<void>(::poll(nullptr, 0, pause));
   }
 }
@@ -201,8 +201,8 @@ void postgresql_engine::announce() {
   // Since the connection was made, a migration may have ended.
   std::vector<call> calls{call(statements::admit), what};
   calls.front().add(history_of_schema().version);
-  const auto replies = lane_->run(calls, patience());
-  lane_->commit(patience());
+  const auto replies = connection_->run(calls, patience());
+  connection_->commit(patience());
   if (replies.back().is_null(0, 0)) {
     throw node_name_taken("foliot: another node with the name '" + options_.node + "' was opened in " + place_ +
                           ": this one has lost its jobs. Give each node a name of its own");
@@ -217,8 +217,8 @@ void postgresql_engine::adopt_reservations() {
   try {
     call what(statements::reservations_of);
     what.add(session_).add(given_time());
-    const auto replies = lane_->run(std::span(&what, 1), patience());
-    lane_->commit(patience());
+    const auto replies = connection_->run(std::span(&what, 1), patience());
+    connection_->commit(patience());
     const reply& all = replies.front();
     const auto ids = all.integers(0, 0);
     const auto openings = all.integers(0, 1);
@@ -294,7 +294,7 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
       batch_frame frame = frame_for(batch, time.local);
       frame.turns = frame.passes_over && turns != turn_taking::end ? turn_taking::ignore : turns;
       const batch_plan plan(batch, frame);
-      const std::vector<reply> replies = lane_->run(plan.calls(), patience());
+      const std::vector<reply> replies = connection_->run(plan.calls(), patience());
       batch_plan::outcome got = plan.read(replies, time);
       if (commit(frame, got) == commit_state::not_committed) continue;
       if (frame.beats) {
@@ -307,7 +307,7 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
       note_missing_news();
       if (next_rotation_ <= monotonic_clock::instance().now()) rotate();
       return std::move(got.done);
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       if (error.is_state("FL001")) session_is_over();
       turns = turns_after(error, turns, has_keys, until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
@@ -315,7 +315,7 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
       // A database that refuses an operation does answer: the batch is divided however long it has been down before.
       const bool is_refusal = error.is_refusal() && !batch.empty();
       if (is_refusal && --attempts == 0) {
-        if (lane_ != nullptr && !lane_->goes_on_after(error, patience())) lane_.reset();
+        if (connection_ != nullptr && !connection_->goes_on_after(error, patience())) connection_.reset();
         return batch.size() == 1 ? refuse_operation(error.what()) : execute_halves(batch);
       }
       recover(error, is_refusal ? instant::never() : until, store_unavailable::kind::not_executed);
@@ -391,10 +391,10 @@ tube_map postgresql_engine::read_map() {
   for (;;) {
     try {
       make_ready();
-      const auto replies = lane_->run(calls, patience());
-      lane_->commit(patience());
+      const auto replies = connection_->run(calls, patience());
+      connection_->commit(patience());
       return tube_map(replies.front(), replies.back());
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       recover(error, until, store_unavailable::kind::not_executed);
     }
   }
@@ -407,11 +407,11 @@ check_result postgresql_engine::check() {
   for (;;) {
     try {
       make_ready();
-      const auto replies = lane_->run(calls, instant::never());
-      lane_->commit(patience());
+      const auto replies = connection_->run(calls, instant::never());
+      connection_->commit(patience());
       if (replies.back().is_null(0, 0)) return {};
       return std::unexpected(std::string(replies.back().bytes(0, 0)));
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       recover(error, until, store_unavailable::kind::not_executed);
     }
   }
@@ -420,20 +420,20 @@ check_result postgresql_engine::check() {
 void postgresql_engine::close() {
   if (std::exchange(is_closed_, true) || session_ == 0) return;
   try {
-    if (lane_ == nullptr) connect();
+    if (connection_ == nullptr) connect();
     call what(statements::end_session);
     what.add(session_);
     const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
     for (bool is_left = true; is_left;) {
       try {
-        is_left = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
-        lane_->commit(patience());
-      } catch (const lane_failure& error) {
-        if (until <= monotonic_clock::instance().now() || !lane_->goes_on_after(error, patience())) throw;
+        is_left = connection_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
+        connection_->commit(patience());
+      } catch (const database_failure& error) {
+        if (until <= monotonic_clock::instance().now() || !connection_->goes_on_after(error, patience())) throw;
       }
     }
-    lane_.reset();
-  } catch (const lane_failure& error) {
+    connection_.reset();
+  } catch (const database_failure& error) {
     fail("cannot give back the jobs of the node '" + options_.node + "' in " + place_ + ": " + error.what());
   }
 }

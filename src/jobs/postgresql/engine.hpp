@@ -44,8 +44,8 @@
 
 #include "batch_plan.hpp"
 #include "bell.hpp"
+#include "database_connection.hpp"
 #include "deadlines.hpp"
-#include "lane.hpp"
 #include "pause_between.hpp"
 #include "primary.hpp"
 #include "target.hpp"
@@ -69,8 +69,8 @@ class node_name_taken : public store_failure {
 
 class postgresql_engine {
  public:
-  /// `at_step` is for tests; see lane.
-  explicit postgresql_engine(const postgresql_options& options, lane_step at_step = {});
+  /// `at_step` is for tests; see database_connection.
+  explicit postgresql_engine(const postgresql_options& options, exchange_step at_step = {});
   ~postgresql_engine();
   postgresql_engine(const postgresql_engine&) = delete;
   postgresql_engine& operator=(const postgresql_engine&) = delete;
@@ -80,8 +80,8 @@ class postgresql_engine {
     return std::unique_ptr<postgresql_store>(new postgresql_store(std::move(engine)));
   }
 
-  /// If the database refuses one operation (lane_failure::is_refusal()), answers that one with unavailable_answer, and
-  /// executes the others. Then the batch is several transactions.
+  /// If the database refuses one operation (database_failure::is_refusal()), answers that one with unavailable_answer,
+  /// and executes the others. Then the batch is several transactions.
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;
   /// The next connections are made with this string, which leads to the same database. Throws as target does.
@@ -108,8 +108,8 @@ class postgresql_engine {
   [[nodiscard]] bool is_connected();
   void connect();
   /// Throws if the role of this new connection lacks a right: store_failure when the store is opened, later
-  /// lane_failure.
-  void expect_rights(lane& over, instant deadline) const;
+  /// database_failure.
+  void expect_rights(database_connection& over, instant deadline) const;
   /// Waits until the server has ended the process of a connection that was lost, and with it the transaction that it
   /// had left open: a claim would pass over the jobs that it holds. Has the server end it if it does not see the loss.
   /// If that does not help within a quarter of the node's timeout, or ten seconds, those jobs come later.
@@ -150,20 +150,20 @@ class postgresql_engine {
   void follow(const operation& of, const answer& got);
   /// An attempt has failed: drops the connection, and waits before the next one; if another transaction was in the way,
   /// or there was no room, rolls back instead, if that is possible. Throws store_unavailable at `until`.
-  void recover(const lane_failure& from, instant until, store_unavailable::kind known);
+  void recover(const database_failure& from, instant until, store_unavailable::kind known);
   void session_is_over() noexcept;
   /// Has the database's tables kept short.
   void rotate() noexcept;
   /// Calls a function beside the batches, in a transaction of its own, and returns its answer. If it fails, none: then
   /// it is the next attempt's. Precondition: the store is connected, which may have ended afterwards.
   std::optional<std::int64_t> run_aside(const sql_statement& what) noexcept;
-  void note_failure_aside(const sql_statement& what, const lane_failure& error) noexcept;
+  void note_failure_aside(const sql_statement& what, const database_failure& error) noexcept;
   // Locked jobs, turns, a full disk and outages (obstacles.cpp).
 
   /// Something is locked for long: the next batches pass over it.
   void pass_over_locked() noexcept;
   /// What the next attempt of a batch does about turns after this failure.
-  [[nodiscard]] batch_frame::turn_taking turns_after(const lane_failure& error, batch_frame::turn_taking turns,
+  [[nodiscard]] batch_frame::turn_taking turns_after(const database_failure& error, batch_frame::turn_taking turns,
                                                      bool has_keys, instant until) noexcept;
   /// Whether the database has had no room for an operation lately, or has refused one.
   [[nodiscard]] bool lacks_room() const noexcept;
@@ -184,10 +184,10 @@ class postgresql_engine {
   [[nodiscard]] const clock& steady() const noexcept;
 
   const postgresql_options options_;
-  const lane_step at_step_;
+  const exchange_step at_step_;
   const std::int64_t process_;
   target target_;
-  std::unique_ptr<lane> lane_;
+  std::unique_ptr<database_connection> connection_;
   std::string place_;
   std::string backend_;       // the server's process of the last connection, as a condition in SQL; empty: none to end
   std::string committing_;    // that of a commit that was not answered, in the same way

@@ -9,7 +9,7 @@
 #include <foliot/core/instant.hpp>
 
 #include "call.hpp"
-#include "lane.hpp"
+#include "database_connection.hpp"
 #include "reply.hpp"
 #include "target.hpp"
 
@@ -31,8 +31,8 @@ class errand {
   const duration patience_;
   const duration first_patience_;
   bool has_connected_ = false;
-  const lane_step no_step_;
-  std::unique_ptr<lane> lane_;
+  const exchange_step no_step_;
+  std::unique_ptr<database_connection> connection_;
 };
 
 }  // namespace foliot::jobs::detail

@@ -38,7 +38,7 @@ std::string in_seconds(duration length) {
 
 }  // namespace
 
-batch_frame::turn_taking postgresql_engine::turns_after(const lane_failure& error, batch_frame::turn_taking turns,
+batch_frame::turn_taking postgresql_engine::turns_after(const database_failure& error, batch_frame::turn_taking turns,
                                                         bool has_keys, instant until) noexcept {
   using turn_taking = batch_frame::turn_taking;
   const instant now = monotonic_clock::instance().now();
@@ -72,19 +72,19 @@ void postgresql_engine::give_up_ballast() noexcept { run_aside(statements::give_
 std::optional<std::int64_t> postgresql_engine::run_aside(const sql_statement& what) noexcept {
   try {
     const call it(what);
-    const std::int64_t answer = lane_->run(std::span(&it, 1), patience()).front().integer(0, 0);
-    lane_->commit(patience());
+    const std::int64_t answer = connection_->run(std::span(&it, 1), patience()).front().integer(0, 0);
+    connection_->commit(patience());
     return answer;
-  } catch (const lane_failure& error) {
+  } catch (const database_failure& error) {
     note_failure_aside(what, error);
-    if (!lane_->goes_on_after(error, patience())) lane_.reset();  // the next batch connects again
+    if (!connection_->goes_on_after(error, patience())) connection_.reset();  // the next batch connects again
   } catch (...) {
-    lane_.reset();
+    connection_.reset();
   }
   return std::nullopt;
 }
 
-void postgresql_engine::note_failure_aside(const sql_statement& what, const lane_failure& error) noexcept {
+void postgresql_engine::note_failure_aside(const sql_statement& what, const database_failure& error) noexcept {
   // Conflicts pass, and of lost connections and want of room the batches tell.
   if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
   const instant now = monotonic_clock::instance().now();
@@ -118,15 +118,15 @@ void postgresql_engine::note_missing_news() {
        ". Each session needs two connections: " + missing->why);
 }
 
-void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {
+void postgresql_engine::recover(const database_failure& from, instant until, store_unavailable::kind known) {
   const std::string where = place_.empty() ? target_.to_string() : place_;
-  if (lane_ != nullptr && !lane_->goes_on_after(from, patience())) lane_.reset();
-  if (lane_ != nullptr && from.is_state(disk_full)) give_up_ballast();
+  if (connection_ != nullptr && !connection_->goes_on_after(from, patience())) connection_.reset();
+  if (connection_ != nullptr && from.is_state(disk_full)) give_up_ballast();
   if (monotonic_clock::instance().now() >= until) {
     is_down_ = true;
     // Another host may be the primary by now. Here an earlier batch may wait for a standby that does not come, and keep
     // the row of the node locked.
-    if (target_.hosts() > 1) lane_.reset();
+    if (target_.hosts() > 1) connection_.reset();
     std::string what = " does not answer: ";
     if (from.is_for_want_of_room()) what = " has no room: ";
     if (from.is_for_want_of_rights()) what = " refuses: ";
