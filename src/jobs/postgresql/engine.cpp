@@ -87,7 +87,8 @@ postgresql_engine::postgresql_engine(const postgresql_options& options, exchange
   } catch (const store_unavailable& error) {
     throw store_failure(error.what());
   }
-  if (!options_.clocks) bell_ = std::make_unique<bell>(options_.database, duration(options_.scan_every));
+  if (!options_.clocks)
+    listener_ = std::make_unique<notification_listener>(options_.database, duration(options_.scan_every));
 }
 
 postgresql_engine::~postgresql_engine() {
@@ -139,7 +140,7 @@ void postgresql_engine::make_ready() {
 
 void postgresql_engine::connect_to(const std::string& database) {
   target_ = target(database);
-  if (bell_) bell_->connect_to(target_);
+  if (listener_) listener_->connect_to(target_);
 }
 
 void postgresql_engine::connect() {

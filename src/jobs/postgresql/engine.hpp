@@ -43,9 +43,9 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "batch_plan.hpp"
-#include "bell.hpp"
 #include "database_connection.hpp"
 #include "deadlines.hpp"
+#include "notification_listener.hpp"
 #include "pause_between.hpp"
 #include "primary.hpp"
 #include "target.hpp"
@@ -88,7 +88,7 @@ class postgresql_engine {
   void connect_to(const std::string& database);
   [[nodiscard]] check_result check();
   void close();
-  [[nodiscard]] other_nodes* others() noexcept { return bell_.get(); }
+  [[nodiscard]] other_nodes* others() noexcept { return listener_.get(); }
   [[nodiscard]] std::string place() const;
   [[nodiscard]] const postgresql_options& options() const noexcept { return options_; }
 
@@ -226,7 +226,7 @@ class postgresql_engine {
   int pause_;             // before the next attempt to connect, in ms
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;
-  std::unique_ptr<bell> bell_;  // null: a test gives the time, and drives the nodes by itself
+  std::unique_ptr<notification_listener> listener_;  // null: a test gives the time, and drives the nodes by itself
 };
 
 }  // namespace foliot::jobs::detail

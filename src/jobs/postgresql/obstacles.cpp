@@ -102,8 +102,8 @@ void postgresql_engine::note_obstacles(const std::vector<answer>& answers) noexc
 }
 
 void postgresql_engine::note_missing_news() {
-  if (!bell_) return;
-  const std::optional<bell::missing_connection> missing = bell_->outage();
+  if (!listener_) return;
+  const std::optional<notification_listener::missing_connection> missing = listener_->outage();
   const instant now = monotonic_clock::instance().now();
   if (!missing && news_missing_since_) {
     const duration length = now - *std::exchange(news_missing_since_, std::nullopt);
@@ -114,7 +114,7 @@ void postgresql_engine::note_missing_news() {
   if (missing->attempt < connected_at_ || now < std::max(missing->since, connected_at_) + news_patience) return;
   news_missing_since_ = missing->since;
   warn("there has been no connection for news to the database " + place_ + " for " + in_seconds(now - missing->since) +
-       ", so clients that wait get the jobs of other nodes later, by up to " + in_seconds(bell_->scan_every()) +
+       ", so clients that wait get the jobs of other nodes later, by up to " + in_seconds(listener_->scan_every()) +
        ". Each session needs two connections: " + missing->why);
 }
 

@@ -48,7 +48,7 @@ tube_map spread::map_now() {
 void spread::read_map() {
   map_ = std::make_shared<const tube_map>(map_now());
   members_.at(0).next = first().next();
-  if (bells_) bells_->set_map(map_);
+  if (listeners_) listeners_->set_map(map_);
   leave_removed();
   for (const auto& [number, connection] : map_->databases()) {
     const auto one = members_.find(number);
@@ -74,7 +74,7 @@ void spread::leave_removed() {
     auto& [number, one] = each;
     if (number == 0 || map_->databases().contains(number)) return false;
     if (one.is_tried) static_cast<void>(one.part->take());
-    if (one.rings) bells_->remove(number, *one.part->engine()->others());
+    if (one.is_listened_to) listeners_->remove(number, *one.part->engine()->others());
     try {
       if (one.is_up) one.part->engine()->close();
     } catch (const store_failure&) {  // it has no job that could be given back

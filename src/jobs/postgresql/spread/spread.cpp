@@ -36,9 +36,9 @@ instant now() noexcept { return monotonic_clock::instance().now(); }
 spread::spread(const postgresql_options& options, std::unique_ptr<postgresql_engine> first) : options_(options) {
   member& one = members_[0];
   if (other_nodes* const news = first->others()) {
-    bells_ = std::make_unique<bells>(news->scan_every());
-    bells_->add(0, *news);
-    one.rings = true;
+    listeners_ = std::make_unique<listener_set>(news->scan_every());
+    listeners_->add(0, *news);
+    one.is_listened_to = true;
   }
   one.map_version = first->map_seen().version;
   one.is_up = true;
@@ -193,9 +193,9 @@ void spread::try_those_that_are_down(batch_state& state) {
 
 void spread::conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state) {
   one.is_tried = false;
-  if (got.failure == nullptr && bells_ && !one.rings) {
-    bells_->add(number, *one.part->engine()->others());
-    one.rings = true;
+  if (got.failure == nullptr && listeners_ && !one.is_listened_to) {
+    listeners_->add(number, *one.part->engine()->others());
+    one.is_listened_to = true;
   }
   share none;
   take(number, none, std::move(got), state);

@@ -38,8 +38,8 @@
 
 #include "../engine.hpp"
 #include "../tube_map.hpp"
-#include "bells.hpp"
 #include "journey.hpp"
+#include "listener_set.hpp"
 #include "part.hpp"
 
 namespace foliot::jobs::detail {
@@ -63,7 +63,7 @@ class spread {
   [[nodiscard]] next_change next() const noexcept;
   [[nodiscard]] check_result check();
   void close();
-  [[nodiscard]] other_nodes* others() noexcept { return bells_.get(); }
+  [[nodiscard]] other_nodes* others() noexcept { return listeners_.get(); }
   [[nodiscard]] std::string place() const;
   [[nodiscard]] std::vector<std::string> places() const;
 
@@ -76,7 +76,7 @@ class spread {
     bool is_up = false;
     bool is_tried = false;  // it is down, and its thread tries to reach it
     instant tries_at = instant::earliest();
-    bool rings = false;  // bells_ has its news
+    bool is_listened_to = false;  // listeners_ has its news
   };
   /// What a database does in one round.
   struct share {
@@ -154,8 +154,8 @@ class spread {
   /// The reservations to give back to databases that did not answer or refused that; and when it is tried again.
   std::deque<reservation> left_over_;
   instant left_over_at_ = instant::earliest();
-  execution aside_;               // the news of beats that belong to no batch: the next one has them
-  std::unique_ptr<bells> bells_;  // null: a test gives the time
+  execution aside_;                          // the news of beats that belong to no batch: the next one has them
+  std::unique_ptr<listener_set> listeners_;  // null: a test gives the time
 };
 
 }  // namespace foliot::jobs::detail
