@@ -25,7 +25,7 @@ constexpr int homeless_pause = 5;  // in ms
 /// How often a batch that waits for a database looks at the others.
 constexpr duration looks_every = std::chrono::milliseconds(50);
 
-/// The reason in the answers of journey::take_doubt().
+/// The reason in the answers of routed_operation::take_doubt().
 constexpr const char* old_map =
     "foliot: the map of databases has changed, and cannot be read, because the database 0 does not answer";
 
@@ -139,9 +139,9 @@ void spread::give_back_left_over() {
 
 void spread::end(std::size_t operations, batch_state& state) {
   const bool is_refused = !state.has_executed && !is_any_up();
-  for (std::size_t i = 0; i < state.journeys.size(); ++i) {
-    answer got = state.journeys[i].result();
-    const auto* const given_back = std::get_if<abandon>(&state.journeys[i].what());
+  for (std::size_t i = 0; i < state.routed.size(); ++i) {
+    answer got = state.routed[i].result();
+    const auto* const given_back = std::get_if<abandon>(&state.routed[i].what());
     const bool is_own = i >= operations;
     // If the whole batch is refused, its caller keeps what it gives back.
     if (given_back != nullptr && std::holds_alternative<unavailable_answer>(got) && (is_own || !is_refused)) {
@@ -160,18 +160,18 @@ void spread::end(std::size_t operations, batch_state& state) {
 
 void spread::begin(std::span<operation> batch, batch_state& state) {
   ++claims_begin_;
-  state.journeys.reserve(batch.size());
-  for (operation& each : batch) state.journeys.emplace_back(std::move(each), *map_, claims_begin_);
+  state.routed.reserve(batch.size());
+  for (operation& each : batch) state.routed.emplace_back(std::move(each), *map_, claims_begin_);
   if (left_over_.empty() || left_over_at_ > now()) return;
   for (std::size_t i = 0; i < most_given_back && !left_over_.empty(); ++i) {
-    state.journeys.emplace_back(abandon{left_over_.front()}, *map_, claims_begin_);
+    state.routed.emplace_back(abandon{left_over_.front()}, *map_, claims_begin_);
     left_over_.pop_front();
   }
 }
 
 void spread::go_on(batch_state& state) {
   read_map_if_changed(state);
-  for (journey& each : state.journeys) {
+  for (routed_operation& each : state.routed) {
     if (each.next().empty()) continue;
     for (const int number : each.next()) {
       if (state.newer.contains(number)) each.take_doubt(old_map);
@@ -203,17 +203,17 @@ void spread::conclude_attempt(int number, member& one, share_outcome&& got, batc
 
 void spread::add_due(batch_state& state) {
   // A batch without operations is executed for the sake of what is due.
-  const bool is_empty = state.journeys.empty();
+  const bool is_empty = state.routed.empty();
   for (auto& [number, one] : members_) {
     if (one.is_up && (is_due(one.next) || (is_empty && number == 0))) state.shares.try_emplace(number);
   }
 }
 
 bool spread::add_operations(batch_state& state) {
-  for (std::size_t i = 0; i < state.journeys.size(); ++i) {
-    for (const int number : state.journeys[i].next()) {
+  for (std::size_t i = 0; i < state.routed.size(); ++i) {
+    for (const int number : state.routed[i].next()) {
       share& to = state.shares[number];
-      to.operations.push_back(state.journeys[i].share(number, *map_));
+      to.operations.push_back(state.routed[i].share(number, *map_));
       to.of.push_back(i);
     }
   }
@@ -299,7 +299,7 @@ void spread::take(int number, share& of, share_outcome&& got, batch_state& state
   add_news(state.done, got.done);
   auto elsewhere = got.map.elsewhere.begin();
   for (std::size_t i = 0; i < of.of.size(); ++i) {
-    journey& it = state.journeys[of.of[i]];
+    routed_operation& it = state.routed[of.of[i]];
     it.take_back(std::move(of.operations[i]));
     if (elsewhere != got.map.elsewhere.end() && *elsewhere == i) {
       ++elsewhere;
@@ -311,7 +311,7 @@ void spread::take(int number, share& of, share_outcome&& got, batch_state& state
 }
 
 void spread::refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state) {
-  for (const std::size_t each : of.of) state.journeys[each].take_refusal(number, is_in_doubt, why);
+  for (const std::size_t each : of.of) state.routed[each].take_refusal(number, is_in_doubt, why);
 }
 
 void spread::note_down(int number, member& one, std::string_view why) {
@@ -327,11 +327,11 @@ void spread::note_up(int number, member& one) {
 }
 
 bool spread::send_off_homeless(batch_state& state, instant until) {
-  const auto is_homeless = [](const journey& each) { return each.is_homeless(); };
-  if (std::ranges::none_of(state.journeys, is_homeless) || !members_.at(0).is_up || now() >= until) return false;
+  const auto is_homeless = [](const routed_operation& each) { return each.is_homeless(); };
+  if (std::ranges::none_of(state.routed, is_homeless) || !members_.at(0).is_up || now() >= until) return false;
   static_cast<void>(::poll(nullptr, 0, homeless_pause));
   if (!try_to_read_map()) return false;
-  for (journey& each : state.journeys) {
+  for (routed_operation& each : state.routed) {
     if (each.is_homeless()) each.begin_again(*map_);
   }
   return true;

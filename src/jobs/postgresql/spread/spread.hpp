@@ -2,7 +2,7 @@
 // has (sql/map.sql).
 //
 // A batch is divided: each database executes its share, as a transaction of its own, side by side with the others. An
-// operation that has more than one place to go to makes further rounds (journey.hpp).
+// operation that has more than one place to go to makes further rounds (routed_operation.hpp).
 //
 // A node learns of a change of the map by its batches: each database says which version of its knowledge it has. A put
 // into a tube that has left the database is refused by that, so that a map which is not new does no harm.
@@ -38,9 +38,9 @@
 
 #include "../engine.hpp"
 #include "../tube_map.hpp"
-#include "journey.hpp"
 #include "listener_set.hpp"
 #include "part.hpp"
+#include "routed_operation.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -81,7 +81,7 @@ class spread {
   /// What a database does in one round.
   struct share {
     std::vector<operation> operations;
-    std::vector<std::size_t> of;  // by operation: its journey
+    std::vector<std::size_t> of;  // by operation: its index in batch_state::routed
   };
   /// What databases have done in one round: with their shares, and with empty ones while the others had not ended.
   struct round_outcome {
@@ -90,7 +90,7 @@ class spread {
   };
   /// A batch that is being executed.
   struct batch_state {
-    std::vector<journey> journeys;
+    std::vector<routed_operation> routed;
     std::map<int, share> shares;  // of the present round
     execution done;
     bool has_executed = false;             // some database has
@@ -105,7 +105,7 @@ class spread {
   [[nodiscard]] bool is_due(const next_change& what) const;
   void begin(std::span<operation> batch, batch_state& state);
   void go_on(batch_state& state);
-  /// The answers of the journeys. Throws store_unavailable if no database is up.
+  /// The answers of the operations. Throws store_unavailable if no database is up.
   void end(std::size_t operations, batch_state& state);
   /// A database has not given this back: it is tried again.
   void leave_over(const reservation& token);

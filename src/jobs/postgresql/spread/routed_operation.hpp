@@ -1,5 +1,5 @@
-// The way of one operation through several databases: which it goes to, one after the other or all at once, and what
-// the answers of all make together.
+// The route of one operation through several databases: which of them it goes to, one after the other or all at once,
+// and what the answers of all make together.
 //
 // A tube that moves has jobs in two databases, and they only go from the older place to the newer one. So a job is
 // looked for at the older place first. A job that is named by its id may be in any database; if jobs were just leaving
@@ -19,10 +19,10 @@
 
 namespace foliot::jobs::detail {
 
-class journey {
+class routed_operation {
  public:
   /// `first`: at which of its databases a claim begins; any number.
-  journey(operation&& what, const tube_map& map, std::size_t first);
+  routed_operation(operation&& what, const tube_map& map, std::size_t first);
 
   /// A put is not here while its share is.
   [[nodiscard]] const operation& what() const noexcept { return what_; }
