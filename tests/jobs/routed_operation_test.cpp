@@ -58,10 +58,10 @@ TEST_F(RoutedOperation, APutThatNoDatabaseTakesBeginsAgain) {
   routed_operation it = of(put{.tube = "other", .body = ""});
   it.take_elsewhere(0);
   it.go_on(map_);
-  EXPECT_TRUE(it.is_homeless());
+  EXPECT_TRUE(it.is_unplaced());
   it.begin_again({{{1, "db1"}}, {{"other", {1}}}});
   EXPECT_EQ(it.next(), databases{1});
-  EXPECT_FALSE(it.is_homeless());
+  EXPECT_FALSE(it.is_unplaced());
 }
 
 TEST_F(RoutedOperation, AJobIsLookedForInAllDatabases) {

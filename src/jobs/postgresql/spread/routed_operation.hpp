@@ -45,8 +45,8 @@ class routed_operation {
   /// Precondition: it has taken something from all in next(). The map is at least as new as that.
   void go_on(const tube_map& map);
 
-  /// Whether it was a put that no database took: it may begin again once the map has changed.
-  [[nodiscard]] bool is_homeless() const noexcept { return next_.empty() && is_elsewhere_; }
+  /// Whether this is a put that no database took. It may begin again once the map has changed.
+  [[nodiscard]] bool is_unplaced() const noexcept { return next_.empty() && is_elsewhere_; }
   void begin_again(const tube_map& map);
 
   /// Precondition: next() is empty.

@@ -20,8 +20,8 @@ namespace {
 /// Between two attempts to reach a database that is down.
 constexpr duration between_attempts = std::chrono::milliseconds(250);
 /// How long a put waits for the map to say which database takes it: a tube begins to move in less.
-constexpr duration homeless_patience = std::chrono::milliseconds(250);
-constexpr int homeless_pause = 5;  // in ms
+constexpr duration unplaced_patience = std::chrono::milliseconds(250);
+constexpr int unplaced_pause = 5;  // in ms
 /// How often a batch that waits for a database looks at the others.
 constexpr duration looks_every = std::chrono::milliseconds(50);
 
@@ -96,13 +96,13 @@ execution spread::execute(std::span<operation> batch) {
     try_those_that_are_down(state);
     add_due(state);
   }
-  const instant until = now() + homeless_patience;
+  const instant until = now() + unplaced_patience;
   do {
     while (add_operations(state)) {
       execute_round(state);
       go_on(state);
     }
-  } while (send_off_homeless(state, until));
+  } while (retry_unplaced(state, until));
   end(batch.size(), state);
   return std::move(state.done);
 }
@@ -326,13 +326,13 @@ void spread::note_up(int number, member& one) {
   options_.warn("the database " + std::to_string(number) + " of the map answers again");
 }
 
-bool spread::send_off_homeless(batch_state& state, instant until) {
-  const auto is_homeless = [](const routed_operation& each) { return each.is_homeless(); };
-  if (std::ranges::none_of(state.routed, is_homeless) || !members_.at(0).is_up || now() >= until) return false;
-  static_cast<void>(::poll(nullptr, 0, homeless_pause));
+bool spread::retry_unplaced(batch_state& state, instant until) {
+  const auto is_unplaced = [](const routed_operation& each) { return each.is_unplaced(); };
+  if (std::ranges::none_of(state.routed, is_unplaced) || !members_.at(0).is_up || now() >= until) return false;
+  static_cast<void>(::poll(nullptr, 0, unplaced_pause));
   if (!try_to_read_map()) return false;
   for (routed_operation& each : state.routed) {
-    if (each.is_homeless()) each.begin_again(*map_);
+    if (each.is_unplaced()) each.begin_again(*map_);
   }
   return true;
 }

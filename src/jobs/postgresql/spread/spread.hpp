@@ -145,7 +145,7 @@ class spread {
   /// Throws store_unavailable, which names the database.
   [[nodiscard]] static check_result check_member(int number, member& one);
   /// Lets the puts that no database has taken begin again, for a while. Returns false if there are none, or no longer.
-  bool send_off_homeless(batch_state& state, instant until);
+  bool retry_unplaced(batch_state& state, instant until);
 
   const postgresql_options options_;
   std::shared_ptr<const tube_map> map_ = std::make_shared<const tube_map>();
