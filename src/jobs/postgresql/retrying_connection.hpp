@@ -15,11 +15,11 @@
 
 namespace foliot::jobs::detail {
 
-class errand {
+class retrying_connection {
  public:
   /// `first_patience` is for the first connection: if that fails, the string may well be wrong.
-  explicit errand(const std::string& database, duration patience = std::chrono::seconds(30),
-                  duration first_patience = std::chrono::seconds(5))
+  explicit retrying_connection(const std::string& database, duration patience = std::chrono::seconds(30),
+                               duration first_patience = std::chrono::seconds(5))
       : target_(database), patience_(patience), first_patience_(first_patience) {}
 
   /// Throws store_failure if the database has not answered for so long, and if it refuses the call.

@@ -1,4 +1,4 @@
-#include "errand.hpp"
+#include "retrying_connection.hpp"
 
 #include <poll.h>
 
@@ -40,7 +40,7 @@ std::string reason_of(const database_failure& error) {
 
 }  // namespace
 
-reply errand::run(const call& what) {
+reply retrying_connection::run(const call& what) {
   const clock& time = monotonic_clock::instance();
   const instant begin = time.now();
   for (;;) {
