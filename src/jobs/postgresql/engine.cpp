@@ -358,7 +358,7 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
   for (const reservation& each : frame.unwanted) own_.end(each);
   unwanted_.erase(unwanted_.begin(), unwanted_.begin() + static_cast<std::ptrdiff_t>(frame.unwanted.size()));
   for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
-  note_obstacles(what.done.answers);
+  note_passed_over(what.done.answers);
   next_ = what.next;
   // A pause that is over stays only for an error.
   const instant now = steady().now();

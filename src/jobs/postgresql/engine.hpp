@@ -158,7 +158,7 @@ class postgresql_engine {
   /// it is the next attempt's. Precondition: the store is connected, which may have ended afterwards.
   std::optional<std::int64_t> run_aside(const sql_statement& what) noexcept;
   void note_failure_aside(const sql_statement& what, const database_failure& error) noexcept;
-  // Locked jobs, turns, a full disk and outages (obstacles.cpp).
+  // Locked jobs, turns, a full disk and outages (recovery.cpp).
 
   /// Something is locked for long: the next batches pass over it.
   void pass_over_locked() noexcept;
@@ -172,8 +172,8 @@ class postgresql_engine {
   void note_refusal(std::string_view why);
   /// Gives reservations the room that the database has kept for them. Precondition: that of run_aside().
   void give_up_ballast() noexcept;
-  /// What the answers of a batch show of locks.
-  void note_obstacles(const std::vector<answer>& answers) noexcept;
+  /// If an answer says that an operation was passed over, the next batches pass over locked jobs, too.
+  void note_passed_over(const std::vector<answer>& answers) noexcept;
   /// Tells of a connection for news that is missing although that for jobs works, and of its end. Precondition: a batch
   /// has just been executed.
   void note_missing_news();

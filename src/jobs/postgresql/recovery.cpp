@@ -96,7 +96,7 @@ void postgresql_engine::note_failure_aside(const sql_statement& what, const data
   }
 }
 
-void postgresql_engine::note_obstacles(const std::vector<answer>& answers) noexcept {
+void postgresql_engine::note_passed_over(const std::vector<answer>& answers) noexcept {
   const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
   if (std::ranges::any_of(answers, is_passed_over)) pass_over_locked();
 }
