@@ -22,7 +22,7 @@ constexpr duration settles_again_after = std::chrono::seconds(1);
 }  // namespace
 
 postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& frame, const batch_plan::outcome& got) {
-  if (!got.part) {  // if it fails, the batch can be executed again
+  if (!got.partition) {  // if it fails, the batch can be executed again
     commit_at_primary();
     return commit_state::committed;
   }
@@ -37,14 +37,14 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
         backend_ = std::exchange(committing_, "");
         return commit_state::committed;
       }
-      if (got.part == batch_plan::outcome::no_part) {
+      if (got.partition == batch_plan::outcome::no_partition) {
         leave_in_doubt(frame, got);
         throw store_unavailable(store_unavailable::kind::in_doubt,
                                 "foliot: the answer to a commit is lost, and the database " + place_ +
                                     " had no room for what it could be looked up by");
       }
       if (!is_connected()) connect();
-      const bool is_committed = has_happened(frame.number, *got.part);
+      const bool is_committed = has_happened(frame.number, *got.partition);
       committing_.clear();
       if (is_committed) return commit_state::committed;
       if (!refusal) return commit_state::not_committed;
@@ -81,9 +81,9 @@ void postgresql_engine::expect_commits() {
   committing_.clear();
 }
 
-bool postgresql_engine::has_happened(std::int64_t number, std::int64_t part) {
+bool postgresql_engine::has_happened(std::int64_t number, std::int64_t partition) {
   call ask(statements::has_happened);
-  ask.add(session_).add(number).add(part);
+  ask.add(session_).add(number).add(partition);
   const auto replies = connection_->run(std::span(&ask, 1), patience());
   const bool answer = replies.front().integer(0, 0) != 0;
   commit_at_primary();
@@ -91,7 +91,7 @@ bool postgresql_engine::has_happened(std::int64_t number, std::int64_t part) {
 }
 
 void postgresql_engine::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
-  doubt made{frame.number, *got.part, {}, frame.unwanted};
+  doubt made{frame.number, *got.partition, {}, frame.unwanted};
   for (const answer& each : got.done.answers) {
     for (const claimed_job& job : jobs_claimed_by(each)) {
       own_.set_in_doubt(job.token, job.job.expires);  // it ends then, if nothing was found out before
@@ -99,7 +99,7 @@ void postgresql_engine::leave_in_doubt(const batch_frame& frame, const batch_pla
     }
   }
   if (made.claimed.empty() && made.given_back.empty()) return;
-  if (got.part == batch_plan::outcome::no_part) return;
+  if (got.partition == batch_plan::outcome::no_partition) return;
   doubts_.push_back(std::move(made));
   settles_at_ = steady().now() + settles_after;
 }
@@ -115,7 +115,7 @@ void postgresql_engine::settle_doubts() {
   while (!doubts_.empty()) {
     const doubt& oldest = doubts_.front();
     try {
-      if (has_happened(oldest.number, oldest.part)) {
+      if (has_happened(oldest.number, oldest.partition)) {
         for (const reservation& each : oldest.given_back) {
           std::erase(unwanted_, each);
           own_.end(each);

@@ -403,7 +403,7 @@ tube_map postgresql_engine::read_map() {
 
 check_result postgresql_engine::check() {
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
-  const std::vector<call> calls{call(statements::one_snapshot), call(statements::keep_parts),
+  const std::vector<call> calls{call(statements::one_snapshot), call(statements::keep_partitions),
                                 call(statements::long_statement), call(statements::check_jobs)};
   for (;;) {
     try {

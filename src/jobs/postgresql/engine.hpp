@@ -131,7 +131,7 @@ class postgresql_engine {
   void commit_at_primary();
   /// Asks the server, and sees to it that the answer stays true. A conflict, soon, if the server still commits the
   /// batch.
-  [[nodiscard]] bool has_happened(std::int64_t number, std::int64_t part);
+  [[nodiscard]] bool has_happened(std::int64_t number, std::int64_t partition);
   /// Notes that the commit of this batch stays in doubt.
   void leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got);
   /// Whether it is time to settle doubts, or to give back what they have brought. Then the next time comes later.
@@ -202,7 +202,7 @@ class postgresql_engine {
   std::vector<reservation> lost_;  // with a session that was over, not yet reported
   struct doubt {
     std::int64_t number;                  // of the batch
-    std::int64_t part;                    // of foliot.batch, which has the number
+    std::int64_t partition;               // of foliot.batch, which has the number
     std::vector<reservation> claimed;     // by it, if it has happened
     std::vector<reservation> given_back;  // by it: of the unwanted ones
   };

@@ -32,8 +32,8 @@ constexpr const char* lock_and_look =
     "BEGIN; SET LOCAL client_min_messages = warning; SET LOCAL search_path = pg_catalog; SELECT "
     "pg_advisory_xact_lock(7310845120174305907); "
     "SET LOCAL lock_timeout = '1s'; SELECT to_regprocedure('foliot.schema_version()') IS NOT NULL";
-/// Waits until no batch and no rotation is at work, so that nothing that a node does has a part before the step and a
-/// part behind it. Nodes wait for these locks before they have any other one.
+/// Waits until no batch and no rotation is at work, so that nothing that a node does begins before the step and ends
+/// after it. Nodes wait for these locks before they have any other one.
 constexpr const char* wait_for_nodes =
     "SELECT pg_advisory_xact_lock(foliot.lock_of(n.session)) FROM foliot.node n ORDER BY n.session; "
     "SELECT pg_advisory_xact_lock(1718578282::bigint << 32)";

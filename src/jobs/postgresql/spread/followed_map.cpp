@@ -35,7 +35,7 @@ bool spread::try_to_read_map() {
 
 tube_map spread::map_now() {
   if (members_.size() == 1) return first().read_map();
-  members_.at(0).part->begin_to_read_map();
+  members_.at(0).worker->begin_to_read_map();
   round_outcome got = wait_for({0});
   batch_state none;
   conclude_beats(got, none);
@@ -52,15 +52,16 @@ void spread::read_map() {
   leave_removed();
   for (const auto& [number, connection] : map_->databases()) {
     const auto one = members_.find(number);
-    if (one != members_.end() && one->second.part->database() != connection) reach_by(number, one->second, connection);
+    if (one != members_.end() && one->second.worker->database() != connection)
+      reach_by(number, one->second, connection);
   }
   open_members();
 }
 
 void spread::reach_by(int number, member& one, const std::string& connection) {
-  if (one.is_tried) static_cast<void>(one.part->wait());
+  if (one.is_tried) static_cast<void>(one.worker->wait());
   try {
-    one.part->connect_to(connection);
+    one.worker->connect_to(connection);
   } catch (const store_failure& error) {
     if (options_.warn) {
       options_.warn("the new connection string of the database " + std::to_string(number) +
@@ -73,10 +74,10 @@ void spread::leave_removed() {
   std::erase_if(members_, [this](auto& each) {
     auto& [number, one] = each;
     if (number == 0 || map_->databases().contains(number)) return false;
-    if (one.is_tried) static_cast<void>(one.part->take());
-    if (one.is_listened_to) listeners_->remove(number, *one.part->engine()->others());
+    if (one.is_tried) static_cast<void>(one.worker->take());
+    if (one.is_listened_to) listeners_->remove(number, *one.worker->engine()->others());
     try {
-      if (one.is_up) one.part->engine()->close();
+      if (one.is_up) one.worker->engine()->close();
     } catch (const store_failure&) {  // it has no job that could be given back
     }
     return true;
@@ -90,8 +91,8 @@ void spread::open_members() {
     postgresql_options its = options_;
     its.database = connection;
     member& one = members_[number];
-    one.part = std::make_unique<database_part>(std::move(its));
-    one.part->begin({});
+    one.worker = std::make_unique<database_worker>(std::move(its));
+    one.worker->begin({});
     one.is_up = true;  // until it turns out that it is not
     opened.insert(number);
   }

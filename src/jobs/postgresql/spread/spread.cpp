@@ -42,7 +42,7 @@ spread::spread(const postgresql_options& options, std::unique_ptr<postgresql_eng
   }
   one.map_version = first->map_seen().version;
   one.is_up = true;
-  one.part = std::make_unique<database_part>(options, std::move(first));
+  one.worker = std::make_unique<database_worker>(options, std::move(first));
   read_map();
 }
 
@@ -54,15 +54,15 @@ bool spread::is_any_up() const {
 
 std::string spread::place() const {
   const member& one = members_.at(0);
-  if (one.is_tried) static_cast<void>(one.part->wait());
-  return one.part->engine()->place();
+  if (one.is_tried) static_cast<void>(one.worker->wait());
+  return one.worker->engine()->place();
 }
 
 std::vector<std::string> spread::places() const {
   std::vector<std::string> all;
   for (const auto& [number, one] : members_) {
-    if (one.is_tried) static_cast<void>(one.part->wait());
-    if (const postgresql_engine* const engine = one.part->engine()) all.push_back(engine->place());
+    if (one.is_tried) static_cast<void>(one.worker->wait());
+    if (const postgresql_engine* const engine = one.worker->engine()) all.push_back(engine->place());
   }
   return all;
 }
@@ -183,10 +183,10 @@ void spread::go_on(batch_state& state) {
 void spread::try_those_that_are_down(batch_state& state) {
   for (auto& [number, one] : members_) {
     if (one.is_up) continue;
-    if (one.is_tried && one.part->is_idle()) conclude_attempt(number, one, one.part->take(), state);
+    if (one.is_tried && one.worker->is_idle()) conclude_attempt(number, one, one.worker->take(), state);
     if (!one.is_up && !one.is_tried && one.tries_at <= now()) {
       one.is_tried = true;
-      one.part->begin({});
+      one.worker->begin({});
     }
   }
 }
@@ -194,7 +194,7 @@ void spread::try_those_that_are_down(batch_state& state) {
 void spread::conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state) {
   one.is_tried = false;
   if (got.failure == nullptr && listeners_ && !one.is_listened_to) {
-    listeners_->add(number, *one.part->engine()->others());
+    listeners_->add(number, *one.worker->engine()->others());
     one.is_listened_to = true;
   }
   share none;
@@ -226,7 +226,7 @@ void spread::execute_round(batch_state& state) {
   for (auto& [number, of] : shares) {
     const auto one = members_.find(number);
     if (one == members_.end() || !one->second.is_up) continue;
-    one->second.part->begin(of.operations);
+    one->second.worker->begin(of.operations);
     begun.insert(number);
   }
   // All of them have ended before one can end this by an exception.
@@ -246,7 +246,7 @@ spread::round_outcome spread::wait_for(std::set<int> awaited) {
   std::set<int> beating;
   std::set<int> failed;
   const auto conclude = [&](int number, member& one) {
-    share_outcome made = one.part->take();
+    share_outcome made = one.worker->take();
     if (made.failure == nullptr) {
       one.next = made.next;
     } else {
@@ -262,14 +262,14 @@ spread::round_outcome spread::wait_for(std::set<int> awaited) {
   for (;;) {
     for (auto& [number, one] : members_) {
       if (awaited.contains(number) || beating.contains(number)) {
-        if (one.part->is_idle()) conclude(number, one);
+        if (one.worker->is_idle()) conclude(number, one);
       } else if (!awaited.empty() && one.is_up && !failed.contains(number) && is_due(one.next)) {
-        one.part->begin({});
+        one.worker->begin({});
         beating.insert(number);
       }
     }
     if (awaited.empty() && beating.empty()) return got;
-    members_.at(awaited.empty() ? *beating.begin() : *awaited.begin()).part->wait_until(now() + looks_every);
+    members_.at(awaited.empty() ? *beating.begin() : *awaited.begin()).worker->wait_until(now() + looks_every);
   }
 }
 
@@ -359,14 +359,14 @@ next_change spread::next() const noexcept {
 postgresql_engine& spread::reach(member& one) {
   if (!one.is_up) {
     // An attempt that has succeeded may have brought news: they are for the next batch.
-    if (one.is_tried && one.part->wait() != nullptr) {
-      static_cast<void>(one.part->take());
+    if (one.is_tried && one.worker->wait() != nullptr) {
+      static_cast<void>(one.worker->take());
       one.is_tried = false;
     }
-    if (!std::exchange(one.is_tried, true)) one.part->begin({});
-    if (const std::exception_ptr failure = one.part->wait()) std::rethrow_exception(failure);
+    if (!std::exchange(one.is_tried, true)) one.worker->begin({});
+    if (const std::exception_ptr failure = one.worker->wait()) std::rethrow_exception(failure);
   }
-  return *one.part->engine();
+  return *one.worker->engine();
 }
 
 check_result spread::check_member(int number, member& one) {
@@ -395,12 +395,12 @@ void spread::close() {
   if (members_.size() == 1) return first().close();
   // Side by side, as one that does not answer takes some seconds.
   for (auto& [number, one] : members_) {
-    if (std::exchange(one.is_tried, false)) static_cast<void>(one.part->take());
-    one.part->begin_to_close();
+    if (std::exchange(one.is_tried, false)) static_cast<void>(one.worker->take());
+    one.worker->begin_to_close();
   }
   std::exception_ptr failure;
   for (auto& [number, one] : members_) {
-    if (share_outcome made = one.part->take(); made.failure != nullptr) failure = std::move(made.failure);
+    if (share_outcome made = one.worker->take(); made.failure != nullptr) failure = std::move(made.failure);
   }
   if (failure != nullptr) std::rethrow_exception(failure);
 }

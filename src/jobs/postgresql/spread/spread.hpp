@@ -38,8 +38,8 @@
 
 #include "../engine.hpp"
 #include "../tube_map.hpp"
+#include "database_worker.hpp"
 #include "listener_set.hpp"
-#include "part.hpp"
 #include "routed_operation.hpp"
 
 namespace foliot::jobs::detail {
@@ -70,7 +70,7 @@ class spread {
  private:
   /// One of the databases. The first one has the number 0.
   struct member {
-    std::unique_ptr<database_part> part;
+    std::unique_ptr<database_worker> worker;
     next_change next;
     std::int64_t map_version = 0;  // with which the map was read; 0: none
     bool is_up = false;
@@ -100,7 +100,7 @@ class spread {
   };
 
   /// Precondition: there is one database only, or the first one is up.
-  [[nodiscard]] postgresql_engine& first() const noexcept { return *members_.at(0).part->engine(); }
+  [[nodiscard]] postgresql_engine& first() const noexcept { return *members_.at(0).worker->engine(); }
   [[nodiscard]] bool is_any_up() const;
   [[nodiscard]] bool is_due(const next_change& what) const;
   void begin(std::span<operation> batch, batch_state& state);

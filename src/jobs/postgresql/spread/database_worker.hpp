@@ -34,14 +34,14 @@ struct share_outcome {
   std::exception_ptr failure = nullptr;
 };
 
-class database_part {
+class database_worker {
  public:
   /// `options` name the database, which is opened by the first share unless `engine` is there.
-  explicit database_part(postgresql_options options, std::unique_ptr<postgresql_engine> engine = nullptr);
+  explicit database_worker(postgresql_options options, std::unique_ptr<postgresql_engine> engine = nullptr);
   /// Waits for what is being executed.
-  ~database_part();
-  database_part(const database_part&) = delete;
-  database_part& operator=(const database_part&) = delete;
+  ~database_worker();
+  database_worker(const database_worker&) = delete;
+  database_worker& operator=(const database_worker&) = delete;
 
   /// Begins to execute a share: opens the database if that is to be done. Precondition: nothing is being executed, and
   /// the operations live until it is. The first call starts the thread: throws std::system_error if there is none.

@@ -1,13 +1,13 @@
-#include "part.hpp"
+#include "database_worker.hpp"
 
 #include <utility>
 
 namespace foliot::jobs::detail {
 
-database_part::database_part(postgresql_options options, std::unique_ptr<postgresql_engine> engine)
+database_worker::database_worker(postgresql_options options, std::unique_ptr<postgresql_engine> engine)
     : options_(std::move(options)), engine_(std::move(engine)) {}
 
-database_part::~database_part() {
+database_worker::~database_worker() {
   {
     const lock held(lock_);
     ending_ = true;
@@ -16,37 +16,37 @@ database_part::~database_part() {
   if (thread_.joinable()) thread_.join();
 }
 
-void database_part::begin(std::span<operation> share) { begin(share, task::execute); }
+void database_worker::begin(std::span<operation> share) { begin(share, task::execute); }
 
-void database_part::begin_to_read_map() { begin({}, task::read_map); }
+void database_worker::begin_to_read_map() { begin({}, task::read_map); }
 
-void database_part::begin_to_close() { begin({}, task::close); }
+void database_worker::begin_to_close() { begin({}, task::close); }
 
-void database_part::begin(std::span<operation> share, task what) {
-  if (!thread_.joinable()) thread_ = seam::thread("foliot-part", [this] { run(); });
+void database_worker::begin(std::span<operation> share, task what) {
+  if (!thread_.joinable()) thread_ = seam::thread("foliot-database", [this] { run(); });
   const lock held(lock_);
   share_ = share;
   task_ = what;
   changed_.notify_all();
 }
 
-bool database_part::is_idle() const {
+bool database_worker::is_idle() const {
   const lock held(lock_);
   return !share_.has_value();
 }
 
-void database_part::wait_until(instant deadline) {
+void database_worker::wait_until(instant deadline) {
   const lock held(lock_);
   if (!outcome_) changed_.wait_until(lock_, deadline);
 }
 
-std::exception_ptr database_part::wait() {
+std::exception_ptr database_worker::wait() {
   const lock held(lock_);
   while (!outcome_) changed_.wait(lock_);
   return outcome_->failure;
 }
 
-share_outcome database_part::take() {
+share_outcome database_worker::take() {
   const lock held(lock_);
   while (!outcome_) changed_.wait(lock_);
   share_outcome taken = std::move(*outcome_);
@@ -54,12 +54,12 @@ share_outcome database_part::take() {
   return taken;
 }
 
-void database_part::connect_to(const std::string& database) {
+void database_worker::connect_to(const std::string& database) {
   if (engine_ != nullptr) engine_->connect_to(database);
   options_.database = database;
 }
 
-void database_part::open() {
+void database_worker::open() {
   try {
     engine_ = std::make_unique<postgresql_engine>(options_);
   } catch (const store_failure& error) {  // it may be right later
@@ -67,7 +67,7 @@ void database_part::open() {
   }
 }
 
-share_outcome database_part::execute(std::span<operation> share) noexcept {
+share_outcome database_worker::execute(std::span<operation> share) noexcept {
   share_outcome made;
   try {
     if (engine_ == nullptr) open();
@@ -84,7 +84,7 @@ share_outcome database_part::execute(std::span<operation> share) noexcept {
   return made;
 }
 
-share_outcome database_part::read_map() noexcept {
+share_outcome database_worker::read_map() noexcept {
   share_outcome made;
   try {
     made.map_read = engine_->read_map();
@@ -96,7 +96,7 @@ share_outcome database_part::read_map() noexcept {
   return made;
 }
 
-share_outcome database_part::close() noexcept {
+share_outcome database_worker::close() noexcept {
   share_outcome made;
   try {
     if (engine_ != nullptr) engine_->close();
@@ -106,7 +106,7 @@ share_outcome database_part::close() noexcept {
   return made;
 }
 
-void database_part::run() noexcept {
+void database_worker::run() noexcept {
   for (;;) {
     std::span<operation> share;
     task what = task::execute;
